@@ -1,0 +1,142 @@
+"""The one family of errors: what is wrong, where, what is legal, what to do.
+
+Every error that a user can cause is a `MicrotirError`.  The command line prints it as one
+diagnostic and exits with its `exit_code`; a traceback is a defect of microtir itself.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from enum import IntEnum
+from typing import ClassVar
+
+
+class ExitCode(IntEnum):
+    """Exit statuses of the command line, a public contract."""
+
+    DONE = 0
+    ANSWER_IS_NO = 1
+    USAGE = 2
+    ENVIRONMENT = 3
+
+
+class MicrotirError(Exception):
+    """Base of all diagnostics.
+
+    Args:
+        what: one sentence that says what is wrong.
+        where: file, node, tensor, field or option that the sentence is about.
+        legal: what would have been accepted.
+        fix: what to do next.
+    """
+
+    exit_code: ClassVar[ExitCode] = ExitCode.ENVIRONMENT
+
+    def __init__(
+        self,
+        what: str,
+        *,
+        where: str | None = None,
+        legal: str | None = None,
+        fix: str | None = None,
+    ) -> None:
+        self.what = what
+        self.where = where
+        self.legal = legal
+        self.fix = fix
+        super().__init__(what, where, legal, fix)
+
+    def __str__(self) -> str:
+        lines = [f"{self.where}: {self.what}" if self.where else self.what]
+        if self.legal:
+            lines.append(f"  legal: {self.legal}")
+        if self.fix:
+            lines.append(f"  fix:   {self.fix}")
+        return "\n".join(lines)
+
+
+class ConfigError(MicrotirError):
+    """An option of the configuration is wrong; `where` names the field."""
+
+    exit_code = ExitCode.USAGE
+
+
+class UsageError(MicrotirError):
+    """An argument of a function or of the command line is wrong."""
+
+    exit_code = ExitCode.USAGE
+
+
+class ModelFileError(MicrotirError):
+    """A model file is missing, unreadable, truncated or malformed."""
+
+    exit_code = ExitCode.ENVIRONMENT
+
+
+class UnsupportedModelError(MicrotirError):
+    """The model is well formed but asks for something microtir does not do.
+
+    `problems` holds every diagnostic found, so that one run reports them all.
+    """
+
+    exit_code = ExitCode.ANSWER_IS_NO
+
+    def __init__(
+        self,
+        what: str,
+        *,
+        where: str | None = None,
+        legal: str | None = None,
+        fix: str | None = None,
+        problems: Iterable[MicrotirError] = (),
+    ) -> None:
+        super().__init__(what, where=where, legal=legal, fix=fix)
+        self.problems: tuple[MicrotirError, ...] = tuple(problems)
+
+    def __str__(self) -> str:
+        return "\n".join([super().__str__(), *(f"- {p}" for p in self.problems)])
+
+
+class GraphError(MicrotirError):
+    """The graph IR breaks a rule of its verifier; a defect of a frontend or of a pass."""
+
+
+class TirError(MicrotirError):
+    """A TIR function breaks a rule of its verifier, or a bound could not be proven."""
+
+
+class InterpreterError(TirError):
+    """The TIR interpreter met an undefined operation: overflow, out of bounds, uninitialised."""
+
+
+class ScheduleError(MicrotirError):
+    """A schedule primitive was asked for an illegal rewrite; the message gives the reason."""
+
+    exit_code = ExitCode.USAGE
+
+
+class MemoryPlanError(MicrotirError):
+    """A placement is invalid, or does not fit; a defect of the planner or a limit of the board."""
+
+    exit_code = ExitCode.ANSWER_IS_NO
+
+
+class ToolError(MicrotirError):
+    """An external tool (compiler, emulator) is missing or failed."""
+
+
+class RunError(MicrotirError):
+    """Compiled code returned an error status, or its inputs did not fit its interface."""
+
+    exit_code = ExitCode.USAGE
+
+
+class OutputError(MicrotirError):
+    """The output folder or file cannot be written."""
+
+
+def nearest(name: str, choices: Iterable[str]) -> str:
+    """Return a hint ``did you mean 'x'?`` for a misspelt name, or an empty string."""
+    match = difflib.get_close_matches(name, sorted(choices), n=1, cutoff=0.5)
+    return f"did you mean '{match[0]}'?" if match else ""
