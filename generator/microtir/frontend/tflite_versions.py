@@ -1,0 +1,213 @@
+"""The version number that TFLite gives to an operator, from its types and options.
+
+A reader refuses an operator whose version it does not know, so a model carries the lowest
+version that covers what it uses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from .tflite_schema import (
+    BuiltinOperator,
+    DepthwiseConv2DOptions,
+    FullyConnectedOptions,
+    Options,
+    ResizeBilinearOptions,
+    ResizeNearestNeighborOptions,
+    StridedSliceOptions,
+    TensorType,
+    WeightsFormat,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Operand:
+    """What the version of an operator depends on: element type, rank, scales of a tensor."""
+
+    type: TensorType
+    rank: int
+    scales: tuple[float, ...] = ()
+
+
+_INT8 = MappingProxyType({TensorType.INT8: 2})
+_INT8_INT16 = MappingProxyType({TensorType.INT8: 2, TensorType.INT16: 3})
+_RESIZE = MappingProxyType({TensorType.INT8: 2, TensorType.INT16: 4})
+
+# Version by the type of the first data operand; an absent type means version 1.
+_BY_TYPE: Mapping[BuiltinOperator, Mapping[TensorType, int]] = MappingProxyType(
+    {
+        BuiltinOperator.ADD: _INT8,
+        BuiltinOperator.AVERAGE_POOL_2D: _INT8_INT16,
+        BuiltinOperator.CONCATENATION: _INT8_INT16,
+        BuiltinOperator.DEQUANTIZE: MappingProxyType(
+            {TensorType.INT8: 2, TensorType.INT16: 3, TensorType.FLOAT16: 3}
+        ),
+        BuiltinOperator.LEAKY_RELU: MappingProxyType({TensorType.INT16: 2}),
+        BuiltinOperator.LOGISTIC: _INT8_INT16,
+        BuiltinOperator.LOG_SOFTMAX: _INT8,
+        BuiltinOperator.MAX_POOL_2D: _INT8_INT16,
+        BuiltinOperator.MAXIMUM: MappingProxyType({TensorType.INT8: 2, TensorType.INT16: 4}),
+        BuiltinOperator.MEAN: _INT8_INT16,
+        BuiltinOperator.MINIMUM: MappingProxyType({TensorType.INT8: 2, TensorType.INT16: 4}),
+        BuiltinOperator.MUL: MappingProxyType(
+            {TensorType.INT8: 2, TensorType.INT16: 4, TensorType.INT64: 5, TensorType.UINT32: 7}
+        ),
+        BuiltinOperator.PAD: MappingProxyType(
+            {TensorType.INT8: 2, TensorType.INT16: 3, TensorType.BOOL: 5}
+        ),
+        BuiltinOperator.PADV2: MappingProxyType(
+            {TensorType.INT8: 2, TensorType.INT16: 3, TensorType.BOOL: 5}
+        ),
+        BuiltinOperator.RELU: MappingProxyType(
+            {TensorType.INT8: 2, TensorType.UINT8: 2, TensorType.INT16: 3}
+        ),
+        BuiltinOperator.RELU6: _INT8_INT16,
+        BuiltinOperator.RESIZE_BILINEAR: _RESIZE,
+        BuiltinOperator.RESIZE_NEAREST_NEIGHBOR: _RESIZE,
+        BuiltinOperator.SLICE: MappingProxyType(
+            {TensorType.INT8: 2, TensorType.INT16: 4, TensorType.UINT32: 6}
+        ),
+        BuiltinOperator.SOFTMAX: _INT8_INT16,
+        BuiltinOperator.SPLIT: MappingProxyType(
+            {TensorType.INT8: 2, TensorType.INT32: 3, TensorType.INT16: 4}
+        ),
+        BuiltinOperator.STRIDED_SLICE: MappingProxyType(
+            {TensorType.INT8: 2, TensorType.BOOL: 3, TensorType.UINT32: 7}
+        ),
+        BuiltinOperator.SUB: _INT8,
+        BuiltinOperator.TANH: _INT8_INT16,
+        BuiltinOperator.TRANSPOSE: MappingProxyType(
+            {TensorType.INT8: 2, TensorType.BOOL: 3, TensorType.INT16: 5}
+        ),
+    }
+)
+
+_RANK_FIVE = MappingProxyType(
+    {
+        BuiltinOperator.MAXIMUM: 3,
+        BuiltinOperator.MINIMUM: 3,
+        BuiltinOperator.PAD: 4,
+        BuiltinOperator.PADV2: 4,
+        BuiltinOperator.SLICE: 5,
+        BuiltinOperator.STRIDED_SLICE: 4,
+        BuiltinOperator.SUB: 3,
+        BuiltinOperator.TRANSPOSE: 4,
+    }
+)
+
+_INT64_SUMS = frozenset({BuiltinOperator.ADD, BuiltinOperator.SUB})
+
+
+def operator_version(
+    code: BuiltinOperator,
+    inputs: Sequence[Operand | None],
+    outputs: Sequence[Operand],
+    options: Options,
+) -> int:
+    """Return the version for one use of `code`; an absent optional input is None."""
+    if code in (BuiltinOperator.CONV_2D, BuiltinOperator.DEPTHWISE_CONV_2D):
+        return _convolution(code, inputs, options)
+    if code is BuiltinOperator.FULLY_CONNECTED:
+        assert isinstance(options, FullyConnectedOptions)
+        return _fully_connected(inputs, options)
+    if code is BuiltinOperator.CAST:
+        return _cast(inputs, outputs)
+    if code is BuiltinOperator.QUANTIZE:
+        return _quantize(outputs)
+    # The first input of SPLIT is its axis.
+    data = inputs[1 if code is BuiltinOperator.SPLIT else 0]
+    if data is None:
+        return 1
+    version = _BY_TYPE.get(code, {}).get(data.type, 1)
+    if code in _INT64_SUMS and data.type is TensorType.INT64:
+        version = 4
+    if code is BuiltinOperator.DEQUANTIZE and len(data.scales) > 1:
+        version = 5
+    if code is BuiltinOperator.MUL:
+        version = max(version, _mul(inputs, outputs))
+    if data.rank > 4:
+        version = max(version, _RANK_FIVE.get(code, 1))
+    return max(version, _by_options(options))
+
+
+def _convolution(
+    code: BuiltinOperator, inputs: Sequence[Operand | None], options: Options
+) -> int:
+    data, weights = inputs[0], inputs[1]
+    assert data is not None and weights is not None
+    depthwise = code is BuiltinOperator.DEPTHWISE_CONV_2D
+    if data.type is TensorType.INT8:
+        return 3
+    if data.type is TensorType.INT16:
+        return 5 if depthwise else 4
+    if data.type is TensorType.FLOAT32 and weights.type is TensorType.INT8:
+        per_channel = len(weights.scales) > 1
+        if depthwise:
+            return 6 if per_channel else 4
+        return 5 if per_channel else 2
+    if isinstance(options, DepthwiseConv2DOptions):
+        return 2 if (options.dilation_h, options.dilation_w) != (1, 1) else 1
+    return 1
+
+
+def _fully_connected(inputs: Sequence[Operand | None], options: FullyConnectedOptions) -> int:
+    data, weights = inputs[0], inputs[1]
+    assert data is not None and weights is not None
+    hybrid = data.type is TensorType.FLOAT32 and weights.type is TensorType.INT8
+    if hybrid and len(weights.scales) > 1:
+        return 12
+    if data.type is TensorType.INT16:
+        return 7
+    if len(inputs) == 2:
+        return 6
+    if options.keep_num_dims:
+        return 5
+    if data.type is TensorType.INT8:
+        return 4
+    if hybrid:
+        return 9 if options.asymmetric_quantize_inputs else 3
+    return 2 if options.weights_format is WeightsFormat.SHUFFLED_4X16_INT8 else 1
+
+
+def _cast(inputs: Sequence[Operand | None], outputs: Sequence[Operand]) -> int:
+    types = {operand.type for operand in (*inputs, *outputs) if operand is not None}
+    if types & {TensorType.FLOAT16, TensorType.FLOAT64}:
+        return 5
+    if TensorType.UINT16 in types:
+        return 4
+    if TensorType.INT8 in types:
+        return 3
+    return 2 if TensorType.UINT32 in types else 1
+
+
+def _quantize(outputs: Sequence[Operand]) -> int:
+    if len(outputs[0].scales) > 1:
+        return 3
+    return 2 if outputs[0].type is TensorType.INT16 else 1
+
+
+def _mul(inputs: Sequence[Operand | None], outputs: Sequence[Operand]) -> int:
+    """A product whose rescaling factor is one or more needs version 3."""
+    scales = [operand.scales for operand in (*inputs, *outputs) if operand is not None]
+    if not all(scales):
+        return 1
+    left, right, result = (scale[0] for scale in scales)
+    return 3 if left * right / result >= 1.0 else 1
+
+
+def _by_options(options: Options) -> int:
+    if isinstance(options, ResizeBilinearOptions) and options.half_pixel_centers:
+        return 3
+    if isinstance(options, ResizeNearestNeighborOptions) and (
+        options.half_pixel_centers or options.align_corners
+    ):
+        return 3
+    if isinstance(options, StridedSliceOptions):
+        if options.offset:
+            return 8
+        if options.ellipsis_mask or options.new_axis_mask:
+            return 6
+    return 1

@@ -1,0 +1,163 @@
+"""Graph IR: SSA nodes over typed tensors. All of the IR except the operators (`graph.ops`).
+
+Vocabulary
+    Tensor      a value: produced once, by a node, by the caller (graph input) or constant
+    Node        one operator applied to tensors
+    row         outermost step of a tensor: for rank 4 (N, H, W, C) there are N*H rows of W*C
+                elements, for rank 3 (N, W, C) N*W rows of C, for rank 2 (N, C) N rows of C
+    real value  scale * (stored value - zero point)
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy.typing as npt
+
+from microtir.graph.ops.base import Operator
+from microtir.tir.dtype import DType
+
+Array: TypeAlias = npt.NDArray[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Quantization:
+    """Affine quantisation. One entry for the whole tensor, or one per index of `axis`.
+
+    Scales are float32 values held in Python floats, exactly as the model file stores them.
+    """
+
+    scales: tuple[float, ...]
+    zero_points: tuple[int, ...]
+    axis: int | None = None
+
+    @property
+    def is_per_channel(self) -> bool:
+        return self.axis is not None
+
+    @property
+    def scale(self) -> float:
+        """The scale of a per-tensor quantisation."""
+        assert len(self.scales) == 1
+        return self.scales[0]
+
+    @property
+    def zero_point(self) -> int:
+        """The zero point of a per-tensor quantisation."""
+        assert len(self.zero_points) == 1
+        return self.zero_points[0]
+
+
+@dataclass(frozen=True, slots=True)
+class TensorType:
+    """Static shape, scalar type and, for quantised integers, the quantisation."""
+
+    shape: tuple[int, ...]
+    dtype: DType
+    quantization: Quantization | None = None
+
+    @property
+    def elements(self) -> int:
+        return math.prod(self.shape)
+
+    @property
+    def bytes(self) -> int:
+        return self.elements * self.dtype.bytes
+
+    @property
+    def rows(self) -> int:
+        """Number of rows; see the vocabulary of this module."""
+        return math.prod(self.shape[: min(2, len(self.shape) - 1)]) if self.shape else 1
+
+    @property
+    def row_elements(self) -> int:
+        return self.elements // self.rows if self.rows else 0
+
+    @property
+    def quant(self) -> Quantization:
+        """The quantisation; only for tensors that are known to have one."""
+        assert self.quantization is not None
+        return self.quantization
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Tensor:
+    """A value of the graph, identified by identity. `data` is set for constants only."""
+
+    name: str
+    type: TensorType
+    data: Array | None = None
+
+    @property
+    def is_constant(self) -> bool:
+        return self.data is not None
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.type.shape
+
+    @property
+    def dtype(self) -> DType:
+        return self.type.dtype
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where a node stands in its model file; every error and comment about it names this."""
+
+    file: str  # base name only, so that output does not depend on the folder
+    index: int  # position of the operator in the file
+    operator: str  # the file format's own name, e.g. "CONV_2D"
+
+    def __str__(self) -> str:
+        return f"{self.file}: operator {self.index} {self.operator}"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Node:
+    """One operator. Optional inputs that are absent at the end (a bias) are simply not there."""
+
+    op: Operator
+    inputs: tuple[Tensor, ...]
+    outputs: tuple[Tensor, ...]
+    name: str
+    source: Source
+
+    @property
+    def output(self) -> Tensor:
+        """The only output."""
+        assert len(self.outputs) == 1
+        return self.outputs[0]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Graph:
+    """Nodes in an order in which every tensor is produced before it is used."""
+
+    name: str
+    inputs: tuple[Tensor, ...]
+    outputs: tuple[Tensor, ...]
+    nodes: tuple[Node, ...]
+    source_sha256: str = ""  # of the model file, hex; empty for graphs made in Python
+    source_bytes: int = 0
+
+    def producers(self) -> dict[Tensor, Node]:
+        return {t: node for node in self.nodes for t in node.outputs}
+
+    def consumers(self) -> dict[Tensor, tuple[Node, ...]]:
+        """Consumers of every tensor in node order; a node that reads it twice counts once."""
+        found: dict[Tensor, list[Node]] = {}
+        for node in self.nodes:
+            for tensor in dict.fromkeys(node.inputs):
+                found.setdefault(tensor, []).append(node)
+        return {tensor: tuple(nodes) for tensor, nodes in found.items()}
+
+    def tensors(self) -> tuple[Tensor, ...]:
+        """All tensors, inputs first, then in order of first appearance."""
+        seen = dict.fromkeys(self.inputs)
+        for node in self.nodes:
+            seen.update(dict.fromkeys(node.inputs))
+            seen.update(dict.fromkeys(node.outputs))
+        return tuple(seen)

@@ -1,0 +1,62 @@
+"""Operators that move elements without computing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from microtir.graph.ops.base import Operator
+
+
+@dataclass(frozen=True, slots=True)
+class Pad(Operator):
+    """PAD and PADV2. The new elements hold `value`, as stored (the zero point for PAD)."""
+
+    name: ClassVar[str] = "pad"
+    before: tuple[int, ...] = ()  # per axis
+    after: tuple[int, ...] = ()
+    value: float = 0.0  # an integral number for integer tensors
+
+
+@dataclass(frozen=True, slots=True)
+class Concatenation(Operator):
+    """Along `axis` (non-negative); never rescales."""
+
+    name: ClassVar[str] = "concatenation"
+    axis: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Reshape(Operator):
+    """RESHAPE, SQUEEZE and EXPAND_DIMS: same elements, the shape of the output tensor."""
+
+    name: ClassVar[str] = "reshape"
+
+
+@dataclass(frozen=True, slots=True)
+class Transpose(Operator):
+    """Axis i of the output is axis `permutation[i]` of the input."""
+
+    name: ClassVar[str] = "transpose"
+    permutation: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Split(Operator):
+    """Equal parts along `axis` (non-negative), one per output."""
+
+    name: ClassVar[str] = "split"
+    axis: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class StridedSlice(Operator):
+    """SLICE and STRIDED_SLICE with masks resolved: element i of an axis is begin + i * stride.
+
+    Axes that a shrink mask drops have extent 1 here; the output tensor's shape leaves them out.
+    """
+
+    name: ClassVar[str] = "strided_slice"
+    begin: tuple[int, ...] = ()
+    strides: tuple[int, ...] = ()  # may be negative
+    extent: tuple[int, ...] = ()  # elements taken per input axis

@@ -1,0 +1,125 @@
+"""IRModule: what every stage takes and gives, with its CompilationConfig attached."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from enum import Enum
+from types import MappingProxyType
+
+from microtir.config.compilation import CompilationConfig
+from microtir.errors import ConfigError
+from microtir.graph.ir import Graph, TensorType
+from microtir.tir.ir import PrimFunc
+
+
+class ConfigMissing(ConfigError):
+    """A stage of the main flow was run on a module without a configuration."""
+
+
+class PortKind(Enum):
+    INPUT = "input"
+    OUTPUT = "output"
+
+
+@dataclass(frozen=True, slots=True)
+class Port:
+    """An input or output of the entry function: the model's name for it, its C name, its type."""
+
+    kind: PortKind
+    name: str
+    c_name: str
+    type: TensorType
+
+
+@dataclass(frozen=True, slots=True)
+class BufferPlacement:
+    """Where a workspace buffer lies and when it lives (steps of main, inclusive)."""
+
+    name: str
+    offset: int  # bytes
+    size: int  # bytes
+    first_step: int
+    last_step: int
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryPlan:
+    """Result of placement, all sizes in bytes.
+
+    `lower_bound` is the largest sum of buffers that live at the same step: no placement of these
+    lifetimes is smaller. `verified` is the verdict of the independent checker.
+    """
+
+    workspace_size: int
+    lower_bound: int
+    alignment: int
+    placements: tuple[BufferPlacement, ...]
+    verified: bool
+
+    @property
+    def gap(self) -> int:
+        return self.workspace_size - self.lower_bound
+
+
+@dataclass(frozen=True, slots=True)
+class ModelInfo:
+    """Facts about a model that the header, the metadata and the reports state."""
+
+    name: str
+    ports: tuple[Port, ...]
+    source_file: str
+    source_sha256: str
+    source_bytes: int
+    memory: MemoryPlan
+
+    @property
+    def inputs(self) -> tuple[Port, ...]:
+        return tuple(p for p in self.ports if p.kind is PortKind.INPUT)
+
+    @property
+    def outputs(self) -> tuple[Port, ...]:
+        return tuple(p for p in self.ports if p.kind is PortKind.OUTPUT)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class IRModule:
+    """A program on its way through the compiler.
+
+    Before lowering `graph` or `functions` is set; after it `functions` holds PrimFuncs in the
+    order in which they are printed, the entry last, and `model` the facts of a model.
+    `attrs` are the user's own and survive every stage. Never changed in place.
+    """
+
+    graph: Graph | None = None
+    functions: tuple[PrimFunc, ...] = ()
+    config: CompilationConfig | None = None
+    attrs: Mapping[str, object] = field(default_factory=lambda: MappingProxyType({}))
+    model: ModelInfo | None = None
+    is_lowered: bool = False
+
+    def function(self, name: str) -> PrimFunc:
+        """The PrimFunc called `name`; KeyError if there is none."""
+        return {f.name: f for f in self.functions}[name]
+
+    def require_config(self, stage: str) -> CompilationConfig:
+        """The configuration, or ConfigMissing naming the stage that needs it."""
+        if self.config is None:
+            raise ConfigMissing(
+                f"stage '{stage}' needs a CompilationConfig and the module has none",
+                where="IRModule.config",
+                fix="use mod.with_configuration(config), or build(mod, config)",
+            )
+        return self.config
+
+    def with_configuration(self, config: CompilationConfig) -> IRModule:
+        """A new module with this configuration; the original is untouched."""
+        return replace(self, config=config)
+
+    def with_attr(self, key: str, value: object) -> IRModule:
+        """A new module with one more attribute; the original is untouched."""
+        return replace(self, attrs=MappingProxyType({**self.attrs, key: value}))
+
+    def with_functions(self, functions: tuple[PrimFunc, ...]) -> IRModule:
+        """A new module with other functions; everything else survives."""
+        return replace(self, functions=functions)
