@@ -1,0 +1,21 @@
+"""Set-up shared by all tests: the plugins of this project and the profile of hypothesis."""
+
+from __future__ import annotations
+
+import os
+
+from hypothesis import HealthCheck, settings
+
+pytest_plugins = ["pytester", "tests.support.golden", "tests.support.model_gate"]
+
+# Compiling C inside an example takes as long as the machine is busy: a deadline would fail at
+# random.  In CI the examples are the same in every run, so that a red run can be repeated.
+settings.register_profile("local", deadline=None)
+settings.register_profile(
+    "ci",
+    deadline=None,
+    derandomize=True,
+    database=None,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+settings.load_profile("ci" if os.environ.get("CI") == "true" else "local")
