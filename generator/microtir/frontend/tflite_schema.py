@@ -1,17 +1,17 @@
 """The part of the TFLite file schema (version 3) that microtir writes: enums and option tables.
 
-Numbers come from the public schema of the format.  Each option table is one frozen dataclass;
-its fields carry the slot and the wire type under which the FlatBuffer table stores them, so that
-the writer needs no generated code.
+Numbers come from the public schema of the format.  Each option table is one frozen dataclass
+with its fields in the order of the schema, so that the writer needs no generated code: a field's
+type tells how it is stored.
 """
 
-from __future__ import annotations
+# Without postponed annotations: the writer reads the types of the fields.
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from enum import Enum, IntEnum
+from dataclasses import dataclass
+from enum import IntEnum
 from types import MappingProxyType
-from typing import Any, ClassVar
+from typing import ClassVar
 
 SCHEMA_VERSION = 3
 FILE_IDENTIFIER = b"TFL3"
@@ -98,34 +98,17 @@ class BuiltinOperator(IntEnum):
     HARD_SWISH = 117
 
 
-class Wire(Enum):
-    """How a FlatBuffer table stores a field."""
-
-    INT8 = "Int8"
-    INT32 = "Int32"
-    BOOL = "Bool"
-    FLOAT32 = "Float32"
-    INT32_VECTOR = "Int32Vector"
-
-
-@dataclass(frozen=True, slots=True)
-class Slot:
-    """Place of a field in its table; a value equal to `absent` is not stored."""
-
-    number: int
-    wire: Wire
-    absent: int | float | bool = 0
-
-
-def _stored(number: int, wire: Wire, default: object, absent: int | float | bool = 0) -> Any:
-    return field(default=default, metadata={"slot": Slot(number, wire, absent)})
-
-
 @dataclass(frozen=True, slots=True)
 class Options:
-    """Base of the option tables; `union_type` is the number of the table in `BuiltinOptions`."""
+    """Base of the option tables, and the options of an operator that has no table.
+
+    Attributes:
+        union_type: number of the table in the union `BuiltinOptions`; 0 is no table.
+        first_slot: FlatBuffer slot of the first field; the others follow in order.
+    """
 
     union_type: ClassVar[int] = 0
+    first_slot: ClassVar[int] = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,13 +116,13 @@ class Conv2DOptions(Options):
     """Options of CONV_2D."""
 
     union_type: ClassVar[int] = 1
-    padding: Padding = _stored(0, Wire.INT8, Padding.SAME)
-    stride_w: int = _stored(1, Wire.INT32, 1)
-    stride_h: int = _stored(2, Wire.INT32, 1)
-    activation: Activation = _stored(3, Wire.INT8, Activation.NONE)
-    dilation_w: int = _stored(4, Wire.INT32, 1, absent=1)
-    dilation_h: int = _stored(5, Wire.INT32, 1, absent=1)
-    quantized_bias_type: TensorType = _stored(6, Wire.INT8, TensorType.FLOAT32)
+    padding: Padding = Padding.SAME
+    stride_w: int = 1
+    stride_h: int = 1
+    activation: Activation = Activation.NONE
+    dilation_w: int = 1
+    dilation_h: int = 1
+    quantized_bias_type: TensorType = TensorType.FLOAT32
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,13 +130,13 @@ class DepthwiseConv2DOptions(Options):
     """Options of DEPTHWISE_CONV_2D."""
 
     union_type: ClassVar[int] = 2
-    padding: Padding = _stored(0, Wire.INT8, Padding.SAME)
-    stride_w: int = _stored(1, Wire.INT32, 1)
-    stride_h: int = _stored(2, Wire.INT32, 1)
-    depth_multiplier: int = _stored(3, Wire.INT32, 1)
-    activation: Activation = _stored(4, Wire.INT8, Activation.NONE)
-    dilation_w: int = _stored(5, Wire.INT32, 1, absent=1)
-    dilation_h: int = _stored(6, Wire.INT32, 1, absent=1)
+    padding: Padding = Padding.SAME
+    stride_w: int = 1
+    stride_h: int = 1
+    depth_multiplier: int = 1
+    activation: Activation = Activation.NONE
+    dilation_w: int = 1
+    dilation_h: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,12 +144,12 @@ class Pool2DOptions(Options):
     """Options of AVERAGE_POOL_2D and MAX_POOL_2D."""
 
     union_type: ClassVar[int] = 5
-    padding: Padding = _stored(0, Wire.INT8, Padding.SAME)
-    stride_w: int = _stored(1, Wire.INT32, 1)
-    stride_h: int = _stored(2, Wire.INT32, 1)
-    filter_w: int = _stored(3, Wire.INT32, 1)
-    filter_h: int = _stored(4, Wire.INT32, 1)
-    activation: Activation = _stored(5, Wire.INT8, Activation.NONE)
+    padding: Padding = Padding.SAME
+    stride_w: int = 1
+    stride_h: int = 1
+    filter_w: int = 1
+    filter_h: int = 1
+    activation: Activation = Activation.NONE
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,11 +157,11 @@ class FullyConnectedOptions(Options):
     """Options of FULLY_CONNECTED."""
 
     union_type: ClassVar[int] = 8
-    activation: Activation = _stored(0, Wire.INT8, Activation.NONE)
-    weights_format: WeightsFormat = _stored(1, Wire.INT8, WeightsFormat.DEFAULT)
-    keep_num_dims: bool = _stored(2, Wire.BOOL, False)
-    asymmetric_quantize_inputs: bool = _stored(3, Wire.BOOL, False)
-    quantized_bias_type: TensorType = _stored(4, Wire.INT8, TensorType.FLOAT32)
+    activation: Activation = Activation.NONE
+    weights_format: WeightsFormat = WeightsFormat.DEFAULT
+    keep_num_dims: bool = False
+    asymmetric_quantize_inputs: bool = False
+    quantized_bias_type: TensorType = TensorType.FLOAT32
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,7 +169,7 @@ class SoftmaxOptions(Options):
     """Options of SOFTMAX."""
 
     union_type: ClassVar[int] = 9
-    beta: float = _stored(0, Wire.FLOAT32, 1.0)
+    beta: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,8 +177,8 @@ class ConcatenationOptions(Options):
     """Options of CONCATENATION."""
 
     union_type: ClassVar[int] = 10
-    axis: int = _stored(0, Wire.INT32, 0)
-    activation: Activation = _stored(1, Wire.INT8, Activation.NONE)
+    axis: int = 0
+    activation: Activation = Activation.NONE
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,8 +186,8 @@ class AddOptions(Options):
     """Options of ADD."""
 
     union_type: ClassVar[int] = 11
-    activation: Activation = _stored(0, Wire.INT8, Activation.NONE)
-    pot_scale_int16: bool = _stored(1, Wire.BOOL, True, absent=True)
+    activation: Activation = Activation.NONE
+    pot_scale_int16: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,8 +195,9 @@ class ResizeBilinearOptions(Options):
     """Options of RESIZE_BILINEAR; slots 0 and 1 of the table are deprecated."""
 
     union_type: ClassVar[int] = 15
-    align_corners: bool = _stored(2, Wire.BOOL, False)
-    half_pixel_centers: bool = _stored(3, Wire.BOOL, False)
+    first_slot: ClassVar[int] = 2
+    align_corners: bool = False
+    half_pixel_centers: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,7 +205,7 @@ class ReshapeOptions(Options):
     """Options of RESHAPE; an empty `new_shape` leaves the shape to the second input."""
 
     union_type: ClassVar[int] = 17
-    new_shape: tuple[int, ...] = _stored(0, Wire.INT32_VECTOR, ())
+    new_shape: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,7 +213,7 @@ class MulOptions(Options):
     """Options of MUL."""
 
     union_type: ClassVar[int] = 21
-    activation: Activation = _stored(0, Wire.INT8, Activation.NONE)
+    activation: Activation = Activation.NONE
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,7 +235,7 @@ class ReducerOptions(Options):
     """Options of MEAN."""
 
     union_type: ClassVar[int] = 27
-    keep_dims: bool = _stored(0, Wire.BOOL, False)
+    keep_dims: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,8 +243,8 @@ class SubOptions(Options):
     """Options of SUB."""
 
     union_type: ClassVar[int] = 28
-    activation: Activation = _stored(0, Wire.INT8, Activation.NONE)
-    pot_scale_int16: bool = _stored(1, Wire.BOOL, True, absent=True)
+    activation: Activation = Activation.NONE
+    pot_scale_int16: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -268,7 +252,7 @@ class SqueezeOptions(Options):
     """Options of SQUEEZE; empty `squeeze_dims` removes every dimension of one."""
 
     union_type: ClassVar[int] = 30
-    squeeze_dims: tuple[int, ...] = _stored(0, Wire.INT32_VECTOR, ())
+    squeeze_dims: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -276,12 +260,12 @@ class StridedSliceOptions(Options):
     """Options of STRIDED_SLICE; bit i of a mask speaks of dimension i."""
 
     union_type: ClassVar[int] = 32
-    begin_mask: int = _stored(0, Wire.INT32, 0)
-    end_mask: int = _stored(1, Wire.INT32, 0)
-    ellipsis_mask: int = _stored(2, Wire.INT32, 0)
-    new_axis_mask: int = _stored(3, Wire.INT32, 0)
-    shrink_axis_mask: int = _stored(4, Wire.INT32, 0)
-    offset: bool = _stored(5, Wire.BOOL, False)
+    begin_mask: int = 0
+    end_mask: int = 0
+    ellipsis_mask: int = 0
+    new_axis_mask: int = 0
+    shrink_axis_mask: int = 0
+    offset: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -289,7 +273,7 @@ class SplitOptions(Options):
     """Options of SPLIT."""
 
     union_type: ClassVar[int] = 35
-    num_splits: int = _stored(0, Wire.INT32, 1)
+    num_splits: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -304,8 +288,8 @@ class CastOptions(Options):
     """Options of CAST; readers take the types from the tensors."""
 
     union_type: ClassVar[int] = 37
-    in_data_type: TensorType = _stored(0, Wire.INT8, TensorType.FLOAT32)
-    out_data_type: TensorType = _stored(1, Wire.INT8, TensorType.FLOAT32)
+    in_data_type: TensorType = TensorType.FLOAT32
+    out_data_type: TensorType = TensorType.FLOAT32
 
 
 @dataclass(frozen=True, slots=True)
@@ -348,8 +332,8 @@ class ResizeNearestNeighborOptions(Options):
     """Options of RESIZE_NEAREST_NEIGHBOR."""
 
     union_type: ClassVar[int] = 74
-    align_corners: bool = _stored(0, Wire.BOOL, False)
-    half_pixel_centers: bool = _stored(1, Wire.BOOL, False)
+    align_corners: bool = False
+    half_pixel_centers: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -357,7 +341,7 @@ class LeakyReluOptions(Options):
     """Options of LEAKY_RELU."""
 
     union_type: ClassVar[int] = 75
-    alpha: float = _stored(0, Wire.FLOAT32, 0.2)
+    alpha: float = 0.2
 
 
 @dataclass(frozen=True, slots=True)
@@ -412,4 +396,4 @@ OPTIONS_OF: Mapping[BuiltinOperator, type[Options]] = MappingProxyType(
         BuiltinOperator.HARD_SWISH: HardSwishOptions,
     }
 )
-"""Option table of each operator; `Options` itself stands for an operator without a table."""
+"""Option table of each operator."""

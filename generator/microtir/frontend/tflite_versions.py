@@ -10,14 +10,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from .tflite_schema import (
+from microtir.frontend.tflite_schema import (
+    AddOptions,
     BuiltinOperator,
+    Conv2DOptions,
     DepthwiseConv2DOptions,
     FullyConnectedOptions,
     Options,
     ResizeBilinearOptions,
     ResizeNearestNeighborOptions,
     StridedSliceOptions,
+    SubOptions,
     TensorType,
     WeightsFormat,
 )
@@ -98,8 +101,6 @@ _RANK_FIVE = MappingProxyType(
     }
 )
 
-_INT64_SUMS = frozenset({BuiltinOperator.ADD, BuiltinOperator.SUB})
-
 
 def operator_version(
     code: BuiltinOperator,
@@ -108,10 +109,9 @@ def operator_version(
     options: Options,
 ) -> int:
     """Return the version for one use of `code`; an absent optional input is None."""
-    if code in (BuiltinOperator.CONV_2D, BuiltinOperator.DEPTHWISE_CONV_2D):
-        return _convolution(code, inputs, options)
-    if code is BuiltinOperator.FULLY_CONNECTED:
-        assert isinstance(options, FullyConnectedOptions)
+    if isinstance(options, Conv2DOptions | DepthwiseConv2DOptions):
+        return _convolution(inputs, options)
+    if isinstance(options, FullyConnectedOptions):
         return _fully_connected(inputs, options)
     if code is BuiltinOperator.CAST:
         return _cast(inputs, outputs)
@@ -122,8 +122,8 @@ def operator_version(
     if data is None:
         return 1
     version = _BY_TYPE.get(code, {}).get(data.type, 1)
-    if code in _INT64_SUMS and data.type is TensorType.INT64:
-        version = 4
+    if isinstance(options, AddOptions | SubOptions):
+        version = max(version, _sum(data, options))
     if code is BuiltinOperator.DEQUANTIZE and len(data.scales) > 1:
         version = 5
     if code is BuiltinOperator.MUL:
@@ -134,42 +134,47 @@ def operator_version(
 
 
 def _convolution(
-    code: BuiltinOperator, inputs: Sequence[Operand | None], options: Options
+    inputs: Sequence[Operand | None], options: Conv2DOptions | DepthwiseConv2DOptions
 ) -> int:
-    data, weights = inputs[0], inputs[1]
-    assert data is not None and weights is not None
-    depthwise = code is BuiltinOperator.DEPTHWISE_CONV_2D
-    if data.type is TensorType.INT8:
+    depthwise = isinstance(options, DepthwiseConv2DOptions)
+    data = inputs[0]
+    if data is not None and data.type is TensorType.INT8:
         return 3
-    if data.type is TensorType.INT16:
+    if data is not None and data.type is TensorType.INT16:
         return 5 if depthwise else 4
-    if data.type is TensorType.FLOAT32 and weights.type is TensorType.INT8:
-        per_channel = len(weights.scales) > 1
-        if depthwise:
-            return 6 if per_channel else 4
-        return 5 if per_channel else 2
-    if isinstance(options, DepthwiseConv2DOptions):
-        return 2 if (options.dilation_h, options.dilation_w) != (1, 1) else 1
-    return 1
+    if _is_hybrid(inputs):
+        if _per_channel(inputs[1]):
+            return 6 if depthwise else 5
+        return 4 if depthwise else 2
+    return 2 if depthwise and (options.dilation_h, options.dilation_w) != (1, 1) else 1
 
 
 def _fully_connected(inputs: Sequence[Operand | None], options: FullyConnectedOptions) -> int:
-    data, weights = inputs[0], inputs[1]
-    assert data is not None and weights is not None
-    hybrid = data.type is TensorType.FLOAT32 and weights.type is TensorType.INT8
-    if hybrid and len(weights.scales) > 1:
+    data = inputs[0]
+    hybrid = _is_hybrid(inputs)
+    if hybrid and _per_channel(inputs[1]):
         return 12
-    if data.type is TensorType.INT16:
+    if data is not None and data.type is TensorType.INT16:
         return 7
     if len(inputs) == 2:
         return 6
     if options.keep_num_dims:
         return 5
-    if data.type is TensorType.INT8:
+    if data is not None and data.type is TensorType.INT8:
         return 4
     if hybrid:
         return 9 if options.asymmetric_quantize_inputs else 3
     return 2 if options.weights_format is WeightsFormat.SHUFFLED_4X16_INT8 else 1
+
+
+def _is_hybrid(inputs: Sequence[Operand | None]) -> bool:
+    """Float activations with int8 weights."""
+    types = [operand.type for operand in inputs[:2] if operand is not None]
+    return types == [TensorType.FLOAT32, TensorType.INT8]
+
+
+def _per_channel(operand: Operand | None) -> bool:
+    return operand is not None and len(operand.scales) > 1
 
 
 def _cast(inputs: Sequence[Operand | None], outputs: Sequence[Operand]) -> int:
@@ -189,10 +194,18 @@ def _quantize(outputs: Sequence[Operand]) -> int:
     return 2 if outputs[0].type is TensorType.INT16 else 1
 
 
+def _sum(data: Operand, options: AddOptions | SubOptions) -> int:
+    if data.type is TensorType.INT64:
+        return 4
+    if data.type is TensorType.INT16 and not options.pot_scale_int16:
+        return 3 if isinstance(options, AddOptions) else 5
+    return 1
+
+
 def _mul(inputs: Sequence[Operand | None], outputs: Sequence[Operand]) -> int:
     """A product whose rescaling factor is one or more needs version 3."""
     scales = [operand.scales for operand in (*inputs, *outputs) if operand is not None]
-    if not all(scales):
+    if len(scales) != 3 or not all(scales):
         return 1
     left, right, result = (scale[0] for scale in scales)
     return 3 if left * right / result >= 1.0 else 1

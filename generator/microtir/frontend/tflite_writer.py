@@ -11,30 +11,51 @@ The same calls give the same bytes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import Any
+from enum import Enum, IntEnum
+from types import MappingProxyType
+from typing import Any, TypeAlias, get_origin
 
-import flatbuffers  # type: ignore[import-untyped,unused-ignore]
+import flatbuffers
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import UsageError
-from .tflite_schema import (
+from microtir.errors import UsageError
+from microtir.frontend.tflite_schema import (
     FILE_IDENTIFIER,
     OPTIONS_OF,
     SCHEMA_VERSION,
     BuiltinOperator,
     Options,
-    Slot,
     TensorType,
-    Wire,
 )
-from .tflite_versions import Operand, operator_version
+from microtir.frontend.tflite_versions import Operand, operator_version
 
 OPTIONAL_INPUT = -1
 """Tensor index that stands for an optional input that is left out, such as a bias."""
 
+
+class _Wire(Enum):
+    """How a table stores a field: the word in the name of the FlatBuffer builder's method."""
+
+    INT8 = "Int8"
+    UINT8 = "Uint8"
+    INT32 = "Int32"
+    UINT32 = "Uint32"
+    BOOL = "Bool"
+    FLOAT32 = "Float32"
+    OFFSET = "UOffsetTRelative"
+
+
+_WIRE_OF_SCALAR: Mapping[type, _Wire] = MappingProxyType(
+    {bool: _Wire.BOOL, int: _Wire.INT32, float: _Wire.FLOAT32}
+)
+
+_Entry: TypeAlias = tuple[int, _Wire, Any]
+"""Slot, storage and value of a table's field; an offset of 0 is a field left out."""
+
+_CUSTOM_CODE = 32
 _LAST_ONE_BYTE_CODE = 127
 _BUFFER_ALIGNMENT = 16
 
@@ -192,12 +213,11 @@ class TfliteBuilder:
         description = fb.CreateString(self._description)
         model = _table(
             fb,
-            8,
-            lambda: fb.PrependUint32Slot(0, SCHEMA_VERSION, 0),
-            lambda: fb.PrependUOffsetTRelativeSlot(1, codes, 0),
-            lambda: fb.PrependUOffsetTRelativeSlot(2, subgraphs, 0),
-            lambda: fb.PrependUOffsetTRelativeSlot(3, description, 0),
-            lambda: fb.PrependUOffsetTRelativeSlot(4, buffers, 0),
+            (0, _Wire.UINT32, SCHEMA_VERSION),
+            (1, _Wire.OFFSET, codes),
+            (2, _Wire.OFFSET, subgraphs),
+            (3, _Wire.OFFSET, description),
+            (4, _Wire.OFFSET, buffers),
         )
         fb.Finish(model, file_identifier=FILE_IDENTIFIER)
         return bytes(fb.Output())
@@ -234,24 +254,175 @@ class TfliteBuilder:
                 f"data has shape {values.shape}", where=where, legal=f"the tensor's shape {shape}"
             )
         stored = values.astype(dtype.newbyteorder("<"))
-        if not np.array_equal(stored, values, equal_nan=dtype.kind == "f"):
-            if dtype.kind != "f":
-                raise UsageError(f"data does not fit {dtype}", where=where)
+        if dtype.kind != "f" and not np.array_equal(stored, values):
+            raise UsageError(f"data does not fit {dtype}", where=where)
         self._buffers.append(stored.tobytes())
         return len(self._buffers) - 1
 
-    def _write_subgraph(self, fb: Any, inputs: Sequence[int], outputs: Sequence[int]) -> int:
+    def _write_subgraph(
+        self, fb: flatbuffers.Builder, inputs: Sequence[int], outputs: Sequence[int]
+    ) -> int:
         tensors = _offset_vector(fb, [_write_tensor(fb, tensor) for tensor in self._tensors])
-        input_vector = _int32_vector(fb, inputs)
-        output_vector = _int32_vector(fb, outputs)
+        input_vector = _vector(fb, inputs, np.int32)
+        output_vector = _vector(fb, outputs, np.int32)
         operators = _offset_vector(fb, [_write_operator(fb, op) for op in self._operators])
         name = fb.CreateString("main")
         return _table(
             fb,
-            6,
-            lambda: fb.PrependUOffsetTRelativeSlot(0, tensors, 0),
-            lambda: fb.PrependUOffsetTRelativeSlot(1, input_vector, 0),
-            lambda: fb.PrependUOffsetTRelativeSlot(2, output_vector, 0),
-            lambda: fb.PrependUOffsetTRelativeSlot(3, operators, 0),
-            lambda: fb.PrependUOffsetTRelativeSlot(4, name, 0),
+            (0, _Wire.OFFSET, tensors),
+            (1, _Wire.OFFSET, input_vector),
+            (2, _Wire.OFFSET, output_vector),
+            (3, _Wire.OFFSET, operators),
+            (4, _Wire.OFFSET, name),
         )
+
+
+def _tensor_type(dtype: np.dtype[Any], where: str) -> TensorType:
+    try:
+        return TensorType[dtype.name.upper()]
+    except KeyError:
+        legal = ", ".join(member.name.lower() for member in TensorType)
+        raise UsageError(f"type {dtype} cannot be stored", where=where, legal=legal) from None
+
+
+def _quantization(
+    scales: npt.ArrayLike | None,
+    zero_points: npt.ArrayLike | None,
+    axis: int | None,
+    shape: tuple[int, ...],
+    where: str,
+) -> tuple[tuple[float, ...], tuple[int, ...]]:
+    """Check scales, zero points and axis against the shape, and make them tuples."""
+    if scales is None:
+        if zero_points is not None or axis is not None:
+            raise UsageError("zero points or an axis without scales", where=where)
+        return (), ()
+    scale_values = tuple(float(scale) for scale in np.atleast_1d(np.asarray(scales)))
+    if zero_points is None:
+        zero_values = (0,) * len(scale_values)
+    else:
+        zero_values = tuple(int(zero) for zero in np.atleast_1d(np.asarray(zero_points)))
+    if len(zero_values) != len(scale_values):
+        raise UsageError(
+            f"{len(zero_values)} zero points for {len(scale_values)} scales", where=where
+        )
+    if axis is None and len(scale_values) != 1:
+        raise UsageError(
+            f"{len(scale_values)} scales without an axis", where=where, fix="pass axis"
+        )
+    if axis is not None and not (0 <= axis < len(shape) and len(scale_values) in (1, shape[axis])):
+        raise UsageError(
+            f"{len(scale_values)} scales along axis {axis} of shape {shape}",
+            where=where,
+            legal="one scale, or one per slice along an axis of the tensor",
+        )
+    return scale_values, zero_values
+
+
+def _table(fb: flatbuffers.Builder, *entries: _Entry) -> int:
+    """Write a table; what its offsets refer to must have been written before."""
+    fb.StartObject(max((slot for slot, _, _ in entries), default=-1) + 1)
+    for slot, wire, value in entries:
+        # Scalars are stored even if they equal the schema's default, which then need not be known.
+        absent = 0 if wire is _Wire.OFFSET else None
+        getattr(fb, f"Prepend{wire.value}Slot")(slot, value, absent)
+    return int(fb.EndObject())
+
+
+def _vector(fb: flatbuffers.Builder, values: Sequence[float], dtype: npt.DTypeLike) -> int:
+    return int(fb.CreateNumpyVector(np.asarray(values, dtype=dtype)))
+
+
+def _offset_vector(fb: flatbuffers.Builder, offsets: Sequence[int]) -> int:
+    fb.StartVector(4, len(offsets), 4)
+    # The file is written from its end, so the last element comes first.
+    for offset in reversed(offsets):
+        fb.PrependUOffsetTRelative(offset)
+    return int(fb.EndVector())
+
+
+def _write_buffer(fb: flatbuffers.Builder, data: bytes) -> int:
+    if not data:
+        return _table(fb)
+    # Interpreters use weights in place through typed pointers, so the bytes must lie aligned.
+    # CreateByteVector aligns to four only, but keeps what a wider Prep set up for its length.
+    fb.Prep(_BUFFER_ALIGNMENT, len(data))
+    vector = int(fb.CreateByteVector(data))
+    return _table(fb, (0, _Wire.OFFSET, vector))
+
+
+def _write_code(fb: flatbuffers.Builder, code: _OperatorCode) -> int:
+    name = fb.CreateString(code.custom_name) if code.custom_name else 0
+    return _table(
+        fb,
+        # Codes were one byte once; old readers look at slot 0, new ones take the larger of both.
+        (0, _Wire.INT8, min(code.code, _LAST_ONE_BYTE_CODE)),
+        (1, _Wire.OFFSET, name),
+        (2, _Wire.INT32, code.version),
+        (3, _Wire.INT32, code.code),
+    )
+
+
+def _write_tensor(fb: flatbuffers.Builder, tensor: _Tensor) -> int:
+    name = fb.CreateString(tensor.name)
+    shape = _vector(fb, tensor.shape, np.int32)
+    signature = _vector(fb, tensor.shape_signature, np.int32) if tensor.shape_signature else 0
+    quantization = 0
+    if tensor.scales:
+        scales = _vector(fb, tensor.scales, np.float32)
+        zero_points = _vector(fb, tensor.zero_points, np.int64)
+        quantization = _table(
+            fb,
+            (2, _Wire.OFFSET, scales),
+            (3, _Wire.OFFSET, zero_points),
+            (6, _Wire.INT32, tensor.axis),
+        )
+    return _table(
+        fb,
+        (0, _Wire.OFFSET, shape),
+        (1, _Wire.INT8, tensor.type),
+        (2, _Wire.UINT32, tensor.buffer),
+        (3, _Wire.OFFSET, name),
+        (4, _Wire.OFFSET, quantization),
+        (5, _Wire.BOOL, tensor.is_variable),
+        (7, _Wire.OFFSET, signature),
+        (8, _Wire.BOOL, True),
+    )
+
+
+def _write_operator(fb: flatbuffers.Builder, operator: _Operator) -> int:
+    inputs = _vector(fb, operator.inputs, np.int32)
+    outputs = _vector(fb, operator.outputs, np.int32)
+    options = _write_options(fb, operator.options) if operator.options.union_type else 0
+    custom = fb.CreateByteVector(operator.custom_options) if operator.custom_options else 0
+    return _table(
+        fb,
+        (0, _Wire.UINT32, operator.code_index),
+        (1, _Wire.OFFSET, inputs),
+        (2, _Wire.OFFSET, outputs),
+        (3, _Wire.UINT8, operator.options.union_type),
+        (4, _Wire.OFFSET, options),
+        (5, _Wire.OFFSET, custom),
+    )
+
+
+def _write_options(fb: flatbuffers.Builder, options: Options) -> int:
+    entries: list[_Entry] = []
+    for slot, entry in enumerate(fields(options), start=options.first_slot):
+        value = getattr(options, entry.name)
+        wire = _wire(entry.type)
+        if wire is _Wire.OFFSET:
+            # A vector lies outside its table and must be complete before the table starts.
+            value = _vector(fb, value, np.int32) if value else 0
+        entries.append((slot, wire, value))
+    return _table(fb, *entries)
+
+
+def _wire(annotation: object) -> _Wire:
+    """How a field of an option table is stored, from the field's type."""
+    if get_origin(annotation) is tuple:
+        return _Wire.OFFSET
+    assert isinstance(annotation, type)
+    if issubclass(annotation, IntEnum):
+        return _Wire.INT8
+    return _WIRE_OF_SCALAR[annotation]

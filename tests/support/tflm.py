@@ -1,0 +1,27 @@
+"""Run a TFLite model with tflite-micro's reference kernels, the yardstick of int8 results."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+ARENA_BYTES = 1 << 20
+
+
+def run_tflm(
+    model: bytes, *inputs: npt.NDArray[Any], outputs: int = 1, arena_bytes: int = ARENA_BYTES
+) -> list[npt.NDArray[Any]]:
+    """Run one inference and return copies of the first `outputs` outputs.
+
+    Raises:
+        RuntimeError: tflite-micro refuses the model or fails; its log goes to stderr.
+    """
+    from tflite_micro import runtime
+
+    interpreter = runtime.Interpreter.from_bytes(model, arena_size=arena_bytes)
+    for index, values in enumerate(inputs):
+        interpreter.set_input(values, index)
+    interpreter.invoke()
+    return [np.array(interpreter.get_output(index)) for index in range(outputs)]
