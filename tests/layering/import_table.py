@@ -1,0 +1,67 @@
+"""Which part of the package may import which: the layering rule of docs/design as a table.
+
+Any stage may import `errors`, `config`, `resources` and the TIR.  A stage also imports the IR that
+it reads and the IR that it writes.  Only the driver imports stages.  An entry allows the module or
+package of that name and everything below it, less what `PRIVATE` lists.
+"""
+
+from __future__ import annotations
+
+COMMON = frozenset({"errors", "config", "resources", "tir.ir", "tir.dtype"})
+GRAPH_IR = frozenset({"graph.ir", "graph.ops"})
+PLAN_IR = frozenset({"plan.ir"})
+TIR = frozenset({"tir"})  # the IR and what reads it: text, verifier, interpreter, analysis
+MODULE = frozenset({"ir_module"})
+# The two ends of the road that a user calls himself (`microtir.frontend.from_tflite`,
+# `microtir.host.load`, a project): what lies between them is reached through the driver only.
+ENDS = frozenset({"frontend", "host", "project", "artifact"})
+
+# TIR passes rewrite modules: they are steps of the driver, not part of the language.
+PRIVATE: dict[str, frozenset[str]] = {
+    "tir.passes": frozenset({"tir", "driver"}),
+}
+
+# In processing order.  A unit may always import itself.
+ALLOWED: dict[str, frozenset[str]] = {
+    "errors": frozenset(),
+    "resources": frozenset({"errors"}),
+    "config": frozenset({"errors", "resources"}),
+    "ir_module": COMMON | GRAPH_IR,
+    "frontend": COMMON | GRAPH_IR | MODULE,
+    "graph": COMMON | MODULE,
+    "plan": COMMON | GRAPH_IR,  # candidates come in as a function, from the driver
+    "te": COMMON | TIR,
+    "schedule": COMMON | TIR | {"te"},
+    "lowering": COMMON | GRAPH_IR | PLAN_IR | TIR | {"te", "schedule", "external"},
+    "external": COMMON | GRAPH_IR | PLAN_IR | TIR,
+    "tir": COMMON | MODULE,
+    "executor": COMMON | GRAPH_IR | PLAN_IR | TIR | MODULE,
+    "memory": COMMON | TIR | MODULE,
+    "codegen": COMMON | TIR | MODULE,
+    "artifact": COMMON | MODULE | {"codegen"},
+    "host": COMMON | MODULE | {"artifact"},
+    "project": COMMON | MODULE | {"artifact"},
+    "driver": COMMON
+    | GRAPH_IR
+    | PLAN_IR
+    | TIR
+    | MODULE
+    | {"graph", "plan", "te", "schedule", "lowering", "executor", "memory", "codegen", "artifact"},
+    "search": COMMON | MODULE | {"driver"},
+    "report": COMMON | MODULE | {"driver"},
+    "cli": COMMON | GRAPH_IR | MODULE | ENDS | {"driver", "search", "report"},
+    "__main__": frozenset({"cli"}),
+}
+
+# Modules that must not even reach these through others, and why.
+UNREACHABLE: dict[str, tuple[frozenset[str], str]] = {
+    "graph.reference": (
+        frozenset({"te", "schedule", "lowering", "codegen"}),
+        "the meaning of the operators must not depend on what is checked against it",
+    ),
+}
+
+# Third-party modules that are imported only where a user asks for them, and are not dependencies.
+OPTIONAL_THIRD_PARTY: dict[str, str] = {
+    "tflite_micro": "the oracle of `verify --oracle tflm`",
+}

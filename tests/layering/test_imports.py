@@ -1,0 +1,94 @@
+"""The layering rule: who imports whom."""
+
+from __future__ import annotations
+
+import re
+import sys
+
+import pytest
+
+from tests.layering.import_table import OPTIONAL_THIRD_PARTY, UNREACHABLE
+from tests.layering.imports import is_within, layering_violations, reachable, third_party
+from tests.layering.source import ROOT, package_modules, parse, report
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+
+def test_package_follows_the_table() -> None:
+    """Every import inside the package is one that the table allows."""
+    found = layering_violations(package_modules())
+    assert not found, report(found)
+
+
+@pytest.mark.parametrize(
+    ("path", "line", "reason"),
+    [
+        ("memory/placement.py", "import microtir.plan.ir", "'memory' may import only"),
+        ("plan/cost.py", "from microtir.lowering import candidates", "'plan' may import only"),
+        ("plan/cost.py", "from ..lowering.conv import emit", "'plan' may import only"),
+        ("graph/__init__.py", "from ..te import compute", "'graph' may import only"),
+        ("lowering/conv.py", "from microtir.tir.passes import simplify", "only driver, tir may"),
+        ("cli/main.py", "from microtir.plan import plan", "'cli' may import only"),
+        ("te/ops.py", "from microtir import lower", "'te' may import only"),
+        ("errors.py", "def f():\n    from microtir import config", "nothing of this package"),
+        ("extra/thing.py", "import os", "'extra' has no row"),
+    ],
+)
+def test_forbidden_import_is_found(path: str, line: str, reason: str) -> None:
+    """An import against the table is found, however it is written, and the message says why."""
+    modules = [parse(path, line), parse("lowering/candidates.py", ""), parse("config.py", "")]
+    found = [text for text in layering_violations(modules) if path in text]
+    assert len(found) == 1
+    assert reason in found[0]
+
+
+@pytest.mark.parametrize(
+    ("path", "line"),
+    [
+        ("memory/placement.py", "from microtir.tir.ir import Allocate"),
+        ("memory/placement.py", "from .lifetimes import lifetimes"),
+        ("codegen/header.py", "from microtir import __version__"),
+        ("driver.py", "from microtir.tir.passes.simplify import simplify"),
+        ("frontend/tflite.py", "from microtir.graph.ops import Conv2D"),
+        ("te/ops.py", "import numpy as np"),
+    ],
+)
+def test_legal_import_passes(path: str, line: str) -> None:
+    """The IRs a stage reads and writes, its own files and other packages are not objected to."""
+    assert layering_violations([parse(path, line)]) == []
+
+
+@pytest.mark.parametrize("start", sorted(UNREACHABLE))
+def test_independent_modules(start: str) -> None:
+    """The reference semantics reach neither lowering nor te, not even through other modules."""
+    forbidden, why = UNREACHABLE[start]
+    found = reachable(start, package_modules())
+    reached = [f"{via} imports {name}" for name, via in found.items() if is_within(name, forbidden)]
+    assert found, f"no module {start}"
+    assert not reached, f"{start} must not reach {', '.join(reached)}: {why}"
+
+
+def test_reachable_follows_chains() -> None:
+    """A forbidden module two imports away is reached, and the last link is named."""
+    modules = [
+        parse("graph/reference.py", "from microtir.graph.helper import x"),
+        parse("graph/helper.py", "from microtir.te import compute"),
+        parse("te/__init__.py", ""),
+    ]
+    assert reachable("graph.reference", modules)["te"] == "graph.helper"
+
+
+def test_third_party_imports_are_declared() -> None:
+    """The package imports only the standard library and what pyproject.toml declares."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    declared = {re.split(r"[^\w.-]", line)[0].replace("-", "_") for line in project["dependencies"]}
+    allowed = declared | sys.stdlib_module_names | OPTIONAL_THIRD_PARTY.keys() | {"tomllib"}
+    found = [
+        f"{entry.place}: {entry.target} is not in the dependencies of pyproject.toml"
+        for entry in third_party(package_modules())
+        if entry.target.split(".")[0] not in allowed
+    ]
+    assert not found, report(found)
