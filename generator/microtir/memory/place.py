@@ -1,0 +1,87 @@
+"""Turns the WORKSPACE buffers of main into views of one planned block; kernels stay as they are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from microtir.ir_module import BufferPlacement, MemoryPlan
+from microtir.memory.checker import check
+from microtir.memory.lifetimes import Lifetime, lifetimes, lower_bound
+from microtir.memory.placement import first_fit, workspace_size
+from microtir.tir.dtype import DType
+from microtir.tir.ir import (
+    Allocate,
+    Buffer,
+    BufferView,
+    For,
+    Invoke,
+    PrimFunc,
+    Scope,
+    Seq,
+    Stmt,
+)
+
+
+def place(
+    main: PrimFunc, callees: Mapping[str, PrimFunc], alignment: int
+) -> tuple[PrimFunc, MemoryPlan]:
+    """Place the buffers of `main` and have the placement checked.
+
+    Args:
+        main: as the executor made it.
+        callees: the layer functions by name; the checker asks them what they read and write.
+        alignment: of every buffer and of the block, in bytes, a power of two.
+
+    Returns:
+        main with one more parameter `workspace` (UINT8) if it needs any, and the plan.
+
+    Raises:
+        MemoryPlanError: the independent checker found a living byte overwritten.
+    """
+    lives = lifetimes(main)
+    offsets = first_fit(lives, alignment)
+    size = workspace_size(lives, offsets)
+    placed = _rewrite(main, offsets, size, alignment) if size else main
+    check(main, placed, callees, size)
+    plan = MemoryPlan(
+        workspace_size=size,
+        lower_bound=lower_bound(lives),
+        alignment=alignment,
+        placements=tuple(_placement(life, offsets) for life in lives),
+        verified=True,
+    )
+    return placed, plan
+
+
+def _placement(life: Lifetime, offsets: Mapping[Buffer, int]) -> BufferPlacement:
+    offset = offsets[life.buffer]
+    return BufferPlacement(life.buffer.name, offset, life.size, life.first, life.last)
+
+
+def _rewrite(main: PrimFunc, offsets: Mapping[Buffer, int], size: int, alignment: int) -> PrimFunc:
+    workspace = Buffer("workspace", (size,), DType.UINT8, Scope.PARAMETER, alignment=alignment)
+
+    def view(arg: BufferView) -> BufferView:
+        if arg.buffer not in offsets:
+            return arg
+        offset = offsets[arg.buffer] + arg.byte_offset
+        return BufferView(workspace, arg.shape, arg.dtype, offset)
+
+    def visit(statement: Stmt) -> Stmt:
+        match statement:
+            case Allocate(buffer, body) if buffer.scope is Scope.WORKSPACE:
+                return visit(body)
+            case Allocate(buffer, body):
+                return Allocate(buffer, visit(body))
+            case Seq(statements):
+                return Seq(tuple(visit(s) for s in statements))
+            case For():
+                return replace(statement, body=visit(statement.body))
+            case Invoke(function, args):
+                views = tuple(view(a) if isinstance(a, BufferView) else a for a in args)
+                return Invoke(function, views)
+            case _:
+                return statement
+
+    return replace(main, params=(*main.params, workspace), body=visit(main.body))

@@ -1,0 +1,60 @@
+"""Offsets for buffers with lifetimes: greedy first fit in several orders, the best one kept."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from microtir.memory.lifetimes import Lifetime, lower_bound
+from microtir.tir.ir import Buffer
+
+# First fit depends on the order alone.  Large-first is the usual winner; the others repair the
+# cases in which a long-lived small buffer ends up between two large ones.
+_ORDERS: tuple[Callable[[Lifetime], tuple[int, ...]], ...] = (
+    lambda life: (-life.size, life.first),
+    lambda life: (-(life.last - life.first), -life.size, life.first),
+    lambda life: (-life.size * (life.last - life.first + 1), life.first),
+    lambda life: (life.first, -life.size),
+    lambda life: (-life.last, -life.size),
+)
+
+
+def first_fit(lives: tuple[Lifetime, ...], alignment: int) -> Mapping[Buffer, int]:
+    """Return an aligned offset in bytes for each buffer such that no two living ones overlap.
+
+    Deterministic: ties keep program order. Stops early at the lower bound.
+    """
+    bound = lower_bound(lives)
+    best: dict[Buffer, int] = {}
+    best_size = -1
+    for order in _ORDERS:
+        offsets = _fit(sorted(lives, key=order), alignment)
+        size = workspace_size(lives, offsets)
+        if best_size < 0 or size < best_size:
+            best, best_size = offsets, size
+        if best_size == bound:
+            break
+    return best
+
+
+def workspace_size(lives: tuple[Lifetime, ...], offsets: Mapping[Buffer, int]) -> int:
+    """Bytes from 0 to the end of the highest buffer."""
+    return max((offsets[life.buffer] + life.size for life in lives), default=0)
+
+
+def _fit(ordered: list[Lifetime], alignment: int) -> dict[Buffer, int]:
+    offsets: dict[Buffer, int] = {}
+    placed: list[Lifetime] = []
+    for life in ordered:
+        taken = sorted((offsets[p.buffer], p.size) for p in placed if p.overlaps(life))
+        offset = 0
+        for start, size in taken:
+            if offset + life.size <= start:
+                break
+            offset = max(offset, _round_up(start + size, alignment))
+        offsets[life.buffer] = offset
+        placed.append(life)
+    return offsets
+
+
+def _round_up(value: int, multiple: int) -> int:
+    return -(-value // multiple) * multiple

@@ -1,0 +1,92 @@
+"""Chooses a kernel for every operator and a layout for every edge.
+
+Today each operator is a group of its own, every edge is a whole NHWC tensor and the cheapest
+candidate wins.  What is fixed is the place: decisions are made here, over the whole graph and
+before any TIR exists, so that layouts and streaming groups can be chosen together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import MappingProxyType
+
+from microtir.config.numerics import Optimize
+from microtir.errors import UnsupportedModelError
+from microtir.graph.ir import Graph, Node, Tensor
+from microtir.plan.ir import Candidate, Group, Kernel, Layout, Plan, PlannedOperator
+
+CandidatesOf = Callable[[Node], tuple[Candidate, ...]]
+
+
+def plan(graph: Graph, candidates_of: CandidatesOf, goal: Optimize) -> Plan:
+    """Return the plan of a graph.
+
+    Args:
+        graph: legalised graph; every output is produced by a node.
+        candidates_of: gives the legal kernels of a node, never empty.
+        goal: what to rank candidates by.
+
+    Raises:
+        UnsupportedModelError: a node has no candidate.
+    """
+    storage = _Storage(graph)
+    operators = []
+    for node in graph.nodes:
+        candidates = [
+            c for c in candidates_of(node) if c.kernel is not Kernel.VIEW or storage.merge(node)
+        ]
+        if not candidates:
+            raise UnsupportedModelError(
+                f"no kernel can compute this operator '{node.op.name}'", where=str(node.source)
+            )
+        operators.append(PlannedOperator(node, min(candidates, key=_rank(goal))))
+    layouts = {t: Layout.whole(t.type) for t in graph.tensors() if not t.is_constant}
+    return Plan(
+        graph=graph,
+        groups=tuple(Group((operator,)) for operator in operators),
+        layouts=MappingProxyType(layouts),
+        storage=MappingProxyType({t: storage.root(t) for t in layouts}),
+    )
+
+
+def _rank(goal: Optimize) -> Callable[[Candidate], tuple[int, ...]]:
+    """Order of preference; the first entries decide, the others break ties."""
+    match goal:
+        case Optimize.RAM:
+            return lambda c: (c.scratch_bytes, c.cost, c.weight_bytes)
+        case Optimize.FLASH:
+            return lambda c: (c.weight_bytes, c.cost, c.scratch_bytes)
+        case Optimize.SPEED | Optimize.BALANCED:
+            return lambda c: (c.cost, c.scratch_bytes, c.weight_bytes)
+
+
+class _Storage:
+    """Union of tensors that share memory, built up view by view.
+
+    The root is the tensor that the memory is known by: a graph input or output if the class
+    holds one, since those lie in the caller's memory.
+    """
+
+    def __init__(self, graph: Graph) -> None:
+        self._parent: dict[Tensor, Tensor] = {}
+        self._fixed = frozenset((*graph.inputs, *graph.outputs))
+
+    def root(self, tensor: Tensor) -> Tensor:
+        while tensor in self._parent:
+            tensor = self._parent[tensor]
+        return tensor
+
+    def merge(self, node: Node) -> bool:
+        """Let the output of a view share its input's memory; False if it must be copied.
+
+        Two tensors of the caller (input to output, or two outputs) are different memory, and a
+        constant lies in flash: those are copied.
+        """
+        source, target = self.root(node.inputs[0]), self.root(node.output)
+        if source.is_constant or (source in self._fixed and target in self._fixed):
+            return False
+        if target in self._fixed:
+            self._parent[source] = target
+        else:
+            self._parent[target] = source
+        return True
