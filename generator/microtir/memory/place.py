@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
+from microtir.config.enums import Placement
 from microtir.ir_module import BufferPlacement, MemoryPlan
 from microtir.memory.checker import check
 from microtir.memory.lifetimes import Lifetime, lifetimes, lower_bound
-from microtir.memory.placement import first_fit, workspace_size
+from microtir.memory.placement import exact_fit, first_fit, workspace_size
 from microtir.tir.dtype import DType
 from microtir.tir.ir import (
     Allocate,
@@ -24,7 +25,7 @@ from microtir.tir.ir import (
 
 
 def place(
-    main: PrimFunc, callees: Mapping[str, PrimFunc], alignment: int
+    main: PrimFunc, callees: Mapping[str, PrimFunc], alignment: int, placement: Placement
 ) -> tuple[PrimFunc, MemoryPlan]:
     """Place the buffers of `main` and have the placement checked.
 
@@ -32,6 +33,7 @@ def place(
         main: as the executor made it.
         callees: the layer functions by name; the checker asks them what they read and write.
         alignment: of every buffer and of the block, in bytes, a power of two.
+        placement: GREEDY or EXACT.
 
     Returns:
         main with one more parameter `workspace` (UINT8) if it needs any, and the plan.
@@ -40,7 +42,8 @@ def place(
         MemoryPlanError: the independent checker found a living byte overwritten.
     """
     lives = lifetimes(main)
-    offsets = first_fit(lives, alignment)
+    fit = {Placement.GREEDY: first_fit, Placement.EXACT: exact_fit}[placement]
+    offsets = fit(lives, alignment)
     size = workspace_size(lives, offsets)
     placed = _rewrite(main, offsets, size, alignment) if size else main
     check(main, placed, callees, size)

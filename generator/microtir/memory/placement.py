@@ -1,4 +1,4 @@
-"""Offsets for buffers with lifetimes: greedy first fit in several orders, the best one kept."""
+"""Offsets for buffers with lifetimes: first fit in several orders, or a search over all orders."""
 
 from __future__ import annotations
 
@@ -18,6 +18,9 @@ _ORDERS: tuple[Callable[[Lifetime], tuple[int, ...]], ...] = (
 )
 
 
+SEARCH_NODES = 50_000
+
+
 def first_fit(lives: tuple[Lifetime, ...], alignment: int) -> Mapping[Buffer, int]:
     """Return an aligned offset in bytes for each buffer such that no two living ones overlap.
 
@@ -33,6 +36,33 @@ def first_fit(lives: tuple[Lifetime, ...], alignment: int) -> Mapping[Buffer, in
             best, best_size = offsets, size
         if best_size == bound:
             break
+    return best
+
+
+def exact_fit(lives: tuple[Lifetime, ...], alignment: int) -> Mapping[Buffer, int]:
+    """Return the smallest placement that a search over first-fit orders finds.
+
+    Any placement, pushed down, is the first fit of its buffers in order of offset, so the search
+    is complete; it ends at the lower bound or after SEARCH_NODES partial placements, and then
+    the gap of the plan says what may be left.
+    """
+    best = dict(first_fit(lives, alignment))
+    best_size = workspace_size(lives, best)
+    bound = lower_bound(lives)
+    nodes = 0
+    stack: list[tuple[Lifetime, ...]] = [()]
+    while stack and best_size > bound and nodes < SEARCH_NODES:
+        prefix = stack.pop()
+        nodes += 1
+        offsets = _fit(list(prefix), alignment)
+        size = workspace_size(prefix, offsets)
+        if size >= best_size:
+            continue
+        if len(prefix) == len(lives):
+            best, best_size = offsets, size
+            continue
+        rest = sorted((life for life in lives if life not in prefix), key=_ORDERS[0], reverse=True)
+        stack.extend((*prefix, life) for life in rest)
     return best
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from types import MappingProxyType
 
-from microtir.config.numerics import Optimize
+from microtir.config.enums import Optimize
 from microtir.errors import UnsupportedModelError
 from microtir.graph.ir import Graph, Node, Tensor
 from microtir.plan.ir import Candidate, Group, Kernel, Layout, Plan, PlannedOperator
