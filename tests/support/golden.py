@@ -18,6 +18,15 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Updating runs only the tests that have golden files."""
+    if not config.getoption("--update-golden"):
+        return
+    others = [item for item in items if "golden" not in getattr(item, "fixturenames", ())]
+    config.hook.pytest_deselected(items=others)
+    items[:] = [item for item in items if item not in others]
+
+
 @dataclass(frozen=True, slots=True)
 class Golden:
     """The golden files of one folder of tests.

@@ -1,0 +1,52 @@
+# Everything is set up on the way: `make demo` and `make test` work in a fresh clone.
+# Variables: PYTHON (interpreter to make .venv with), ARGS (more arguments for pytest).
+
+BIN := .venv/bin
+DIGITS := examples/digits
+SHELL_FILES := scripts/setup.sh .ci/run
+# Two workers, whatever the machine: a test of generated C keeps a core busy by itself.
+# loadgroup keeps the tests that share one costly set-up in one worker.
+PYTEST := $(BIN)/python -m pytest -n 2 --dist loadgroup
+
+.DEFAULT_GOAL := help
+.PHONY: help setup setup-dev demo test lint types check bench golden format clean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+setup:
+	@scripts/setup.sh run
+
+setup-dev:
+	@scripts/setup.sh dev
+
+demo: setup ## compile the example model, run the C, compare it with the model
+	$(BIN)/microtir compile $(DIGITS)/digits_int8.tflite -o build/demo
+	$(BIN)/microtir verify $(DIGITS)/digits_int8.tflite --golden $(DIGITS)/digits_test.npz
+
+test: setup-dev ## run all tests, also against the built wheel
+	$(PYTEST) $(ARGS)
+
+lint: setup-dev ## ruff and shellcheck
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/shellcheck $(SHELL_FILES)
+
+types: setup-dev ## mypy, strict
+	$(BIN)/mypy
+
+check: lint types test ## lint, types and tests: what a change must pass
+
+bench: setup-dev ## measure and compare with the recorded figures
+	$(BIN)/python -m benchmarks
+
+golden: setup-dev ## rewrite the golden files; read the difference before you commit it
+	$(PYTEST) --update-golden
+
+format: setup-dev ## lay out the Python files
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+clean: ## remove everything that can be made again, .venv included
+	rm -rf build dist .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
