@@ -29,10 +29,10 @@ import numpy.typing as npt
 from microtir.tir.dtype import DType
 
 __all__ = [
-    "Allocate", "Binary", "BinaryOp", "Buffer", "BufferView", "Call", "Cast", "DType", "Dim", "Expr",
-    "FloatImm", "For", "If", "IntImm", "Intrinsic", "Invoke", "KernelCall", "KernelContract", "Let",
-    "Load", "LoopKind", "Origin", "Param", "PrimFunc", "Region", "Scope", "Select", "Seq", "Stmt",
-    "Store", "Unary", "UnaryOp", "Var",
+    "Allocate", "Binary", "BinaryOp", "Buffer", "BufferArgument", "BufferView", "Call", "Cast",
+    "DType", "Dim", "Expr", "FloatImm", "For", "If", "IntImm", "Intrinsic", "Invoke", "KernelCall",
+    "KernelContract", "Let", "Load", "LoopKind", "Origin", "Param", "PrimFunc", "Region", "Scope",
+    "Select", "Seq", "Stmt", "Store", "Unary", "UnaryOp", "Var",
 ]  # fmt: skip
 
 Array: TypeAlias = npt.NDArray[Any]
@@ -307,7 +307,10 @@ class Region:
 
 @dataclass(frozen=True, slots=True)
 class KernelContract:
-    """What a micro-kernel promises: the facts that analysis uses instead of its body."""
+    """What a micro-kernel promises: the facts that analysis uses instead of its body.
+
+    Regions and preconditions speak about the parameters of the KernelCall's `meaning`.
+    """
 
     reads: tuple[Region, ...]
     writes: tuple[Region, ...]

@@ -1,0 +1,189 @@
+"""Signatures, exact meanings and interval bounds of the scalar functions of TIR.
+
+The fixed-point functions are those of gemmlowp and of TFLite's reference kernels (with double
+rounding, i.e. without TFLITE_SINGLE_ROUNDING), on exact integers.  The float functions are
+computed in double and rounded once to float32.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import TypeAlias
+
+from microtir.tir.analysis.interval import Interval, corners
+from microtir.tir.arithmetic import Number, UndefinedError, check, round_float, truncated_division
+from microtir.tir.dtype import DType
+from microtir.tir.ir import Intrinsic
+
+IntervalFunction: TypeAlias = Callable[[tuple[Interval, ...]], Interval]
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """Types of an intrinsic.
+
+    `meaning` maps argument values to the result and raises UndefinedError where there is none;
+    `bounds` maps argument intervals to an interval of the result, None for float results.
+    """
+
+    parameters: tuple[DType, ...]
+    result: DType
+    meaning: Callable[..., Number]
+    bounds: IntervalFunction | None = None
+
+
+# --- fixed point --------------------------------------------------------------------------------
+
+
+def saturating_rounding_doubling_high_mul(a: int, b: int) -> int:
+    """gemmlowp: round(a * b / 2^31), ties up, saturating in the single case INT32_MIN squared."""
+    if a == b == DType.INT32.min:
+        return DType.INT32.max
+    product = a * b
+    nudge = (1 << 30) if product >= 0 else 1 - (1 << 30)
+    return truncated_division(product + nudge, 1 << 31)
+
+
+def rounding_divide_by_pot(x: int, exponent: int) -> int:
+    """gemmlowp: x / 2^exponent rounded to nearest, ties away from zero; exponent in [0, 31]."""
+    _check_count("exponent", exponent, 0, 31)
+    mask = (1 << exponent) - 1
+    threshold = (mask >> 1) + (1 if x < 0 else 0)
+    return (x >> exponent) + (1 if (x & mask) > threshold else 0)
+
+
+def multiply_by_quantized_multiplier(x: int, multiplier: int, shift: int) -> int:
+    """TFLite: x * multiplier * 2^(shift - 31), rounded twice; shift in [-31, 30].
+
+    Raises:
+        UndefinedError: x * 2^shift does not fit int32; the reference kernel leaves that undefined.
+    """
+    _check_count("shift", shift, -31, 30)
+    shifted = check(x << max(shift, 0), DType.INT32)
+    high = saturating_rounding_doubling_high_mul(shifted, multiplier)
+    return rounding_divide_by_pot(high, max(-shift, 0))
+
+
+def saturating_shift_left(x: int, count: int) -> int:
+    """The product x * 2^count, clamped to int32; count in [0, 31]."""
+    _check_count("count", count, 0, 31)
+    return max(DType.INT32.min, min(DType.INT32.max, x << count))
+
+
+def count_leading_zeros(x: int) -> int:
+    """Number of zero bits above the highest set bit of a uint32; 32 for zero."""
+    return 32 - x.bit_length()
+
+
+def _check_count(name: str, value: int, low: int, high: int) -> None:
+    if not low <= value <= high:
+        raise UndefinedError(f"{name} {value} is outside [{low}, {high}]")
+
+
+# --- floating point -----------------------------------------------------------------------------
+
+
+def _float_function(function: Callable[[float], float]) -> Callable[[float], float]:
+    def rounded(x: float) -> float:
+        return round_float(function(x), DType.FLOAT32)
+
+    return rounded
+
+
+def _exp(x: float) -> float:
+    # math.exp raises where C's expf returns infinity.
+    return math.inf if x > 700.0 else math.exp(x)
+
+
+def _log(x: float) -> float:
+    if x == 0.0:
+        return -math.inf
+    return math.log(x) if x > 0.0 else math.nan
+
+
+def _sqrt(x: float) -> float:
+    # Only -0.0 is negative and has a root: itself.
+    return math.nan if x < 0.0 else math.sqrt(x)
+
+
+def _floor(x: float) -> float:
+    return math.copysign(float(math.floor(x)), x) if math.isfinite(x) else x
+
+
+def _round(x: float) -> float:
+    return math.copysign(float(math.floor(abs(x) + 0.5)), x) if math.isfinite(x) else x
+
+
+# --- intervals ----------------------------------------------------------------------------------
+
+_COUNT = Interval(0, 31)
+_SHIFT = Interval(-31, 30)
+
+
+def _high_mul_bounds(args: tuple[Interval, ...]) -> Interval:
+    return corners(saturating_rounding_doubling_high_mul, args[0], args[1])
+
+
+def _divide_bounds(args: tuple[Interval, ...]) -> Interval:
+    return corners(rounding_divide_by_pot, args[0], args[1].intersect(_COUNT) or _COUNT)
+
+
+def _shift_bounds(args: tuple[Interval, ...]) -> Interval:
+    return corners(saturating_shift_left, args[0], args[1].intersect(_COUNT) or _COUNT)
+
+
+def _requantize_bounds(args: tuple[Interval, ...]) -> Interval:
+    x, multiplier, shift = args
+    shifts = shift.intersect(_SHIFT) or _SHIFT
+    result: Interval | None = None
+    for s in range(shifts.low, shifts.high + 1):
+        scale = Interval(1 << max(s, 0), 1 << max(s, 0))
+        shifted = (x * scale).intersect(Interval.of_type(DType.INT32))
+        if shifted is None:
+            continue  # every x overflows: no value to bound
+        high = corners(saturating_rounding_doubling_high_mul, shifted, multiplier)
+        part = corners(rounding_divide_by_pot, high, Interval(max(-s, 0), max(-s, 0)))
+        result = part if result is None else result.union(part)
+    return result or Interval.of_type(DType.INT32)
+
+
+def _leading_zeros_bounds(args: tuple[Interval, ...]) -> Interval:
+    return Interval(count_leading_zeros(args[0].high), count_leading_zeros(args[0].low))
+
+
+# --- the table ----------------------------------------------------------------------------------
+
+_I32 = DType.INT32
+
+
+def _float_signature(function: Callable[[float], float]) -> Signature:
+    return Signature((DType.FLOAT32,), DType.FLOAT32, _float_function(function))
+
+
+SIGNATURES: Mapping[Intrinsic, Signature] = MappingProxyType({
+    Intrinsic.SATURATING_ROUNDING_DOUBLING_HIGH_MUL: Signature(
+        (_I32, _I32), _I32, saturating_rounding_doubling_high_mul, _high_mul_bounds
+    ),
+    Intrinsic.ROUNDING_DIVIDE_BY_POT: Signature(
+        (_I32, _I32), _I32, rounding_divide_by_pot, _divide_bounds
+    ),
+    Intrinsic.MULTIPLY_BY_QUANTIZED_MULTIPLIER: Signature(
+        (_I32, _I32, _I32), _I32, multiply_by_quantized_multiplier, _requantize_bounds
+    ),
+    Intrinsic.SATURATING_SHIFT_LEFT: Signature(
+        (_I32, _I32), _I32, saturating_shift_left, _shift_bounds
+    ),
+    Intrinsic.COUNT_LEADING_ZEROS: Signature(
+        (DType.UINT32,), _I32, count_leading_zeros, _leading_zeros_bounds
+    ),
+    Intrinsic.EXP: _float_signature(_exp),
+    Intrinsic.LOG: _float_signature(_log),
+    Intrinsic.SQRT: _float_signature(_sqrt),
+    Intrinsic.TANH: _float_signature(math.tanh),
+    Intrinsic.FLOOR: _float_signature(_floor),
+    Intrinsic.ROUND: _float_signature(_round),
+    Intrinsic.ABS: _float_signature(abs),
+})  # fmt: skip

@@ -1,0 +1,275 @@
+"""The one read visitor and the one rewriter of TIR.
+
+A subclass overrides `visit` (or `expr` and `stmt`), handles the nodes that it is about, and calls
+the inherited method for the rest.  Rewriting returns the same object where nothing changed, so
+that a caller sees by identity whether anything did.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import TypeAlias, TypeVar
+
+from microtir.errors import TirError
+from microtir.tir.ir import (
+    Allocate,
+    Binary,
+    Buffer,
+    BufferArgument,
+    BufferView,
+    Call,
+    Cast,
+    Expr,
+    FloatImm,
+    For,
+    If,
+    IntImm,
+    Invoke,
+    KernelCall,
+    Let,
+    Load,
+    PrimFunc,
+    Select,
+    Seq,
+    Stmt,
+    Store,
+    Unary,
+    Var,
+)
+
+Argument: TypeAlias = BufferView | BufferArgument
+Node: TypeAlias = Expr | Stmt | Argument
+NodeT = TypeVar("NodeT", Expr, Stmt)
+
+
+def children(node: Node) -> tuple[Node, ...]:
+    """Direct parts of a node in the order of evaluation; bound Vars are not among them.
+
+    A KernelCall's contract and meaning speak about the parameters of the kernel, not about the
+    function around the call, and are not entered.
+    """
+    match node:
+        case Var() | IntImm() | FloatImm() | BufferView():
+            return ()
+        case Binary(_, a, b):
+            return (a, b)
+        case Unary(_, a) | Cast(_, a):
+            return (a,)
+        case Select(condition, then, otherwise):
+            return (condition, then, otherwise)
+        case Load(_, indices) | BufferArgument(_, indices):
+            return indices
+        case Call(_, args) | Invoke(_, args) | KernelCall(_, args):
+            return args
+        case Store(_, indices, value):
+            return (*indices, value)
+        case For():
+            return (node.start, node.stop, node.body)
+        case If(condition, then_, else_):
+            return (condition, then_) if else_ is None else (condition, then_, else_)
+        case Seq(statements):
+            return statements
+        case Let(_, value, body):
+            return (value, body)
+        case Allocate(_, body):
+            return (body,)
+
+
+class Visitor:
+    """Reads a tree: `visit` every node, parents first."""
+
+    def visit(self, node: Node) -> None:
+        for child in children(node):
+            self.visit(child)
+
+
+class Rewriter:
+    """Builds a new tree bottom up; each hook returns its argument to keep it."""
+
+    def expr(self, e: Expr) -> Expr:
+        """Rewrites an expression; the default rewrites its parts."""
+        return self.expr_parts(e)
+
+    def stmt(self, s: Stmt) -> Stmt:
+        """Rewrites a statement; the default rewrites its parts."""
+        return self.stmt_parts(s)
+
+    def buffer(self, buffer: Buffer) -> Buffer:
+        """Replaces a buffer wherever it is used or brought to life."""
+        return buffer
+
+    def binder(self, var: Var) -> Var:
+        """Replaces the Var that a loop or a Let defines."""
+        return var
+
+    def exprs(self, items: tuple[Expr, ...]) -> tuple[Expr, ...]:
+        new = tuple([self.expr(e) for e in items])
+        return items if all(a is b for a, b in zip(items, new, strict=True)) else new
+
+    def expr_parts(self, e: Expr) -> Expr:
+        match e:
+            case Var() | IntImm() | FloatImm():
+                return e
+            case Binary(op, a, b):
+                new_a, new_b = self.expr(a), self.expr(b)
+                return e if new_a is a and new_b is b else Binary(op, new_a, new_b)
+            case Unary(uop, a):
+                new_a = self.expr(a)
+                return e if new_a is a else Unary(uop, new_a)
+            case Cast(dtype, value):
+                new_value = self.expr(value)
+                return e if new_value is value else Cast(dtype, new_value)
+            case Select(c, t, o):
+                parts = self.exprs((c, t, o))
+                return e if _same(parts, (c, t, o)) else Select(*parts)
+            case Load(buffer, indices):
+                new_buffer, new_indices = self.buffer(buffer), self.exprs(indices)
+                if new_buffer is buffer and new_indices is indices:
+                    return e
+                return Load(new_buffer, new_indices)
+            case Call(intrinsic, args, dtype):
+                new_args = self.exprs(args)
+                return e if new_args is args else Call(intrinsic, new_args, dtype)
+
+    def stmt_parts(self, s: Stmt) -> Stmt:
+        match s:
+            case Store(buffer, indices, value):
+                store = (self.buffer(buffer), self.exprs(indices), self.expr(value))
+                return s if _same(store, (buffer, indices, value)) else Store(*store)
+            case For(var, start, stop, body, kind):
+                loop = (self.binder(var), self.expr(start), self.expr(stop), self.stmt(body))
+                return s if _same(loop, (var, start, stop, body)) else For(*loop, kind)
+            case If(condition, then, otherwise):
+                new_else = None if otherwise is None else self.stmt(otherwise)
+                branch = (self.expr(condition), self.stmt(then), new_else)
+                return s if _same(branch, (condition, then, otherwise)) else If(*branch)
+            case Seq(statements):
+                new = tuple([self.stmt(t) for t in statements])
+                return s if _same(new, statements) else Seq(new)
+            case Let(var, value, body):
+                let = (self.binder(var), self.expr(value), self.stmt(body))
+                return s if _same(let, (var, value, body)) else Let(*let)
+            case Allocate(buffer, body):
+                alloc = (self.buffer(buffer), self.stmt(body))
+                return s if _same(alloc, (buffer, body)) else Allocate(*alloc)
+            case Invoke(function, args):
+                new_args = tuple([self._invoke_argument(a) for a in args])
+                return s if _same(new_args, args) else Invoke(function, new_args)
+            case KernelCall(meaning, kernel_args, contract, assembly):
+                new_kernel = tuple([self._kernel_argument(a) for a in kernel_args])
+                if _same(new_kernel, kernel_args):
+                    return s
+                return KernelCall(meaning, new_kernel, contract, assembly)
+
+    def _invoke_argument(self, argument: BufferView | Expr) -> BufferView | Expr:
+        if not isinstance(argument, BufferView):
+            return self.expr(argument)
+        buffer = self.buffer(argument.buffer)
+        return argument if buffer is argument.buffer else replace(argument, buffer=buffer)
+
+    def _kernel_argument(self, argument: BufferArgument | Expr) -> BufferArgument | Expr:
+        if not isinstance(argument, BufferArgument):
+            return self.expr(argument)
+        buffer, indices = self.buffer(argument.buffer), self.exprs(argument.indices)
+        if buffer is argument.buffer and indices is argument.indices:
+            return argument
+        return BufferArgument(buffer, indices)
+
+
+def _same(new: tuple[object, ...], old: tuple[object, ...]) -> bool:
+    return all(a is b for a, b in zip(new, old, strict=True))
+
+
+def rewrite_function(func: PrimFunc, rewriter: Rewriter) -> PrimFunc:
+    """`func` with its body rewritten; the same object if nothing changed."""
+    body = rewriter.stmt(func.body)
+    return func if body is func.body else replace(func, body=body)
+
+
+class _Substitution(Rewriter):
+    def __init__(self, mapping: Mapping[Var | Buffer, Expr | Buffer | int]) -> None:
+        self.mapping = mapping
+
+    def expr(self, e: Expr) -> Expr:
+        if not isinstance(e, Var):
+            return self.expr_parts(e)
+        new = self.mapping.get(e, e)
+        if isinstance(new, Buffer):
+            raise TirError(f"variable '{e.name}' cannot be replaced by buffer '{new.name}'")
+        return IntImm(new, e.dtype) if isinstance(new, int) else new
+
+    def buffer(self, buffer: Buffer) -> Buffer:
+        new = self.mapping.get(buffer, buffer)
+        if not isinstance(new, Buffer):
+            raise TirError(f"buffer '{buffer.name}' can only be replaced by a buffer")
+        return new
+
+    def binder(self, var: Var) -> Var:
+        new = self.mapping.get(var, var)
+        if not isinstance(new, Var):
+            raise TirError(
+                f"variable '{var.name}' is defined here and can only be renamed",
+                fix="remove its loop or Let before substituting a value",
+            )
+        return new
+
+
+def substitute(node: NodeT, mapping: Mapping[Var | Buffer, Expr | Buffer | int]) -> NodeT:
+    """`node` with Vars replaced by expressions and Buffers by Buffers.
+
+    A Var mapped to a Var is renamed where it is defined, too.  An int becomes a literal of the
+    Var's type.  Shapes of buffers are left alone.
+
+    Raises:
+        TirError: a Var that a loop or a Let defines is mapped to something that is not a Var.
+    """
+    rewriter = _Substitution(mapping)
+    if isinstance(node, Var | IntImm | FloatImm | Binary | Unary | Cast | Select | Load | Call):
+        return rewriter.expr(node)
+    return rewriter.stmt(node)
+
+
+def walk(node: Node | PrimFunc) -> Iterator[Node]:
+    """Every node of a tree, parents first, in the order of the text."""
+    stack: list[Node] = [node.body if isinstance(node, PrimFunc) else node]
+    while stack:
+        current = stack.pop()
+        yield current
+        stack.extend(reversed(children(current)))
+
+
+def variables_used(node: Node | PrimFunc) -> tuple[Var, ...]:
+    """Vars that are read anywhere in the tree, each once, in order of first use."""
+    return tuple(dict.fromkeys(n for n in walk(node) if isinstance(n, Var)))
+
+
+def buffers_read(node: Node | PrimFunc) -> tuple[Buffer, ...]:
+    """Buffers that the tree may read, each once, in order of first use.
+
+    What an Invoke does with a buffer is not known here: it counts as read and as written.
+    """
+    return tuple(dict.fromkeys(_accessed(node, written=False)))
+
+
+def buffers_written(node: Node | PrimFunc) -> tuple[Buffer, ...]:
+    """Buffers that the tree may write, each once, in order of first use."""
+    return tuple(dict.fromkeys(_accessed(node, written=True)))
+
+
+def _accessed(node: Node | PrimFunc, *, written: bool) -> Iterator[Buffer]:
+    for part in walk(node):
+        match part:
+            case Load(buffer) if not written:
+                yield buffer
+            case Store(buffer) if written:
+                yield buffer
+            case BufferView(buffer):
+                yield buffer
+            case KernelCall(meaning, args):
+                used = buffers_written(meaning) if written else buffers_read(meaning)
+                for parameter, argument in zip(meaning.params, args, strict=False):
+                    if isinstance(argument, BufferArgument) and parameter in used:
+                        yield argument.buffer
+            case _:
+                pass
