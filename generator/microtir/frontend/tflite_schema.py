@@ -73,6 +73,7 @@ class BuiltinOperator(IntEnum):
     MAX_POOL_2D = 17
     MUL = 18
     RELU = 19
+    RELU_N1_TO_1 = 20
     RELU6 = 21
     RESHAPE = 22
     RESIZE_BILINEAR = 23
@@ -371,6 +372,7 @@ OPTIONS_OF: Mapping[BuiltinOperator, type[Options]] = MappingProxyType(
         BuiltinOperator.MAX_POOL_2D: Pool2DOptions,
         BuiltinOperator.MUL: MulOptions,
         BuiltinOperator.RELU: Options,
+        BuiltinOperator.RELU_N1_TO_1: Options,
         BuiltinOperator.RELU6: Options,
         BuiltinOperator.RESHAPE: ReshapeOptions,
         BuiltinOperator.RESIZE_BILINEAR: ResizeBilinearOptions,
