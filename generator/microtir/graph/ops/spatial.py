@@ -10,9 +10,10 @@ from microtir.graph.ops.base import Activation, Operator, Padding2D
 
 @dataclass(frozen=True, slots=True)
 class Conv2D(Operator):
-    """Inputs: image (N, H, W, I), weights (O, KH, KW, I), optional bias (O,). Output (N, OH, OW, O).
+    """Inputs: image (N, H, W, I), weights (O, KH, KW, I), optional bias (O,).
 
-    Padding counts as the zero point. Weights may be int8 under float activations (hybrid).
+    Output (N, OH, OW, O). Padding counts as the zero point. Weights may be int8 under float
+    activations (hybrid).
     """
 
     name: ClassVar[str] = "conv_2d"

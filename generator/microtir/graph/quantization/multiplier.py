@@ -1,0 +1,81 @@
+"""Integer multipliers, and the ranges that fused activations clamp to."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from microtir.graph.fixed_point import round_half_away
+from microtir.graph.ir import TensorType
+from microtir.graph.ops import Activation
+
+
+class QuantizedMultiplier(NamedTuple):
+    """A real factor as multiplier * 2^(shift - 31).
+
+    `multiplier` is 0 or has a magnitude in [2^30, 2^31).
+    """
+
+    multiplier: int
+    shift: int
+
+
+def quantize_multiplier(real: float) -> QuantizedMultiplier:
+    """The 31-bit mantissa and the exponent nearest to `real`.
+
+    Magnitudes below 2^-32 become 0: the right shift that they ask for leaves no bit of an int32.
+    """
+    fraction, shift = math.frexp(real)
+    multiplier = round_half_away(fraction * (1 << 31))
+    if abs(multiplier) == 1 << 31:
+        multiplier //= 2
+        shift += 1
+    if multiplier == 0 or shift < -31:
+        return QuantizedMultiplier(0, 0)
+    return QuantizedMultiplier(multiplier, shift)
+
+
+def float32(value: float) -> float:
+    """Round to float32; marks the places where the definition computes in single precision."""
+    return float(np.float32(value))
+
+
+def float32_product(a: float, b: float) -> float:
+    """The product rounded to float32, for two float32 values."""
+    return float32(a * b)
+
+
+def float32_quotient(a: float, b: float) -> float:
+    """The quotient rounded to float32, for two float32 values.
+
+    Rounding the double quotient again is exact: a double has more than twice the bits.
+    """
+    return float32(a / b)
+
+
+def quantize_value(real: float, scale: float, zero_point: int) -> int:
+    """The stored value of `real`, not clamped; the quotient is computed in float32."""
+    return zero_point + round_half_away(float32_quotient(real, scale))
+
+
+def activation_range(activation: Activation, output: TensorType) -> tuple[int, int]:
+    """Inclusive clamp, in stored values, of a quantised output with a fused activation."""
+    low, high = activation.real_range
+    scale, zero_point = output.quant.scale, output.quant.zero_point
+    minimum, maximum = output.dtype.min, output.dtype.max
+    if math.isfinite(low):
+        minimum = max(minimum, quantize_value(low, scale, zero_point))
+    if math.isfinite(high):
+        maximum = min(maximum, quantize_value(high, scale, zero_point))
+    return minimum, maximum
+
+
+def per_channel_multipliers(
+    input_type: TensorType, weights: TensorType, output: TensorType
+) -> tuple[QuantizedMultiplier, ...]:
+    """One multiplier per scale of the weights, all computed in double."""
+    factor = input_type.quant.scale
+    divisor = output.quant.scale
+    return tuple(quantize_multiplier(factor * s / divisor) for s in weights.quant.scales)
