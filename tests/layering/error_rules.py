@@ -16,6 +16,10 @@ PROTOCOL: dict[str, str] = {
     "KeyError": "__getitem__",
     "IndexError": "__getitem__",
 }
+# Signals between files of the package, and who turns each into an answer or a diagnostic.
+SIGNALS: dict[str, str] = {
+    "UndefinedError": "folding keeps the expression as it is; the interpreter adds the place",
+}
 # How the command line ends the process; the exit status is the message.
 EXITS = frozenset({"typer.Exit", "SystemExit"})
 # An invariant that typing cannot express (the end of a match over all node types): needs a text.
@@ -90,7 +94,7 @@ def _objection(
         return None if module.name.startswith("cli") else f"only the command line raises {full}"
     if name in PROTOCOL and function == PROTOCOL[name]:
         return None
-    if name in errors or name == INVARIANT:
+    if name in errors or name in SIGNALS or name == INVARIANT:
         return None if call and _has_text(call) else f"{name} is raised without a message"
     is_exception = isinstance(getattr(builtins, name, None), type) or name[:1].isupper()
     if is_exception:
@@ -116,6 +120,10 @@ def handler_violations(modules: Iterable[Module]) -> list[str]:
             place = f"{module.path}:{node.lineno}"
             if node.type is None:
                 found.append(f"{place}: a bare except catches typing errors and Ctrl-C, too")
-            if all(isinstance(s, ast.Pass) for s in node.body):
+            elif ast.unparse(node.type) not in SIGNALS and _is_empty(node):
                 found.append(f"{place}: a failure is dropped: handle it, or let it pass on")
     return found
+
+
+def _is_empty(handler: ast.ExceptHandler) -> bool:
+    return all(isinstance(statement, ast.Pass) for statement in handler.body)

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 COMMON = frozenset({"errors", "config", "resources", "tir.ir", "tir.dtype"})
 GRAPH_IR = frozenset({"graph.ir", "graph.ops"})
+# Integer parameters of quantised operators: one derivation for the reference and the kernels.
+QUANTIZATION = frozenset({"graph.quantization"})
 PLAN_IR = frozenset({"plan.ir"})
 TIR = frozenset({"tir"})  # the IR and what reads it: text, verifier, interpreter, analysis
 MODULE = frozenset({"ir_module"})
@@ -32,7 +34,7 @@ ALLOWED: dict[str, frozenset[str]] = {
     "plan": COMMON | GRAPH_IR,  # candidates come in as a function, from the driver
     "te": COMMON | TIR,
     "schedule": COMMON | TIR | {"te"},
-    "lowering": COMMON | GRAPH_IR | PLAN_IR | TIR | {"te", "schedule", "external"},
+    "lowering": COMMON | GRAPH_IR | QUANTIZATION | PLAN_IR | TIR | {"te", "schedule", "external"},
     "external": COMMON | GRAPH_IR | PLAN_IR | TIR,
     "tir": COMMON | MODULE,
     "executor": COMMON | GRAPH_IR | PLAN_IR | TIR | MODULE,
