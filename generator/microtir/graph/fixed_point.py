@@ -61,16 +61,15 @@ def rounding_divide_by_pot(value: IntsLike, exponent: IntsLike, bits: int = 32) 
     array = np.asarray(value, np.int64)
     shift = np.asarray(exponent, np.int64)
     mask = wrap((np.int64(1) << shift) - 1, bits)
-    threshold = (mask >> 1) + (array < 0)
-    rounds_up = ((array & mask) > threshold).astype(np.int64)
-    result: Ints = (array >> shift) + rounds_up
-    return result
+    threshold = (mask >> 1) + np.where(array < 0, 1, 0)
+    quotient: Ints = (array >> shift) + np.where((array & mask) > threshold, 1, 0)
+    return quotient
 
 
 def saturating_shift_left(value: IntsLike, amount: IntsLike, bits: int = 32) -> Ints:
     """Multiply by 2^amount and clamp to `bits` bits; amount is at most 31."""
     limit = 1 << (bits - 1)
-    shifted = np.asarray(value, np.int64) << np.asarray(amount, np.int64)
+    shifted: Ints = np.asarray(value, np.int64) << np.asarray(amount, np.int64)
     return np.clip(shifted, -limit, limit - 1)
 
 

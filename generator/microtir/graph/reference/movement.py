@@ -1,0 +1,41 @@
+"""Operators that move elements without computing; they take any scalar type."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from microtir.graph.ir import Array, Node
+from microtir.graph.ops import Concatenation, Pad, Reshape, Split, StridedSlice, Transpose
+
+
+def pad(op: Pad, _node: Node, x: Array) -> Array:
+    """PAD and PADV2."""
+    margins = tuple(zip(op.before, op.after, strict=True))
+    return np.pad(x, margins, constant_values=np.array(op.value).astype(x.dtype))
+
+
+def concatenation(op: Concatenation, _node: Node, *parts: Array) -> Array:
+    """CONCATENATION."""
+    return np.concatenate(parts, axis=op.axis)
+
+
+def reshape(_op: Reshape, node: Node, x: Array) -> Array:
+    """RESHAPE, SQUEEZE and EXPAND_DIMS."""
+    return x.reshape(node.output.shape)
+
+
+def transpose(op: Transpose, _node: Node, x: Array) -> Array:
+    """TRANSPOSE."""
+    return np.ascontiguousarray(x.transpose(op.permutation))
+
+
+def split(op: Split, node: Node, x: Array) -> tuple[Array, ...]:
+    """SPLIT."""
+    return tuple(np.split(x, len(node.outputs), axis=op.axis))
+
+
+def strided_slice(op: StridedSlice, node: Node, x: Array) -> Array:
+    """SLICE and STRIDED_SLICE."""
+    axes = zip(op.begin, op.strides, op.extent, strict=True)
+    indices = [begin + stride * np.arange(extent) for begin, stride, extent in axes]
+    return np.asarray(x[np.ix_(*indices)]).reshape(node.output.shape)

@@ -1,0 +1,121 @@
+"""Operators that combine elements along axes."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+
+from microtir.graph.fixed_point import (
+    INT32_MIN,
+    Ints,
+    exp_on_negative_values,
+    log_of_value_above_one,
+    multiply_by_quantized_multiplier,
+    reciprocal,
+    rescale,
+    rounding_divide_by_pot,
+    saturating_rounding_doubling_high_mul,
+)
+from microtir.graph.ir import Array, Node, TensorType
+from microtir.graph.ops import FullyConnected, LogSoftmax, Mean, Softmax
+from microtir.graph.quantization import (
+    DIFFERENCE_INTEGER_BITS,
+    LOG_OUTPUT_INTEGER_BITS,
+    SUM_INTEGER_BITS,
+    LogSoftmaxParams,
+    SoftmaxParams,
+    fully_connected_params,
+    log_softmax_params,
+    mean_params,
+    softmax_params,
+)
+from microtir.graph.reference.arrays import Doubles, as_output, stored
+from microtir.graph.reference.linear import linear
+
+
+def fully_connected(
+    op: FullyConnected, node: Node, features: Array, weights: Array, bias: Array | None = None
+) -> Array:
+    """FULLY_CONNECTED: int8, float32, or float32 with int8 weights."""
+
+    def sums(centred: Doubles, factors: Doubles) -> Doubles:
+        result: Doubles = centred.reshape(-1, factors.shape[1]) @ factors.T
+        return result.reshape(node.output.shape)
+
+    params = partial(fully_connected_params, op)
+    return linear(node, op.activation, params, sums, features, weights, bias)
+
+
+def mean(op: Mean, node: Node, x: Array) -> Array:
+    """MEAN over axes; int8 folds the count into the multiplier of the sum."""
+    output = node.output.type
+    if output.dtype.is_float:
+        average = x.astype(np.float64).mean(axis=op.axes)
+        return as_output(average, output).reshape(output.shape)
+    params = mean_params(op, node.inputs[0].type, output)
+    total = stored(x).sum(axis=op.axes) - params.count * params.input_zero_point
+    scaled = multiply_by_quantized_multiplier(total, *params.multiplier)
+    shifted = np.clip(scaled + params.output_zero_point, params.minimum, params.maximum)
+    return as_output(shifted, output).reshape(output.shape)
+
+
+def softmax(op: Softmax, node: Node, x: Array) -> Array:
+    """SOFTMAX over the last axis; each exponential of the float form is rounded to float32."""
+    output = node.output.type
+    if output.dtype.is_float:
+        difference = (x - x.max(axis=-1, keepdims=True)) * np.float32(op.beta)
+        exponentials = np.exp(difference.astype(np.float64)).astype(np.float32)
+        total = exponentials.sum(axis=-1, keepdims=True, dtype=np.float64)
+        return as_output(exponentials / total, output)
+    params = softmax_params(op, node.inputs[0].type)
+    difference, exponentials, total = _exponentials(stored(x), params)
+    inverse, bits_over_one = reciprocal(total, SUM_INTEGER_BITS)
+    product = saturating_rounding_doubling_high_mul(inverse, exponentials)
+    exponent = bits_over_one + 31 - output.dtype.bits
+    result = rounding_divide_by_pot(product, exponent) + output.dtype.min
+    result = np.where(difference >= params.difference_min, result, output.dtype.min)
+    return as_output(np.clip(result, output.dtype.min, output.dtype.max), output)
+
+
+def _exponentials(x: Ints, params: SoftmaxParams | LogSoftmaxParams) -> tuple[Ints, Ints, Ints]:
+    """Differences to each row's maximum, their exponentials in Q0, and sums of those in Q12."""
+    difference = x - x.max(axis=-1, keepdims=True)
+    counts = difference >= params.difference_min
+    in_q5 = _in_q5(np.where(counts, difference, 0), params)
+    exponentials = np.where(counts, exp_on_negative_values(in_q5, DIFFERENCE_INTEGER_BITS), 0)
+    total = rescale(exponentials, 0, SUM_INTEGER_BITS).sum(axis=-1, keepdims=True)
+    return difference, exponentials, total
+
+
+def _in_q5(difference: Ints, params: SoftmaxParams | LogSoftmaxParams) -> Ints:
+    return multiply_by_quantized_multiplier(difference, *params.multiplier)
+
+
+def log_softmax(_op: LogSoftmax, node: Node, x: Array) -> Array:
+    """LOG_SOFTMAX over the last axis."""
+    output = node.output.type
+    if output.dtype.is_float:
+        return as_output(_float_log_softmax(x), output)
+    return as_output(_quantized_log_softmax(stored(x), node.inputs[0].type, output), output)
+
+
+def _float_log_softmax(x: Array) -> Array:
+    difference = (x - x.max(axis=-1, keepdims=True)).astype(np.float64)
+    log_sum = np.log(np.exp(difference).sum(axis=-1, keepdims=True))
+    return np.asarray(difference - log_sum)
+
+
+def _quantized_log_softmax(x: Ints, input_type: TensorType, output: TensorType) -> Ints:
+    params = log_softmax_params(input_type)
+    difference, _, total = _exponentials(x, params)
+    log_sum = log_of_value_above_one(total, SUM_INTEGER_BITS, DIFFERENCE_INTEGER_BITS)
+    # Below this difference the subtraction of log_sum would leave the range of Q5.
+    lowest = multiply_by_quantized_multiplier(log_sum + INT32_MIN, *params.reverse)
+    lowest = np.maximum(params.difference_min - 1, lowest)
+    counts = difference > lowest
+    in_q5 = _in_q5(np.where(counts, difference, 0), params)
+    fraction_bits = 31 - DIFFERENCE_INTEGER_BITS - LOG_OUTPUT_INTEGER_BITS
+    result = rounding_divide_by_pot(in_q5 - log_sum, fraction_bits) + output.dtype.max
+    result = np.where(counts, result, output.dtype.min)
+    return np.clip(result, output.dtype.min, output.dtype.max)
