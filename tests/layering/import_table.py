@@ -32,8 +32,8 @@ ALLOWED: dict[str, frozenset[str]] = {
     "frontend": COMMON | GRAPH_IR | MODULE,
     "graph": COMMON | MODULE,
     "plan": COMMON | GRAPH_IR,  # candidates come in as a function, from the driver
-    "te": COMMON | TIR,
-    "schedule": COMMON | TIR | {"te"},
+    "te": COMMON | TIR | {"schedule"},  # te.create_schedule makes what schedule rewrites
+    "schedule": COMMON | TIR,
     "lowering": COMMON | GRAPH_IR | QUANTIZATION | PLAN_IR | TIR | {"te", "schedule", "external"},
     "external": COMMON | GRAPH_IR | PLAN_IR | TIR,
     "tir": COMMON | MODULE,

@@ -1,0 +1,92 @@
+"""What a schedule works on: the TIR of some tensors, and who owns which loop of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Protocol, TypeAlias, runtime_checkable
+
+from microtir.tir import ir
+
+
+@runtime_checkable
+class TensorLike(Protocol):
+    """A tensor of `te`, as far as schedules see it."""
+
+    @property
+    def buffer(self) -> ir.Buffer: ...
+
+    @property
+    def name(self) -> str: ...
+
+
+@runtime_checkable
+class ScalarLike(Protocol):
+    """A scalar parameter of `te`, as far as schedules see it."""
+
+    @property
+    def var(self) -> ir.Var: ...
+
+    @property
+    def name(self) -> str: ...
+
+
+Argument: TypeAlias = ir.Buffer | ir.Var | TensorLike | ScalarLike
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Stage:
+    """One computed tensor.
+
+    `storage` is the buffer that holds it in the body: the tensor's own for an output, a LOCAL
+    one for an intermediate result.
+    """
+
+    tensor: TensorLike
+    storage: ir.Buffer
+    is_output: bool
+
+    @property
+    def name(self) -> str:
+        return self.tensor.name
+
+
+@dataclass(frozen=True, slots=True)
+class Loop:
+    """Handle of a loop: `name` is what the user calls it, `var` what it is in the TIR.
+
+    The two differ where two stages have axes of the same name: names in TIR are unique.
+    """
+
+    stage: Stage
+    name: str
+    var: ir.Var
+
+    def __str__(self) -> str:
+        return f"{self.stage.name}.{self.name}"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Program:
+    """Loop nests that compute tensors, before their storage and scalars become parameters.
+
+    `inputs`, `constants` and `variables` are in order of first use; `loops` holds the handle of
+    every loop by its variable.
+    """
+
+    body: ir.Stmt
+    stages: tuple[Stage, ...]
+    inputs: tuple[ir.Buffer, ...]
+    constants: tuple[ir.Buffer, ...]
+    variables: tuple[ir.Var, ...]
+    loops: Mapping[ir.Var, Loop] = field(default_factory=dict)
+
+    @property
+    def outputs(self) -> tuple[ir.Buffer, ...]:
+        """Storage of the outputs, each buffer once."""
+        return tuple(dict.fromkeys(stage.storage for stage in self.stages if stage.is_output))
+
+    def with_body(self, body: ir.Stmt, *new_loops: Loop) -> Program:
+        """The program after a rewrite that added loops."""
+        added = {loop.var: loop for loop in new_loops}
+        return replace(self, body=body, loops={**self.loops, **added})

@@ -1,0 +1,236 @@
+"""From a computation to its naive loop nest.
+
+Each prelude is placed in the outermost loop that defines all axes it reads: a maximum over a row
+that a softmax subtracts from every element is computed once per row.  This never changes a value,
+because expressions have no effects; and because an arm of a select that is not chosen must not be
+evaluated, a prelude that only such an arm reads is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from microtir.errors import TirError
+from microtir.te.expr import Bind, Expr, Prelude, Reduce, ReduceAxis, Reduction
+from microtir.te.tensor import Axis, Computation, Tensor
+from microtir.tir import build, ir
+from microtir.tir.visitor import children, substitute, variables_used
+
+COMBINE: Mapping[Reduction, Callable[[ir.Expr, ir.Expr], ir.Expr]] = {
+    Reduction.SUM: build.add,
+    Reduction.MAX: build.maximum,
+    Reduction.MIN: build.minimum,
+}
+
+Values: TypeAlias = Mapping[ir.Var | ir.Buffer, ir.Expr | ir.Buffer | int]
+Place: TypeAlias = Callable[["Scope"], ir.Stmt]
+
+
+class Names:
+    """Hands out names that are unique within one function."""
+
+    def __init__(self, taken: Iterable[str]) -> None:
+        self._taken = set(taken)
+
+    def unique(self, name: str) -> str:
+        """`name`, or `name_1`, `name_2`, ... where it is taken."""
+        candidate, number = name, 0
+        while candidate in self._taken:
+            number += 1
+            candidate = f"{name}_{number}"
+        self._taken.add(candidate)
+        return candidate
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """What is defined at a place of the function: axes and preludes, with what stands for them."""
+
+    values: Values
+
+    def define(self, var: ir.Var, value: ir.Expr) -> Scope:
+        return Scope({**self.values, var: value})
+
+    def resolve(self, value: Expr | ir.Expr) -> ir.Expr:
+        """The expression with everything replaced by what stands for it here."""
+        return substitute(value.node if isinstance(value, Expr) else value, self.values)
+
+    def store(self, buffer: ir.Buffer, indices: tuple[ir.Expr, ...], value: ir.Expr) -> ir.Store:
+        target = self.values.get(buffer, buffer)
+        assert isinstance(target, ir.Buffer)
+        return ir.Store(target, tuple(self.resolve(i) for i in indices), value)
+
+
+@dataclass(frozen=True, slots=True)
+class Nest:
+    """The loop nest of one tensor; `loops` gives the axis name that each loop comes from."""
+
+    body: ir.Stmt
+    loops: tuple[tuple[ir.Var, str], ...]
+
+
+def emit_nest(tensor: Tensor, names: Names, buffers: Mapping[ir.Buffer, ir.Buffer]) -> Nest:
+    """The loop nest that computes a tensor; `buffers` replaces buffers of the computation.
+
+    Raises:
+        TirError: a reduction axis or a foreign Var is used outside its loop, or a reduction or
+            bind is read only where it may not be evaluated.
+    """
+    assert tensor.computation is not None
+    emitter = _Emitter(tensor, tensor.computation, names)
+    values: dict[ir.Var | ir.Buffer, ir.Expr | ir.Buffer | int] = {}
+    for old, new in buffers.items():
+        values[old] = new
+    body = emitter.emit(Scope(values))
+    return Nest(body, tuple(emitter.made))
+
+
+class _Emitter:
+    def __init__(self, tensor: Tensor, computation: Computation, names: Names) -> None:
+        self.tensor = tensor
+        self.computation = computation
+        self.names = names
+        self.where = f"te.compute '{tensor.name}'"
+        self.made: list[tuple[ir.Var, str]] = []
+        self.free: dict[Prelude, frozenset[ir.Var]] = {}
+
+    def emit(self, scope: Scope) -> ir.Stmt:
+        computation = self.computation
+        roots = [e for axis in computation.axes for e in (axis.start, axis.stop)]
+        roots.append(computation.value)
+
+        def element(inner: Scope) -> ir.Stmt:
+            self.check_defined(inner, computation.value)
+            value = inner.resolve(computation.value)
+            return inner.store(self.tensor.buffer, computation.indices, value)
+
+        return self.loops(computation.axes, roots, scope, element)
+
+    def loops(
+        self, axes: tuple[Axis | ReduceAxis, ...], roots: list[Expr], scope: Scope, inner: Place
+    ) -> ir.Stmt:
+        """Loops over `axes`; between them, every prelude of `roots` as far out as it may be."""
+
+        def here(defined: Scope) -> ir.Stmt:
+            if not axes:
+                return inner(defined)
+            axis, *rest = axes
+            self.check_defined(defined, axis.start, axis.stop)
+            loop = ir.Var(self.names.unique(axis.var.name))
+            self.made.append((loop, axis.var.name))
+            body = self.loops(tuple(rest), roots, defined.define(axis.var, loop), inner)
+            return ir.For(loop, defined.resolve(axis.start), defined.resolve(axis.stop), body)
+
+        return self.place(self.ready(roots, scope), scope, here)
+
+    def place(self, preludes: list[Prelude], scope: Scope, inner: Place) -> ir.Stmt:
+        """The preludes in order, then `inner` where all of them are defined."""
+        if not preludes:
+            return inner(scope)
+        prelude, *rest = preludes
+        name = self.names.unique(prelude.var.name)
+        if isinstance(prelude, Bind):
+            var = ir.Var(name, prelude.value.dtype)
+            body = self.place(rest, scope.define(prelude.var, var), inner)
+            return ir.Let(var, scope.resolve(prelude.value), body)
+        accumulator = ir.Buffer(name, (), prelude.value.dtype, ir.Scope.LOCAL)
+        reduction = self.reduction(prelude, accumulator, scope)
+        after = scope.define(prelude.var, ir.Load(accumulator, ()))
+        return ir.Allocate(accumulator, build.seq(reduction, self.place(rest, after, inner)))
+
+    def reduction(self, reduce: Reduce, accumulator: ir.Buffer, scope: Scope) -> ir.Stmt:
+        def update(inner: Scope) -> ir.Stmt:
+            self.check_defined(inner, reduce.value)
+            combined = COMBINE[reduce.kind](ir.Load(accumulator, ()), inner.resolve(reduce.value))
+            return ir.Store(accumulator, (), combined)
+
+        start = ir.Store(accumulator, (), scope.resolve(reduce.init))
+        return build.seq(start, self.loops(reduce.axes, list(reduce.operands), scope, update))
+
+    def ready(self, roots: list[Expr], scope: Scope) -> list[Prelude]:
+        """Preludes of `roots`, not yet placed, all of whose axes are defined; in order of use."""
+        found: dict[Prelude, bool] = {}
+        for root in roots:
+            self.collect(root, lazy=False, found=found)
+        ready = [
+            p for p in found if p.var not in scope.values and self.axes_of(p) <= scope.values.keys()
+        ]
+        for prelude in ready:
+            if found[prelude]:
+                raise self.refuse_lazy(prelude)
+        return ready
+
+    def collect(self, value: Expr, *, lazy: bool, found: dict[Prelude, bool]) -> None:
+        """Adds the preludes that `value` reads, those they read first; True if read lazily only."""
+        preludes = {prelude.var: prelude for prelude in value.needs.preludes}
+        for var, var_lazy in _reads(value.node, lazy):
+            prelude = preludes.get(var)
+            if prelude is None or found.get(prelude) is False:
+                continue  # not a placeholder, or already known to be evaluated anyway
+            for operand in prelude.operands:
+                self.collect(operand, lazy=var_lazy, found=found)
+            found[prelude] = found.get(prelude, True) and var_lazy
+
+    def axes_of(self, prelude: Prelude) -> frozenset[ir.Var]:
+        """The axes that must be defined where the prelude is computed, its own not included."""
+        if prelude not in self.free:
+            used: set[ir.Var] = set()
+            for operand in prelude.operands:
+                used |= self.axes_read(operand)
+            self.free[prelude] = frozenset(used - {axis.var for axis in prelude.axes})
+        return self.free[prelude]
+
+    def axes_read(self, value: Expr) -> frozenset[ir.Var]:
+        preludes = {prelude.var: prelude for prelude in value.needs.preludes}
+        used: set[ir.Var] = set()
+        for var in variables_used(value.node):
+            if var in preludes:
+                used |= self.axes_of(preludes[var])
+            elif not is_parameter(var):
+                used.add(var)
+        return frozenset(used)
+
+    def check_defined(self, scope: Scope, *values: Expr) -> None:
+        for value in values:
+            for var in variables_used(value.node):
+                if var in scope.values or is_parameter(var):
+                    continue
+                inner = [p for p in value.needs.preludes if p.var is var]
+                free = self.axes_of(inner[0]) - scope.values.keys() if inner else {var}
+                missing = next(iter(sorted(v.name for v in free)), var.name)
+                raise TirError(
+                    f"'{missing}' is used outside the reduction or computation it is an axis of",
+                    where=self.where,
+                    fix="name it in axis= of the reduction that reads it; a runtime parameter"
+                    " comes from te.var and has a range",
+                )
+
+    def refuse_lazy(self, prelude: Prelude) -> TirError:
+        kind = "bind" if isinstance(prelude, Bind) else f"te.{prelude.kind.value}"
+        return TirError(
+            f"the {kind} '{prelude.var.name}' is read only in an arm of a select (or on the right"
+            " of & or |): it would be computed before the choice, so the condition could not"
+            " protect its loads",
+            where=self.where,
+            fix="put the select inside the reduction or bind, or read the value in the condition",
+        )
+
+
+def is_parameter(var: ir.Var) -> bool:
+    """Whether a Var is a scalar parameter: only these declare a range."""
+    return var.low is not None and var.high is not None
+
+
+def _reads(node: ir.Expr, lazy: bool) -> Iterator[tuple[ir.Var, bool]]:
+    """Vars in the order of evaluation, each with True where it may not be evaluated."""
+    if isinstance(node, ir.Var):
+        yield node, lazy
+        return
+    is_lazy = isinstance(node, ir.Select) or (
+        isinstance(node, ir.Binary) and node.op in (ir.BinaryOp.AND, ir.BinaryOp.OR)
+    )
+    for number, child in enumerate(children(node)):
+        assert not isinstance(child, ir.Stmt | ir.BufferView | ir.BufferArgument)
+        yield from _reads(child, lazy or (is_lazy and number > 0))

@@ -1,0 +1,323 @@
+"""The nodes of tensor expressions: a thin handle on a TIR expression, with Python's operators.
+
+Vocabulary
+    handle      an `Expr`: a TIR expression plus what must be computed before it
+    prelude     a value computed before the expression that reads it: a reduction or a bind
+    needs       the preludes and tensors that an expression depends on
+
+A reduction is an expression to the reader of a kernel, but a loop to the machine.  So a handle
+holds a placeholder `Var` where the reduction's value is read, and lists the reduction in its
+needs; `te.emit` turns placeholders into accumulators.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+
+from microtir.errors import TirError
+from microtir.tir import build, ir
+from microtir.tir.dtype import DType
+
+if TYPE_CHECKING:
+    from microtir.te.tensor import Tensor
+
+ExprLike: TypeAlias = "Expr | ir.Expr | int | float | np.generic"
+
+
+class Reduction(Enum):
+    """How a reduction combines two values; the value is the name of its accumulator."""
+
+    SUM = "sum"
+    MAX = "max"
+    MIN = "min"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Needs:
+    """Definitions of the placeholders and of the buffers that an expression may read.
+
+    A superset: folding may have dropped the part of the expression that read one of them.
+    """
+
+    preludes: tuple[Prelude, ...] = ()
+    tensors: tuple[Tensor, ...] = ()
+
+
+NOTHING = Needs()
+
+
+def merged(*all_needs: Needs) -> Needs:
+    """The needs of an expression with these operands."""
+    filled = [needs for needs in all_needs if needs.preludes or needs.tensors]
+    if len(filled) <= 1:
+        return filled[0] if filled else NOTHING
+    return Needs(
+        tuple(dict.fromkeys(prelude for needs in filled for prelude in needs.preludes)),
+        tuple(dict.fromkeys(tensor for needs in filled for tensor in needs.tensors)),
+    )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Expr:
+    """A scalar value of a kernel.
+
+    Operators: ``+ - * / // % << >> & | ^ ~ < <= > >= == !=`` and unary minus.  `/` is for
+    floating point, `//` and `%` round to minus infinity, `& | ~` are logical on BOOL.  A Python
+    number takes the type of the other operand; two handles must have the same type (TirError).
+    """
+
+    node: ir.Expr
+    needs: Needs = NOTHING
+
+    @property
+    def dtype(self) -> DType:
+        return self.node.dtype
+
+    def __add__(self, other: ExprLike) -> Expr:
+        return binary("+", build.add, self, other)
+
+    def __radd__(self, other: ExprLike) -> Expr:
+        return binary("+", build.add, other, self)
+
+    def __sub__(self, other: ExprLike) -> Expr:
+        return binary("-", build.sub, self, other)
+
+    def __rsub__(self, other: ExprLike) -> Expr:
+        return binary("-", build.sub, other, self)
+
+    def __mul__(self, other: ExprLike) -> Expr:
+        return binary("*", build.mul, self, other)
+
+    def __rmul__(self, other: ExprLike) -> Expr:
+        return binary("*", build.mul, other, self)
+
+    def __truediv__(self, other: ExprLike) -> Expr:
+        return binary("/", build.div, self, other)
+
+    def __rtruediv__(self, other: ExprLike) -> Expr:
+        return binary("/", build.div, other, self)
+
+    def __floordiv__(self, other: ExprLike) -> Expr:
+        return binary("//", build.floordiv, self, other)
+
+    def __rfloordiv__(self, other: ExprLike) -> Expr:
+        return binary("//", build.floordiv, other, self)
+
+    def __mod__(self, other: ExprLike) -> Expr:
+        return binary("%", build.floormod, self, other)
+
+    def __rmod__(self, other: ExprLike) -> Expr:
+        return binary("%", build.floormod, other, self)
+
+    def __lshift__(self, other: ExprLike) -> Expr:
+        return binary("<<", build.shift_left, self, other)
+
+    def __rlshift__(self, other: ExprLike) -> Expr:
+        return binary("<<", build.shift_left, other, self)
+
+    def __rshift__(self, other: ExprLike) -> Expr:
+        return binary(">>", build.shift_right, self, other)
+
+    def __rrshift__(self, other: ExprLike) -> Expr:
+        return binary(">>", build.shift_right, other, self)
+
+    def __and__(self, other: ExprLike) -> Expr:
+        return logical("&", build.logical_and, build.bit_and, self, other)
+
+    def __rand__(self, other: ExprLike) -> Expr:
+        return logical("&", build.logical_and, build.bit_and, other, self)
+
+    def __or__(self, other: ExprLike) -> Expr:
+        return logical("|", build.logical_or, build.bit_or, self, other)
+
+    def __ror__(self, other: ExprLike) -> Expr:
+        return logical("|", build.logical_or, build.bit_or, other, self)
+
+    def __xor__(self, other: ExprLike) -> Expr:
+        return binary("^", build.bit_xor, self, other)
+
+    def __rxor__(self, other: ExprLike) -> Expr:
+        return binary("^", build.bit_xor, other, self)
+
+    def __lt__(self, other: ExprLike) -> Expr:
+        return binary("<", build.lt, self, other)
+
+    def __le__(self, other: ExprLike) -> Expr:
+        return binary("<=", build.le, self, other)
+
+    def __gt__(self, other: ExprLike) -> Expr:
+        return binary(">", build.gt, self, other)
+
+    def __ge__(self, other: ExprLike) -> Expr:
+        return binary(">=", build.ge, self, other)
+
+    def __eq__(self, other: ExprLike) -> Expr:  # type: ignore[override]  # an expression, as numpy's
+        return binary("==", build.eq, self, other)
+
+    def __ne__(self, other: ExprLike) -> Expr:  # type: ignore[override]  # an expression, as numpy's
+        return binary("!=", build.ne, self, other)
+
+    __hash__ = object.__hash__
+
+    def __neg__(self) -> Expr:
+        return Expr(build.neg(self.node), self.needs)
+
+    def __invert__(self) -> Expr:
+        if self.dtype is not DType.BOOL:
+            raise TirError(
+                f"'~' negates a BOOL, and {describe(self)} is {self.dtype.value}", where="te"
+            )
+        return Expr(build.logical_not(self.node), self.needs)
+
+    def __bool__(self) -> bool:
+        raise TirError(
+            f"{describe(self)} has no truth value while the kernel is being written",
+            where="te",
+            fix="use te.select(condition, then, otherwise), and & | ~ instead of and, or, not",
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ScalarVar(Expr):
+    """A runtime integer parameter, made by `te.var`."""
+
+    @property
+    def var(self) -> ir.Var:
+        assert isinstance(self.node, ir.Var)
+        return self.node
+
+    @property
+    def name(self) -> str:
+        return self.var.name
+
+    __hash__ = object.__hash__
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class ReduceAxis(Expr):
+    """The index of a reduction, over [start, stop); made by `te.reduce_axis`."""
+
+    start: Expr
+    stop: Expr
+
+    @property
+    def var(self) -> ir.Var:
+        assert isinstance(self.node, ir.Var)
+        return self.node
+
+    __hash__ = object.__hash__
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Bind:
+    """A named value; `var` stands for it in the expressions that read it."""
+
+    var: ir.Var
+    value: Expr
+
+    @property
+    def axes(self) -> tuple[ReduceAxis, ...]:
+        return ()
+
+    @property
+    def operands(self) -> tuple[Expr, ...]:
+        return (self.value,)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Reduce:
+    """A reduction of `value` over `axes`, the first one outermost, beginning with `init`."""
+
+    var: ir.Var
+    kind: Reduction
+    axes: tuple[ReduceAxis, ...]
+    value: Expr
+    init: Expr
+
+    @property
+    def operands(self) -> tuple[Expr, ...]:
+        """Every expression that the reduction evaluates, in evaluation order."""
+        bounds = tuple(bound for axis in self.axes for bound in (axis.start, axis.stop))
+        return (self.init, *bounds, self.value)
+
+
+Prelude: TypeAlias = Bind | Reduce
+
+
+def describe(value: Expr) -> str:
+    """A short name of an expression for a message."""
+    node = value.node
+    if isinstance(node, ir.Var):
+        return f"'{node.name}'"
+    if isinstance(node, ir.Load):
+        return f"'{node.buffer.name}[...]'"
+    if isinstance(node, ir.IntImm | ir.FloatImm):
+        return str(node.value)
+    return f"the {type(node).__name__.lower()} expression"
+
+
+def as_expr(value: ExprLike, like: DType | None = None) -> Expr:
+    """A handle on `value`; a Python number takes type `like` (INT32, FLOAT32 or BOOL if None).
+
+    Raises:
+        TirError: the number is no value of `like`.
+    """
+    if isinstance(value, Expr):
+        return value
+    if not isinstance(value, int | float | np.generic):
+        return Expr(value)
+    number: int | float = value.item() if isinstance(value, np.generic) else value
+    dtype = like or _default_type(number)
+    if isinstance(number, float) and not dtype.is_float:
+        raise TirError(
+            f"{number!r} meets an operand of type {dtype.value}",
+            where="te",
+            fix="use a whole number, or te.cast the other operand to a floating point type",
+        )
+    return Expr(build.literal(number, dtype))
+
+
+def _default_type(number: float) -> DType:
+    if isinstance(number, bool):
+        return DType.BOOL
+    return DType.INT32 if isinstance(number, int) else DType.FLOAT32
+
+
+def same_type(symbol: str, a: ExprLike, b: ExprLike) -> tuple[Expr, Expr]:
+    """Both operands as handles of one type.
+
+    Raises:
+        TirError: their types differ; the message names both.
+    """
+    left = as_expr(a, None if isinstance(b, int | float | np.generic) else b.dtype)
+    right = as_expr(b, left.dtype)
+    if left.dtype is not right.dtype:
+        raise TirError(
+            f"the operands of '{symbol}' have different types: {describe(left)} is "
+            f"{left.dtype.value}, {describe(right)} is {right.dtype.value}",
+            where="te",
+            fix="convert one of them with te.cast(dtype, value)",
+        )
+    return left, right
+
+
+BuildBinary: TypeAlias = Callable[[ir.Expr, ir.Expr], ir.Expr]
+
+
+def binary(symbol: str, make: BuildBinary, a: ExprLike, b: ExprLike) -> Expr:
+    """`make` applied to two operands of one type."""
+    left, right = same_type(symbol, a, b)
+    return Expr(make(left.node, right.node), merged(left.needs, right.needs))
+
+
+def logical(
+    symbol: str, on_bool: BuildBinary, on_int: BuildBinary, a: ExprLike, b: ExprLike
+) -> Expr:
+    """A logical operation on BOOL, whose right side is lazy, or a bitwise one on integers."""
+    left, right = same_type(symbol, a, b)
+    return binary(symbol, on_bool if left.dtype is DType.BOOL else on_int, left, right)

@@ -1,0 +1,153 @@
+"""Functions on handles: conversions, choices, and the scalar functions of TIR."""
+
+from __future__ import annotations
+
+from microtir.errors import TirError
+from microtir.te.expr import Expr, ExprLike, as_expr, binary, describe, merged, same_type
+from microtir.tir import build
+from microtir.tir.dtype import DType
+from microtir.tir.intrinsics import SIGNATURES
+from microtir.tir.ir import Intrinsic
+
+
+def const(value: float, dtype: DType) -> Expr:
+    """A literal of the given type; TirError if `value` is no value of it."""
+    return as_expr(value, dtype)
+
+
+def cast(dtype: DType, value: ExprLike) -> Expr:
+    """`value` as `dtype`; float to integer truncates, and a value outside the type is an error."""
+    handle = as_expr(value)
+    return Expr(build.cast(dtype, handle.node), handle.needs)
+
+
+def select(condition: ExprLike, then: ExprLike, otherwise: ExprLike) -> Expr:
+    """`then` where `condition` (BOOL) holds, else `otherwise`; only the chosen arm is evaluated.
+
+    Raises:
+        TirError: the condition is no BOOL, or the arms have different types.
+    """
+    test = as_expr(condition)
+    if test.dtype is not DType.BOOL:
+        raise TirError(
+            f"the condition of a select is {test.dtype.value}, not bool: {describe(test)}",
+            where="te.select",
+            fix="compare it with a number",
+        )
+    a, b = same_type("select", then, otherwise)
+    needs = merged(test.needs, a.needs, b.needs)
+    return Expr(build.select(test.node, a.node, b.node), needs)
+
+
+def minimum(a: ExprLike, b: ExprLike) -> Expr:
+    """The smaller of two values of one type."""
+    return binary("minimum", build.minimum, a, b)
+
+
+def maximum(a: ExprLike, b: ExprLike) -> Expr:
+    """The larger of two values of one type."""
+    return binary("maximum", build.maximum, a, b)
+
+
+def clamp(value: ExprLike, low: ExprLike, high: ExprLike) -> Expr:
+    """`value` limited to [low, high]."""
+    return minimum(maximum(value, low), high)
+
+
+def truncdiv(a: ExprLike, b: ExprLike) -> Expr:
+    """Integer division that rounds towards zero, as C's."""
+    return binary("truncdiv", build.truncdiv, a, b)
+
+
+def call(intrinsic: Intrinsic, *args: ExprLike) -> Expr:
+    """Application of an intrinsic; numbers take the types of its signature.
+
+    Raises:
+        TirError: wrong number or type of arguments.
+    """
+    parameters = SIGNATURES[intrinsic].parameters
+    if len(args) != len(parameters):
+        raise TirError(
+            f"{intrinsic.value} takes {len(parameters)} arguments, not {len(args)}",
+            where="te.call",
+        )
+    handles = [as_expr(arg, dtype) for arg, dtype in zip(args, parameters, strict=True)]
+    for handle, dtype in zip(handles, parameters, strict=True):
+        if handle.dtype is not dtype:
+            raise TirError(
+                f"{describe(handle)} is {handle.dtype.value}, and {intrinsic.value} takes "
+                f"{dtype.value} here",
+                where="te.call",
+                fix=f"convert it with te.cast(DType.{dtype.name}, value)",
+            )
+    node = build.call(intrinsic, *(handle.node for handle in handles))
+    return Expr(node, merged(*(handle.needs for handle in handles)))
+
+
+# --- fixed point, on INT32: gemmlowp's and TFLite's definitions ---------------------------------
+
+
+def multiply_by_quantized_multiplier(x: ExprLike, multiplier: ExprLike, shift: ExprLike) -> Expr:
+    """TFLite: x * multiplier * 2^(shift - 31), rounded twice."""
+    return call(Intrinsic.MULTIPLY_BY_QUANTIZED_MULTIPLIER, x, multiplier, shift)
+
+
+def saturating_rounding_doubling_high_mul(a: ExprLike, b: ExprLike) -> Expr:
+    """gemmlowp: round(a * b / 2^31)."""
+    return call(Intrinsic.SATURATING_ROUNDING_DOUBLING_HIGH_MUL, a, b)
+
+
+def rounding_divide_by_pot(x: ExprLike, exponent: ExprLike) -> Expr:
+    """gemmlowp: x / 2^exponent, rounded to nearest, ties away from zero."""
+    return call(Intrinsic.ROUNDING_DIVIDE_BY_POT, x, exponent)
+
+
+def saturating_shift_left(x: ExprLike, count: ExprLike) -> Expr:
+    """Saturates x * 2^count to INT32."""
+    return call(Intrinsic.SATURATING_SHIFT_LEFT, x, count)
+
+
+def count_leading_zeros(x: ExprLike) -> Expr:
+    """Number of zero bits above the highest set bit of a UINT32, as INT32; 32 for zero."""
+    return call(Intrinsic.COUNT_LEADING_ZEROS, x)
+
+
+# --- floating point, on FLOAT32 -----------------------------------------------------------------
+
+
+def exp(x: ExprLike) -> Expr:
+    """E to the power of x."""
+    return call(Intrinsic.EXP, x)
+
+
+def log(x: ExprLike) -> Expr:
+    """Natural logarithm; minus infinity for 0, NaN below."""
+    return call(Intrinsic.LOG, x)
+
+
+def sqrt(x: ExprLike) -> Expr:
+    """Square root; NaN below 0."""
+    return call(Intrinsic.SQRT, x)
+
+
+def tanh(x: ExprLike) -> Expr:
+    """Hyperbolic tangent."""
+    return call(Intrinsic.TANH, x)
+
+
+def floor(x: ExprLike) -> Expr:
+    """Largest whole number that is not above x."""
+    return call(Intrinsic.FLOOR, x)
+
+
+def round(x: ExprLike) -> Expr:  # noqa: A001  # the name that C and numpy give it
+    """Nearest whole number, ties away from zero, as C's roundf."""
+    return call(Intrinsic.ROUND, x)
+
+
+def abs(x: ExprLike) -> Expr:  # noqa: A001  # the name that C and numpy give it
+    """Magnitude of a FLOAT32 or of a signed integer."""
+    handle = as_expr(x)
+    if handle.dtype.is_int and handle.dtype.is_signed:
+        return maximum(handle, -handle)
+    return call(Intrinsic.ABS, handle)

@@ -1,0 +1,140 @@
+"""From output tensors to a schedule over naive TIR, or straight to a PrimFunc."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from microtir.errors import TirError
+from microtir.schedule.program import Argument, Loop, Program, Stage
+from microtir.schedule.schedule import Schedule
+from microtir.schedule.signature import TensorT
+from microtir.te.emit import Names, emit_nest, is_parameter
+from microtir.te.expr import Expr
+from microtir.te.tensor import Tensor
+from microtir.tir import build, ir
+from microtir.tir.visitor import variables_used, walk
+
+
+def create_schedule(outputs: Tensor | Sequence[Tensor]) -> Schedule:
+    """A schedule of the naive program: nests in order, intermediate results in LOCAL buffers.
+
+    Raises:
+        TirError: an output is not computed, is given twice, or a kernel breaks a rule of te.
+    """
+    return Schedule(_program((outputs,) if isinstance(outputs, Tensor) else tuple(outputs)))
+
+
+def create_prim_func(
+    args: Sequence[Argument] | None,
+    name: str,
+    outputs: Tensor | Sequence[Tensor],
+    binds: Mapping[TensorT, ir.Buffer] | None = None,
+) -> ir.PrimFunc:
+    """The naive, unscheduled function; arguments as in `Schedule.primfunc`."""
+    return create_schedule(outputs).primfunc(args, name, binds)
+
+
+def _program(outputs: tuple[Tensor, ...]) -> Program:
+    if not outputs:
+        raise TirError("a schedule needs an output", where="te.create_schedule")
+    for output in outputs:
+        if output.computation is None or outputs.count(output) > 1:
+            reason = "is given twice" if outputs.count(output) > 1 else "is not computed"
+            raise TirError(f"the output '{output.name}' {reason}", where="te.create_schedule")
+    tensors = _in_order(outputs)
+    stages = tuple(_stages(tensors, outputs))
+    storage = {stage.tensor.buffer: stage.storage for stage in stages}
+    leaves = [tensor.buffer for tensor in tensors if tensor.computation is None]
+    names = Names(
+        [*(buffer.name for buffer in leaves), *(b.name for b in dict.fromkeys(storage.values())),
+         *(var.name for tensor in tensors for var in _parameters(tensor))]
+    )  # fmt: skip
+    nests = []
+    loops: dict[ir.Var, Loop] = {}
+    for stage in stages:
+        assert isinstance(stage.tensor, Tensor)
+        nest = emit_nest(stage.tensor, names, storage)
+        nests.append(nest.body)
+        loops.update({var: Loop(stage, label, var) for var, label in nest.loops})
+    body = build.seq(nests)
+    for buffer in reversed(dict.fromkeys(storage.values())):
+        if buffer.scope is ir.Scope.LOCAL:
+            body = ir.Allocate(buffer, body)
+    return Program(
+        body,
+        stages,
+        inputs=tuple(b for b in leaves if b.scope is ir.Scope.PARAMETER),
+        constants=tuple(b for b in leaves if b.scope is ir.Scope.CONSTANT),
+        variables=tuple(dict.fromkeys(v for tensor in tensors for v in _parameters(tensor))),
+        loops=loops,
+    )
+
+
+def _stages(tensors: list[Tensor], outputs: tuple[Tensor, ...]) -> Iterator[Stage]:
+    """The computed tensors with their storage."""
+    out = {output.buffer for output in outputs}
+    local: dict[ir.Buffer, ir.Buffer] = {}
+    for tensor in tensors:
+        if tensor.computation is None:
+            continue
+        buffer = tensor.buffer
+        if buffer not in out and buffer not in local:
+            # The storage of a function has a fixed size: room for the largest value.
+            extents = tuple(d.high if isinstance(d, ir.Var) else d for d in buffer.shape)
+            fixed = tuple(extent for extent in extents if extent is not None)
+            local[buffer] = replace(buffer, shape=fixed, scope=ir.Scope.LOCAL)
+        yield Stage(tensor, local.get(buffer, buffer), buffer in out)
+
+
+def _in_order(outputs: tuple[Tensor, ...]) -> list[Tensor]:
+    """Every tensor that the outputs need, each after those that it reads."""
+    done: dict[Tensor, None] = {}
+
+    def visit(tensor: Tensor) -> None:
+        if tensor in done:
+            return
+        for read in _tensors_read(tensor):
+            visit(read)
+        done[tensor] = None
+
+    for output in outputs:
+        visit(output)
+    return list(done)
+
+
+def _tensors_read(tensor: Tensor) -> Iterator[Tensor]:
+    for value in _expressions(tensor):
+        known = {read.buffer: read for read in value.needs.tensors}
+        for node in walk(value.node):
+            if isinstance(node, ir.Load):
+                yield known[node.buffer]
+
+
+def _parameters(tensor: Tensor) -> Iterator[ir.Var]:
+    """Scalar parameters that a tensor's computation or shape reads, in order of use."""
+    for value in _expressions(tensor):
+        yield from (var for var in variables_used(value.node) if is_parameter(var))
+    if tensor.computation is not None:
+        for index in tensor.computation.indices:
+            yield from (var for var in variables_used(index) if is_parameter(var))
+    yield from (dim for dim in tensor.buffer.shape if isinstance(dim, ir.Var))
+
+
+def _expressions(tensor: Tensor) -> Iterator[Expr]:
+    """Every expression that a computation evaluates, in order."""
+    if tensor.computation is None:
+        return
+    for axis in tensor.computation.axes:
+        yield from _with_preludes(axis.start)
+        yield from _with_preludes(axis.stop)
+    yield from _with_preludes(tensor.computation.value)
+
+
+def _with_preludes(value: Expr) -> Iterator[Expr]:
+    preludes = {prelude.var: prelude for prelude in value.needs.preludes}
+    for var in variables_used(value.node):
+        if var in preludes:
+            for operand in preludes[var].operands:
+                yield from _with_preludes(operand)
+    yield value

@@ -1,0 +1,254 @@
+"""Tensors: the operands and results of kernels."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from microtir.errors import TirError
+from microtir.te.expr import NOTHING, Expr, ExprLike, Needs, ScalarVar, as_expr, describe, merged
+from microtir.tir import ir
+from microtir.tir.dtype import DType
+from microtir.tir.visitor import substitute
+
+DimLike: TypeAlias = "int | ir.Var | ScalarVar"
+Body: TypeAlias = Callable[..., ExprLike]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Axis:
+    """One loop of a computation over [start, stop)."""
+
+    var: ir.Var
+    start: Expr
+    stop: Expr
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Computation:
+    """How a tensor is computed: one loop nest over `axes`, the first one outermost."""
+
+    axes: tuple[Axis, ...]
+    value: Expr
+    indices: tuple[ir.Expr, ...]  # where the element of `axes` is stored
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Tensor:
+    """An operand: a placeholder, a constant, or the result of `compute`.
+
+    `shape` counts the elements of the tensor, `buffer.shape` those of its storage; they differ
+    where `compute` was given another place for each element.
+    """
+
+    buffer: ir.Buffer
+    shape: tuple[ir.Dim, ...]
+    computation: Computation | None = None
+
+    @property
+    def name(self) -> str:
+        return self.buffer.name
+
+    @property
+    def dtype(self) -> DType:
+        return self.buffer.dtype
+
+    def __getitem__(self, indices: ExprLike | tuple[ExprLike, ...]) -> Expr:
+        """The element at `indices`, one INT32 per axis of the tensor.
+
+        Raises:
+            TirError: wrong number or type of indices.
+        """
+        items = indices if isinstance(indices, tuple) else (indices,)
+        if len(items) != len(self.shape):
+            raise TirError(
+                f"{len(items)} indices for a tensor of rank {len(self.shape)}",
+                where=f"tensor '{self.name}'",
+            )
+        handles = _as_indices(items, f"tensor '{self.name}'")
+        nodes = tuple(handle.node for handle in handles)
+        if self.computation is not None:
+            # Written through `store`: read from where the element was put.
+            axes = self.computation.axes
+            places: dict[ir.Var | ir.Buffer, ir.Expr | ir.Buffer | int] = {
+                axis.var: node for axis, node in zip(axes, nodes, strict=True)
+            }
+            nodes = tuple(substitute(place, places) for place in self.computation.indices)
+        needs = merged(*(handle.needs for handle in handles), Needs(tensors=(self,)))
+        return Expr(ir.Load(self.buffer, nodes), needs)
+
+
+def _as_indices(items: Sequence[ExprLike], where: str) -> tuple[Expr, ...]:
+    handles = tuple(as_expr(item, DType.INT32) for item in items)
+    for handle in handles:
+        if handle.dtype is not DType.INT32:
+            raise TirError(
+                f"the index {describe(handle)} is {handle.dtype.value}",
+                where=where,
+                legal="INT32",
+                fix="convert it with te.cast(DType.INT32, value)",
+            )
+    return handles
+
+
+def _as_shape(shape: Sequence[DimLike], where: str) -> tuple[ir.Dim, ...]:
+    dims: list[ir.Dim] = []
+    for dim in shape:
+        if isinstance(dim, ScalarVar):
+            dims.append(dim.var)
+        elif isinstance(dim, ir.Var):
+            dims.append(dim)
+        else:
+            dims.append(int(dim))
+        if isinstance(dims[-1], int) and dims[-1] < 0:
+            raise TirError(f"extent {dims[-1]} is negative", where=where)
+    return tuple(dims)
+
+
+def var(name: str, low: int, high: int) -> ScalarVar:
+    """A runtime integer parameter in [low, high]; usable in expressions, ranges and shapes."""
+    if low > high:
+        raise TirError(f"the range [{low}, {high}] is empty", where=f"te.var '{name}'")
+    return ScalarVar(ir.Var(name, DType.INT32, low, high))
+
+
+def placeholder(shape: Sequence[DimLike], dtype: DType, name: str, *, alignment: int = 1) -> Tensor:
+    """An input: storage that the caller passes in, row-major.
+
+    `alignment` is what the caller guarantees, in bytes.
+    """
+    dims = _as_shape(shape, f"te.placeholder '{name}'")
+    return Tensor(ir.Buffer(name, dims, dtype, alignment=alignment), dims)
+
+
+def constant(data: npt.ArrayLike, name: str, *, alignment: int = 1) -> Tensor:
+    """A table or weights: stored in the program, so it is no parameter of the function.
+
+    Raises:
+        TirError: the array's element type is not one of TIR.
+    """
+    array: npt.NDArray[Any] = np.array(data, order="C")  # a copy: the caller may go on writing
+    array.setflags(write=False)
+    legal = {dtype.value: dtype for dtype in DType}
+    if array.dtype.name not in legal:
+        raise TirError(
+            f"elements of type {array.dtype.name} do not exist in TIR",
+            where=f"te.constant '{name}'",
+            legal=", ".join(legal),
+        )
+    dtype = legal[array.dtype.name]
+    buffer = ir.Buffer(name, array.shape, dtype, ir.Scope.CONSTANT, array, alignment)
+    return Tensor(buffer, array.shape)
+
+
+def compute(
+    shape: Sequence[DimLike],
+    body: Body,
+    name: str,
+    *,
+    axes: Sequence[str] | None = None,
+    ranges: Mapping[int, tuple[ExprLike, ExprLike]] | None = None,
+    store: Callable[..., Sequence[ExprLike]] | None = None,
+    buffer_shape: Sequence[DimLike] | None = None,
+    into: Tensor | None = None,
+    alignment: int = 1,
+) -> Tensor:
+    """A tensor whose element at (i, j, ...) is ``body(i, j, ...)``: one loop nest.
+
+    Args:
+        shape: extents of the tensor.
+        body: called once with a handle per axis; its result has the type of the tensor.
+        name: of the tensor and of its buffer.
+        axes: names of the loops; the names of body's parameters if None.
+        ranges: restricts axis number n to [low, high); the rest of the tensor is not written.
+        store: maps the axes to indices of the storage, e.g. ``lambda row, col: (row % 3, col)``;
+            reading the tensor goes through the same map.
+        buffer_shape: extents of the storage; needed with `store` unless `into` is given.
+        into: a computed tensor whose storage takes these elements, too (a concatenation).
+        alignment: what the storage's address must be a multiple of, in bytes.
+
+    Raises:
+        TirError: wrong ranks, types or arguments.
+    """
+    where = f"te.compute '{name}'"
+    dims = _as_shape(shape, where)
+    loops = _axes(dims, _axis_names(body, len(dims), axes, where), ranges or {}, where)
+    handles = [Expr(loop.var) for loop in loops]
+    value = as_expr(body(*handles))
+    indices = tuple(handle.node for handle in handles)
+    if store is not None:
+        places = _as_indices(tuple(store(*handles)), f"{where}, store")
+        if any(place.needs is not NOTHING for place in places):
+            raise TirError("store may not read tensors, reductions or binds", where=where)
+        indices = tuple(place.node for place in places)
+    fresh = _storage(name, dims, value.dtype, store, buffer_shape, alignment, into, where)
+    if len(indices) != len(fresh.shape):
+        raise TirError(
+            f"{len(indices)} indices for storage of rank {len(fresh.shape)}", where=where
+        )
+    return Tensor(fresh, dims, Computation(loops, value, indices))
+
+
+def _axis_names(body: Body, rank: int, axes: Sequence[str] | None, where: str) -> tuple[str, ...]:
+    if axes is None:
+        parameters = inspect.signature(body).parameters.values()
+        named = [p.name for p in parameters if p.kind is not p.VAR_POSITIONAL]
+        axes = named if len(named) == len(parameters) else [f"i{n}" for n in range(rank)]
+    if len(axes) != rank:
+        raise TirError(
+            f"{len(axes)} axes ({', '.join(axes)}) for a tensor of rank {rank}", where=where
+        )
+    return tuple(axes)
+
+
+def _axes(
+    dims: tuple[ir.Dim, ...],
+    names: tuple[str, ...],
+    ranges: Mapping[int, tuple[ExprLike, ExprLike]],
+    where: str,
+) -> tuple[Axis, ...]:
+    for number in ranges:
+        if not 0 <= number < len(dims):
+            raise TirError(
+                f"ranges speaks of axis {number}", where=where, legal=f"0 .. {len(dims) - 1}"
+            )
+    loops = []
+    for number, (dim, axis_name) in enumerate(zip(dims, names, strict=True)):
+        bounds = _as_indices(ranges.get(number, (0, dim)), f"{where}, axis '{axis_name}'")
+        loops.append(Axis(ir.Var(axis_name), *bounds))
+    return tuple(loops)
+
+
+def _storage(
+    name: str,
+    dims: tuple[ir.Dim, ...],
+    dtype: DType,
+    store: Callable[..., Sequence[ExprLike]] | None,
+    buffer_shape: Sequence[DimLike] | None,
+    alignment: int,
+    into: Tensor | None,
+    where: str,
+) -> ir.Buffer:
+    if (buffer_shape is not None or into is not None) and store is None:
+        raise TirError("buffer_shape and into need store", where=where)
+    if into is None:
+        if store is not None and buffer_shape is None:
+            raise TirError("store needs buffer_shape (or into)", where=where)
+        extents = dims if buffer_shape is None else _as_shape(buffer_shape, where)
+        return ir.Buffer(name, extents, dtype, alignment=alignment)
+    if buffer_shape is not None or into.computation is None or alignment != 1:
+        raise TirError(
+            "into takes a computed tensor, whose buffer_shape and alignment hold", where=where
+        )
+    if into.dtype is not dtype:
+        raise TirError(
+            f"elements of type {dtype.value} do not go into '{into.name}' of {into.dtype.value}",
+            where=where,
+            fix="convert the value with te.cast",
+        )
+    return into.buffer
