@@ -71,7 +71,7 @@ class Nest:
     loops: tuple[tuple[ir.Var, str], ...]
 
 
-def emit_nest(tensor: Tensor, names: Names, buffers: Mapping[ir.Buffer, ir.Buffer]) -> Nest:
+def emit_nest(tensor: Tensor, names: Names, buffers: Values) -> Nest:
     """The loop nest that computes a tensor; `buffers` replaces buffers of the computation.
 
     Raises:
@@ -80,10 +80,7 @@ def emit_nest(tensor: Tensor, names: Names, buffers: Mapping[ir.Buffer, ir.Buffe
     """
     assert tensor.computation is not None
     emitter = _Emitter(tensor, tensor.computation, names)
-    values: dict[ir.Var | ir.Buffer, ir.Expr | ir.Buffer | int] = {}
-    for old, new in buffers.items():
-        values[old] = new
-    body = emitter.emit(Scope(values))
+    body = emitter.emit(Scope(buffers))
     return Nest(body, tuple(emitter.made))
 
 

@@ -9,7 +9,7 @@ from microtir.errors import TirError
 from microtir.schedule.program import Argument, Loop, Program, Stage
 from microtir.schedule.schedule import Schedule
 from microtir.schedule.signature import TensorT
-from microtir.te.emit import Names, emit_nest, is_parameter
+from microtir.te.emit import Names, Values, emit_nest, is_parameter
 from microtir.te.expr import Expr
 from microtir.te.tensor import Tensor
 from microtir.tir import build, ir
@@ -44,10 +44,11 @@ def _program(outputs: tuple[Tensor, ...]) -> Program:
             raise TirError(f"the output '{output.name}' {reason}", where="te.create_schedule")
     tensors = _in_order(outputs)
     stages = tuple(_stages(tensors, outputs))
-    storage = {stage.tensor.buffer: stage.storage for stage in stages}
+    storage: Values = {stage.tensor.buffer: stage.storage for stage in stages}
+    buffers = tuple(dict.fromkeys(stage.storage for stage in stages))
     leaves = [tensor.buffer for tensor in tensors if tensor.computation is None]
     names = Names(
-        [*(buffer.name for buffer in leaves), *(b.name for b in dict.fromkeys(storage.values())),
+        [*(buffer.name for buffer in leaves), *(b.name for b in buffers),
          *(var.name for tensor in tensors for var in _parameters(tensor))]
     )  # fmt: skip
     nests = []
@@ -58,7 +59,7 @@ def _program(outputs: tuple[Tensor, ...]) -> Program:
         nests.append(nest.body)
         loops.update({var: Loop(stage, label, var) for var, label in nest.loops})
     body = build.seq(nests)
-    for buffer in reversed(dict.fromkeys(storage.values())):
+    for buffer in reversed(buffers):
         if buffer.scope is ir.Scope.LOCAL:
             body = ir.Allocate(buffer, body)
     return Program(
