@@ -1,0 +1,45 @@
+"""Stage 4: operator family to candidates, and a planned operator to its PrimFunc."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from microtir import te
+from microtir.config.compilation import CompilationConfig
+from microtir.graph.ir import Node, Tensor
+from microtir.lowering.layer import Layer
+from microtir.lowering.provenance import origin_of
+from microtir.lowering.table import candidate, families_of
+from microtir.plan.ir import Candidate, Layout, PlannedOperator
+from microtir.tir.ir import PrimFunc
+
+__all__ = ["candidates", "emit"]
+
+
+def candidates(node: Node, config: CompilationConfig) -> tuple[Candidate, ...]:
+    """The kernels that can compute a node on the configured target; emits no TIR."""
+    del config  # no kernel depends on a target feature yet
+    return tuple(candidate(node, family) for family in families_of(node))
+
+
+def emit(operator: PlannedOperator, layouts: Mapping[Tensor, Layout], name: str) -> PrimFunc:
+    """The PrimFunc of a planned operator.
+
+    Args:
+        operator: with a candidate that `candidates` offered; not a VIEW.
+        layouts: of every tensor that is not constant.
+        name: of the function.
+
+    Returns:
+        Parameters: one buffer per input that is not constant (an input read twice counts once),
+        one per output, then y0 and y1 if the candidate takes a row range: rows [y0, y1) of the
+        output are computed.
+    """
+    node, chosen = operator.node, operator.candidate
+    layer = Layer.of(node, layouts, chosen.takes_row_range)
+    family = next(f for f in families_of(node) if f.kernel is chosen.kernel)
+    family.emit(layer)
+    schedule = te.create_schedule(layer.outputs)
+    function = schedule.primfunc(args=layer.parameters(), name=name)
+    return replace(function, origin=origin_of(node))

@@ -42,7 +42,9 @@ def check(
     """
     owner: npt.NDArray[np.int32] = np.full(workspace_size, _NOBODY, np.int32)
     numbers: dict[Buffer, int] = {}
-    for step, (before, after) in enumerate(zip(_calls(main.body), _calls(placed.body), strict=True)):
+    for step, (before, after) in enumerate(
+        zip(_calls(main.body), _calls(placed.body), strict=True)
+    ):
         if before.function != after.function or len(before.args) != len(after.args):
             raise MemoryPlanError(f"placement changed call {step} of {before.function}")
         _check_call(step, before, after, callees[before.function], owner, numbers)
@@ -75,7 +77,8 @@ def _check_call(
         wrong = np.flatnonzero(owner[start:stop] != number) if is_read else np.empty(0)
         if wrong.size:
             raise MemoryPlanError(
-                f"byte {start + int(wrong[0])} is read but another buffer wrote it last", where=where
+                f"byte {start + int(wrong[0])} is read but another buffer wrote it last",
+                where=where,
             )
     for _, is_written, number, start, stop, where in pieces:
         if is_written:
@@ -99,4 +102,6 @@ def _calls(statement: Stmt) -> Iterator[Invoke]:
             for _ in range(start, stop):
                 yield from _calls(body)
         case _:
-            raise MemoryPlanError(f"the checker cannot execute a {type(statement).__name__} in main")
+            raise MemoryPlanError(
+                f"the checker cannot execute a {type(statement).__name__} in main"
+            )

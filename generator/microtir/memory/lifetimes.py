@@ -38,7 +38,9 @@ def lifetimes(main: PrimFunc) -> tuple[Lifetime, ...]:
     found = []
     for buffer, steps in touched.items():
         if not steps:
-            raise MemoryPlanError("workspace buffer is never used", where=f"{main.name}: {buffer.name}")
+            raise MemoryPlanError(
+                "workspace buffer is never used", where=f"{main.name}: {buffer.name}"
+            )
         found.append(Lifetime(buffer, size_of(buffer), min(steps), max(steps)))
     return tuple(found)
 

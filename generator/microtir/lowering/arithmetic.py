@@ -1,0 +1,67 @@
+"""Scalar arithmetic that several kernels share, as tensor expressions."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from microtir import te
+from microtir.graph.ops import Activation
+from microtir.graph.quantization import QuantizedMultiplier
+from microtir.lowering.layer import int32
+from microtir.tir.dtype import DType
+
+
+def wide(value: te.ExprLike) -> te.Expr:
+    """A stored integer in the type of the accumulators."""
+    return te.cast(DType.INT32, value)
+
+
+def centred(value: te.ExprLike, zero_point: int) -> te.Expr:
+    """A stored integer minus its zero point, INT32."""
+    return wide(value) - zero_point
+
+
+def requantise(value: te.Expr, factor: QuantizedMultiplier) -> te.Expr:
+    """`value` times a real factor, rounded twice as TFLite's reference kernels do."""
+    return te.multiply_by_quantized_multiplier(value, factor.multiplier, factor.shift)
+
+
+def stored(value: te.Expr, zero_point: int, low: int, high: int, dtype: DType) -> te.Expr:
+    """An INT32 result as a stored value: add the zero point, clamp, narrow."""
+    return te.cast(dtype, te.clamp(value + zero_point, low, high))
+
+
+class ChannelMultipliers:
+    """Requantisation factors of the output channels; what all channels share is an immediate."""
+
+    def __init__(self, factors: tuple[QuantizedMultiplier, ...]) -> None:
+        self._multiplier = _table([f.multiplier for f in factors], "multipliers")
+        self._shift = _table([f.shift for f in factors], "shifts")
+
+    def apply(self, value: te.Expr, channel: te.Expr) -> te.Expr:
+        """`value` times the factor of its channel."""
+        return te.multiply_by_quantized_multiplier(
+            value, _entry(self._multiplier, channel), _entry(self._shift, channel)
+        )
+
+
+def _table(values: list[int], name: str) -> te.Tensor | int:
+    if len(set(values)) == 1:
+        return values[0]
+    return te.constant(int32(np.array(values)), name)
+
+
+def _entry(table: te.Tensor | int, channel: te.Expr) -> te.ExprLike:
+    return table if isinstance(table, int) else table[channel]
+
+
+def activate(value: te.Expr, activation: Activation) -> te.Expr:
+    """A fused activation on a FLOAT32 result."""
+    low, high = activation.real_range
+    if math.isfinite(low):
+        value = te.maximum(value, low)
+    if math.isfinite(high):
+        value = te.minimum(value, high)
+    return value

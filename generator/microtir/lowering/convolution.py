@@ -1,0 +1,149 @@
+"""CONV_2D and DEPTHWISE_CONV_2D: clipped windows, one accumulator per output element."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from microtir import te
+from microtir.graph.ir import Node
+from microtir.graph.ops import Conv2D, DepthwiseConv2D
+from microtir.graph.quantization import LinearParams, conv_params
+from microtir.lowering.arithmetic import ChannelMultipliers, activate, centred, stored, wide
+from microtir.lowering.layer import Extents, Layer, int32
+from microtir.lowering.window import Taps, Windows
+from microtir.plan.ir import RowWindow
+from microtir.tir.dtype import DType
+
+Tap = Callable[[Taps, te.Expr], te.Expr]
+
+
+def windows_of(node: Node) -> Windows:
+    """The sliding windows of a convolution; its weights are (O, KH, KW, I) or (1, KH, KW, O)."""
+    op = node.op
+    assert isinstance(op, Conv2D | DepthwiseConv2D)
+    taps = node.inputs[1].shape[1:3]
+    image = Extents.of(node.inputs[0].type)
+    return Windows.of(image, (taps[0], taps[1]), op.strides, op.dilations, op.padding)
+
+
+def row_window(node: Node) -> RowWindow:
+    return windows_of(node).row_window()
+
+
+def convolution(layer: Layer) -> None:
+    """Emit CONV_2D or DEPTHWISE_CONV_2D for int8, float32 or hybrid operands."""
+    node = layer.node
+    quantised = node.inputs[0].dtype is DType.INT8
+    sums = _Sums(layer, windows_of(node))
+    if quantised:
+        _emit_int8(layer, sums)
+    else:
+        _emit_float(layer, sums)
+
+
+@dataclass(frozen=True, slots=True)
+class _Sums:
+    """The sum of products behind one output element, for both kinds of convolution."""
+
+    layer: Layer
+    windows: Windows
+
+    def of(
+        self,
+        position: tuple[te.Expr, te.Expr, te.Expr],
+        product: Callable[[te.Expr, te.Expr], te.Expr],
+        init: te.ExprLike,
+    ) -> te.Expr:
+        """Sum of `product(input element, weight)` over the taps inside the image."""
+        row, column, channel = position
+        node, x = self.layer.node, self.layer.image(0)
+        weights = self.layer.whole(1)
+        taps = Taps.of(self.windows, x, Extents.of(node.output.type), row, column)
+        if isinstance(node.op, DepthwiseConv2D):
+            source = channel // node.op.depth_multiplier
+            term = product(
+                x.at(taps.row, taps.column, source), weights[0, taps.ky, taps.kx, channel]
+            )
+            return te.sum(term, (taps.ky, taps.kx), init)
+        ic = te.reduce_axis(0, x.extents.channels, "ic")
+        term = product(x.at(taps.row, taps.column, ic), weights[channel, taps.ky, taps.kx, ic])
+        return te.sum(term, (taps.ky, taps.kx, ic), init)
+
+
+def _emit_int8(layer: Layer, sums: _Sums) -> None:
+    node = layer.node
+    image, weights = node.inputs[:2]
+    op = node.op
+    assert isinstance(op, Conv2D | DepthwiseConv2D)
+    params = conv_params(op, image.type, weights.type, node.output.type)
+    # A window that never leaves the image sees every weight, so the zero point's share of the
+    # sum is a constant of the channel and moves into the bias; at a clipped border it is not.
+    inside = not sums.windows.clip(Extents.of(node.output.type))
+    zero_point = 0 if inside else params.input_zero_point
+    bias = te.constant(_bias(layer, params if inside else None), "bias")
+    factors = ChannelMultipliers(params.multipliers)
+
+    def element(row: te.Expr, column: te.Expr, channel: te.Expr) -> te.Expr:
+        total = sums.of(
+            (row, column, channel),
+            lambda x, w: centred(x, zero_point) * wide(w),
+            init=bias[channel],
+        )
+        scaled = factors.apply(total, channel)
+        return stored(
+            scaled,
+            params.output_zero_point,
+            params.activation_min,
+            params.activation_max,
+            node.output.dtype,
+        )
+
+    layer.rows(element)
+
+
+def _bias(
+    layer: Layer, folded: LinearParams | None
+) -> np.ndarray[tuple[int, ...], np.dtype[np.int32]]:
+    """Bias per output channel, minus zero point times the channel's weights where it folds."""
+    node = layer.node
+    channels = node.output.shape[-1]
+    bias = layer.data(2).astype(np.int64) if len(node.inputs) > 2 else np.zeros(channels, np.int64)
+    if folded is not None:
+        weights = layer.data(1).astype(np.int64)
+        axes = (0, 1, 2) if isinstance(node.op, DepthwiseConv2D) else (1, 2, 3)
+        bias = bias - folded.input_zero_point * weights.sum(axis=axes)
+    return int32(bias)
+
+
+def _emit_float(layer: Layer, sums: _Sums) -> None:
+    """Float32 arithmetic; int8 weights (hybrid) are scaled per channel after the sum."""
+    node = layer.node
+    op = node.op
+    assert isinstance(op, Conv2D | DepthwiseConv2D)
+    hybrid = node.inputs[1].dtype is DType.INT8
+    scales = channel_scales(layer) if hybrid else None
+    bias = layer.whole(2) if len(node.inputs) > 2 else None
+
+    def element(row: te.Expr, column: te.Expr, channel: te.Expr) -> te.Expr:
+        total = sums.of(
+            (row, column, channel),
+            lambda x, w: x * (te.cast(DType.FLOAT32, w) if hybrid else w),
+            init=0.0,
+        )
+        if scales is not None:
+            total = total * scales[channel]
+        if bias is not None:
+            total = total + bias[channel]
+        return activate(total, op.activation)
+
+    layer.rows(element)
+
+
+def channel_scales(layer: Layer) -> te.Tensor:
+    """Scales of hybrid weights, one per output channel."""
+    weights, channels = layer.node.inputs[1], layer.node.output.shape[-1]
+    scales = np.broadcast_to(np.array(weights.type.quant.scales, np.float32), (channels,))
+    return te.constant(np.ascontiguousarray(scales), "weight_scales")

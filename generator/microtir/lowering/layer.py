@@ -1,0 +1,175 @@
+"""What a kernel is written in terms of: the edges of one layer and its row range.
+
+A row index counts the rows of the whole tensor (see `graph.ir`).  An edge turns it into the slot
+that holds the row: the row itself for a whole tensor, floormod(row, R) for a ring of R slots.
+A kernel that asks for `image` works on any layout; one that asks for `whole` sees the tensor in
+its own shape and is offered for whole tensors only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from microtir import te
+from microtir.graph.ir import Node, Tensor, TensorType
+from microtir.plan.ir import Layout, LayoutKind
+from microtir.tir.ir import Array, Param
+
+
+@dataclass(frozen=True, slots=True)
+class Extents:
+    """A tensor as images (N, H, W, C); below rank 4 it is one image of (rows, W, C)."""
+
+    images: int
+    height: int
+    width: int
+    channels: int
+
+    @staticmethod
+    def of(type_: TensorType) -> Extents:
+        if len(type_.shape) == 4:
+            images, height, width, channels = type_.shape
+            return Extents(images, height, width, channels)
+        channels = type_.shape[-1] if type_.shape else 1
+        return Extents(1, type_.rows, type_.row_elements // channels, channels)
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """An input as rows of (W, C): `storage` has shape (R, W, C)."""
+
+    storage: te.Tensor
+    type: TensorType
+    layout: Layout
+
+    @property
+    def extents(self) -> Extents:
+        return Extents.of(self.type)
+
+    def at(self, row: te.ExprLike, column: te.ExprLike, channel: te.ExprLike) -> te.Expr:
+        """The stored element of a row of the tensor."""
+        return self.storage[_slot(row, self.type, self.layout), column, channel]
+
+
+def _slot(row: te.ExprLike, type_: TensorType, layout: Layout) -> te.ExprLike:
+    return row if layout.rows == type_.rows else row % layout.rows
+
+
+@dataclass(slots=True)
+class Layer:
+    """One operator while its kernel is written; collects the parameters of its function."""
+
+    node: Node
+    layouts: Mapping[Tensor, Layout]
+    takes_row_range: bool
+    y0: te.ScalarVar
+    y1: te.ScalarVar
+    _placeholders: dict[Tensor, te.Tensor] = field(default_factory=dict)
+    _outputs: list[te.Tensor] = field(default_factory=list)
+
+    @staticmethod
+    def of(node: Node, layouts: Mapping[Tensor, Layout], takes_row_range: bool) -> Layer:
+        rows = node.outputs[0].type.rows
+        y0, y1 = te.var("y0", low=0, high=rows), te.var("y1", low=0, high=rows)
+        return Layer(node, layouts, takes_row_range, y0, y1)
+
+    # --- inputs -------------------------------------------------------------------------------
+
+    def image(self, position: int) -> Edge:
+        """Input `position` as rows of (W, C), in the layout that the plan gave its edge."""
+        tensor = self.node.inputs[position]
+        layout = Layout.whole(tensor.type) if tensor.is_constant else self.layouts[tensor]
+        assert layout.kind is LayoutKind.NHWC, "the only kind that candidates offer"
+        extents = Extents.of(tensor.type)
+        shape = (layout.rows, extents.width, extents.channels)
+        return Edge(self._input(tensor, shape), tensor.type, layout)
+
+    def whole(self, position: int, shape: tuple[int, ...] | None = None) -> te.Tensor:
+        """Input `position` as a whole tensor, in its own shape or in another of equal size."""
+        tensor = self.node.inputs[position]
+        return self._input(tensor, tensor.shape if shape is None else shape)
+
+    def _input(self, tensor: Tensor, shape: tuple[int, ...]) -> te.Tensor:
+        if tensor not in self._placeholders:
+            if tensor.data is not None:
+                self._placeholders[tensor] = te.constant(tensor.data.reshape(shape), "constant")
+            else:
+                names = [t for t in dict.fromkeys(self.node.inputs) if not t.is_constant]
+                number = names.index(tensor)
+                name = "x" if len(names) == 1 else f"x{number}"
+                self._placeholders[tensor] = te.placeholder(shape, tensor.dtype, name)
+        return self._placeholders[tensor]
+
+    def data(self, position: int) -> Array:
+        """The values of a constant input."""
+        data = self.node.inputs[position].data
+        assert data is not None
+        return data
+
+    # --- outputs ------------------------------------------------------------------------------
+
+    def rows(self, element: Callable[[te.Expr, te.Expr, te.Expr], te.ExprLike]) -> te.Tensor:
+        """The output, computed row by row: `element(row, column, channel)`.
+
+        Covers rows [y0, y1) if the layer takes a row range and all rows otherwise.
+        """
+        tensor = self.node.output
+        layout, extents = self.layouts[tensor], Extents.of(tensor.type)
+        output = te.compute(
+            (tensor.type.rows, extents.width, extents.channels),
+            element,
+            "y",
+            axes=("row", "col", "ch"),
+            ranges={0: (self.y0, self.y1)} if self.takes_row_range else None,
+            store=lambda row, col, ch: (_slot(row, tensor.type, layout), col, ch),
+            buffer_shape=(layout.rows, extents.width, extents.channels),
+        )
+        self._outputs.append(output)
+        return output
+
+    def tensor(
+        self, element: Callable[..., te.ExprLike], shape: tuple[int, ...] | None = None
+    ) -> te.Tensor:
+        """The next output as a whole tensor: `element(i, j, ...)` over its shape."""
+        number = len(self._outputs)
+        tensor = self.node.outputs[number]
+        name = "y" if len(self.node.outputs) == 1 else f"y{number}"
+        shape = tensor.shape if shape is None else shape
+        output = te.compute(shape, element, name, axes=_AXES[len(shape)])
+        self._outputs.append(output)
+        return output
+
+    # --- the function -------------------------------------------------------------------------
+
+    @property
+    def outputs(self) -> tuple[te.Tensor, ...]:
+        return tuple(self._outputs)
+
+    def parameters(self) -> tuple[Param, ...]:
+        """Inputs that are not constant, outputs, then the row range."""
+        inputs = [
+            self._placeholders[t].buffer
+            for t in dict.fromkeys(self.node.inputs)
+            if not t.is_constant
+        ]
+        rows = (self.y0.var, self.y1.var) if self.takes_row_range else ()
+        return (*inputs, *(y.buffer for y in self._outputs), *rows)
+
+
+_AXES: dict[int, tuple[str, ...]] = {
+    0: (),
+    1: ("i",),
+    2: ("row", "ch"),
+    3: ("row", "col", "ch"),
+    4: ("n", "row", "col", "ch"),
+    5: ("i", "n", "row", "col", "ch"),
+    6: ("i", "j", "n", "row", "col", "ch"),
+}
+
+
+def int32(values: Array) -> Array:
+    """Integer data in the type that kernels compute in."""
+    return np.ascontiguousarray(values, dtype=np.int32)

@@ -1,0 +1,69 @@
+"""What a layer function says about where it comes from."""
+
+from __future__ import annotations
+
+import dataclasses
+from enum import Enum
+
+from microtir.graph.ir import Node, Quantization, Tensor, TensorType
+from microtir.graph.macs import macs
+from microtir.graph.ops import Operator, Padding2D
+from microtir.tir.ir import Origin
+
+_SHOWN_SCALES = 2
+
+
+def origin_of(node: Node) -> Origin:
+    """The Origin of a node: operator, name, position, tensors with their types, attributes."""
+    facts = [
+        *(_tensor_fact("input", t) for t in node.inputs),
+        *(_tensor_fact("output", t) for t in node.outputs),
+    ]
+    attributes = _attributes(node.op)
+    if attributes:
+        facts.append(f"with    {attributes}")
+    return Origin(
+        operator=node.source.operator,
+        node=node.name,
+        index=node.source.index,
+        facts=tuple(facts),
+        macs=macs(node),
+    )
+
+
+def _tensor_fact(role: str, tensor: Tensor) -> str:
+    label = "const" if tensor.is_constant else role
+    return f"{label:<7} {describe_type(tensor.type)}"
+
+
+def describe_type(type_: TensorType) -> str:
+    """A type in one line: ``1x49x10x1 int8, scale 0.58, zero point 83``."""
+    shape = "x".join(map(str, type_.shape)) or "scalar"
+    text = f"{shape} {type_.dtype.value}"
+    return f"{text}, {_quantization(type_.quantization)}" if type_.quantization else text
+
+
+def _quantization(q: Quantization) -> str:
+    if q.is_per_channel and len(q.scales) > _SHOWN_SCALES:
+        return f"{len(q.scales)} scales {min(q.scales):.6g} to {max(q.scales):.6g} on axis {q.axis}"
+    scales = ", ".join(f"{scale:.6g}" for scale in q.scales)
+    return f"scale {scales}, zero point {', '.join(map(str, q.zero_points))}"
+
+
+def _attributes(op: Operator) -> str:
+    parts = []
+    for field in dataclasses.fields(op):
+        value = getattr(op, field.name)
+        if value != field.default:
+            parts.append(f"{field.name} {_spell(value)}")
+    return ", ".join(parts)
+
+
+def _spell(value: object) -> str:
+    if isinstance(value, Enum):
+        return str(value.value)
+    if isinstance(value, tuple):
+        return "x".join(map(str, value))
+    if isinstance(value, Padding2D):
+        return f"{value.top},{value.bottom},{value.left},{value.right} (top, bottom, left, right)"
+    return str(value)

@@ -1,0 +1,131 @@
+"""The lowering table: operator family to the kernels that can compute it.
+
+A new kernel or CPU is a new row here; there is no registry.  Candidates are described without
+emitting any TIR, because planning comes first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from microtir.graph import ops
+from microtir.graph.ir import Node
+from microtir.graph.macs import macs
+from microtir.graph.ops import Operator
+from microtir.graph.quantization import has_table
+from microtir.lowering import convolution, dense, elementwise, log_softmax, movement, pooling
+from microtir.lowering import softmax as softmax_
+from microtir.lowering.layer import Layer
+from microtir.plan.ir import Candidate, Kernel, LayoutKind, RowWindow
+
+Emit = Callable[[Layer], None]
+Windows = Callable[[Node], RowWindow | None]
+
+
+def _whole(_node: Node) -> RowWindow | None:
+    """The kernel computes its output in one call."""
+    return None
+
+
+def _same_row(_node: Node) -> RowWindow | None:
+    """Output row r needs row r of every input."""
+    return RowWindow()
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """One way to compute the operators of a family.
+
+    `window` gives the input rows behind an output row, or None; `accepts` limits the family to
+    the nodes it can compute; `cost` is the estimated number of instructions per element or MAC.
+    """
+
+    kernel: Kernel
+    emit: Emit
+    window: Windows
+    cost: int
+    accepts: Callable[[Node], bool] = lambda node: True
+
+
+def _same_row_if(keeps_rows: Callable[[Node], bool]) -> Windows:
+    return lambda node: RowWindow() if keeps_rows(node) else None
+
+
+def _is_table(node: Node) -> bool:
+    return has_table(node.op, node.inputs[0].type, node.output.type)
+
+
+def _is_no_table(node: Node) -> bool:
+    return not _is_table(node)
+
+
+_LOOK_UP = Family(Kernel.TABLE, elementwise.table, _same_row, 4, _is_table)
+_FLOAT = Family(Kernel.DIRECT, elementwise.float_function, _same_row, 20, _is_no_table)
+_UNARY = (_LOOK_UP, _FLOAT)
+_BINARY = (Family(Kernel.DIRECT, elementwise.binary, _same_row_if(elementwise.keeps_rows), 20),)
+_CONVOLUTION = (Family(Kernel.DIRECT, convolution.convolution, convolution.row_window, 6),)
+
+FAMILIES: Mapping[type[Operator], tuple[Family, ...]] = MappingProxyType(
+    {
+        ops.Conv2D: _CONVOLUTION,
+        ops.DepthwiseConv2D: _CONVOLUTION,
+        ops.FullyConnected: (
+            Family(Kernel.DIRECT, dense.fully_connected, _same_row_if(dense.keeps_rows), 6),
+        ),
+        ops.AveragePool2D: (Family(Kernel.DIRECT, pooling.average_pool, pooling.row_window, 8),),
+        ops.MaxPool2D: (Family(Kernel.DIRECT, pooling.max_pool, pooling.row_window, 8),),
+        ops.Mean: (Family(Kernel.DIRECT, pooling.mean, _whole, 5),),
+        ops.Add: _BINARY,
+        ops.Sub: _BINARY,
+        ops.Mul: _BINARY,
+        ops.Minimum: _BINARY,
+        ops.Maximum: _BINARY,
+        ops.Relu: _UNARY,
+        ops.LeakyRelu: _UNARY,
+        ops.HardSwish: _UNARY,
+        ops.Logistic: _UNARY,
+        ops.Tanh: _UNARY,
+        ops.Softmax: (Family(Kernel.DIRECT, softmax_.softmax, _same_row, 40),),
+        ops.LogSoftmax: (Family(Kernel.DIRECT, log_softmax.log_softmax, _same_row, 40),),
+        ops.Pad: (Family(Kernel.COPY, movement.pad, _whole, 8),),
+        ops.Concatenation: (Family(Kernel.COPY, movement.concatenation, _whole, 6),),
+        ops.Reshape: (
+            Family(Kernel.VIEW, movement.copy, _whole, 0),
+            Family(Kernel.COPY, movement.copy, _whole, 4),
+        ),
+        ops.Transpose: (Family(Kernel.COPY, movement.transpose, _whole, 6),),
+        ops.Split: (Family(Kernel.COPY, movement.split, _whole, 6),),
+        ops.StridedSlice: (Family(Kernel.COPY, movement.strided_slice, _whole, 6),),
+        ops.ResizeNearestNeighbor: (Family(Kernel.COPY, movement.resize_nearest, _whole, 8),),
+        ops.ResizeBilinear: (Family(Kernel.DIRECT, movement.resize_bilinear, _whole, 40),),
+        ops.Quantize: (
+            _LOOK_UP,
+            Family(Kernel.DIRECT, elementwise.quantize, _same_row, 20, _is_no_table),
+        ),
+        ops.Dequantize: (Family(Kernel.DIRECT, elementwise.dequantize, _same_row, 6),),
+        ops.CastTo: (Family(Kernel.DIRECT, elementwise.cast, _same_row, 4),),
+    }
+)
+
+
+def families_of(node: Node) -> tuple[Family, ...]:
+    """The families that can compute a node, in order of preference at equal cost."""
+    return tuple(f for f in FAMILIES.get(type(node.op), ()) if f.accepts(node))
+
+
+def candidate(node: Node, family: Family) -> Candidate:
+    """Describe one family's kernel for a node."""
+    window = family.window(node)
+    activations = [t for t in node.inputs if not t.is_constant]
+    work = max(macs(node), sum(t.type.elements for t in node.outputs))
+    return Candidate(
+        kernel=family.kernel,
+        input_layouts=(LayoutKind.NHWC,) * len(activations),
+        output_layouts=(LayoutKind.NHWC,) * len(node.outputs),
+        windows=None if window is None else (window,) * len(activations),
+        scratch_bytes=0,
+        weight_bytes=sum(t.type.bytes for t in node.inputs if t.is_constant),
+        cost=family.cost * work,
+    )
