@@ -44,7 +44,7 @@ def test_machine_path_is_found(folder: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "line", [b"https://example.org/home/x", b"build/work/x", b"#!/usr/bin/env", b"a.tar:/homework/"]
+    "line", [b"https://example.org/home/x", b"build/home/x", b"#!/usr/bin/env", b"a.tar:/homework/"]
 )
 def test_other_paths_pass(line: bytes) -> None:
     """Addresses, relative paths and system paths are not machine paths."""
