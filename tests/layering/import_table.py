@@ -9,8 +9,9 @@ from __future__ import annotations
 
 COMMON = frozenset({"errors", "config", "resources", "tir.ir", "tir.dtype"})
 GRAPH_IR = frozenset({"graph.ir", "graph.ops"})
-# Integer parameters of quantised operators: one derivation for the reference and the kernels.
-QUANTIZATION = frozenset({"graph.quantization"})
+# Facts about operators that have one derivation for the reference, the kernels and the reports:
+# integer parameters, fixed-point arithmetic, number of multiplications.
+OPERATOR_FACTS = frozenset({"graph.quantization", "graph.fixed_point", "graph.macs"})
 PLAN_IR = frozenset({"plan.ir"})
 TIR = frozenset({"tir"})  # the IR and what reads it: text, verifier, interpreter, analysis
 MODULE = frozenset({"ir_module"})
