@@ -35,7 +35,7 @@ ALLOWED: dict[str, frozenset[str]] = {
     "plan": COMMON | GRAPH_IR,  # candidates come in as a function, from the driver
     "te": COMMON | TIR | {"schedule"},  # te.create_schedule makes what schedule rewrites
     "schedule": COMMON | TIR,
-    "lowering": COMMON | GRAPH_IR | QUANTIZATION | PLAN_IR | TIR | {"te", "schedule", "external"},
+    "lowering": COMMON | GRAPH_IR | OPERATOR_FACTS | PLAN_IR | TIR | {"te", "schedule", "external"},
     "external": COMMON | GRAPH_IR | PLAN_IR | TIR,
     "tir": COMMON | MODULE,
     "executor": COMMON | GRAPH_IR | PLAN_IR | TIR | MODULE,
