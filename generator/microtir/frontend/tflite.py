@@ -1,0 +1,240 @@
+"""TFLite files into the graph IR."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TypeAlias
+
+from microtir.errors import MicrotirError, ModelFileError, UnsupportedModelError, nearest
+from microtir.frontend.operands import Operands
+from microtir.frontend.support import check_types
+from microtir.frontend.tflite_file import (
+    OPTIONAL,
+    FileOperator,
+    ModelBytes,
+    ModelFile,
+    check_dataflow,
+    load,
+    parse,
+)
+from microtir.frontend.tflite_operators import READERS, check_arity
+from microtir.frontend.tflite_options import read_options
+from microtir.frontend.tflite_schema import OPTIONS_OF, BuiltinOperator
+from microtir.frontend.tflite_tensors import Tensors, short_name, unique_names
+from microtir.graph.ir import Graph, Node, Source, Tensor
+from microtir.ir_module import IRModule
+
+ModelSource: TypeAlias = "str | Path | bytes | bytearray | memoryview"
+"""The path of a model file, or its bytes."""
+
+_FEWER_OPERATORS = "replace the layer; `microtir operators` lists what is supported"
+
+
+def from_tflite(source: ModelSource, *, name: str | None = None) -> IRModule:
+    """Read a TFLite model.
+
+    Everything that the file leaves implicit is resolved: padding is explicit, axes are
+    non-negative, masks of slices are gone, inputs that are attributes have become attributes.
+    Constants are read-only views of the file's bytes, little endian.
+
+    Args:
+        source: path of the file, or its bytes.
+        name: of the graph; by default the file's name without its suffix, "model" for bytes.
+
+    Returns:
+        A module with a graph and no configuration.
+
+    Raises:
+        ModelFileError: the file is missing, unreadable, damaged or contradicts itself.
+        UnsupportedModelError: with all `problems` that `check` would return.
+    """
+    model = load(source)
+    reader = _GraphReader(parse(model))
+    graph = reader.graph(model.stem if name is None else name)
+    if reader.problems:
+        raise _summary(model, reader.problems)
+    return IRModule(graph=graph)
+
+
+def check(source: ModelSource) -> tuple[MicrotirError, ...]:
+    """Every problem that keeps `from_tflite` from reading a model; empty if there is none."""
+    try:
+        reader = _GraphReader(parse(load(source)))
+        reader.graph("")
+    except MicrotirError as error:
+        return (error,)
+    return tuple(reader.problems)
+
+
+def _summary(model: ModelBytes, problems: list[MicrotirError]) -> MicrotirError:
+    """One error for all problems; damage goes before what is merely not supported."""
+    for problem in problems:
+        if isinstance(problem, ModelFileError):
+            return problem
+    noun = "problem" if len(problems) == 1 else "problems"
+    return UnsupportedModelError(
+        f"the model is not supported, {len(problems)} {noun}",
+        where=model.file,
+        problems=problems,
+    )
+
+
+class _GraphReader:
+    """Reads operators one by one; a problem with one does not hide the others."""
+
+    def __init__(self, model: ModelFile) -> None:
+        check_dataflow(model)
+        self.problems: list[MicrotirError] = []
+        self._model = model
+        self._tensors = Tensors(model, self.problems.append)
+        self._computable: set[Tensor] = set()
+
+    def graph(self, name: str) -> Graph:
+        """The graph; what it leaves out or lacks is in `problems`."""
+        model = self._model
+        if model.subgraphs > 1:
+            self.problems.append(
+                UnsupportedModelError(
+                    f"the model has {model.subgraphs} subgraphs",
+                    where=model.file,
+                    legal="1: no loops, conditions or calls",
+                    fix="convert the model without control flow and with a single signature",
+                )
+            )
+        inputs = self._tensors.model_inputs()
+        operators = list(_needed(model))
+        labels = unique_names(
+            (short_name(model.tensors[op.outputs[0]].name) or f"operator_{op.index}")
+            if op.outputs
+            else f"operator_{op.index}"
+            for op in operators
+        )
+        nodes = [self._node(op, label) for op, label in zip(operators, labels, strict=True)]
+        outputs = (self._tensors.get(index) for index in model.outputs)
+        return Graph(
+            name=name,
+            inputs=inputs,
+            outputs=tuple(tensor for tensor in outputs if tensor is not None),
+            nodes=tuple(node for node in nodes if node is not None),
+            source_sha256=model.sha256,
+            source_bytes=model.size,
+        )
+
+    def _node(self, operator: FileOperator, name: str) -> Node | None:
+        """The node of an operator, or None if it has problems."""
+        title = _title(operator)
+        source = Source(self._model.file, operator.index, title)
+        where = f"{source} ({name!r})"
+        code = _supported_code(operator)
+        if code is None:
+            self.problems.append(_unknown_operator(operator, title, where))
+            return None
+        inputs = [self._tensors.get(index) for index in operator.inputs]
+        outputs = [self._tensors.get(index) for index in operator.outputs]
+        tensors_read = all(
+            tensor is not None or index == OPTIONAL
+            for tensor, index in zip(
+                (*inputs, *outputs), (*operator.inputs, *operator.outputs), strict=True
+            )
+        )
+        if not tensors_read:
+            return None  # each tensor's own problem is noted already
+        try:
+            options = read_options(operator, OPTIONS_OF[code], where)
+            operands = Operands(
+                where=where,
+                code=code,
+                options=options,
+                inputs=tuple(inputs),
+                outputs=tuple(tensor for tensor in outputs if tensor is not None),
+                is_computable=self._is_computable,
+            )
+            return self._convert(operands, name, source)
+        except MicrotirError as error:
+            self.problems.append(error)
+            return None
+
+    def _convert(self, operands: Operands, name: str, source: Source) -> Node | None:
+        reader = READERS[operands.code]
+        check_arity(operands, reader)
+        converted = reader.read(operands)
+        for tensor in (*converted.inputs, *operands.outputs):
+            if tensor.type.elements == 0:
+                raise operands.malformed(
+                    f"{tensor.name!r} has the shape {tensor.shape}, which holds nothing",
+                    "extents above 0",
+                )
+        for tensor, shape in zip(operands.outputs, converted.shapes, strict=True):
+            if tensor.shape != shape:
+                raise operands.malformed(
+                    f"its output {tensor.name!r} has the shape {tensor.shape}",
+                    f"{shape}, by its inputs and options",
+                )
+        problems = list(
+            check_types(converted.op, converted.inputs, operands.outputs, operands.where)
+        )
+        self.problems.extend(problems)
+        if all(self._is_computable(tensor) for tensor in converted.inputs):
+            self._computable.update(operands.outputs)
+        return Node(converted.op, converted.inputs, operands.outputs, name, source)
+
+    def _is_computable(self, tensor: Tensor) -> bool:
+        return tensor.is_constant or tensor in self._computable
+
+
+def _needed(model: ModelFile) -> Iterator[FileOperator]:
+    """Operators that the outputs depend on, in file order.
+
+    Converters compute the shape for a RESHAPE from the batch size.  The batch is fixed here, so
+    those operators feed nothing; leaving them out spares support for them.
+    """
+    needed = set(model.outputs)
+    kept: list[FileOperator] = []
+    for operator in reversed(model.operators):
+        if needed.isdisjoint(operator.outputs):
+            continue
+        kept.append(operator)
+        shapes = operator.code == BuiltinOperator.RESHAPE
+        needed.update(operator.inputs[:1] if shapes else operator.inputs)
+    return reversed(kept)
+
+
+def _supported_code(operator: FileOperator) -> BuiltinOperator | None:
+    try:
+        return BuiltinOperator(operator.code)
+    except ValueError:
+        return None
+
+
+def _title(operator: FileOperator) -> str:
+    """The format's name of an operator."""
+    if operator.custom_name:
+        return f"CUSTOM {operator.custom_name!r}"
+    known = _supported_code(operator)
+    if known is not None:
+        return known.name
+    # The full list is read for refusals only: a supported model never needs it.
+    import tflite
+
+    for name, code in vars(tflite.BuiltinOperator).items():
+        if code == operator.code:
+            return str(name)
+    return f"operator code {operator.code}"
+
+
+def _unknown_operator(operator: FileOperator, title: str, where: str) -> UnsupportedModelError:
+    if operator.custom_name:
+        return UnsupportedModelError(
+            f"the custom operator {operator.custom_name!r} is not supported",
+            where=where,
+            legal="operators of the TFLite schema",
+            fix="convert the model with built-in operators only",
+        )
+    hint = nearest(title, (code.name for code in READERS))
+    return UnsupportedModelError(
+        f"the operator {title} is not supported",
+        where=where,
+        legal=", ".join(code.name for code in READERS),
+        fix=f"{hint} {_FEWER_OPERATORS}".strip(),
+    )

@@ -1,0 +1,338 @@
+"""The content of a TFLite file as plain records: what the tables say, not yet what it means.
+
+Everything that can be wrong with the file as a container is found here: offsets, indices, lengths,
+extents.  Whether microtir can do what the file asks for is the business of later steps.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from microtir.errors import ModelFileError
+from microtir.frontend.flatbuffer import FlatBuffer, Scalar, Table
+from microtir.frontend.tflite_schema import FILE_IDENTIFIER, SCHEMA_VERSION
+
+OPTIONAL = -1
+"""Index of an optional input that is left out."""
+
+MAX_ITEMS = 1 << 16
+"""Most tensors or operators; each becomes Python objects far larger than its bytes in the file."""
+
+MAX_TENSOR_BYTES = (1 << 31) - 1
+"""Generated code indexes with 32-bit integers."""
+
+MAX_RANK = 6
+
+_MAX_FILE_BYTES = (1 << 31) - 1  # FlatBuffers' own limit
+_CUSTOM = 32
+
+
+@dataclass(frozen=True, slots=True)
+class FileQuantization:
+    """Quantisation as stored; empty scales mean none."""
+
+    scales: tuple[float, ...]
+    zero_points: tuple[int, ...]
+    axis: int
+    is_custom: bool
+
+
+@dataclass(frozen=True, slots=True)
+class FileTensor:
+    """A tensor; `type` is the format's number, `data` a view into the file or None."""
+
+    index: int
+    name: str
+    shape: tuple[int, ...]
+    type: int
+    buffer: int
+    data: memoryview | None
+    quantization: FileQuantization
+    signature: tuple[int, ...]
+    is_variable: bool
+    is_sparse: bool
+
+    @property
+    def label(self) -> str:
+        return f"tensor {self.index} {self.name!r}"
+
+
+@dataclass(frozen=True, slots=True)
+class FileOperator:
+    """An operator; `options` is None where the file stores no option table."""
+
+    index: int
+    code: int
+    custom_name: str
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+    options_type: int
+    options: Table | None
+
+
+@dataclass(frozen=True, slots=True)
+class ModelFile:
+    """A whole file. `subgraphs` counts them; the records are those of the first."""
+
+    file: str
+    sha256: str
+    size: int
+    subgraphs: int
+    tensors: tuple[FileTensor, ...]
+    operators: tuple[FileOperator, ...]
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ModelBytes:
+    """The bytes of a model with the file name for messages and the default graph name."""
+
+    data: bytes
+    file: str
+    stem: str
+
+
+def load(source: str | Path | bytes | bytearray | memoryview) -> ModelBytes:
+    """Read a file, or take bytes as they are.
+
+    Raises:
+        ModelFileError: there is no such file, it is not a regular file, or it cannot be read.
+    """
+    if isinstance(source, bytes | bytearray | memoryview):
+        return ModelBytes(bytes(source), "model", "model")
+    path = Path(source)
+    try:
+        return ModelBytes(_read(path), path.name, path.stem)
+    except (OSError, ValueError) as error:  # ValueError: a path with a NUL in it
+        reason = getattr(error, "strerror", None) or str(error)
+        raise ModelFileError(
+            f"the model cannot be read: {reason.lower()}",
+            where=str(path),
+            fix="check the path and its permissions",
+        ) from None
+
+
+def _read(path: Path) -> bytes:
+    if not path.exists():
+        raise ModelFileError(
+            "there is no such file", where=str(path), fix="check the spelling of the path"
+        )
+    # A device or a pipe may never end, and a folder has no bytes.
+    if not path.is_file():
+        kind = "a folder" if path.is_dir() else "not a regular file"
+        raise ModelFileError(
+            f"this is {kind}", where=str(path), legal="a .tflite file", fix="pass the model file"
+        )
+    size = path.stat().st_size
+    if size > _MAX_FILE_BYTES:
+        raise ModelFileError(
+            f"the file has {size} bytes", where=str(path), legal=f"at most {_MAX_FILE_BYTES}"
+        )
+    return path.read_bytes()
+
+
+def parse(model: ModelBytes) -> ModelFile:
+    """Read all tables of a model.
+
+    Raises:
+        ModelFileError: the bytes are not a TFLite model, or one that is damaged.
+    """
+    if not model.data:
+        raise ModelFileError(
+            "the file is empty",
+            where=model.file,
+            legal="a TFLite model",
+            fix="export or download the model again",
+        )
+    buffer = FlatBuffer(model.data, model.file)
+    root = buffer.root(FILE_IDENTIFIER, "model table")
+    version = root.scalar(0, Scalar.UINT32)
+    if version != SCHEMA_VERSION:
+        raise ModelFileError(
+            f"the schema version is {version}",
+            where=model.file,
+            legal=str(SCHEMA_VERSION),
+            fix="convert the model with a current TFLite converter",
+        )
+    if not root.count(2):
+        raise buffer.malformed("model table", "the model has no subgraph")
+    graph = root.item(2, 0, "subgraph 0")
+    tensors = tuple(_tensors(root, graph))
+    return ModelFile(
+        file=model.file,
+        sha256=hashlib.sha256(model.data).hexdigest(),
+        size=len(model.data),
+        subgraphs=root.count(2),
+        tensors=tensors,
+        operators=tuple(_operators(root, graph, len(tensors))),
+        inputs=_indices(graph, 1, "inputs", len(tensors)),
+        outputs=_indices(graph, 2, "outputs", len(tensors)),
+    )
+
+
+def _count(table: Table, slot: int, noun: str) -> int:
+    count = table.count(slot)
+    if count > MAX_ITEMS:
+        raise table.buffer.malformed(
+            table.where, f"{count} {noun} are more than the {MAX_ITEMS} that microtir reads"
+        )
+    return count
+
+
+def _indices(
+    table: Table, slot: int, noun: str, tensors: int, optional: bool = False
+) -> tuple[int, ...]:
+    """A vector of tensor indices, checked."""
+    found = table.numbers(slot, "i4")
+    low = OPTIONAL if optional else 0
+    for index in found:
+        if not low <= index < tensors:
+            raise table.buffer.malformed(
+                table.where, f"{noun} refer to tensor {index}; there are {tensors} tensors"
+            )
+    return found
+
+
+def _tensors(root: Table, graph: Table) -> Iterator[FileTensor]:
+    for index in range(_count(graph, 0, "tensors")):
+        where = f"tensor {index}"
+        table = graph.item(0, index, where)
+        name = table.string(3)
+        table.where = where = f"tensor {index} {name!r}"
+        shape = table.numbers(0, "i4")
+        signature = table.numbers(7, "i4")
+        _check_extents(table, shape)
+        yield FileTensor(
+            index=index,
+            name=name,
+            shape=shape,
+            type=table.scalar(1, Scalar.INT8),
+            buffer=table.scalar(2, Scalar.UINT32),
+            data=_data(root, table.scalar(2, Scalar.UINT32), where),
+            quantization=_quantization(table.table(4, where)),
+            signature=signature,
+            is_variable=table.scalar(5, Scalar.BOOL, False),
+            is_sparse=table.table(6, where) is not None,
+        )
+
+
+def _check_extents(table: Table, shape: tuple[int, ...]) -> None:
+    if len(shape) > MAX_RANK:
+        raise table.buffer.malformed(
+            table.where, f"{len(shape)} dimensions are more than the {MAX_RANK} that microtir reads"
+        )
+    if any(extent < 0 for extent in shape) or math.prod(shape) > MAX_TENSOR_BYTES:
+        raise table.buffer.malformed(table.where, f"the shape {shape} is not possible")
+
+
+def _data(root: Table, index: int, where: str) -> memoryview | None:
+    """A view of buffer `index`; None for an empty one, which marks an activation."""
+    # Writers leave out the vector of buffers, or point beyond it, for no tensor that holds data.
+    if index == 0 and not root.count(4):
+        return None
+    if index >= root.count(4):
+        raise root.buffer.malformed(
+            where, f"data is in buffer {index}; there are {root.count(4)} buffers"
+        )
+    buffer = root.item(4, index, f"buffer {index} of {where}")
+    offset, size = buffer.scalar(1, Scalar.UINT64), buffer.scalar(2, Scalar.UINT64)
+    # Files over 2 GB keep data behind the FlatBuffer; offset 0 and 1 mean that this one does not.
+    if offset > 1:
+        return root.buffer.span(offset, size, where) if size else None
+    return buffer.raw(0) or None
+
+
+def _quantization(table: Table | None) -> FileQuantization:
+    if table is None:
+        return FileQuantization((), (), 0, False)
+    return FileQuantization(
+        scales=table.numbers(2, "f4"),
+        zero_points=table.numbers(3, "i8"),
+        axis=table.scalar(6, Scalar.INT32),
+        is_custom=table.scalar(4, Scalar.UINT8) != 0,
+    )
+
+
+def _operators(root: Table, graph: Table, tensors: int) -> Iterator[FileOperator]:
+    codes = [_code(root, index) for index in range(_count(root, 1, "operator codes"))]
+    for index in range(_count(graph, 3, "operators")):
+        where = f"operator {index}"
+        table = graph.item(3, index, where)
+        code_index = table.scalar(0, Scalar.UINT32)
+        if code_index >= len(codes):
+            raise table.buffer.malformed(
+                where, f"its operator code is {code_index}; there are {len(codes)} codes"
+            )
+        code, custom_name = codes[code_index]
+        yield FileOperator(
+            index=index,
+            code=code,
+            custom_name=custom_name,
+            inputs=_indices(table, 1, "inputs", tensors, optional=True),
+            outputs=_indices(table, 2, "outputs", tensors),
+            options_type=table.scalar(3, Scalar.UINT8),
+            options=table.table(4, f"{where} options"),
+        )
+
+
+def _code(root: Table, index: int) -> tuple[int, str]:
+    """An operator code and the name of a custom operator."""
+    table = root.item(1, index, f"operator code {index}")
+    # The code was one byte once; both fields are stored now, and the larger is the real one.
+    code = max(table.scalar(0, Scalar.INT8), table.scalar(3, Scalar.INT32))
+    if code < 0:
+        raise table.buffer.malformed(table.where, f"the number {code} is not an operator")
+    return code, table.string(1) if code == _CUSTOM else ""
+
+
+def check_dataflow(model: ModelFile) -> None:
+    """Check that every tensor is produced once, and before it is used.
+
+    Raises:
+        ModelFileError: naming the first operator, input or output that breaks the order.
+    """
+    known: dict[int, str] = {}
+    for noun, indices in (("input", model.inputs), ("output", model.outputs)):
+        if not indices:
+            raise _disorder(model, f"{noun}s", f"the model has no {noun}s")
+        if len(set(indices)) < len(indices):
+            raise _disorder(model, f"{noun}s", f"a tensor is listed twice in {indices}")
+    for tensor in model.tensors:
+        # A shape without numbers is a constant too, but has no bytes to show for it.
+        if tensor.data is not None or 0 in tensor.shape or tensor.is_variable:
+            known[tensor.index] = "has stored data"
+    for index in model.inputs:
+        _define(model, known, index, "inputs", "is an input of the model")
+    for operator in model.operators:
+        where = f"operator {operator.index}"
+        for index in operator.inputs:
+            if index != OPTIONAL and index not in known:
+                label = model.tensors[index].label
+                raise _disorder(model, where, f"it uses {label}, which no earlier operator makes")
+        for index in operator.outputs:
+            _define(model, known, index, where, f"is made by operator {operator.index}")
+    for index in model.outputs:
+        if not known.get(index, "").startswith("is made"):
+            label = model.tensors[index].label
+            raise _disorder(model, "outputs", f"no operator makes {label}")
+
+
+def _define(model: ModelFile, known: dict[int, str], index: int, where: str, how: str) -> None:
+    if index in known:
+        label = model.tensors[index].label
+        raise _disorder(model, where, f"it makes {label}, which {known[index]}")
+    known[index] = how
+
+
+def _disorder(model: ModelFile, where: str, what: str) -> ModelFileError:
+    return ModelFileError(
+        what,
+        where=f"{model.file}: {where}",
+        legal="each tensor is made once, and before it is used",
+        fix="export the model again",
+    )

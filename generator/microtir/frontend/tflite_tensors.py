@@ -1,0 +1,195 @@
+"""Tensors of a TFLite file into tensors of the graph, made when an operator first uses them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from types import MappingProxyType
+
+import numpy as np
+
+from microtir.errors import MicrotirError, ModelFileError, UnsupportedModelError
+from microtir.frontend.quantization import read_quantization
+from microtir.frontend.tflite_file import (
+    MAX_TENSOR_BYTES,
+    OPTIONAL,
+    FileTensor,
+    ModelFile,
+)
+from microtir.frontend.tflite_schema import TensorType as FileType
+from microtir.graph.ir import Array, Tensor, TensorType
+from microtir.tir.dtype import DType
+
+_DTYPES: Mapping[int, DType] = MappingProxyType(
+    {
+        FileType.FLOAT32: DType.FLOAT32,
+        FileType.FLOAT64: DType.FLOAT64,
+        FileType.INT8: DType.INT8,
+        FileType.UINT8: DType.UINT8,
+        FileType.INT16: DType.INT16,
+        FileType.UINT16: DType.UINT16,
+        FileType.INT32: DType.INT32,
+        FileType.UINT32: DType.UINT32,
+        FileType.INT64: DType.INT64,
+        FileType.BOOL: DType.BOOL,
+    }
+)
+
+
+def short_name(name: str) -> str:
+    """The first of the names that a fused operator carries, separated by semicolons."""
+    return name.split(";", maxsplit=1)[0]
+
+
+def unique_names(names: Iterable[str]) -> tuple[str, ...]:
+    """The same names in order; a later one that is taken already gets a number."""
+    taken: set[str] = set()
+    last: dict[str, int] = {}
+    result = []
+    for name in names:
+        unique = name
+        while unique in taken:
+            last[name] = last.get(name, 1) + 1
+            unique = f"{name}_{last[name]}"
+        taken.add(unique)
+        result.append(unique)
+    return tuple(result)
+
+
+class Tensors:
+    """Tensors by their index in the file.
+
+    Args:
+        model: the file.
+        note: called with the problem of each tensor that cannot be made, once.
+    """
+
+    def __init__(self, model: ModelFile, note: Callable[[MicrotirError], None]) -> None:
+        self._model = model
+        self._note = note
+        self._made: dict[int, Tensor | None] = {}
+        self._checked: set[tuple[int, DType]] = set()
+        self._names = self._unique_names()
+
+    def get(self, index: int) -> Tensor | None:
+        """The tensor; None for an input that is left out, and for one with a problem."""
+        if index == OPTIONAL:
+            return None
+        if index not in self._made:
+            try:
+                self._made[index] = self._make(self._model.tensors[index])
+            except MicrotirError as error:
+                self._note(error)
+                self._made[index] = None
+        return self._made[index]
+
+    def model_inputs(self) -> tuple[Tensor, ...]:
+        """The model's inputs, checked for a fixed shape."""
+        found = []
+        for index in self._model.inputs:
+            stored = self._model.tensors[index]
+            if not _has_fixed_shape(stored):
+                self._note(self._dynamic(stored))
+            tensor = self.get(index)
+            if tensor is not None and tensor.type.elements == 0:
+                self._note(self._broken(stored, f"the shape {stored.shape} holds nothing"))
+            elif tensor is not None:
+                found.append(tensor)
+        return tuple(found)
+
+    def _unique_names(self) -> dict[int, str]:
+        """Names by index: inputs and outputs go first, so that they keep theirs."""
+        model = self._model
+        order = dict.fromkeys((*model.inputs, *model.outputs, *range(len(model.tensors))))
+        names = unique_names(model.tensors[i].name or f"tensor_{i}" for i in order)
+        return dict(zip(order, names, strict=True))
+
+    def _make(self, stored: FileTensor) -> Tensor:
+        dtype = self._dtype(stored)
+        if stored.is_variable or stored.is_sparse:
+            kind = "a variable" if stored.is_variable else "stored in a sparse form"
+            raise UnsupportedModelError(
+                f"it is {kind}",
+                where=self._where(stored),
+                legal="activations, and constants stored in full",
+                fix="convert a model without state"
+                if stored.is_variable
+                else "convert the model without the sparsity optimisation",
+            )
+        quantization = read_quantization(stored, dtype, self._model.file)
+        tensor_type = TensorType(stored.shape, dtype, quantization)
+        if tensor_type.bytes > MAX_TENSOR_BYTES:
+            raise self._broken(stored, f"{tensor_type.bytes} bytes are too many")
+        data = self._data(stored, tensor_type)
+        return Tensor(self._names[stored.index], tensor_type, data)
+
+    def _dtype(self, stored: FileTensor) -> DType:
+        dtype = _DTYPES.get(stored.type)
+        if dtype is not None:
+            return dtype
+        # The full list is read for refusals only, as for operators.
+        import tflite
+
+        found = [str(name) for name, code in vars(tflite.TensorType).items() if code == stored.type]
+        title = found[0] if found else f"number {stored.type}"
+        raise UnsupportedModelError(
+            f"its type is {title}",
+            where=self._where(stored),
+            legal=", ".join(dtype.value for dtype in _DTYPES.values()),
+            fix="convert the model as float32, or with full integer quantisation to int8",
+        )
+
+    def _data(self, stored: FileTensor, tensor_type: TensorType) -> Array | None:
+        view = stored.data
+        if view is None and 0 not in stored.shape:
+            return None
+        view = memoryview(b"") if view is None else view
+        if len(view) != tensor_type.bytes:
+            raise self._broken(
+                stored,
+                f"{len(view)} bytes of data for {tensor_type.dtype.value} of shape {stored.shape}",
+                f"{tensor_type.bytes} bytes",
+            )
+        dtype = np.dtype(tensor_type.dtype.value).newbyteorder("<")
+        data = np.frombuffer(view, dtype=dtype).reshape(stored.shape)
+        self._check_values(stored, data, tensor_type.dtype)
+        return data
+
+    def _check_values(self, stored: FileTensor, data: Array, dtype: DType) -> None:
+        """Values that no converter writes are signs of damage. A buffer is looked at once."""
+        key = (stored.buffer, dtype)
+        if key in self._checked:
+            return
+        self._checked.add(key)
+        if dtype.is_float and bool(np.isnan(data).any()):
+            raise self._broken(stored, "its data holds NaN", "numbers")
+        if dtype is DType.BOOL and bool((data.view(np.uint8) > 1).any()):
+            raise self._broken(stored, "its data holds bytes above 1", "0 and 1")
+
+    def _dynamic(self, stored: FileTensor) -> UnsupportedModelError:
+        return UnsupportedModelError(
+            f"the input has the dynamic shape {stored.signature}, stored as {stored.shape}",
+            where=self._where(stored),
+            legal="fixed extents; -1 for the batch (dimension 0) where the stored extent is 1",
+            fix="convert the model with fixed input shapes, such as Input(batch_shape=(1, ...))",
+        )
+
+    def _where(self, stored: FileTensor) -> str:
+        return f"{self._model.file}: {stored.label}"
+
+    def _broken(self, stored: FileTensor, what: str, legal: str | None = None) -> ModelFileError:
+        return ModelFileError(
+            what, where=self._where(stored), legal=legal, fix="export or download the model again"
+        )
+
+
+def _has_fixed_shape(stored: FileTensor) -> bool:
+    """Whether the shape is fixed but for a batch that is stored as 1."""
+    if not stored.signature:
+        return True
+    if len(stored.signature) != len(stored.shape):
+        return False
+    pairs = enumerate(zip(stored.signature, stored.shape, strict=True))
+    return all(
+        wanted == extent or (wanted == -1 and axis == 0 and extent == 1)
+        for axis, (wanted, extent) in pairs
+    )
