@@ -31,59 +31,63 @@ from microtir.tir.ir import (
     UnaryOp,
     Var,
 )
+from microtir.tir.literals import (
+    FALSE,
+    TRUE,
+    const,
+    float_const,
+    index,
+    int_value,
+    literal,
+    number,
+)
+
+__all__ = [
+    "FALSE",
+    "NOTHING",
+    "TRUE",
+    "Operand",
+    "add",
+    "bit_and",
+    "bit_or",
+    "bit_xor",
+    "call",
+    "cast",
+    "ceildiv",
+    "compare",
+    "const",
+    "div",
+    "eq",
+    "float_const",
+    "floordiv",
+    "floormod",
+    "fresh",
+    "ge",
+    "gt",
+    "index",
+    "int_value",
+    "is_empty",
+    "le",
+    "literal",
+    "logical_and",
+    "logical_not",
+    "logical_or",
+    "lt",
+    "maximum",
+    "minimum",
+    "mul",
+    "ne",
+    "neg",
+    "select",
+    "seq",
+    "shift_left",
+    "shift_right",
+    "sub",
+    "sum_of",
+    "truncdiv",
+]  # fmt: skip
 
 Operand: TypeAlias = Expr | int | float
-
-TRUE = IntImm(1, DType.BOOL)
-FALSE = IntImm(0, DType.BOOL)
-
-
-# --- literals -----------------------------------------------------------------------------------
-
-
-def const(value: int, dtype: DType = DType.INT32) -> IntImm:
-    """A literal of an integer type or of BOOL; TirError if the value does not fit."""
-    if dtype.is_float:
-        raise TirError(f"const makes integers, not {dtype.value}", fix="use float_const")
-    if not arithmetic.fits(int(value), dtype):
-        raise TirError(
-            f"literal {value} does not fit {dtype.value}", legal=f"[{dtype.min}, {dtype.max}]"
-        )
-    return IntImm(int(value), dtype)
-
-
-def float_const(value: float, dtype: DType = DType.FLOAT32) -> FloatImm:
-    """The nearest value of a floating-point type."""
-    if not dtype.is_float:
-        raise TirError(f"float_const makes floats, not {dtype.value}", fix="use const")
-    return FloatImm(arithmetic.round_float(float(value), dtype), dtype)
-
-
-def literal(value: float, dtype: DType) -> IntImm | FloatImm:
-    """A literal of any type; a fraction is refused for integer types."""
-    if dtype.is_float:
-        return float_const(value, dtype)
-    if isinstance(value, float):
-        raise TirError(f"the fraction {value} cannot become {dtype.value}")
-    return const(value, dtype)
-
-
-def index(i: int | Expr) -> Expr:
-    """An index expression: an int becomes an INT32 literal."""
-    if isinstance(i, int):
-        return const(i)
-    if i.dtype is not DType.INT32:
-        raise TirError(f"an index must be int32, not {i.dtype.value}", fix="cast it")
-    return i
-
-
-def int_value(e: Expr) -> int | None:
-    """The value of an integer or BOOL literal, None for anything else."""
-    return e.value if isinstance(e, IntImm) else None
-
-
-def _number(e: Expr) -> float | None:
-    return e.value if isinstance(e, IntImm | FloatImm) else None
 
 
 def _operands(op: BinaryOp, a: Operand, b: Operand) -> tuple[Expr, Expr]:
@@ -107,7 +111,7 @@ def _dtype_for(value: Operand, other: Operand) -> DType:
 
 def _fold(op: BinaryOp, a: Expr, b: Expr) -> Expr | None:
     """The literal result if both operands are literals and the result exists."""
-    x, y = _number(a), _number(b)
+    x, y = number(a), number(b)
     if x is None or y is None:
         return None
     try:
@@ -397,9 +401,10 @@ def _logical(op: BinaryOp, neutral: IntImm, decisive: IntImm, items: tuple[Expr,
     result: Expr = neutral
     for item in items:
         _require_bool(op.value, item)
-        if result == decisive or item == neutral:
-            continue
-        result = item if result == neutral else Binary(op, result, item)
+        if decisive in (result, item):
+            result = decisive
+        elif item != neutral:
+            result = item if result == neutral else Binary(op, result, item)
     return result
 
 
@@ -447,7 +452,7 @@ def cast(dtype: DType, value: Operand) -> Expr:
         value = literal(value, _dtype_for(value, value))
     if value.dtype is dtype:
         return value
-    number = _number(value)
+    number = number(value)
     if number is not None:
         try:
             return literal(arithmetic.convert(number, value.dtype, dtype), dtype)
@@ -482,7 +487,7 @@ def call(intrinsic: Intrinsic, *args: Operand) -> Expr:
                 f"argument {position} of {intrinsic.value} is {e.dtype.value}, not {dtype.value}",
                 fix="cast it",
             )
-    numbers = [_number(e) for e in exprs]
+    numbers = [number(e) for e in exprs]
     if all(n is not None for n in numbers):
         try:
             return literal(signature.meaning(*numbers), signature.result)

@@ -1,0 +1,415 @@
+"""The text form of TIR, written.  `tir.parser` reads it back; `tir.text` offers both.
+
+    constant bias: int32[2] = [7, -9]
+
+    func layer(x: int8[4, 2], y: int8[4, 2], y0: int32 in 0..4):
+      for row in range(y0, 4):
+        alloc acc: int32[] local
+        acc[] = bias[0]
+        let scaled: int32 = cast(int32, x[row, 0]) * 3
+        if scaled > 0:
+          y[row, 0] = cast(int8, min(scaled + acc[], 127))
+
+A name stands for one object: a second object of the same name gets a number.  A Let or an
+Allocate holds until the end of its block; one that ends earlier is wrapped in `block:`.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+
+from microtir.tir.dtype import DType
+from microtir.tir.ir import (
+    Allocate,
+    Binary,
+    BinaryOp,
+    Buffer,
+    BufferArgument,
+    BufferView,
+    Call,
+    Cast,
+    Dim,
+    Expr,
+    FloatImm,
+    For,
+    If,
+    IntImm,
+    Invoke,
+    KernelCall,
+    KernelContract,
+    Let,
+    Load,
+    LoopKind,
+    Param,
+    PrimFunc,
+    Region,
+    Scope,
+    Select,
+    Seq,
+    Stmt,
+    Store,
+    Unary,
+    UnaryOp,
+    Var,
+)
+from microtir.tir.visitor import walk
+
+# Binding strength of the infix operators, weakest first.  Comparisons do not associate.
+PRECEDENCE: tuple[tuple[BinaryOp, ...], ...] = (
+    (BinaryOp.OR,),
+    (BinaryOp.AND,),
+    (BinaryOp.EQ, BinaryOp.NE, BinaryOp.LT, BinaryOp.LE, BinaryOp.GT, BinaryOp.GE),
+    (BinaryOp.BIT_OR,),
+    (BinaryOp.BIT_XOR,),
+    (BinaryOp.BIT_AND,),
+    (BinaryOp.SHIFT_LEFT, BinaryOp.SHIFT_RIGHT),
+    (BinaryOp.ADD, BinaryOp.SUB),
+    (BinaryOp.MUL, BinaryOp.DIV),
+)
+COMPARISON_LEVEL = 2
+UNARY_LEVEL = len(PRECEDENCE)
+PRIMARY_LEVEL = UNARY_LEVEL + 1
+LEVELS = {op: level for level, ops in enumerate(PRECEDENCE) for op in ops}
+FUNCTION_OPS = (
+    BinaryOp.FLOORDIV, BinaryOp.FLOORMOD, BinaryOp.TRUNCDIV, BinaryOp.MIN, BinaryOp.MAX,
+)  # fmt: skip
+KEYWORDS = frozenset({
+    "align", "alignment", "alloc", "and", "assembly", "at", "attr", "block", "call", "constant",
+    "else", "export", "for", "func", "if", "in", "inf", "invoke", "let", "local", "meaning", "nan",
+    "not", "or", "origin", "parameter", "pass", "reads", "requires", "scratch", "stack", "true",
+    "false", "unrolled", "vectorized", "workspace", "writes", "fact",
+})  # fmt: skip
+_PLAIN_NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
+_LIST_LIMIT = 16  # elements of a constant that are printed as numbers; more are printed as bytes
+
+
+class Names:
+    """Gives every Var, Buffer and kernel of a text its own name."""
+
+    def __init__(self, outer: Names | None = None) -> None:
+        self._outer = outer
+        self._names: dict[Var | Buffer | PrimFunc, str] = {}
+        self._taken: set[str] = set()
+
+    def __call__(self, item: Var | Buffer | PrimFunc) -> str:
+        """The quoted name of an object; assigned when the object is first met."""
+        name = self._find(item)
+        if name is None:
+            name = self._free(item.name)
+            self._names[item] = name
+            self._taken.add(name)
+        if _PLAIN_NAME.fullmatch(name) and name not in KEYWORDS:
+            return name
+        return f"`{name}`"
+
+    def _find(self, item: Var | Buffer | PrimFunc) -> str | None:
+        if item in self._names:
+            return self._names[item]
+        return self._outer._find(item) if self._outer else None
+
+    def _is_taken(self, name: str) -> bool:
+        return name in self._taken or (self._outer is not None and self._outer._is_taken(name))
+
+    def _free(self, wanted: str) -> str:
+        name, number = wanted, 0
+        while self._is_taken(name):
+            number += 1
+            name = f"{wanted}_{number}"
+        return name
+
+
+# --- expressions --------------------------------------------------------------------------------
+
+
+class ExprPrinter:
+    """Prints expressions with the fewest parentheses that keep their tree."""
+
+    def __init__(self, names: Names) -> None:
+        self.names = names
+
+    def __call__(self, e: Expr) -> str:
+        return self._at(e, 0)
+
+    def all(self, items: Sequence[Expr]) -> str:
+        return ", ".join(self(e) for e in items)
+
+    def _at(self, e: Expr, level: int) -> str:
+        """Text of `e` where an operator of binding strength `level` holds it."""
+        text, own = self._text(e)
+        return text if own >= level else f"({text})"
+
+    def _text(self, e: Expr) -> tuple[str, int]:
+        match e:
+            case Var():
+                return self.names(e), PRIMARY_LEVEL
+            case IntImm(value, dtype):
+                return int_text(value, dtype), PRIMARY_LEVEL
+            case FloatImm(value, dtype):
+                return float_text(value, dtype), PRIMARY_LEVEL
+            case Binary(op, a, b) if op in LEVELS:
+                own = LEVELS[op]
+                left = own + 1 if own == COMPARISON_LEVEL else own
+                return f"{self._at(a, left)} {op.value} {self._at(b, own + 1)}", own
+            case Binary(op, a, b):
+                return f"{op.value}({self(a)}, {self(b)})", PRIMARY_LEVEL
+            case Unary(UnaryOp.NOT, a):
+                return f"not {self._at(a, UNARY_LEVEL)}", UNARY_LEVEL
+            case Unary(_, a):
+                # -5 is a literal: the negation of the literal 5 keeps its parentheses.
+                inner = f"({self(a)})" if isinstance(a, IntImm | FloatImm) else None
+                return f"-{inner or self._at(a, PRIMARY_LEVEL)}", UNARY_LEVEL
+            case Cast(dtype, value):
+                return f"cast({dtype.value}, {self(value)})", PRIMARY_LEVEL
+            case Select(c, t, o):
+                return f"select({self(c)}, {self(t)}, {self(o)})", PRIMARY_LEVEL
+            case Load(buffer, indices):
+                return f"{self.names(buffer)}[{self.all(indices)}]", PRIMARY_LEVEL
+            case Call(intrinsic, args):
+                return f"{intrinsic.value}({self.all(args)})", PRIMARY_LEVEL
+
+
+def int_text(value: int, dtype: DType) -> str:
+    """Text of an integer literal: only INT32 goes without its type."""
+    if dtype is DType.BOOL:
+        return "true" if value else "false"
+    return str(value) if dtype is DType.INT32 else f"{dtype.value}({value})"
+
+
+def float_text(value: float, dtype: DType) -> str:
+    """Shortest text that reads back as the same value of the type."""
+    if dtype is DType.FLOAT32:
+        return str(np.float32(value))
+    return f"{dtype.value}({value!r})"
+
+
+def expr_text(e: Expr) -> str:
+    """An expression for a message; different Vars of one name are not told apart by scope."""
+    return ExprPrinter(Names())(e)
+
+
+def access_text(buffer: Buffer, indices: Sequence[Expr]) -> str:
+    """A buffer access for a message, e.g. ``x[row, 0]``."""
+    names = Names()
+    return f"{names(buffer)}[{ExprPrinter(names).all(indices)}]"
+
+
+# --- statements ---------------------------------------------------------------------------------
+
+
+class _FunctionPrinter:
+    def __init__(self, names: Names, kernels: Mapping[PrimFunc, Names] | None = None) -> None:
+        self.names = names
+        self.kernels = kernels or {}  # names inside the kernels that were printed before
+        self.expr = ExprPrinter(names)
+        self.lines: list[str] = []
+
+    def function(self, func: PrimFunc, name: str, keyword: str) -> str:
+        params = [self.param(p) for p in func.params]
+        export = "export " if func.exported else ""
+        line = f"{export}{keyword} {name}({', '.join(params)}):"
+        if len(line) > 100:
+            line = f"{export}{keyword} {name}(\n    " + ",\n    ".join(params) + "\n):"
+        self.lines.append(line)
+        self._origin(func)
+        for key, value in func.attrs.items():
+            self.line(1, f"attr {json.dumps(key)} = {value!r}")
+        self.stmt(func.body, 1)
+        return "\n".join(self.lines)
+
+    def _origin(self, func: PrimFunc) -> None:
+        if func.origin is None:
+            return
+        o = func.origin
+        self.line(1, f"origin {json.dumps(o.operator)} {json.dumps(o.node)} {o.index} {o.macs}")
+        for fact in o.facts:
+            self.line(1, f"fact {json.dumps(fact)}")
+
+    def param(self, p: Param) -> str:
+        if isinstance(p, Buffer):
+            scope = "" if p.scope is Scope.PARAMETER else f" {p.scope.value}"
+            return buffer_text(p, self.names) + scope
+        return self.variable(p)
+
+    def variable(self, v: Var) -> str:
+        low, high = ("*" if bound is None else bound for bound in (v.low, v.high))
+        limits = "" if v.low is None and v.high is None else f" in {low}..{high}"
+        return f"{self.names(v)}: {v.dtype.value}{limits}"
+
+    def line(self, depth: int, text: str) -> None:
+        self.lines.append("  " * depth + text)
+
+    def stmt(self, s: Stmt, depth: int, *, last: bool = True) -> None:
+        match s:
+            case Seq(()):
+                if last:
+                    self.line(depth, "pass")
+            case Seq(statements):
+                for position, statement in enumerate(statements):
+                    self.stmt(statement, depth, last=last and position == len(statements) - 1)
+            case Let() | Allocate() if not last:
+                self.line(depth, "block:")
+                self.stmt(s, depth + 1)
+            case Let(var, value, body):
+                self.line(depth, f"let {self.variable(var)} = {self.expr(value)}")
+                self.stmt(body, depth)
+            case Allocate(buffer, body):
+                text = buffer_text(buffer, self.names)
+                self.line(depth, f"alloc {text} {buffer.scope.value}")
+                self.stmt(body, depth)
+            case For():
+                self._for(s, depth)
+            case If(condition, then, otherwise):
+                self.line(depth, f"if {self.expr(condition)}:")
+                self.stmt(then, depth + 1)
+                if otherwise is not None:
+                    self.line(depth, "else:")
+                    self.stmt(otherwise, depth + 1)
+            case Store(buffer, indices, value):
+                target = f"{self.names(buffer)}[{self.expr.all(indices)}]"
+                self.line(depth, f"{target} = {self.expr(value)}")
+            case Invoke(function, args):
+                self.line(depth, f"invoke {_quoted(function)}({', '.join(map(self._arg, args))})")
+            case KernelCall():
+                self._kernel_call(s, depth)
+
+    def _for(self, s: For, depth: int) -> None:
+        kind = "" if s.kind is LoopKind.SERIAL else f" {s.kind.value}"
+        plain = s.var.dtype is DType.INT32 and s.var.low is None and s.var.high is None
+        var = self.names(s.var) if plain else self.variable(s.var)
+        self.line(depth, f"for {var} in range({self.expr(s.start)}, {self.expr(s.stop)}){kind}:")
+        self.stmt(s.body, depth + 1)
+
+    def _arg(self, argument: BufferView | BufferArgument | Expr) -> str:
+        match argument:
+            case BufferView(buffer, shape, dtype, offset):
+                shape_text = ", ".join(map(str, shape))
+                return f"view({self.names(buffer)}, {dtype.value}[{shape_text}], {offset})"
+            case BufferArgument(buffer, indices):
+                return f"{self.names(buffer)} at [{self.expr.all(indices)}]"
+            case _:
+                return self.expr(argument)
+
+    def _kernel_call(self, s: KernelCall, depth: int) -> None:
+        clauses = list(self._clauses(s))
+        end = ":" if clauses else ""
+        args = ", ".join(map(self._arg, s.args))
+        self.line(depth, f"call {self.names(s.meaning)}({args}){end}")
+        for clause in clauses:
+            self.line(depth + 1, clause)
+
+    def _clauses(self, s: KernelCall) -> Iterator[str]:
+        # The contract speaks about the kernel's parameters: the names of its own text.
+        names = self.kernels.get(s.meaning) or Names()
+        contract: KernelContract = s.contract
+        if s.assembly is not None:
+            yield f"assembly {json.dumps(s.assembly)}"
+        for keyword, regions in (("reads", contract.reads), ("writes", contract.writes)):
+            for region in regions:
+                yield f"{keyword} {_region_text(region, names)}"
+        if contract.alignment != 1:
+            yield f"alignment {contract.alignment}"
+        if contract.scratch_bytes:
+            yield f"scratch {contract.scratch_bytes}"
+        if contract.stack_bytes:
+            yield f"stack {contract.stack_bytes}"
+        for condition in contract.preconditions:
+            yield f"requires {ExprPrinter(names)(condition)}"
+
+
+def _region_text(region: Region, names: Names) -> str:
+    printer = ExprPrinter(names)
+    axes = (
+        f"{printer(start)} +: {extent}"
+        for start, extent in zip(region.start, region.extent, strict=True)
+    )
+    return f"{names(region.buffer)}[{', '.join(axes)}]"
+
+
+def _dim_text(dim: Dim, names: Names) -> str:
+    return names(dim) if isinstance(dim, Var) else str(dim)
+
+
+def _quoted(name: str) -> str:
+    return name if _PLAIN_NAME.fullmatch(name) and name not in KEYWORDS else f"`{name}`"
+
+
+def buffer_text(buffer: Buffer, names: Names) -> str:
+    """Declaration of a buffer without its scope, e.g. ``x: int8[16, n] align 4``."""
+    shape = ", ".join(_dim_text(d, names) for d in buffer.shape)
+    align = "" if buffer.alignment == 1 else f" align {buffer.alignment}"
+    return f"{names(buffer)}: {buffer.dtype.value}[{shape}]{align}"
+
+
+def stmt_text(s: Stmt) -> str:
+    """A statement for a message, its body included."""
+    printer = _FunctionPrinter(Names())
+    printer.stmt(s, 0)
+    return "\n".join(printer.lines)
+
+
+# --- modules ------------------------------------------------------------------------------------
+
+
+def to_text(functions: PrimFunc | Sequence[PrimFunc], *, constants: bool = True) -> str:
+    """Text of functions, preceded by the constants and kernels that they use.
+
+    With `constants=False` the data of large constants is elided: for people, not for the parser.
+    """
+    items = (functions,) if isinstance(functions, PrimFunc) else tuple(functions)
+    everything = (*_kernels(items), *items)
+    names = Names()
+    parts: list[str] = []
+    tables = [_constant_text(b, names, full=constants) for b in constant_buffers(everything)]
+    if tables:
+        parts.append("\n".join(tables))
+    inside: dict[PrimFunc, Names] = {}
+    for func in everything:
+        keyword = "func" if func in items else "meaning"
+        name = names(func)
+        inside[func] = Names(names)
+        parts.append(_FunctionPrinter(inside[func], inside).function(func, name, keyword))
+    return "\n\n".join(parts) + "\n"
+
+
+def _kernels(functions: Sequence[PrimFunc]) -> tuple[PrimFunc, ...]:
+    found: dict[PrimFunc, None] = {}
+    for func in functions:
+        for node in walk(func):
+            if isinstance(node, KernelCall) and node.meaning not in found:
+                found.update(dict.fromkeys((*_kernels((node.meaning,)), node.meaning)))
+    return tuple(found)
+
+
+def constant_buffers(functions: Sequence[PrimFunc]) -> tuple[Buffer, ...]:
+    """CONSTANT buffers that functions use, each once, in order of first use."""
+    found: dict[Buffer, None] = {}
+    for func in functions:
+        for node in walk(func):
+            if not isinstance(node, Load | Store | BufferView | BufferArgument):
+                continue
+            if node.buffer.scope is Scope.CONSTANT and node.buffer not in func.params:
+                found[node.buffer] = None
+    return tuple(found)
+
+
+def _constant_text(buffer: Buffer, names: Names, *, full: bool) -> str:
+    head = f"constant {buffer_text(buffer, names)}"
+    if buffer.data is None:
+        return head
+    if buffer.data.size <= _LIST_LIMIT:
+        numbers = ", ".join(_element_text(v, buffer.dtype) for v in buffer.data.reshape(-1))
+        return f"{head} = [{numbers}]"
+    if not full:
+        return f"{head} = ..."
+    little_endian = buffer.data.astype(np.dtype(buffer.dtype.value).newbyteorder("<"))
+    return f'{head} = "{little_endian.tobytes().hex()}"'
+
+
+def _element_text(value: object, dtype: DType) -> str:
+    if dtype is DType.BOOL:
+        return "true" if value else "false"
+    return str(value)
