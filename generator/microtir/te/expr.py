@@ -22,6 +22,7 @@ import numpy as np
 from microtir.errors import TirError
 from microtir.tir import build, ir
 from microtir.tir.dtype import DType
+from microtir.tir.printer import expr_text
 
 if TYPE_CHECKING:
     from microtir.te.tensor import Tensor
@@ -250,15 +251,8 @@ Prelude: TypeAlias = Bind | Reduce
 
 
 def describe(value: Expr) -> str:
-    """A short name of an expression for a message."""
-    node = value.node
-    if isinstance(node, ir.Var):
-        return f"'{node.name}'"
-    if isinstance(node, ir.Load):
-        return f"'{node.buffer.name}[...]'"
-    if isinstance(node, ir.IntImm | ir.FloatImm):
-        return str(node.value)
-    return f"the {type(node).__name__.lower()} expression"
+    """An expression in a message."""
+    return f"'{expr_text(value.node)}'"
 
 
 def as_expr(value: ExprLike, like: DType | None = None) -> Expr:
