@@ -1,0 +1,90 @@
+"""Compile the digits model to C and run the C on the test set.
+
+python examples/digits/demo.py
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+import microtir
+from microtir import CompilationConfig, Executor, Runtime, Target
+
+FOLDER = Path(__file__).parent
+MODEL = FOLDER / "digits_int8.tflite"
+TEST_SET = FOLDER / "digits_test.npz"
+SHADES = " .:-=+*#%@"
+
+
+def compile_model(output: Path) -> microtir.Artifact:
+    """Compile the model to portable C and write the sources to `output`."""
+    module = microtir.frontend.from_tflite(MODEL)
+    config = CompilationConfig(
+        targets=[Target("c")],
+        executor=Executor("aot", {"interface-api": "c", "unpacked-api": True}),
+        runtime=Runtime("crt", {"system-lib": True}),
+    )
+    artifact = microtir.build(module, config)
+    artifact.export(output)
+    return artifact
+
+
+def run_all(artifact: microtir.Artifact, inputs: npt.NDArray[np.int8]) -> npt.NDArray[np.int8]:
+    """Outputs of the compiled C for inputs [samples, 1, 8, 8, 1], stacked in the same way."""
+    model = microtir.host.load(artifact)
+    return np.stack([model.run({"image": sample})["probabilities"] for sample in inputs])
+
+
+def picture(image: npt.NDArray[np.int8]) -> list[str]:
+    """Eight lines of text, two characters a pixel."""
+    shades = (image.reshape(8, 8).astype(int) + 128) * len(SHADES) // 256
+    return ["".join(SHADES[shade] * 2 for shade in row) for row in shades]
+
+
+def show(samples: dict[str, npt.NDArray[Any]], outputs: npt.NDArray[np.int8], count: int) -> None:
+    """Print the first images side by side with what the C makes of them."""
+    pictures = [picture(image) for image in samples["inputs"][:count]]
+    for row in zip(*pictures, strict=True):
+        print("   ".join(row))
+    captions = []
+    for output, label in zip(outputs[:count], samples["labels"], strict=False):
+        probabilities = (output.ravel().astype(int) + 128) / 256
+        best = int(probabilities.argmax())
+        captions.append(f"C: {best} ({probabilities[best]:.0%}), is {label}".ljust(16))
+    print("   ".join(captions) + "\n")
+
+
+def main() -> int:
+    """Return 0 if the C gave tflite-micro's bytes for every test image, else 1."""
+    parser = argparse.ArgumentParser(description="Compile and run the digits model.")
+    parser.add_argument("--output", type=Path, default=Path("build/digits"), help="folder for C")
+    parser.add_argument("--show", type=int, default=4, help="test images to print")
+    arguments = parser.parse_args()
+    with np.load(TEST_SET, allow_pickle=False) as stored:
+        samples = {key: stored[key] for key in stored.files}
+    artifact = compile_model(arguments.output)
+    outputs = run_all(artifact, samples["inputs"])
+    show(samples, outputs, arguments.show)
+
+    total = len(outputs)
+    right = int((outputs.reshape(total, -1).argmax(axis=1) == samples["labels"]).sum())
+    equal = int((outputs == samples["outputs"]).reshape(total, -1).all(axis=1).sum())
+    print(f"accuracy of the C      {right / total:.2%} ({right} of {total} test images)")
+    print(f"bytes as tflite-micro  {equal} of {total} outputs")
+    if artifact.module.model is not None:
+        print(f"workspace              {artifact.module.model.memory.workspace_size} bytes of RAM")
+    print(f"model file             {MODEL.stat().st_size} bytes")
+    print(f"C sources in           {arguments.output}:")
+    for path in sorted(arguments.output.rglob("*.[ch]")):
+        print(f"  {path.relative_to(arguments.output)}  {path.stat().st_size} bytes")
+    return 0 if equal == total else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
