@@ -1,0 +1,56 @@
+"""The configuration of a compilation: one frozen object, checked in its constructor."""
+
+from __future__ import annotations
+
+from microtir.config.budget import Budget
+from microtir.config.compilation import CompilationConfig
+from microtir.config.creators import host, micro
+from microtir.config.enums import (
+    CallingConvention,
+    ExecutorKind,
+    InterfaceApi,
+    Numerics,
+    Optimize,
+    Placement,
+    RuntimeKind,
+    TargetKind,
+)
+from microtir.config.executor import Executor
+from microtir.config.features import Family, Feature
+from microtir.config.flags import FLAGS, config_from_file, config_from_flags
+from microtir.config.option import Option, Section
+from microtir.config.options import OPTIONS
+from microtir.config.passes import PassConfig
+from microtir.config.pools import ConstantPoolInfo, PoolInfoProperties, WorkspacePoolInfo
+from microtir.config.runtime import Runtime
+from microtir.config.target import Target
+
+__all__ = [
+    "FLAGS",
+    "OPTIONS",
+    "Budget",
+    "CallingConvention",
+    "CompilationConfig",
+    "ConstantPoolInfo",
+    "Executor",
+    "ExecutorKind",
+    "Family",
+    "Feature",
+    "InterfaceApi",
+    "Numerics",
+    "Optimize",
+    "Option",
+    "PassConfig",
+    "Placement",
+    "PoolInfoProperties",
+    "Runtime",
+    "RuntimeKind",
+    "Section",
+    "Target",
+    "TargetKind",
+    "WorkspacePoolInfo",
+    "config_from_file",
+    "config_from_flags",
+    "host",
+    "micro",
+]

@@ -1,0 +1,33 @@
+"""Budget: limits of a build, in bytes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+
+from microtir.config.option import Section
+from microtir.config.options import find
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """Bytes of RAM, flash and stack that a build may use; None is no limit.
+
+    Raises:
+        ConfigError: a limit is no int, or less than 1.
+    """
+
+    ram: int | None = None
+    flash: int | None = None
+    stack: int | None = None
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            find(Section.BUDGET, field.name).check(getattr(self, field.name))
+
+    def known(self) -> dict[str, int]:
+        """The limits that are set."""
+        return {
+            field.name: limit
+            for field in fields(self)
+            if (limit := getattr(self, field.name)) is not None
+        }

@@ -1,0 +1,310 @@
+"""CompilationConfig: every option of a compilation in one frozen object, checked at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields
+from typing import Any
+
+from microtir.config import serial
+from microtir.config.budget import Budget
+from microtir.config.enums import (
+    CallingConvention,
+    ExecutorKind,
+    InterfaceApi,
+    Numerics,
+    Optimize,
+    RuntimeKind,
+)
+from microtir.config.executor import Executor
+from microtir.config.explain import explain
+from microtir.config.option import Section, shown
+from microtir.config.optionmap import store
+from microtir.config.options import find
+from microtir.config.passes import PassConfig
+from microtir.config.pools import (
+    INTERNAL,
+    ConstantPoolInfo,
+    PoolInfo,
+    WorkspacePoolInfo,
+    check_pools,
+    pool_from,
+)
+from microtir.config.runtime import Runtime
+from microtir.config.target import Target, TargetLike, TargetsLike, targets_from
+from microtir.errors import ConfigError
+
+
+@dataclass(frozen=True, slots=True, init=False, repr=False)
+class CompilationConfig:
+    """What to compile for and how.
+
+    Everything is checked here: after construction no stage meets an unset, illegal or
+    inconsistent option, nor one that is not built yet. Fields are given by name; what each
+    means and may be is in docs/configuration.md and `microtir options`.
+
+    Args:
+        targets: one or more targets, in any form that `Target` takes; kinds are unique. A host
+            that a target names becomes `target_host`.
+        target_host: the target that runs the entry function. Left out: the host that a target
+            names, else the first target that can host, else `c`.
+        executor: an Executor, or its name.
+        runtime: a Runtime, or its name.
+        workspace_pools: memories for activations; left out: one internal pool, unlimited.
+        constant_pools: memories for weights; left out: one internal pool, unlimited.
+        module_name: a C identifier; names files and public identifiers.
+        numerics: the reference that results are equal to.
+        optimize: the goal that candidates are ranked by.
+        budget: limits in bytes.
+        pass_config: options of single passes.
+
+    Raises:
+        ConfigError: says which field, what was given, what is legal, and the nearest name.
+    """
+
+    target_host: Target
+    targets: tuple[Target, ...]
+    executor: Executor
+    runtime: Runtime
+    workspace_pools: tuple[WorkspacePoolInfo, ...]
+    constant_pools: tuple[ConstantPoolInfo, ...]
+    module_name: str
+    numerics: Numerics
+    optimize: Optimize
+    budget: Budget
+    pass_config: PassConfig
+
+    def __init__(
+        self,
+        *,
+        targets: TargetsLike,
+        target_host: TargetLike | None = None,
+        executor: Executor | ExecutorKind | str = "aot",
+        runtime: Runtime | RuntimeKind | str = "crt",
+        workspace_pools: Iterable[WorkspacePoolInfo | str | Mapping[str, object]] | None = None,
+        constant_pools: Iterable[ConstantPoolInfo | str | Mapping[str, object]] | None = None,
+        module_name: str = "default",
+        numerics: Numerics | str = Numerics.TFLM,
+        optimize: Optimize | str = Optimize.BALANCED,
+        budget: Budget | Mapping[str, int | None] | None = None,
+        pass_config: PassConfig | Mapping[str, object] | None = None,
+    ) -> None:
+        given = _checked_targets(targets)
+        alone = tuple(target.without_host() for target in given)
+        store(
+            self,
+            targets=alone,
+            target_host=resolve_host(given, target_host),
+            executor=executor if isinstance(executor, Executor) else Executor(executor),
+            runtime=runtime if isinstance(runtime, Runtime) else Runtime(runtime),
+            workspace_pools=_pools(workspace_pools, WorkspacePoolInfo, "workspace", alone),
+            constant_pools=_pools(constant_pools, ConstantPoolInfo, "constants", alone),
+            module_name=_option("module_name", module_name),
+            numerics=Numerics(_option("numerics", numerics)),
+            optimize=Optimize(_option("optimize", optimize)),
+            budget=_budget(budget),
+            pass_config=(
+                pass_config if isinstance(pass_config, PassConfig) else PassConfig(pass_config)
+            ),
+        )
+        find(Section.CONFIG, "executor").check_built(self.executor.name)
+        self.executor.check_built()
+        self.runtime.check_built()
+        self.pass_config.check_built()
+
+    @staticmethod
+    def from_target(
+        target: TargetsLike, target_host: TargetLike | None = None
+    ) -> CompilationConfig:
+        """The configuration that ``build(mod, target)`` stands for: all else at default."""
+        return CompilationConfig(targets=target, target_host=target_host)
+
+    def with_(self, **changes: Any) -> CompilationConfig:
+        """A copy with some fields changed; a host that followed from the targets does so again.
+
+        Raises:
+            ConfigError: an unknown field, or the result is not legal.
+        """
+        for name in changes:
+            find(Section.CONFIG, name)
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
+        if "targets" in changes and self.target_host == resolve_host(self.targets, None):
+            del values["target_host"]
+        return CompilationConfig(**{**values, **changes})
+
+    def primary_target(self) -> Target:
+        """The target of an operator that is not assigned to another."""
+        return self.targets[0]
+
+    def should_link_params(self) -> bool:
+        """Whether weights are part of the generated code."""
+        return self.executor.link_params
+
+    def entry_calling_convention(self) -> CallingConvention:
+        """How the entry function takes its arguments."""
+        c_api = self.executor.interface_api is InterfaceApi.C
+        return CallingConvention.UNPACKED if c_api else CallingConvention.PACKED
+
+    def needs_packed_wrapper(self) -> bool:
+        """Whether a packed function that calls the entry function must be generated.
+
+        A system library registers packed functions only. Where the entry function is not
+        packed, registering it under a packed prototype is what microTVM did: the C did not
+        compile.
+        """
+        unpacked = self.entry_calling_convention() is CallingConvention.UNPACKED
+        return self.runtime.system_lib and unpacked
+
+    def workspace_alignment(self) -> int:
+        """Least alignment, in bytes, of the workspace and of every buffer in it."""
+        return self.executor.workspace_byte_alignment or self._natural_alignment()
+
+    def constant_alignment(self) -> int:
+        """Least alignment, in bytes, of every constant array."""
+        return self.executor.constant_byte_alignment or self._natural_alignment()
+
+    def to_dict(self) -> dict[str, object]:
+        """All fields as JSON values.
+
+        Options are written out even where they are defaults, so that a file keeps its meaning
+        when a default changes.
+        """
+        return serial.to_dict(self)
+
+    @staticmethod
+    def from_dict(data: Mapping[str, Any]) -> CompilationConfig:
+        """The configuration that `to_dict` wrote; missing fields take their defaults.
+
+        Raises:
+            ConfigError: an unknown field or an illegal value.
+        """
+        return CompilationConfig(**serial.arguments(data))
+
+    def to_json(self) -> str:
+        """`to_dict` as text, the same on every machine."""
+        return serial.to_text(self.to_dict())
+
+    @staticmethod
+    def from_json(text: str) -> CompilationConfig:
+        """The configuration that `to_json` wrote.
+
+        Raises:
+            ConfigError: the text is no JSON object, or has an unknown field or illegal value.
+        """
+        return CompilationConfig.from_dict(serial.from_text(text))
+
+    def explain(self) -> str:
+        """A table of every option with its value and where the value comes from."""
+        return explain(self)
+
+    def _natural_alignment(self) -> int:
+        # Buffers are touched on every processor of the configuration: the strictest decides.
+        return max(target.natural_alignment() for target in self.targets)
+
+    def __repr__(self) -> str:
+        parts = [f"{field.name}={getattr(self, field.name)!r}" for field in fields(self)]
+        return f"CompilationConfig({', '.join(parts)})"
+
+
+def resolve_host(targets: tuple[Target, ...], given: TargetLike | None) -> Target:
+    """The host: as given, else named by a target, else the first target, else plain `c`.
+
+    Every target kind that exists runs on a CPU, so that the first target can always host.
+
+    Raises:
+        ConfigError: the host has a host of its own, or a target names another one.
+    """
+    named = [target.host for target in targets if target.host is not None]
+    if given is None:
+        return next(iter([*named, *targets]), Target("c")).without_host()
+    try:
+        host = Target(given)
+    except ConfigError as error:
+        raise ConfigError(
+            f"CompilationConfig field 'target_host' is no target: {error.what}",
+            where="target_host",
+            legal=error.legal,
+            fix=error.fix,
+        ) from None
+    if host.host is not None:
+        raise ConfigError(
+            f"CompilationConfig field 'target_host' got '{host}', which has a host of its own",
+            where="target_host",
+            fix=f"use '{host.without_host()}'",
+        )
+    for other in named:
+        if other != host:
+            raise ConfigError(
+                f"CompilationConfig field 'target_host' got '{host}', but a target names the "
+                f"host '{other}'",
+                where="target_host",
+                fix="name the host once",
+            )
+    return host
+
+
+def _checked_targets(given: object) -> tuple[Target, ...]:
+    try:
+        targets = targets_from(given, "targets")
+    except ConfigError as error:
+        raise ConfigError(
+            f"CompilationConfig field 'targets': {error.what}",
+            where=error.where,
+            legal=error.legal,
+            fix=error.fix,
+        ) from None
+    if not targets:
+        raise ConfigError(
+            "CompilationConfig field 'targets' is empty", where="targets", legal="one or more"
+        )
+    kinds = [target.kind for target in targets]
+    for kind in kinds:
+        if kinds.count(kind) > 1:
+            raise ConfigError(
+                f"CompilationConfig field 'targets' has several targets of kind '{kind}'",
+                where="targets",
+                legal="one target of each kind",
+                fix="build once for each of them",
+            )
+    return targets
+
+
+def _pools(
+    given: object, kind: type[PoolInfo], default: str, targets: tuple[Target, ...]
+) -> tuple[PoolInfo, ...]:
+    if given is None:
+        return (kind(default, (), INTERNAL),)
+    if isinstance(given, (str, Mapping, PoolInfo)):
+        given = (given,)
+    if not isinstance(given, Iterable):
+        raise ConfigError(
+            f"CompilationConfig field '{kind.field}' got {shown(given)}",
+            where=kind.field,
+            legal=find(Section.CONFIG, kind.field).legal(),
+        )
+    pools = tuple(pool_from(pool, kind) for pool in given)
+    check_pools(pools, targets, kind.field)
+    return pools
+
+
+def _budget(given: object) -> Budget:
+    if isinstance(given, Budget):
+        return given
+    if given is None:
+        return Budget()
+    if isinstance(given, Mapping):
+        for name in given:
+            find(Section.BUDGET, name)
+        return Budget(**given)
+    raise ConfigError(
+        f"CompilationConfig field 'budget' got {shown(given)}",
+        where="budget",
+        legal=find(Section.CONFIG, "budget").legal(),
+    )
+
+
+def _option(name: str, value: object) -> str:
+    option = find(Section.CONFIG, name)
+    stored = option.check(value)
+    option.check_built(stored)
+    return str(stored)

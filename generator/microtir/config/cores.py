@@ -1,0 +1,248 @@
+"""From the attributes of a target to a core and its features, with every contradiction refused."""
+
+from __future__ import annotations
+
+import platform
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from microtir.config import riscv
+from microtir.config.features import (
+    ARCHITECTURES,
+    CPUS,
+    FIXED,
+    GENERIC,
+    NATIVE,
+    Core,
+    Family,
+    Feature,
+    closure,
+    in_order,
+    without,
+)
+from microtir.config.option import shown
+from microtir.errors import ConfigError, nearest
+
+_FREE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]*")
+_NATIVE = "native"
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What a user asks for, with suffixes split off: ``cortex-m4+nodsp`` asks to remove dsp."""
+
+    mcpu: str | None = None
+    march: str | None = None
+    mabi: str | None = None
+    model: str | None = None
+    add: tuple[str, ...] = ()
+    remove: tuple[str, ...] = ()
+    keys: tuple[str, ...] | None = None
+
+    @staticmethod
+    def from_attributes(attributes: Mapping[str, object]) -> Request:
+        """Split and check the attributes of a target.
+
+        Raises:
+            ConfigError: a value is no text, or a feature is asked for and refused at once.
+        """
+        mcpu, cpu_suffixes = _split("mcpu", attributes.get("mcpu"))
+        march, march_suffixes = _split("march", attributes.get("march"))
+        if mcpu == _NATIVE:
+            mcpu = NATIVE.get(platform.machine().lower())
+        wishes = [*cpu_suffixes, *march_suffixes, *_listed("mattr", attributes.get("mattr"))]
+        add = tuple(wish[1:] for wish in wishes if wish[0] == "+")
+        remove = tuple(wish[1:] for wish in wishes if wish[0] == "-")
+        for name in add:
+            if name in remove:
+                raise ConfigError(
+                    f"Target option 'mattr' both adds and removes '{name}'", where="target.mattr"
+                )
+        keys = attributes.get("keys")
+        return Request(
+            mcpu=mcpu,
+            march=march,
+            mabi=_text("mabi", attributes.get("mabi")),
+            model=_model(attributes.get("model")),
+            add=add,
+            remove=remove,
+            keys=None if keys is None else tuple(_listed("keys", keys)),
+        )
+
+    def abi(self, core: Core) -> str | None:
+        """The ABI: the one asked for, else the fullest of the core, else None.
+
+        Raises:
+            ConfigError: the core cannot run the one asked for.
+        """
+        choices = abis(core)
+        if self.mabi is None:
+            return choices[-1] if choices else None
+        if self.mabi not in choices:
+            raise ConfigError(
+                f"Target option 'mabi' got '{self.mabi}', which {core.name} does not have",
+                where="target.mabi",
+                legal=", ".join(choices) or "none: the family has one calling convention",
+            )
+        return self.mabi
+
+
+def abis(core: Core) -> tuple[str, ...]:
+    """The ABIs of a core, the default last; empty where the family has no choice of names."""
+    if core.family is Family.RISCV:
+        return riscv.abis(core)
+    return ("aapcs",) if core.family is Family.ARM else ()
+
+
+def core_of(request: Request) -> Core:
+    """The row of the tables that a target names by CPU, by architecture or not at all.
+
+    Raises:
+        ConfigError: an unknown name, or an architecture that is not the CPU's.
+    """
+    core = GENERIC
+    if request.mcpu is not None:
+        core = _cpu(request.mcpu)
+    if request.march is not None and request.march != core.march:
+        architecture = ARCHITECTURES.get(request.march) or riscv.parse(request.march)
+        if architecture is None:
+            names = [*ARCHITECTURES, "rv32imac", "rv32imc", "rv32imafc"]
+            raise _unknown("march", request.march, names, "any RISC-V string")
+        if request.mcpu is not None:
+            raise ConfigError(
+                f"Target option 'march' got '{request.march}', but {core.name} "
+                f"is {core.march or 'of no named architecture'}",
+                where="target.march",
+                fix="leave -march out: it follows from -mcpu",
+            )
+        core = architecture
+    if request.keys is not None:
+        _check_keys(request.keys, core)
+    return core
+
+
+def features_of(request: Request, core: Core) -> frozenset[Feature]:
+    """The features of `core` with the additions and removals of the request.
+
+    Raises:
+        ConfigError: an unknown feature, one that the core cannot have, or a contradiction.
+    """
+    add = frozenset(_feature(name) for name in request.add)
+    remove = frozenset(_feature(name) for name in request.remove)
+    possible = core.features | core.optional
+    for feature in in_order(add):
+        if feature not in possible:
+            raise ConfigError(
+                f"Target option 'mattr' adds '{feature}', which {core.name} cannot have",
+                where="target.mattr",
+                legal=", ".join(f"+{f}" for f in in_order(possible - set(FIXED))) or "nothing",
+                fix="name the CPU with -mcpu" if core is GENERIC else None,
+            )
+    for feature in in_order(remove & set(FIXED)):
+        raise ConfigError(
+            f"Target option 'mattr' removes '{feature}', which belongs to the instruction set",
+            where="target.mattr",
+        )
+    result = without(core.features | closure(add), remove)
+    for feature in in_order(add - result):
+        raise ConfigError(
+            f"Target option 'mattr' adds '{feature}', which needs what it removes",
+            where="target.mattr",
+            legal=f"'{feature}' needs {', '.join(str(f) for f in in_order(closure(add)))}",
+        )
+    return result
+
+
+def _cpu(name: str) -> Core:
+    core = CPUS.get(name)
+    if core is None:
+        raise _unknown("mcpu", name, [*CPUS, _NATIVE], "")
+    return core
+
+
+def _unknown(option: str, name: str, names: Sequence[str], more: str) -> ConfigError:
+    hint = nearest(name, names)
+    what = f"Target option '{option}' got '{name}', which is unknown"
+    return ConfigError(
+        f"{what}: {hint}" if hint else what,
+        where=f"target.{option}",
+        legal=", ".join([*names, more] if more else names),
+        fix="leave it out for portable code",
+    )
+
+
+def _feature(name: str) -> Feature:
+    names = [str(feature) for feature in Feature if feature not in FIXED]
+    for feature in Feature:
+        if str(feature) == name:
+            return feature
+    raise _unknown("mattr", name, names, "")
+
+
+def _check_keys(keys: tuple[str, ...], core: Core) -> None:
+    expected = ("arm_cpu", "cpu") if core.family is Family.ARM else ("cpu",)
+    # A target string without -mcpu lists only what its writer knew; `cpu` is true of all.
+    if sorted(keys) not in (sorted(expected), ["cpu"]):
+        raise ConfigError(
+            f"Target option 'keys' got '{','.join(keys)}', but {core.name} has "
+            f"'{','.join(expected)}'",
+            where="target.keys",
+            fix="leave -keys out: they follow from the CPU",
+        )
+
+
+def _split(option: str, value: object) -> tuple[str | None, list[str]]:
+    text = _text(option, value)
+    if text is None:
+        return None, []
+    if text == "cortex-m0+":  # what Arm prints on its data sheets; no suffix follows
+        return "cortex-m0plus", []
+    name, *suffixes = text.split("+")
+    if any(not suffix for suffix in suffixes) or not name:
+        raise ConfigError(
+            f"Target option '{option}' got '{text}', which has an empty suffix",
+            where=f"target.{option}",
+            fix=f"write {option} as NAME, NAME+FEATURE or NAME+noFEATURE",
+        )
+    return name, [f"-{s[2:]}" if s.startswith("no") else f"+{s}" for s in suffixes]
+
+
+def _listed(option: str, value: object) -> list[str]:
+    if value is None:
+        return []
+    if isinstance(value, str):
+        items: list[object] = list(value.split(","))
+    elif isinstance(value, Sequence):
+        items = list(value)
+    else:
+        items = [value]
+    signed = option == "mattr"
+    for item in items:
+        if not isinstance(item, str) or len(item) < 1 + signed or (signed and item[0] not in "+-"):
+            raise ConfigError(
+                f"Target option '{option}' got {shown(value)}",
+                where=f"target.{option}",
+                legal="+name and -name, separated by commas" if signed else "names",
+            )
+    return [str(item) for item in items]
+
+
+def _model(value: object) -> str | None:
+    text = _text("model", value)
+    if text is not None and not _FREE_NAME.fullmatch(text):
+        raise ConfigError(
+            f"Target option 'model' got {shown(text)}, which is no name",
+            where="target.model",
+            legal="letters, digits, and . _ + -",
+        )
+    return text
+
+
+def _text(option: str, value: object) -> str | None:
+    if value is None or (isinstance(value, str) and value):
+        return value
+    raise ConfigError(
+        f"Target option '{option}' got {shown(value)}, which is no text",
+        where=f"target.{option}",
+    )

@@ -1,0 +1,73 @@
+"""Ready-made configurations: `micro()` for a part by name, `host()` for this machine."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+
+from microtir.config.compilation import CompilationConfig
+from microtir.config.executor import Executor
+from microtir.errors import ConfigError, nearest
+
+# microTVM's sixteen models, with features corrected where the part has less than its CPU may
+# have: the FPU of the STM32F746 is single precision, the nRF52840 row is microTVM's own choice.
+MODELS: Mapping[str, str] = MappingProxyType(
+    {
+        "atsamd51": "-mcpu=cortex-m4",
+        "cxd5602gg": "-mcpu=cortex-m4",
+        "esp32": "-mcpu=esp32",
+        "host": "",
+        "imxrt10xx": "-mcpu=cortex-m7",
+        "mps2_an521": "-mcpu=cortex-m33",
+        "mps3_an547": "-mcpu=cortex-m55",
+        "nrf52840": "-mcpu=cortex-m4+nodsp",
+        "nrf5340dk": "-mcpu=cortex-m33",
+        "rp2040": "-mcpu=cortex-m0plus",
+        "sam3x8e": "-mcpu=cortex-m3",
+        "stm32f746xx": "-mcpu=cortex-m7+nofp.dp -march=armv7e-m",
+        "stm32h7xx": "-mcpu=cortex-m7",
+        "stm32l4r5zi": "-mcpu=cortex-m4",
+        "stm32u5xx": "-mcpu=cortex-m33",
+        "unknown": "",
+        "zynq_mp_r5": "-mcpu=cortex-r5",
+    }
+)
+
+
+def micro(
+    model: str = "unknown",
+    options: str | Sequence[str] | None = None,
+    executor: Executor | str | None = None,
+) -> CompilationConfig:
+    """A configuration for a microcontroller.
+
+    Args:
+        model: name of a part or board; `unknown` is portable code for any.
+        options: more target options, such as ``"-mattr=-fp"``.
+        executor: default is `aot`.
+
+    Raises:
+        ConfigError: an unknown model (says the nearest), or an illegal option.
+    """
+    if model not in MODELS:
+        hint = nearest(model, MODELS)
+        what = f"micro(): the model '{model}' is unknown"
+        raise ConfigError(
+            f"{what}: {hint}" if hint else what,
+            where="model",
+            legal=", ".join(MODELS),
+            fix="use Target('c -mcpu=…') for a part that is not listed",
+        )
+    more = options.split() if isinstance(options, str) else list(options or ())
+    words = ["c", MODELS[model], f"-model={model}" if model != "unknown" else "", *more]
+    target = " ".join(word for word in words if word)
+    return CompilationConfig(targets=target, executor="aot" if executor is None else executor)
+
+
+def host() -> CompilationConfig:
+    """A configuration for the CPU of the machine that runs the compiler.
+
+    The CPU is resolved to the name of its architecture at once, so that a recorded
+    configuration says the same on every machine.
+    """
+    return CompilationConfig.from_target("c -mcpu=native")

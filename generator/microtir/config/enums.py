@@ -1,0 +1,74 @@
+"""Legal values of the options that are a choice: one enum each, spelt as users write them."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+
+class Spelled(Enum):
+    """An enum whose members print as users write them and whose repr evaluates to itself."""
+
+    def __str__(self) -> str:
+        return str(self.value)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}.{self.name}"
+
+
+class TargetKind(Spelled):
+    """What code is generated for a target. All kinds that exist can also be the host."""
+
+    C = "c"
+
+
+class ExecutorKind(Spelled):
+    """How the operators of a model are called, one after the other."""
+
+    AOT = "aot"
+    GRAPH = "graph"
+
+
+class RuntimeKind(Spelled):
+    """Which C runtime the generated code belongs to."""
+
+    CRT = "crt"
+
+
+class InterfaceApi(Spelled):
+    """The C interface an application calls the model through."""
+
+    C = "c"
+    PACKED = "packed"
+
+
+class CallingConvention(Spelled):
+    """How arguments reach the entry function of the generated code."""
+
+    UNPACKED = "unpacked"  # one C parameter per tensor
+    PACKED = "packed"  # arrays of values and type codes
+
+
+class Numerics(Spelled):
+    """The reference whose results the generated code reproduces."""
+
+    TFLM = "tflm"
+    TFLITE_REF = "tflite_ref"
+    TFLITE_OPT = "tflite_opt"
+    ONNXRUNTIME = "onnxruntime"
+    FLOAT = "float"
+
+
+class Optimize(Spelled):
+    """The goal that candidates are ranked by."""
+
+    SPEED = "speed"
+    RAM = "ram"
+    FLASH = "flash"
+    BALANCED = "balanced"
+
+
+class Placement(Spelled):
+    """How buffers are placed in the workspace."""
+
+    GREEDY = "greedy"
+    EXACT = "exact"

@@ -1,0 +1,107 @@
+"""Executor: how the operators of a model are called, and through which interface."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from microtir.config.enums import ExecutorKind, InterfaceApi
+from microtir.config.option import Option, Section
+from microtir.config.optionmap import OptionMap, checked, described, store
+from microtir.config.options import find
+from microtir.errors import ConfigError
+
+_SECTIONS: Mapping[ExecutorKind, Section] = {
+    ExecutorKind.AOT: Section.EXECUTOR_AOT,
+    ExecutorKind.GRAPH: Section.EXECUTOR_GRAPH,
+}
+
+
+class Executor(OptionMap):
+    """An executor and its options: ``Executor("aot", {"interface-api": "c"})``.
+
+    Args:
+        name: `aot` or `graph`.
+        options: see `Executor.list_registered_options(name)`.
+
+    Raises:
+        ConfigError: an unknown name or option, an illegal value, or a contradiction.
+    """
+
+    __slots__ = ()
+
+    def __init__(
+        self, name: str | ExecutorKind, options: Mapping[str, object] | None = None
+    ) -> None:
+        kind = _kind(name)
+        values = checked(_SECTIONS[kind], options, "executor")
+        if kind is ExecutorKind.AOT:
+            unpacked = values["interface-api"] == InterfaceApi.C.value
+            if values["unpacked-api"] is (not unpacked):
+                raise ConfigError(
+                    f"Executor('aot') option 'unpacked-api' got {not unpacked}, which contradicts "
+                    f"'interface-api' = '{values['interface-api']}'",
+                    where="executor.unpacked-api",
+                    legal=f"{unpacked} with interface-api '{values['interface-api']}'",
+                    fix="leave unpacked-api out: it follows from interface-api",
+                )
+            values["unpacked-api"] = unpacked
+        store(self, section=_SECTIONS[kind], settings=tuple(values.values()))
+
+    @property
+    def kind(self) -> ExecutorKind:
+        return next(kind for kind, section in _SECTIONS.items() if section is self.section)
+
+    @property
+    def name(self) -> str:
+        return str(self.kind)
+
+    @property
+    def interface_api(self) -> InterfaceApi:
+        """The C interface of the entry function; an executor without the choice is packed."""
+        if self.kind is ExecutorKind.GRAPH:
+            return InterfaceApi.PACKED
+        return InterfaceApi(self["interface-api"])
+
+    @property
+    def unpacked_api(self) -> bool:
+        """Whether operators take plain C arguments."""
+        return self.kind is ExecutorKind.AOT and self._flag("unpacked-api")
+
+    @property
+    def link_params(self) -> bool:
+        """Whether weights are emitted as C arrays."""
+        return self._flag("link-params")
+
+    @property
+    def workspace_byte_alignment(self) -> int | None:
+        """Bytes, or None where it follows from the target (ask the CompilationConfig)."""
+        return self._number("workspace-byte-alignment") if self.kind is ExecutorKind.AOT else None
+
+    @property
+    def constant_byte_alignment(self) -> int | None:
+        """Bytes, or None where it follows from the target (ask the CompilationConfig)."""
+        return self._number("constant-byte-alignment") if self.kind is ExecutorKind.AOT else None
+
+    def with_options(self, options: Mapping[str, object]) -> Executor:
+        """A copy with some options changed; what follows from a changed one is derived anew."""
+        mine: dict[str, object] = dict(self.known())
+        if "interface-api" in options:
+            mine.pop("unpacked-api", None)
+        return Executor(self.kind, {**mine, **options})
+
+    def __repr__(self) -> str:
+        return f"Executor({self.name!r}, {self.known()!r})"
+
+    @staticmethod
+    def list_registered() -> tuple[str, ...]:
+        """Names of all executors."""
+        return tuple(str(kind) for kind in ExecutorKind)
+
+    @staticmethod
+    def list_registered_options(name: str | ExecutorKind) -> Mapping[str, Option]:
+        """The options of an executor, each with type, default, legal values and help."""
+        return described(_SECTIONS[_kind(name)])
+
+
+def _kind(name: object) -> ExecutorKind:
+    return ExecutorKind(find(Section.CONFIG, "executor").check(name))

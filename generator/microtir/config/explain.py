@@ -1,0 +1,76 @@
+"""The text table of a configuration: option, value, and where the value comes from."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from microtir.config.option import Option, Section
+from microtir.config.options import OPTIONS
+
+if TYPE_CHECKING:
+    from microtir.config.compilation import CompilationConfig
+
+
+def rows(config: CompilationConfig) -> list[tuple[str, str, str]]:
+    """(field, value, origin) of every option; origin is `set`, `default` or `derived`."""
+    plain = type(config).from_target(config.targets)
+    result = []
+    for option in OPTIONS:
+        found = _found(option, config)
+        if found is None:
+            continue
+        path, value = found
+        default = _found(option, plain)
+        same = default is not None and default[1] == value
+        origin = "default" if same and option.name != "targets" else "set"
+        if option.section is Section.EXECUTOR_AOT and value == "None":
+            value = str(_alignment(option, config))
+            origin = "derived"
+        result.append((path, value, origin))
+    return result
+
+
+def explain(config: CompilationConfig) -> str:
+    """The table as text, columns aligned."""
+    table = [("field", "value", "origin"), *rows(config)]
+    widths = [max(len(row[column]) for row in table) for column in (0, 1)]
+    lines = [f"{a:<{widths[0]}}  {b:<{widths[1]}}  {c}" for a, b, c in table]
+    return "\n".join(lines) + "\n"
+
+
+def _found(option: Option, config: CompilationConfig) -> tuple[str, str] | None:
+    """The option's path and value in `config`, or None where it is shown as other options."""
+    section, name = option.section, option.name
+    if section is Section.CONFIG:
+        return _field(name, config)
+    if section is config.executor.section:
+        return option.path, str(config.executor[name])
+    if section is config.runtime.section:
+        return option.path, str(config.runtime[name])
+    if section is Section.BUDGET:
+        return option.path, str(getattr(config.budget, name) or "no limit")
+    if section is Section.PASS:
+        return option.path, str(config.pass_config[name])
+    return None
+
+
+def _field(name: str, config: CompilationConfig) -> tuple[str, str] | None:
+    if name in ("budget", "pass_config"):
+        return None
+    if name in ("executor", "runtime"):
+        return f"{name}.name", str(getattr(config, name).name)
+    if name == "targets":
+        return name, ", ".join(str(target) for target in config.targets)
+    if name == "workspace_pools" or name == "constant_pools":
+        pools = config.workspace_pools if name == "workspace_pools" else config.constant_pools
+        return name, ", ".join(
+            f"{pool.pool_name} ({'no limit' if (n := pool.size_limit) is None else f'{n} bytes'})"
+            for pool in pools
+        )
+    return name, str(getattr(config, name))
+
+
+def _alignment(option: Option, config: CompilationConfig) -> int:
+    if option.name == "workspace-byte-alignment":
+        return config.workspace_alignment()
+    return config.constant_alignment()

@@ -1,0 +1,197 @@
+"""The command line's form of the option table: flags, and one configuration built from them.
+
+`FLAGS` is all that a command line needs to declare its options; what it collected goes to
+`config_from_flags` as it is. So no verb builds a configuration in a way of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from microtir.config.assemble import assemble
+from microtir.config.compilation import CompilationConfig
+from microtir.config.creators import host
+from microtir.config.option import Option, Section, shown
+from microtir.config.options import OPTIONS, find
+from microtir.config.serial import from_text
+from microtir.errors import ConfigError, ConfigFileError, nearest
+
+FlagValue = str | int | bool | Path | Sequence[str] | None
+
+_POOLS = (Section.WORKSPACE_POOL, Section.CONSTANT_POOL)
+_MANY = ("targets", "workspace_pools", "constant_pools")
+
+
+@dataclass(frozen=True, slots=True)
+class Flag:
+    """One flag of the command line.
+
+    Attributes:
+        name: as typed: ``--executor-aot-interface-api``.
+        metavar: what stands for its value in the help.
+        help: one sentence, with default and legal values.
+        repeatable: whether it may be given several times.
+        choices: all spellings of its value where they can be listed.
+    """
+
+    name: str
+    metavar: str
+    help: str
+    repeatable: bool = False
+    choices: tuple[str, ...] = ()
+
+    @property
+    def dest(self) -> str:
+        """The Python name that argument parsers give it."""
+        return self.name.removeprefix("--").replace("-", "_")
+
+
+def _flag_of(option: Option) -> Flag:
+    choices = option.domain.choices()
+    metavar = "|".join(choices) or option.domain.type_name.upper()
+    if option.section in _POOLS:
+        metavar, choices = f"POOL:{metavar}", ()
+    elif option.name in _MANY:
+        metavar = "NAME" if option.name != "targets" else "TARGET"
+    elif option.name == "target_host":
+        metavar = "TARGET"
+    return Flag(
+        option.flag,
+        metavar,
+        f"{option.help} Legal: {option.legal()}. Default: {option.default_text}.",
+        repeatable=option.section in _POOLS or option.name in _MANY,
+        choices=choices,
+    )
+
+
+def _all_flags() -> tuple[Flag, ...]:
+    keys = [option.name for option in OPTIONS if option.section is Section.PASS]
+    return (
+        Flag("--config", "FILE.json", "Reads a configuration; other flags change it."),
+        *(
+            _flag_of(option)
+            for option in OPTIONS
+            if option.flag and option.section not in (Section.TARGET, Section.PASS)
+        ),
+        Flag(
+            "--pass-config",
+            "KEY=VALUE",
+            f"Sets an option of a pass. Keys: {', '.join(keys)}.",
+            repeatable=True,
+        ),
+    )
+
+
+FLAGS: tuple[Flag, ...] = _all_flags()
+
+
+def config_from_flags(
+    given: Mapping[str, FlagValue], base: CompilationConfig | None = None
+) -> CompilationConfig:
+    """The one configuration that a command line stands for.
+
+    Args:
+        given: flag → value as the parser collected it; a flag is named as typed or by its
+            `dest`, None and an empty sequence mean that it was not given.
+        base: what the flags change: the board's configuration, for example. `--config` takes
+            its place; without either it is `host()`.
+
+    Raises:
+        ConfigError: an unknown flag, an illegal value, or a contradiction.
+        ConfigFileError: `--config` names a file that cannot be read.
+    """
+    flags = {flag.dest: flag for flag in FLAGS}
+    texts: dict[str, tuple[object, ...]] = {}
+    for key, value in given.items():
+        dest = key.removeprefix("--").replace("-", "_")
+        if dest not in flags:
+            hint = nearest(f"--{dest}".replace("_", "-"), [flag.name for flag in FLAGS])
+            raise ConfigError(f"the flag '{key}' is unknown: {hint}".removesuffix(": "), where=key)
+        if value is not None and value != () and value != []:
+            texts[dest] = _values(flags[dest], value)
+    file = texts.pop("config", None)
+    if file is not None:
+        base = config_from_file(Path(str(file[0])))
+    values: dict[Option, object] = {}
+    values.update(_pass_option(assignment) for assignment in texts.pop("pass_config", ()))
+    for option in OPTIONS:
+        dest = option.flag.removeprefix("--").replace("-", "_")
+        if dest in texts:
+            values[option] = _parsed(option, texts[dest])
+    return assemble(values, host() if base is None else base)
+
+
+def config_from_file(path: str | Path) -> CompilationConfig:
+    """The configuration in a JSON file, as `--dump-config` and `to_json` write it.
+
+    Raises:
+        ConfigFileError: the file cannot be read.
+        ConfigError: its content is no configuration; the message names the file.
+    """
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+        raise ConfigFileError(
+            f"the configuration cannot be read: {reason}", where=str(path)
+        ) from None
+    try:
+        return CompilationConfig.from_dict(from_text(text))
+    except ConfigError as error:
+        raise ConfigError(
+            error.what,
+            where=f"{path}: {error.where}" if error.where else str(path),
+            legal=error.legal,
+            fix=error.fix,
+        ) from None
+
+
+def _values(flag: Flag, value: object) -> tuple[object, ...]:
+    values = tuple(value) if isinstance(value, (list, tuple)) else (value,)
+    if len(values) > 1 and not flag.repeatable:
+        raise ConfigError(
+            f"the flag '{flag.name}' is given {len(values)} times",
+            where=flag.name,
+            fix="give it once",
+        )
+    return values
+
+
+def _parsed(option: Option, values: tuple[object, ...]) -> object:
+    if option.section in _POOLS:
+        return dict(_per_pool(option, value) for value in values)
+    if option.name in ("workspace_pools", "constant_pools"):
+        # microTVM's flag took several names in one argument, separated by commas.
+        return tuple(name for value in values for name in str(value).split(","))
+    if option.name in _MANY:
+        return values
+    return _read(option, values[0])
+
+
+def _per_pool(option: Option, value: object) -> tuple[str, object]:
+    name, colon, text = str(value).rpartition(":")
+    if not colon:
+        raise ConfigError(
+            f"the flag '{option.flag}' got {shown(value)}, which names no pool",
+            where=option.flag,
+            legal="POOL:VALUE",
+        )
+    return name, _read(option, text)
+
+
+def _pass_option(assignment: object) -> tuple[Option, object]:
+    key, equals, text = str(assignment).partition("=")
+    option = find(Section.PASS, key.strip())
+    if not equals:
+        raise ConfigError(
+            f"the flag '--pass-config' got '{key}' without a value",
+            where=option.path,
+            fix=f"write --pass-config {key}=VALUE, with VALUE one of: {option.legal()}",
+        )
+    return option, _read(option, text.strip())
+
+
+def _read(option: Option, value: object) -> object:
+    return option.domain.from_text(value) if isinstance(value, str) else value

@@ -1,0 +1,124 @@
+"""One option: its place, domain, default and help, and the checks of a value against them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+
+from microtir.config.domains import Domain, Flag, Value
+from microtir.errors import ConfigError
+
+
+class Section(Enum):
+    """Where an option lives: (words for messages, path of the field, form of the flag)."""
+
+    CONFIG = ("CompilationConfig field", "", "--{name}")
+    TARGET = ("Target option", "target.", '--target "c -{name}=VALUE"')
+    EXECUTOR_AOT = ("Executor('aot') option", "executor.", "--executor-aot-{name}")
+    EXECUTOR_GRAPH = ("Executor('graph') option", "executor.", "--executor-graph-{name}")
+    RUNTIME_CRT = ("Runtime('crt') option", "runtime.", "--runtime-crt-{name}")
+    BUDGET = ("Budget field", "budget.", "--{name}-budget")
+    WORKSPACE_POOL = ("workspace pool property", "workspace_pools.", "--workspace-pools-{name}")
+    CONSTANT_POOL = ("constant pool property", "constant_pools.", "--constant-pools-{name}")
+    PASS = ("pass_config key", "pass_config.", "--pass-config {raw}=VALUE")
+
+    def __init__(self, label: str, path: str, flag: str) -> None:
+        self.label = label
+        self.path = path
+        self.flag = flag
+
+
+class UnknownOptionError(ConfigError, KeyError):
+    """An option was named that does not exist; a KeyError, too, for what is used as a mapping."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Option:
+    """One row of the table; rows are compared by identity.
+
+    Attributes:
+        section: what the option belongs to.
+        name: as users write it.
+        domain: type and legal values.
+        default: the value where none is given; None where `derived` says how it follows.
+        help: one sentence on what it does now.
+        derived: how the value follows from others where it is not given.
+        pending: legal values that are not built yet, each with what to use instead; the key
+            None stands for every value but the default.
+        spelling: the flag, where it does not follow from the section.
+    """
+
+    section: Section
+    name: str
+    domain: Domain
+    default: Value
+    help: str
+    derived: str = ""
+    pending: Mapping[object, str] = field(default_factory=dict)
+    spelling: str | None = None
+
+    @property
+    def flag(self) -> str:
+        """How the command line spells it; empty where its parts have flags instead."""
+        if self.spelling is not None:
+            return self.spelling
+        return self.section.flag.format(name=self.name.replace("_", "-"), raw=self.name)
+
+    @property
+    def path(self) -> str:
+        """The field, as diagnostics name it."""
+        return self.section.path + self.name
+
+    @property
+    def default_text(self) -> str:
+        return str(self.default) if self.default is not None else self.derived
+
+    def check(self, value: object) -> Value:
+        """The stored form of `value`.
+
+        Raises:
+            ConfigError: the value is not legal.
+        """
+        if value is None and self.default is None and self.derived:
+            return None
+        problem = self.domain.problem(value)
+        if problem:
+            raise ConfigError(
+                f"{self.section.label} '{self.name}' got {shown(value)}, which {problem}",
+                where=self.path,
+                legal=self.legal(),
+            )
+        return self.domain.canonical(value)
+
+    def check_built(self, value: Value) -> None:
+        """Refuse a legal value whose stage does not exist yet, rather than ignore it.
+
+        Raises:
+            ConfigError: with what to use instead.
+        """
+        instead = self.pending.get(value, "")
+        if not instead and value != self.default:
+            instead = self.pending.get(None, "")
+        if instead:
+            raise ConfigError(
+                f"{self.section.label} '{self.name}' got {shown(value)}, which is not built yet",
+                where=self.path,
+                legal=self.legal(),
+                fix=instead,
+            )
+
+    def legal(self) -> str:
+        """The legal values in words, less those that are not built yet."""
+        if None in self.pending:
+            return str(self.default)
+        choices = [c for c in self.domain.choices() if c not in self.pending]
+        if isinstance(self.domain, Flag):
+            return ", ".join(str(v) for v in (True, False) if v not in self.pending)
+        return ", ".join(choices) or self.domain.legal()
+
+
+def shown(value: object) -> str:
+    """A short repr of a rejected value."""
+    text = repr(value)
+    return text if len(text) <= 80 else f"{text[:77]}..."

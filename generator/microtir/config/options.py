@@ -1,0 +1,418 @@
+"""The one table of all options: what constructors check, the command line offers and docs print.
+
+Each row has a name, a domain (type and legal values), a default and a sentence of help. Nothing
+else in the project lists options: Executor, Runtime, PassConfig, Budget, the pools and
+CompilationConfig check against these rows, the flags of the command line are derived from them
+(flags.py), and so are `microtir options` and docs/configuration.md (reference.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from microtir.config.domains import Choice, Flag, Integer, Structure, Word
+from microtir.config.enums import (
+    ExecutorKind,
+    InterfaceApi,
+    Numerics,
+    Optimize,
+    Placement,
+    RuntimeKind,
+    TargetKind,
+)
+from microtir.config.legacy import LEGACY
+from microtir.config.names import module_name_problem
+from microtir.config.option import Option, Section, UnknownOptionError
+from microtir.errors import nearest
+
+MAX_BYTES = 2**31 - 1
+MAX_ALIGNMENT = 128
+
+
+def _pending(instead: str, *values: object) -> Mapping[object, str]:
+    return MappingProxyType(dict.fromkeys(values or (None,), instead))
+
+
+_ALIGNMENT = Integer(1, MAX_ALIGNMENT, power=True)
+_BYTES = Integer(1, MAX_BYTES)
+_MODULE_NAME = Word(
+    "a C identifier that is no keyword, macro or standard header and has no leading or double "
+    "underscore, at most 48 characters",
+    module_name_problem,
+    good=("default", "kws", "MyNet", "net_2"),
+    bad=("my-model.v2", "2net", "", "int", "string", "_x", "a__b", "naïve", "con"),
+)
+
+_CONFIG = (
+    Option(
+        Section.CONFIG,
+        "targets",
+        Structure(
+            "tuple of Target",
+            "at least one Target or target string, no kind twice",
+            good=("c", "c -mcpu=cortex-m4", "c -mcpu=cortex-m55 -mattr=-mve", "c -march=rv32imac"),
+            bad=("", "llvm", "c -mcpu=cortex-m99", "c -mcu=cortex-m4", 5, (), ("c", "c")),
+        ),
+        None,
+        "Describes the processors that code is generated for; the CPU decides which kernels "
+        "are candidates.",
+        derived="required; the command line takes the board's, else the machine's own CPU",
+        spelling="--target",
+    ),
+    Option(
+        Section.CONFIG,
+        "target_host",
+        Structure(
+            "Target",
+            "a Target or target string without a host of its own",
+            good=("c", "c -mcpu=cortex-m4"),
+            bad=("llvm", "", 5, '{"kind": "c", "host": "c"}'),
+        ),
+        None,
+        "Names the processor that runs the entry function.",
+        derived="the host that a target names, else the first target that can host, else c",
+    ),
+    Option(
+        Section.CONFIG,
+        "executor",
+        Choice(ExecutorKind),
+        "aot",
+        "Chooses how operators are called: aot writes one C function that calls them in turn.",
+        pending=_pending("use executor 'aot'", "graph"),
+    ),
+    Option(
+        Section.CONFIG,
+        "runtime",
+        Choice(RuntimeKind),
+        "crt",
+        "Chooses the C runtime that the generated code belongs to.",
+    ),
+    Option(
+        Section.CONFIG,
+        "workspace_pools",
+        Structure(
+            "tuple of WorkspacePoolInfo",
+            "distinct names, targets of this configuration; for now one internal pool",
+            good=("workspace", "dtcm-2"),
+            bad=("9 lives", "int", "", 5),
+        ),
+        None,
+        "Declares the memory that activations live in, under the name that it has in C.",
+        derived="one internal pool 'workspace' without a limit",
+    ),
+    Option(
+        Section.CONFIG,
+        "constant_pools",
+        Structure(
+            "tuple of ConstantPoolInfo",
+            "distinct names, targets of this configuration; for now one internal pool",
+            good=("constants", "flash"),
+            bad=("9 lives", "int", "", 5),
+        ),
+        None,
+        "Declares the memory that weights live in, under the name that it has in C.",
+        derived="one internal pool 'constants' without a limit",
+    ),
+    Option(
+        Section.CONFIG,
+        "module_name",
+        _MODULE_NAME,
+        "default",
+        "Names the generated files and starts every public C identifier.",
+    ),
+    Option(
+        Section.CONFIG,
+        "numerics",
+        Choice(Numerics),
+        "tflm",
+        "Names the reference whose results the code reproduces: tflm is bit-exact with the "
+        "reference kernels of tflite-micro for int8.",
+        pending=_pending("use numerics 'tflm'", "tflite_ref", "tflite_opt", "onnxruntime", "float"),
+    ),
+    Option(
+        Section.CONFIG,
+        "optimize",
+        Choice(Optimize),
+        "balanced",
+        "Records the goal that candidate kernels are ranked by: instructions, RAM, flash, or "
+        "a balance of them.",
+    ),
+    Option(
+        Section.CONFIG,
+        "budget",
+        Structure(
+            "Budget",
+            "Budget(ram, flash, stack): bytes from 1, or None",
+            good=(),
+            bad=(5, "64K", {"rom": 1}),
+        ),
+        None,
+        "Sets limits that are checked after planning and refuse the build when exceeded.",
+        derived="no limits",
+        spelling="",
+    ),
+    Option(
+        Section.CONFIG,
+        "pass_config",
+        Structure(
+            "PassConfig",
+            "a mapping of the keys below to values",
+            good=(),
+            bad=(5, {"tir.usmp.enabled": True}),
+        ),
+        None,
+        "Sets options of single passes.",
+        derived="every key at its default",
+        spelling="",
+    ),
+)
+
+_TARGET = (
+    Option(
+        Section.TARGET,
+        "kind",
+        Choice(TargetKind),
+        "c",
+        "Chooses what is generated; it is the first word of a target string.",
+        spelling="--target c",
+    ),
+    *(
+        Option(Section.TARGET, name, Structure("str", legal, (), ()), None, text, derived)
+        for name, legal, text, derived in (
+            (
+                "mcpu",
+                "a name from `microtir targets`, 'native', with suffixes such as +nodsp",
+                "Names the CPU, which decides the features that kernels may use.",
+                "no CPU: portable code",
+            ),
+            (
+                "march",
+                "an Arm architecture or a RISC-V string such as rv32imac",
+                "Names the architecture where no CPU is named, and must fit the CPU otherwise.",
+                "the CPU's",
+            ),
+            (
+                "mabi",
+                "aapcs for Arm; ilp32, ilp32e, ilp32f, ilp32d, lp64, lp64f, lp64d for RISC-V",
+                "Names the calling convention of the C compiler.",
+                "the fullest that the CPU has registers for",
+            ),
+            (
+                "mattr",
+                "features with + or -, separated by commas, such as -dsp,-fp",
+                "Adds an optional feature of the architecture, or takes one of the CPU away.",
+                "the CPU's features",
+            ),
+            (
+                "model",
+                "letters, digits, and . _ + -",
+                "Names the part or board; recorded in metadata, and decides nothing.",
+                "none",
+            ),
+            (
+                "keys",
+                "the keys that follow from the CPU: arm_cpu,cpu or cpu",
+                "Is read for the sake of existing target strings, and must state what is so.",
+                "arm_cpu,cpu for Arm, else cpu",
+            ),
+            (
+                "host",
+                "a target without a host; in a dict or in Target(…, host=…)",
+                "Names the host that goes with this target.",
+                "none",
+            ),
+        )
+    ),
+)
+
+_AOT = (
+    Option(
+        Section.EXECUTOR_AOT,
+        "interface-api",
+        Choice(InterfaceApi),
+        "c",
+        "Chooses the interface of the entry function: c takes typed structs of inputs and outputs.",
+        pending=_pending("use interface-api 'c'", "packed"),
+    ),
+    Option(
+        Section.EXECUTOR_AOT,
+        "unpacked-api",
+        Flag(),
+        None,
+        "Passes tensors to operators as plain C arguments.",
+        derived="True with interface-api 'c', else False; anything else is a contradiction",
+        pending=_pending("use unpacked-api True with interface-api 'c'", False),
+    ),
+    Option(
+        Section.EXECUTOR_AOT,
+        "link-params",
+        Flag(),
+        True,
+        "Emits the weights as C arrays.",
+        pending=_pending("use link-params True", False),
+    ),
+    Option(
+        Section.EXECUTOR_AOT,
+        "workspace-byte-alignment",
+        _ALIGNMENT,
+        None,
+        "Sets the least alignment, in bytes, of the workspace and of every buffer in it.",
+        derived="the target's: AVR 1, MVE and 64-bit CPUs 8, others 4",
+    ),
+    Option(
+        Section.EXECUTOR_AOT,
+        "constant-byte-alignment",
+        _ALIGNMENT,
+        None,
+        "Sets the least alignment, in bytes, of every constant array.",
+        derived="the target's: AVR 1, MVE and 64-bit CPUs 8, others 4",
+    ),
+)
+
+_GRAPH = (
+    Option(
+        Section.EXECUTOR_GRAPH,
+        "link-params",
+        Flag(),
+        False,
+        "Emits the weights as C arrays.",
+    ),
+)
+
+_CRT = (
+    Option(
+        Section.RUNTIME_CRT,
+        "system-lib",
+        Flag(),
+        False,
+        "Registers the entry function by name; with interface-api 'c' it goes through a "
+        "generated packed wrapper.",
+    ),
+)
+
+_BUDGET = tuple(
+    Option(
+        Section.BUDGET,
+        name,
+        _BYTES,
+        None,
+        f"Refuses the build, after planning, when it needs more bytes of {what} than this.",
+        derived="no limit",
+    )
+    for name, what in (("ram", "RAM"), ("flash", "flash"), ("stack", "stack"))
+)
+
+
+def _pool_options(section: Section) -> tuple[Option, ...]:
+    unlimited = Integer(1, MAX_BYTES, also=-1)
+    latency = Integer(0, MAX_BYTES)
+    instead = "leave it at its default: placement looks at sizes only"
+    hints = (
+        ("clock_frequency_hz", unlimited, -1, "States the clock of the memory in Hz."),
+        ("read_bandwidth_bytes_per_cycle", unlimited, -1, "States bytes read per cycle."),
+        ("write_bandwidth_bytes_per_cycle", unlimited, -1, "States bytes written per cycle."),
+        ("read_latency_cycles", latency, 0, "States the cycles before a read."),
+        ("write_latency_cycles", latency, 0, "States the cycles before a write."),
+    )
+    return (
+        Option(
+            section,
+            "size_hint_bytes",
+            unlimited,
+            -1,
+            "Limits the pool to so many bytes: a plan that needs more is refused; -1 is no limit.",
+        ),
+        Option(
+            section,
+            "is_internal",
+            Flag(),
+            False,
+            "Makes the pool an array of the generated code; False leaves it to the application.",
+            pending=_pending("use is_internal True, or leave the field out", False),
+            spelling="",
+        ),
+        *(
+            # No flag while there is only one value to give.
+            Option(section, name, domain, default, text, pending=_pending(instead), spelling="")
+            for name, domain, default, text in hints
+        ),
+    )
+
+
+_PASS = (
+    Option(
+        Section.PASS,
+        "tir.disable_unroll",
+        Flag(),
+        False,
+        "Keeps every loop a loop, also those that a schedule marks for unrolling.",
+    ),
+    Option(
+        Section.PASS,
+        "tir.unroll_max_extent",
+        Integer(0, 256),
+        0,
+        "Unrolls innermost loops of at most so many iterations; 0 unrolls marked loops only.",
+    ),
+    Option(
+        Section.PASS,
+        "tir.verify_each_pass",
+        Flag(),
+        False,
+        "Runs the verifier after every pass; slow, for finding a faulty pass.",
+    ),
+    Option(
+        Section.PASS,
+        "tir.replay_each_pass",
+        Flag(),
+        False,
+        "Interprets every function before and after each pass and compares; very slow.",
+    ),
+    Option(
+        Section.PASS,
+        "memory.placement",
+        Choice(Placement),
+        "greedy",
+        "Chooses how buffers are placed in the workspace.",
+    ),
+)
+
+OPTIONS: tuple[Option, ...] = (
+    *_CONFIG,
+    *_TARGET,
+    *_AOT,
+    *_GRAPH,
+    *_CRT,
+    *_BUDGET,
+    *_pool_options(Section.WORKSPACE_POOL),
+    *_pool_options(Section.CONSTANT_POOL),
+    *_PASS,
+)
+
+
+def section_options(section: Section) -> tuple[Option, ...]:
+    """The options of one section, in the order of the table."""
+    return tuple(option for option in OPTIONS if option.section is section)
+
+
+def find(section: Section, name: object) -> Option:
+    """The option called `name`.
+
+    Raises:
+        UnknownOptionError: there is none; says the nearest name, or what took its place.
+    """
+    options = section_options(section)
+    for option in options:
+        if option.name == name:
+            return option
+    names = [option.name for option in options]
+    fix = LEGACY.get(str(name))
+    hint = "" if fix else nearest(str(name), names)
+    what = f"{section.label} '{name}' is unknown"
+    raise UnknownOptionError(
+        f"{what}: {hint}" if hint else what,
+        where=f"{section.path}{name}",
+        legal=", ".join(names),
+        fix=fix,
+    )

@@ -1,0 +1,47 @@
+"""PassConfig: options of single passes, the successor of microTVM's PassContext configuration."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from microtir.config.enums import Placement
+from microtir.config.option import Section
+from microtir.config.optionmap import OptionMap, checked, store
+
+
+class PassConfig(OptionMap):
+    """Every pass option with its value: ``PassConfig({"tir.disable_unroll": True})``.
+
+    Raises:
+        ConfigError: an unknown key or an illegal value.
+    """
+
+    __slots__ = ()
+
+    def __init__(self, options: Mapping[str, object] | None = None) -> None:
+        values = checked(Section.PASS, options, "pass_config")
+        store(self, section=Section.PASS, settings=tuple(values.values()))
+
+    @property
+    def disable_unroll(self) -> bool:
+        return self._flag("tir.disable_unroll")
+
+    @property
+    def unroll_max_extent(self) -> int:
+        """Innermost loops of at most so many iterations are unrolled unasked."""
+        return self._number("tir.unroll_max_extent") or 0
+
+    @property
+    def verify_each_pass(self) -> bool:
+        return self._flag("tir.verify_each_pass")
+
+    @property
+    def replay_each_pass(self) -> bool:
+        return self._flag("tir.replay_each_pass")
+
+    @property
+    def placement(self) -> Placement:
+        return Placement(self["memory.placement"])
+
+    def __repr__(self) -> str:
+        return f"PassConfig({self.changed()!r})"

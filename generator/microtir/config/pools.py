@@ -1,0 +1,248 @@
+"""Memory pools: the named memories that activations and weights are placed in.
+
+Names and fields are those of microTVM's `tvm.ir.memory_pools`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import ClassVar
+
+from microtir.config.names import RESERVED_WORDS, c_name, is_identifier, macro_name
+from microtir.config.option import Section, shown
+from microtir.config.optionmap import store
+from microtir.config.options import find, section_options
+from microtir.config.target import Target, TargetsLike, targets_from
+from microtir.errors import ConfigError, nearest
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class PoolInfoProperties:
+    """What is known of a pool's memory.
+
+    `size_hint_bytes` -1 is no limit. `is_internal` makes the pool an array of the generated
+    code; otherwise the application provides it, as it does for microTVM's declared pools.
+    The other fields are accepted for their names; a CompilationConfig refuses a value that
+    differs from the default, since placement looks at sizes only.
+
+    Raises:
+        ConfigError: a value is out of its range.
+    """
+
+    size_hint_bytes: int = -1
+    clock_frequency_hz: int = -1
+    read_bandwidth_bytes_per_cycle: int = -1
+    write_bandwidth_bytes_per_cycle: int = -1
+    read_latency_cycles: int = 0
+    write_latency_cycles: int = 0
+    is_internal: bool = False
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            find(Section.WORKSPACE_POOL, field.name).check(getattr(self, field.name))
+
+    def changed(self) -> dict[str, bool | int]:
+        """The fields whose values differ from their defaults."""
+        return {
+            field.name: value
+            for field in fields(self)
+            if (value := getattr(self, field.name)) != field.default
+        }
+
+    def __repr__(self) -> str:
+        values = ", ".join(f"{name}={value!r}" for name, value in self.changed().items())
+        return f"PoolInfoProperties({values})"
+
+
+INTERNAL = PoolInfoProperties(is_internal=True)
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class PoolInfo:
+    """A named memory for some targets.
+
+    Args:
+        pool_name: the name in C, where `-` and `.` become underscores.
+        targets: targets that can reach the memory; none given means all of the configuration.
+        pool_info_properties: what is known of the memory.
+
+    Raises:
+        ConfigError: an illegal name, target or property.
+    """
+
+    pool_name: str
+    targets: tuple[Target, ...]
+    pool_info_properties: PoolInfoProperties
+
+    section: ClassVar[Section]
+    field: ClassVar[str]
+
+    def __init__(
+        self,
+        pool_name: str,
+        targets: TargetsLike = (),
+        pool_info_properties: PoolInfoProperties | Mapping[str, object] | None = None,
+    ) -> None:
+        store(
+            self,
+            pool_name=self._checked_name(pool_name),
+            targets=tuple(t.without_host() for t in targets_from(targets, f"{self.field}.targets")),
+            pool_info_properties=self._checked_properties(pool_info_properties),
+        )
+
+    @property
+    def c_name(self) -> str:
+        """The name in generated C."""
+        return c_name(self.pool_name)
+
+    @property
+    def is_internal(self) -> bool:
+        """Whether the pool is an array of the generated code."""
+        return self.pool_info_properties.is_internal
+
+    @property
+    def size_limit(self) -> int | None:
+        """Bytes that the pool may take, or None for no limit."""
+        size = self.pool_info_properties.size_hint_bytes
+        return None if size < 0 else size
+
+    def check_built(self) -> None:
+        """Refuse properties whose stages do not exist yet.
+
+        Raises:
+            ConfigError: names the property and what to use instead.
+        """
+        for option in section_options(self.section):
+            option.check_built(getattr(self.pool_info_properties, option.name))
+
+    def to_dict(self) -> dict[str, object]:
+        """What `from_dict` and JSON take."""
+        return {
+            "pool_name": self.pool_name,
+            "targets": [str(target) for target in self.targets],
+            "pool_info_properties": dict(self.pool_info_properties.changed()),
+        }
+
+    def _checked_name(self, name: object) -> str:
+        if not isinstance(name, str) or not is_identifier(name.translate(_MAPPED)):
+            problem = "is no name for a memory"
+        elif name in RESERVED_WORDS:
+            problem = "is a reserved word or a macro of C"
+        else:
+            return name
+        raise ConfigError(
+            f"{self.section.label} 'pool_name' got {shown(name)}, which {problem}",
+            where=f"{self.field}.pool_name",
+            legal="a letter or underscore, then letters, digits, underscores, dashes and dots",
+        )
+
+    def _checked_properties(self, given: object) -> PoolInfoProperties:
+        if given is None:
+            return PoolInfoProperties()
+        if isinstance(given, PoolInfoProperties):
+            return given
+        if isinstance(given, Mapping):
+            for name in given:
+                find(self.section, name)
+            return PoolInfoProperties(**given)
+        raise ConfigError(
+            f"{self.section.label} 'pool_info_properties' got {shown(given)}",
+            where=f"{self.field}.pool_info_properties",
+            legal="PoolInfoProperties, or a mapping of its fields",
+        )
+
+
+class WorkspacePoolInfo(PoolInfo):
+    """A memory that is read and written: activations and scratch."""
+
+    __slots__ = ()
+    section = Section.WORKSPACE_POOL
+    field = "workspace_pools"
+
+
+class ConstantPoolInfo(PoolInfo):
+    """A memory that is read only: weights and tables."""
+
+    __slots__ = ()
+    section = Section.CONSTANT_POOL
+    field = "constant_pools"
+
+
+_MAPPED = str.maketrans("-.", "__")
+
+
+def check_pools(pools: tuple[PoolInfo, ...], targets: tuple[Target, ...], field: str) -> None:
+    """The rules that hold between the pools of one field and the configuration's targets.
+
+    Raises:
+        ConfigError: no pool, names that are one name in C, a foreign target, or more than the
+            planner can do yet.
+    """
+    if not pools:
+        raise ConfigError(
+            f"CompilationConfig field '{field}' is empty, so that there is no memory to use",
+            where=field,
+            fix="leave the field out for one internal pool without a limit",
+        )
+    seen: dict[str, str] = {}
+    for pool in pools:
+        other = seen.get(macro_name(pool.c_name))
+        if other is not None:
+            raise ConfigError(
+                f"{pool.section.label} 'pool_name' got '{pool.pool_name}', which is one name with "
+                f"'{other}' in C",
+                where=f"{field}.pool_name",
+                fix="name each pool differently",
+            )
+        seen[macro_name(pool.c_name)] = pool.pool_name
+        for target in pool.targets:
+            if target not in targets:
+                known = [str(t) for t in targets]
+                hint = nearest(str(target), known)
+                raise ConfigError(
+                    f"pool '{pool.pool_name}' of '{field}' is for target '{target}', which is not "
+                    f"a target of this configuration{': ' + hint if hint else ''}",
+                    where=f"{field}.targets",
+                    legal=", ".join(known),
+                )
+    if len(pools) > 1:
+        raise ConfigError(
+            f"CompilationConfig field '{field}' has {len(pools)} pools; more than one is not "
+            "built yet",
+            where=field,
+            fix="declare one pool",
+        )
+    for pool in pools:
+        pool.check_built()
+
+
+def pool_from(given: object, kind: type[PoolInfo]) -> PoolInfo:
+    """A pool from a pool, a name (an internal pool), or the mapping that JSON holds.
+
+    Raises:
+        ConfigError: `given` is none of these, or names an unknown field.
+    """
+    if isinstance(given, kind):
+        return given
+    if isinstance(given, str):
+        return kind(given, (), INTERNAL)
+    if isinstance(given, Mapping):
+        legal = ("pool_name", "targets", "pool_info_properties")
+        for name in given:
+            if name not in legal:
+                raise ConfigError(
+                    f"{kind.section.label} '{name}' is unknown: {nearest(str(name), legal)}",
+                    where=f"{kind.field}.{name}",
+                    legal=", ".join(legal),
+                )
+        if "pool_name" not in given:
+            raise ConfigError(
+                f"{kind.section.label} 'pool_name' is missing", where=f"{kind.field}.pool_name"
+            )
+        return kind(**given)
+    raise ConfigError(
+        f"CompilationConfig field '{kind.field}' got {shown(given)}",
+        where=kind.field,
+        legal=f"{kind.__name__} objects, or names of internal pools",
+    )

@@ -1,0 +1,51 @@
+"""RISC-V architecture strings: rv32imac, rv32imafc_zicsr, rv64gc → features and ABIs.
+
+Source of the grammar: "The RISC-V Instruction Set Manual", volume I, chapter on the naming of
+extensions: base, single letters in a fixed order, then `_z…` and `_x…` names.
+"""
+
+from __future__ import annotations
+
+import re
+
+from microtir.config.features import Core, Family, Feature
+
+_LETTERS = "mafdqlcbjtpv"  # the order in which a name lists them
+_NAME = re.compile(r"rv(32|64)([ieg])([a-z]*)((?:_[zsx][a-z0-9]+)*)")
+
+
+def parse(march: str) -> Core | None:
+    """The core that a RISC-V architecture string describes, or None where it is none."""
+    match = _NAME.fullmatch(march)
+    if match is None:
+        return None
+    width, base, letters, _ = match.groups()
+    if list(letters) != sorted(set(letters), key=_LETTERS.find) or set(letters) - set(_LETTERS):
+        return None
+    has = set(letters) | (set("mafd") if base == "g" else set())
+    if "d" in has and "f" not in has:
+        return None
+    features: set[Feature] = set()
+    if "m" in has:
+        features |= {Feature.MUL_LONG, Feature.DIVIDE}
+    if "f" in has:
+        features.add(Feature.FPU)
+    if "d" in has:
+        features.add(Feature.FPU_DOUBLE)
+    if width == "64":
+        features.add(Feature.BIT64)
+    return Core(march, Family.RISCV, march, frozenset(features))
+
+
+def abis(core: Core) -> tuple[str, ...]:
+    """ABIs that a RISC-V core can run, the default one (all registers it has) last."""
+    march = core.march or ""
+    stem = "lp64" if Feature.BIT64 in core.features else "ilp32"
+    if march.startswith(("rv32e", "rv64e")):
+        return (f"{stem}e",)
+    names = [stem]
+    if Feature.FPU in core.features:
+        names.append(f"{stem}f")
+    if Feature.FPU_DOUBLE in core.features:
+        names.append(f"{stem}d")
+    return tuple(names)

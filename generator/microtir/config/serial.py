@@ -1,0 +1,114 @@
+"""CompilationConfig ↔ JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from microtir.config.executor import Executor
+from microtir.config.option import Section, shown
+from microtir.config.options import find
+from microtir.config.runtime import Runtime
+from microtir.errors import ConfigError, nearest
+
+if TYPE_CHECKING:
+    from microtir.config.compilation import CompilationConfig
+
+
+def to_dict(config: CompilationConfig) -> dict[str, object]:
+    """All fields as JSON values, in the order of the class."""
+    return {
+        "target_host": str(config.target_host),
+        "targets": [str(target) for target in config.targets],
+        "executor": {"name": config.executor.name, "options": config.executor.known()},
+        "runtime": {"name": config.runtime.name, "options": config.runtime.known()},
+        "workspace_pools": [pool.to_dict() for pool in config.workspace_pools],
+        "constant_pools": [pool.to_dict() for pool in config.constant_pools],
+        "module_name": config.module_name,
+        "numerics": str(config.numerics),
+        "optimize": str(config.optimize),
+        "budget": config.budget.known(),
+        "pass_config": config.pass_config.known(),
+    }
+
+
+def to_text(data: Mapping[str, object]) -> str:
+    """JSON text that ends in a newline; ASCII only, so that no locale can change it."""
+    return json.dumps(data, indent=2) + "\n"
+
+
+def from_text(text: str) -> dict[str, Any]:
+    """The JSON object in `text`.
+
+    Raises:
+        ConfigError: no JSON, no object, or a field that is there twice.
+    """
+    try:
+        data = json.loads(text, object_pairs_hook=_distinct)
+    except ConfigError:
+        raise
+    except (ValueError, RecursionError) as error:
+        raise ConfigError(
+            f"the configuration is no JSON: {error}",
+            where="CompilationConfig",
+            fix="write a fresh one with --dump-config",
+        ) from None
+    if not isinstance(data, dict):
+        raise ConfigError(
+            f"the configuration is {shown(data)}, not a JSON object", where="CompilationConfig"
+        )
+    return data
+
+
+def arguments(data: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments of CompilationConfig that `data` spells.
+
+    Raises:
+        ConfigError: an unknown field, no targets, or an executor or runtime without a name.
+    """
+    for name in data:
+        find(Section.CONFIG, name)
+    if "targets" not in data:
+        raise ConfigError(
+            "CompilationConfig field 'targets' is missing", where="targets", legal='such as ["c"]'
+        )
+    result = dict(data)
+    if "executor" in data:
+        result["executor"] = Executor(*_named("executor", data["executor"]))
+    if "runtime" in data:
+        result["runtime"] = Runtime(*_named("runtime", data["runtime"]))
+    return result
+
+
+def _named(field: str, value: object) -> tuple[Any, Any]:
+    if isinstance(value, str):
+        return value, None
+    if not isinstance(value, Mapping) or "name" not in value:
+        raise ConfigError(
+            f"CompilationConfig field '{field}' got {shown(value)}",
+            where=field,
+            legal='a name, or {"name": …, "options": {…}}',
+        )
+    for key in value:
+        if key not in ("name", "options"):
+            raise ConfigError(
+                f"CompilationConfig field '{field}' has the unknown entry '{key}': "
+                f"{nearest(str(key), ('name', 'options'))}",
+                where=field,
+                legal="name, options",
+            )
+    return value["name"], value.get("options")
+
+
+def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    result: dict[str, Any] = {}
+    for name, value in pairs:
+        if name in result:
+            raise ConfigError(
+                f"the configuration has '{name}' twice in one object",
+                where=name,
+                fix="keep one of them: JSON readers disagree on which one counts",
+            )
+        result[name] = value
+    return result

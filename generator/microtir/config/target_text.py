@@ -1,0 +1,80 @@
+"""The forms a target is written in: target string, JSON text, mapping → attributes by name."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+
+from microtir.config.option import Section, shown
+from microtir.config.options import find
+from microtir.errors import ConfigError
+
+_FORMS = "a target string such as 'c -mcpu=cortex-m4', JSON, a mapping with 'kind', or a Target"
+
+
+def attributes_of(spec: object) -> dict[str, object]:
+    """The attributes that `spec` spells, each of a known name.
+
+    Raises:
+        ConfigError: `spec` is none of the forms, or names an unknown option.
+    """
+    if isinstance(spec, str):
+        text = spec.strip()
+        return _from_json(text) if text.startswith("{") else _from_words(text)
+    if isinstance(spec, Mapping):
+        return _named(dict(spec), shown(dict(spec)))
+    raise ConfigError(f"{shown(spec)} is no target", where="target", legal=_FORMS)
+
+
+def _from_json(text: str) -> dict[str, object]:
+    try:
+        spec = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise ConfigError(
+            f"{shown(text)} is no target: {error}", where="target", legal=_FORMS
+        ) from None
+    return _named(spec, shown(text))
+
+
+def _from_words(text: str) -> dict[str, object]:
+    kind, *words = text.split() or [""]
+    if not kind or kind.startswith("-"):
+        raise ConfigError(
+            f"{shown(text)} does not start with a target kind",
+            where="target.kind",
+            legal=_FORMS,
+            fix=f"write 'c {text}'" if text else "write 'c' for portable code",
+        )
+    find(Section.TARGET, "kind").check(kind)
+    result: dict[str, object] = {"kind": kind}
+    for word in words:
+        name, equals, value = word.removeprefix("-").partition("=")
+        if not word.startswith("-"):
+            raise ConfigError(
+                f"{shown(text)} has the word {shown(word)}, which is no option",
+                where="target",
+                fix="write options as -name=value, without blanks in the value",
+            )
+        find(Section.TARGET, name)
+        if not equals or not value:
+            raise ConfigError(
+                f"Target option '{name}' has no value",
+                where=f"target.{name}",
+                fix=f"write -{name}=VALUE, without blanks",
+            )
+        if name in result:
+            raise ConfigError(
+                f"Target option '{name}' is given twice",
+                where=f"target.{name}",
+                fix="give it once; -mattr takes several features, separated by commas",
+            )
+        result[name] = value
+    return result
+
+
+def _named(spec: Mapping[str, object], text: str) -> dict[str, object]:
+    for name in spec:
+        find(Section.TARGET, name)
+    if "kind" not in spec:
+        raise ConfigError(f"{text} has no 'kind'", where="target.kind", legal=_FORMS)
+    return dict(spec)

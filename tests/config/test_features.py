@@ -1,0 +1,182 @@
+from __future__ import annotations
+
+import shutil
+import subprocess
+
+import pytest
+
+from microtir.config import Feature, Target
+from microtir.config.features import CPUS, closure, in_order
+from microtir.errors import ConfigError
+
+V7M = "mul-long div unaligned"
+EXPECTED = {
+    "cortex-m0": "",
+    "cortex-m0plus": "",
+    "cortex-m1": "",
+    "cortex-m3": V7M,
+    "cortex-m4": f"{V7M} dsp fp",
+    "cortex-m7": f"{V7M} dsp fp fp.dp",
+    "cortex-m23": "div",
+    "cortex-m33": f"{V7M} dsp fp",
+    "cortex-m35p": f"{V7M} dsp fp",
+    "cortex-m52": f"{V7M} dsp mve mve.fp fp fp.dp",
+    "cortex-m55": f"{V7M} dsp mve mve.fp fp fp.dp",
+    "cortex-m85": f"{V7M} dsp mve mve.fp fp fp.dp",
+    "cortex-r5": f"{V7M} dsp fp fp.dp",
+    "cortex-a7": f"{V7M} dsp fp fp.dp",
+    "cortex-a9": "mul-long unaligned dsp fp fp.dp",
+    "cortex-a53": f"{V7M} fp fp.dp bit64",
+    "cortex-a72": f"{V7M} fp fp.dp bit64",
+    "aarch64": f"{V7M} fp fp.dp bit64",
+    "x86-64": f"{V7M} fp fp.dp bit64",
+    "atmega328p": "unaligned progmem",
+    "atmega2560": "unaligned progmem",
+    "esp32": "mul-long div fp",
+    "esp32s2": "mul-long div",
+    "esp32s3": "mul-long div fp",
+    "esp32c3": "mul-long div",
+    "esp32c6": "mul-long div",
+}
+
+BY_STRING = {
+    "c": "",
+    "c -march=armv6-m": "",
+    "c -march=armv7e-m": f"{V7M} dsp",
+    "c -march=armv7e-m+fp": f"{V7M} dsp fp",
+    "c -march=armv7e-m+fp.dp": f"{V7M} dsp fp fp.dp",
+    "c -march=armv8-m.main": V7M,
+    "c -march=armv8-m.main+dsp": f"{V7M} dsp",
+    "c -march=armv8.1-m.main+mve": f"{V7M} dsp mve",
+    "c -march=armv8.1-m.main+mve.fp": f"{V7M} dsp mve mve.fp fp",
+    "c -mcpu=cortex-m4+nofp": f"{V7M} dsp",
+    "c -mcpu=cortex-m4+nodsp": f"{V7M} fp",
+    "c -mcpu=cortex-m7+nofp.dp": f"{V7M} dsp fp",
+    "c -mcpu=cortex-m55+nomve": f"{V7M} dsp fp fp.dp",
+    "c -mcpu=cortex-m55+nomve.fp": f"{V7M} dsp mve fp fp.dp",
+    "c -mcpu=cortex-m55+nofp": f"{V7M} dsp mve",
+    "c -mcpu=cortex-m55+nodsp": f"{V7M} fp fp.dp",
+    "c -mcpu=cortex-m4 -mattr=-unaligned": "mul-long div dsp fp",
+    "c -march=rv32i": "",
+    "c -march=rv32e": "",
+    "c -march=rv32ec": "",
+    "c -march=rv32imc": "mul-long div",
+    "c -march=rv32imac": "mul-long div",
+    "c -march=rv32imafc": "mul-long div fp",
+    "c -march=rv32imafdc_zicsr_zifencei": "mul-long div fp fp.dp",
+    "c -march=rv32gc": "mul-long div fp fp.dp",
+    "c -march=rv64imac": "mul-long div bit64",
+}
+
+
+def names(target: Target) -> set[str]:
+    """The features of a target as their spellings."""
+    return {str(feature) for feature in target.features}
+
+
+@pytest.mark.parametrize("mcpu", EXPECTED)
+def test_features_of_a_cpu(mcpu: str) -> None:
+    """Each CPU of the table has exactly these features."""
+    assert names(Target(f"c -mcpu={mcpu}")) == set(EXPECTED[mcpu].split())
+
+
+def test_every_cpu_is_expected_above() -> None:
+    """No CPU of the table goes without an expectation."""
+    assert set(CPUS) == set(EXPECTED)
+
+
+@pytest.mark.parametrize("text", BY_STRING)
+def test_features_of_a_target_string(text: str) -> None:
+    """Architectures, RISC-V strings and suffixes give exactly these features."""
+    assert names(Target(text)) == set(BY_STRING[text].split())
+
+
+@pytest.mark.parametrize(
+    "march",
+    ["rv32", "rv31i", "rv32cm", "rv32imm", "rv32imdc", "rv32im-c", "RV32IMC", "rv32i_"],
+)
+def test_malformed_riscv_strings_are_refused(march: str) -> None:
+    """Order, repetition, and d without f are checked, so that gcc never sees a bad string."""
+    with pytest.raises(ConfigError, match=f"'march' got '{march}'"):
+        Target(f"c -march={march}")
+
+
+@pytest.mark.parametrize(
+    ("march", "abi"),
+    [
+        ("rv32e", "ilp32e"),
+        ("rv32imac", "ilp32"),
+        ("rv32imafc", "ilp32f"),
+        ("rv32gc", "ilp32d"),
+        ("rv64imac", "lp64"),
+        ("rv64gc", "lp64d"),
+    ],
+)
+def test_default_abi_of_riscv(march: str, abi: str) -> None:
+    """The default ABI passes floats in registers where there are such registers."""
+    assert Target(f"c -march={march}").mabi == abi
+
+
+def _macros(arguments: list[str]) -> set[str] | None:
+    """Features that arm-none-eabi-gcc states for `arguments`; None if it does not know the CPU."""
+    gcc = shutil.which("arm-none-eabi-gcc")
+    assert gcc is not None, "the tests need arm-none-eabi-gcc"
+    run = subprocess.run(
+        [gcc, *arguments, "-mthumb", "-mfloat-abi=softfp", "-dM", "-E", "-x", "c", "-"],
+        input="",
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if run.returncode:
+        return None
+    defined = dict(line.split(maxsplit=2)[1:] for line in run.stdout.splitlines() if "__ARM" in line)
+    fp = int(defined.get("__ARM_FP", "0"), 0)
+    mve = int(defined.get("__ARM_FEATURE_MVE", "0"), 0)
+    facts = {
+        "dsp": "__ARM_FEATURE_DSP" in defined,
+        "div": "__ARM_FEATURE_IDIV" in defined,
+        "unaligned": "__ARM_FEATURE_UNALIGNED" in defined,
+        "fp": bool(fp & 4),
+        "fp.dp": bool(fp & 8),
+        "mve": bool(mve & 1),
+        "mve.fp": bool(mve & 2),
+    }
+    return {name for name, true in facts.items() if true}
+
+
+def test_table_agrees_with_gcc() -> None:
+    """For every Arm CPU that gcc knows, its macros state the features of the table."""
+    compared = 0
+    for mcpu in EXPECTED:
+        target = Target(f"c -mcpu={mcpu}")
+        if not mcpu.startswith("cortex-") or target.has(Feature.BIT64):
+            continue
+        stated = _macros([f"-mcpu={mcpu}"])
+        if stated is not None:
+            compared += 1
+            assert names(target) - {"mul-long"} == stated, mcpu
+    assert compared >= 10
+
+
+def test_suffixes_agree_with_gcc() -> None:
+    """For gcc's own suffixes, its macros state the features that the target has."""
+    for text in (
+        "-mcpu=cortex-m4+nofp",
+        "-mcpu=cortex-m7+nofp.dp",
+        "-mcpu=cortex-m33+nodsp",
+        "-mcpu=cortex-m55+nomve",
+        "-mcpu=cortex-m55+nomve.fp",
+        "-mcpu=cortex-m55+nodsp",
+        "-mcpu=cortex-m55+nofp",
+        "-march=armv7e-m+fp",
+        "-march=armv8.1-m.main+mve.fp",
+        "-march=armv8.1-m.main+mve",
+    ):
+        assert names(Target(f"c {text}")) - {"mul-long"} == _macros([text]), text
+
+
+def test_closure_adds_what_is_needed() -> None:
+    """A float vector unit needs the integer one, which needs DSP, and an FPU."""
+    needed = closure(frozenset({Feature.MVE_FLOAT}))
+    assert in_order(needed) == (Feature.DSP, Feature.MVE, Feature.MVE_FLOAT, Feature.FPU)

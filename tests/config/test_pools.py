@@ -1,0 +1,136 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from microtir.config import (
+    Budget,
+    CompilationConfig,
+    ConstantPoolInfo,
+    PoolInfoProperties,
+    Target,
+    WorkspacePoolInfo,
+)
+from microtir.config.pools import INTERNAL, check_pools
+from microtir.errors import ConfigError
+
+NAMES = {
+    "Target": Target,
+    "PoolInfoProperties": PoolInfoProperties,
+    "WorkspacePoolInfo": WorkspacePoolInfo,
+}
+
+
+def test_defaults_are_those_of_microtvm() -> None:
+    """A declared pool is unlimited and external, as existing applications expect."""
+    pool = WorkspacePoolInfo("sram", [Target("c")])
+    assert pool.pool_info_properties == PoolInfoProperties()
+    assert pool.size_limit is None
+    assert not pool.is_internal
+    assert pool.targets == (Target("c"),)
+
+
+def test_a15_pool_name_is_mapped_to_c() -> None:
+    """`dtcm-2` is a legal pool name; TVM wrote it into C as it was."""
+    pool = WorkspacePoolInfo("dtcm-2")
+    assert pool.pool_name == "dtcm-2"
+    assert pool.c_name == "dtcm_2"
+
+
+@pytest.mark.parametrize("name", ["", "9 lives", "2x", "a b", "a/b", "int", "NULL", "né", 5, None])
+def test_illegal_pool_names(name: Any) -> None:
+    """A name that no C identifier follows from is refused, as are reserved words."""
+    with pytest.raises(ConfigError, match="'pool_name' got"):
+        WorkspacePoolInfo(name)
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("size_hint_bytes", 0),
+        ("size_hint_bytes", -2),
+        ("size_hint_bytes", True),
+        ("size_hint_bytes", 2**31),
+        ("clock_frequency_hz", 0),
+        ("read_bandwidth_bytes_per_cycle", 1.5),
+        ("read_latency_cycles", -1),
+        ("is_internal", 1),
+    ],
+)
+def test_properties_are_checked(field: str, value: object) -> None:
+    """Each property has a range, and flags are no ints."""
+    with pytest.raises(ConfigError, match=f"'{field}' got"):
+        PoolInfoProperties(**{field: value})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("clock_frequency_hz", 64_000_000),
+        ("read_bandwidth_bytes_per_cycle", 4),
+        ("write_bandwidth_bytes_per_cycle", 4),
+        ("read_latency_cycles", 2),
+        ("write_latency_cycles", 2),
+    ],
+)
+def test_properties_nobody_acts_on_are_refused(field: str, value: int) -> None:
+    """A legal property that placement would ignore is refused by the configuration, by name."""
+    pool = ConstantPoolInfo("flash", (), {"is_internal": True, field: value})
+    with pytest.raises(ConfigError) as caught:
+        CompilationConfig(targets="c", constant_pools=[pool])
+    assert f"'{field}' got {value}, which is not built yet" in str(caught.value)
+    assert caught.value.fix == "leave it at its default: placement looks at sizes only"
+
+
+@pytest.mark.parametrize(
+    ("kind", "arguments", "text"),
+    [
+        (WorkspacePoolInfo, ("a", (), {"size_hint": 5}), "did you mean 'size_hint_bytes'?"),
+        (WorkspacePoolInfo, ("a", (), 5), "'pool_info_properties' got 5"),
+        (WorkspacePoolInfo, ("a", 5), "'workspace_pools.targets' got 5"),
+        (ConstantPoolInfo, ("a", ["c -mcpu=x"]), "'mcpu' got 'x'"),
+    ],
+)
+def test_malformed_pools_are_refused(kind: Any, arguments: tuple[object, ...], text: str) -> None:
+    """What is no target or property is named, with the nearest name."""
+    with pytest.raises(ConfigError) as caught:
+        kind(*arguments)
+    assert text in str(caught.value)
+
+
+def test_pool_of_a_foreign_target_is_refused() -> None:
+    """A pool's targets are targets of the configuration, whichever host they came with."""
+    mine, other = Target("c -mcpu=cortex-m4"), Target("c -mcpu=cortex-m7")
+    accepted = WorkspacePoolInfo("ram", [Target(mine, host="c")], INTERNAL)
+    CompilationConfig(targets=mine, workspace_pools=[accepted])
+    foreign = WorkspacePoolInfo("ram", [other], INTERNAL)
+    with pytest.raises(ConfigError, match="'c -mcpu=cortex-m7', which is not a target") as caught:
+        CompilationConfig(targets=mine, workspace_pools=[foreign])
+    assert caught.value.where == "workspace_pools.targets"
+
+
+@pytest.mark.parametrize("other", ["a-b", "A_B", "a.b"])
+def test_pools_that_are_one_name_in_c_are_refused(other: str) -> None:
+    """Names differ in upper case, too, since macros carry them."""
+    pools = (WorkspacePoolInfo("a_b", (), INTERNAL), WorkspacePoolInfo(other, (), INTERNAL))
+    with pytest.raises(ConfigError, match="is one name with 'a_b' in C"):
+        check_pools(pools, (Target("c"),), "workspace_pools")
+
+
+def test_size_hint_is_a_limit() -> None:
+    """The size of an internal pool reaches the planner as a limit in bytes."""
+    pool = WorkspacePoolInfo("ram", (), PoolInfoProperties(size_hint_bytes=4096, is_internal=True))
+    config = CompilationConfig(targets="c", workspace_pools=[pool])
+    assert config.workspace_pools[0].size_limit == 4096
+    assert eval(repr(pool), dict(NAMES)) == pool
+    assert pool != ConstantPoolInfo("ram", (), pool.pool_info_properties)
+
+
+@pytest.mark.parametrize("field", ["ram", "flash", "stack"])
+@pytest.mark.parametrize("value", [0, -1, True, "64K", 1.5, 2**31])
+def test_budget_is_bytes(field: str, value: object) -> None:
+    """A limit is a number of bytes from 1, and no bool passes for one."""
+    with pytest.raises(ConfigError, match=f"Budget field '{field}' got"):
+        Budget(**{field: value})  # type: ignore[arg-type]
+    assert Budget(**{field: 1}).known() == {field: 1}

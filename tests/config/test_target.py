@@ -1,0 +1,236 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from microtir.config import Feature, Target
+from microtir.config.cores import abis
+from microtir.config.features import ARCHITECTURES, CPUS, FIXED, in_order
+from microtir.errors import ConfigError, ExitCode
+
+SAME = [
+    ("c", "c"),
+    ("  c  ", "c"),
+    ("c -mcpu=cortex-m4", "c -mcpu=cortex-m4"),
+    ("c -mcpu=cortex-m4 -march=armv7e-m", "c -mcpu=cortex-m4"),
+    ("c -march=armv7e-m -mcpu=cortex-m4", "c -mcpu=cortex-m4"),
+    ("c -mcpu=cortex-m4+nodsp", "c -mcpu=cortex-m4 -mattr=-dsp"),
+    ("c -mcpu=cortex-m4 -mattr=-dsp,-fp", "c -mcpu=cortex-m4+nofp+nodsp"),
+    ("c -mcpu=cortex-m4 -mattr=+dsp", "c -mcpu=cortex-m4"),
+    ("c -mcpu=cortex-m0+", "c -mcpu=cortex-m0plus"),
+    ("c -mcpu=cortex-m55+nomve", "c -mcpu=cortex-m55 -mattr=-mve,-mve.fp"),
+    ("c -mcpu=cortex-m55+nodsp", "c -mcpu=cortex-m55 -mattr=-dsp,-mve"),
+    ("c -march=armv7e-m+fp", "c -march=armv7e-m -mattr=+fp"),
+    ("c -march=armv8.1-m.main+mve.fp", "c -march=armv8.1-m.main -mattr=+dsp,+mve,+fp,+mve.fp"),
+    ("c -keys=arm_cpu,cpu -mcpu=cortex-m4", "c -mcpu=cortex-m4"),
+    ("c -keys=cpu", "c"),
+    ("c -march=rv32imac -mabi=ilp32", "c -march=rv32imac"),
+    ("c -mcpu=esp32c3", "c -mcpu=esp32c3 -march=rv32imc"),
+    ('{"kind": "c", "mcpu": "cortex-m4"}', "c -mcpu=cortex-m4"),
+    ({"kind": "c", "mcpu": "cortex-m4"}, "c -mcpu=cortex-m4"),
+    ({"kind": "c", "mcpu": "cortex-m4", "mattr": ["-dsp"]}, "c -mcpu=cortex-m4+nodsp"),
+    ({"kind": "c", "keys": ["cpu"], "model": "host"}, "c -model=host"),
+    (Target("c -mcpu=cortex-m7"), "c -mcpu=cortex-m7"),
+]
+
+
+@pytest.mark.parametrize(("one", "other"), SAME, ids=[str(one) for one, _ in SAME])
+def test_spellings_of_one_target_are_equal(
+    one: Target | str | Mapping[str, object], other: str
+) -> None:
+    """Two spellings that mean the same give equal targets with one hash and one text."""
+    assert Target(one) == Target(other)
+    assert hash(Target(one)) == hash(Target(other))
+    assert str(Target(one)) == str(Target(other))
+
+
+DIFFERENT = ["c", "c -mcpu=cortex-m4", "c -mcpu=cortex-m4+nodsp", "c -mcpu=cortex-m4 -model=a"]
+
+
+def test_different_targets_differ() -> None:
+    """CPU, features, model and host each make a target another one."""
+    targets = [Target(text) for text in DIFFERENT]
+    targets.append(Target("c", host="c -mcpu=cortex-m4"))
+    assert len(set(targets)) == len(DIFFERENT) + 1
+
+
+REFUSED = [
+    ("c -mcu=cortex-m4", "Target option 'mcu' is unknown: did you mean 'mcpu'?"),
+    ("c -mcpu=cortex-m99", "'mcpu' got 'cortex-m99', which is unknown: did you mean 'cortex-m"),
+    ("c -mcpu=nonsense", "legal: cortex-m0, cortex-m0plus"),
+    ("c -mcpu=Cortex-M4", "did you mean 'cortex-m4'?"),
+    ("c -march=armv7", "'march' got 'armv7', which is unknown"),
+    ("c -march=rv32xyz", "'march' got 'rv32xyz'"),
+    ("c -mcpu=cortex-m4 -march=armv6-m", "cortex-m4 is armv7e-m"),
+    ("c -mcpu=esp32 -march=rv32imc", "esp32 is of no named architecture"),
+    ("c -mcpu=cortex-m4 -mattr=+mve", "adds 'mve', which cortex-m4 cannot have"),
+    ("c -mattr=+dsp", "fix:   name the CPU with -mcpu"),
+    ("c -mcpu=cortex-m4 -mattr=+dps", "'mattr' got 'dps', which is unknown: did you mean 'dsp'?"),
+    ("c -mcpu=cortex-m4 -mattr=dsp", "legal: +name and -name"),
+    ("c -mcpu=cortex-m4 -mattr=+dsp,-dsp", "both adds and removes 'dsp'"),
+    ("c -mcpu=cortex-m55+nodsp -mattr=+mve", "adds 'mve', which needs what it removes"),
+    ("c -mcpu=atmega328p -mattr=-progmem", "removes 'progmem', which belongs to"),
+    ("c -mcpu=cortex-m4+", "has an empty suffix"),
+    ("c -mcpu=cortex-m4 -mabi=ilp32", "'mabi' got 'ilp32', which cortex-m4 does not have"),
+    ("c -march=rv32imac -mabi=ilp32f", "legal: ilp32"),
+    ("c -mcpu=x86-64 -mabi=sysv", "one calling convention"),
+    ("c -keys=arm_cpu,cpu", "'keys' got 'arm_cpu,cpu', but generic has 'cpu'"),
+    ("c -model=a*/b", "'model' got 'a*/b', which is no name"),
+    ("c -mcpu=", "'mcpu' has no value"),
+    ("c -mcpu", "'mcpu' has no value"),
+    ("c -mcpu=cortex-m4 -mcpu=cortex-m3", "'mcpu' is given twice"),
+    ("c cortex-m4", "the word 'cortex-m4', which is no option"),
+    ("-mcpu=cortex-m4", "does not start with a target kind"),
+    ("", "does not start with a target kind"),
+    ("llvm", "'kind' got 'llvm', which is unknown"),
+    ("{", "is no target"),
+    ('{"mcpu": "cortex-m4"}', "has no 'kind'"),
+    ('{"kind": "c", "mcu": "cortex-m4"}', "did you mean 'mcpu'?"),
+    ({"kind": "c", "mcpu": 4}, "'mcpu' got 4, which is no text"),
+    ({"kind": "c", "mattr": 4}, "'mattr' got 4"),
+    ({"kind": "c", "host": 4}, "'host' got 4, which is no target"),
+    (None, "None is no target"),
+    (["c"], "is no target"),
+]
+
+
+@pytest.mark.parametrize(("spec", "text"), REFUSED, ids=[str(spec) for spec, _ in REFUSED])
+def test_wrong_target_is_refused(spec: str | Mapping[str, object], text: str) -> None:
+    """A wrong target is a ConfigError that names the option and says what to do."""
+    with pytest.raises(ConfigError) as caught:
+        Target(spec)
+    assert text in str(caught.value)
+    assert caught.value.exit_code is ExitCode.USAGE
+
+
+@pytest.mark.parametrize(
+    ("name", "holder"),
+    [
+        ("workspace-byte-alignment", "Executor('aot', {'workspace-byte-alignment'"),
+        ("constants-byte-alignment", "Executor('aot', {'constant-byte-alignment'"),
+        ("constant-byte-alignment", "Executor('aot', {'constant-byte-alignment'"),
+        ("system-lib", "Runtime('crt', {'system-lib'"),
+        ("libs", "external kernel libraries"),
+    ],
+)
+def test_d3_options_that_live_elsewhere_are_refused_with_their_place(
+    name: str, holder: str
+) -> None:
+    """Alignment has one home, the executor; a target that states it is told so."""
+    with pytest.raises(ConfigError) as caught:
+        Target(f"c -{name}=16")
+    assert f"Target option '{name}' is unknown" in str(caught.value)
+    assert caught.value.fix is not None and holder in caught.value.fix
+
+
+def test_host_comes_with_the_target_or_beside_it() -> None:
+    """A host may be given in a mapping or as an argument, and stays through str and repr."""
+    beside = Target("c -mcpu=cortex-m4", host="c -mcpu=cortex-m0")
+    inside = Target({"kind": "c", "mcpu": "cortex-m4", "host": "c -mcpu=cortex-m0"})
+    assert beside == inside == Target(beside) == Target(str(beside))
+    assert beside.host == Target("c -mcpu=cortex-m0")
+    assert beside.without_host() == Target("c -mcpu=cortex-m4")
+    assert Target(beside, host="c -mcpu=cortex-m0") == beside
+    assert eval(repr(beside), {"Target": Target}) == beside
+
+
+def test_host_is_named_once_and_has_no_host() -> None:
+    """Two different hosts are a contradiction, and a host of a host has no meaning."""
+    target = Target("c", host="c -mcpu=cortex-m0")
+    with pytest.raises(ConfigError, match="the target names 'c -mcpu=cortex-m0'"):
+        Target(target, host="c -mcpu=cortex-m3")
+    with pytest.raises(ConfigError, match="has a host of its own"):
+        Target("c", host=target)
+
+
+def test_target_is_frozen() -> None:
+    """No stage can change a target that another one holds."""
+    with pytest.raises(AttributeError):
+        Target("c").mcpu = "cortex-m4"  # type: ignore[misc]
+
+
+@pytest.mark.parametrize(
+    ("text", "int_bits", "pointer", "alignment", "keys"),
+    [
+        ("c", 32, 4, 4, ("cpu",)),
+        ("c -mcpu=cortex-m0", 32, 4, 4, ("arm_cpu", "cpu")),
+        ("c -mcpu=cortex-m4", 32, 4, 4, ("arm_cpu", "cpu")),
+        ("c -mcpu=cortex-m55", 32, 4, 8, ("arm_cpu", "cpu")),
+        ("c -mcpu=cortex-m55+nomve", 32, 4, 4, ("arm_cpu", "cpu")),
+        ("c -mcpu=x86-64", 32, 8, 8, ("cpu",)),
+        ("c -march=rv64gc", 32, 8, 8, ("cpu",)),
+        ("c -march=rv32imac", 32, 4, 4, ("cpu",)),
+        ("c -mcpu=atmega328p", 16, 2, 1, ("cpu",)),
+        ("c -mcpu=esp32", 32, 4, 4, ("cpu",)),
+    ],
+)
+def test_facts_of_the_machine_follow_from_the_target(
+    text: str, int_bits: int, pointer: int, alignment: int, keys: tuple[str, ...]
+) -> None:
+    """Width of int, pointer size, natural alignment and keys are questions to the target."""
+    target = Target(text)
+    assert target.int_bits() == int_bits
+    assert target.pointer_bytes() == pointer
+    assert target.natural_alignment() == alignment
+    assert target.keys == keys
+
+
+@pytest.mark.parametrize(
+    ("machine", "mcpu"),
+    [("x86_64", "x86-64"), ("AMD64", "x86-64"), ("arm64", "aarch64"), ("vax", None)],
+)
+def test_native_is_resolved_at_once(
+    monkeypatch: pytest.MonkeyPatch, machine: str, mcpu: str | None
+) -> None:
+    """`native` becomes the name of the machine's CPU, or portable code on an unknown one."""
+    monkeypatch.setattr("platform.machine", lambda: machine)
+    assert Target("c -mcpu=native").mcpu == mcpu
+
+
+def _targets() -> st.SearchStrategy[Target]:
+    removable = [f for f in Feature if f not in FIXED]
+
+    @st.composite
+    def draw_target(draw: st.DrawFn) -> Target:
+        core = draw(st.sampled_from([*CPUS.values(), *ARCHITECTURES.values()]))
+        attribute = "mcpu" if core.name in CPUS else "march"
+        removed = draw(st.sets(st.sampled_from(removable), max_size=3))
+        spec: dict[str, object] = {
+            "kind": "c",
+            attribute: core.name,
+            "mattr": [f"-{feature}" for feature in in_order(frozenset(removed))],
+        }
+        if abis(core):
+            spec["mabi"] = draw(st.sampled_from(abis(core)))
+        model = draw(st.none() | st.from_regex(r"[a-z0-9][a-z0-9._+-]{0,8}", fullmatch=True))
+        if model is not None:
+            spec["model"] = model
+        host = draw(st.none() | st.sampled_from(["c", "c -mcpu=cortex-m0 -model=h"]))
+        return Target(spec, host=host)
+
+    return draw_target()
+
+
+@given(_targets())
+def test_round_trips_of_a_target(target: Target) -> None:
+    """str, repr, export and JSON of a target each give the same target again."""
+    assert Target(str(target)) == target
+    assert eval(repr(target), {"Target": Target}) == target
+    assert Target(target.export()) == target
+    assert Target(json.dumps(target.export())) == target
+    assert str(Target(str(target))) == str(target)
+
+
+@given(st.text(max_size=40))
+def test_any_text_is_a_target_or_a_config_error(text: str) -> None:
+    """No text makes the parser fail in any way but with its diagnostic."""
+    try:
+        target = Target(f"c {text}")
+    except ConfigError as error:
+        assert "target" in str(error).lower() or "option" in str(error)
+    else:
+        assert Target(str(target)) == target
