@@ -62,6 +62,12 @@ class ConfigError(MicrotirError):
     exit_code = ExitCode.USAGE
 
 
+class ConfigFileError(ConfigError):
+    """A file of options is missing or unreadable."""
+
+    exit_code = ExitCode.ENVIRONMENT
+
+
 class UsageError(MicrotirError):
     """An argument of a function or of the command line is wrong."""
 
