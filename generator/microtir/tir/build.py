@@ -8,11 +8,23 @@ place for the verifier and the interpreter to report.  Constants end up on the r
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TypeAlias
 
 from microtir.errors import TirError
 from microtir.tir import arithmetic
 from microtir.tir.arithmetic import UndefinedError
+from microtir.tir.conditions import (
+    compare,
+    eq,
+    ge,
+    gt,
+    le,
+    logical_and,
+    logical_not,
+    logical_or,
+    lt,
+    ne,
+    select,
+)
 from microtir.tir.dtype import DType
 from microtir.tir.intrinsics import SIGNATURES
 from microtir.tir.ir import (
@@ -24,7 +36,6 @@ from microtir.tir.ir import (
     FloatImm,
     IntImm,
     Intrinsic,
-    Select,
     Seq,
     Stmt,
     Unary,
@@ -34,12 +45,17 @@ from microtir.tir.ir import (
 from microtir.tir.literals import (
     FALSE,
     TRUE,
+    Operand,
     const,
+    constant_right,
+    dtype_for,
     float_const,
+    fold,
     index,
     int_value,
     literal,
     number,
+    operands,
 )
 
 __all__ = [
@@ -87,53 +103,14 @@ __all__ = [
     "truncdiv",
 ]  # fmt: skip
 
-Operand: TypeAlias = Expr | int | float
-
-
-def _operands(op: BinaryOp, a: Operand, b: Operand) -> tuple[Expr, Expr]:
-    if isinstance(a, int | float):
-        a = literal(a, _dtype_for(a, b))
-    if isinstance(b, int | float):
-        b = literal(b, _dtype_for(b, a))
-    if a.dtype is not b.dtype:
-        raise TirError(
-            f"operands of '{op.value}' have different types {a.dtype.value} and {b.dtype.value}",
-            fix="cast one of them",
-        )
-    return a, b
-
-
-def _dtype_for(value: Operand, other: Operand) -> DType:
-    if not isinstance(other, int | float):
-        return other.dtype
-    return DType.FLOAT32 if isinstance(value, float) or isinstance(other, float) else DType.INT32
-
-
-def _fold(op: BinaryOp, a: Expr, b: Expr) -> Expr | None:
-    """The literal result if both operands are literals and the result exists."""
-    x, y = number(a), number(b)
-    if x is None or y is None:
-        return None
-    try:
-        value = arithmetic.binary(op, a.dtype, x, y)
-    except UndefinedError:
-        return None
-    if op.is_comparison or op in (BinaryOp.AND, BinaryOp.OR):
-        return TRUE if value else FALSE
-    return literal(value, a.dtype)
-
-
-def _constant_right(a: Expr, b: Expr) -> tuple[Expr, Expr]:
-    return (b, a) if isinstance(a, IntImm) and not isinstance(b, IntImm) else (a, b)
-
 
 # --- sums and products --------------------------------------------------------------------------
 
 
 def add(a: Operand, b: Operand) -> Expr:
     """The sum of two values."""
-    x, y = _constant_right(*_operands(BinaryOp.ADD, a, b))
-    folded = _fold(BinaryOp.ADD, x, y)
+    x, y = constant_right(*operands(BinaryOp.ADD, a, b))
+    folded = fold(BinaryOp.ADD, x, y)
     if folded is not None:
         return folded
     if isinstance(y, IntImm) and x.dtype.is_int:
@@ -143,8 +120,8 @@ def add(a: Operand, b: Operand) -> Expr:
 
 def sub(a: Operand, b: Operand) -> Expr:
     """The difference of two values."""
-    x, y = _operands(BinaryOp.SUB, a, b)
-    folded = _fold(BinaryOp.SUB, x, y)
+    x, y = operands(BinaryOp.SUB, a, b)
+    folded = fold(BinaryOp.SUB, x, y)
     if folded is not None:
         return folded
     if isinstance(y, IntImm) and x.dtype.is_int:
@@ -177,8 +154,8 @@ def _plus(x: Expr, offset: int) -> Expr:
 
 def mul(a: Operand, b: Operand) -> Expr:
     """The product of two values."""
-    x, y = _constant_right(*_operands(BinaryOp.MUL, a, b))
-    folded = _fold(BinaryOp.MUL, x, y)
+    x, y = constant_right(*operands(BinaryOp.MUL, a, b))
+    folded = fold(BinaryOp.MUL, x, y)
     if folded is not None:
         return folded
     if isinstance(y, IntImm):
@@ -193,7 +170,7 @@ def mul(a: Operand, b: Operand) -> Expr:
 
 def neg(a: Operand) -> Expr:
     """-a."""
-    x = literal(a, _dtype_for(a, a)) if isinstance(a, int | float) else a
+    x = literal(a, dtype_for(a, a)) if isinstance(a, int | float) else a
     if isinstance(x, IntImm) and arithmetic.fits(-x.value, x.dtype):
         return IntImm(-x.value, x.dtype)
     if isinstance(x, FloatImm):
@@ -216,14 +193,14 @@ def sum_of(terms: Iterable[Operand]) -> Expr:
 
 def div(a: Operand, b: Operand) -> Expr:
     """The quotient of two floats."""
-    x, y = _operands(BinaryOp.DIV, a, b)
-    return _fold(BinaryOp.DIV, x, y) or Binary(BinaryOp.DIV, x, y)
+    x, y = operands(BinaryOp.DIV, a, b)
+    return fold(BinaryOp.DIV, x, y) or Binary(BinaryOp.DIV, x, y)
 
 
 def floordiv(a: Operand, b: Operand) -> Expr:
     """The quotient rounded to minus infinity."""
-    x, y = _operands(BinaryOp.FLOORDIV, a, b)
-    folded = _fold(BinaryOp.FLOORDIV, x, y)
+    x, y = operands(BinaryOp.FLOORDIV, a, b)
+    folded = fold(BinaryOp.FLOORDIV, x, y)
     if folded is not None:
         return folded
     if isinstance(y, IntImm) and y.value > 0:
@@ -238,8 +215,8 @@ def floordiv(a: Operand, b: Operand) -> Expr:
 
 def floormod(a: Operand, b: Operand) -> Expr:
     """Remainder of floordiv: it has the sign of b."""
-    x, y = _operands(BinaryOp.FLOORMOD, a, b)
-    folded = _fold(BinaryOp.FLOORMOD, x, y)
+    x, y = operands(BinaryOp.FLOORMOD, a, b)
+    folded = fold(BinaryOp.FLOORMOD, x, y)
     if folded is not None:
         return folded
     if isinstance(y, IntImm) and y.value == 1:
@@ -249,8 +226,8 @@ def floormod(a: Operand, b: Operand) -> Expr:
 
 def truncdiv(a: Operand, b: Operand) -> Expr:
     """The quotient rounded to zero, as C does."""
-    x, y = _operands(BinaryOp.TRUNCDIV, a, b)
-    folded = _fold(BinaryOp.TRUNCDIV, x, y)
+    x, y = operands(BinaryOp.TRUNCDIV, a, b)
+    folded = fold(BinaryOp.TRUNCDIV, x, y)
     if folded is not None:
         return folded
     return x if int_value(y) == 1 else Binary(BinaryOp.TRUNCDIV, x, y)
@@ -275,8 +252,8 @@ def maximum(a: Operand, b: Operand) -> Expr:
 
 
 def _extremum(op: BinaryOp, a: Operand, b: Operand) -> Expr:
-    x, y = _constant_right(*_operands(op, a, b))
-    folded = _fold(op, x, y)
+    x, y = constant_right(*operands(op, a, b))
+    folded = fold(op, x, y)
     if folded is not None:
         return folded
     if x.dtype.is_int and x == y:
@@ -297,8 +274,8 @@ def shift_right(a: Operand, b: Operand) -> Expr:
 
 
 def _shift(op: BinaryOp, a: Operand, b: Operand) -> Expr:
-    x, y = _operands(op, a, b)
-    folded = _fold(op, x, y)
+    x, y = operands(op, a, b)
+    folded = fold(op, x, y)
     if folded is not None:
         return folded
     return x if int_value(y) == 0 else Binary(op, x, y)
@@ -320,127 +297,8 @@ def bit_xor(a: Operand, b: Operand) -> Expr:
 
 
 def _bits(op: BinaryOp, a: Operand, b: Operand) -> Expr:
-    x, y = _constant_right(*_operands(op, a, b))
-    return _fold(op, x, y) or Binary(op, x, y)
-
-
-# --- conditions ---------------------------------------------------------------------------------
-
-_MIRRORED = {
-    BinaryOp.LT: BinaryOp.GT,
-    BinaryOp.LE: BinaryOp.GE,
-    BinaryOp.GT: BinaryOp.LT,
-    BinaryOp.GE: BinaryOp.LE,
-    BinaryOp.EQ: BinaryOp.EQ,
-    BinaryOp.NE: BinaryOp.NE,
-}
-_NEGATED = {
-    BinaryOp.LT: BinaryOp.GE,
-    BinaryOp.LE: BinaryOp.GT,
-    BinaryOp.GT: BinaryOp.LE,
-    BinaryOp.GE: BinaryOp.LT,
-    BinaryOp.EQ: BinaryOp.NE,
-    BinaryOp.NE: BinaryOp.EQ,
-}
-
-
-def compare(op: BinaryOp, a: Operand, b: Operand) -> Expr:
-    """One of the six comparisons."""
-    x, y = _operands(op, a, b)
-    folded = _fold(op, x, y)
-    if folded is not None:
-        return folded
-    if isinstance(x, IntImm):
-        op, x, y = _MIRRORED[op], y, x
-    if x.dtype.is_int and x == y:
-        return TRUE if op in (BinaryOp.LE, BinaryOp.GE, BinaryOp.EQ) else FALSE
-    return Binary(op, x, y)
-
-
-def lt(a: Operand, b: Operand) -> Expr:
-    """The condition a < b."""
-    return compare(BinaryOp.LT, a, b)
-
-
-def le(a: Operand, b: Operand) -> Expr:
-    """The condition a <= b."""
-    return compare(BinaryOp.LE, a, b)
-
-
-def gt(a: Operand, b: Operand) -> Expr:
-    """The condition a > b."""
-    return compare(BinaryOp.GT, a, b)
-
-
-def ge(a: Operand, b: Operand) -> Expr:
-    """The condition a >= b."""
-    return compare(BinaryOp.GE, a, b)
-
-
-def eq(a: Operand, b: Operand) -> Expr:
-    """The condition a == b."""
-    return compare(BinaryOp.EQ, a, b)
-
-
-def ne(a: Operand, b: Operand) -> Expr:
-    """The condition a != b."""
-    return compare(BinaryOp.NE, a, b)
-
-
-def logical_and(*conditions: Expr) -> Expr:
-    """All conditions, evaluated from left to right until one is false; TRUE for none."""
-    return _logical(BinaryOp.AND, TRUE, FALSE, conditions)
-
-
-def logical_or(*conditions: Expr) -> Expr:
-    """Any condition, evaluated from left to right until one is true; FALSE for none."""
-    return _logical(BinaryOp.OR, FALSE, TRUE, conditions)
-
-
-def _logical(op: BinaryOp, neutral: IntImm, decisive: IntImm, items: tuple[Expr, ...]) -> Expr:
-    result: Expr = neutral
-    for item in items:
-        _require_bool(op.value, item)
-        if decisive in (result, item):
-            result = decisive
-        elif item != neutral:
-            result = item if result == neutral else Binary(op, result, item)
-    return result
-
-
-def logical_not(a: Expr) -> Expr:
-    """The opposite of a condition; comparisons of integers are turned round."""
-    _require_bool("not", a)
-    if isinstance(a, IntImm):
-        return FALSE if a.value else TRUE
-    if isinstance(a, Unary) and a.op is UnaryOp.NOT:
-        return a.a
-    if isinstance(a, Binary) and a.op in _NEGATED and not a.a.dtype.is_float:
-        return Binary(_NEGATED[a.op], a.a, a.b)
-    return Unary(UnaryOp.NOT, a)
-
-
-def select(condition: Expr, then: Operand, otherwise: Operand) -> Expr:
-    """`then` where the condition holds, else `otherwise`; the other one is not evaluated."""
-    _require_bool("select", condition)
-    if isinstance(then, int | float):
-        then = literal(then, _dtype_for(then, otherwise))
-    if isinstance(otherwise, int | float):
-        otherwise = literal(otherwise, then.dtype)
-    if then.dtype is not otherwise.dtype:
-        raise TirError(
-            f"branches of select have different types {then.dtype.value}"
-            f" and {otherwise.dtype.value}",
-            fix="cast one of them",
-        )
-    if isinstance(condition, IntImm):
-        return then if condition.value else otherwise
-    return then if then == otherwise else Select(condition, then, otherwise)
-
-
-def _require_bool(what: str, condition: Expr) -> None:
-    if condition.dtype is not DType.BOOL:
-        raise TirError(f"'{what}' needs a bool, not {condition.dtype.value}", fix="compare it")
+    x, y = constant_right(*operands(op, a, b))
+    return fold(op, x, y) or Binary(op, x, y)
 
 
 # --- conversions and calls ----------------------------------------------------------------------
@@ -449,13 +307,13 @@ def _require_bool(what: str, condition: Expr) -> None:
 def cast(dtype: DType, value: Operand) -> Expr:
     """`value` converted to `dtype`; no node if it has that type."""
     if isinstance(value, int | float):
-        value = literal(value, _dtype_for(value, value))
+        value = literal(value, dtype_for(value, value))
     if value.dtype is dtype:
         return value
-    number = number(value)
-    if number is not None:
+    known = number(value)
+    if known is not None:
         try:
-            return literal(arithmetic.convert(number, value.dtype, dtype), dtype)
+            return literal(arithmetic.convert(known, value.dtype, dtype), dtype)
         except UndefinedError:
             return Cast(dtype, value)
     if isinstance(value, Cast) and _widens(value.value.dtype, value.dtype):

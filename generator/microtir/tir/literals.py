@@ -1,11 +1,16 @@
-"""Literals of TIR: made, checked and read.  `tir.build` offers the ones that others need."""
+"""Literals of TIR: made, read, folded.  `tir.build` offers what others need."""
 
 from __future__ import annotations
 
+from typing import TypeAlias
+
 from microtir.errors import TirError
 from microtir.tir import arithmetic
+from microtir.tir.arithmetic import UndefinedError
 from microtir.tir.dtype import DType
-from microtir.tir.ir import Expr, FloatImm, IntImm
+from microtir.tir.ir import BinaryOp, Expr, FloatImm, IntImm
+
+Operand: TypeAlias = Expr | int | float
 
 TRUE = IntImm(1, DType.BOOL)
 FALSE = IntImm(0, DType.BOOL)
@@ -53,4 +58,45 @@ def int_value(e: Expr) -> int | None:
 
 
 def number(e: Expr) -> float | None:
+    """The value of a literal, None for anything else."""
     return e.value if isinstance(e, IntImm | FloatImm) else None
+
+
+def operands(op: BinaryOp, a: Operand, b: Operand) -> tuple[Expr, Expr]:
+    """Both operands as expressions of one type; TirError if their types differ."""
+    if isinstance(a, int | float):
+        a = literal(a, dtype_for(a, b))
+    if isinstance(b, int | float):
+        b = literal(b, dtype_for(b, a))
+    if a.dtype is not b.dtype:
+        raise TirError(
+            f"operands of '{op.value}' have different types {a.dtype.value} and {b.dtype.value}",
+            fix="cast one of them",
+        )
+    return a, b
+
+
+def dtype_for(value: Operand, other: Operand) -> DType:
+    """The type that a number takes beside another operand."""
+    if not isinstance(other, int | float):
+        return other.dtype
+    return DType.FLOAT32 if isinstance(value, float) or isinstance(other, float) else DType.INT32
+
+
+def fold(op: BinaryOp, a: Expr, b: Expr) -> Expr | None:
+    """The literal result if both operands are literals and the result exists."""
+    x, y = number(a), number(b)
+    if x is None or y is None:
+        return None
+    try:
+        value = arithmetic.binary(op, a.dtype, x, y)
+    except UndefinedError:
+        return None
+    if op.is_comparison or op in (BinaryOp.AND, BinaryOp.OR):
+        return TRUE if value else FALSE
+    return literal(value, a.dtype)
+
+
+def constant_right(a: Expr, b: Expr) -> tuple[Expr, Expr]:
+    """The operands of a commutative operator, an integer literal last."""
+    return (b, a) if isinstance(a, IntImm) and not isinstance(b, IntImm) else (a, b)
