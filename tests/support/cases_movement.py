@@ -1,0 +1,152 @@
+"""Recipes of operators that move elements without computing."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from microtir.frontend.tflite_schema import (
+    BuiltinOperator,
+    ConcatenationOptions,
+    ReshapeOptions,
+    SplitOptions,
+    SqueezeOptions,
+    StridedSliceOptions,
+)
+from tests.support.sketch import Case, Quant, Shape, Sketch
+
+
+def _quant(s: Sketch) -> Quant | None:
+    return s.quant() if s.is_int8 else None
+
+
+def pad(s: Sketch) -> Case:
+    """PAD with the zero point, PADV2 with a value of its own."""
+    shape = s.shape(1, 4)
+    quant = _quant(s)
+    before = [s.integer(0, 2) for _ in shape]
+    after = [s.integer(0, 2) for _ in shape]
+    result = tuple(b + n + a for b, n, a in zip(before, shape, after, strict=True))
+    pairs = np.array([before, after], np.int32).T
+    inputs = [s.input(shape, quant), s.constant("paddings", pairs)]
+    if s.code is BuiltinOperator.PADV2:
+        inputs.append(s.constant("value", s.values((1,)), quant))
+    return s.finish(inputs, s.output(result, quant))
+
+
+def concatenation(s: Sketch) -> Case:
+    """CONCATENATION of one to four parts along any axis."""
+    shape = list(s.shape(1, 4))
+    axis = s.integer(0, len(shape) - 1)
+    quant = _quant(s)
+    parts = [s.integer(1, 4) for _ in range(s.integer(1, 4))]
+    inputs = [s.input((*shape[:axis], part, *shape[axis + 1 :]), quant) for part in parts]
+    result = (*shape[:axis], sum(parts), *shape[axis + 1 :])
+    named = axis - len(shape) if s.chance(0.3) else axis
+    return s.finish(inputs, s.output(result, quant), ConcatenationOptions(named))
+
+
+def reshape(s: Sketch) -> Case:
+    """RESHAPE to another factorisation, sometimes with a -1."""
+    shape = s.shape(1, 4)
+    elements = math.prod(shape)
+    divisor = next(n for n in range(s.integer(1, elements), 0, -1) if elements % n == 0)
+    result = s.pick((elements,), (divisor, elements // divisor), (1, elements // divisor, divisor))
+    quant = _quant(s)
+    wanted = list(result)
+    if s.chance(0.4):
+        wanted[s.integer(0, len(wanted) - 1)] = -1
+    inputs = [s.input(shape, quant), s.ints("shape", *wanted)]
+    return s.finish(inputs, s.output(result, quant), ReshapeOptions(tuple(wanted)))
+
+
+def squeeze(s: Sketch) -> Case:
+    """SQUEEZE of named or of all unit axes."""
+    shape: Shape = tuple(1 if s.chance(0.4) else n for n in s.shape(2, 4))
+    units = [axis for axis, extent in enumerate(shape) if extent == 1]
+    named = [axis for axis in units if s.chance(0.6)]
+    dropped = named or units
+    result = tuple(n for axis, n in enumerate(shape) if axis not in dropped)
+    quant = _quant(s)
+    x = s.input(shape, quant)
+    return s.finish([x], s.output(result, quant), SqueezeOptions(tuple(named)))
+
+
+def expand_dims(s: Sketch) -> Case:
+    """EXPAND_DIMS at any place, counted from either end."""
+    shape = s.shape(1, 3)
+    axis = s.integer(0, len(shape))
+    quant = _quant(s)
+    named = axis - len(shape) - 1 if s.chance(0.3) else axis
+    inputs = [s.input(shape, quant), s.ints("axis", named)]
+    return s.finish(inputs, s.output((*shape[:axis], 1, *shape[axis:]), quant))
+
+
+def transpose(s: Sketch) -> Case:
+    """TRANSPOSE by any permutation."""
+    shape = s.shape(1, 4)
+    permutation = [int(axis) for axis in s.rng.permutation(len(shape))]
+    quant = _quant(s)
+    inputs = [s.input(shape, quant), s.ints("permutation", *permutation)]
+    return s.finish(inputs, s.output(tuple(shape[axis] for axis in permutation), quant))
+
+
+def split(s: Sketch) -> Case:
+    """SPLIT into one to four equal parts."""
+    shape = list(s.shape(1, 4))
+    axis, parts = s.integer(0, len(shape) - 1), s.integer(1, 4)
+    whole = (*shape[:axis], shape[axis] * parts, *shape[axis + 1 :])
+    quant = _quant(s)
+    axis_tensor = s.ints("axis", axis - len(shape) if s.chance(0.3) else axis)
+    x = s.input(whole, quant)
+    outputs = [s.output(tuple(shape), quant, name=f"output{i}") for i in range(parts)]
+    return s.finish([axis_tensor, x], outputs, SplitOptions(parts))
+
+
+def slice_(s: Sketch) -> Case:
+    """SLICE with sizes and with -1."""
+    shape = s.shape(1, 4)
+    begin = [s.integer(0, extent - 1) for extent in shape]
+    size = [s.integer(1, extent - b) for extent, b in zip(shape, begin, strict=True)]
+    named = [
+        -1 if b + n == extent and s.chance(0.5) else n
+        for extent, b, n in zip(shape, begin, size, strict=True)
+    ]
+    quant = _quant(s)
+    inputs = [s.input(shape, quant), s.ints("begin", *begin), s.ints("size", *named)]
+    return s.finish(inputs, s.output(tuple(size), quant))
+
+
+def strided_slice(s: Sketch) -> Case:
+    """STRIDED_SLICE with strides of both signs, begin, end and shrink masks."""
+    shape = s.shape(1, 4)
+    begin, end, strides, result = [], [], [], []
+    begin_mask = end_mask = shrink_mask = 0
+    for axis, extent in enumerate(shape):
+        stride = s.pick(1, 1, 2, 3, -1, -2)
+        first, last = sorted((s.integer(0, extent - 1), s.integer(0, extent - 1)))
+        start, stop = (first, last + 1) if stride > 0 else (last, first - 1)
+        if s.chance(0.15):
+            shrink_mask |= 1 << axis
+            start, stop, stride = first, first + 1, 1
+        elif s.chance(0.25):
+            begin_mask |= 1 << axis
+            start = 0 if stride > 0 else extent - 1
+        if stop < 0 or (s.chance(0.2) and not shrink_mask >> axis & 1):
+            end_mask |= 1 << axis
+            stop = extent if stride > 0 else -1
+        begin.append(start - extent if s.chance(0.2) else start)
+        end.append(max(stop, 0))
+        strides.append(stride)
+        if not shrink_mask >> axis & 1:
+            result.append(len(range(start, stop, stride)))
+    quant = _quant(s)
+    inputs = [
+        s.input(shape, quant),
+        s.ints("begin", *begin),
+        s.ints("end", *end),
+        s.ints("strides", *strides),
+    ]
+    options = StridedSliceOptions(begin_mask, end_mask, shrink_axis_mask=shrink_mask)
+    return s.finish(inputs, s.output(tuple(result), quant), options)

@@ -1,0 +1,176 @@
+"""What recipes of random models are written with."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from microtir.frontend import from_tflite
+from microtir.frontend.tflite_schema import Activation, BuiltinOperator, Options
+from microtir.frontend.tflite_writer import TfliteBuilder
+from microtir.graph.ir import Graph
+
+Array: TypeAlias = npt.NDArray[Any]
+Shape: TypeAlias = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Case:
+    """A model file of one operator with the arrays to run it on."""
+
+    name: str
+    model: bytes
+    inputs: tuple[Array, ...]
+    outputs: int
+
+    def graph(self) -> Graph:
+        """The graph of the model, as the frontend reads it."""
+        module = from_tflite(self.model, name=self.name)
+        assert module.graph is not None
+        return module.graph
+
+    def named_inputs(self) -> dict[str, Array]:
+        """The inputs under the names that they have in the graph."""
+        names = [tensor.name for tensor in self.graph().inputs]
+        return dict(zip(names, self.inputs, strict=True))
+
+
+@dataclass(frozen=True)
+class Quant:
+    """Quantisation of a tensor of a sketch."""
+
+    scale: float
+    zero_point: int
+
+
+class Sketch:
+    """A model in the making, and the random choices of its recipe."""
+
+    def __init__(
+        self, name: str, operator: str, dtype: np.dtype[Any], rng: np.random.Generator
+    ) -> None:
+        self.name = name
+        self.code = BuiltinOperator[operator]
+        self.dtype = dtype
+        self.rng = rng
+        self._builder = TfliteBuilder()
+        self._inputs: list[int] = []
+        self._values: list[Array] = []
+
+    @property
+    def is_int8(self) -> bool:
+        return self.dtype == np.int8
+
+    def integer(self, low: int, high: int) -> int:
+        """A random integer of [low, high]."""
+        return int(self.rng.integers(low, high + 1))
+
+    def chance(self, probability: float) -> bool:
+        return bool(self.rng.random() < probability)
+
+    def pick(self, *choices: Any) -> Any:
+        return choices[self.integer(0, len(choices) - 1)]
+
+    def shape(self, low_rank: int = 1, high_rank: int = 4) -> Shape:
+        """A shape of small extents."""
+        rank = self.integer(low_rank, high_rank)
+        return tuple(self.integer(1, 5) for _ in range(rank))
+
+    def image(self, largest: int = 9) -> Shape:
+        """(N, H, W, C), mostly one image."""
+        batch = 2 if self.chance(0.15) else 1
+        return (batch, self.integer(1, largest), self.integer(1, largest), self.integer(1, 7))
+
+    def activation(self) -> Activation:
+        return Activation(self.pick(*[int(a) for a in list(Activation)[:4]]))
+
+    def scale(self, low: float = 1e-3, high: float = 1.0) -> float:
+        """A float32 scale, uniform in its logarithm; sometimes extreme or a power of two."""
+        if self.chance(0.1):
+            low, high = low * 1e-3, high * 30
+        exponent = self.rng.uniform(np.log2(low), np.log2(high))
+        return float(np.float32(2.0 ** (round(exponent) if self.chance(0.1) else exponent)))
+
+    def zero_point(self, dtype: npt.DTypeLike = np.int8) -> int:
+        """A zero point; the extremes are frequent. int16 and int32 are symmetric."""
+        info = np.iinfo(dtype)
+        if info.bits > 8:
+            return 0
+        return int(self.pick(info.min, info.max, (info.min + info.max + 1) // 2,
+                             self.integer(info.min, info.max)))  # fmt: skip
+
+    def quant(self, dtype: npt.DTypeLike = np.int8) -> Quant:
+        return Quant(self.scale(), self.zero_point(dtype))
+
+    def values(self, shape: Shape, dtype: npt.DTypeLike | None = None) -> Array:
+        """Random data: the whole range, the extremes only, or near zero."""
+        kind = self.dtype if dtype is None else np.dtype(dtype)
+        if kind.kind == "b":
+            return self.rng.integers(0, 2, shape).astype(kind)
+        if kind.kind == "f":
+            spread = self.pick(0.1, 1.0, 1.0, 8.0)
+            return (self.rng.standard_normal(shape) * spread).astype(kind)
+        info = np.iinfo(kind)
+        style = self.integer(0, 5)
+        if style == 0:
+            return self.rng.choice(np.array([info.min, info.max], kind), shape)
+        low, high = (max(info.min, -9), 9) if style == 1 else (info.min, info.max)
+        return self.rng.integers(low, high, shape, endpoint=True).astype(kind)
+
+    def input(
+        self, shape: Shape, quant: Quant | None = None, values: Array | None = None
+    ) -> int:
+        """An input of the model with random values; quantised if `quant` is given."""
+        data = self.values(shape) if values is None else values
+        index = self.tensor(f"input{len(self._inputs)}", shape, data.dtype, quant)
+        self._inputs.append(index)
+        self._values.append(data)
+        return index
+
+    def output(
+        self, shape: Shape, quant: Quant | None = None, dtype: npt.DTypeLike | None = None,
+        name: str = "output",
+    ) -> int:  # fmt: skip
+        return self.tensor(name, shape, self.dtype if dtype is None else dtype, quant)
+
+    def tensor(
+        self, name: str, shape: Shape, dtype: npt.DTypeLike, quant: Quant | None = None,
+        data: Array | None = None,
+    ) -> int:  # fmt: skip
+        scales = None if quant is None else [quant.scale]
+        zeros = None if quant is None else [quant.zero_point]
+        return self._builder.tensor(name, shape, dtype, data, scales, zeros)
+
+    def constant(self, name: str, data: Array, quant: Quant | None = None) -> int:
+        return self.tensor(name, data.shape, data.dtype, quant, data)
+
+    def ints(self, name: str, *numbers: int) -> int:
+        """A constant vector of int32: an attribute that the format keeps in a tensor."""
+        return self.constant(name, np.array(numbers, np.int32))
+
+    def weights(self, data: Array, scales: Sequence[float], axis: int) -> int:
+        """Symmetric int8 weights with one scale, or one per index of `axis`."""
+        per_channel = axis if len(scales) > 1 else None
+        zeros = [0] * len(scales)
+        return self._builder.tensor(
+            "weights", data.shape, data.dtype, data, scales, zeros, per_channel
+        )
+
+    def bias(self, data: Array, scales: Sequence[float]) -> int:
+        """An int32 bias with the scales given."""
+        axis = 0 if len(scales) > 1 else None
+        zeros = [0] * len(scales)
+        return self._builder.tensor("bias", data.shape, np.int32, data, scales, zeros, axis)
+
+    def finish(
+        self, inputs: Sequence[int], outputs: Sequence[int] | int, options: Options | None = None
+    ) -> Case:
+        """The case of the sketch's operator applied to these tensors."""
+        results = [outputs] if isinstance(outputs, int) else list(outputs)
+        self._builder.operator(self.code, inputs, results, options)
+        model = self._builder.build(self._inputs, results)
+        return Case(self.name, model, tuple(self._values), len(results))
