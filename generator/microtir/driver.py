@@ -67,11 +67,10 @@ def lower(
         return module
     see = observe or (lambda stage, result: None)
     config = module.config or host()
-    module = module.with_configuration(config)
     if module.graph is None:
         functions = tuple(_lower_function(f, config, simple_mode) for f in module.functions)
         see("tir", functions)
-        return replace(module, functions=functions, is_lowered=True)
+        return replace(module, config=config, functions=functions, is_lowered=True)
 
     graph = _optimise_graph(module.graph)
     see("graph", graph)
@@ -87,11 +86,11 @@ def lower(
     main, memory_plan = memory.place(
         main, callees, config.workspace_alignment(), config.pass_config.placement
     )
-    verify(main, callees)
     _check_ram_budget(config, memory_plan)
     see("memory", memory_plan)
     return replace(
         module,
+        config=config,
         functions=(*layers.values(), main),
         model=_describe(module.graph, graph, memory_plan),
         is_lowered=True,

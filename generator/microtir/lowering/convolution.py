@@ -60,7 +60,7 @@ class _Sums:
         """Sum of `product(input element, weight)` over the taps inside the image."""
         row, column, channel = position
         node, x = self.layer.node, self.layer.image(0)
-        weights = self.layer.whole(1)
+        weights = self.layer.weights
         taps = Taps.of(self.windows, x, Extents.of(node.output.type), row, column)
         if isinstance(node.op, DepthwiseConv2D):
             source = channel // node.op.depth_multiplier
@@ -125,7 +125,7 @@ def _emit_float(layer: Layer, sums: _Sums) -> None:
     assert isinstance(op, Conv2D | DepthwiseConv2D)
     hybrid = node.inputs[1].dtype is DType.INT8
     scales = channel_scales(layer) if hybrid else None
-    bias = layer.whole(2) if len(node.inputs) > 2 else None
+    bias = layer.bias
 
     def element(row: te.Expr, column: te.Expr, channel: te.Expr) -> te.Expr:
         total = sums.of(

@@ -54,7 +54,7 @@ def _emit_int8(layer: Layer) -> None:
     op, weights = node.op, node.inputs[1]
     assert isinstance(op, FullyConnected)
     params = fully_connected_params(op, node.inputs[0].type, weights.type, node.output.type)
-    w = layer.whole(1)
+    w = layer.weights
     # Every output sees all of its weights, so the zero point always folds into the bias.
     share = params.input_zero_point * layer.data(1).astype(np.int64).sum(axis=1)
     given = layer.data(2).astype(np.int64) if len(node.inputs) > 2 else 0
@@ -81,9 +81,9 @@ def _emit_float(layer: Layer) -> None:
     op, weights = node.op, node.inputs[1]
     assert isinstance(op, FullyConnected)
     hybrid = weights.dtype is DType.INT8
-    w = layer.whole(1)
+    w = layer.weights
     scales = channel_scales(layer) if hybrid else None
-    bias = layer.whole(2) if len(node.inputs) > 2 else None
+    bias = layer.bias
 
     def element(row: te.Expr, channel: te.Expr) -> te.Expr:
         ic = te.reduce_axis(0, weights.shape[1], "ic")

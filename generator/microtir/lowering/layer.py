@@ -92,6 +92,16 @@ class Layer:
         tensor = self.node.inputs[position]
         return self._input(tensor, tensor.shape if shape is None else shape)
 
+    @property
+    def weights(self) -> te.Tensor:
+        """Input 1 of a linear operator, a constant."""
+        return te.constant(self.data(1), "weights")
+
+    @property
+    def bias(self) -> te.Tensor | None:
+        """Input 2 of a linear operator as it is, a constant, if there is one."""
+        return te.constant(self.data(2), "bias") if len(self.node.inputs) > 2 else None
+
     def _input(self, tensor: Tensor, shape: tuple[int, ...]) -> te.Tensor:
         if tensor not in self._placeholders:
             if tensor.data is not None:

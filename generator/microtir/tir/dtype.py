@@ -44,17 +44,13 @@ class DType(Enum):
     @property
     def min(self) -> int:
         """Lowest value of an integer type (0 for BOOL)."""
-        self._refuse_float("min")
+        assert not self.is_float, "floating point has no integer range"
         return -(1 << (self.bits - 1)) if self.is_signed else 0
 
     @property
     def max(self) -> int:
         """Highest value of an integer type (1 for BOOL)."""
-        self._refuse_float("max")
+        assert not self.is_float, "floating point has no integer range"
         if self is DType.BOOL:
             return 1
         return (1 << (self.bits - 1)) - 1 if self.is_signed else (1 << self.bits) - 1
-
-    def _refuse_float(self, name: str) -> None:
-        if self.is_float:
-            raise AttributeError(f"{self.value} has no integer {name}")

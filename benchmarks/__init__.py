@@ -1,0 +1,1 @@
+"""Benchmarks: scripts with recorded results, never assertions on time."""

@@ -1,0 +1,63 @@
+"""`python -m benchmarks [MODEL ...]`: time of each stage, and what the result takes.
+
+Without arguments: the example model and, where the folder of reference models is found, all of
+those. `--record` writes the figures that do not depend on the machine to `recorded.json`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from pathlib import Path
+
+from benchmarks.footprint import Footprint, footprint, record
+from benchmarks.stages import STAGES, StageTimes, time_stages
+from microtir import resources
+
+ROOT = Path(__file__).parent.parent
+
+
+def models(given: list[Path]) -> list[Path]:
+    """The models to measure: those given, or the example and the reference models."""
+    if given:
+        return given
+    folder = Path(os.environ.get("MICROTIR_MODELS", ROOT.parent / "shared" / "models"))
+    return [resources.example("digits_int8.tflite"), *sorted(folder.glob("*.tflite"))]
+
+
+def print_times(times: dict[str, StageTimes]) -> None:
+    print("Milliseconds per stage, one run on this machine; compare columns, not machines")
+    print(f"{'model':<16}" + "".join(f"{stage:>10}" for stage in (*STAGES, "all")))
+    for name, result in times.items():
+        cells = (*(result.milliseconds[stage] for stage in STAGES), result.total)
+        print(f"{name:<16}" + "".join(f"{cell:>10.1f}" for cell in cells))
+
+
+def print_footprints(footprints: dict[str, Footprint]) -> None:
+    compiler = next(iter(footprints.values())).compiler
+    print(f"\nBytes; code and weights as .text and .rodata of {compiler}")
+    print(f"{'model':<16}{'code':>10}{'weights':>10}{'workspace':>11}{'bound':>10}{'gap':>6}")
+    for name, size in footprints.items():
+        print(
+            f"{name:<16}{size.code:>10}{size.weights:>10}"
+            f"{size.workspace:>11}{size.lower_bound:>10}{size.workspace - size.lower_bound:>6}"
+        )
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser.add_argument("models", nargs="*", type=Path)
+    parser.add_argument("--record", action="store_true")
+    args = parser.parse_args()
+    chosen = models(args.models)
+    print_times({path.stem: time_stages(path) for path in chosen})
+    footprints = {path.stem: footprint(path) for path in chosen}
+    print_footprints(footprints)
+    if args.record:
+        record(footprints)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

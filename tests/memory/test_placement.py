@@ -1,0 +1,197 @@
+"""Placement and its checker: random programs, and every way in which a placement can be wrong."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from microtir.config.enums import Placement
+from microtir.errors import MemoryPlanError
+from microtir.memory.checker import check
+from microtir.memory.lifetimes import lifetimes, lower_bound
+from microtir.memory.place import place
+from microtir.memory.placement import exact_fit, first_fit, workspace_size
+from microtir.tir.dtype import DType
+from microtir.tir.ir import (
+    Allocate,
+    Buffer,
+    BufferView,
+    For,
+    IntImm,
+    Invoke,
+    Load,
+    PrimFunc,
+    Scope,
+    Seq,
+    Stmt,
+    Store,
+    Var,
+)
+
+
+def layer(size_in: int, size_out: int) -> PrimFunc:
+    """A function that reads its first buffer and writes its second."""
+    x, y = Buffer("x", (size_in,), DType.INT8), Buffer("y", (size_out,), DType.INT8)
+    zero = IntImm(0)
+    body = Store(y, (zero,), Load(x, (zero,)))
+    return PrimFunc(f"layer_{size_in}_{size_out}", (x, y), body)
+
+
+def view(buffer: Buffer) -> BufferView:
+    (size,) = buffer.shape
+    assert isinstance(size, int)
+    return BufferView(buffer, (size,), buffer.dtype)
+
+
+class Program:
+    """A chain of layers with skips: layer i reads one earlier buffer and writes buffer i."""
+
+    def __init__(self, sizes: list[int], sources: list[int], loop: bool = False) -> None:
+        self.input = Buffer("input", (7,), DType.INT8)
+        self.buffers = [
+            Buffer(f"b{i}", (size,), DType.INT8, Scope.WORKSPACE) for i, size in enumerate(sizes)
+        ]
+        self.callees: dict[str, PrimFunc] = {}
+        calls: list[Stmt] = []
+        for i, target in enumerate(self.buffers):
+            source = self.input if i == 0 else self.buffers[sources[i] % i]
+            (size_in,), (size_out,) = source.shape, target.shape
+            assert isinstance(size_in, int) and isinstance(size_out, int)
+            function = layer(size_in, size_out)
+            self.callees[function.name] = function
+            calls.append(Invoke(function.name, (view(source), view(target))))
+        body: Stmt = Seq(tuple(calls))
+        if loop:
+            body = For(Var("i"), IntImm(0), IntImm(2), body)
+        for buffer in reversed(self.buffers):
+            body = Allocate(buffer, body)
+        self.main = PrimFunc("main", (self.input,), body, exported=True)
+
+
+programs = st.integers(1, 9).flatmap(
+    lambda n: st.builds(
+        Program,
+        st.lists(st.integers(1, 40), min_size=n, max_size=n),
+        st.lists(st.integers(0, 8), min_size=n, max_size=n),
+        st.booleans(),
+    )
+)
+
+
+@settings(deadline=None, max_examples=150)
+@given(programs, st.sampled_from([1, 4, 16]), st.sampled_from(list(Placement)))
+def test_random_programs_are_placed_and_proven(
+    program: Program, alignment: int, placement: Placement
+) -> None:
+    """Any program is placed aligned, inside its size, at or above its bound, and checked."""
+    _, plan = place(program.main, program.callees, alignment, placement)
+    assert plan.verified
+    assert plan.workspace_size >= plan.lower_bound
+    assert all(p.offset % alignment == 0 for p in plan.placements)
+    assert max(p.offset + p.size for p in plan.placements) == plan.workspace_size
+
+
+@settings(deadline=None, max_examples=60)
+@given(programs)
+def test_the_search_is_never_worse_than_first_fit(program: Program) -> None:
+    """The exhaustive search starts from the heuristic's result and only improves it."""
+    lives = lifetimes(program.main)
+    exact = workspace_size(lives, exact_fit(lives, 1))
+    assert lower_bound(lives) <= exact <= workspace_size(lives, first_fit(lives, 1))
+
+
+def test_the_search_finds_a_placement_that_first_fit_orders_miss() -> None:
+    """Six buffers for which no heuristic order reaches the lower bound, and the search does."""
+    for seed in range(4000):
+        rng = random.Random(seed)
+        n = 7
+        program = Program(
+            [rng.randint(1, 9) for _ in range(n)], [rng.randint(0, 8) for _ in range(n)]
+        )
+        lives = lifetimes(program.main)
+        bound = lower_bound(lives)
+        if workspace_size(lives, first_fit(lives, 1)) > bound:
+            assert workspace_size(lives, exact_fit(lives, 1)) == bound
+            return
+    pytest.fail("no program in which the heuristic misses the bound")
+
+
+def relocated(main: PrimFunc, offsets: dict[str, int]) -> PrimFunc:
+    """Main with every workspace buffer as a view at the given offset, made without the planner."""
+    workspace = Buffer("workspace", (4096,), DType.UINT8)
+
+    def visit(statement: Stmt) -> Stmt:
+        match statement:
+            case Allocate(_, body):
+                return visit(body)
+            case Seq(statements):
+                return Seq(tuple(visit(s) for s in statements))
+            case Invoke(function, args):
+                return Invoke(function, tuple(moved(a) for a in args if isinstance(a, BufferView)))
+            case _:
+                raise AssertionError(statement)
+
+    def moved(arg: BufferView) -> BufferView:
+        if arg.buffer.name not in offsets:
+            return arg
+        return BufferView(workspace, arg.shape, arg.dtype, offsets[arg.buffer.name])
+
+    return replace(main, body=visit(main.body))
+
+
+straight_programs = st.integers(2, 9).flatmap(
+    lambda n: st.builds(
+        Program,
+        st.lists(st.integers(1, 40), min_size=n, max_size=n),
+        st.lists(st.integers(0, 8), min_size=n, max_size=n),
+    )
+)
+
+
+@settings(deadline=None, max_examples=200)
+@given(straight_programs, st.data())
+def test_the_checker_refuses_any_overlap_of_living_buffers(
+    program: Program, data: st.DataObject
+) -> None:
+    """Two buffers alive at one step that share a byte are refused; apart, they are accepted."""
+    lives = lifetimes(program.main)
+    starts = [sum(life.size for life in lives[:i]) for i in range(len(lives))]
+    offsets = {life.buffer.name: start for life, start in zip(lives, starts, strict=True)}
+    check(program.main, relocated(program.main, offsets), program.callees, 4096)
+    pairs = [(a, b) for a in lives for b in lives if a is not b and a.overlaps(b)]
+    moved, other = data.draw(st.sampled_from(pairs))
+    position = offsets[other.buffer.name] + data.draw(st.integers(0, other.size - 1))
+    offsets[moved.buffer.name] = position
+    with pytest.raises(MemoryPlanError, match="read but another buffer|over another argument"):
+        check(program.main, relocated(program.main, offsets), program.callees, 4096)
+
+
+def test_the_checker_refuses_bytes_outside_the_workspace() -> None:
+    """A buffer that ends behind the workspace is named with its call."""
+    program = Program([8, 8], [0, 0])
+    with pytest.raises(MemoryPlanError, match="bytes 60 to 68 lie outside the workspace of 64"):
+        check(program.main, relocated(program.main, {"b0": 0, "b1": 60}), program.callees, 64)
+
+
+def test_the_checker_refuses_another_program() -> None:
+    """Placement may not reorder or replace calls."""
+    program, other = Program([8, 9], [0, 0]), Program([8, 10], [0, 0])
+    placed = relocated(other.main, {"b0": 0, "b1": 16})
+    with pytest.raises(MemoryPlanError, match="placement changed call 1"):
+        check(program.main, placed, program.callees, 64)
+
+
+def test_a_buffer_that_nobody_uses_is_refused() -> None:
+    """A WORKSPACE buffer without a call is a defect of the executor and is named."""
+    unused = Buffer("unused", (4,), DType.INT8, Scope.WORKSPACE)
+    with pytest.raises(MemoryPlanError, match="never used"):
+        lifetimes(PrimFunc("main", (), Allocate(unused, Seq(()))))
+
+
+def test_what_a_loop_touches_lives_through_the_loop() -> None:
+    """A buffer of a loop body keeps its bytes for all iterations."""
+    program = Program([4, 4, 4], [0, 0, 1], loop=True)
+    assert {(life.first, life.last) for life in lifetimes(program.main)} == {(0, 2)}
