@@ -224,7 +224,7 @@ def test_with_changes_one_field_and_keeps_the_rest() -> None:
     assert changed.budget == Budget(ram=1024)
     assert changed.runtime == config.runtime
     assert config == rfc_example()
-    with pytest.raises(ConfigError, match="'optimise' is unknown: did you mean 'optimize'?"):
+    with pytest.raises(ConfigError, match="'optimise' is unknown: did you mean 'optimize'"):
         config.with_(optimise="ram")
 
 

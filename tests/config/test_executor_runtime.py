@@ -2,7 +2,9 @@ from __future__ import annotations
 
 import copy
 import pickle
+from collections.abc import Callable
 from itertools import product
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -11,6 +13,7 @@ from hypothesis import strategies as st
 from microtir.config import Executor, ExecutorKind, InterfaceApi, PassConfig, Placement, Runtime
 from microtir.errors import ConfigError
 
+ANYTHING: Any = 1  # what a caller without a type checker might pass
 ALIGNMENTS = (1, 2, 4, 8, 16, 32, 64, 128)
 
 
@@ -106,11 +109,11 @@ def test_d2_interface_api_is_no_free_string(value: object) -> None:
     [
         (lambda: Executor("vm"), "'executor' got 'vm', which is unknown"),
         (lambda: Executor("Aot"), "did you mean 'aot'?"),
-        (lambda: Executor(1), "'executor' got 1, which is an int"),
+        (lambda: Executor(ANYTHING), "'executor' got 1, which is an int"),
         (lambda: Executor("aot", {"interface_api": "c"}), "did you mean 'interface-api'?"),
         (lambda: Executor("graph", {"interface-api": "c"}), "Executor('graph') option"),
         (lambda: Executor("aot", {"system-lib": True}), "it is an option of the runtime"),
-        (lambda: Executor("aot", "interface-api"), "which is no mapping"),
+        (lambda: Executor("aot", ANYTHING), "which is no mapping"),
         (lambda: Runtime("cpp"), "'runtime' got 'cpp', which is unknown"),
         (lambda: Runtime("crt", {"system_lib": True}), "did you mean 'system-lib'?"),
         (lambda: Runtime("crt", {"system-lib": 1}), "which is an int, not a bool"),
@@ -122,9 +125,8 @@ def test_d2_interface_api_is_no_free_string(value: object) -> None:
         (lambda: PassConfig({"memory.placement": "best"}), "legal: greedy, exact"),
     ],
 )
-def test_wrong_names_are_refused(make: object, text: str) -> None:
+def test_wrong_names_are_refused(make: Callable[[], object], text: str) -> None:
     """An unknown name says the nearest one, or where the option lives now."""
-    assert callable(make)
     with pytest.raises(ConfigError) as caught:
         make()
     assert text in str(caught.value)
@@ -185,9 +187,7 @@ def test_pass_config_has_every_key() -> None:
 def test_a12_repr_loses_no_option() -> None:
     """`str(Runtime(...))` of TVM was `crt`, whatever the options were."""
     assert repr(Runtime("crt", {"system-lib": True})) == "Runtime('crt', {'system-lib': True})"
-    assert "'workspace-byte-alignment': 8" in repr(
-        Executor("aot", {"workspace-byte-alignment": 8})
-    )
+    assert "'workspace-byte-alignment': 8" in repr(Executor("aot", {"workspace-byte-alignment": 8}))
 
 
 def test_equal_by_value_and_class() -> None:

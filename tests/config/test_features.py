@@ -130,7 +130,9 @@ def _macros(arguments: list[str]) -> set[str] | None:
     )
     if run.returncode:
         return None
-    defined = dict(line.split(maxsplit=2)[1:] for line in run.stdout.splitlines() if "__ARM" in line)
+    defined = dict(
+        line.split(maxsplit=2)[1:] for line in run.stdout.splitlines() if "__ARM" in line
+    )
     fp = int(defined.get("__ARM_FP", "0"), 0)
     mve = int(defined.get("__ARM_FEATURE_MVE", "0"), 0)
     facts = {

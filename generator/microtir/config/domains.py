@@ -26,7 +26,7 @@ _BOOLEANS = {
     "no": False,
     "yes": True,
 }
-_SIZE = re.compile(r"(-?[0-9]+)([KM]?)(?:i?B)?", re.IGNORECASE)
+_SIZE = re.compile(r"(-?[0-9]{1,18})([KM]?)(?:i?B)?", re.IGNORECASE)
 _UNIT = {"": 1, "K": 1024, "M": 1024 * 1024}
 
 

@@ -74,6 +74,12 @@ class Option:
     def default_text(self) -> str:
         return str(self.default) if self.default is not None else self.derived
 
+    def __str__(self) -> str:
+        return (
+            f"{self.name}: {self.domain.type_name}, one of {self.legal()}; "
+            f"default {self.default_text}"
+        )
+
     def check(self, value: object) -> Value:
         """The stored form of `value`.
 

@@ -1,0 +1,114 @@
+from __future__ import annotations
+
+from itertools import combinations
+
+import pytest
+
+from microtir.config import OPTIONS, CompilationConfig, Executor, Option, Section
+from microtir.config.assemble import assemble
+from microtir.config.legacy import LEGACY
+from microtir.config.samples import Sample, all_values
+from microtir.errors import ConfigError
+
+SAMPLES = list(all_values())
+BASE = CompilationConfig(targets="c -mcpu=cortex-m4")
+
+
+def outcome(*samples: Sample) -> ConfigError | CompilationConfig:
+    """The configuration with these values, or the refusal."""
+    try:
+        return assemble({sample.option: sample.value for sample in samples}, BASE)
+    except ConfigError as error:
+        return error
+
+
+def describe(sample: Sample) -> str:
+    """An identifier of a sample for pytest."""
+    return f"{sample.option.path}={sample.value!r}"
+
+
+@pytest.mark.parametrize("sample", SAMPLES, ids=describe)
+def test_s2_2_each_value_alone(sample: Sample) -> None:
+    """A legal value gives a configuration, any other a refusal that names the option."""
+    result = outcome(sample)
+    if sample.accepted:
+        assert isinstance(result, CompilationConfig)
+        assert CompilationConfig.from_json(result.to_json()) == result
+    else:
+        assert isinstance(result, ConfigError)
+        assert _names(result, sample.option)
+
+
+def _names(error: ConfigError, option: Option) -> bool:
+    text = str(error)
+    # The refusal of a target names the attribute that is wrong inside it.
+    return option.name in text or (option.section is Section.CONFIG and "target" in text)
+
+
+def test_s2_2_every_pair_is_built_or_refused_by_name() -> None:
+    """All pairs of values: two legal ones are legal together, else a wrong one is named."""
+    pairs = 0
+    for one, other in combinations(SAMPLES, 2):
+        if one.option is other.option:
+            continue
+        pairs += 1
+        result = outcome(one, other)
+        if one.accepted and other.accepted:
+            assert isinstance(result, CompilationConfig), (describe(one), describe(other))
+            continue
+        assert isinstance(result, ConfigError), (describe(one), describe(other))
+        wrong = [sample.option for sample in (one, other) if not sample.accepted]
+        assert any(_names(result, option) for option in wrong), str(result)
+    assert pairs > 5000
+
+
+def test_samples_cover_every_option_both_ways() -> None:
+    """Every option has refused values, and accepted ones unless it waits for its stage."""
+    for option in OPTIONS:
+        if option.section is Section.TARGET:
+            continue
+        mine = [sample for sample in SAMPLES if sample.option is option]
+        assert any(not sample.accepted for sample in mine), option.path
+        if option.section is not Section.EXECUTOR_GRAPH and option.name not in (
+            "budget",
+            "pass_config",
+        ):
+            assert any(sample.accepted for sample in mine), option.path
+
+
+def test_samples_of_pending_values_are_legal_to_state() -> None:
+    """A value that is not built yet passes its own constructor: only the whole refuses it."""
+    for name, value in (("interface-api", "packed"), ("link-params", False)):
+        executor = Executor("aot", {name: value})
+        with pytest.raises(ConfigError, match="not built yet"):
+            CompilationConfig(targets="c", executor=executor)
+
+
+def test_table_is_well_formed() -> None:
+    """Names are unique in their section, defaults legal, help one sentence, pending explained."""
+    seen = set()
+    for option in OPTIONS:
+        assert (option.section, option.name) not in seen
+        seen.add((option.section, option.name))
+        assert option.help[0].isupper() and option.help.endswith(".")
+        assert ". " not in option.help.removesuffix(".")
+        assert option.default_text
+        if option.default is not None:
+            assert option.domain.problem(option.default) == ""
+        for instead in option.pending.values():
+            assert instead.startswith(("use ", "leave "))
+
+
+def test_legacy_names_are_no_options_of_their_own_section() -> None:
+    """What is called gone is gone: no name of microTVM that is explained is also accepted."""
+    for name in LEGACY:
+        homes = {option.section for option in OPTIONS if option.name == name}
+        assert Section.TARGET not in homes
+        assert Section.PASS not in homes
+
+
+def test_options_print_as_one_line() -> None:
+    """The listing of registered options is readable as it is."""
+    text = str(Executor.list_registered_options("aot")["workspace-byte-alignment"])
+    assert text.startswith("workspace-byte-alignment: int, one of 1, 2, 4,")
+    assert "default the target's" in text
