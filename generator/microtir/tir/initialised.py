@@ -1,0 +1,101 @@
+"""Definite assignment: a LOCAL scalar must be written on every path before it is read.
+
+Arrays are followed less closely: one is taken as written once any store to it was passed.  The
+interpreter checks the rest, element by element.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from microtir.tir.ir import (
+    Allocate,
+    Buffer,
+    BufferArgument,
+    Expr,
+    For,
+    If,
+    IntImm,
+    Invoke,
+    KernelCall,
+    Let,
+    Load,
+    PrimFunc,
+    Scope,
+    Seq,
+    Stmt,
+    Store,
+)
+from microtir.tir.visitor import buffers_read, buffers_written, walk
+
+
+def uninitialised_reads(func: PrimFunc) -> Iterator[tuple[Buffer, Stmt]]:
+    """LOCAL buffers that may be read before they are written, with the reading statement."""
+    problems: list[tuple[Buffer, Stmt]] = []
+    _Flow(problems).run(func.body, frozenset())
+    yield from problems
+
+
+class _Flow:
+    """Passes the set of buffers that are surely written through the statements in order."""
+
+    def __init__(self, problems: list[tuple[Buffer, Stmt]]) -> None:
+        self.problems = problems
+
+    def run(self, s: Stmt, written: frozenset[Buffer]) -> frozenset[Buffer]:
+        """The buffers that are written after `s`."""
+        match s:
+            case Seq(statements):
+                for statement in statements:
+                    written = self.run(statement, written)
+                return written
+            case Store(buffer, indices, value):
+                self.read(s, (*indices, value), written)
+                return written | {buffer}
+            case For():
+                return self.loop(s, written)
+            case If(condition, then, otherwise):
+                self.read(s, (condition,), written)
+                after_then = self.run(then, written)
+                after_else = written if otherwise is None else self.run(otherwise, written)
+                both = after_then & after_else
+                return both | {b for b in after_then | after_else if b.shape}
+            case Let(_, value, body):
+                self.read(s, (value,), written)
+                return self.run(body, written)
+            case Allocate(buffer, body):
+                return self.run(body, written - {buffer})
+            case Invoke():
+                return written | set(buffers_written(s))
+            case KernelCall():
+                return self.kernel(s, written)
+
+    def loop(self, s: For, written: frozenset[Buffer]) -> frozenset[Buffer]:
+        self.read(s, (s.start, s.stop), written)
+        after = self.run(s.body, written)
+        if isinstance(s.start, IntImm) and isinstance(s.stop, IntImm):
+            runs = s.start.value < s.stop.value
+            return after if runs else written
+        return written | {b for b in after if b.shape}
+
+    def kernel(self, s: KernelCall, written: frozenset[Buffer]) -> frozenset[Buffer]:
+        reads, writes = set(buffers_read(s.meaning)), set(buffers_written(s.meaning))
+        for param, arg in zip(s.meaning.params, s.args, strict=False):
+            if not isinstance(arg, BufferArgument):
+                self.read(s, (arg,), written)
+                continue
+            self.read(s, arg.indices, written)
+            # A kernel that also writes the buffer may write it before it reads it.
+            if param in reads and param not in writes:
+                self.check(arg.buffer, s, written)
+        return written | set(buffers_written(s))
+
+    def read(self, s: Stmt, items: tuple[Expr, ...], written: frozenset[Buffer]) -> None:
+        for item in items:
+            for node in walk(item):
+                if isinstance(node, Load):
+                    self.check(node.buffer, s, written)
+
+    def check(self, buffer: Buffer, s: Stmt, written: frozenset[Buffer]) -> None:
+        if buffer.scope is Scope.LOCAL and buffer not in written:
+            self.problems.append((buffer, s))

@@ -1,0 +1,95 @@
+"""Splits the text form of TIR into lines of tokens with their indentation."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from enum import Enum
+
+from microtir.errors import TirError
+
+
+class TokenKind(Enum):
+    NAME = "name"
+    QUOTED = "quoted name"  # `name`: never a keyword
+    NUMBER = "number"
+    STRING = "string"
+    SYMBOL = "symbol"
+    END = "end of line"
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    kind: TokenKind
+    text: str
+    line: int
+
+    def __str__(self) -> str:
+        return f"'{self.text}'" if self.text else self.kind.value
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One logical line: brackets join physical lines."""
+
+    number: int
+    depth: int
+    text: str
+    tokens: tuple[Token, ...]
+
+
+_TOKEN = re.compile(
+    r"(?P<space>\s+|\#.*)"
+    r"|(?P<number>\d+(?:\.(?!\.)\d*)?(?:[eE][+-]?\d+)?)"
+    r"|(?P<name>[A-Za-z_]\w*)"
+    r"|`(?P<quoted>[^`]*)`"
+    r'|(?P<string>"(?:[^"\\]|\\.)*")'
+    r"|(?P<symbol><<|>>|<=|>=|==|!=|\+:|\.\.\.|\.\.|[-+*/&|^<>=()\[\]:,])"
+)
+_KINDS = {
+    "number": TokenKind.NUMBER,
+    "name": TokenKind.NAME,
+    "quoted": TokenKind.QUOTED,
+    "string": TokenKind.STRING,
+    "symbol": TokenKind.SYMBOL,
+}
+
+
+def tokens_of(text: str, line: int) -> tuple[Token, ...]:
+    """Tokens of a piece of text; TirError where a character starts none."""
+    found: list[Token] = []
+    position = 0
+    while position < len(text):
+        match = _TOKEN.match(text, position)
+        if match is None:
+            raise TirError(f"unexpected character {text[position]!r}", where=f"line {line}")
+        group = match.lastgroup or ""
+        if group in _KINDS:
+            found.append(Token(_KINDS[group], match.group(group), line))
+        position = match.end()
+    return tuple(found)
+
+
+def lines_of(text: str) -> tuple[Line, ...]:
+    """Logical lines that hold a token; two spaces are one level of indentation."""
+    result: list[Line] = []
+    open_brackets = 0
+    for number, raw in enumerate(text.splitlines(), start=1):
+        tokens = tokens_of(raw, number)
+        if not tokens:
+            continue
+        balance = sum(t.text in "([" for t in tokens if t.kind is TokenKind.SYMBOL) - sum(
+            t.text in ")]" for t in tokens if t.kind is TokenKind.SYMBOL
+        )
+        if open_brackets:
+            joined = result[-1]
+            result[-1] = Line(
+                joined.number, joined.depth, f"{joined.text} {raw}", (*joined.tokens, *tokens)
+            )
+        else:
+            indent = len(raw) - len(raw.lstrip(" "))
+            if indent % 2:
+                raise TirError("indentation of an odd number of spaces", where=f"line {number}")
+            result.append(Line(number, indent // 2, raw.strip(), tokens))
+        open_brackets += balance
+    return tuple(result)

@@ -1,0 +1,238 @@
+"""Parses the expressions of the text form: precedence climbing over one line of tokens."""
+
+from __future__ import annotations
+
+from collections import ChainMap
+from typing import TypeAlias
+
+from microtir.errors import TirError
+from microtir.tir.arithmetic import round_float
+from microtir.tir.dtype import DType
+from microtir.tir.intrinsics import SIGNATURES
+from microtir.tir.ir import (
+    Binary,
+    Buffer,
+    Call,
+    Cast,
+    Expr,
+    FloatImm,
+    IntImm,
+    Intrinsic,
+    Load,
+    PrimFunc,
+    Select,
+    Unary,
+    UnaryOp,
+    Var,
+)
+from microtir.tir.lexer import Line, Token, TokenKind
+from microtir.tir.printer import FUNCTION_OPS, KEYWORDS, LEVELS
+
+Symbols: TypeAlias = "ChainMap[str, Var | Buffer | PrimFunc]"
+
+_INFIX = {op.value: op for op in LEVELS}
+_FUNCTIONS = {op.value: op for op in FUNCTION_OPS}
+_INTRINSICS = {i.value: i for i in Intrinsic}
+_DTYPES = {d.value: d for d in DType}
+_NUMBERS = {"inf": float("inf"), "nan": float("nan")}
+
+
+class Cursor:
+    """Reads the tokens of one line; every error names the line."""
+
+    def __init__(self, line: Line, symbols: Symbols) -> None:
+        self.line = line
+        self.symbols = symbols
+        self.position = 0
+
+    # --- tokens ---
+
+    def peek(self) -> Token:
+        if self.position < len(self.line.tokens):
+            return self.line.tokens[self.position]
+        return Token(TokenKind.END, "", self.line.number)
+
+    def next(self) -> Token:
+        token = self.peek()
+        self.position += 1
+        return token
+
+    def at(self, text: str) -> bool:
+        token = self.peek()
+        return token.text == text and token.kind in (TokenKind.SYMBOL, TokenKind.NAME)
+
+    def accept(self, text: str) -> bool:
+        if self.at(text):
+            self.position += 1
+            return True
+        return False
+
+    def expect(self, text: str) -> None:
+        if not self.accept(text):
+            raise self.error(f"expected '{text}', found {self.peek()}")
+
+    def end(self) -> None:
+        if self.peek().kind is not TokenKind.END:
+            raise self.error(f"unexpected {self.peek()}")
+
+    def error(self, what: str) -> TirError:
+        return TirError(what, where=f"line {self.peek().line}, `{self.line.text}`")
+
+    def name(self) -> str:
+        token = self.next()
+        plain = token.kind is TokenKind.NAME and token.text not in KEYWORDS
+        if not plain and token.kind is not TokenKind.QUOTED:
+            raise self.error(f"expected a name, found {token}")
+        return token.text
+
+    def string(self) -> str:
+        token = self.next()
+        if token.kind is not TokenKind.STRING:
+            raise self.error(f"expected a string, found {token}")
+        return token.text
+
+    def integer(self) -> int:
+        sign = -1 if self.accept("-") else 1
+        token = self.next()
+        if not token.text.isdecimal():
+            raise self.error(f"expected an integer, found {token}")
+        return sign * int(token.text)
+
+    def dtype(self) -> DType:
+        token = self.next()
+        if token.text not in _DTYPES:
+            raise self.error(f"expected a type, found {token}")
+        return _DTYPES[token.text]
+
+    # --- names ---
+
+    def variable(self) -> Var:
+        found = self._symbol()
+        if not isinstance(found, Var):
+            raise self.error(f"'{found.name}' is not a variable")
+        return found
+
+    def buffer(self) -> Buffer:
+        found = self._symbol()
+        if not isinstance(found, Buffer):
+            raise self.error(f"'{found.name}' is not a buffer")
+        return found
+
+    def kernel(self) -> PrimFunc:
+        found = self._symbol()
+        if not isinstance(found, PrimFunc):
+            raise self.error(f"'{found.name}' is not a kernel")
+        return found
+
+    def _symbol(self) -> Var | Buffer | PrimFunc:
+        name = self.name()
+        if name not in self.symbols:
+            raise self.error(f"'{name}' is not defined")
+        return self.symbols[name]
+
+    # --- expressions ---
+
+    def exprs(self, close: str) -> tuple[Expr, ...]:
+        """Expressions separated by commas up to the closing bracket, which is consumed."""
+        items: list[Expr] = []
+        while not self.accept(close):
+            if items:
+                self.expect(",")
+            items.append(self.expr())
+        return tuple(items)
+
+    def expr(self, level: int = 0) -> Expr:
+        left = self.unary()
+        while True:
+            op = _INFIX.get(self.peek().text)
+            if op is None or self.peek().kind not in (TokenKind.SYMBOL, TokenKind.NAME):
+                return left
+            if LEVELS[op] < level:
+                return left
+            self.next()
+            left = Binary(op, left, self.expr(LEVELS[op] + 1))
+
+    def unary(self) -> Expr:
+        if self.accept("not"):
+            return Unary(UnaryOp.NOT, self.unary())
+        if self.accept("-"):
+            token = self.peek()
+            if token.kind is TokenKind.NUMBER or token.text in _NUMBERS:
+                return self.number(-1)
+            return Unary(UnaryOp.NEG, self.unary())
+        return self.primary()
+
+    def number(self, sign: int) -> Expr:
+        token = self.next()
+        if token.text in _NUMBERS:
+            return FloatImm(sign * _NUMBERS[token.text])
+        if token.text.isdecimal():
+            return IntImm(sign * int(token.text))
+        return FloatImm(round_float(sign * float(token.text), DType.FLOAT32))
+
+    def primary(self) -> Expr:
+        token = self.peek()
+        if token.kind is TokenKind.NUMBER:
+            return self.number(1)
+        if self.accept("("):
+            inner = self.expr()
+            self.expect(")")
+            return inner
+        if token.kind is TokenKind.NAME:
+            if token.text in _NUMBERS:
+                return self.number(1)
+            if token.text in ("true", "false"):
+                self.next()
+                return IntImm(int(token.text == "true"), DType.BOOL)
+            known = self.application()
+            if known is not None:
+                return known
+        found = self._symbol()
+        if isinstance(found, Var):
+            return found
+        if isinstance(found, Buffer):
+            self.expect("[")
+            return Load(found, self.exprs("]"))
+        raise self.error(f"'{found.name}' is a kernel, not a value")
+
+    def application(self) -> Expr | None:
+        """A literal with a type, cast, select, function operator or intrinsic; else None."""
+        tokens, name = self.line.tokens, self.peek().text
+        if self.position + 1 >= len(tokens) or tokens[self.position + 1].text != "(":
+            return None
+        if name in _DTYPES:
+            return self.typed_literal()
+        if name not in ("cast", "select") and name not in _FUNCTIONS and name not in _INTRINSICS:
+            return None
+        self.position += 2
+        if name == "cast":
+            dtype = self.dtype()
+            self.expect(",")
+            (value,) = self.arguments(name, 1)
+            return Cast(dtype, value)
+        if name == "select":
+            return Select(*self.arguments(name, 3))
+        if name in _FUNCTIONS:
+            return Binary(_FUNCTIONS[name], *self.arguments(name, 2))
+        signature = SIGNATURES[_INTRINSICS[name]]
+        args = self.arguments(name, len(signature.parameters))
+        return Call(_INTRINSICS[name], args, signature.result)
+
+    def arguments(self, name: str, count: int) -> tuple[Expr, ...]:
+        args = self.exprs(")")
+        if len(args) != count:
+            raise self.error(f"'{name}' takes {count} expressions, not {len(args)}")
+        return args
+
+    def typed_literal(self) -> Expr:
+        dtype = self.dtype()
+        self.expect("(")
+        sign = -1 if self.accept("-") else 1
+        token = self.next()
+        self.expect(")")
+        try:
+            if dtype.is_float:
+                return FloatImm(sign * float(token.text), dtype)
+            return IntImm(sign * int(token.text), dtype)
+        except ValueError:
+            raise self.error(f"{token} is no number") from None

@@ -1,0 +1,128 @@
+"""Applies the structural rules of TIR (`tir.verify_rules`) to functions and modules.
+
+That every access is in bounds is a proof, not a rule: see `tir.analysis.access`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Any
+
+from microtir.errors import TirError
+from microtir.tir.ir import (
+    Allocate,
+    Binary,
+    Buffer,
+    BufferArgument,
+    BufferView,
+    Call,
+    Cast,
+    FloatImm,
+    For,
+    IntImm,
+    KernelCall,
+    Let,
+    Load,
+    PrimFunc,
+    Select,
+    Seq,
+    Unary,
+    Var,
+)
+from microtir.tir.printer import expr_text, stmt_text
+from microtir.tir.verify_rules import RULES, Context, Rule
+from microtir.tir.visitor import Node, Visitor, children, walk
+
+
+def _by_node() -> Mapping[type, tuple[Rule, ...]]:
+    types = dict.fromkeys(t for rule in RULES for t in rule.nodes)
+    return MappingProxyType({t: tuple(r for r in RULES if t in r.nodes) for t in types})
+
+
+_RULES_OF = _by_node()
+
+
+class _Checker(Visitor):
+    def __init__(self, context: Context) -> None:
+        self.context = context
+        self.statement: Node | None = None
+
+    def check(self, node: Node | PrimFunc) -> None:
+        for rule in _RULES_OF.get(type(node), ()):
+            for problem in rule.check(node, self.context):
+                where = f"function '{self.context.func.name}'"
+                if self.statement is not None:
+                    where += f", `{_first_line(self.statement)}`"
+                raise TirError(f"{problem} (rule {rule.name})", where=where, legal=rule.description)
+
+    def visit(self, node: Node) -> None:
+        if not isinstance(node, _EXPRESSIONS):
+            self.statement = node if not isinstance(node, Seq) else self.statement
+        self.check(node)
+        context = self.context
+        match node:
+            case For(var, start, stop, body):
+                self.visit(start)
+                self.visit(stop)
+                self._inside(var, context.vars, body)
+            case Let(var, value, body):
+                self.visit(value)
+                self._inside(var, context.vars, body)
+            case Allocate(buffer, body):
+                self._inside(buffer, context.buffers, body)
+            case _:
+                for child in children(node):
+                    self.visit(child)
+
+    def _inside(self, item: Var | Buffer, scope: set[Any], body: Node) -> None:
+        self.context.defined.add(item)
+        scope.add(item)
+        self.visit(body)
+        scope.discard(item)
+
+
+_EXPRESSIONS = (
+    Var, IntImm, FloatImm, Binary, Unary, Cast, Select, Load, Call, BufferArgument, BufferView,
+)  # fmt: skip
+
+
+def _first_line(node: Node) -> str:
+    if isinstance(node, _EXPRESSIONS):
+        return "" if isinstance(node, BufferArgument | BufferView) else expr_text(node)
+    lines = [line for line in stmt_text(node).splitlines() if line.strip()]
+    return lines[0].strip() if lines else "pass"
+
+
+def verify(func: PrimFunc, functions: Mapping[str, PrimFunc] | None = None) -> None:
+    """Checks a function, and the kernels that it calls, against every rule.
+
+    Args:
+        func: the function.
+        functions: the functions of its module by name; without them what an Invoke names is not
+            checked.
+
+    Raises:
+        TirError: a rule is broken; the error names rule, function and statement.
+    """
+    context = Context(func, functions)
+    context.vars.update(p for p in func.params if isinstance(p, Var))
+    context.buffers.update(p for p in func.params if isinstance(p, Buffer))
+    context.defined.update(func.params)
+    checker = _Checker(context)
+    checker.check(func)
+    checker.visit(func.body)
+    kernels = dict.fromkeys(n.meaning for n in walk(func) if isinstance(n, KernelCall))
+    for kernel in kernels:
+        verify(kernel)
+
+
+def verify_module(functions: Sequence[PrimFunc]) -> None:
+    """Checks all functions of a module together; TirError as `verify`."""
+    table = {f.name: f for f in functions}
+    for func in functions:
+        if table[func.name] is not func:
+            raise TirError(
+                f"two functions are called '{func.name}'", legal="distinct names in a module"
+            )
+        verify(func, table)
