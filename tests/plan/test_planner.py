@@ -1,0 +1,101 @@
+"""Planning: which candidate wins, and which tensors share memory."""
+
+from __future__ import annotations
+
+import pytest
+from microtir.config.enums import Optimize
+from microtir.errors import UnsupportedModelError
+from microtir.graph import ops
+from microtir.graph.ir import Graph, Node, Source, Tensor, TensorType
+from microtir.plan import plan
+from microtir.plan.ir import Candidate, Kernel, LayoutKind, Plan
+from microtir.tir.dtype import DType
+
+
+def tensor(name: str, shape: tuple[int, ...] = (1, 6)) -> Tensor:
+    return Tensor(name, TensorType(shape, DType.FLOAT32))
+
+
+def node(op: ops.Operator, x: Tensor, y: Tensor) -> Node:
+    return Node(op, (x,), (y,), y.name, Source("test", 0, op.name))
+
+
+def candidate(kernel: Kernel, cost: int = 1, scratch: int = 0, weights: int = 0) -> Candidate:
+    kinds = (LayoutKind.NHWC,)
+    return Candidate(kernel, kinds, kinds, None, scratch, weights, cost)
+
+
+def view_or_copy(node: Node) -> tuple[Candidate, ...]:
+    if isinstance(node.op, ops.Reshape):
+        return candidate(Kernel.VIEW, 0), candidate(Kernel.COPY, 9)
+    return (candidate(Kernel.DIRECT),)
+
+
+def planned(inputs: list[Tensor], outputs: list[Tensor], *nodes: Node) -> Plan:
+    graph = Graph("g", tuple(inputs), tuple(outputs), nodes)
+    return plan(graph, view_or_copy, Optimize.BALANCED)
+
+
+def test_a_reshape_inside_is_a_view_of_its_input() -> None:
+    """No code, and one storage for both tensors."""
+    x, a, b, y = tensor("x"), tensor("a"), tensor("b", (2, 3)), tensor("y", (2, 3))
+    result = planned([x], [y], node(ops.Relu(), x, a), node(ops.Reshape(), a, b), node(ops.Tanh(), b, y))
+    assert [op.candidate.kernel for op in result.operators] == [
+        Kernel.DIRECT, Kernel.VIEW, Kernel.DIRECT,
+    ]  # fmt: skip
+    assert result.storage[b] is result.storage[a]
+
+
+def test_a_reshape_to_an_output_makes_the_producer_write_there() -> None:
+    """The storage of the class is the output's, since that is the caller's memory."""
+    x, a, y = tensor("x"), tensor("a"), tensor("y", (2, 3))
+    result = planned([x], [y], node(ops.Relu(), x, a), node(ops.Reshape(), a, y))
+    assert result.storage[a] is y
+
+
+def test_a_reshape_of_an_input_reads_the_input() -> None:
+    """Nobody writes an input, so a view of it is safe."""
+    x, a, y = tensor("x"), tensor("a", (2, 3)), tensor("y", (2, 3))
+    result = planned([x], [y], node(ops.Reshape(), x, a), node(ops.Relu(), a, y))
+    assert result.storage[a] is x
+
+
+@pytest.mark.parametrize("both_are_outputs", [False, True])
+def test_memory_of_the_caller_is_copied(both_are_outputs: bool) -> None:
+    """Input to output, and output to output, are different memory: a view cannot join them."""
+    x, a, y = tensor("x"), tensor("a"), tensor("y", (2, 3))
+    if both_are_outputs:
+        result = planned([x], [a, y], node(ops.Relu(), x, a), node(ops.Reshape(), a, y))
+    else:
+        result = planned([x], [y], node(ops.Reshape(), x, y))
+    assert result.operators[-1].candidate.kernel is Kernel.COPY
+
+
+@pytest.mark.parametrize(
+    ("goal", "kernel"),
+    [
+        (Optimize.SPEED, Kernel.DIRECT),
+        (Optimize.BALANCED, Kernel.DIRECT),
+        (Optimize.RAM, Kernel.COPY),
+        (Optimize.FLASH, Kernel.TABLE),
+    ],
+)
+def test_the_goal_ranks_candidates(goal: Optimize, kernel: Kernel) -> None:
+    """Speed takes the cheapest, RAM the least scratch, flash the fewest weight bytes."""
+    x, y = tensor("x"), tensor("y")
+    offers = (
+        candidate(Kernel.DIRECT, cost=1, scratch=8, weights=8),
+        candidate(Kernel.COPY, cost=9, scratch=0, weights=8),
+        candidate(Kernel.TABLE, cost=9, scratch=8, weights=0),
+    )
+    graph = Graph("g", (x,), (y,), (node(ops.Relu(), x, y),))
+    result = plan(graph, lambda node: offers, goal)
+    assert result.operators[0].candidate.kernel is kernel
+
+
+def test_a_node_without_candidates_is_named() -> None:
+    """The diagnostic says which operator of which file has no kernel."""
+    x, y = tensor("x"), tensor("y")
+    graph = Graph("g", (x,), (y,), (node(ops.Relu(), x, y),))
+    with pytest.raises(UnsupportedModelError, match="test: operator 0 relu: no kernel"):
+        plan(graph, lambda node: (), Optimize.SPEED)
