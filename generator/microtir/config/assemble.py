@@ -6,17 +6,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from microtir.config.compilation import CompilationConfig
-from microtir.config.executor import Executor
+from microtir.config.executor import SECTIONS, Executor
 from microtir.config.option import Option, Section
 from microtir.config.options import find
 from microtir.config.pools import ConstantPoolInfo, PoolInfo, WorkspacePoolInfo, pool_from
 from microtir.config.runtime import Runtime
 from microtir.errors import ConfigError
-
-_EXECUTORS: Mapping[str, Section] = {
-    "aot": Section.EXECUTOR_AOT,
-    "graph": Section.EXECUTOR_GRAPH,
-}
 
 
 def assemble(values: Mapping[Option, object], base: CompilationConfig) -> CompilationConfig:
@@ -52,9 +47,9 @@ def _of(values: Mapping[Option, object], section: Section) -> dict[str, object]:
 
 def _executor(values: Mapping[Option, object], name: Any, base: CompilationConfig) -> Executor:
     plain = base.executor if name == base.executor.name else Executor(name)
-    for kind, section in _EXECUTORS.items():
+    for kind, section in SECTIONS.items():
         options = _of(values, section)
-        if options and kind != plain.name:
+        if options and kind is not plain.kind:
             raise ConfigError(
                 f"{section.label} '{next(iter(options))}' is given, but the executor is "
                 f"'{plain.name}'",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import MappingProxyType
 
 from microtir.config.enums import ExecutorKind, InterfaceApi
 from microtir.config.option import Option, Section
@@ -10,10 +11,12 @@ from microtir.config.optionmap import OptionMap, checked, described, store
 from microtir.config.options import find
 from microtir.errors import ConfigError
 
-_SECTIONS: Mapping[ExecutorKind, Section] = {
-    ExecutorKind.AOT: Section.EXECUTOR_AOT,
-    ExecutorKind.GRAPH: Section.EXECUTOR_GRAPH,
-}
+SECTIONS: Mapping[ExecutorKind, Section] = MappingProxyType(
+    {
+        ExecutorKind.AOT: Section.EXECUTOR_AOT,
+        ExecutorKind.GRAPH: Section.EXECUTOR_GRAPH,
+    }
+)
 
 
 class Executor(OptionMap):
@@ -33,7 +36,7 @@ class Executor(OptionMap):
         self, name: str | ExecutorKind, options: Mapping[str, object] | None = None
     ) -> None:
         kind = _kind(name)
-        values = checked(_SECTIONS[kind], options, "executor")
+        values = checked(SECTIONS[kind], options, "executor")
         if kind is ExecutorKind.AOT:
             unpacked = values["interface-api"] == InterfaceApi.C.value
             if values["unpacked-api"] is (not unpacked):
@@ -45,11 +48,11 @@ class Executor(OptionMap):
                     fix="leave unpacked-api out: it follows from interface-api",
                 )
             values["unpacked-api"] = unpacked
-        store(self, section=_SECTIONS[kind], settings=tuple(values.values()))
+        store(self, section=SECTIONS[kind], settings=tuple(values.values()))
 
     @property
     def kind(self) -> ExecutorKind:
-        return next(kind for kind, section in _SECTIONS.items() if section is self.section)
+        return next(kind for kind, section in SECTIONS.items() if section is self.section)
 
     @property
     def name(self) -> str:
@@ -100,7 +103,7 @@ class Executor(OptionMap):
     @staticmethod
     def list_registered_options(name: str | ExecutorKind) -> Mapping[str, Option]:
         """The options of an executor, each with type, default, legal values and help."""
-        return described(_SECTIONS[_kind(name)])
+        return described(SECTIONS[_kind(name)])
 
 
 def _kind(name: object) -> ExecutorKind:

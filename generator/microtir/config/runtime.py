@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import MappingProxyType
 
 from microtir.config.enums import RuntimeKind
 from microtir.config.option import Option, Section
 from microtir.config.optionmap import OptionMap, checked, described, store
 from microtir.config.options import find
 
-_SECTIONS: Mapping[RuntimeKind, Section] = {RuntimeKind.CRT: Section.RUNTIME_CRT}
+_SECTIONS: Mapping[RuntimeKind, Section] = MappingProxyType({RuntimeKind.CRT: Section.RUNTIME_CRT})
 
 
 class Runtime(OptionMap):
