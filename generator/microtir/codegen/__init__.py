@@ -1,0 +1,10 @@
+"""TIR → C text: lowered modules printed through Jinja templates."""
+
+from __future__ import annotations
+
+from microtir.codegen.emit import emit
+from microtir.codegen.environment import TemplateError
+from microtir.codegen.metadata import METADATA_FILE, Metadata
+from microtir.codegen.source_file import SourceFile
+
+__all__ = ["METADATA_FILE", "Metadata", "SourceFile", "TemplateError", "emit"]

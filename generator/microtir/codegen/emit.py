@@ -1,0 +1,161 @@
+"""Lowered module → source files."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator
+
+from microtir.codegen import header
+from microtir.codegen.constants import value_lines
+from microtir.codegen.entry import exported_entry, model_entry
+from microtir.codegen.environment import render
+from microtir.codegen.expressions import Requirements
+from microtir.codegen.functions import FunctionText, function_text
+from microtir.codegen.helpers import with_dependencies
+from microtir.codegen.layout import INDENT, comment_text
+from microtir.codegen.metadata import METADATA_FILE, metadata_of
+from microtir.codegen.packed import needs_packed, packed_files
+from microtir.codegen.program import Program, make_program
+from microtir.codegen.source_file import SourceFile
+from microtir.errors import UsageError
+from microtir.ir_module import IRModule, PortKind
+
+
+def emit(module: IRModule) -> tuple[SourceFile, ...]:
+    """Print a lowered module as C99: header, source, weights, metadata, packed interface.
+
+    Raises:
+        UsageError: the module is not lowered, or has no function to call.
+        ConfigMissing: the module has no configuration.
+        TemplateError: a template is broken.
+    """
+    program = _program(module)
+    requirements = Requirements(set())
+    bodies = [
+        function_text(program, function, requirements)
+        for function in program.functions
+        if not (program.model and function is program.entry)
+    ]
+    entries = _entries(program, requirements)
+    fingerprint = _fingerprint(program, [*bodies, *entries])
+    packed = packed_files(program, fingerprint) if needs_packed(program.config) else ()
+    files = (
+        SourceFile(f"{program.name}.h", _header(program, fingerprint)),
+        SourceFile(
+            f"{program.name}.c", _source(program, bodies, entries, requirements, fingerprint)
+        ),
+        *_weights(program, fingerprint),
+        *packed,
+    )
+    return (*files, SourceFile(METADATA_FILE, _metadata_text(program, files)))
+
+
+def _metadata_text(program: Program, files: tuple[SourceFile, ...] = ()) -> str:
+    paths = [*(file.path for file in files), METADATA_FILE]
+    return json.dumps(metadata_of(program, paths), indent=2) + "\n"
+
+
+def _program(module: IRModule) -> Program:
+    if not module.is_lowered:
+        raise UsageError("the module is not lowered", where="codegen", fix="use build(module)")
+    program = make_program(module)
+    if not module.model and not program.exported:
+        raise UsageError(
+            "the module has no function that can be called from outside",
+            where=program.name,
+            legal="at least one PrimFunc with exported=True",
+        )
+    return program
+
+
+def _entries(program: Program, requirements: Requirements) -> list[FunctionText]:
+    if program.model:
+        return [model_entry(program, program.model, requirements)]
+    return [exported_entry(program, function) for function in program.exported]
+
+
+def _fingerprint(program: Program, functions: list[FunctionText]) -> str:
+    """A number that differs between any two programs: header and sources must match."""
+    digest = hashlib.sha256(_metadata_text(program).encode())
+    for function in functions:
+        digest.update(function.signature.encode())
+        digest.update(function.body.encode())
+    for array in program.constants:
+        digest.update(array.declaration.encode())
+        digest.update(array.data.tobytes())
+    return f"0x{digest.hexdigest()[:8]}"
+
+
+def _header(program: Program, fingerprint: str) -> str:
+    model = program.model
+    return render(
+        "c/header.h.j2",
+        comment=header.file_comment(
+            program, f"{program.name}.h: {_title(program)}", with_options=True
+        ),
+        name=program.name,
+        macro=program.macro,
+        fingerprint=fingerprint,
+        ports=header.port_sections(program, model) if model else [],
+        memory=header.memory_lines(program),
+        has_workspace=model is not None,
+        needs_no_workspace=model is not None and model.memory.workspace_size == 0,
+        statuses=header.status_lines(program),
+        structs=[header.struct_text(program, model, kind) for kind in PortKind] if model else [],
+        functions=header.prototypes(program),
+    )
+
+
+def _source(
+    program: Program,
+    bodies: list[FunctionText],
+    entries: list[FunctionText],
+    requirements: Requirements,
+    fingerprint: str,
+) -> str:
+    return render(
+        "c/source.c.j2",
+        comment=header.file_comment(program, f"{program.name}.c: {_title(program)}"),
+        name=program.name,
+        macro=program.macro,
+        fingerprint=fingerprint,
+        has_weights=bool(program.constants),
+        has_hook=program.model is not None,
+        uses_math=requirements.math,
+        helpers=with_dependencies(requirements.helpers),
+        functions=bodies,
+        entries=entries,
+        statuses=[
+            {"name": f"{program.macro}_{name}", "text": text}
+            for name, _, text in header.STATUSES
+        ],
+    )
+
+
+def _weights(program: Program, fingerprint: str) -> Iterator[SourceFile]:
+    if not program.constants:
+        return
+    values = {
+        "name": program.name,
+        "macro": program.macro,
+        "fingerprint": fingerprint,
+        "arrays": [
+            {
+                "declaration": array.declaration,
+                "alignment": array.alignment,
+                "comment": comment_text(f"{', '.join(array.users)}: {array.bytes} bytes"),
+                "lines": [INDENT + line for line in value_lines(array)],
+            }
+            for array in program.constants
+        ],
+    }
+    for suffix, title in (("h", "declarations for"), ("c", "values for")):
+        name = f"{program.name}_weights.{suffix}"
+        comment = header.file_comment(program, f"{name}: constants, {title} {program.name}.c")
+        yield SourceFile(name, render(f"c/weights.{suffix}.j2", comment=comment, **values))
+
+
+def _title(program: Program) -> str:
+    model = program.model
+    return f"the model '{model.name}'" if model else "functions compiled from TIR"

@@ -1,0 +1,232 @@
+"""The functions an application calls: checks of what it passes, then the program."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from microtir.codegen.c_types import C_TYPES, integer_literal
+from microtir.codegen.expressions import Requirements
+from microtir.codegen.functions import FunctionText, joined, signature
+from microtir.codegen.layout import comment_text
+from microtir.codegen.names import ScopedNames
+from microtir.codegen.program import Program
+from microtir.codegen.statements import StatementPrinter, parameter_text, pointer_cast
+from microtir.ir_module import BufferPlacement, ModelInfo
+from microtir.tir.dtype import DType
+from microtir.tir.ir import Buffer, BufferView, Expr, Invoke, PrimFunc, Stmt, Var
+from microtir.tir.visitor import walk
+
+
+class _MainPrinter(StatementPrinter):
+    """Prints a model's main: every call with its layer's comment and hook.
+
+    Views of the workspace have been named before; steps count Invokes in program order, as
+    placement does.
+    """
+
+    def __init__(
+        self,
+        program: Program,
+        names: ScopedNames,
+        requirements: Requirements,
+        views: dict[tuple[int, BufferView], str],
+    ) -> None:
+        super().__init__(program, program.entry, names, requirements)
+        self._views = views
+        self._step = 0
+
+    def lines(self, s: Stmt) -> list[str]:
+        if not isinstance(s, Invoke):
+            return super().lines(s)
+        callee = self.program.callee(s.function)
+        lines = [*_call_comment(callee), *super().lines(s), *self._hooks(callee, s)]
+        self._step += 1
+        return lines
+
+    def view(self, view: BufferView, is_written: bool) -> str:
+        name = self._views.get((self._step, view))
+        return super().view(view, is_written) if name is None else name
+
+    def _hooks(self, callee: PrimFunc, s: Invoke) -> list[str]:
+        """One hook per tensor that the call wrote."""
+        layer = self.program.layers.index(callee)
+        written = [
+            argument
+            for parameter, argument in zip(callee.params, s.args, strict=True)
+            if parameter in self.program.written[callee] and isinstance(argument, BufferView)
+        ]
+        return [
+            f"{self.program.macro}_LAYER_HOOK({layer}, {number}, {self.view(view, True)}, "
+            f"{self._rows(callee, s, view)});"
+            for number, view in enumerate(written)
+        ]
+
+    def _rows(self, callee: PrimFunc, s: Invoke, view: BufferView) -> str:
+        """First row and the one after the last that the call computed."""
+        scalars: list[Expr] = [a for a in s.args if not isinstance(a, BufferView)]
+        if takes_row_range(callee):
+            return ", ".join(self.argument(a, False) for a in scalars[-2:])
+        return f"0, {view.shape[0] if view.shape else 1}"
+
+
+def takes_row_range(function: PrimFunc) -> bool:
+    """Whether a layer function ends in the parameters y0 and y1 of the calling convention."""
+    names = [p.name for p in function.params if isinstance(p, Var)]
+    return names[-2:] == ["y0", "y1"]
+
+
+def _call_comment(callee: PrimFunc) -> list[str]:
+    origin = callee.origin
+    if origin is None:
+        return []
+    return [f"/* {comment_text(f'{origin.index}  {origin.operator}  {origin.node}')} */"]
+
+
+def model_entry(program: Program, model: ModelInfo, requirements: Requirements) -> FunctionText:
+    """The body of `<name>_run`."""
+    names = ScopedNames(program.file_names)
+    for taken in ("inputs", "outputs", "workspace"):
+        names.reserve(taken)
+    main = program.entry
+    buffers = [p for p in main.params if isinstance(p, Buffer)]
+    ports, rest = buffers[: len(model.ports)], buffers[len(model.ports) :]
+    local = []
+    for buffer, port in zip(ports, model.ports, strict=True):
+        pointer = parameter_text(buffer, "", buffer in program.written[main])
+        name = names.define(buffer, port.c_name)
+        local.append((buffer, f"{pointer}const {name} = {port.kind.value}s->{port.c_name};"))
+    local += [(b, f"uint8_t *const {names.define(b, 'memory')} = workspace;") for b in rest]
+    views, pointers = _workspace_pointers(main, rest, model, names)
+    printer = _MainPrinter(program, names, requirements, views)
+    body = printer.lines(main.body)
+    used = [line for buffer, line in local if buffer in rest or names.is_used(buffer)]
+    lines = [
+        *_model_checks(program, model, bool(rest)),
+        "",
+        *used,
+        *pointers,
+        "",
+        *body,
+        f"return {program.macro}_OK;",
+    ]
+    return FunctionText("", "\n".join(model_signature(program)), joined(lines))
+
+
+def model_signature(program: Program) -> list[str]:
+    """`<name>_run` with its parameters."""
+    return signature(
+        f"int32_t {program.name}_run",
+        [
+            f"const struct {program.name}_inputs *inputs",
+            f"const struct {program.name}_outputs *outputs",
+            "void *workspace",
+        ],
+    )
+
+
+def _model_checks(program: Program, model: ModelInfo, has_workspace: bool) -> list[str]:
+    structs = ["inputs", "outputs", *(["workspace"] if has_workspace else [])]
+    members = [f"{port.kind.value}s->{port.c_name}" for port in model.ports]
+    null = f"{program.macro}_ERROR_NULL_POINTER"
+    if not has_workspace:
+        unused = ["(void)workspace; /* this model needs none */"]
+        return [*unused, *_check(_any_null(structs), null), *_check(_any_null(members), null)]
+    misaligned = f"(uintptr_t)workspace % {program.macro}_WORKSPACE_ALIGNMENT != 0"
+    return [
+        *_check(_any_null(structs), null),
+        *_check(_any_null(members), null),
+        *_check(misaligned, f"{program.macro}_ERROR_WORKSPACE_ALIGNMENT"),
+    ]
+
+
+def _any_null(pointers: list[str]) -> str:
+    return " || ".join(f"{pointer} == NULL" for pointer in pointers)
+
+
+def _check(condition: str, status: str) -> list[str]:
+    return [f"if ({condition}) {{", f"    return {status};", "}"]
+
+
+def _workspace_pointers(
+    main: PrimFunc, workspace: list[Buffer], model: ModelInfo, names: ScopedNames
+) -> tuple[dict[tuple[int, BufferView], str], list[str]]:
+    """A named pointer for each tensor in the workspace, and which view uses which."""
+    views: dict[tuple[int, BufferView], str] = {}
+    pointers: dict[tuple[str, int, DType], str] = {}
+    lines: list[str] = []
+    for step, view in _views(main):
+        if view.buffer not in workspace:
+            continue
+        label = _label(model.memory.placements, step, view)
+        key = (label, view.byte_offset, view.dtype)
+        if key not in pointers:
+            base = names.of(view.buffer)
+            pointers[key] = names.reserve(label)
+            cast = pointer_cast(base, DType.UINT8, view.dtype, view.byte_offset, False)
+            lines.append(f"{C_TYPES[view.dtype]} *const {pointers[key]} = {cast};")
+        views[step, view] = pointers[key]
+    return views, lines
+
+
+def _views(main: PrimFunc) -> Iterator[tuple[int, BufferView]]:
+    invokes = [node for node in walk(main) if isinstance(node, Invoke)]
+    for step, invoke in enumerate(invokes):
+        for argument in invoke.args:
+            if isinstance(argument, BufferView):
+                yield step, argument
+
+
+def _label(placements: tuple[BufferPlacement, ...], step: int, view: BufferView) -> str:
+    """The planner's name for the buffer that lives at this place and step."""
+    for placed in placements:
+        alive = placed.first_step <= step <= placed.last_step
+        if alive and placed.offset <= view.byte_offset < placed.offset + placed.size:
+            return placed.name
+    return f"tensor_{view.byte_offset}"
+
+
+def exported_entry(program: Program, function: PrimFunc) -> FunctionText:
+    """The public function of a user's program: checks, then the static body."""
+    names = ScopedNames(program.file_names)
+    for parameter in function.params:
+        names.define(parameter)
+    buffers = [p for p in function.params if isinstance(p, Buffer)]
+    lines: list[str] = []
+    if buffers:
+        condition = _any_null([names.of(b) for b in buffers])
+        lines += _check(condition, f"{program.macro}_ERROR_NULL_POINTER")
+    for parameter in function.params:
+        name = names.of(parameter)
+        if isinstance(parameter, Var):
+            condition = " || ".join(_outside(parameter, name))
+            lines += _check(condition, f"{program.macro}_ERROR_ARGUMENT_RANGE") if condition else []
+        elif parameter.alignment > parameter.dtype.bytes:
+            condition = f"(uintptr_t){name} % {parameter.alignment} != 0"
+            lines += _check(condition, f"{program.macro}_ERROR_TENSOR_ALIGNMENT")
+    arguments = ", ".join(names.of(p) for p in function.params)
+    lines += [f"{program.names[function]}({arguments});", f"return {program.macro}_OK;"]
+    return FunctionText("", "\n".join(exported_signature(program, function)), joined(lines))
+
+
+def exported_signature(program: Program, function: PrimFunc) -> list[str]:
+    """The public function with its parameters."""
+    names = ScopedNames(program.file_names)
+    parameters = [
+        parameter_text(p, names.define(p), p in program.written[function])
+        for p in function.params
+    ]
+    return signature(f"int32_t {exported_name(program, function)}", parameters)
+
+
+def exported_name(program: Program, function: PrimFunc) -> str:
+    """C name of a function of a user's program."""
+    return f"{program.name}_{function.name}"
+
+
+def _outside(var: Var, name: str) -> Iterator[str]:
+    """Conditions under which a scalar is outside its declared range."""
+    # A comparison that a type can never meet warns.
+    if var.low is not None and var.low > var.dtype.min:
+        yield f"{name} < {integer_literal(var.low, var.dtype)}"
+    if var.high is not None and var.high < var.dtype.max:
+        yield f"{name} > {integer_literal(var.high, var.dtype)}"

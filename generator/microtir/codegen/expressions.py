@@ -1,0 +1,331 @@
+"""TIR expressions as C text.
+
+Two facts shape this file.  TIR arithmetic is exact in the type of its operands, while C computes
+8- and 16-bit operands as `int`, which may have only 16 bits: every operand of a wider operation
+therefore gets its type by a cast.  And what C leaves undefined or to the compiler is never
+printed: a negative value shifted left is a multiplication, a signed shift to the right is a call
+of one helper, a division that rounds down is a call unless both operands are known not to be
+negative.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import IntEnum
+from types import MappingProxyType
+
+from microtir.codegen.c_types import (
+    C_TYPES,
+    float_literal,
+    integer_literal,
+    is_promoted,
+    needs_math_header,
+    wide_literal,
+)
+from microtir.codegen.helpers import MATH_FUNCTIONS, typed_name
+from microtir.codegen.names import ScopedNames
+from microtir.tir import build
+from microtir.tir.dtype import DType
+from microtir.tir.ir import (
+    Binary,
+    BinaryOp,
+    Buffer,
+    Call,
+    Cast,
+    Expr,
+    FloatImm,
+    IntImm,
+    Load,
+    Scope,
+    Select,
+    Unary,
+    UnaryOp,
+    Var,
+)
+
+
+class Precedence(IntEnum):
+    """Binding strength of C's operators, as far as they are printed."""
+
+    CONDITIONAL = 1
+    OR = 2
+    AND = 3
+    BIT_OR = 4
+    BIT_XOR = 5
+    BIT_AND = 6
+    EQUALITY = 7
+    RELATIONAL = 8
+    SHIFT = 9
+    ADDITIVE = 10
+    MULTIPLICATIVE = 11
+    UNARY = 12
+    PRIMARY = 13
+
+
+@dataclass(frozen=True, slots=True)
+class CText:
+    """Printed expression. `c_type` is None where C computes with `int`: literals, promotions."""
+
+    text: str
+    precedence: Precedence = Precedence.PRIMARY
+    c_type: DType | None = None
+
+    def within(self, least: Precedence) -> str:
+        """The text, in parentheses if it binds less than `least`."""
+        return self.text if self.precedence >= least else f"({self.text})"
+
+
+_ARITHMETIC: Mapping[BinaryOp, tuple[str, Precedence]] = MappingProxyType({
+    BinaryOp.ADD: ("+", Precedence.ADDITIVE),
+    BinaryOp.SUB: ("-", Precedence.ADDITIVE),
+    BinaryOp.MUL: ("*", Precedence.MULTIPLICATIVE),
+    BinaryOp.DIV: ("/", Precedence.MULTIPLICATIVE),
+    BinaryOp.TRUNCDIV: ("/", Precedence.MULTIPLICATIVE),
+})  # fmt: skip
+_BITWISE: Mapping[BinaryOp, tuple[str, Precedence]] = MappingProxyType({
+    BinaryOp.BIT_AND: ("&", Precedence.BIT_AND),
+    BinaryOp.BIT_OR: ("|", Precedence.BIT_OR),
+    BinaryOp.BIT_XOR: ("^", Precedence.BIT_XOR),
+})  # fmt: skip
+_COMPARISONS: Mapping[BinaryOp, Precedence] = MappingProxyType({
+    BinaryOp.EQ: Precedence.EQUALITY,
+    BinaryOp.NE: Precedence.EQUALITY,
+    BinaryOp.LT: Precedence.RELATIONAL,
+    BinaryOp.LE: Precedence.RELATIONAL,
+    BinaryOp.GT: Precedence.RELATIONAL,
+    BinaryOp.GE: Precedence.RELATIONAL,
+})  # fmt: skip
+
+
+@dataclass(slots=True)
+class Requirements:
+    """What the printed text needs from its file."""
+
+    helpers: set[str]
+    math: bool = False
+
+
+class ExpressionPrinter:
+    """Prints the expressions of one function.
+
+    Args:
+        names: the names visible where the expression stands.
+        requirements: grows by the helpers and headers that the text needs.
+        is_non_negative: whether an expression is known never to be negative.
+    """
+
+    def __init__(
+        self,
+        names: ScopedNames,
+        requirements: Requirements,
+        is_non_negative: Callable[[Expr], bool],
+    ) -> None:
+        self.names = names
+        self.requirements = requirements
+        self._is_non_negative = is_non_negative
+
+    def value(self, e: Expr) -> str:
+        """Text for a place of exactly the expression's type: a store, a Let, an argument."""
+        printed = self.expr(e)
+        if isinstance(e, IntImm) or not is_promoted(e.dtype) or printed.c_type is e.dtype:
+            return printed.text
+        return _cast(printed, e.dtype).text
+
+    def condition(self, e: Expr) -> str:
+        """Text of a BOOL expression inside the parentheses of an `if`."""
+        return self.expr(e).text
+
+    def element(self, buffer: Buffer, indices: tuple[Expr, ...]) -> str:
+        """Text of an element, as a value or as the target of an assignment."""
+        name = self.names.of(buffer)
+        if buffer.scope is Scope.LOCAL and not buffer.shape:
+            return name
+        return f"{name}[{self.expr(linear_index(buffer, indices)).text}]"
+
+    def expr(self, e: Expr) -> CText:
+        match e:
+            case Var():
+                return CText(self.names.of(e), c_type=e.dtype)
+            case IntImm(value, dtype):
+                text = integer_literal(value, dtype)
+                return CText(text, Precedence.UNARY if text[0] == "-" else Precedence.PRIMARY)
+            case FloatImm(value, dtype):
+                self.requirements.math |= needs_math_header(value)
+                text = float_literal(value, dtype)
+                level = Precedence.UNARY if text[0] == "-" else Precedence.PRIMARY
+                return CText(text, level, dtype)
+            case Load(buffer, indices):
+                return CText(self.element(buffer, indices), c_type=e.dtype)
+            case Cast(dtype, value):
+                printed = self.expr(value)
+                return printed if printed.c_type is dtype else _cast(printed, dtype)
+            case Unary(op, a):
+                return self._unary(op, self.expr(a), a.dtype)
+            case Select():
+                return self._select(e)
+            case Call():
+                return self._call(e)
+            case Binary():
+                return self._binary(e)
+
+    def _unary(self, op: UnaryOp, a: CText, dtype: DType) -> CText:
+        if op is UnaryOp.NOT:
+            return CText(f"!{a.within(Precedence.UNARY)}", Precedence.UNARY)
+        operand = _widened(a, dtype).within(Precedence.UNARY)
+        if operand.startswith("-"):
+            operand = f"({operand})"
+        return CText(f"-{operand}", Precedence.UNARY, _computed(dtype))
+
+    def _select(self, e: Select) -> CText:
+        condition = self.expr(e.condition).within(Precedence.OR)
+        then, otherwise = self.expr(e.then), self.expr(e.otherwise)
+        # C converts both to their common type: that of TIR unless both are literals.
+        types = {then.c_type, otherwise.c_type} - {None}
+        c_type = e.dtype if types and not is_promoted(e.dtype) else None
+        text = f"{condition} ? {then.within(Precedence.OR)} : {otherwise.within(Precedence.OR)}"
+        return CText(text, Precedence.CONDITIONAL, c_type)
+
+    def _call(self, e: Call) -> CText:
+        name = MATH_FUNCTIONS.get(e.intrinsic)
+        if name is not None:
+            self.requirements.math = True
+        else:
+            name = self._helper(e.intrinsic.value)
+        arguments = ", ".join(self.value(a) for a in e.args)
+        return CText(f"{name}({arguments})", c_type=e.dtype)
+
+    def _helper(self, name: str) -> str:
+        self.requirements.helpers.add(name)
+        return name
+
+    def _typed_call(self, operation: str, e: Binary) -> CText:
+        name = self._helper(typed_name(operation, e.a.dtype))
+        text = f"{name}({self.expr(e.a).text}, {self.expr(e.b).text})"
+        return CText(text, c_type=_computed(e.a.dtype))
+
+    def _binary(self, e: Binary) -> CText:
+        match e.op:
+            case BinaryOp.MIN:
+                return self._typed_call("min", e)
+            case BinaryOp.MAX:
+                return self._typed_call("max", e)
+            case BinaryOp.FLOORDIV:
+                return self._floor(e, "/", "floor_div")
+            case BinaryOp.FLOORMOD:
+                return self._floor(e, "%", "floor_mod")
+            case BinaryOp.SHIFT_LEFT:
+                return self._shift_left(e)
+            case BinaryOp.SHIFT_RIGHT if e.a.dtype.is_signed:
+                return self._typed_call("shift_right", e)
+            case BinaryOp.SHIFT_RIGHT:
+                return self._unsigned_shift(">>", e)
+            case BinaryOp.AND | BinaryOp.OR:
+                return self._logical(e)
+            case _ if e.op.is_comparison:
+                return self._comparison(e)
+            case _ if e.op in _BITWISE:
+                return self._bitwise(e)
+            case _:
+                return self._arithmetic(e)
+
+    def _arithmetic(self, e: Binary) -> CText:
+        symbol, level = _ARITHMETIC[e.op]
+        right = e.b
+        negated = _negated_literal(right)
+        if negated is not None and e.op in (BinaryOp.ADD, BinaryOp.SUB):
+            symbol, right = ("-" if e.op is BinaryOp.ADD else "+"), negated
+        return self._infix(symbol, level, e.a, right)
+
+    def _infix(self, symbol: str, level: Precedence, left: Expr, right: Expr) -> CText:
+        a, b = self.expr(left), self.expr(right)
+        if b.c_type is None:
+            # One operand of the type is enough: C converts the other.
+            a = _widened(a, left.dtype, left)
+        text = f"{a.within(level)} {symbol} {b.within(Precedence(level + 1))}"
+        return CText(text, level, _computed(left.dtype))
+
+    def _floor(self, e: Binary, symbol: str, operation: str) -> CText:
+        if self._is_non_negative(e.a) and self._is_non_negative(e.b):
+            return self._infix(symbol, Precedence.MULTIPLICATIVE, e.a, e.b)
+        return self._typed_call(operation, e)
+
+    def _shift_left(self, e: Binary) -> CText:
+        if not e.a.dtype.is_signed:
+            return self._unsigned_shift("<<", e)
+        if isinstance(e.b, IntImm) and 0 <= e.b.value < e.a.dtype.bits - 1:
+            factor = IntImm(1 << e.b.value, e.a.dtype)
+            return self._infix("*", Precedence.MULTIPLICATIVE, e.a, factor)
+        return self._typed_call("shift_left", e)
+
+    def _unsigned_shift(self, symbol: str, e: Binary) -> CText:
+        # The type of a shift is that of its left operand alone.
+        a = _widened(self.expr(e.a), e.a.dtype, e.a)
+        count = self.expr(e.b)
+        text = f"{a.within(Precedence.UNARY)} {symbol} {count.within(Precedence.UNARY)}"
+        return CText(text, Precedence.SHIFT, _computed(e.a.dtype))
+
+    def _logical(self, e: Binary) -> CText:
+        symbol, level = (
+            ("&&", Precedence.AND) if e.op is BinaryOp.AND else ("||", Precedence.OR)
+        )
+        # Compilers warn about `a && b || c`, and readers hesitate.
+        operands = [
+            printed.text
+            if printed.precedence == level or printed.precedence > Precedence.AND
+            else f"({printed.text})"
+            for printed in (self.expr(e.a), self.expr(e.b))
+        ]
+        return CText(f" {symbol} ".join(operands), level)
+
+    def _comparison(self, e: Binary) -> CText:
+        a, b = self.expr(e.a), self.expr(e.b)
+        least = Precedence.SHIFT  # `a < b == c` warns
+        text = f"{a.within(least)} {e.op.value} {b.within(least)}"
+        return CText(text, _COMPARISONS[e.op])
+
+    def _bitwise(self, e: Binary) -> CText:
+        symbol, level = _BITWISE[e.op]
+        a, b = self.expr(e.a), self.expr(e.b)
+        left = a.text if a.precedence == level else a.within(Precedence.UNARY)
+        text = f"{left} {symbol} {b.within(Precedence.UNARY)}"
+        c_type = e.dtype if {a.c_type, b.c_type} - {None} else None
+        return CText(text, level, None if is_promoted(e.dtype) else c_type)
+
+
+def linear_index(buffer: Buffer, indices: tuple[Expr, ...]) -> Expr:
+    """Row-major position of an element, in Horner's form: (i * columns + j) * channels + k."""
+    position: Expr = IntImm(0)
+    for extent, index in zip(buffer.shape, indices, strict=True):
+        position = build.add(build.mul(position, extent), index)
+    return position
+
+
+def _computed(dtype: DType) -> DType | None:
+    """C type of an operation on operands of `dtype`."""
+    return None if is_promoted(dtype) else dtype
+
+
+def _cast(value: CText, dtype: DType) -> CText:
+    text = f"({C_TYPES[dtype]}){value.within(Precedence.UNARY)}"
+    return CText(text, Precedence.UNARY, dtype)
+
+
+def _widened(value: CText, dtype: DType, e: Expr | None = None) -> CText:
+    """`value` with the C type in which the operation must be done."""
+    if is_promoted(dtype) or value.c_type is dtype:
+        return value
+    if isinstance(e, IntImm) and e.value >= 0:
+        return CText(wide_literal(e.value, dtype), c_type=dtype)
+    return _cast(value, dtype)
+
+
+def _negated_literal(e: Expr) -> Expr | None:
+    """The positive literal of a negative one; None for everything else."""
+    match e:
+        case IntImm(value, dtype) if dtype.min < value < 0:
+            return IntImm(-value, dtype)
+        case FloatImm(value, dtype) if value < 0.0:
+            return FloatImm(-value, dtype)
+        case _:
+            return None

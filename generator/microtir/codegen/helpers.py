@@ -1,0 +1,105 @@
+"""The small C functions that printed expressions call: which there are, and what each needs.
+
+Their text lies in `templates/c/helpers/`, one file each; a generated file holds only those that
+it uses.  They are static, so that two models in one program never collide.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from microtir.codegen.c_types import C_TYPES
+from microtir.tir.dtype import DType
+from microtir.tir.ir import Intrinsic
+
+MATH_FUNCTIONS: Mapping[Intrinsic, str] = MappingProxyType({
+    Intrinsic.EXP: "expf",
+    Intrinsic.LOG: "logf",
+    Intrinsic.SQRT: "sqrtf",
+    Intrinsic.TANH: "tanhf",
+    Intrinsic.FLOOR: "floorf",
+    Intrinsic.ROUND: "roundf",
+    Intrinsic.ABS: "fabsf",
+})  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Helper:
+    """A helper function: its name, its template, the C type it is for, the helpers it calls."""
+
+    name: str
+    template: str
+    c_type: str
+    needs: tuple[str, ...] = ()
+    low: str = ""  # lowest value of an integer type
+    top_bit: str = ""  # position of its highest bit
+
+
+_SUFFIXES: Mapping[DType, str] = MappingProxyType({
+    DType.INT32: "i32",
+    DType.INT64: "i64",
+    DType.UINT32: "u32",
+    DType.FLOAT32: "f32",
+    DType.FLOAT64: "f64",
+})  # fmt: skip
+_SIGNED = (DType.INT32, DType.INT64)
+_TYPED: Mapping[str, tuple[DType, ...]] = MappingProxyType({
+    "min": tuple(_SUFFIXES),
+    "max": tuple(_SUFFIXES),
+    "floor_div": _SIGNED,
+    "floor_mod": _SIGNED,
+    "shift_right": _SIGNED,
+    "shift_left": _SIGNED,
+})  # fmt: skip
+_FIXED_POINT: Mapping[Intrinsic, tuple[str, ...]] = MappingProxyType({
+    Intrinsic.SATURATING_ROUNDING_DOUBLING_HIGH_MUL: (),
+    Intrinsic.ROUNDING_DIVIDE_BY_POT: ("shift_right_i32",),
+    Intrinsic.MULTIPLY_BY_QUANTIZED_MULTIPLIER: (
+        Intrinsic.SATURATING_ROUNDING_DOUBLING_HIGH_MUL.value,
+        Intrinsic.ROUNDING_DIVIDE_BY_POT.value,
+    ),
+    Intrinsic.SATURATING_SHIFT_LEFT: (),
+    Intrinsic.COUNT_LEADING_ZEROS: (),
+})  # fmt: skip
+
+
+def typed_name(operation: str, dtype: DType) -> str:
+    """Name of the helper of an operation for a type; 8- and 16-bit types use that for INT32."""
+    return f"{operation}_{_SUFFIXES.get(dtype, 'i32')}"
+
+
+def _table() -> dict[str, Helper]:
+    """All helpers, each after those that it needs."""
+    helpers = [
+        Helper(
+            typed_name(operation, dtype),
+            f"c/helpers/{operation}.c.j2",
+            C_TYPES[dtype],
+            low="" if dtype.is_float else f"INT{dtype.bits}_MIN",
+            top_bit=str(dtype.bits - 1),
+        )
+        for operation, dtypes in _TYPED.items()
+        for dtype in dtypes
+    ]
+    helpers += [
+        Helper(intrinsic.value, f"c/helpers/{intrinsic.value}.c.j2", "int32_t", needs)
+        for intrinsic, needs in _FIXED_POINT.items()
+    ]
+    return {helper.name: helper for helper in helpers}
+
+
+_HELPERS: Mapping[str, Helper] = MappingProxyType(_table())
+HELPER_NAMES = frozenset(_HELPERS)
+
+
+def with_dependencies(names: Iterable[str]) -> tuple[Helper, ...]:
+    """The named helpers and all that they call, each after those that it needs."""
+    wanted: set[str] = set()
+    pending = list(names)
+    while pending:
+        name = pending.pop()
+        wanted.add(name)
+        pending += _HELPERS[name].needs
+    return tuple(helper for name, helper in _HELPERS.items() if name in wanted)

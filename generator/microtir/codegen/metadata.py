@@ -1,0 +1,228 @@
+"""Facts about a compiled program for other tools: what `metadata.json` holds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypedDict
+
+from microtir import __version__
+from microtir.codegen.entry import exported_name, takes_row_range
+from microtir.codegen.program import Program
+from microtir.ir_module import ModelInfo, Port
+from microtir.tir.ir import Buffer, Param, PrimFunc, Var
+
+METADATA_FILE = "metadata.json"
+METADATA_VERSION = 1
+
+
+class QuantizationData(TypedDict):
+    scale: float
+    zero_point: int
+
+
+class PortData(TypedDict):
+    """An input or output: `name` in the model, `member` of the C struct."""
+
+    kind: str
+    name: str
+    member: str
+    shape: list[int]
+    dtype: str
+    bytes: int
+    quantization: QuantizationData | None
+
+
+class OutputData(TypedDict):
+    """A tensor that a layer writes: `rows` slots of `row_elements`; row y is in slot y % rows."""
+
+    dtype: str
+    rows: int
+    row_elements: int
+
+
+class LayerData(TypedDict):
+    """One layer function. `index` is the operator's position in the model file."""
+
+    name: str
+    operator: str
+    index: int
+    function: str
+    macs: int
+    takes_row_range: bool
+    outputs: list[OutputData]
+
+
+class PlacementData(TypedDict):
+    name: str
+    offset: int
+    size: int
+    first_step: int
+    last_step: int
+
+
+class MemoryData(TypedDict):
+    """All in bytes; `verified` is the verdict of the independent checker."""
+
+    workspace_size: int
+    lower_bound: int
+    gap: int
+    alignment: int
+    verified: bool
+    placements: list[PlacementData]
+
+
+class ModelData(TypedDict):
+    name: str
+    file: str
+    sha256: str
+    bytes: int
+
+
+class ParameterData(TypedDict):
+    """A parameter of a user's function; a dimension is a number or the name of a parameter."""
+
+    name: str
+    kind: str
+    dtype: str
+    shape: list[int | str]
+    is_written: bool
+    alignment: int
+    low: int | None
+    high: int | None
+
+
+class FunctionData(TypedDict):
+    name: str
+    function: str
+    parameters: list[ParameterData]
+
+
+class Metadata(TypedDict):
+    """Everything that holds for the generated sources; no time and no path of the machine."""
+
+    metadata_version: int
+    generator: str
+    module_name: str
+    config: dict[str, object]
+    weights_bytes: int
+    model: ModelData | None
+    ports: list[PortData]
+    layers: list[LayerData]
+    memory: MemoryData | None
+    functions: list[FunctionData]
+    files: list[str]
+
+
+def metadata_of(program: Program, files: Sequence[str]) -> Metadata:
+    """Describe a program; `files` are the paths of everything that is generated."""
+    model = program.model
+    return {
+        "metadata_version": METADATA_VERSION,
+        "generator": f"microtir {__version__}",
+        "module_name": program.name,
+        "config": program.config.to_dict(),
+        "weights_bytes": sum(array.bytes for array in program.constants),
+        "model": _model(model) if model else None,
+        "ports": [_port(port) for port in model.ports] if model else [],
+        "layers": [_layer(program, layer) for layer in program.layers],
+        "memory": _memory(model) if model else None,
+        "functions": [_function(program, function) for function in program.exported],
+        "files": sorted(files),
+    }
+
+
+def _model(model: ModelInfo) -> ModelData:
+    return {
+        "name": model.name,
+        "file": model.source_file,
+        "sha256": model.source_sha256,
+        "bytes": model.source_bytes,
+    }
+
+
+def _port(port: Port) -> PortData:
+    quantization = port.type.quantization
+    whole = quantization is not None and not quantization.is_per_channel
+    return {
+        "kind": port.kind.value,
+        "name": port.name,
+        "member": port.c_name,
+        "shape": list(port.type.shape),
+        "dtype": port.type.dtype.value,
+        "bytes": port.type.bytes,
+        "quantization": (
+            {"scale": quantization.scale, "zero_point": quantization.zero_point}
+            if quantization is not None and whole
+            else None
+        ),
+    }
+
+
+def _layer(program: Program, layer: PrimFunc) -> LayerData:
+    origin = layer.origin
+    return {
+        "name": origin.node if origin else layer.name,
+        "operator": origin.operator if origin else "",
+        "index": origin.index if origin else -1,
+        "function": program.names[layer],
+        "macs": origin.macs if origin else 0,
+        "takes_row_range": takes_row_range(layer),
+        "outputs": [_output(b) for b in layer.params if b in program.written[layer]],
+    }
+
+
+def _output(buffer: Param) -> OutputData:
+    assert isinstance(buffer, Buffer)
+    extents = [extent for extent in buffer.shape if isinstance(extent, int)]
+    rows, row_elements = (extents[0] if extents else 1), 1
+    for extent in extents[1:]:
+        row_elements *= extent
+    return {"dtype": buffer.dtype.value, "rows": rows, "row_elements": row_elements}
+
+
+def _memory(model: ModelInfo) -> MemoryData:
+    memory = model.memory
+    return {
+        "workspace_size": memory.workspace_size,
+        "lower_bound": memory.lower_bound,
+        "gap": memory.gap,
+        "alignment": memory.alignment,
+        "verified": memory.verified,
+        "placements": [
+            {
+                "name": p.name,
+                "offset": p.offset,
+                "size": p.size,
+                "first_step": p.first_step,
+                "last_step": p.last_step,
+            }
+            for p in memory.placements
+        ],
+    }
+
+
+def _function(program: Program, function: PrimFunc) -> FunctionData:
+    written = program.written[function]
+    return {
+        "name": function.name,
+        "function": exported_name(program, function),
+        "parameters": [_parameter(p, p in written) for p in function.params],
+    }
+
+
+def _parameter(parameter: Param, is_written: bool) -> ParameterData:
+    is_scalar = isinstance(parameter, Var)
+    return {
+        "name": parameter.name,
+        "kind": "scalar" if is_scalar else "buffer",
+        "dtype": parameter.dtype.value,
+        "shape": (
+            []
+            if isinstance(parameter, Var)
+            else [d.name if isinstance(d, Var) else d for d in parameter.shape]
+        ),
+        "is_written": is_written,
+        "alignment": 1 if isinstance(parameter, Var) else parameter.alignment,
+        "low": parameter.low if isinstance(parameter, Var) else None,
+        "high": parameter.high if isinstance(parameter, Var) else None,
+    }

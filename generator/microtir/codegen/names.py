@@ -1,0 +1,96 @@
+"""C names: unique where C needs it, and otherwise those of the TIR."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+
+from microtir.codegen.helpers import HELPER_NAMES, MATH_FUNCTIONS
+from microtir.config.names import RESERVED_WORDS, c_name
+from microtir.tir.ir import Buffer, Var
+
+# What the standard headers that generated code includes put into a program, less the functions
+# that a local variable may hide without a warning.
+_LIBRARY_NAMES = """
+INFINITY NAN HUGE_VAL HUGE_VALF size_t ptrdiff_t wchar_t offsetof intptr_t uintptr_t
+int8_t int16_t int32_t int64_t uint8_t uint16_t uint32_t uint64_t intmax_t uintmax_t
+main memcpy memmove memset
+"""
+_TAKEN = frozenset(
+    {*RESERVED_WORDS, *_LIBRARY_NAMES.split(), *HELPER_NAMES, *MATH_FUNCTIONS.values()}
+)
+
+
+class UniqueNames:
+    """Hands out names of one scope that nests in nothing: a file, a list of parameters."""
+
+    def __init__(self, taken: Iterable[str] = ()) -> None:
+        self._used = set(_TAKEN)
+        self._used.update(taken)
+
+    def fresh(self, wanted: str) -> str:
+        """`wanted` as a C identifier, with the lowest free number behind it if it is taken."""
+        stem = c_name(wanted)
+        name, number = stem, 1
+        while name in self._used:
+            number += 1
+            name = f"{stem}_{number}"
+        self._used.add(name)
+        return name
+
+
+class ScopedNames:
+    """Names of the variables and buffers of one function, block by block.
+
+    A name may come back in a sibling block, as loop variables do, but never hides one that is
+    visible: -Wshadow is right that this confuses readers.
+    """
+
+    def __init__(self, file_names: Iterable[str]) -> None:
+        self._file_names = frozenset(file_names)
+        self._blocks: list[set[str]] = [set()]
+        self._names: dict[Var | Buffer, str] = {}
+        self._used: set[Var | Buffer] = set()
+
+    def define(self, item: Var | Buffer, wanted: str | None = None) -> str:
+        """Give `item` a name in the current block and return it."""
+        name = self.reserve(wanted or item.name)
+        self._names[item] = name
+        return name
+
+    def reserve(self, wanted: str) -> str:
+        """Take a name in the current block without binding it to anything."""
+        stem = c_name(wanted)
+        name, number = stem, 1
+        while self._is_taken(name):
+            number += 1
+            name = f"{stem}_{number}"
+        self._blocks[-1].add(name)
+        return name
+
+    def bind(self, item: Var | Buffer, name: str) -> None:
+        """Use a name that is defined elsewhere: a constant of the file."""
+        self._names[item] = name
+
+    def of(self, item: Var | Buffer) -> str:
+        """The name of a variable or buffer that is visible here; KeyError otherwise."""
+        self._used.add(item)
+        return self._names[item]
+
+    def is_used(self, item: Var | Buffer) -> bool:
+        """Whether the name has been asked for."""
+        return item in self._used
+
+    @contextmanager
+    def block(self) -> Iterator[None]:
+        """A nested block: what it defines is forgotten at its end."""
+        self._blocks.append(set())
+        try:
+            yield
+        finally:
+            self._blocks.pop()
+
+    def _is_taken(self, name: str) -> bool:
+        return (
+            name in _TAKEN or name in self._file_names or any(name in b for b in self._blocks)
+        )

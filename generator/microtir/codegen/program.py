@@ -1,0 +1,164 @@
+"""The program behind one generated file: its functions, their C names, what they write."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from microtir.codegen.constants import ConstantArray, constant_arrays
+from microtir.codegen.names import UniqueNames
+from microtir.config import CompilationConfig
+from microtir.config.names import macro_name
+from microtir.ir_module import IRModule, ModelInfo
+from microtir.tir.ir import (
+    Buffer,
+    BufferArgument,
+    BufferView,
+    Invoke,
+    KernelCall,
+    PrimFunc,
+    Store,
+)
+from microtir.tir.visitor import walk
+
+_NUMBERED = re.compile(r"[a-z]+\d+(?=_)")
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """Everything that printing one function must know about the others.
+
+    Args:
+        module: the lowered module.
+        config: its configuration.
+        functions: those of the module and the meanings of its micro-kernels, callees first.
+        names: C name of each function's body.
+        constants: every constant array of the file, shared ones once.
+        arrays: the array that holds the data of a CONSTANT buffer.
+        written: the parameters that a function stores to, itself or through a callee.
+    """
+
+    module: IRModule
+    config: CompilationConfig
+    functions: tuple[PrimFunc, ...]
+    names: Mapping[PrimFunc, str]
+    constants: tuple[ConstantArray, ...]
+    arrays: Mapping[Buffer, ConstantArray]
+    written: Mapping[PrimFunc, frozenset[Buffer]]
+
+    @property
+    def name(self) -> str:
+        """Start of every C identifier and file name."""
+        return self.config.module_name
+
+    @property
+    def macro(self) -> str:
+        """Start of every macro."""
+        return macro_name(self.name)
+
+    @property
+    def model(self) -> ModelInfo | None:
+        return self.module.model
+
+    @property
+    def entry(self) -> PrimFunc:
+        return self.module.functions[-1]
+
+    @property
+    def layers(self) -> tuple[PrimFunc, ...]:
+        """The functions of a model that compute a layer, in printing order."""
+        return self.module.functions[:-1] if self.model else ()
+
+    @property
+    def exported(self) -> tuple[PrimFunc, ...]:
+        """The functions that a user's program offers; a model has its entry instead."""
+        return () if self.model else tuple(f for f in self.module.functions if f.exported)
+
+    @property
+    def file_names(self) -> tuple[str, ...]:
+        """Identifiers with file scope, which no local name may hide."""
+        return (*self.names.values(), *(array.name for array in self.constants))
+
+    def callee(self, name: str) -> PrimFunc:
+        return self.module.function(name)
+
+
+def make_program(module: IRModule) -> Program:
+    """Collect functions and constants of a lowered module and give them C names."""
+    config = module.require_config("codegen")
+    functions = tuple(dict.fromkeys(_with_kernels(module)))
+    unique = UniqueNames()
+    prefix = config.module_name
+    # The entry functions take the plain names, so their bodies come last in the choice of names.
+    for exported in (f"{prefix}_run", f"{prefix}_status_text"):
+        unique.fresh(exported)
+    public = {f for f in module.functions if f.exported and module.model is None}
+    names = {f: unique.fresh(f"{prefix}_{f.name}{'_body' * (f in public)}") for f in functions}
+    constants, arrays = constant_arrays(
+        functions, {f: f"{prefix}_{short_name(f.name)}" for f in functions}, unique,
+        config.constant_alignment(),
+    )  # fmt: skip
+    return Program(
+        module,
+        config,
+        functions,
+        MappingProxyType(names),
+        constants,
+        MappingProxyType(arrays),
+        MappingProxyType(_written(module, functions)),
+    )
+
+
+def short_name(function: str) -> str:
+    """`layer03_conv_2d` gives `layer03`: enough to tell the constants of layers apart."""
+    match = _NUMBERED.match(function)
+    return match.group() if match else function
+
+
+def _with_kernels(module: IRModule) -> Iterator[PrimFunc]:
+    for function in module.functions:
+        yield from _kernels(function)
+        yield function
+
+
+def _kernels(function: PrimFunc) -> Iterator[PrimFunc]:
+    """Meanings of the micro-kernels that a function calls, innermost first."""
+    for node in walk(function):
+        if isinstance(node, KernelCall):
+            yield from _kernels(node.meaning)
+            yield node.meaning
+
+
+def _written(
+    module: IRModule, functions: tuple[PrimFunc, ...]
+) -> dict[PrimFunc, frozenset[Buffer]]:
+    by_name = {f.name: f for f in module.functions}
+    written: dict[PrimFunc, frozenset[Buffer]] = {}
+
+    def buffers(function: PrimFunc) -> Iterator[Buffer]:
+        for node in walk(function):
+            match node:
+                case Store(buffer):
+                    yield buffer
+                case Invoke(name, args):
+                    yield from through(by_name[name], args)
+                case KernelCall(meaning, args):
+                    yield from through(meaning, args)
+                case _:
+                    pass
+
+    def through(callee: PrimFunc, args: tuple[object, ...]) -> Iterator[Buffer]:
+        for parameter, argument in zip(callee.params, args, strict=True):
+            if parameter in of(callee) and isinstance(argument, BufferView | BufferArgument):
+                yield argument.buffer
+
+    def of(function: PrimFunc) -> frozenset[Buffer]:
+        if function not in written:
+            written[function] = frozenset(buffers(function))
+        return written[function]
+
+    for function in functions:
+        of(function)
+    return written

@@ -1,0 +1,243 @@
+"""TIR statements as lines of C."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+
+from microtir.codegen.c_types import C_TYPES, is_promoted
+from microtir.codegen.expressions import ExpressionPrinter, Requirements, linear_index
+from microtir.codegen.layout import indent
+from microtir.codegen.names import ScopedNames
+from microtir.codegen.program import Program
+from microtir.codegen.signs import Signs
+from microtir.tir.dtype import DType
+from microtir.tir.ir import (
+    Allocate,
+    Binary,
+    BinaryOp,
+    Buffer,
+    BufferArgument,
+    BufferView,
+    Expr,
+    FloatImm,
+    For,
+    If,
+    IntImm,
+    Invoke,
+    KernelCall,
+    Let,
+    Load,
+    Param,
+    PrimFunc,
+    Scope,
+    Seq,
+    Stmt,
+    Store,
+    Var,
+)
+from microtir.tir.visitor import buffers_read, walk
+
+_COMPOUND: Mapping[BinaryOp, str] = MappingProxyType({
+    BinaryOp.ADD: "+=",
+    BinaryOp.SUB: "-=",
+    BinaryOp.MUL: "*=",
+})  # fmt: skip
+
+
+class StatementPrinter:
+    """Prints the body of one function.
+
+    Args:
+        program: the other functions, and the names of constants.
+        function: whose parameters have been defined in `names` by the caller.
+        names: starts as the scope of the parameters.
+        requirements: grows by what the text needs from the file.
+    """
+
+    def __init__(
+        self, program: Program, function: PrimFunc, names: ScopedNames, requirements: Requirements
+    ) -> None:
+        self.program = program
+        self.names = names
+        self._signs = Signs()
+        self._read = frozenset(buffers_read(function))
+        self.expressions = ExpressionPrinter(names, requirements, self._signs.is_non_negative)
+        for buffer, array in program.arrays.items():
+            names.bind(buffer, array.name)
+
+    def lines(self, s: Stmt) -> list[str]:
+        match s:
+            case Store():
+                return [self._store(s)]
+            case Seq(statements):
+                return [line for inner in statements for line in self.lines(inner)]
+            case For():
+                return self._for(s)
+            case If():
+                return self._if(s)
+            case Let():
+                return self._let(s)
+            case Allocate(buffer, body):
+                return self._allocate(buffer, body)
+            case Invoke(function, args):
+                return [self._call(self.program.callee(function), args)]
+            case KernelCall(meaning, args):
+                return [self._call(meaning, args)]
+
+    def _store(self, s: Store) -> str:
+        target = self.expressions.element(s.buffer, s.indices)
+        match s.value:
+            case Binary(op, Load(buffer, indices), b) if (
+                op in _COMPOUND
+                and buffer is s.buffer
+                and indices == s.indices
+                and not is_promoted(buffer.dtype)
+            ):
+                return self._update(target, op, b)
+            case _:
+                return f"{target} = {self.expressions.value(s.value)};"
+
+    def _update(self, target: str, op: BinaryOp, b: Expr) -> str:
+        match b:
+            case IntImm(value, dtype) if dtype.min < value < 0 and op is BinaryOp.ADD:
+                return f"{target} -= {self.expressions.value(IntImm(-value, dtype))};"
+            case FloatImm(value, dtype) if value < 0.0 and op is BinaryOp.ADD:
+                return f"{target} -= {self.expressions.value(FloatImm(-value, dtype))};"
+            case _:
+                return f"{target} {_COMPOUND[op]} {self.expressions.value(b)};"
+
+    def _for(self, s: For) -> list[str]:
+        start = self.expressions.value(s.start)
+        stop = self.expressions.expr(s.stop).text
+        before: list[str] = []
+        if _may_change(s.stop):
+            # TIR evaluates the bound once, C before every iteration.
+            name = self.names.reserve(f"{s.var.name}_stop")
+            before = [f"const {C_TYPES[s.var.dtype]} {name} = {self.expressions.value(s.stop)};"]
+            stop = name
+        self._signs.learn(s.var, s.start)
+        with self.names.block():
+            name = self.names.define(s.var)
+            body = self.lines(s.body)
+        if not body:
+            return []
+        c_type = C_TYPES[s.var.dtype]
+        head = f"for ({c_type} {name} = {start}; {name} < {stop}; {name}++) {{"
+        return [*before, head, *indent(body), "}"]
+
+    def _if(self, s: If) -> list[str]:
+        head = f"if ({self.expressions.condition(s.condition)}) {{"
+        with self.names.block():
+            then = self.lines(s.then)
+        with self.names.block():
+            otherwise = [] if s.otherwise is None else self.lines(s.otherwise)
+        if not otherwise:
+            return [head, *indent(then), "}"]
+        if isinstance(s.otherwise, If):
+            return [head, *indent(then), f"}} else {otherwise[0]}", *otherwise[1:]]
+        return [head, *indent(then), "} else {", *indent(otherwise), "}"]
+
+    def _let(self, s: Let) -> list[str]:
+        value = self.expressions.value(s.value)
+        name = self.names.define(s.var)
+        self._signs.learn(s.var, s.value)
+        body = self.lines(s.body)
+        unused = [] if self.names.is_used(s.var) else [f"(void){name};"]
+        return [f"const {C_TYPES[s.var.dtype]} {name} = {value};", *unused, *body]
+
+    def _allocate(self, buffer: Buffer, body: Stmt) -> list[str]:
+        c_type = C_TYPES[buffer.dtype]
+        name = self.names.define(buffer)
+        # A variable that is only ever stored to warns.
+        unused = [] if buffer in self._read else [f"(void){name};"]
+        if buffer.shape:
+            return [self._array(buffer, f"{c_type} {name}"), *unused, *self.lines(body)]
+        first, rest = _split_first(body)
+        if isinstance(first, Store) and first.buffer is buffer and not _reads(first.value, buffer):
+            value = self.expressions.value(first.value)
+            return [f"{c_type} {name} = {value};", *unused, *self.lines(rest)]
+        return [f"{c_type} {name};", *unused, *self.lines(body)]
+
+    def _array(self, buffer: Buffer, declaration: str) -> str:
+        extents = [extent for extent in buffer.shape if isinstance(extent, int)]
+        assert len(extents) == len(buffer.shape), f"{buffer.name}: a local array has a fixed size"
+        aligned = ""
+        if buffer.alignment > buffer.dtype.bytes:
+            aligned = f"{self.program.macro}_ALIGNED({buffer.alignment}) "
+        return f"{aligned}{declaration}[{math.prod(extents)}];"
+
+    def _call(self, callee: PrimFunc, args: Sequence[BufferView | BufferArgument | Expr]) -> str:
+        written = self.program.written[callee]
+        texts = [
+            self.argument(argument, parameter in written)
+            for parameter, argument in zip(callee.params, args, strict=True)
+        ]
+        return f"{self.program.names[callee]}({', '.join(texts)});"
+
+    def argument(self, argument: BufferView | BufferArgument | Expr, is_written: bool) -> str:
+        """Text of an argument; a pointer is to const unless the callee writes through it."""
+        match argument:
+            case BufferView():
+                return self.view(argument, is_written)
+            case BufferArgument(buffer, indices):
+                if buffer.scope is Scope.LOCAL and not buffer.shape:
+                    return f"&{self.names.of(buffer)}"
+                if linear_index(buffer, indices) == IntImm(0):
+                    return self.names.of(buffer)
+                return f"&{self.expressions.element(buffer, indices)}"
+            case _:
+                return self.expressions.value(argument)
+
+    def view(self, view: BufferView, is_written: bool) -> str:
+        """Text of a pointer to part of a buffer, of the view's type."""
+        name = self.names.of(view.buffer)
+        if view.buffer.scope is Scope.LOCAL and not view.buffer.shape:
+            name = f"&{name}"
+        if view.buffer.dtype is view.dtype:
+            offset = view.byte_offset // view.dtype.bytes
+            assert offset * view.dtype.bytes == view.byte_offset, "the verifier checks alignment"
+            return f"&{name}[{offset}]" if offset else name
+        return pointer_cast(name, view.buffer.dtype, view.dtype, view.byte_offset, not is_written)
+
+
+def pointer_cast(name: str, from_: DType, to: DType, offset: int, is_const: bool) -> str:
+    """A pointer into `name`, `offset` bytes further, as a pointer to another type."""
+    const = "const " if is_const else ""
+    if from_.bytes > 1:
+        name = f"({const}uint8_t *){name}"
+    if offset:
+        name = f"({name} + {offset})"
+    # By way of void: what the planner aligned may look misaligned to -Wcast-align.
+    through = f"({const}void *)" if to.bytes > 1 else ""
+    return f"({const}{C_TYPES[to]} *){through}{name}"
+
+
+def parameter_text(parameter: Param, name: str, is_written: bool) -> str:
+    """Declaration of a parameter of a function's body."""
+    if isinstance(parameter, Var):
+        return f"{C_TYPES[parameter.dtype]} {name}"
+    const = "" if is_written else "const "
+    return f"{const}{C_TYPES[parameter.dtype]} *{name}"
+
+
+def _split_first(s: Stmt) -> tuple[Stmt, Stmt]:
+    """The first statement to run, and the rest."""
+    match s:
+        case Seq((first, *others)):
+            inner, rest = _split_first(first)
+            return inner, Seq((rest, *others))
+        case _:
+            return s, Seq(())
+
+
+def _reads(e: Expr, buffer: Buffer) -> bool:
+    return any(isinstance(node, Load) and node.buffer is buffer for node in walk(e))
+
+
+def _may_change(e: Expr) -> bool:
+    """Whether the value depends on memory that the loop's body might write."""
+    return any(
+        isinstance(node, Load) and node.buffer.scope is not Scope.CONSTANT for node in walk(e)
+    )

@@ -1,0 +1,37 @@
+/* status.h: what the functions of the runtime return. */
+#ifndef MICROTIR_STATUS_H
+#define MICROTIR_STATUS_H
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Statuses of the runtime end at -101: those of generated functions lie between -1 and -100, and a
+ * packed function may return either. */
+enum microtir_status {
+    MICROTIR_OK = 0,                          /* done */
+    MICROTIR_ERROR_NULL_POINTER = -101,       /* a pointer that must be set is NULL */
+    MICROTIR_ERROR_ARGUMENT_COUNT = -102,     /* too few or too many arguments */
+    MICROTIR_ERROR_ARGUMENT_KIND = -103,      /* a tensor where an integer is due, or the like */
+    MICROTIR_ERROR_ARGUMENT_RANGE = -104,     /* an integer outside its declared range */
+    MICROTIR_ERROR_TENSOR_DTYPE = -105,       /* elements of another type */
+    MICROTIR_ERROR_TENSOR_RANK = -106,        /* another number of dimensions */
+    MICROTIR_ERROR_TENSOR_SHAPE = -107,       /* another extent */
+    MICROTIR_ERROR_TENSOR_STRIDES = -108,     /* elements do not lie side by side in row-major order */
+    MICROTIR_ERROR_TENSOR_ALIGNMENT = -109,   /* the data is not aligned */
+    MICROTIR_ERROR_WORKSPACE_SIZE = -110,     /* the workspace has too few bytes */
+    MICROTIR_ERROR_FUNCTION_NOT_FOUND = -111, /* no function of this name or index */
+    MICROTIR_ERROR_REGISTRY_FULL = -112,      /* raise MICROTIR_MAX_MODULES */
+    MICROTIR_ERROR_NAME_TAKEN = -113          /* a registered module has a function of this name */
+};
+
+/* The meaning of a status as a sentence; never NULL. */
+const char *microtir_status_text(int32_t status);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* MICROTIR_STATUS_H */

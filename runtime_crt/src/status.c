@@ -1,0 +1,43 @@
+#include "microtir/status.h"
+
+#include "microtir/config.h"
+
+const char *microtir_status_text(int32_t status)
+{
+#if MICROTIR_STATUS_TEXTS
+    switch (status) {
+    case MICROTIR_OK:
+        return "done";
+    case MICROTIR_ERROR_NULL_POINTER:
+        return "a pointer that must be set is NULL";
+    case MICROTIR_ERROR_ARGUMENT_COUNT:
+        return "too few or too many arguments";
+    case MICROTIR_ERROR_ARGUMENT_KIND:
+        return "an argument is of another kind";
+    case MICROTIR_ERROR_ARGUMENT_RANGE:
+        return "an integer argument is outside its declared range";
+    case MICROTIR_ERROR_TENSOR_DTYPE:
+        return "a tensor has elements of another type";
+    case MICROTIR_ERROR_TENSOR_RANK:
+        return "a tensor has another number of dimensions";
+    case MICROTIR_ERROR_TENSOR_SHAPE:
+        return "a tensor has another shape";
+    case MICROTIR_ERROR_TENSOR_STRIDES:
+        return "the elements of a tensor do not lie side by side in row-major order";
+    case MICROTIR_ERROR_TENSOR_ALIGNMENT:
+        return "the data of a tensor is not aligned";
+    case MICROTIR_ERROR_WORKSPACE_SIZE:
+        return "the workspace has too few bytes";
+    case MICROTIR_ERROR_FUNCTION_NOT_FOUND:
+        return "there is no function of this name or index";
+    case MICROTIR_ERROR_REGISTRY_FULL:
+        return "the registry is full: raise MICROTIR_MAX_MODULES";
+    case MICROTIR_ERROR_NAME_TAKEN:
+        return "a registered module has a function of this name";
+    default:
+        return "a status of a generated function";
+    }
+#else
+    return status == MICROTIR_OK ? "done" : "failed";
+#endif
+}
