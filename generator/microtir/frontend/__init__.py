@@ -1,5 +1,6 @@
-"""Model files into the graph IR."""
+"""Model files into the graph IR, and what can be said about them."""
 
+from microtir.frontend.inspect import inspect
 from microtir.frontend.tflite import check, from_tflite
 
-__all__ = ["check", "from_tflite"]
+__all__ = ["check", "from_tflite", "inspect"]

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from microtir.errors import ModelFileError, UnsupportedModelError
+from microtir.frontend.tflite_file import brief
 from microtir.frontend.tflite_schema import Activation as FileActivation
 from microtir.frontend.tflite_schema import BuiltinOperator, Options
 from microtir.graph.ir import Tensor
@@ -106,7 +107,8 @@ class Operands:
         tensor = self.input(index)
         if len(tensor.shape) != 4:
             raise self.malformed(
-                f"input {index} {tensor.name!r} has the shape {tensor.shape}", "four dimensions"
+                f"input {index} {brief(tensor.name)!r} has the shape {tensor.shape}",
+                "four dimensions",
             )
         first, second, third, fourth = tensor.shape
         return first, second, third, fourth
@@ -121,11 +123,11 @@ class Operands:
         tensor = self.input(index)
         if tensor.data is None:
             raise self.unsupported(
-                f"{what} (input {index} {tensor.name!r}) is computed by the model",
+                f"the model computes {what} (input {index} {brief(tensor.name)!r})",
                 "a constant",
                 "convert the model with fixed input shapes, including a batch of 1",
             )
-        self._check_attribute(tensor, f"{what} (input {index} {tensor.name!r})")
+        self._check_attribute(tensor, f"{what} (input {index} {brief(tensor.name)!r})")
         return tuple(int(number) for number in tensor.data.reshape(-1).tolist())
 
     def _check_attribute(self, tensor: Tensor, what: str) -> None:
@@ -153,7 +155,7 @@ class Operands:
         tensor = self.input(index)
         if not self.is_computable(tensor):
             raise self.unsupported(
-                f"{what} (input {index} {tensor.name!r}) is computed while the model runs",
+                f"the model computes {what} (input {index} {brief(tensor.name)!r})",
                 "a constant",
                 "use a layer with trained weights instead of a product of two activations",
             )

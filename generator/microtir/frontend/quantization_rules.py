@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from microtir.frontend.tflite_file import brief
 from microtir.graph.ir import Quantization, Tensor
 
 _REQUANTIZE = "convert the model again with full integer quantisation"
@@ -169,7 +170,7 @@ def _per_channel(tensor: Tensor) -> Problem:
 
 
 def _named(tensor: Tensor) -> str:
-    return repr(tensor.name.split(";", maxsplit=1)[0])
+    return repr(brief(tensor.name))
 
 
 def _text(quantization: Quantization | None) -> str:

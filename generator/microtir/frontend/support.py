@@ -60,10 +60,19 @@ class OperatorSupport:
 
     @property
     def types(self) -> str:
-        """The signatures in words."""
-        if all(len(s.inputs) == 1 and s.inputs[0] is s.output for s in self.signatures):
-            return "; ".join(s.output.value for s in self.signatures)
-        return "; ".join(map(str, self.signatures))
+        """The signatures in words, those that differ only in one type drawn together."""
+        if any(len(signature.inputs) > 1 for signature in self.signatures):
+            return "; ".join(map(str, self.signatures))
+        sources: dict[DType, tuple[str, ...]] = {}
+        for signature in self.signatures:
+            known = sources.get(signature.output, ())
+            sources[signature.output] = (*known, signature.inputs[0].value)
+        if all(names == (output.value,) for output, names in sources.items()):
+            return "; ".join(output.value for output in sources)
+        results: dict[tuple[str, ...], list[str]] = {}
+        for output, names in sources.items():
+            results.setdefault(names, []).append(output.value)
+        return "; ".join(f"{', '.join(a)} -> {', '.join(b)}" for a, b in results.items())
 
 
 def _same(*dtypes: DType) -> tuple[Signature, ...]:

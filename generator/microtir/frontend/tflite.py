@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TypeAlias
 
-from microtir.errors import MicrotirError, ModelFileError, UnsupportedModelError, nearest
+from microtir.errors import MicrotirError, ModelFileError, UnsupportedModelError
 from microtir.frontend.operands import Operands
 from microtir.frontend.support import check_types
 from microtir.frontend.tflite_file import (
@@ -14,21 +14,22 @@ from microtir.frontend.tflite_file import (
     FileOperator,
     ModelBytes,
     ModelFile,
+    brief,
     check_dataflow,
     load,
     parse,
+    short_name,
 )
 from microtir.frontend.tflite_operators import READERS, check_arity
 from microtir.frontend.tflite_options import read_options
+from microtir.frontend.tflite_refusals import known_operator, operator_title, unknown_operator
 from microtir.frontend.tflite_schema import OPTIONS_OF, BuiltinOperator
-from microtir.frontend.tflite_tensors import Tensors, short_name, unique_names
+from microtir.frontend.tflite_tensors import Tensors, unique_names
 from microtir.graph.ir import Graph, Node, Source, Tensor
 from microtir.ir_module import IRModule
 
 ModelSource: TypeAlias = "str | Path | bytes | bytearray | memoryview"
 """The path of a model file, or its bytes."""
-
-_FEWER_OPERATORS = "replace the layer; `microtir operators` lists what is supported"
 
 
 def from_tflite(source: ModelSource, *, name: str | None = None) -> IRModule:
@@ -105,9 +106,7 @@ class _GraphReader:
         inputs = self._tensors.model_inputs()
         operators = list(_needed(model))
         labels = unique_names(
-            (short_name(model.tensors[op.outputs[0]].name) or f"operator_{op.index}")
-            if op.outputs
-            else f"operator_{op.index}"
+            short_name(model.tensors[op.outputs[0]].name) or f"operator_{op.index}"
             for op in operators
         )
         nodes = [self._node(op, label) for op, label in zip(operators, labels, strict=True)]
@@ -123,12 +122,12 @@ class _GraphReader:
 
     def _node(self, operator: FileOperator, name: str) -> Node | None:
         """The node of an operator, or None if it has problems."""
-        title = _title(operator)
+        title = operator_title(operator)
         source = Source(self._model.file, operator.index, title)
-        where = f"{source} ({name!r})"
-        code = _supported_code(operator)
+        where = f"{source} ({brief(name)!r})"
+        code = known_operator(operator.code)
         if code is None:
-            self.problems.append(_unknown_operator(operator, title, where))
+            self.problems.append(unknown_operator(operator, where))
             return None
         inputs = [self._tensors.get(index) for index in operator.inputs]
         outputs = [self._tensors.get(index) for index in operator.outputs]
@@ -162,13 +161,13 @@ class _GraphReader:
         for tensor in (*converted.inputs, *operands.outputs):
             if tensor.type.elements == 0:
                 raise operands.malformed(
-                    f"{tensor.name!r} has the shape {tensor.shape}, which holds nothing",
+                    f"{brief(tensor.name)!r} has the shape {tensor.shape}, which holds nothing",
                     "extents above 0",
                 )
         for tensor, shape in zip(operands.outputs, converted.shapes, strict=True):
             if tensor.shape != shape:
                 raise operands.malformed(
-                    f"its output {tensor.name!r} has the shape {tensor.shape}",
+                    f"its output {brief(tensor.name)!r} has the shape {tensor.shape}",
                     f"{shape}, by its inputs and options",
                 )
         problems = list(
@@ -198,43 +197,3 @@ def _needed(model: ModelFile) -> Iterator[FileOperator]:
         shapes = operator.code == BuiltinOperator.RESHAPE
         needed.update(operator.inputs[:1] if shapes else operator.inputs)
     return reversed(kept)
-
-
-def _supported_code(operator: FileOperator) -> BuiltinOperator | None:
-    try:
-        return BuiltinOperator(operator.code)
-    except ValueError:
-        return None
-
-
-def _title(operator: FileOperator) -> str:
-    """The format's name of an operator."""
-    if operator.custom_name:
-        return f"CUSTOM {operator.custom_name!r}"
-    known = _supported_code(operator)
-    if known is not None:
-        return known.name
-    # The full list is read for refusals only: a supported model never needs it.
-    import tflite
-
-    for name, code in vars(tflite.BuiltinOperator).items():
-        if code == operator.code:
-            return str(name)
-    return f"operator code {operator.code}"
-
-
-def _unknown_operator(operator: FileOperator, title: str, where: str) -> UnsupportedModelError:
-    if operator.custom_name:
-        return UnsupportedModelError(
-            f"the custom operator {operator.custom_name!r} is not supported",
-            where=where,
-            legal="operators of the TFLite schema",
-            fix="convert the model with built-in operators only",
-        )
-    hint = nearest(title, (code.name for code in READERS))
-    return UnsupportedModelError(
-        f"the operator {title} is not supported",
-        where=where,
-        legal=", ".join(code.name for code in READERS),
-        fix=f"{hint} {_FEWER_OPERATORS}".strip(),
-    )

@@ -29,6 +29,18 @@ MAX_RANK = 6
 
 _MAX_FILE_BYTES = (1 << 31) - 1  # FlatBuffers' own limit
 _CUSTOM = 32
+_BRIEF = 80
+
+
+def short_name(name: str) -> str:
+    """The first of the names that a fused operator carries, separated by semicolons."""
+    return name.split(";", maxsplit=1)[0]
+
+
+def brief(name: str) -> str:
+    """A name for messages: names of hundreds of characters hide what is said about them."""
+    short = short_name(name)
+    return short if len(short) <= _BRIEF else f"{short[:_BRIEF]}..."
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +70,7 @@ class FileTensor:
 
     @property
     def label(self) -> str:
-        return f"tensor {self.index} {self.name!r}"
+        return f"tensor {self.index} {brief(self.name)!r}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,7 +215,7 @@ def _tensors(root: Table, graph: Table) -> Iterator[FileTensor]:
         where = f"tensor {index}"
         table = graph.item(0, index, where)
         name = table.string(3)
-        table.where = where = f"tensor {index} {name!r}"
+        table.where = where = f"tensor {index} {brief(name)!r}"
         shape = table.numbers(0, "i4")
         signature = table.numbers(7, "i4")
         _check_extents(table, shape)

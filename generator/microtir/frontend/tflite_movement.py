@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from microtir.frontend.operands import Converted, Operands
+from microtir.frontend.tflite_file import brief
 from microtir.frontend.tflite_schema import (
     BuiltinOperator,
     ConcatenationOptions,
@@ -44,7 +45,7 @@ def _pad_constant(operands: Operands) -> float:
     constant = operands.input(2)
     if constant.data is None:
         raise operands.unsupported(
-            f"the value to pad with ({constant.name!r}) is computed by the model",
+            f"the model computes the value to pad with (input 2 {brief(constant.name)!r})",
             "a constant",
             "pad with a fixed value",
         )

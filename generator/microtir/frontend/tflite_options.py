@@ -72,8 +72,9 @@ def _value(table: Table | None, slot: int, field: Field[Any], where: str) -> Any
     if issubclass(annotation, IntEnum):
         number = 0 if table is None else table.scalar(slot, Scalar.INT8)
         return _member(annotation, number, field.name, where)
-    default = _DEFAULTS.get(field.name, annotation(0))
-    return default if table is None else table.scalar(slot, _SCALARS[annotation], default)
+    kind = _SCALARS[annotation]
+    default = _DEFAULTS.get(field.name, 0)
+    return default if table is None else table.scalar(slot, kind, default)
 
 
 def _member(kind: type[IntEnum], number: int, name: str, where: str) -> IntEnum:

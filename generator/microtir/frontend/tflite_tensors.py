@@ -15,6 +15,7 @@ from microtir.frontend.tflite_file import (
     FileTensor,
     ModelFile,
 )
+from microtir.frontend.tflite_refusals import type_title
 from microtir.frontend.tflite_schema import TensorType as FileType
 from microtir.graph.ir import Array, Tensor, TensorType
 from microtir.tir.dtype import DType
@@ -33,11 +34,6 @@ _DTYPES: Mapping[int, DType] = MappingProxyType(
         FileType.BOOL: DType.BOOL,
     }
 )
-
-
-def short_name(name: str) -> str:
-    """The first of the names that a fused operator carries, separated by semicolons."""
-    return name.split(";", maxsplit=1)[0]
 
 
 def unique_names(names: Iterable[str]) -> tuple[str, ...]:
@@ -126,13 +122,8 @@ class Tensors:
         dtype = _DTYPES.get(stored.type)
         if dtype is not None:
             return dtype
-        # The full list is read for refusals only, as for operators.
-        import tflite
-
-        found = [str(name) for name, code in vars(tflite.TensorType).items() if code == stored.type]
-        title = found[0] if found else f"number {stored.type}"
         raise UnsupportedModelError(
-            f"its type is {title}",
+            f"its type is {type_title(stored.type)}",
             where=self._where(stored),
             legal=", ".join(dtype.value for dtype in _DTYPES.values()),
             fix="convert the model as float32, or with full integer quantisation to int8",

@@ -1,0 +1,98 @@
+"""Words for operators and types that are not supported: the format's name, and what to do.
+
+The full lists of names come from the package `tflite`, which is imported for refusals only:
+reading a supported model never needs it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from microtir.errors import UnsupportedModelError, nearest
+from microtir.frontend.tflite_file import FileOperator
+from microtir.frontend.tflite_schema import BuiltinOperator
+
+_DYNAMIC = "convert the model with a fixed batch and fixed shapes, so that it computes no shapes"
+_RECURRENT = "unroll the recurrent layer, or use convolutions over time"
+_CONTROL = "remove loops and conditions from the model"
+_HOST = "leave the operator out of the model and do its work in the application"
+
+_ADVICE: Mapping[str, str] = MappingProxyType(
+    {
+        "ARG_MAX": _HOST,
+        "ARG_MIN": _HOST,
+        "BATCH_MATMUL": "use fully connected layers with constant weights",
+        "CALL_ONCE": _CONTROL,
+        "CONV_3D": "use two-dimensional convolutions",
+        "DIV": "multiply by the reciprocal",
+        "ELU": "use RELU, LEAKY_RELU or HARD_SWISH",
+        "FILL": _DYNAMIC,
+        "GELU": "use RELU or HARD_SWISH",
+        "IF": _CONTROL,
+        "L2_POOL_2D": "use AVERAGE_POOL_2D or MAX_POOL_2D",
+        "MIRROR_PAD": "pad with a constant (PAD)",
+        "PACK": "use EXPAND_DIMS and CONCATENATION; " + _DYNAMIC,
+        "PRELU": "use RELU or LEAKY_RELU",
+        "REDUCE_MAX": "use MAX_POOL_2D over the whole image",
+        "SHAPE": _DYNAMIC,
+        "SPLIT_V": "use SLICE for unequal parts",
+        "SQUARE": "multiply the tensor by itself (MUL)",
+        "SUM": "use MEAN and a multiplication by the number of elements",
+        "SVDF": "use a depthwise convolution over time",
+        "TRANSPOSE_CONV": "use RESIZE_NEAREST_NEIGHBOR or RESIZE_BILINEAR and a convolution",
+        "UNIDIRECTIONAL_SEQUENCE_LSTM": _RECURRENT,
+        "UNPACK": "use SPLIT and SQUEEZE",
+        "WHILE": _CONTROL,
+    }
+)
+
+
+def known_operator(code: int) -> BuiltinOperator | None:
+    """The operator of a code, None if microtir does not have it."""
+    try:
+        return BuiltinOperator(code)
+    except ValueError:
+        return None
+
+
+def operator_title(operator: FileOperator) -> str:
+    """The format's name of an operator."""
+    if operator.custom_name:
+        return f"CUSTOM {operator.custom_name!r}"
+    known = known_operator(operator.code)
+    if known is not None:
+        return known.name
+    import tflite
+
+    return _name_in(tflite.BuiltinOperator, operator.code) or f"operator code {operator.code}"
+
+
+def type_title(number: int) -> str:
+    """The format's name of a tensor type."""
+    import tflite
+
+    return _name_in(tflite.TensorType, number) or f"number {number}"
+
+
+def unknown_operator(operator: FileOperator, where: str) -> UnsupportedModelError:
+    """The error for an operator that microtir does not have."""
+    if operator.custom_name:
+        return UnsupportedModelError(
+            f"the custom operator {operator.custom_name!r} is not supported",
+            where=where,
+            legal="operators of the TFLite schema",
+            fix="convert the model with built-in operators only",
+        )
+    title = operator_title(operator)
+    hint = nearest(title, (code.name for code in BuiltinOperator))
+    return UnsupportedModelError(
+        f"the operator {title} is not supported",
+        where=where,
+        legal="the operators that `microtir operators` lists",
+        fix=_ADVICE.get(title) or f"replace the layer; {hint}".rstrip("; "),
+    )
+
+
+def _name_in(names: type, number: int) -> str:
+    return next((str(name) for name, value in vars(names).items() if value == number), "")

@@ -1,0 +1,221 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from microtir.frontend.tflite_schema import Activation as FileActivation
+from microtir.frontend.tflite_schema import (
+    AddOptions,
+    BuiltinOperator,
+    FullyConnectedOptions,
+    LeakyReluOptions,
+    LogSoftmaxOptions,
+    MaximumMinimumOptions,
+    MulOptions,
+    Options,
+    ReducerOptions,
+    SoftmaxOptions,
+    SubOptions,
+    WeightsFormat,
+)
+from microtir.graph.ops import (
+    Activation,
+    Add,
+    CastTo,
+    Dequantize,
+    FullyConnected,
+    HardSwish,
+    LeakyRelu,
+    Logistic,
+    LogSoftmax,
+    Maximum,
+    Mean,
+    Minimum,
+    Mul,
+    Operator,
+    Quantize,
+    Relu,
+    Softmax,
+    Sub,
+    Tanh,
+)
+from tests.frontend.models import Value, int8, ints, model, read_node, refusal, scalar, zeros
+
+Code = BuiltinOperator
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        (Code.RELU, Relu(Activation.RELU)),
+        (Code.RELU6, Relu(Activation.RELU6)),
+        (Code.RELU_N1_TO_1, Relu(Activation.RELU_N1_TO_1)),
+        (Code.HARD_SWISH, HardSwish()),
+        (Code.LOGISTIC, Logistic()),
+        (Code.TANH, Tanh()),
+    ],
+)
+def test_unary(code: BuiltinOperator, expected: Operator) -> None:
+    """Activations without attributes become operators of their own."""
+    assert read_node(code, [Value((1, 8))], Value((1, 8))).op == expected
+
+
+def test_conversions() -> None:
+    """QUANTIZE, DEQUANTIZE and CAST take their types from the tensors."""
+    assert read_node(Code.QUANTIZE, [Value((1, 8))], int8(1, 8)).op == Quantize()
+    assert read_node(Code.DEQUANTIZE, [int8(1, 8)], Value((1, 8))).op == Dequantize()
+    assert read_node(Code.CAST, [Value((1, 8), np.int64)], Value((1, 8), np.uint8)).op == CastTo()
+
+
+def test_leaky_relu() -> None:
+    """The slope is the float32 value that the file stores."""
+    node = read_node(Code.LEAKY_RELU, [Value((2, 3))], Value((2, 3)), LeakyReluOptions(0.1))
+    assert node.op == LeakyRelu(float(np.float32(0.1)))
+
+
+@pytest.mark.parametrize(
+    ("code", "options", "expected"),
+    [
+        (Code.ADD, AddOptions(FileActivation.RELU), Add(Activation.RELU)),
+        (Code.SUB, SubOptions(FileActivation.RELU6), Sub(Activation.RELU6)),
+        (Code.MUL, MulOptions(FileActivation.RELU_N1_TO_1), Mul(Activation.RELU_N1_TO_1)),
+        (Code.MINIMUM, MaximumMinimumOptions(), Minimum()),
+        (Code.MAXIMUM, MaximumMinimumOptions(), Maximum()),
+    ],
+)
+def test_two_inputs_broadcast(code: BuiltinOperator, options: Options, expected: Operator) -> None:
+    """Shapes stretch as in numpy; a constant input stays an input."""
+    node = read_node(code, [Value((1, 4, 1, 3)), zeros(5, 1)], Value((1, 4, 5, 3)), options)
+    assert node.op == expected
+    assert [tensor.is_constant for tensor in node.inputs] == [False, True]
+
+
+def test_softmax() -> None:
+    """Beta is kept."""
+    node = read_node(Code.SOFTMAX, [Value((1, 8))], Value((1, 8)), SoftmaxOptions(0.5))
+    assert node.op == Softmax(0.5)
+    node = read_node(Code.LOG_SOFTMAX, [Value((1, 8))], Value((1, 8)), LogSoftmaxOptions())
+    assert node.op == LogSoftmax()
+
+
+@pytest.mark.parametrize(
+    ("axes", "keep", "shape", "expected"),
+    [
+        (ints(2, 1), False, (2, 5), Mean((1, 2), False)),
+        (ints(-3, 2), True, (2, 1, 1, 5), Mean((1, 2), True)),
+        (scalar(-1), False, (2, 3, 4), Mean((3,), False)),
+        (ints(1, -3), False, (2, 4, 5), Mean((1,), False)),
+        (ints(0, 1, 2, 3), False, (), Mean((0, 1, 2, 3), False)),
+        (ints(), False, (2, 3, 4, 5), Mean((), False)),
+    ],
+)
+def test_mean_axes(axes: Value, keep: bool, shape: tuple[int, ...], expected: Mean) -> None:
+    """Axes are sorted, non-negative and once each, and no input any more."""
+    node = read_node(Code.MEAN, [Value((2, 3, 4, 5)), axes], Value(shape), ReducerOptions(keep))
+    assert node.op == expected
+    assert len(node.inputs) == 1
+
+
+@pytest.mark.parametrize("result", [(6, 4), (2, 3, 4), (1, 6, 1, 4)])
+def test_fully_connected_rows(result: tuple[int, ...]) -> None:
+    """Data of any rank is rows of the weights' width; the file says which shape the rows keep."""
+    node = read_node(
+        Code.FULLY_CONNECTED,
+        [Value((2, 3, 5)), zeros(4, 5), zeros(4)],
+        Value(result),
+        FullyConnectedOptions(FileActivation.RELU, keep_num_dims=len(result) > 2),
+    )
+    assert node.op == FullyConnected(Activation.RELU)
+    assert node.output.shape == result
+
+
+@pytest.mark.parametrize(
+    ("data", "text"),
+    [
+        (
+            model(Code.ADD, [Value((2, 3)), Value((2, 4))], Value((2, 4)), AddOptions()),
+            "the shapes (2, 3) and (2, 4) do not fit together",
+        ),
+        (
+            model(Code.ADD, [Value((2, 3)), Value((2, 1))], Value((2, 1)), AddOptions()),
+            "its output 'y0' has the shape (2, 1)\n  legal: (2, 3), by its inputs and options",
+        ),
+        (
+            model(Code.ADD, [Value((2,)), None], Value((2,)), AddOptions()),
+            "input 1 is left out\n  legal: only a bias may be left out",
+        ),
+        (
+            model(Code.ADD, [Value((2,))], Value((2,)), AddOptions()),
+            "it has 1 inputs\n  legal: 2",
+        ),
+        (
+            model(Code.RELU, [Value((2,))], [Value((2,)), Value((2,))]),
+            "it has 2 outputs\n  legal: 1",
+        ),
+        (
+            model(Code.SOFTMAX, [Value((2,))], Value((2,)), SoftmaxOptions(0.0)),
+            "beta is 0.0\n  legal: finite and above 0",
+        ),
+        (
+            model(Code.SOFTMAX, [Value(())], Value(()), SoftmaxOptions()),
+            "its input is a scalar",
+        ),
+        (
+            model(Code.LEAKY_RELU, [Value((2,))], Value((2,)), LeakyReluOptions(float("inf"))),
+            "alpha is inf\n  legal: a finite number",
+        ),
+        (
+            model(Code.MEAN, [Value((2, 3)), ints(2)], Value((2,)), ReducerOptions()),
+            "axis 2 of a tensor with 2 dimensions\n  legal: -2 to 1",
+        ),
+        (
+            model(
+                Code.MEAN, [Value((2, 3)), Value((1,), np.int32)], Value((2,)), ReducerOptions()
+            ),
+            "the model computes the axes (input 1 'x1')\n  legal: a constant",
+        ),
+        (
+            model(Code.MEAN, [Value((2, 3)), zeros(1)], Value((2,)), ReducerOptions()),
+            "the axes (input 1 'x1') has the type float32\n  legal: int32 or int64",
+        ),
+        (
+            model(
+                Code.FULLY_CONNECTED,
+                [Value((2, 3)), zeros(4, 5)],
+                Value((2, 4)),
+                FullyConnectedOptions(),
+            ),
+            "data of shape (2, 3) cannot be read as rows of 5 elements",
+        ),
+        (
+            model(
+                Code.FULLY_CONNECTED,
+                [Value((2, 3)), zeros(4, 3)],
+                Value((4, 2)),
+                FullyConnectedOptions(),
+            ),
+            "its output 'y0' has the shape (4, 2)\n  legal: (2, 4)",
+        ),
+        (
+            model(
+                Code.FULLY_CONNECTED,
+                [Value((2, 3)), zeros(4, 3, 1)],
+                Value((2, 4)),
+                FullyConnectedOptions(),
+            ),
+            "the weights have the shape (4, 3, 1)\n  legal: (O, I)",
+        ),
+        (
+            model(
+                Code.FULLY_CONNECTED,
+                [Value((2, 3)), zeros(4, 3)],
+                Value((2, 4)),
+                FullyConnectedOptions(weights_format=WeightsFormat.SHUFFLED_4X16_INT8),
+            ),
+            "its weights are stored as SHUFFLED_4X16_INT8",
+        ),
+    ],
+)
+def test_refusals(data: bytes, text: str) -> None:
+    """Each contradiction is named, with what would be legal."""
+    assert text in refusal(data)

@@ -1,0 +1,222 @@
+from __future__ import annotations
+
+from types import EllipsisType
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from microtir.frontend.tflite_schema import (
+    BuiltinOperator,
+    SliceOptions,
+    StridedSliceOptions,
+)
+from microtir.graph.ops import StridedSlice
+from tests.frontend.models import Value, ints, model, read_node, refusal
+
+Entry: TypeAlias = "slice | int | None | EllipsisType"
+
+
+def mask(entries: tuple[Entry, ...], wanted: Any) -> int:
+    """Bit i is set where `wanted` says yes to entry i."""
+    return sum(1 << i for i, entry in enumerate(entries) if wanted(entry))
+
+
+def index_model(
+    shape: tuple[int, ...], entries: tuple[Entry, ...], result: tuple[int, ...]
+) -> tuple[list[Value | None], Value, StridedSliceOptions]:
+    """The STRIDED_SLICE that means numpy's `data[entries]`."""
+    begins, ends, strides = [], [], []
+    for entry in entries:
+        if isinstance(entry, slice):
+            begins.append(99 if entry.start is None else entry.start)
+            ends.append(-99 if entry.stop is None else entry.stop)
+            strides.append(1 if entry.step is None else entry.step)
+        else:
+            begins.append(entry if isinstance(entry, int) else 42)
+            ends.append(-42)
+            strides.append(1)
+    options = StridedSliceOptions(
+        begin_mask=mask(entries, lambda e: isinstance(e, slice) and e.start is None),
+        end_mask=mask(entries, lambda e: isinstance(e, slice) and e.stop is None),
+        ellipsis_mask=mask(entries, lambda e: e is ...),
+        new_axis_mask=mask(entries, lambda e: e is None),
+        shrink_axis_mask=mask(entries, lambda e: isinstance(e, int)),
+    )
+    inputs: list[Value | None] = [Value(shape), ints(*begins), ints(*ends), ints(*strides)]
+    return inputs, Value(result), options
+
+
+def take(op: StridedSlice, data: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """What the operator of the graph takes, with every input axis kept."""
+    for axis, (begin, stride, extent) in enumerate(
+        zip(op.begin, op.strides, op.extent, strict=True)
+    ):
+        data = data.take([begin + i * stride for i in range(extent)], axis)
+    return data
+
+
+@st.composite
+def cases(draw: st.DrawFn) -> tuple[tuple[int, ...], tuple[Entry, ...]]:
+    """A shape and an index of it that takes something."""
+    shape = tuple(draw(st.lists(st.integers(1, 5), min_size=1, max_size=4)))
+    spoken_of = draw(st.integers(0, len(shape)))
+    first = draw(st.integers(0, spoken_of))
+    entries: list[Entry] = []
+    ellipsis = draw(st.booleans())
+    for i in range(spoken_of):
+        # After an ellipsis, entries speak of the last axes.
+        axis = i if i < first or not ellipsis else len(shape) - spoken_of + i
+        if ellipsis and i == first:
+            entries.append(...)
+        if draw(st.integers(0, 3)) == 0 and len(shape) + entries.count(None) < 6:
+            entries.append(None)
+        if draw(st.integers(0, 2)) == 0:
+            entries.append(draw(st.integers(-shape[axis], shape[axis] - 1)))
+        else:
+            entries.append(draw(st.slices(shape[axis])))
+    return shape, tuple(entries)
+
+
+@given(case=cases())
+@settings(max_examples=150)
+def test_masks_mean_what_numpy_means(case: tuple[tuple[int, ...], tuple[Entry, ...]]) -> None:
+    """Any mixture of ranges, indices, new axes and an ellipsis takes numpy's elements."""
+    shape, entries = case
+    data = np.arange(np.prod(shape)).reshape(shape)
+    expected = data[entries]
+    inputs, output, options = index_model(shape, entries, expected.shape)
+    if not entries or expected.size == 0:
+        assert expected.size or "take nothing of" in refusal(
+            model(BuiltinOperator.STRIDED_SLICE, inputs, Value((1,)), options)
+        )
+        return
+    node = read_node(BuiltinOperator.STRIDED_SLICE, inputs, output, options)
+    assert isinstance(node.op, StridedSlice)
+    assert len(node.op.begin) == len(node.op.strides) == len(node.op.extent) == len(shape)
+    assert np.array_equal(take(node.op, data).reshape(expected.shape), expected)
+
+
+def test_reversed() -> None:
+    """A negative stride begins at the end."""
+    inputs, output, options = index_model((5, 4), (slice(None, None, -2),), (3, 4))
+    node = read_node(BuiltinOperator.STRIDED_SLICE, inputs, output, options)
+    assert node.op == StridedSlice((4, 0), (-2, 1), (3, 4))
+    assert [tensor.name for tensor in node.inputs] == ["x0"]
+
+
+def test_slice_takes_the_rest() -> None:
+    """A size of -1 goes to the end of the axis."""
+    node = read_node(
+        BuiltinOperator.SLICE,
+        [Value((5, 6)), ints(1, 2, dtype=np.int64), ints(3, -1, dtype=np.int64)],
+        Value((3, 4)),
+        SliceOptions(),
+    )
+    assert node.op == StridedSlice((1, 2), (1, 1), (3, 4))
+
+
+STRIDED = BuiltinOperator.STRIDED_SLICE
+
+
+@pytest.mark.parametrize(
+    ("data", "text"),
+    [
+        (
+            model(
+                BuiltinOperator.SLICE,
+                [Value((5,)), ints(3), ints(3)],
+                Value((3,)),
+                SliceOptions(),
+            ),
+            "begin (3,) and size (3,) reach outside the shape (5,)",
+        ),
+        (
+            model(
+                BuiltinOperator.SLICE,
+                [Value((5,)), ints(3, 0), ints(2, 1)],
+                Value((2,)),
+                SliceOptions(),
+            ),
+            "begin (3, 0) and size (2, 1) for data of shape (5,)\n  legal: one number per dim",
+        ),
+        (
+            model(
+                STRIDED,
+                [Value((5,)), ints(0), ints(5), ints(0)],
+                Value((5,)),
+                StridedSliceOptions(),
+            ),
+            "a stride is 0",
+        ),
+        (
+            model(
+                STRIDED,
+                [Value((5,)), ints(3), ints(3), ints(1)],
+                Value((1,)),
+                StridedSliceOptions(),
+            ),
+            "begin 3, end 3, stride 1 take nothing of an axis of 5",
+        ),
+        (
+            model(
+                STRIDED,
+                [Value((5,)), ints(5), ints(6), ints(1)],
+                Value(()),
+                StridedSliceOptions(shrink_axis_mask=1),
+            ),
+            "index 5 with stride 1 in an axis of 5\n  legal: -5 to 4, stride above 0",
+        ),
+        (
+            model(
+                STRIDED,
+                [Value((5,)), ints(0, 0), ints(1, 1), ints(1, 1)],
+                Value((1,)),
+                StridedSliceOptions(),
+            ),
+            "2 indices and 0 ellipses for data of shape (5,)",
+        ),
+        (
+            model(
+                STRIDED,
+                [Value((5,)), ints(0, 0), ints(1, 1), ints(1, 1)],
+                Value((5,)),
+                StridedSliceOptions(ellipsis_mask=3),
+            ),
+            "0 indices and 2 ellipses",
+        ),
+        (
+            model(
+                STRIDED,
+                [Value((5,)), ints(0), ints(1, 1), ints(1)],
+                Value((1,)),
+                StridedSliceOptions(),
+            ),
+            "begin (0,), end (1, 1) and strides (1,) differ in length",
+        ),
+        (
+            model(
+                STRIDED,
+                [Value((5,)), ints(0), ints(1), ints(1)],
+                Value((1,)),
+                StridedSliceOptions(offset=True),
+            ),
+            "its end counts from its begin (option offset)",
+        ),
+        (
+            model(
+                STRIDED,
+                [Value((5,)), Value((1,), np.int32), ints(1), ints(1)],
+                Value((1,)),
+                StridedSliceOptions(),
+            ),
+            "the model computes the begin (input 1 'x1')",
+        ),
+    ],
+)
+def test_refusals(data: bytes, text: str) -> None:
+    """Each contradiction is named, with what would be legal."""
+    assert text in refusal(data)
