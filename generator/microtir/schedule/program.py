@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Protocol, TypeAlias, runtime_checkable
 
+from microtir.schedule.names import Names
 from microtir.tir import ir
 
 
@@ -29,6 +30,19 @@ class ScalarLike(Protocol):
 
     @property
     def name(self) -> str: ...
+
+
+@runtime_checkable
+class ExprHandle(Protocol):
+    """An expression of `te`, as far as schedules see it."""
+
+    @property
+    def node(self) -> ir.Expr: ...
+
+
+def is_parameter(var: ir.Var) -> bool:
+    """Whether a Var is a scalar parameter: only these declare a range."""
+    return var.low is not None and var.high is not None
 
 
 Argument: TypeAlias = ir.Buffer | ir.Var | TensorLike | ScalarLike
@@ -61,6 +75,11 @@ class Loop:
     stage: Stage
     name: str
     var: ir.Var
+
+    @staticmethod
+    def new(stage: Stage, name: str, names: Names) -> Loop:
+        """The handle of a loop that a step makes."""
+        return Loop(stage, name, ir.Var(names.unique(name)))
 
     def __str__(self) -> str:
         return f"{self.stage.name}.{self.name}"

@@ -4,16 +4,84 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from microtir.schedule.program import Argument, Program
+from microtir.errors import ScheduleError, nearest
+from microtir.schedule import split
+from microtir.schedule.cache_write import cache_write
+from microtir.schedule.program import Argument, ExprHandle, Loop, Program, Stage, TensorLike
 from microtir.schedule.signature import TensorT, make_primfunc
-from microtir.tir import ir
+from microtir.schedule.tree import loops_of
+from microtir.tir import build, ir
+from microtir.tir.printer import expr_text, stmt_text
 
 
 class Schedule:
-    """Rewrites the loop nests of a program, one checked step after the other."""
+    """Rewrites the loop nests of a program, one checked step after the other.
+
+    Every primitive either keeps the meaning of the program or raises a ScheduleError with the
+    reason, and then nothing has changed.  `steps` says what was done so far.
+    """
 
     def __init__(self, program: Program) -> None:
         self._program = program
+        self._history: list[tuple[str, str]] = []
+
+    # --- looking ----------------------------------------------------------------------------------
+
+    @property
+    def body(self) -> ir.Stmt:
+        """The program as it is now; TIR is immutable, so it stays what it is."""
+        return self._program.body
+
+    @property
+    def steps(self) -> tuple[str, ...]:
+        """What was done, one line a step."""
+        return tuple(step for step, _ in self._history)
+
+    def history(self) -> tuple[tuple[str, str], ...]:
+        """Every step with the text of the program after it."""
+        return tuple(self._history)
+
+    def text(self) -> str:
+        """The program as it is now, in the text form of TIR."""
+        return stmt_text(self._program.body)
+
+    def loops(self, stage: TensorLike) -> tuple[Loop, ...]:
+        """The loops that compute a tensor, in the order of the text.
+
+        Raises:
+            ScheduleError: the tensor is not computed here.
+        """
+        owner = self._stage(stage)
+        return tuple(loop for loop in loops_of(self._program) if loop.stage is owner)
+
+    def loop(self, stage: TensorLike, name: str) -> Loop:
+        """The loop of a tensor by the name of its axis, e.g. ``row``, or ``row_outer`` after split.
+
+        Raises:
+            ScheduleError: there is no such loop, or more than one.
+        """
+        loops = self.loops(stage)
+        found = [loop for loop in loops if loop.name == name]
+        if len(found) != 1:
+            names = [loop.name for loop in loops]
+            reason = "has no loop" if not found else f"has {len(found)} loops called"
+            raise ScheduleError(
+                f"'{stage.name}' {reason} '{name}'",
+                where="Schedule.loop",
+                legal=", ".join(names),
+                fix=nearest(name, names) if not found else "use the handles that steps return",
+            )
+        return found[0]
+
+    def _stage(self, tensor: TensorLike) -> Stage:
+        for stage in self._program.stages:
+            if stage.tensor is tensor:
+                return stage
+        raise ScheduleError(
+            f"'{tensor.name}' is not computed by this schedule",
+            where="Schedule",
+            legal=", ".join(stage.name for stage in self._program.stages),
+        )
 
     def primfunc(
         self,
@@ -21,5 +89,63 @@ class Schedule:
         name: str = "main",
         binds: Mapping[TensorT, ir.Buffer] | None = None,
     ) -> ir.PrimFunc:
-        """The function of the program as it is now; see `signature.make_primfunc`."""
+        """The function of the program as it is now.
+
+        Args:
+            args: parameters in order: tensors, buffers, scalars.  One that is not used is legal:
+                the caller passes it and it is not read.  A constant or an intermediate tensor that
+                is named becomes a parameter.  None: inputs in order of first use, then scalars,
+                then outputs.
+            name: of the function, an identifier.
+            binds: other storage for a tensor, of the same shape and type.
+
+        Raises:
+            ScheduleError: an argument is missing or given twice, or a bind does not fit.
+        """
         return make_primfunc(self._program, args, name, binds)
+
+    # --- ranges of loops --------------------------------------------------------------------------
+
+    def split(self, loop: Loop, factor: int) -> tuple[Loop, Loop]:
+        """Blocks of `factor` iterations: returns (outer, inner).
+
+        The tail of a range that is no multiple of `factor` is guarded by an If.
+        """
+        program, outer, inner = split.split(self._program, loop, factor)
+        self._done(f"split({loop}, {factor}) -> {outer.name}, {inner.name}", program)
+        return outer, inner
+
+    def fuse(self, outer: Loop, inner: Loop) -> Loop:
+        """One loop instead of two perfectly nested ones; the order of iterations stays."""
+        program, fused = split.fuse(self._program, outer, inner)
+        self._done(f"fuse({outer}, {inner}) -> {fused.name}", program)
+        return fused
+
+    def partition(self, loop: Loop, at: ExprHandle | ir.Expr | int) -> tuple[Loop, Loop]:
+        """Two loops one after the other: [start, at) and [at, stop), each cut to the range.
+
+        The handles of loops inside the second one end in `_rest`.
+        """
+        if isinstance(at, int):
+            at = build.const(at)
+        point = at.node if isinstance(at, ExprHandle) else at
+        program, first, rest = split.partition(self._program, loop, point)
+        self._done(f"partition({loop}, {expr_text(point)}) -> {first.name}, {rest.name}", program)
+        return first, rest
+
+    # --- storage ----------------------------------------------------------------------------------
+
+    def cache_write(self, loop: Loop) -> ir.Buffer:
+        """A LOCAL array of accumulators for the elements of `loop` and the loops below it.
+
+        The nest becomes three: set the accumulators (loops end in `_init`), add to them (loops
+        keep their handles, and the reduction can be reordered outside them), write the elements
+        (loops end in `_write`).
+        """
+        program, array = cache_write(self._program, loop)
+        self._done(f"cache_write({loop}) -> {array.name}", program)
+        return array
+
+    def _done(self, step: str, program: Program) -> None:
+        self._program = program
+        self._history.append((step, stmt_text(program.body)))

@@ -8,11 +8,13 @@ evaluated, a prelude that only such an arm reads is refused.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
 from microtir.errors import TirError
+from microtir.schedule.names import Names
+from microtir.schedule.program import is_parameter
 from microtir.te.expr import Bind, Expr, Prelude, Reduce, ReduceAxis, Reduction
 from microtir.te.tensor import Axis, Computation, Tensor
 from microtir.tir import build, ir
@@ -26,22 +28,6 @@ COMBINE: Mapping[Reduction, Callable[[ir.Expr, ir.Expr], ir.Expr]] = {
 
 Values: TypeAlias = Mapping[ir.Var | ir.Buffer, ir.Expr | ir.Buffer | int]
 Place: TypeAlias = Callable[["Scope"], ir.Stmt]
-
-
-class Names:
-    """Hands out names that are unique within one function."""
-
-    def __init__(self, taken: Iterable[str]) -> None:
-        self._taken = set(taken)
-
-    def unique(self, name: str) -> str:
-        """`name`, or `name_1`, `name_2`, ... where it is taken."""
-        candidate, number = name, 0
-        while candidate in self._taken:
-            number += 1
-            candidate = f"{name}_{number}"
-        self._taken.add(candidate)
-        return candidate
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,11 +199,6 @@ class _Emitter:
             where=self.where,
             fix="put the select inside the reduction or bind, or read the value in the condition",
         )
-
-
-def is_parameter(var: ir.Var) -> bool:
-    """Whether a Var is a scalar parameter: only these declare a range."""
-    return var.low is not None and var.high is not None
 
 
 def _reads(node: ir.Expr, lazy: bool) -> Iterator[tuple[ir.Var, bool]]:

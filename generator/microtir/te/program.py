@@ -6,10 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from microtir.errors import TirError
-from microtir.schedule.program import Argument, Loop, Program, Stage
+from microtir.schedule.names import Names
+from microtir.schedule.program import Argument, Loop, Program, Stage, is_parameter
 from microtir.schedule.schedule import Schedule
 from microtir.schedule.signature import TensorT
-from microtir.te.emit import Names, Values, emit_nest, is_parameter
+from microtir.te.emit import Values, emit_nest
 from microtir.te.expr import Expr
 from microtir.te.tensor import Tensor
 from microtir.tir import build, ir

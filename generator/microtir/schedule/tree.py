@@ -1,0 +1,125 @@
+"""Finding, replacing and copying loops of a body."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+from microtir.errors import ScheduleError
+from microtir.schedule.names import Names
+from microtir.schedule.program import Loop, Program
+from microtir.tir import build, ir
+from microtir.tir.visitor import Rewriter, children, substitute, walk
+
+
+def find_loop(program: Program, loop: Loop, step: str) -> ir.For:
+    """The For of a handle.
+
+    Raises:
+        ScheduleError: an earlier step has replaced the loop.
+    """
+    for node in walk(program.body):
+        if isinstance(node, ir.For) and node.var is loop.var:
+            return node
+    present = ", ".join(other.name for other in loops_of(program) if other.stage is loop.stage)
+    raise ScheduleError(
+        f"loop '{loop}' does not exist (any more)",
+        where=step,
+        legal=present or None,
+        fix="use the handles that the earlier step returned, or s.loop(stage, name)",
+    )
+
+
+def loops_of(program: Program) -> tuple[Loop, ...]:
+    """The handle of every loop of the body, in the order of the text."""
+    loops = [node for node in walk(program.body) if isinstance(node, ir.For)]
+    return tuple(program.loops[loop.var] for loop in loops)
+
+
+def require_serial(loop: ir.For, step: str) -> None:
+    """ScheduleError if an earlier step gave the loop a kind, which a rewrite would lose."""
+    if loop.kind is not ir.LoopKind.SERIAL:
+        raise ScheduleError(
+            f"loop '{loop.var.name}' is {loop.kind.value} already",
+            where=step,
+            fix="split, fuse and reorder first; unroll and vectorize last",
+        )
+
+
+class _Replace(Rewriter):
+    def __init__(self, old: ir.Stmt, change: Callable[[ir.Stmt], ir.Stmt]) -> None:
+        self.old = old
+        self.change = change
+
+    def stmt(self, s: ir.Stmt) -> ir.Stmt:
+        return self.change(s) if s is self.old else self.stmt_parts(s)
+
+    def expr(self, e: ir.Expr) -> ir.Expr:
+        return e
+
+
+def replace_stmt(body: ir.Stmt, old: ir.Stmt, new: ir.Stmt) -> ir.Stmt:
+    """`body` with the statement `old` (by identity) replaced, sequences flattened."""
+    return _flat(_Replace(old, lambda _: new).stmt(body))
+
+
+class _Flatten(Rewriter):
+    def stmt(self, s: ir.Stmt) -> ir.Stmt:
+        s = self.stmt_parts(s)
+        if isinstance(s, ir.Seq) and any(isinstance(part, ir.Seq) for part in s.statements):
+            return build.seq(s)
+        return s
+
+    def expr(self, e: ir.Expr) -> ir.Expr:
+        return e
+
+
+def _flat(body: ir.Stmt) -> ir.Stmt:
+    return _Flatten().stmt(body)
+
+
+def path_to(body: ir.Stmt, target: ir.Stmt) -> tuple[ir.Stmt, ...]:
+    """Statements around `target` (by identity), outermost first, without itself."""
+
+    def search(node: ir.Stmt) -> tuple[ir.Stmt, ...] | None:
+        if node is target:
+            return ()
+        for child in children(node):
+            if isinstance(child, ir.Stmt):
+                below = search(child)
+                if below is not None:
+                    return (node, *below)
+        return None
+
+    path = search(body)
+    assert path is not None, "the target is a part of the body"
+    return path
+
+
+def defined_in(node: ir.Stmt) -> Iterator[ir.Var | ir.Buffer]:
+    """Vars and Buffers that come to life inside a statement, each once."""
+    for part in walk(node):
+        if isinstance(part, ir.For | ir.Let):
+            yield part.var
+        elif isinstance(part, ir.Allocate):
+            yield part.buffer
+
+
+def copy_loops(
+    body: ir.Stmt, names: Names, loops: dict[ir.Var, Loop], suffix: str
+) -> tuple[ir.Stmt, tuple[Loop, ...]]:
+    """A copy that shares no definition with the original, and handles of its loops.
+
+    The handle of a copied loop is called like the original, with the suffix.
+    """
+    renamed: dict[ir.Var | ir.Buffer, ir.Expr | ir.Buffer | int] = {}
+    handles = []
+    for old in defined_in(body):
+        if isinstance(old, ir.Buffer):
+            renamed[old] = replace(old, name=names.unique(old.name))
+            continue
+        new = build.fresh(old, names.unique(old.name + (suffix if old in loops else "")))
+        renamed[old] = new
+        if old in loops:
+            handles.append(Loop(loops[old].stage, loops[old].name + suffix, new))
+    return substitute(body, renamed), tuple(handles)
