@@ -1,0 +1,27 @@
+"""Rewrites of the graph. Each keeps every output bit for bit, and is a frozen dataclass."""
+
+from microtir.graph.passes.fold_constants import FoldConstants
+from microtir.graph.passes.fold_pad import FoldPad
+from microtir.graph.passes.fuse_activation import FuseActivation
+from microtir.graph.passes.remove_dead_nodes import RemoveDeadNodes
+from microtir.graph.passes.remove_identities import RemoveIdentities
+from microtir.graph.passes.rewrite import GraphPass
+
+GRAPH_PASSES: tuple[GraphPass, ...] = (
+    FoldConstants(),
+    RemoveIdentities(),
+    FoldPad(),
+    FuseActivation(),
+    RemoveDeadNodes(),
+)
+"""The passes in the order in which the driver runs them."""
+
+__all__ = [
+    "GRAPH_PASSES",
+    "FoldConstants",
+    "FoldPad",
+    "FuseActivation",
+    "GraphPass",
+    "RemoveDeadNodes",
+    "RemoveIdentities",
+]

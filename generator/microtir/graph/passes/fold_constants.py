@@ -1,0 +1,61 @@
+"""Evaluates nodes whose inputs are all constant."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+from microtir.graph.ir import Array, Graph, Node, Tensor
+from microtir.graph.ops import Conv2D, DepthwiseConv2D, Dequantize, FullyConnected, Operator
+from microtir.graph.passes.rewrite import substitute, with_nodes
+from microtir.graph.reference import evaluate
+from microtir.tir.dtype import DType
+
+_WEIGHT_AXIS: dict[type[Operator], int] = {Conv2D: 0, DepthwiseConv2D: 3, FullyConnected: 0}
+"""Axis of the output channels in the weights of each operator that takes int8 weights."""
+
+
+@dataclass(frozen=True, slots=True)
+class FoldConstants:
+    """Replaces what is known at compile time by constants.
+
+    Dequantised weights stay int8: a float operator that reads them gets the int8 constant itself
+    and dequantises on the fly, at a quarter of the flash. A graph output stays the result of a
+    node, even if that node's inputs are constant.
+    """
+
+    name: ClassVar[str] = "fold_constants"
+
+    def __call__(self, graph: Graph) -> Graph:
+        folded: dict[Tensor, Tensor] = {}
+        quantized: dict[Tensor, Tensor] = {}
+        nodes = []
+        for original in graph.nodes:
+            node = substitute(_with_int8_weights(original, quantized), folded)
+            values = _constants(node)
+            if values is None or not set(node.outputs).isdisjoint(graph.outputs):
+                nodes.append(node)
+                continue
+            for tensor, value in zip(node.outputs, evaluate(node, values), strict=True):
+                folded[tensor] = replace(tensor, data=value)
+                if isinstance(node.op, Dequantize):
+                    quantized[tensor] = node.inputs[0]
+        return with_nodes(graph, nodes)
+
+
+def _constants(node: Node) -> list[Array] | None:
+    """The values of all inputs, None if one of them is not constant."""
+    values = [tensor.data for tensor in node.inputs if tensor.data is not None]
+    return values if len(values) == len(node.inputs) else None
+
+
+def _with_int8_weights(node: Node, quantized: dict[Tensor, Tensor]) -> Node:
+    """Let a float node read the int8 constant behind its dequantised weights."""
+    axis = _WEIGHT_AXIS.get(type(node.op))
+    source = quantized.get(node.inputs[1]) if axis is not None else None
+    if source is None or source.dtype is not DType.INT8:
+        return node
+    quant = source.type.quant
+    if any(quant.zero_points) or quant.axis not in (None, axis):
+        return node
+    return replace(node, inputs=(node.inputs[0], source, *node.inputs[2:]))
