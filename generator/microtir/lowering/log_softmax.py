@@ -48,6 +48,8 @@ def _log_softmax_int8(layer: Layer) -> None:
     params = log_softmax_params(layer.node.inputs[0].type)
     table = te.constant(exponentials(params.multiplier, params.difference_min), "exponentials")
     fraction_bits = 31 - DIFFERENCE_INTEGER_BITS - LOG_OUTPUT_INTEGER_BITS
+    # With a shift of 31 no difference but 0 counts, and 0 is 0 under any shift; TIR has no 2^31.
+    to_q5 = params.multiplier._replace(shift=min(params.multiplier.shift, 30))
 
     def element(row: te.Expr, column: te.Expr, channel: te.Expr) -> te.Expr:
         top = largest(x, row, column)
@@ -59,7 +61,7 @@ def _log_softmax_int8(layer: Layer) -> None:
         limit = requantise(log_sum + DType.INT32.min, params.reverse)
         lowest = te.bind("lowest", te.maximum(limit, params.difference_min - 1))
         difference = te.bind("difference", wide(x.at(row, column, channel)) - wide(top))
-        value = _ROUND(requantise(difference, params.multiplier) - log_sum, fraction_bits)
+        value = _ROUND(requantise(difference, to_q5) - log_sum, fraction_bits)
         stored = te.clamp(value + dtype.max, dtype.min, dtype.max)
         return te.cast(dtype, te.select(difference > lowest, stored, dtype.min))
 
