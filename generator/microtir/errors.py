@@ -80,6 +80,10 @@ class ModelFileError(MicrotirError):
     exit_code = ExitCode.ENVIRONMENT
 
 
+class DataFileError(MicrotirError):
+    """A file of inputs or expected outputs is missing, unreadable, or lacks a tensor."""
+
+
 class UnsupportedModelError(MicrotirError):
     """The model is well formed but asks for something microtir does not do.
 
