@@ -37,7 +37,7 @@ class Artifact:
     @property
     def metadata(self) -> Metadata:
         """Ports, layers, memory and options: what `metadata.json` holds."""
-        return cast(Metadata, json.loads(self.source(METADATA_FILE)))
+        return cast("Metadata", json.loads(self.source(METADATA_FILE)))
 
     def source(self, path: str) -> str:
         """Text of a generated file; KeyError if there is none of this path."""
@@ -46,7 +46,7 @@ class Artifact:
     def export(
         self,
         path: str | os.PathLike[str],
-        format: ExportFormat | str = ExportFormat.SOURCES,
+        format: ExportFormat | str = ExportFormat.SOURCES,  # noqa: A002 - name of the public API
         *,
         force: bool = False,
     ) -> Path:
@@ -78,15 +78,15 @@ class Artifact:
         return target
 
 
-def _check_format(format: ExportFormat | str) -> None:
+def _check_format(given: ExportFormat | str) -> None:
     values = [known.value for known in ExportFormat]
-    given = format.value if isinstance(format, ExportFormat) else format
-    if given not in values:
+    name = given.value if isinstance(given, ExportFormat) else given
+    if name not in values:
         raise UsageError(
-            f"'{given}' is not an export format",
+            f"'{name}' is not an export format",
             where="export(format)",
             legal=", ".join(values),
-            fix=nearest(str(given), values) or None,
+            fix=nearest(str(name), values) or None,
         )
 
 

@@ -1,0 +1,56 @@
+"""Compiles generated C on this machine and runs it from numpy."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from microtir.artifact import Artifact
+from microtir.host.backend import Harness, Library
+from microtir.host.build import Build
+from microtir.host.functions import Function
+from microtir.host.model import POISON, LayerResult, Model
+from microtir.host.tensors import Array, TensorInfo
+from microtir.host.toolchain import find_compiler
+
+__all__ = ["POISON", "Function", "LayerResult", "Model", "TensorInfo", "load", "run_sanitized"]
+
+
+def load(
+    artifact: Artifact,
+    *,
+    compiler: str | None = None,
+    sanitize: bool = False,
+    opt_level: int = 2,
+    debug: bool = False,
+) -> Model:
+    """Compile an artifact with the C compiler of this machine and load it.
+
+    Args:
+        artifact: what `build` returned.
+        compiler: name or path of gcc or clang; by default that of CC, or the first one found.
+        sanitize: run every call in a process under address and undefined-behaviour sanitizers.
+        opt_level: 0 to 3.
+        debug: let `Model.run_layers` see every layer.
+
+    Returns:
+        The program; a model has `run`, a user's functions are taken by name.
+
+    Raises:
+        ToolError: there is no compiler, or it failed.
+    """
+    found = find_compiler(compiler)
+    if sanitize:
+        return Model(artifact, Harness(artifact, found))
+    return Model(artifact, Library(artifact, Build(found, opt_level, debug)))
+
+
+def run_sanitized(
+    artifact: Artifact, inputs: Mapping[str, Array], *, compiler: str | None = None
+) -> dict[str, Array]:
+    """Run a model once under the sanitizers and return its outputs.
+
+    Raises:
+        RunError: a sanitizer objected; its report is in the message.
+        ToolError: there is no compiler, or it has no sanitizers.
+    """
+    return load(artifact, compiler=compiler, sanitize=True).run(inputs)

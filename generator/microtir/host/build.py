@@ -1,0 +1,99 @@
+"""Compiles an artifact for the host: a shared library, or an executable under sanitizers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from microtir import resources
+from microtir.artifact import Artifact
+from microtir.host import cache
+from microtir.host.toolchain import Compiler, run_compiler
+
+LIBRARY = "program.so"
+HARNESS = "harness"
+
+# Contraction into fused multiply-adds would round once where TIR, and so the reference, round
+# twice; GNU C contracts unless it is told not to.
+_COMMON = ("-std=c99", "-ffp-contract=off", "-I.", "-Iruntime_crt/include")
+_SANITIZERS = (
+    "-g",
+    "-O1",
+    "-fno-omit-frame-pointer",
+    "-fsanitize=address,undefined,float-cast-overflow",
+    "-fno-sanitize-recover=all",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Build:
+    """How an artifact is compiled. With `debug` the host can see every layer."""
+
+    compiler: Compiler
+    opt_level: int = 2
+    debug: bool = False
+
+
+def shared_library(artifact: Artifact, build: Build) -> Path:
+    """Compile an artifact into a shared library and return its path.
+
+    Raises:
+        ToolError: the compiler failed.
+    """
+    files = _files(artifact)
+    flags = [*_COMMON, f"-O{build.opt_level}", "-fPIC", "-shared"]
+    if build.debug:
+        files |= {name: _support(name) for name in ("hook.h", "hook.c")}
+        flags += ["-include", "hook.h", _hook_macro(artifact)]
+    return _compiled(build.compiler, flags, files, LIBRARY)
+
+
+def sanitized_executable(artifact: Artifact, compiler: Compiler, call: str) -> Path:
+    """Compile an artifact and the harness into a program that address and UB sanitizers watch.
+
+    Args:
+        artifact: the program.
+        compiler: gcc or clang.
+        call: C expression that calls the function; see templates/host/harness.c.
+
+    Raises:
+        ToolError: the compiler failed, or has no sanitizers.
+    """
+    # posix_memalign is not part of C99.
+    flags = [
+        *("-std=gnu99" if flag == "-std=c99" else flag for flag in _COMMON),
+        *_SANITIZERS,
+        f'-DHARNESS_HEADER="{module_name(artifact)}.h"',
+        f"-DHARNESS_CALL={call}",
+        f"-DHARNESS_TEXT={module_name(artifact)}_status_text",
+    ]
+    files = {**_files(artifact), "harness.c": _support("harness.c")}
+    return _compiled(compiler, flags, files, HARNESS)
+
+
+def module_name(artifact: Artifact) -> str:
+    """What every C identifier of the artifact begins with."""
+    return artifact.metadata["module_name"]
+
+
+def _compiled(compiler: Compiler, flags: list[str], files: dict[str, str], name: str) -> Path:
+    units = sorted(path for path in files if path.endswith(".c"))
+
+    def make(folder: Path) -> None:
+        run_compiler(compiler, [*flags, "-o", name, *units, "-lm"], folder)
+
+    return cache.folder_for(compiler, flags, files, make) / name
+
+
+def _files(artifact: Artifact) -> dict[str, str]:
+    return {file.path: file.text for file in artifact.sources}
+
+
+def _support(name: str) -> str:
+    return (resources.templates() / "host" / name).read_text(encoding="utf-8")
+
+
+def _hook_macro(artifact: Artifact) -> str:
+    parameters = "(layer,output,data,first,last)"
+    macro = f"{module_name(artifact).upper()}_LAYER_HOOK"
+    return f"-D{macro}{parameters}=microtir_host_hook{parameters}"

@@ -1,0 +1,72 @@
+"""Compiled programs are kept, keyed by everything that goes into them."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from microtir.host.toolchain import Compiler
+
+
+def folder_for(
+    compiler: Compiler,
+    flags: Sequence[str],
+    files: Mapping[str, str],
+    make: Callable[[Path], None],
+) -> Path:
+    """A folder that holds `files` and what `make` added to them, from the cache if it can be.
+
+    Args:
+        compiler: part of the key, by path and version.
+        flags: part of the key.
+        files: text by relative path; part of the key.
+        make: called with a folder that holds the files; raises if it cannot do its work.
+
+    Returns:
+        A folder that is complete: other processes that build the same see it whole or not at all.
+    """
+    root = _root()
+    final = root / _key(compiler, flags, files)
+    if final.is_dir():
+        return final
+    scratch = Path(tempfile.mkdtemp(prefix=".build-", dir=root))
+    try:
+        for path, text in files.items():
+            target = scratch / path
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_text(text, encoding="utf-8", newline="\n")
+        make(scratch)
+        try:
+            scratch.rename(final)
+        except OSError:
+            # Another process was faster; its folder has the same key and so the same content.
+            if not final.is_dir():
+                raise
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+    return final
+
+
+def _key(compiler: Compiler, flags: Sequence[str], files: Mapping[str, str]) -> str:
+    digest = hashlib.sha256()
+    for part in (compiler.path, compiler.version, *flags):
+        digest.update(f"{len(part)}:{part}".encode())
+    for path in sorted(files):
+        digest.update(f"{path}:{len(files[path])}:{files[path]}".encode())
+    return digest.hexdigest()[:32]
+
+
+def _root() -> Path:
+    """The user's cache folder; a fresh temporary one where that cannot be written."""
+    base = os.environ.get("XDG_CACHE_HOME")
+    home = Path(base) if base else Path("~").expanduser() / ".cache"
+    root = home / "microtir" / "host"
+    try:
+        root.mkdir(parents=True, exist_ok=True)
+    except OSError:
+        return Path(tempfile.mkdtemp(prefix="microtir-"))
+    return root if os.access(root, os.W_OK) else Path(tempfile.mkdtemp(prefix="microtir-"))

@@ -1,0 +1,48 @@
+"""What a generated header declares, for cffi.
+
+The header is preprocessed by the compiler that builds it and parsed by pycparser, so that cffi
+sees exactly the declarations that C sees; a prototype written by hand could differ from them.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from pycparser import c_ast, c_generator, c_parser
+
+from microtir.host.toolchain import Compiler, run_compiler
+
+_LINE_MARKER = re.compile(r'#(?:line)? (\d+) "(?P<file>[^"]*)".*')
+# cffi knows the types of <stdint.h>; pycparser needs to be told that they are types.
+_STDINT = "".join(
+    f"typedef {sign} {base} {prefix}int{bits}_t;\n"
+    for bits, base in ((8, "char"), (16, "short"), (32, "int"), (64, "long long"))
+    for sign, prefix in (("signed", ""), ("unsigned", "u"))
+)
+
+
+def declarations(compiler: Compiler, header: Path) -> str:
+    """The structs and functions that a generated header itself declares, as text for cffi.
+
+    Raises:
+        ToolError: the header does not get through the preprocessor.
+    """
+    text = run_compiler(compiler, ["-std=c99", "-E", "-I.", header.name], header.parent)
+    tree = c_parser.CParser().parse(_STDINT + _own_lines(text, header.name), header.name)
+    generator = c_generator.CGenerator()
+    return "\n".join(
+        f"{generator.visit(node)};" for node in tree.ext if not isinstance(node, c_ast.Typedef)
+    )
+
+
+def _own_lines(text: str, name: str) -> str:
+    """The lines of preprocessed text that come from the file `name`, not from what it includes."""
+    lines, is_own = [], False
+    for line in text.splitlines():
+        marker = _LINE_MARKER.match(line)
+        if marker is not None:
+            is_own = Path(marker["file"]).name == name
+        elif is_own:
+            lines.append(line)
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,92 @@
+"""Functions of a user's program, called with numpy arrays and integers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from microtir.errors import RunError
+from microtir.host.backend import Backend
+from microtir.host.tensors import Array
+
+if TYPE_CHECKING:
+    from microtir.codegen.metadata import FunctionData, ParameterData
+
+
+class Function:
+    """One exported function. Arrays that it writes are changed in place."""
+
+    def __init__(self, data: FunctionData, backend: Backend) -> None:
+        self._data = data
+        self._backend = backend
+
+    @property
+    def name(self) -> str:
+        return self._data["name"]
+
+    def __call__(self, *arguments: Array | int) -> None:
+        """Call the function with its arguments in order.
+
+        Raises:
+            RunError: an argument does not fit, or the code returned an error status.
+        """
+        parameters = self._data["parameters"]
+        if len(arguments) != len(parameters):
+            raise RunError(
+                f"{len(arguments)} arguments for {len(parameters)} parameters",
+                where=self.name, legal=self._signature(),
+            )  # fmt: skip
+        scalars = {
+            parameter["name"]: int(argument)
+            for parameter, argument in zip(parameters, arguments, strict=True)
+            if parameter["kind"] == "scalar" and isinstance(argument, int | np.integer)
+        }
+        values = [
+            self._checked(parameter, argument, scalars)
+            for parameter, argument in zip(parameters, arguments, strict=True)
+        ]
+        status = self._backend.call(self._data["function"], values)
+        if status != 0:
+            raise RunError(
+                f"the function returned status {status}: {self._backend.status_text(status)}",
+                where=self.name, legal=self._signature(),
+            )  # fmt: skip
+
+    def _checked(
+        self, parameter: ParameterData, argument: Array | int, scalars: Mapping[str, int]
+    ) -> Array | int:
+        is_array = isinstance(argument, np.ndarray)
+        if is_array != (parameter["kind"] == "buffer"):
+            self._refuse(parameter, f"got {type(argument).__name__}")
+        if not isinstance(argument, np.ndarray):
+            value = int(argument)
+            bounds = np.iinfo(parameter["dtype"])
+            if not bounds.min <= value <= bounds.max:
+                self._refuse(parameter, f"got {value}, which the type cannot hold")
+            return value
+        shape = tuple(scalars.get(d, -1) if isinstance(d, str) else d for d in parameter["shape"])
+        if argument.dtype != np.dtype(parameter["dtype"]) or argument.shape != shape:
+            self._refuse(parameter, f"got {argument.dtype}{list(argument.shape)}")
+        if not argument.flags.c_contiguous:
+            self._refuse(parameter, "is not contiguous")
+        if parameter["is_written"] and not argument.flags.writeable:
+            self._refuse(parameter, "is written by the function and must be writeable")
+        return argument
+
+    def _refuse(self, parameter: ParameterData, problem: str) -> None:
+        raise RunError(
+            f"argument '{parameter['name']}' {problem}", where=self.name, legal=self._signature()
+        )
+
+    def _signature(self) -> str:
+        texts = []
+        for parameter in self._data["parameters"]:
+            text = f"{parameter['name']}: {parameter['dtype']}"
+            if parameter["kind"] == "buffer":
+                text += f"[{', '.join(str(d) for d in parameter['shape'])}]"
+            elif parameter["low"] is not None or parameter["high"] is not None:
+                text += f" {parameter['low']}..{parameter['high']}"
+            texts.append(text)
+        return f"{self.name}({', '.join(texts)})"

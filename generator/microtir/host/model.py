@@ -1,0 +1,163 @@
+"""A compiled program as a Python object."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from microtir.artifact import Artifact
+from microtir.errors import RunError, UsageError, nearest
+from microtir.host.backend import Backend, Library
+from microtir.host.functions import Function
+from microtir.host.tensors import (
+    Array,
+    TensorInfo,
+    aligned,
+    empty_output,
+    matched,
+    ports,
+)
+
+if TYPE_CHECKING:
+    from microtir.codegen import Metadata
+
+POISON = 0xA5  # what a workspace holds before a run unless the caller says otherwise
+
+
+@dataclass(frozen=True, slots=True)
+class LayerResult:
+    """What one layer function computed.
+
+    `outputs` holds one array per tensor that the function writes, as (rows, elements of a row) in
+    the layout that the layer uses. `index` is the operator's position in the model file.
+    """
+
+    name: str
+    operator: str
+    index: int
+    function: str
+    outputs: tuple[Array, ...]
+
+
+class Model:
+    """A compiled artifact that runs on this machine; `load` makes it.
+
+    A model is run by `run`; the functions of a user's program are taken by name:
+    ``model["matmul"](a, b, c, 16)``.
+    """
+
+    def __init__(self, artifact: Artifact, backend: Backend) -> None:
+        self.artifact = artifact
+        self._backend = backend
+        self._metadata: Metadata = artifact.metadata
+        self.inputs: tuple[TensorInfo, ...] = ports(artifact, "input")
+        self.outputs: tuple[TensorInfo, ...] = ports(artifact, "output")
+        self.functions: dict[str, Function] = {
+            data["name"]: Function(data, backend) for data in self._metadata["functions"]
+        }
+
+    def run(
+        self, inputs: Mapping[str, Array], *, fill_workspace: int = POISON
+    ) -> dict[str, Array]:
+        """Run the model once.
+
+        Args:
+            inputs: an array per input, by its name in the model or in C.
+            fill_workspace: the byte that workspace and outputs hold before the run; results must
+                not depend on it.
+
+        Returns:
+            New arrays by the outputs' names in the model.
+
+        Raises:
+            RunError: a name, shape or type does not fit, or the code returned an error status.
+            UsageError: the program is no model.
+        """
+        if self._metadata["model"] is None:
+            raise UsageError(
+                "this program is not a model",
+                where="Model.run",
+                legal=f"its functions: {', '.join(self.functions)}",
+            )
+        arrays = matched(self.inputs, inputs)
+        results = [empty_output(info, fill_workspace) for info in self.outputs]
+        memory = self._metadata["memory"]
+        assert memory is not None
+        workspace = aligned(memory["workspace_size"], memory["alignment"], fill_workspace)
+        status = self._backend.run(arrays, results, workspace)
+        if status != 0:
+            raise RunError(
+                f"the model returned status {status}: {self._backend.status_text(status)}",
+                where=f"{self._metadata['module_name']}_run",
+            )
+        return {info.name: array for info, array in zip(self.outputs, results, strict=True)}
+
+    def run_layers(
+        self, inputs: Mapping[str, Array], *, fill_workspace: int = POISON
+    ) -> tuple[dict[str, Array], tuple[LayerResult, ...]]:
+        """Run the model once and keep what every layer computed.
+
+        Returns:
+            The outputs, as `run` does, and the layers in the order in which they are printed.
+
+        Raises:
+            UsageError: the program was not loaded with ``debug=True``.
+            RunError: as for `run`.
+        """
+        if not isinstance(self._backend, Library) or not self._backend.has_hook:
+            raise UsageError(
+                "layers are not visible in this build", where="Model.run_layers",
+                fix="use load(artifact, debug=True)",
+            )  # fmt: skip
+        seen: dict[tuple[int, int], list[tuple[int, Array]]] = {}
+
+        def keep(layer: int, output: int, address: int, first: int, last: int) -> None:
+            rows = np.arange(first, last)
+            memory = self._layer_memory(layer, output, address)
+            seen.setdefault((layer, output), []).append((first, memory[rows % len(memory)]))
+
+        with self._backend.hooked(keep):
+            outputs = self.run(inputs, fill_workspace=fill_workspace)
+        return outputs, tuple(
+            LayerResult(
+                layer["name"], layer["operator"], layer["index"], layer["function"],
+                tuple(_joined(seen.get((i, o), [])) for o in range(len(layer["outputs"]))),
+            )
+            for i, layer in enumerate(self._metadata["layers"])
+        )  # fmt: skip
+
+    def __getitem__(self, name: str) -> Function:
+        """A function of a user's program; UsageError if there is none of this name."""
+        if name not in self.functions:
+            hint = nearest(name, self.functions)
+            raise UsageError(
+                f"no function '{name}'",
+                where=self._metadata["module_name"],
+                legal=", ".join(self.functions) or "none: this is a model, use run()",
+                fix=hint or None,
+            )
+        return self.functions[name]
+
+    def _layer_memory(self, layer: int, output: int, address: int) -> Array:
+        """The memory that holds a layer's output, as (row slots, elements of a row)."""
+        facts = self._metadata["layers"][layer]["outputs"][output]
+        dtype = np.dtype(facts["dtype"])
+        shape = (facts["rows"], facts["row_elements"])
+        size = shape[0] * shape[1] * dtype.itemsize
+        raw = memoryview((ctypes.c_uint8 * size).from_address(address))
+        memory: Array = np.frombuffer(raw, dtype=dtype).reshape(shape)
+        return memory
+
+
+def _joined(parts: list[tuple[int, Array]]) -> Array:
+    """Rows in their order; a layer that ran several times may have computed some of them twice."""
+    if not parts:
+        return np.empty((0, 0))
+    rows: dict[int, Array] = {}
+    for first, block in parts:
+        rows.update(enumerate(block, first))
+    return np.stack([rows[row] for row in sorted(rows)])

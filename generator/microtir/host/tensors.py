@@ -1,0 +1,97 @@
+"""Tensors on the host side: descriptions, checks, aligned memory."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from microtir.artifact import Artifact
+from microtir.errors import RunError, nearest
+
+Array: TypeAlias = npt.NDArray[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class TensorInfo:
+    """An input or output of a model.
+
+    `scale` and `zero_point` are None unless the tensor is quantised as a whole; then the real
+    value is scale * (stored value - zero point). `member` is its name in the C struct.
+    """
+
+    name: str
+    member: str
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+    scale: float | None
+    zero_point: int | None
+
+
+def ports(artifact: Artifact, kind: str) -> tuple[TensorInfo, ...]:
+    """The inputs ("input") or outputs ("output") of a model, in the order of the header."""
+    return tuple(
+        TensorInfo(
+            port["name"],
+            port["member"],
+            tuple(port["shape"]),
+            np.dtype(port["dtype"]),
+            port["quantization"]["scale"] if port["quantization"] else None,
+            port["quantization"]["zero_point"] if port["quantization"] else None,
+        )
+        for port in artifact.metadata["ports"]
+        if port["kind"] == kind
+    )
+
+
+def matched(expected: Sequence[TensorInfo], given: Mapping[str, Array]) -> list[Array]:
+    """The given arrays in the order of the model's inputs, contiguous.
+
+    Raises:
+        RunError: a name, shape or type does not fit; says what is legal.
+    """
+    names = {name: info for info in expected for name in (info.member, info.name)}
+    legal = ", ".join(_described(info) for info in expected)
+    found: dict[str, Array] = {}
+    for name, array in given.items():
+        if name not in names:
+            hint = nearest(name, names)
+            raise RunError(f"no input '{name}'", where="run(inputs)", legal=legal, fix=hint or None)
+        if names[name].name in found:
+            raise RunError(f"input '{names[name].name}' is given twice", where="run(inputs)")
+        found[names[name].name] = _checked(names[name], array)
+    missing = [info.name for info in expected if info.name not in found]
+    if missing:
+        raise RunError(f"input '{missing[0]}' is missing", where="run(inputs)", legal=legal)
+    return [found[info.name] for info in expected]
+
+
+def _described(info: TensorInfo) -> str:
+    return f"'{info.name}' {info.dtype}{list(info.shape)}"
+
+
+def _checked(info: TensorInfo, array: Array) -> Array:
+    given = np.asarray(array)
+    if given.dtype != info.dtype or given.shape != info.shape:
+        raise RunError(
+            f"input '{info.name}' got {given.dtype}{list(given.shape)}",
+            where="run(inputs)",
+            legal=_described(info),
+        )
+    return np.ascontiguousarray(given)
+
+
+def aligned(count: int, alignment: int, fill: int) -> npt.NDArray[np.uint8]:
+    """`count` bytes of value `fill` at an address that is a multiple of `alignment`."""
+    block = np.full(count + alignment, fill, dtype=np.uint8)
+    start = -block.ctypes.data % alignment
+    return block[start : start + count]
+
+
+def empty_output(info: TensorInfo, fill: int) -> Array:
+    """Memory for an output; what the model does not write keeps the bytes `fill`."""
+    count = int(np.prod(info.shape, dtype=np.int64)) * info.dtype.itemsize
+    return aligned(count, max(info.dtype.itemsize, 16), fill).view(info.dtype).reshape(info.shape)

@@ -1,0 +1,78 @@
+"""C compilers of this machine."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+from microtir.errors import ToolError
+
+CANDIDATES = ("gcc", "clang", "cc")
+_TIMEOUT = 600.0  # seconds: a compiler that takes longer hangs
+_SHOWN_LINES = 30
+
+
+@dataclass(frozen=True, slots=True)
+class Compiler:
+    """A C compiler. `version` is the first line of what it says about itself."""
+
+    path: str
+    version: str
+
+
+def find_compiler(name: str | None = None) -> Compiler:
+    """A compiler by name or path; without a name that of the variable CC, or a usual one.
+
+    Raises:
+        ToolError: there is none; says which package to install.
+    """
+    wanted = (name,) if name else (*filter(None, (os.environ.get("CC"),)), *CANDIDATES)
+    for candidate in wanted:
+        path = shutil.which(candidate)
+        if path is not None:
+            return _identified(path)
+    raise ToolError(
+        f"no C compiler '{name}'" if name else "no C compiler on this machine",
+        where="host",
+        legal=f"a name or path of a program; looked for {', '.join(wanted)}",
+        fix="install one, e.g. the package 'gcc' (Debian, Fedora) or 'build-essential' (Ubuntu); "
+        "microtir compile needs none",
+    )
+
+
+def run_compiler(compiler: Compiler, arguments: Sequence[str], folder: Path) -> str:
+    """Run the compiler in a folder and return what it printed.
+
+    Raises:
+        ToolError: it failed; shows what it said.
+    """
+    try:
+        done = subprocess.run(
+            [compiler.path, *arguments],
+            cwd=folder, capture_output=True, text=True, timeout=_TIMEOUT, check=False,
+        )  # fmt: skip
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise ToolError(f"the C compiler cannot be run: {error}", where=compiler.path) from None
+    if done.returncode != 0:
+        said = "\n".join((done.stderr or done.stdout).splitlines()[:_SHOWN_LINES])
+        raise ToolError(
+            f"the C compiler ended with status {done.returncode}:\n{said}",
+            where=f"{compiler.path} {' '.join(arguments)}",
+        )
+    return done.stdout
+
+
+@lru_cache(maxsize=16)
+def _identified(path: str) -> Compiler:
+    try:
+        done = subprocess.run(
+            [path, "--version"], capture_output=True, text=True, timeout=60.0, check=True
+        )
+    except (OSError, subprocess.SubprocessError) as error:
+        raise ToolError(f"the C compiler does not give its version: {error}", where=path) from None
+    return Compiler(path, done.stdout.splitlines()[0] if done.stdout else "unknown version")
