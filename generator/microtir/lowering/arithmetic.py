@@ -30,7 +30,7 @@ def requantise(value: te.Expr, factor: QuantizedMultiplier) -> te.Expr:
 
 def stored(value: te.Expr, zero_point: int, low: int, high: int, dtype: DType) -> te.Expr:
     """An INT32 result as a stored value: add the zero point, clamp, narrow."""
-    return te.cast(dtype, te.clamp(value + zero_point, low, high))
+    return te.cast(dtype, te.clamp(te.bind("scaled", value + zero_point), low, high))
 
 
 class ChannelMultipliers:

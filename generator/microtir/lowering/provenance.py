@@ -5,9 +5,9 @@ from __future__ import annotations
 import dataclasses
 from enum import Enum
 
-from microtir.graph.ir import Node, Quantization, Tensor, TensorType
+from microtir.graph.ir import Node, Quantization, TensorType
 from microtir.graph.macs import macs
-from microtir.graph.ops import Operator, Padding2D
+from microtir.graph.ops import Conv2D, DepthwiseConv2D, FullyConnected, Operator, Padding2D
 from microtir.tir.ir import Origin
 
 _SHOWN_SCALES = 2
@@ -16,12 +16,12 @@ _SHOWN_SCALES = 2
 def origin_of(node: Node) -> Origin:
     """The Origin of a node: operator, name, position, tensors with their types, attributes."""
     facts = [
-        *(_tensor_fact("input", t) for t in node.inputs),
-        *(_tensor_fact("output", t) for t in node.outputs),
+        *(_fact(_role(node, i), describe_type(t.type)) for i, t in enumerate(node.inputs)),
+        *(_fact("output", describe_type(t.type)) for t in node.outputs),
     ]
     attributes = _attributes(node.op)
     if attributes:
-        facts.append(f"with    {attributes}")
+        facts.append(_fact("with", attributes))
     return Origin(
         operator=node.source.operator,
         node=node.name,
@@ -31,9 +31,14 @@ def origin_of(node: Node) -> Origin:
     )
 
 
-def _tensor_fact(role: str, tensor: Tensor) -> str:
-    label = "const" if tensor.is_constant else role
-    return f"{label:<7} {describe_type(tensor.type)}"
+def _role(node: Node, position: int) -> str:
+    if isinstance(node.op, Conv2D | DepthwiseConv2D | FullyConnected):
+        return ("input", "weights", "bias")[position]
+    return "constant" if node.inputs[position].is_constant else "input"
+
+
+def _fact(label: str, text: str) -> str:
+    return f"{label:<9}{text}"
 
 
 def describe_type(type_: TensorType) -> str:

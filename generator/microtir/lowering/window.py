@@ -32,7 +32,7 @@ class Window:
         origin = position * self.stride - self.before
         start = te.maximum(_ceil_div(-origin, self.dilation), 0)
         stop = te.minimum(_ceil_div(self.size - origin, self.dilation), self.taps)
-        return te.reduce_axis(start, stop, name)
+        return te.reduce_axis(te.bind(f"{name}_begin", start), te.bind(f"{name}_end", stop), name)
 
     def position(self, position: te.Expr, tap: te.Expr) -> te.Expr:
         """Input position of a tap."""
