@@ -1,0 +1,270 @@
+"""Proves that every access of a function lies inside its buffer.
+
+An access that cannot be proven stops the build: generated code carries no checks.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import ExitStack
+
+from microtir.errors import TirError
+from microtir.tir import build
+from microtir.tir.analysis.bounds import declared_range
+from microtir.tir.analysis.facts import Facts
+from microtir.tir.ir import (
+    Allocate,
+    Binary,
+    BinaryOp,
+    Buffer,
+    BufferArgument,
+    BufferView,
+    Dim,
+    Expr,
+    For,
+    If,
+    IntImm,
+    Invoke,
+    KernelCall,
+    Let,
+    Load,
+    Param,
+    PrimFunc,
+    Region,
+    Select,
+    Seq,
+    Stmt,
+    Store,
+    Var,
+)
+from microtir.tir.printer import access_text, expr_text
+from microtir.tir.visitor import children, substitute, walk
+
+
+def prove_accesses(func: PrimFunc, functions: Mapping[str, PrimFunc] | None = None) -> None:
+    """Proves a function and the kernels that it calls.
+
+    Proven are: every index of a Load, Store or BufferArgument; the region that a kernel reaches
+    from a pointer, its contract's regions and its preconditions; the declared ranges of integer
+    arguments.  Ranges of an Invoke's arguments are proven if `functions` holds the callee.
+
+    Raises:
+        TirError: something could not be proven; the error names function, buffer, axis, index
+            and what is known there.
+    """
+    _Prover(func, functions or {}).run()
+    for kernel in dict.fromkeys(n.meaning for n in walk(func) if isinstance(n, KernelCall)):
+        prove_accesses(kernel)
+
+
+class _Prover:
+    def __init__(self, func: PrimFunc, functions: Mapping[str, PrimFunc]) -> None:
+        self.func = func
+        self.functions = functions
+        self.facts = Facts()
+        self.known: list[str] = []  # enclosing loops, names and conditions, for the error
+
+    def run(self) -> None:
+        for param in self.func.params:
+            if isinstance(param, Var):
+                limits = declared_range(param)
+                self.known.append(f"{param.name} in [{limits.low}, {limits.high}]")
+        self.stmt(self.func.body)
+
+    # --- statements ---
+
+    def stmt(self, s: Stmt) -> None:
+        match s:
+            case Seq(statements):
+                for statement in statements:
+                    self.stmt(statement)
+            case For(var, start, stop, body):
+                self.exprs((start, stop))
+                text = f"{var.name} in [{expr_text(start)}, {expr_text(stop)})"
+                with self.facts.loop(var, start, stop), self._noting(text):
+                    self.stmt(body)
+            case If(condition, then, otherwise):
+                self.expr(condition)
+                with self.facts.assuming(condition), self._noting(expr_text(condition)):
+                    self.stmt(then)
+                if otherwise is not None:
+                    text = f"not ({expr_text(condition)})"
+                    with self.facts.assuming(condition, truth=False), self._noting(text):
+                        self.stmt(otherwise)
+            case Let(var, value, body):
+                self.expr(value)
+                with (
+                    self.facts.let(var, value),
+                    self._noting(f"{var.name} = {expr_text(value)}"),
+                ):
+                    self.stmt(body)
+            case Allocate(_, body):
+                self.stmt(body)
+            case Store(buffer, indices, value):
+                self.exprs((*indices, value))
+                self.access(buffer, indices)
+            case Invoke():
+                self.invoke(s)
+            case KernelCall():
+                self.kernel(s)
+
+    def _noting(self, text: str) -> ExitStack:
+        self.known.append(text)
+        stack = ExitStack()
+        stack.callback(self.known.pop)
+        return stack
+
+    def exprs(self, items: Iterable[Expr]) -> None:
+        for item in items:
+            self.expr(item)
+
+    def expr(self, e: Expr) -> None:
+        """Proves the loads inside an expression, each under the conditions that guard it."""
+        match e:
+            case Load(buffer, indices):
+                self.exprs(indices)
+                self.access(buffer, indices)
+            case Select(condition, then, otherwise):
+                self.expr(condition)
+                self._guarded(condition, then, truth=True)
+                self._guarded(condition, otherwise, truth=False)
+            case Binary(BinaryOp.AND | BinaryOp.OR as op, a, b):
+                self.expr(a)
+                self._guarded(a, b, truth=op is BinaryOp.AND)
+            case _:
+                for part in children(e):
+                    self.expr(part)  # type: ignore[arg-type]  # parts of an Expr are Exprs
+
+    def _guarded(self, condition: Expr, e: Expr, *, truth: bool) -> None:
+        if any(isinstance(n, Load) for n in walk(e)):
+            with self.facts.assuming(condition, truth=truth):
+                self.expr(e)
+
+    # --- obligations ---
+
+    def access(self, buffer: Buffer, indices: tuple[Expr, ...]) -> None:
+        for axis, (index, extent) in enumerate(zip(indices, buffer.shape, strict=True)):
+            if not self.in_range(index, extent):
+                raise self.error(
+                    f"index {axis} of {access_text(buffer, indices)} could not be proven to lie"
+                    f" in [0, {_dim(extent)})",
+                    index,
+                )
+
+    def in_range(self, index: Expr, extent: Dim) -> bool:
+        interval = self.facts.bounds.of(index)
+        if isinstance(extent, int) and interval.low >= 0 and interval.high < extent:
+            return True
+        limit = build.index(extent)
+        return self.facts.prove(build.ge(index, 0)) and self.facts.prove(build.lt(index, limit))
+
+    def error(self, what: str, *about: Expr) -> TirError:
+        facts = "; ".join(self.known) or "nothing"
+        values = ", ".join(
+            f"{expr_text(e)} in [{r.low}, {r.high}]"
+            for e in about
+            for r in (self.facts.interval(e),)
+        )
+        return TirError(
+            f"{what}; known: {facts}; so far: {values}",
+            where=f"function '{self.func.name}'",
+            legal="accesses that follow from loop bounds, conditions and declared ranges",
+            fix="add a guard, clip the loop, or declare the range of a parameter",
+        )
+
+    # --- calls ---
+
+    def ranges(
+        self,
+        params: tuple[Param, ...],
+        args: Sequence[BufferView | BufferArgument | Expr],
+        callee: str,
+    ) -> None:
+        for param, value in zip(params, args, strict=False):
+            if not isinstance(param, Var) or isinstance(value, BufferView | BufferArgument):
+                continue
+            limits = declared_range(param)
+            above, below = build.ge(value, limits.low), build.le(value, limits.high)
+            if not (self.facts.prove(above) and self.facts.prove(below)):
+                raise self.error(
+                    f"argument '{param.name}' of '{callee}', {expr_text(value)}, could not be"
+                    f" proven to lie in [{limits.low}, {limits.high}]",
+                    value,
+                )
+
+    def invoke(self, s: Invoke) -> None:
+        self.exprs(a for a in s.args if not isinstance(a, BufferView))
+        callee = self.functions.get(s.function)
+        if callee is not None:
+            self.ranges(callee.params, s.args, s.function)
+
+    def kernel(self, s: KernelCall) -> None:
+        values: dict[Var | Buffer, Expr | Buffer | int] = {}
+        for param, arg in zip(s.meaning.params, s.args, strict=True):
+            if isinstance(arg, BufferArgument):
+                self.exprs(arg.indices)
+                self.access(arg.buffer, arg.indices)
+            else:
+                self.expr(arg)
+                values[param] = arg
+        self.ranges(s.meaning.params, s.args, s.meaning.name)
+        for param, arg in zip(s.meaning.params, s.args, strict=True):
+            if isinstance(arg, BufferArgument) and isinstance(param, Buffer):
+                self.pointer(param, arg, values, s.meaning.name)
+        for region in (*s.contract.reads, *s.contract.writes):
+            self.region(region, values, s.meaning.name)
+        for condition in s.contract.preconditions:
+            if not self.facts.prove(substitute(condition, values)):
+                raise self.error(
+                    f"the precondition {expr_text(condition)} of '{s.meaning.name}' could not be"
+                    " proven"
+                )
+
+    def pointer(
+        self,
+        param: Buffer,
+        arg: BufferArgument,
+        values: Mapping[Var | Buffer, Expr | Buffer | int],
+        callee: str,
+    ) -> None:
+        """The elements that the parameter spans, counted from the pointer, are in the buffer."""
+        offset: Expr = IntImm(0)
+        for index, extent in zip(arg.indices, arg.buffer.shape, strict=True):
+            offset = build.add(build.mul(offset, build.index(extent)), index)
+        span = _size(tuple(build.index(d) for d in param.shape), values)
+        total = _size(tuple(build.index(d) for d in arg.buffer.shape), {})
+        if not self.facts.prove(build.le(build.add(offset, span), total)):
+            raise self.error(
+                f"'{callee}' reaches {expr_text(span)} elements from"
+                f" {access_text(arg.buffer, arg.indices)}, which could not be proven to end before"
+                f" {expr_text(total)}",
+                offset,
+            )
+
+    def region(
+        self, region: Region, values: Mapping[Var | Buffer, Expr | Buffer | int], callee: str
+    ) -> None:
+        for start, extent, dim in zip(
+            region.start, region.extent, region.buffer.shape, strict=True
+        ):
+            first = substitute(start, values)
+            limit = substitute(build.index(dim), values)
+            inside = build.le(build.add(first, extent), limit)
+            if not (self.facts.prove(build.ge(first, 0)) and self.facts.prove(inside)):
+                raise self.error(
+                    f"the contract of '{callee}' reaches outside '{region.buffer.name}'", first
+                )
+
+
+def _size(shape: tuple[Expr, ...], values: Mapping[Var | Buffer, Expr | Buffer | int]) -> Expr:
+    constant = math.prod(d.value for d in shape if isinstance(d, IntImm))
+    size: Expr = build.const(constant)
+    for dim in shape:
+        if not isinstance(dim, IntImm):
+            size = build.mul(size, substitute(dim, values))
+    return size
+
+
+def _dim(extent: Dim) -> str:
+    return extent.name if isinstance(extent, Var) else str(extent)

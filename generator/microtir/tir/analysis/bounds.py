@@ -1,0 +1,177 @@
+"""Interval of an integer expression, from the ranges of its Vars and the types of its loads."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from microtir.tir.analysis.interval import Interval, corners
+from microtir.tir.arithmetic import truncated_division
+from microtir.tir.intrinsics import SIGNATURES
+from microtir.tir.ir import (
+    Binary,
+    BinaryOp,
+    Buffer,
+    Call,
+    Cast,
+    Expr,
+    FloatImm,
+    IntImm,
+    Load,
+    Scope,
+    Select,
+    Unary,
+    UnaryOp,
+    Var,
+)
+
+_BOOL = Interval(0, 1)
+
+
+class Bounds:
+    """Interval arithmetic over expressions.
+
+    `ranges` may be changed between calls; a Var without an entry has its declared range.  What is
+    known about constants is computed once per instance.
+    """
+
+    def __init__(self, ranges: Mapping[Var, Interval] | None = None) -> None:
+        self.ranges: dict[Var, Interval] = dict(ranges or {})
+        self._constants: dict[Buffer, Interval] = {}
+
+    def of(self, e: Expr) -> Interval:
+        """Smallest interval known to hold an integer or BOOL expression wherever it has a value.
+
+        Raises:
+            ValueError: the expression is floating point.
+        """
+        if e.dtype.is_float:
+            raise ValueError("a floating-point expression has no integer interval")
+        match e:
+            case Var():
+                return self.ranges.get(e) or declared_range(e)
+            case IntImm(value):
+                return Interval(value, value)
+            case Binary():
+                return self._binary(e)
+            case Unary(op, a):
+                inner = self.of(a)
+                if op is UnaryOp.NOT:
+                    return Interval(1 - inner.high, 1 - inner.low)
+                return (-inner).clamp(e.dtype)
+            case Cast(dtype, value):
+                whole = Interval.of_type(dtype)
+                return whole if value.dtype.is_float else self.of(value).clamp(dtype)
+            case Select(condition, then, otherwise):
+                known = self.of(condition)
+                if known.is_point:
+                    return self.of(then if known.low else otherwise)
+                return self.of(then).union(self.of(otherwise))
+            case Load(buffer):
+                return self.buffer(buffer)
+            case Call(intrinsic, args):
+                bounds = SIGNATURES[intrinsic].bounds
+                if bounds is None:
+                    return Interval.of_type(e.dtype)
+                return bounds(tuple(self.of(a) for a in args))
+            case FloatImm():
+                raise ValueError("a floating-point literal has no integer interval")
+
+    def buffer(self, buffer: Buffer) -> Interval:
+        """Interval of every element: the data of a constant, else the type."""
+        if buffer.scope is not Scope.CONSTANT or buffer.data is None or not buffer.data.size:
+            return Interval.of_type(buffer.dtype)
+        if buffer not in self._constants:
+            low, high = int(buffer.data.min()), int(buffer.data.max())
+            self._constants[buffer] = Interval(low, high)
+        return self._constants[buffer]
+
+    def _binary(self, e: Binary) -> Interval:
+        if e.a.dtype.is_float:
+            return _BOOL  # a comparison of floats
+        a = self.of(e.a)
+        if e.op in (BinaryOp.AND, BinaryOp.OR):
+            b = self.of(e.b)
+            pick = min if e.op is BinaryOp.AND else max
+            return Interval(pick(a.low, b.low), pick(a.high, b.high))
+        b = self.of(e.b)
+        if e.op.is_comparison:
+            return _comparison(e.op, a, b)
+        if not _defined(e.op, b):
+            return Interval.of_type(e.dtype)
+        return _arithmetic(e.op, a, b).clamp(e.dtype)
+
+
+def declared_range(var: Var) -> Interval:
+    """The range that a parameter declares; where it declares none, that of its type."""
+    low = var.dtype.min if var.low is None else var.low
+    high = var.dtype.max if var.high is None else var.high
+    return Interval(low, max(low, high))
+
+
+def _defined(op: BinaryOp, b: Interval) -> bool:
+    """Whether the transfer functions below know the operator for such a right operand."""
+    if op in (BinaryOp.FLOORDIV, BinaryOp.FLOORMOD, BinaryOp.TRUNCDIV):
+        return 0 not in b
+    if op in (BinaryOp.SHIFT_LEFT, BinaryOp.SHIFT_RIGHT):
+        return b.low >= 0 and b.high < 64
+    return True
+
+
+def _arithmetic(op: BinaryOp, a: Interval, b: Interval) -> Interval:
+    if op is BinaryOp.ADD:
+        return a + b
+    if op is BinaryOp.SUB:
+        return a - b
+    if op is BinaryOp.MUL:
+        return a * b
+    if op is BinaryOp.FLOORDIV:
+        return corners(int.__floordiv__, a, b)
+    if op is BinaryOp.TRUNCDIV:
+        return corners(truncated_division, a, b)
+    if op is BinaryOp.FLOORMOD:
+        return _floormod(a, b)
+    if op is BinaryOp.MIN:
+        return Interval(min(a.low, b.low), min(a.high, b.high))
+    if op is BinaryOp.MAX:
+        return Interval(max(a.low, b.low), max(a.high, b.high))
+    if op is BinaryOp.SHIFT_LEFT:
+        return corners(int.__lshift__, a, b)
+    if op is BinaryOp.SHIFT_RIGHT:
+        return corners(int.__rshift__, a, b)
+    return _bits(op, a, b)
+
+
+def _floormod(a: Interval, b: Interval) -> Interval:
+    if b.low < 0:
+        return Interval(min(b.low + 1, 0), max(b.high - 1, 0))
+    if b.is_point and a.low // b.low == a.high // b.low:
+        return Interval(a.low % b.low, a.high % b.low)
+    if a.low >= 0 and a.high < b.low:
+        return a
+    return Interval(0, b.high - 1)
+
+
+def _bits(op: BinaryOp, a: Interval, b: Interval) -> Interval:
+    """Bounds of a bitwise operator: between the nearest powers of two."""
+    if op is BinaryOp.BIT_AND and (a.low >= 0 or b.low >= 0):
+        # A non-negative operand bounds the result from above.
+        return Interval(0, min(i.high for i in (a, b) if i.low >= 0))
+    magnitude = max(abs(v) for v in (a.low, a.high, b.low, b.high))
+    limit = (1 << magnitude.bit_length()) - 1
+    return Interval(0 if a.low >= 0 and b.low >= 0 else -limit - 1, limit)
+
+
+def _comparison(op: BinaryOp, a: Interval, b: Interval) -> Interval:
+    true, false = Interval(1, 1), Interval(0, 0)
+    if op in (BinaryOp.GT, BinaryOp.GE):
+        mirrored = BinaryOp.LT if op is BinaryOp.GT else BinaryOp.LE
+        return _comparison(mirrored, b, a)
+    if op is BinaryOp.LT:
+        return true if a.high < b.low else false if a.low >= b.high else _BOOL
+    if op is BinaryOp.LE:
+        return true if a.high <= b.low else false if a.low > b.high else _BOOL
+    disjoint = a.intersect(b) is None
+    same = a.is_point and a == b
+    if op is BinaryOp.EQ:
+        return false if disjoint else true if same else _BOOL
+    return true if disjoint else false if same else _BOOL

@@ -1,0 +1,179 @@
+"""What is known at a point of a function, and proofs from it.
+
+A proof assumes the opposite of the goal and looks for a contradiction: by interval arithmetic
+first, then by Fourier-Motzkin elimination over the facts that share unknowns with the goal, going
+through the alternatives of minima, Selects and disjunctions only where that is not enough.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+
+from microtir.tir.analysis.affine import Linear, TooLargeError, has_no_solution
+from microtir.tir.analysis.bounds import Bounds
+from microtir.tir.analysis.forms import Either, Fact, Forms
+from microtir.tir.analysis.interval import Interval
+from microtir.tir.ir import Expr, Var
+
+_ELIMINATION_LIMIT = 64  # per proof: as many cases as six independent minima have
+
+
+class Facts:
+    """Knowledge at one point of a function; changed by entering and leaving scopes."""
+
+    def __init__(self) -> None:
+        self.bounds = Bounds()
+        self._forms = Forms(self.bounds)
+        self._assumed: list[Fact] = []
+        self._loops: list[Fact] = []
+
+    # --- scopes ---
+
+    @contextmanager
+    def loop(self, var: Var, start: Expr, stop: Expr) -> Iterator[None]:
+        """Inside a loop: start <= var < stop."""
+        low, high = self.bounds.of(start).low, self.bounds.of(stop).high - 1
+        # An empty range makes the body unreachable: any interval is right there.
+        self.bounds.ranges[var] = Interval(low, max(low, high))
+        limits = self._forms.define_loop(var, self._forms.of(start), self._forms.of(stop))
+        self._loops.extend(limits)
+        try:
+            yield
+        finally:
+            del self._loops[-len(limits) :]
+
+    @contextmanager
+    def let(self, var: Var, value: Expr) -> Iterator[None]:
+        """Inside a Let: var equals value."""
+        if not value.dtype.is_float:
+            self.bounds.ranges[var] = self.bounds.of(value)
+            self._forms.define_let(var, value)
+        yield
+
+    @contextmanager
+    def assuming(self, condition: Expr, *, truth: bool = True) -> Iterator[None]:
+        """Where a condition is known to hold, or known not to."""
+        with self._forms.layer():
+            facts = self._forms.facts(condition, truth=truth)
+            before = dict(self.bounds.ranges)
+            kept = len(self._assumed)
+            self._assumed.extend(facts)
+            self._narrow(facts)
+            try:
+                yield
+            finally:
+                del self._assumed[kept:]
+                self.bounds.ranges.clear()
+                self.bounds.ranges.update(before)
+
+    def _narrow(self, facts: Iterable[Fact]) -> None:
+        """Narrows the ranges of Vars by what single inequalities say about them."""
+        for fact in facts:
+            if isinstance(fact, Either):
+                continue
+            for unknown, coefficient in fact.terms:
+                var = self._forms.variable(unknown)
+                if var is None:
+                    continue
+                rest = Linear(tuple(t for t in fact.terms if t[0] != unknown), fact.constant)
+                known, high = self.bounds.of(var), self._forms.interval(rest).high
+                # The term of the Var is at least the negated highest value of the rest.
+                if coefficient > 0:
+                    low, high = max(known.low, -(high // coefficient)), known.high
+                else:
+                    low, high = known.low, min(known.high, high // -coefficient)
+                if low <= high:
+                    self.bounds.ranges[var] = Interval(low, high)
+
+    # --- questions ---
+
+    def interval(self, e: Expr) -> Interval:
+        """Interval of an integer expression here; through its linear form where that is tighter."""
+        direct = self.bounds.of(e)
+        if direct.is_point or not e.dtype.is_int:
+            return direct
+        return direct.intersect(self._forms.interval(self._forms.of(e))) or direct
+
+    def linear(self, e: Expr) -> Linear:
+        """The linear form of an integer expression; equal forms are equal values here."""
+        return self._forms.of(e)
+
+    def prove(self, condition: Expr) -> bool:
+        """Whether a condition certainly holds here; False also where the proof was not found."""
+        if self.bounds.of(condition).low == 1:
+            return True
+        return self._refute(self._forms.facts(condition, truth=False))
+
+    def _refute(self, denied: tuple[Fact, ...]) -> bool:
+        """Whether facts contradict what is known; an empty tuple says nothing."""
+        if not denied:
+            return False
+        if any(isinstance(f, Linear) and self._forms.interval(f).high < 0 for f in denied):
+            return True
+        for with_loops in (False, True):
+            search = _Search()
+            if search.refute(self._relevant(denied, with_loops=with_loops)):
+                return True
+        return False
+
+    def _relevant(self, start: tuple[Fact, ...], *, with_loops: bool) -> list[Fact]:
+        """The given facts, the definitions of their unknowns, and what is assumed about these."""
+        chosen: dict[Fact, None] = dict.fromkeys(start)
+        reached: set[int] = set()
+        pending = [*self._assumed, *(self._loops if with_loops else ())]
+        queue: list[Fact] = list(start)
+        while queue:
+            for unknown in _unknowns(queue.pop()):
+                if unknown in reached:
+                    continue
+                reached.add(unknown)
+                for fact in self._forms.definitions[unknown]:
+                    if fact not in chosen:
+                        chosen[fact] = None
+                        queue.append(fact)
+            if not queue:
+                for fact in [f for f in pending if not reached.isdisjoint(_unknowns(f))]:
+                    pending.remove(fact)
+                    chosen[fact] = None
+                    queue.append(fact)
+        return list(chosen)
+
+
+def _unknowns(fact: Fact) -> Iterator[int]:
+    if isinstance(fact, Linear):
+        for unknown, _ in fact.terms:
+            yield unknown
+    else:
+        for alternative in fact.alternatives:
+            for part in alternative:
+                yield from _unknowns(part)
+
+
+class _Search:
+    """Goes through alternatives until every case is contradictory, or gives up."""
+
+    def __init__(self) -> None:
+        self._left = _ELIMINATION_LIMIT
+
+    def refute(self, facts: Sequence[Fact]) -> bool:
+        linear = [f for f in facts if isinstance(f, Linear)]
+        open_cases = [f for f in facts if isinstance(f, Either)]
+        return self._cases(linear, open_cases)
+
+    def _cases(self, linear: list[Linear], open_cases: list[Either]) -> bool:
+        self._left -= 1
+        try:
+            if has_no_solution(linear):
+                return True
+        except TooLargeError:
+            return False
+        if not open_cases or self._left <= 0:
+            return False
+        first, rest = open_cases[0], open_cases[1:]
+        for alternative in first.alternatives:
+            more = [f for f in alternative if isinstance(f, Linear)]
+            nested = [f for f in alternative if isinstance(f, Either)]
+            if not self._cases([*linear, *more], [*nested, *rest]):
+                return False
+        return True
