@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from microtir.errors import ScheduleError, nearest
-from microtir.schedule import split
+from microtir.schedule import reorder, split
 from microtir.schedule.cache_write import cache_write
 from microtir.schedule.program import Argument, ExprHandle, Loop, Program, Stage, TensorLike
 from microtir.schedule.signature import TensorT, make_primfunc
@@ -132,6 +132,27 @@ class Schedule:
         program, first, rest = split.partition(self._program, loop, point)
         self._done(f"partition({loop}, {expr_text(point)}) -> {first.name}, {rest.name}", program)
         return first, rest
+
+    # --- order of iterations ----------------------------------------------------------------------
+
+    def reorder(self, *loops: Loop, allow_reassociation: bool = False) -> None:
+        """Puts perfectly nested loops into this order, the first one outermost.
+
+        Integer sums, minima and maxima may be accumulated in any order.  Floating-point ones give
+        another result in another order: that needs `allow_reassociation`.
+        """
+        program = reorder.reorder(self._program, loops, allow_reassociation=allow_reassociation)
+        names = ", ".join(map(str, loops))
+        option = ", allow_reassociation" if allow_reassociation else ""
+        self._done(f"reorder({names}{option})", program)
+
+    def unroll(self, loop: Loop) -> None:
+        """Marks a loop with a constant range to be replaced by copies of its body."""
+        self._done(f"unroll({loop})", reorder.unroll(self._program, loop))
+
+    def vectorize(self, loop: Loop) -> None:
+        """Marks a loop whose iterations are shown to be independent of each other."""
+        self._done(f"vectorize({loop})", reorder.vectorize(self._program, loop))
 
     # --- storage ----------------------------------------------------------------------------------
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from itertools import pairwise
 
 from microtir.errors import ScheduleError
 from microtir.schedule.names import Names
@@ -94,6 +95,23 @@ def path_to(body: ir.Stmt, target: ir.Stmt) -> tuple[ir.Stmt, ...]:
     path = search(body)
     assert path is not None, "the target is a part of the body"
     return path
+
+
+def facts_at(body: ir.Stmt, target: ir.Stmt) -> tuple[ir.Expr, ...]:
+    """Conditions that hold where `target` begins: ranges of loops, guards, Lets."""
+    facts: list[ir.Expr] = []
+    path = (*path_to(body, target), target)
+    for node, inside in pairwise(path):
+        match node:
+            case ir.For(var, start, stop):
+                facts += [build.ge(var, start), build.lt(var, stop)]
+            case ir.If(condition, then):
+                facts.append(condition if then is inside else build.logical_not(condition))
+            case ir.Let(var, value) if var.dtype is ir.DType.INT32:
+                facts.append(build.eq(var, value))
+            case _:
+                pass
+    return tuple(facts)
 
 
 def defined_in(node: ir.Stmt) -> Iterator[ir.Var | ir.Buffer]:

@@ -1,0 +1,43 @@
+"""Questions that legality checks ask the prover of `tir.analysis`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import ExitStack
+
+from microtir.tir import build, ir
+from microtir.tir.analysis.affine import Linear
+from microtir.tir.analysis.facts import Facts
+
+
+def impossible(facts: Sequence[ir.Expr], goals: Sequence[ir.Expr]) -> bool:
+    """Whether no values of the variables make all of these conditions true.
+
+    The contradiction that is looked for involves one of the `goals`; False where none was found.
+    """
+    known = Facts()
+    with ExitStack() as scopes:
+        for fact in (*facts, *goals):
+            scopes.enter_context(known.assuming(fact))
+        return any(known.prove(build.logical_not(goal)) for goal in goals)
+
+
+def proves(facts: Sequence[ir.Expr], goal: ir.Expr) -> bool:
+    """Whether `goal` holds wherever the facts hold; False also where no proof was found."""
+    known = Facts()
+    with ExitStack() as scopes:
+        for fact in facts:
+            scopes.enter_context(known.assuming(fact))
+        return known.prove(goal)
+
+
+def difference(a: ir.Expr, b: ir.Expr) -> Linear:
+    """The linear form of a - b."""
+    known = Facts()
+    return known.linear(a) - known.linear(b)
+
+
+def constant_difference(a: ir.Expr, b: ir.Expr) -> int | None:
+    """A - b if that is the same number whatever the variables are, else None."""
+    form = difference(a, b)
+    return form.constant if form.is_constant else None

@@ -1,0 +1,129 @@
+"""The part of a buffer that a statement reads, as a box that moves with the loops around it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from microtir.errors import ScheduleError
+from microtir.schedule.proof import constant_difference
+from microtir.tir import build, ir
+from microtir.tir.visitor import variables_used, walk
+
+Range = tuple[ir.Expr, ir.Expr]  # first and last value of a variable
+Inner = Mapping[ir.Var, Range]
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    """Elements ``start .. start + extent`` per axis; the starts are known before the statement."""
+
+    start: tuple[ir.Expr, ...]
+    extent: tuple[int, ...]
+
+
+def region_read(statement: ir.Stmt, buffer: ir.Buffer, step: str) -> Box:
+    """The smallest box that was found to hold every element that `statement` loads.
+
+    An axis that is indexed in a way that cannot be bounded is taken as a whole.
+
+    Raises:
+        ScheduleError: the elements are not known, or an axis cannot be bounded and has no fixed
+            extent.
+    """
+    inner = _inner_ranges(statement)
+    loads = [n for n in walk(statement) if isinstance(n, ir.Load) and n.buffer is buffer]
+    starts, extents = [], []
+    for axis, dim in enumerate(buffer.shape):
+        bounds = [_bounds(load.indices[axis], inner) for load in loads]
+        box = _hull([b for b in bounds if b is not None]) if None not in bounds else None
+        if box is None or (isinstance(dim, int) and box[1] >= dim):
+            if not isinstance(dim, int):
+                raise ScheduleError(
+                    f"axis {axis} of '{buffer.name}' has extent '{dim.name}', and the part of it"
+                    " that is read here could not be bounded",
+                    where=step,
+                )
+            box = build.const(0), dim
+        starts.append(box[0])
+        extents.append(box[1])
+    for node in walk(statement):
+        if isinstance(node, ir.BufferArgument | ir.BufferView) and node.buffer is buffer:
+            raise ScheduleError(
+                f"a micro-kernel reads '{buffer.name}': the elements are not known", where=step
+            )
+    return Box(tuple(starts), tuple(extents))
+
+
+def _inner_ranges(statement: ir.Stmt) -> dict[ir.Var, Range]:
+    """First and last value of every variable that is defined inside a statement."""
+    ranges: dict[ir.Var, Range] = {}
+    for node in walk(statement):
+        if isinstance(node, ir.For):
+            # Both arguments of a maximum are bounds from below: a literal one keeps extents fixed.
+            low, high = (
+                _simplest(node.start, ir.BinaryOp.MAX),
+                _simplest(node.stop, ir.BinaryOp.MIN),
+            )
+            ranges[node.var] = (low, build.sub(high, 1))
+        elif isinstance(node, ir.Let) and node.var.dtype is ir.DType.INT32:
+            ranges[node.var] = (node.value, node.value)
+    return ranges
+
+
+def _simplest(bound: ir.Expr, op: ir.BinaryOp) -> ir.Expr:
+    while isinstance(bound, ir.Binary) and bound.op is op:
+        bound = bound.b if isinstance(bound.b, ir.IntImm) else bound.a
+    return bound
+
+
+def _bounds(index: ir.Expr, inner: Inner) -> Range | None:
+    low, high = _extreme(index, inner, lowest=True), _extreme(index, inner, lowest=False)
+    return None if low is None or high is None else (low, high)
+
+
+def _extreme(e: ir.Expr, inner: Inner, *, lowest: bool) -> ir.Expr | None:
+    """The lowest or highest value of `e` over the inner variables; None if it is not monotone."""
+    if not any(var in inner for var in variables_used(e)):
+        return None if any(isinstance(node, ir.Load) for node in walk(e)) else e
+    match e:
+        case ir.Var():
+            return _extreme(inner[e][0 if lowest else 1], inner, lowest=lowest)
+        case ir.Binary(op, a, b) if op in _MONOTONE:
+            first = _extreme(a, inner, lowest=lowest)
+            second = _extreme(b, inner, lowest=lowest != (op is ir.BinaryOp.SUB))
+            if first is None or second is None:
+                return None
+            return _MONOTONE[op](first, second)
+        case ir.Binary(ir.BinaryOp.MUL | ir.BinaryOp.FLOORDIV as op, a, ir.IntImm(factor)):
+            if factor <= 0 and op is ir.BinaryOp.FLOORDIV:
+                return None
+            value = _extreme(a, inner, lowest=lowest == (factor > 0))
+            if value is None:
+                return None
+            return (build.mul if op is ir.BinaryOp.MUL else build.floordiv)(value, factor)
+        case _:
+            return None
+
+
+_MONOTONE: Mapping[ir.BinaryOp, Callable[[ir.Expr, ir.Expr], ir.Expr]] = {
+    ir.BinaryOp.ADD: build.add,
+    ir.BinaryOp.SUB: build.sub,
+    ir.BinaryOp.MIN: build.minimum,
+    ir.BinaryOp.MAX: build.maximum,
+}
+
+
+def _hull(bounds: list[Range]) -> tuple[ir.Expr, int] | None:
+    """Start and extent of a range that holds all of them; None if the extent is not constant."""
+    if not bounds:
+        return None
+    lowest, highest = bounds[0]
+    for low, high in bounds[1:]:
+        below, above = constant_difference(low, lowest), constant_difference(high, highest)
+        if below is None or above is None:
+            return None
+        lowest = low if below < 0 else lowest
+        highest = high if above > 0 else highest
+    extent = constant_difference(highest, lowest)
+    return None if extent is None else (lowest, max(extent + 1, 1))

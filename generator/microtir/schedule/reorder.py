@@ -1,0 +1,152 @@
+"""Primitives that change the order of iterations, or allow it to change."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from microtir.errors import ScheduleError
+from microtir.schedule.legality import accesses, conflict_of_independence, conflict_of_order
+from microtir.schedule.program import Loop, Program
+from microtir.schedule.tree import facts_at, find_loop, replace_stmt, require_serial
+from microtir.tir import build, ir
+from microtir.tir.visitor import buffers_read, buffers_written, variables_used, walk
+
+UNROLL_LIMIT = 256
+
+
+def reorder(program: Program, loops: tuple[Loop, ...], *, allow_reassociation: bool) -> Program:
+    """The loops in the given order, the first one outermost, in the places that they have now.
+
+    Raises:
+        ScheduleError: the loops are not perfectly nested, a range depends on a loop that would move
+            inside, or an element would be read or written in another order.
+    """
+    step = f"reorder({', '.join(map(str, loops))})"
+    if len({loop.var for loop in loops}) != len(loops) or len(loops) < 2:
+        raise ScheduleError("reorder needs two or more different loops", where=step)
+    nodes = [find_loop(program, loop, step) for loop in loops]
+    for node in nodes:
+        require_serial(node, step)
+    band, guards, core = _band(nodes, step)
+    places = [n for n, node in enumerate(band) if node in nodes]
+    order = list(band)
+    for place, node in zip(places, nodes, strict=True):
+        order[place] = node
+    _check_ranges(order, guards, core, step)
+    swapped = [
+        (a.var, b.var)
+        for n, a in enumerate(band)
+        for b in band[n + 1 :]
+        if order.index(b) < order.index(a)
+    ]
+    found = accesses(band[0], facts_at(program.body, band[0]))
+    conflict = conflict_of_order(found, swapped, allow_reassociation=allow_reassociation)
+    if conflict is not None:
+        fix = "allow_reassociation=True" if conflict.is_float_reduction else None
+        raise ScheduleError(str(conflict), where=step, fix=fix)
+    body = core if not guards else ir.If(build.logical_and(*guards), core)
+    for node in reversed(order):
+        body = replace(node, body=body)
+    return program.with_body(replace_stmt(program.body, band[0], body))
+
+
+def _band(nodes: list[ir.For], step: str) -> tuple[list[ir.For], list[ir.Expr], ir.Stmt]:
+    """The loops from the outermost to the innermost one, the guards between, and what is inside."""
+    outermost = next((n for n in nodes if all(_contains(n, other) for other in nodes)), None)
+    if outermost is None:
+        raise ScheduleError("the loops are not nested in each other", where=step)
+    band: list[ir.For] = []
+    guards: list[ir.Expr] = []
+    missing = list(nodes)
+    current: ir.Stmt = outermost
+    while missing:
+        if isinstance(current, ir.For):
+            band.append(current)
+            missing = [node for node in missing if node is not current]
+            current = current.body
+        elif isinstance(current, ir.If) and current.otherwise is None:
+            guards.append(current.condition)
+            current = current.then
+        else:
+            raise ScheduleError(
+                f"'{band[-1].var.name}' holds more than the next loop"
+                f" ({_kinds(current)}), so '{missing[0].var.name}' cannot move outside it",
+                where=step,
+                fix="cache_write splits the computation of an element into perfectly nested loops",
+            )
+    return band, guards, current
+
+
+def _contains(outer: ir.Stmt, inner: ir.Stmt) -> bool:
+    return any(node is inner for node in walk(outer))
+
+
+def _kinds(statement: ir.Stmt) -> str:
+    """What stands in the way, in a few words."""
+    parts = statement.statements if isinstance(statement, ir.Seq) else (statement,)
+    return ", ".join(type(part).__name__ for part in parts)
+
+
+def _check_ranges(order: list[ir.For], guards: list[ir.Expr], core: ir.Stmt, step: str) -> None:
+    """Ranges and guards must have the same values in the new places."""
+    outside = {node.var for node in order}
+    for node in order:
+        for bound in (node.start, node.stop):
+            if outside.intersection(variables_used(bound)):
+                inner = next(v.name for v in variables_used(bound) if v in outside)
+                raise ScheduleError(
+                    f"the range of '{node.var.name}' depends on '{inner}', which would move inside",
+                    where=step,
+                )
+        outside.discard(node.var)
+    changed = buffers_written(core)
+    for value in (*guards, *(bound for node in order for bound in (node.start, node.stop))):
+        for buffer in buffers_read(value):
+            if buffer in changed:
+                raise ScheduleError(
+                    f"a range or guard reads '{buffer.name}', which the nest changes", where=step
+                )
+
+
+def unroll(program: Program, loop: Loop) -> Program:
+    """Marks a loop to be replaced by copies of its body.
+
+    Raises:
+        ScheduleError: the range is not constant, or has more than UNROLL_LIMIT iterations.
+    """
+    step = f"unroll({loop})"
+    node = find_loop(program, loop, step)
+    require_serial(node, step)
+    start, stop = build.int_value(node.start), build.int_value(node.stop)
+    if start is None or stop is None:
+        raise ScheduleError(
+            f"the range of '{loop}' is not constant", where=step, fix="split it by a constant first"
+        )
+    if stop - start > UNROLL_LIMIT:
+        raise ScheduleError(
+            f"{stop - start} copies of the body", where=step, legal=f"up to {UNROLL_LIMIT}",
+            fix="split the loop and unroll the inner one",
+        )  # fmt: skip
+    return _with_kind(program, node, ir.LoopKind.UNROLLED)
+
+
+def vectorize(program: Program, loop: Loop) -> Program:
+    """Marks a loop whose iterations do not depend on each other.
+
+    Raises:
+        ScheduleError: two iterations may touch the same element, one of them storing it.
+    """
+    step = f"vectorize({loop})"
+    node = find_loop(program, loop, step)
+    require_serial(node, step)
+    found = accesses(node, facts_at(program.body, node))
+    conflict = conflict_of_independence(found, node.var)
+    if conflict is not None:
+        raise ScheduleError(
+            str(conflict), where=step, legal="a loop whose iterations are independent"
+        )
+    return _with_kind(program, node, ir.LoopKind.VECTORIZED)
+
+
+def _with_kind(program: Program, node: ir.For, kind: ir.LoopKind) -> Program:
+    return program.with_body(replace_stmt(program.body, node, replace(node, kind=kind)))
