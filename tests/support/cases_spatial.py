@@ -54,7 +54,7 @@ def _linear(s: Sketch, x: int, x_quant: Quant | None, weights: Array, axis: int)
     products = [float(np.float32(x_quant.scale * scale)) for scale in scales]
     inputs = [x, s.weights(weights, scales, axis)]
     if with_bias:
-        bias = s.rng.integers(-20_000, 20_000, channels).astype(np.int32)
+        bias = np.asarray(s.rng.integers(-20_000, 20_000, channels), np.int32)
         inputs.append(s.bias(bias, products))
     terms = weights.size // channels
     spread = max(products) * 60 * math.sqrt(terms)

@@ -113,17 +113,15 @@ class Sketch:
             return self.rng.integers(0, 2, shape).astype(kind)
         if kind.kind == "f":
             spread = self.pick(0.1, 1.0, 1.0, 8.0)
-            return (self.rng.standard_normal(shape) * spread).astype(kind)
+            return np.asarray(self.rng.standard_normal(shape) * spread, kind)
         info = np.iinfo(kind)
         style = self.integer(0, 5)
         if style == 0:
-            return self.rng.choice(np.array([info.min, info.max], kind), shape)
+            return np.asarray(self.rng.choice(np.array([info.min, info.max], kind), shape))
         low, high = (max(info.min, -9), 9) if style == 1 else (info.min, info.max)
-        return self.rng.integers(low, high, shape, endpoint=True).astype(kind)
+        return np.asarray(self.rng.integers(low, high, shape, endpoint=True), kind)
 
-    def input(
-        self, shape: Shape, quant: Quant | None = None, values: Array | None = None
-    ) -> int:
+    def input(self, shape: Shape, quant: Quant | None = None, values: Array | None = None) -> int:
         """An input of the model with random values; quantised if `quant` is given."""
         data = self.values(shape) if values is None else values
         index = self.tensor(f"input{len(self._inputs)}", shape, data.dtype, quant)

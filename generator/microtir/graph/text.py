@@ -13,8 +13,9 @@ from microtir.graph.ops import Operator, Padding2D
 def to_text(graph: Graph) -> str:
     """One line per input, constant, node and output; ends with a newline.
 
-    Tensors are written %name, constants @name, with a number where names repeat; a node shows its attributes in braces where they
-    differ from the defaults, and its source behind a number sign.
+    Tensors are written %name, constants @name, with a number where short names repeat; a node
+    shows its attributes in braces where they differ from the defaults, and behind a number sign
+    its source.
     """
     labels = _labels(graph)
     lines = [f"graph {graph.name}"]

@@ -18,7 +18,6 @@ from microtir.graph.ops import (
 from microtir.graph.passes.rewrite import with_nodes
 from microtir.graph.quantization import activation_range, relu_params
 
-
 _Carrier: TypeAlias = Conv2D | DepthwiseConv2D | FullyConnected | Pool2D | BinaryArithmetic
 """Operators that have an activation."""
 
