@@ -30,7 +30,7 @@ def test_high_mul_saturates_the_single_overflow() -> None:
     """-1 * -1 gives the largest value, in 32 and in 16 bits."""
     low = fp.INT32_MIN
     assert int(fp.saturating_rounding_doubling_high_mul(low, low)) == fp.INT32_MAX
-    short = fp.saturating_rounding_doubling_high_mul(fp.INT16_MIN, fp.INT16_MIN, bits=16)
+    short = fp.saturating_rounding_doubling_high_mul(-(1 << 15), -(1 << 15), bits=16)
     assert int(short) == fp.INT16_MAX
 
 

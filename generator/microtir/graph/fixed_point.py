@@ -16,7 +16,7 @@ import numpy.typing as npt
 Ints: TypeAlias = npt.NDArray[np.int64]
 IntsLike: TypeAlias = "Ints | int"
 
-INT16_MIN, INT16_MAX = -(1 << 15), (1 << 15) - 1
+INT16_MAX = (1 << 15) - 1
 INT32_MIN, INT32_MAX = -(1 << 31), (1 << 31) - 1
 
 
