@@ -17,7 +17,7 @@ from microtir.frontend.tflite_schema import (
 from microtir.graph.ops import StridedSlice
 from tests.frontend.models import Value, ints, model, read_node, refusal
 
-Entry: TypeAlias = "slice | int | None | EllipsisType"
+Entry: TypeAlias = "slice | int | EllipsisType | None"
 
 
 def mask(entries: tuple[Entry, ...], wanted: Any) -> int:

@@ -16,6 +16,7 @@ from microtir.frontend.tflite_schema import (
     ResizeBilinearOptions,
     ResizeNearestNeighborOptions,
 )
+from microtir.frontend.tflite_writer import TfliteBuilder
 from microtir.graph.ops import (
     Activation,
     AveragePool2D,
@@ -26,7 +27,7 @@ from microtir.graph.ops import (
     ResizeBilinear,
     ResizeNearestNeighbor,
 )
-from tests.frontend.models import Value, ints, model, read_node, refusal, zeros
+from tests.frontend.models import Value, add, ints, model, read, read_node, refusal, zeros
 
 CONV = BuiltinOperator.CONV_2D
 DEPTHWISE = BuiltinOperator.DEPTHWISE_CONV_2D
@@ -135,9 +136,7 @@ def test_depthwise_attributes() -> None:
             Value((1, 8, 4, 6)),
             DepthwiseConv2DOptions(Padding.SAME, 2, 1, stated, FileActivation.RELU),
         )
-        expected = DepthwiseConv2D(
-            (1, 2), (1, 1), Padding2D(1, 1, 0, 1), 2, Activation.RELU
-        )
+        expected = DepthwiseConv2D((1, 2), (1, 1), Padding2D(1, 1, 0, 1), 2, Activation.RELU)
         assert node.op == expected
 
 
@@ -182,7 +181,7 @@ def test_resize(code: BuiltinOperator, options: Options, expected: object) -> No
                 Value((1, 4, 4, 2)),
                 Conv2DOptions(),
             ),
-            "the image has 4 channels, the weights (2, 1, 1, 3) are for 3",
+            "weights (2, 1, 1, 3) for an image of 4 channels\n  legal: (O, KH, KW, 4)",
         ),
         (
             model(
@@ -231,7 +230,7 @@ def test_resize(code: BuiltinOperator, options: Options, expected: object) -> No
                 Value((1, 4, 5, 2)),
                 Conv2DOptions(),
             ),
-            "its output 'y0' has the shape (1, 4, 5, 2)\n  legal: (1, 4, 4, 2)",
+            "tensor 'y0': its shape is (1, 4, 5, 2)\n  legal: (1, 4, 4, 2)",
         ),
         (
             model(
@@ -240,7 +239,7 @@ def test_resize(code: BuiltinOperator, options: Options, expected: object) -> No
                 Value((1, 4, 4, 4)),
                 DepthwiseConv2DOptions(depth_multiplier=1),
             ),
-            "depth_multiplier is 1\n  legal: 2",
+            "weights (1, 1, 1, 4) for 2 channels times 1\n  legal: (1, KH, KW, 2)",
         ),
         (
             model(
@@ -249,7 +248,7 @@ def test_resize(code: BuiltinOperator, options: Options, expected: object) -> No
                 Value((1, 4, 4, 3)),
                 DepthwiseConv2DOptions(),
             ),
-            "the image has 2 channels, the weights have the shape (1, 1, 1, 3)",
+            "weights (1, 1, 1, 3) for 2 channels times 1",
         ),
         (
             model(
@@ -278,9 +277,6 @@ def test_refusals(data: bytes, text: str) -> None:
 
 def test_weights_may_be_computed_from_constants() -> None:
     """Weights that a node makes from constants alone are accepted: folding makes them constant."""
-    from microtir.frontend.tflite_writer import TfliteBuilder
-    from tests.frontend.models import add, read
-
     builder = TfliteBuilder()
     image = add(builder, Value((1, 4, 4, 2)), "image")
     stored = builder.tensor("stored", (3, 1, 1, 2), np.int8, np.ones((3, 1, 1, 2)), [0.5])

@@ -30,7 +30,8 @@ ALLOWED: dict[str, frozenset[str]] = {
     "resources": frozenset({"errors"}),
     "config": frozenset({"errors", "resources"}),
     "ir_module": COMMON | GRAPH_IR,
-    "frontend": COMMON | GRAPH_IR | MODULE,
+    # What makes a node legal is said once, in graph.rules: a frontend turns it into diagnostics.
+    "frontend": COMMON | GRAPH_IR | OPERATOR_FACTS | MODULE | {"graph.rules"},
     "graph": COMMON | MODULE,
     "plan": COMMON | GRAPH_IR,  # candidates come in as a function, from the driver
     "te": COMMON | TIR | {"schedule"},  # te.create_schedule makes what schedule rewrites

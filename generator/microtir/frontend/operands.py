@@ -30,13 +30,13 @@ _ACTIVATIONS = {
 class Converted:
     """What a reader makes of an operator.
 
-    `shapes` are those that the outputs must have by the inputs and attributes, so that a file
-    that contradicts itself is found before anybody computes with it.
+    `shape` is what the output must have by inputs that are no inputs of the node any more; None
+    where the shape follows from the node, and `graph.rules` checks it.
     """
 
     op: Operator
     inputs: tuple[Tensor, ...]
-    shapes: tuple[tuple[int, ...], ...]
+    shape: tuple[int, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,12 +161,9 @@ class Operands:
             )
         return tensor
 
-    def with_bias(self, outputs: int) -> tuple[Tensor, ...]:
-        """Data, weights and, if there is one, the bias of shape (outputs,)."""
-        inputs = (self.input(0), self.input(1))
+    def with_weights(self) -> tuple[Tensor, ...]:
+        """Data, weights and, if there is one, the bias."""
+        inputs = (self.input(0), self.require_computable(1, "the weights"))
         if self.optional(2) is None:
             return inputs
-        bias = self.require_computable(2, "the bias")
-        if bias.shape != (outputs,):
-            raise self.malformed(f"the bias has the shape {bias.shape}", f"({outputs},)")
-        return (*inputs, bias)
+        return (*inputs, self.require_computable(2, "the bias"))

@@ -31,7 +31,7 @@ def operator_rows() -> tuple[OperatorRow, ...]:
                 name=code.name,
                 operator=reader.op.name,
                 types=support.types,
-                quantization=support.quantization.text,
+                quantization=support.quantization.value,
                 limits=support.limits,
             )
         )

@@ -8,24 +8,36 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from enum import Enum
 from types import MappingProxyType
 
-from microtir.errors import MicrotirError, UnsupportedModelError
-from microtir.frontend.quantization_rules import (
-    Equal,
-    Fixed,
-    Moved,
-    Own,
-    QuantizationRule,
-    Unused,
-    Weights,
-)
+from microtir.errors import MicrotirError, ModelFileError, UnsupportedModelError
+from microtir.frontend.tflite_file import brief
 from microtir.graph import ops
-from microtir.graph.ir import Quantization, Tensor
+from microtir.graph.ir import Node
+from microtir.graph.rules.multipliers import multipliers
+from microtir.graph.rules.problem import Problem
+from microtir.graph.rules.quantization import quantization
+from microtir.graph.rules.shapes import output_shapes
 from microtir.tir.dtype import DType
+
+_EXPORT = "export the model again"
+_REQUANTIZE = "convert the model again with full integer quantisation"
 
 _F32, _I8, _U8, _I16, _I32 = DType.FLOAT32, DType.INT8, DType.UINT8, DType.INT16, DType.INT32
 _MOVABLE = (_F32, _I8, _U8, _I16, _I32, DType.INT64, DType.BOOL)
+
+
+class QuantizationRule(Enum):
+    """What `graph.rules` asks of the quantisation of integer tensors, in words."""
+
+    UNUSED = "not used"
+    OWN = "each tensor its own"
+    EQUAL = "equal for inputs and outputs"
+    WEIGHTS = "activations their own; weights per tensor or channel, zero point 0"
+    UNIT = "input its own; output scale 1/256, zero point -128"
+    SIGNED_UNIT = "input its own; output scale 1/128, zero point 0"
+    LOGARITHM = "input its own; output scale 1/16, zero point 127"
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,56 +96,50 @@ _WEIGHTED = (
     Signature((_F32, _F32, _F32), _F32),
     Signature((_F32, _I8, _F32), _F32),
 )
+_Rule = QuantizationRule
 _ACTIVATIONS = "fused activation NONE, RELU, RELU6 or RELU_N1_TO_1"
-_MOVE = OperatorSupport(_same(*_MOVABLE), Moved())
-_COMPUTE = OperatorSupport(_same(_F32, _I8), Own())
 
 
-def _weighted(limits: str, weight_axis: int = 0) -> OperatorSupport:
-    rule = Weights(weight_axis)
-    return OperatorSupport(_WEIGHTED, rule, f"constant weights; {limits}{_ACTIVATIONS}")
+def _weighted(limits: str = "") -> OperatorSupport:
+    return OperatorSupport(_WEIGHTED, _Rule.WEIGHTS, f"constant weights; {limits}{_ACTIVATIONS}")
 
 
-def _equal(limits: str) -> OperatorSupport:
-    return OperatorSupport(_same(_F32, _I8), Equal(), limits)
+def _computed(rule: QuantizationRule, limits: str = "") -> OperatorSupport:
+    return OperatorSupport(_same(_F32, _I8), rule, limits)
 
 
-def _moved(limits: str) -> OperatorSupport:
-    return OperatorSupport(_same(*_MOVABLE), Moved(), limits)
-
-
-def _fixed(scale: float, zero_point: int, limits: str = "") -> OperatorSupport:
-    return OperatorSupport(_same(_F32, _I8), Fixed(Quantization((scale,), (zero_point,))), limits)
+def _moved(limits: str = "") -> OperatorSupport:
+    return OperatorSupport(_same(*_MOVABLE), _Rule.EQUAL, limits)
 
 
 OPERATOR_SUPPORT: Mapping[type[ops.Operator], OperatorSupport] = MappingProxyType(
     {
         ops.Conv2D: _weighted("no groups; "),
-        ops.DepthwiseConv2D: _weighted("", weight_axis=3),
-        ops.FullyConnected: _weighted(""),
-        ops.AveragePool2D: _equal(_ACTIVATIONS),
-        ops.MaxPool2D: _equal(_ACTIVATIONS),
-        ops.Mean: OperatorSupport(_same(_F32, _I8), Own(), "constant axes"),
-        ops.Add: OperatorSupport(_same(_F32, _I8), Own(), _ACTIVATIONS),
-        ops.Sub: OperatorSupport(_same(_F32, _I8), Own(), _ACTIVATIONS),
-        ops.Mul: OperatorSupport(_same(_F32, _I8), Own(), _ACTIVATIONS),
-        ops.Minimum: _equal(""),
-        ops.Maximum: _equal(""),
-        ops.Relu: _COMPUTE,
-        ops.LeakyRelu: _COMPUTE,
-        ops.HardSwish: _COMPUTE,
-        ops.Logistic: _fixed(1 / 256, -128),
-        ops.Tanh: _fixed(1 / 128, 0),
-        ops.Softmax: _fixed(1 / 256, -128, "over the last axis"),
-        ops.LogSoftmax: _fixed(16 / 256, 127, "over the last axis"),
+        ops.DepthwiseConv2D: _weighted(),
+        ops.FullyConnected: _weighted(),
+        ops.AveragePool2D: _computed(_Rule.EQUAL, _ACTIVATIONS),
+        ops.MaxPool2D: _computed(_Rule.EQUAL, _ACTIVATIONS),
+        ops.Mean: _computed(_Rule.OWN, "constant axes"),
+        ops.Add: _computed(_Rule.OWN, _ACTIVATIONS),
+        ops.Sub: _computed(_Rule.OWN, _ACTIVATIONS),
+        ops.Mul: _computed(_Rule.OWN, _ACTIVATIONS),
+        ops.Minimum: _computed(_Rule.EQUAL),
+        ops.Maximum: _computed(_Rule.EQUAL),
+        ops.Relu: _computed(_Rule.OWN),
+        ops.LeakyRelu: _computed(_Rule.OWN),
+        ops.HardSwish: _computed(_Rule.OWN),
+        ops.Logistic: _computed(_Rule.UNIT),
+        ops.Tanh: _computed(_Rule.SIGNED_UNIT),
+        ops.Softmax: _computed(_Rule.UNIT, "over the last axis"),
+        ops.LogSoftmax: _computed(_Rule.LOGARITHM, "over the last axis"),
         ops.Pad: _moved("constant paddings and value"),
         ops.Concatenation: _moved("no fused activation"),
-        ops.Reshape: _MOVE,
+        ops.Reshape: _moved(),
         ops.Transpose: _moved("constant permutation"),
         ops.Split: _moved("equal parts, constant axis"),
         ops.StridedSlice: _moved("constant indices"),
-        ops.ResizeNearestNeighbor: _equal("constant size"),
-        ops.ResizeBilinear: _equal("constant size"),
+        ops.ResizeNearestNeighbor: _computed(_Rule.EQUAL, "constant size"),
+        ops.ResizeBilinear: _computed(_Rule.EQUAL, "constant size"),
         ops.Quantize: OperatorSupport(
             (
                 Signature((_F32,), _I8),
@@ -142,25 +148,31 @@ OPERATOR_SUPPORT: Mapping[type[ops.Operator], OperatorSupport] = MappingProxyTyp
                 Signature((_U8,), _I8),
                 Signature((_I8,), _U8),
             ),
-            Own(),
+            _Rule.OWN,
         ),
         ops.Dequantize: OperatorSupport(
-            tuple(Signature((dtype,), _F32) for dtype in (_I8, _U8, _I16)), Own()
+            tuple(Signature((dtype,), _F32) for dtype in (_I8, _U8, _I16)), _Rule.OWN
         ),
         ops.CastTo: OperatorSupport(
-            tuple(Signature((a,), b) for a in _MOVABLE for b in _MOVABLE), Unused()
+            tuple(Signature((a,), b) for a in _MOVABLE for b in _MOVABLE), _Rule.UNUSED
         ),
     }
 )
 """Every operator of the graph, in the order of the docs."""
 
 
-def check_types(
-    op: ops.Operator, inputs: tuple[Tensor, ...], outputs: tuple[Tensor, ...], where: str
-) -> Iterator[MicrotirError]:
-    """All problems of a node with types and quantisation; none if the compiler takes it."""
-    support = OPERATOR_SUPPORT[type(op)]
-    given = tuple(t.dtype for t in inputs), tuple(t.dtype for t in outputs)
+def node_problems(node: Node, where: str) -> Iterator[MicrotirError]:
+    """All problems that keep the compiler from taking a node; none if it takes it.
+
+    Shapes that contradict each other are damage, and nothing more is said about the node.
+    """
+    for problem in output_shapes(node):
+        yield ModelFileError(
+            problem.what, where=_place(where, problem), legal=problem.legal, fix=_EXPORT
+        )
+        return
+    support = OPERATOR_SUPPORT[type(node.op)]
+    given = tuple(t.dtype for t in node.inputs), tuple(t.dtype for t in node.outputs)
     if not any(signature.matches(*given) for signature in support.signatures):
         names = [", ".join(dtype.value for dtype in dict.fromkeys(side)) for side in given]
         yield UnsupportedModelError(
@@ -170,8 +182,17 @@ def check_types(
             fix=_advice({*given[0], *given[1]}),
         )
         return
-    for problem in support.quantization.problems(inputs, outputs):
-        yield UnsupportedModelError(problem.what, where=where, legal=problem.legal, fix=problem.fix)
+    # The fixed-point form of scales can be asked for only where the scales are as they must be.
+    for problem in tuple(quantization(node)) or multipliers(node):
+        yield UnsupportedModelError(
+            problem.what, where=_place(where, problem), legal=problem.legal, fix=_REQUANTIZE
+        )
+
+
+def _place(where: str, problem: Problem) -> str:
+    if problem.tensor is None:
+        return where
+    return f"{where}: tensor {brief(problem.tensor.name)!r}"
 
 
 def _advice(dtypes: set[DType]) -> str:

@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from microtir.errors import MicrotirError, ModelFileError, UnsupportedModelError
 from microtir.frontend.operands import Operands
-from microtir.frontend.support import check_types
+from microtir.frontend.support import node_problems
 from microtir.frontend.tflite_file import (
     OPTIONAL,
     FileOperator,
@@ -164,19 +164,16 @@ class _GraphReader:
                     f"{brief(tensor.name)!r} has the shape {tensor.shape}, which holds nothing",
                     "extents above 0",
                 )
-        for tensor, shape in zip(operands.outputs, converted.shapes, strict=True):
-            if tensor.shape != shape:
-                raise operands.malformed(
-                    f"its output {brief(tensor.name)!r} has the shape {tensor.shape}",
-                    f"{shape}, by its inputs and options",
-                )
-        problems = list(
-            check_types(converted.op, converted.inputs, operands.outputs, operands.where)
-        )
-        self.problems.extend(problems)
+        written = operands.output.shape
+        if converted.shape not in (None, written):
+            raise operands.malformed(
+                f"its output has the shape {written}", f"{converted.shape}, by its inputs"
+            )
+        node = Node(converted.op, converted.inputs, operands.outputs, name, source)
+        self.problems.extend(node_problems(node, operands.where))
         if all(self._is_computable(tensor) for tensor in converted.inputs):
             self._computable.update(operands.outputs)
-        return Node(converted.op, converted.inputs, operands.outputs, name, source)
+        return node
 
     def _is_computable(self, tensor: Tensor) -> bool:
         return tensor.is_constant or tensor in self._computable

@@ -315,15 +315,14 @@ def check_dataflow(model: ModelFile) -> None:
         if len(set(indices)) < len(indices):
             raise _disorder(model, f"{noun}s", f"a tensor is listed twice in {indices}")
     for tensor in model.tensors:
-        # A shape without numbers is a constant too, but has no bytes to show for it.
-        if tensor.data is not None or 0 in tensor.shape or tensor.is_variable:
+        if tensor.data is not None:
             known[tensor.index] = "has stored data"
     for index in model.inputs:
         _define(model, known, index, "inputs", "is an input of the model")
     for operator in model.operators:
         where = f"operator {operator.index}"
         for index in operator.inputs:
-            if index != OPTIONAL and index not in known:
+            if index != OPTIONAL and index not in known and not _needs_no_maker(model, index):
                 label = model.tensors[index].label
                 raise _disorder(model, where, f"it uses {label}, which no earlier operator makes")
         for index in operator.outputs:
@@ -336,9 +335,14 @@ def check_dataflow(model: ModelFile) -> None:
 
 def _define(model: ModelFile, known: dict[int, str], index: int, where: str, how: str) -> None:
     if index in known:
-        label = model.tensors[index].label
-        raise _disorder(model, where, f"it makes {label}, which {known[index]}")
+        raise _disorder(model, where, f"{model.tensors[index].label} {known[index]} already")
     known[index] = how
+
+
+def _needs_no_maker(model: ModelFile, index: int) -> bool:
+    """Variables, refused later, and empty constants, such as the shape of a scalar."""
+    tensor = model.tensors[index]
+    return tensor.is_variable or 0 in tensor.shape
 
 
 def _disorder(model: ModelFile, where: str, what: str) -> ModelFileError:

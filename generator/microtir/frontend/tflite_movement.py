@@ -21,16 +21,11 @@ def pad(operands: Operands) -> Converted:
     data = operands.input(0)
     rank = len(data.shape)
     paddings = operands.integers(1, "the paddings")
-    if len(paddings) != 2 * rank or min(paddings, default=0) < 0:
-        raise operands.malformed(
-            f"the paddings are {paddings}", f"{rank} pairs of numbers that are not negative"
-        )
+    if len(paddings) != 2 * rank:
+        raise operands.malformed(f"the paddings are {paddings}", f"{rank} pairs of numbers")
     before, after = paddings[0::2], paddings[1::2]
-    shape = tuple(
-        first + extent + last for first, extent, last in zip(before, data.shape, after, strict=True)
-    )
     value = _pad_constant(operands) if operands.code is BuiltinOperator.PADV2 else _zero(operands)
-    return Converted(Pad(before, after, value), (data,), (shape,))
+    return Converted(Pad(before, after, value), (data,))
 
 
 def _zero(operands: Operands) -> float:
@@ -67,21 +62,8 @@ def concatenation(operands: Operands) -> Converted:
     options = operands.table(ConcatenationOptions)
     operands.no_activation(options.activation)
     tensors = operands.present
-    first = tensors[0].shape
-    axis = operands.axis(options.axis, len(first))
-    for tensor in tensors[1:]:
-        same_rank = len(tensor.shape) == len(first)
-        if not same_rank or any(
-            one != other
-            for i, (one, other) in enumerate(zip(first, tensor.shape, strict=True))
-            if i != axis
-        ):
-            raise operands.malformed(
-                f"the shapes {first} and {tensor.shape} cannot be joined along axis {axis}",
-                "shapes that differ in that axis only",
-            )
-    total = sum(tensor.shape[axis] for tensor in tensors)
-    return Converted(Concatenation(axis), tensors, ((*first[:axis], total, *first[axis + 1 :]),))
+    axis = operands.axis(options.axis, len(tensors[0].shape))
+    return Converted(Concatenation(axis), tensors)
 
 
 def split(operands: Operands) -> Converted:
@@ -91,13 +73,7 @@ def split(operands: Operands) -> Converted:
     parts = operands.table(SplitOptions).num_splits
     if parts != len(operands.outputs):
         raise operands.malformed(f"num_splits is {parts}", f"its {len(operands.outputs)} outputs")
-    if data.shape[axis] % parts:
-        raise operands.malformed(
-            f"axis {axis} of shape {data.shape} cannot be split into {parts} equal parts"
-        )
-    extent = data.shape[axis] // parts
-    shape = (*data.shape[:axis], extent, *data.shape[axis + 1 :])
-    return Converted(Split(axis), (data,), (shape,) * parts)
+    return Converted(Split(axis), (data,))
 
 
 def transpose(operands: Operands) -> Converted:
@@ -106,10 +82,7 @@ def transpose(operands: Operands) -> Converted:
     rank = len(data.shape)
     named = operands.integers(1, "the permutation")
     permutation = tuple(operands.axis(axis, rank) for axis in named)
-    if sorted(permutation) != list(range(rank)):
-        raise operands.malformed(f"the permutation is {named}", f"every axis of {data.shape}, once")
-    shape = tuple(data.shape[axis] for axis in permutation)
-    return Converted(Transpose(permutation), (data,), (shape,))
+    return Converted(Transpose(permutation), (data,))
 
 
 def reshape(operands: Operands) -> Converted:
@@ -123,7 +96,7 @@ def reshape(operands: Operands) -> Converted:
     given = operands.optional(1)
     if given is not None:
         if given.data is None:
-            return _same_elements(operands, operands.output.shape)
+            return Converted(Reshape(), (data,))
         shape = operands.integers(1, "the shape")
     # Old converters write (0,) for a scalar.
     shape = () if shape == (0,) else shape
@@ -134,7 +107,7 @@ def reshape(operands: Operands) -> Converted:
         known = -math.prod(shape)
         missing = data.type.elements // known if known else 0
         shape = tuple(missing if extent == -1 else extent for extent in shape)
-    return _same_elements(operands, shape)
+    return Converted(Reshape(), (data,), shape)
 
 
 def squeeze(operands: Operands) -> Converted:
@@ -150,21 +123,11 @@ def squeeze(operands: Operands) -> Converted:
             f"dimensions {named} of {data.shape} cannot be dropped", "dimensions of extent 1"
         )
     kept = tuple(extent for axis, extent in enumerate(data.shape) if axis not in axes)
-    return _same_elements(operands, kept)
+    return Converted(Reshape(), (data,), kept)
 
 
 def expand_dims(operands: Operands) -> Converted:
     """EXPAND_DIMS: data, axis."""
     shape = operands.input(0).shape
     axis = operands.axis(operands.integer(1, "the axis"), len(shape) + 1)
-    return _same_elements(operands, (*shape[:axis], 1, *shape[axis:]))
-
-
-def _same_elements(operands: Operands, shape: tuple[int, ...]) -> Converted:
-    data = operands.input(0)
-    if math.prod(shape) != data.type.elements:
-        raise operands.malformed(
-            f"{data.type.elements} elements of shape {data.shape} do not fill the shape {shape}",
-            f"a shape of {data.type.elements} elements",
-        )
-    return Converted(Reshape(), (data,), (shape,))
+    return Converted(Reshape(), (operands.input(0),), (*shape[:axis], 1, *shape[axis:]))

@@ -138,4 +138,4 @@ def _converted(operands: Operands, axes: list[_Axis], shape: tuple[int, ...]) ->
         strides=tuple(axis.stride for axis in axes),
         extent=tuple(axis.extent for axis in axes),
     )
-    return Converted(op, (operands.input(0),), (shape,))
+    return Converted(op, (operands.input(0),), shape)

@@ -23,13 +23,10 @@ from microtir.tir.dtype import DType
 _DTYPES: Mapping[int, DType] = MappingProxyType(
     {
         FileType.FLOAT32: DType.FLOAT32,
-        FileType.FLOAT64: DType.FLOAT64,
         FileType.INT8: DType.INT8,
         FileType.UINT8: DType.UINT8,
         FileType.INT16: DType.INT16,
-        FileType.UINT16: DType.UINT16,
         FileType.INT32: DType.INT32,
-        FileType.UINT32: DType.UINT32,
         FileType.INT64: DType.INT64,
         FileType.BOOL: DType.BOOL,
     }

@@ -1,0 +1,238 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from microtir.frontend import check
+from microtir.frontend.operator_table import operator_rows
+from microtir.frontend.support import OPERATOR_SUPPORT, QuantizationRule
+from microtir.frontend.tflite_operators import READERS
+from microtir.frontend.tflite_schema import (
+    OPTIONS_OF,
+    AddOptions,
+    BuiltinOperator,
+    ConcatenationOptions,
+    Conv2DOptions,
+    FullyConnectedOptions,
+    ReshapeOptions,
+    SoftmaxOptions,
+)
+from microtir.frontend.tflite_writer import TfliteBuilder
+from microtir.graph import ops
+from microtir.graph.ir import Node, Quantization, Source, Tensor, TensorType
+from microtir.graph.rules.quantization import quantization
+from microtir.graph.rules.types import scalar_types
+from microtir.tir.dtype import DType
+from tests.frontend.binary import Patched
+from tests.frontend.models import Value, add, int8, ints, model, read_node, refusal, zeros
+
+Code = BuiltinOperator
+
+
+def test_tables_cover_each_other() -> None:
+    """Every operator of the graph has a row and a reader, and every operator code a reader."""
+    assert tuple(OPERATOR_SUPPORT) == ops.ALL
+    assert {reader.op for reader in READERS.values()} == set(ops.ALL)
+    assert set(READERS) == set(BuiltinOperator) == set(OPTIONS_OF)
+
+
+def test_rows() -> None:
+    """The rows say in words what the table says."""
+    rows = {row.name: row for row in operator_rows()}
+    assert list(rows) == [code.name for code in READERS]
+    assert rows["PADV2"].operator == "pad"
+    assert rows["ADD"].types == "float32; int8"
+    assert rows["QUANTIZE"].types == "float32, int8, int16, uint8 -> int8; int8 -> uint8"
+    assert rows["DEQUANTIZE"].types == "int8, uint8, int16 -> float32"
+    movable = "float32, int8, uint8, int16, int32, int64, bool"
+    assert rows["CAST"].types == f"{movable} -> {movable}"
+    assert rows["CONV_2D"].types == (
+        "int8, int8, int32 -> int8; float32, float32, float32 -> float32;"
+        " float32, int8, float32 -> float32"
+    )
+    assert rows["TANH"].quantization == "input its own; output scale 1/128, zero point 0"
+    assert all(row.format == "TFLite" and row.types and row.quantization for row in rows.values())
+
+
+def made(operator: type[ops.Operator], *types: TensorType) -> Node:
+    """A node of tensors that have these types, the last being the output."""
+    tensors = [Tensor(f"t{i}", type_) for i, type_ in enumerate(types)]
+    source = Source("model", 0, "X")
+    return Node(operator(), tuple(tensors[:-1]), (tensors[-1],), "node", source)
+
+
+@pytest.mark.parametrize("operator", OPERATOR_SUPPORT, ids=lambda operator: operator.name)
+def test_signatures_are_legal_in_the_graph(operator: type[ops.Operator]) -> None:
+    """What the table takes, the graph's rules allow."""
+    for signature in OPERATOR_SUPPORT[operator].signatures:
+        types = (*signature.inputs, signature.output)
+        node = made(operator, *(TensorType((1,), dtype) for dtype in types))
+        assert not list(scalar_types(node))
+
+
+ONE, OTHER = Quantization((0.5,), (3,)), Quantization((0.25,), (3,))
+OUTPUTS = {
+    QuantizationRule.UNIT: Quantization((1 / 256,), (-128,)),
+    QuantizationRule.SIGNED_UNIT: Quantization((1 / 128,), (0,)),
+    QuantizationRule.LOGARITHM: Quantization((1 / 16,), (127,)),
+}
+
+
+@pytest.mark.parametrize("operator", OPERATOR_SUPPORT, ids=lambda operator: operator.name)
+def test_words_about_quantisation_are_true(operator: type[ops.Operator]) -> None:
+    """The rule that the table names is the one that the graph applies to int8 tensors."""
+    rule = OPERATOR_SUPPORT[operator].quantization
+
+    def accepts(given: Quantization | None, result: Quantization | None) -> bool:
+        weights = TensorType((1,), DType.INT8, Quantization((1.0,), (0,)))
+        middle = [weights] if rule is QuantizationRule.WEIGHTS else []
+        output = DType.FLOAT32 if operator is ops.Dequantize else DType.INT8
+        types = TensorType((1,), DType.INT8, given), *middle, TensorType((1,), output, result)
+        return not list(quantization(made(operator, *types)))
+
+    assert accepts(ONE, OTHER) is (
+        rule in (QuantizationRule.OWN, QuantizationRule.WEIGHTS, QuantizationRule.UNUSED)
+    )
+    assert accepts(ONE, ONE) is (rule not in OUTPUTS)
+    assert accepts(None, OTHER) is (rule is QuantizationRule.UNUSED)
+    assert accepts(ONE, OUTPUTS.get(rule, ONE))
+
+
+def quantized(code: BuiltinOperator, dtype: type) -> bytes:
+    """RELU, CONV_2D or FULLY_CONNECTED in an integer type that is not supported."""
+    wide = np.int64 if dtype is np.int16 else np.int32
+    weights = np.int8 if dtype is np.int16 else dtype
+
+    def activation(*shape: int) -> Value:
+        return Value(shape, dtype, None, (0.5,), (0,))
+
+    if code is Code.RELU:
+        return model(code, [activation(1, 4)], activation(1, 4))
+    if code is Code.CONV_2D:
+        image = activation(1, 4, 4, 2)
+        constants = zeros(2, 1, 1, 2, dtype=weights, scales=(0.5,)), zeros(2, dtype=wide)
+        return model(code, [image, *constants], image, Conv2DOptions())
+    constants = zeros(3, 4, dtype=weights, scales=(0.5,)), zeros(3, dtype=wide)
+    options = FullyConnectedOptions()
+    return model(code, [activation(1, 4), *constants], activation(1, 3), options)
+
+
+@pytest.mark.parametrize("code", [Code.RELU, Code.CONV_2D, Code.FULLY_CONNECTED])
+@pytest.mark.parametrize(
+    ("dtype", "fix"),
+    [
+        (np.uint8, "uint8 is the older quantisation: convert again with a converter of Tensor"),
+        (np.int16, "quantise activations to 8 bits instead of 16: convert with TFLITE_BUILTINS_"),
+    ],
+)
+def test_other_integer_models_are_refused(code: BuiltinOperator, dtype: type, fix: str) -> None:
+    """Models in uint8 and with 16-bit activations get advice how to convert them."""
+    text = refusal(quantized(code, dtype))
+    assert f"{code.name} ('y0'): its types are {np.dtype(dtype).name}" in text
+    assert f"\n  fix:   {fix}" in text
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int8", "uint8", "int16", "int32", "int64", "bool"])
+def test_elements_of_any_type_are_moved(dtype: str) -> None:
+    """Operators that compute nothing take every type, quantised or not."""
+    node = read_node(
+        Code.RESHAPE,
+        [Value((4,), np.dtype(dtype)), ints(2, 2)],
+        Value((2, 2), np.dtype(dtype)),
+        ReshapeOptions(),
+    )
+    assert node.output.dtype is DType(dtype)
+
+
+@pytest.mark.parametrize(
+    ("data", "text"),
+    [
+        (
+            model(Code.RELU, [Value((4,), np.int8)], int8(4)),
+            "tensor 'x0': it is not quantised\n  legal: a scale and a zero point",
+        ),
+        (
+            model(
+                Code.CONCATENATION,
+                [int8(4), int8(4, scale=0.25)],
+                int8(8),
+                ConcatenationOptions(),
+            ),
+            "tensor 'x1': its quantisation differs from that of the first input",
+        ),
+        (
+            model(
+                Code.SOFTMAX,
+                [int8(4)],
+                int8(4, scale=1 / 255, zero_point=-128),
+                SoftmaxOptions(),
+            ),
+            "it has scale 0.00392156886 and zero point -128\n  legal: scale 0.00390625 and zero",
+        ),
+        (
+            model(
+                Code.CONV_2D,
+                [
+                    int8(1, 4, 4, 2),
+                    zeros(3, 1, 1, 2, dtype=np.int8, scales=(0.5, 0.25), axis=3),
+                    zeros(3, dtype=np.int32),
+                ],
+                int8(1, 4, 4, 3),
+                Conv2DOptions(),
+            ),
+            "tensor 'x1': it is quantised along axis 3\n  legal: axis 0",
+        ),
+        (
+            model(
+                Code.CONV_2D,
+                [
+                    int8(1, 4, 4, 2),
+                    zeros(3, 1, 1, 2, dtype=np.int8, scales=(0.5,), zero_points=(1,)),
+                ],
+                int8(1, 4, 4, 3),
+                Conv2DOptions(),
+            ),
+            "tensor 'x1': it has a zero point that is not 0\n  legal: 0",
+        ),
+        (
+            model(Code.QUANTIZE, [Value((4,))], Value((4,), np.uint8, None, (0.5,), (3,))),
+            "its types are float32 -> uint8\n  legal: float32, int8, int16, uint8 -> int8; int8 ->",
+        ),
+        (
+            model(Code.ADD, [Value((4,)), zeros(4, dtype=np.int32)], Value((4,)), AddOptions()),
+            "its types are float32, int32 -> float32\n  legal: float32; int8",
+        ),
+    ],
+)
+def test_refusals(data: bytes, text: str) -> None:
+    """Types and quantisation that the compiler does not take are named with what it takes."""
+    assert text in refusal(data)
+
+
+def test_unsupported_operator_has_advice() -> None:
+    """An operator of the schema that microtir lacks is called by its name, with what to do."""
+    patched = Patched(model(Code.RELU, [Value((4,))], Value((4,))))
+    code = patched.item(patched.root(), 1, 0)
+    for number, name, advice in (
+        (42, "DIV", "multiply by the reciprocal"),
+        (27, "SVDF", "use a depthwise convolution over time"),
+        (30, "SKIP_GRAM", "replace the layer"),
+        (1 << 20, "operator code 1048576", "replace the layer"),
+    ):
+        data = patched.put(patched.field(code, 3), number).bytes
+        assert refusal(data) == (
+            f"model: operator 0 {name} ('y0'): the operator {name} is not supported\n"
+            "  legal: the operators that `microtir operators` lists\n"
+            f"  fix:   {advice}"
+        )
+
+
+def test_a_tensor_is_reported_once() -> None:
+    """A tensor that several operators use is one problem, and hides no other."""
+    builder = TfliteBuilder()
+    source = add(builder, Value((2,), np.float64), "source")
+    results = [add(builder, Value((2,)), name) for name in "abc"]
+    for result in results:
+        builder.operator(Code.RELU, [source], [result])
+    problems = check(builder.build([source], results))
+    assert [problem.what for problem in problems] == ["its type is FLOAT64"]
