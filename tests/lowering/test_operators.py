@@ -15,6 +15,7 @@ from microtir.lowering import candidates, emit
 from microtir.lowering.table import FAMILIES
 from microtir.plan import plan
 from microtir.plan.ir import Kernel, Plan, PlannedOperator
+from microtir.tir.analysis.access import prove_accesses
 from microtir.tir.interpreter import Interpreter
 from microtir.tir.ir import Array
 from microtir.tir.verify import verify
@@ -40,6 +41,7 @@ def run_layer(operator: PlannedOperator, planned: Plan, values: dict[Tensor, Arr
     node = operator.node
     function = emit(operator, planned.layouts, "layer")
     verify(function)
+    prove_accesses(function)
     inputs = [values[t] for t in dict.fromkeys(node.inputs) if not t.is_constant]
     outputs = [np.zeros(t.shape, t.dtype.value) for t in node.outputs]
     rows = [0, node.outputs[0].type.rows] if operator.candidate.takes_row_range else []

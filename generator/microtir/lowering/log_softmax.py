@@ -14,7 +14,13 @@ from microtir.graph.quantization import (
 )
 from microtir.lowering.arithmetic import requantise, wide
 from microtir.lowering.layer import Layer
-from microtir.lowering.softmax import exponentials, largest, looked_up, one_over_one_plus_x
+from microtir.lowering.softmax import (
+    below,
+    exponentials,
+    largest,
+    looked_up,
+    one_over_one_plus_x,
+)
 from microtir.tir.dtype import DType
 
 _ROUND = te.rounding_divide_by_pot
@@ -54,7 +60,7 @@ def _log_softmax_int8(layer: Layer) -> None:
     def element(row: te.Expr, column: te.Expr, channel: te.Expr) -> te.Expr:
         top = largest(x, row, column)
         k = te.reduce_axis(0, x.extents.channels, "k")
-        entry = looked_up(table, wide(top) - wide(x.at(row, column, k)))
+        entry = looked_up(table, below(top, x.at(row, column, k)))
         total = te.sum(_ROUND(entry, SUM_INTEGER_BITS), k)
         log_sum = te.bind("log_sum", _log_of_value_above_one(total))
         # Below this difference the subtraction of log_sum would leave the range of Q5.

@@ -69,6 +69,15 @@ def exponentials(factor: QuantizedMultiplier, difference_min: int) -> Array:
     return int32(exp_on_negative_values(difference, DIFFERENCE_INTEGER_BITS))
 
 
+def below(top: te.Expr, value: te.Expr) -> te.Expr:
+    """How far a stored value lies below the largest of its row, in [0, 255].
+
+    The maximum with 0 never binds. It states what the prover cannot know, that the largest value
+    is not below any other, and so keeps the look-up provably inside its table.
+    """
+    return te.bind("difference", te.maximum(wide(top) - wide(value), 0))
+
+
 def looked_up(table: te.Tensor, difference: te.Expr) -> te.Expr:
     """Entry of a table at a difference in [0, 255]; 0 behind its end."""
     entries = table.shape[0]
@@ -89,11 +98,11 @@ def _softmax_int8(layer: Layer) -> None:
     def element(row: te.Expr, column: te.Expr, channel: te.Expr) -> te.Expr:
         top = largest(x, row, column)
         k = te.reduce_axis(0, x.extents.channels, "k")
-        entry = looked_up(table, wide(top) - wide(x.at(row, column, k)))
+        entry = looked_up(table, below(top, x.at(row, column, k)))
         total = te.sum(_ROUND(entry, SUM_INTEGER_BITS), k)
         headroom = te.bind("headroom", te.count_leading_zeros(te.cast(DType.UINT32, total)))
         scale = te.bind("scale", _reciprocal(total, headroom))
-        power = looked_up(table, wide(top) - wide(x.at(row, column, channel)))
+        power = looked_up(table, below(top, x.at(row, column, channel)))
         quotient = _ROUND(_MUL(scale, power), SUM_INTEGER_BITS - headroom + output_bits)
         return te.cast(dtype, te.clamp(quotient + dtype.min, dtype.min, dtype.max))
 
