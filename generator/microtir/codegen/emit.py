@@ -15,7 +15,7 @@ from microtir.codegen.functions import FunctionText, function_text
 from microtir.codegen.helpers import with_dependencies
 from microtir.codegen.layout import INDENT, comment_text
 from microtir.codegen.metadata import METADATA_FILE, metadata_of
-from microtir.codegen.packed import needs_packed, packed_files
+from microtir.codegen.packed import packed_files
 from microtir.codegen.program import Program, make_program
 from microtir.codegen.source_file import SourceFile
 from microtir.errors import UsageError
@@ -39,7 +39,7 @@ def emit(module: IRModule) -> tuple[SourceFile, ...]:
     ]
     entries = _entries(program, requirements)
     fingerprint = _fingerprint(program, [*bodies, *entries])
-    packed = packed_files(program, fingerprint) if needs_packed(program.config) else ()
+    packed = packed_files(program, fingerprint) if program.config.needs_packed_wrapper() else ()
     files = (
         SourceFile(f"{program.name}.h", _header(program, fingerprint)),
         SourceFile(
@@ -127,8 +127,7 @@ def _source(
         functions=bodies,
         entries=entries,
         statuses=[
-            {"name": f"{program.macro}_{name}", "text": text}
-            for name, _, text in header.STATUSES
+            {"name": f"{program.macro}_{name}", "text": text} for name, _, text in header.STATUSES
         ],
     )
 

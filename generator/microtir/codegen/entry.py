@@ -212,8 +212,7 @@ def exported_signature(program: Program, function: PrimFunc) -> list[str]:
     """The public function with its parameters."""
     names = ScopedNames(program.file_names)
     parameters = [
-        parameter_text(p, names.define(p), p in program.written[function])
-        for p in function.params
+        parameter_text(p, names.define(p), p in program.written[function]) for p in function.params
     ]
     return signature(f"int32_t {exported_name(program, function)}", parameters)
 

@@ -10,7 +10,7 @@ negative.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import IntEnum
 from types import MappingProxyType
@@ -26,6 +26,7 @@ from microtir.codegen.c_types import (
 from microtir.codegen.helpers import MATH_FUNCTIONS, typed_name
 from microtir.codegen.names import ScopedNames
 from microtir.tir import build
+from microtir.tir.analysis.bounds import Bounds
 from microtir.tir.dtype import DType
 from microtir.tir.ir import (
     Binary,
@@ -112,18 +113,13 @@ class ExpressionPrinter:
     Args:
         names: the names visible where the expression stands.
         requirements: grows by the helpers and headers that the text needs.
-        is_non_negative: whether an expression is known never to be negative.
+        bounds: intervals of integer expressions, with the ranges of the visible Vars.
     """
 
-    def __init__(
-        self,
-        names: ScopedNames,
-        requirements: Requirements,
-        is_non_negative: Callable[[Expr], bool],
-    ) -> None:
+    def __init__(self, names: ScopedNames, requirements: Requirements, bounds: Bounds) -> None:
         self.names = names
         self.requirements = requirements
-        self._is_non_negative = is_non_negative
+        self._bounds = bounds
 
     def value(self, e: Expr) -> str:
         """Text for a place of exactly the expression's type: a store, a Let, an argument."""
@@ -246,7 +242,7 @@ class ExpressionPrinter:
         return CText(text, level, _computed(left.dtype))
 
     def _floor(self, e: Binary, symbol: str, operation: str) -> CText:
-        if self._is_non_negative(e.a) and self._is_non_negative(e.b):
+        if self._bounds.of(e.a).low >= 0 and self._bounds.of(e.b).low >= 0:
             return self._infix(symbol, Precedence.MULTIPLICATIVE, e.a, e.b)
         return self._typed_call(operation, e)
 
@@ -266,9 +262,7 @@ class ExpressionPrinter:
         return CText(text, Precedence.SHIFT, _computed(e.a.dtype))
 
     def _logical(self, e: Binary) -> CText:
-        symbol, level = (
-            ("&&", Precedence.AND) if e.op is BinaryOp.AND else ("||", Precedence.OR)
-        )
+        symbol, level = ("&&", Precedence.AND) if e.op is BinaryOp.AND else ("||", Precedence.OR)
         # Compilers warn about `a && b || c`, and readers hesitate.
         operands = [
             printed.text

@@ -22,9 +22,7 @@ class FunctionText:
     body: str
 
 
-def function_text(
-    program: Program, function: PrimFunc, requirements: Requirements
-) -> FunctionText:
+def function_text(program: Program, function: PrimFunc, requirements: Requirements) -> FunctionText:
     """Print the body of a function as a static C function."""
     names = ScopedNames(program.file_names)
     for parameter in function.params:
@@ -36,9 +34,7 @@ def function_text(
     parameters = [parameter_text(p, names.of(p), p in written) for p in function.params]
     return FunctionText(
         "\n".join(block_comment(origin_lines(function))),
-        "\n".join(
-            signature(f"{program.macro}_LAYER void {program.names[function]}", parameters)
-        ),
+        "\n".join(signature(f"{program.macro}_LAYER void {program.names[function]}", parameters)),
         joined([*unused, *body]),
     )
 

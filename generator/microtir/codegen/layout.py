@@ -58,8 +58,10 @@ def comment_text(text: str) -> str:
 
     A comment sign inside a comment ends it or warns; other than ASCII breaks old compilers.
     """
-    safe = text.replace("*/", "* /").replace("/*", "/ *").replace("??/", "?? /")
-    return " ".join(safe.encode("ascii", "backslashreplace").decode().split("\n")).rstrip()
+    safe = text.encode("ascii", "backslashreplace").decode()
+    safe = "".join(c if c.isprintable() else " " for c in safe)
+    safe = re.sub(r"(?<=\*)(?=/)|(?<=/)(?=\*)", " ", safe)
+    return safe.replace("??/", "?? /").rstrip()
 
 
 def block_comment(lines: Sequence[str]) -> list[str]:

@@ -91,6 +91,4 @@ class ScopedNames:
             self._blocks.pop()
 
     def _is_taken(self, name: str) -> bool:
-        return (
-            name in _TAKEN or name in self._file_names or any(name in b for b in self._blocks)
-        )
+        return name in _TAKEN or name in self._file_names or any(name in b for b in self._blocks)

@@ -14,7 +14,6 @@ from microtir.codegen.environment import render
 from microtir.codegen.names import ScopedNames
 from microtir.codegen.program import Program
 from microtir.codegen.source_file import SourceFile
-from microtir.config import CallingConvention, CompilationConfig
 from microtir.ir_module import ModelInfo, PortKind
 from microtir.tir.dtype import DType
 from microtir.tir.ir import Buffer, Param, PrimFunc, Var
@@ -72,12 +71,6 @@ class Wrapper:
     call: tuple[str, ...]
 
 
-def needs_packed(config: CompilationConfig) -> bool:
-    """Whether the packed interface is part of the output."""
-    packed = config.entry_calling_convention() is CallingConvention.PACKED
-    return packed or config.needs_packed_wrapper()
-
-
 def packed_files(program: Program, fingerprint: str) -> tuple[SourceFile, ...]:
     """Header and source of the packed interface, system library, and the C runtime itself."""
     model = program.model
@@ -89,7 +82,7 @@ def packed_files(program: Program, fingerprint: str) -> tuple[SourceFile, ...]:
     titles = [
         ("packed.h", "the packed interface"),
         ("packed.c", "the packed interface"),
-        *([("system_lib.c", "the system library")] if program.config.runtime.system_lib else []),
+        ("system_lib.c", "the system library"),
     ]
     generated = [
         SourceFile(
@@ -120,9 +113,7 @@ def _runtime_files() -> Iterator[SourceFile]:
 def _model_wrapper(program: Program, model: ModelInfo) -> Wrapper:
     names = ScopedNames((*program.file_names, *_LOCALS))
     tensors = []
-    for index, (port, parameter) in enumerate(
-        zip(model.ports, program.entry.params, strict=False)
-    ):
+    for index, (port, parameter) in enumerate(zip(model.ports, program.entry.params, strict=False)):
         assert isinstance(parameter, Buffer)
         extents = [str(extent) for extent in port.type.shape]
         name = names.reserve(port.c_name)
@@ -161,8 +152,7 @@ def _function_wrapper(program: Program, function: PrimFunc) -> Wrapper:
             scalars.append(_scalar(parameter, defined[parameter], index))
         else:
             extents = [
-                f"(int32_t){defined[d]}" if isinstance(d, Var) else str(d)
-                for d in parameter.shape
+                f"(int32_t){defined[d]}" if isinstance(d, Var) else str(d) for d in parameter.shape
             ]
             tensors.append(_argument(defined[parameter], index, parameter, extents))
     arguments = ", ".join(_call_argument(p, defined[p]) for p in function.params)

@@ -11,7 +11,8 @@ from microtir.codegen.expressions import ExpressionPrinter, Requirements, linear
 from microtir.codegen.layout import indent
 from microtir.codegen.names import ScopedNames
 from microtir.codegen.program import Program
-from microtir.codegen.signs import Signs
+from microtir.tir.analysis.bounds import Bounds
+from microtir.tir.analysis.interval import Interval
 from microtir.tir.dtype import DType
 from microtir.tir.ir import (
     Allocate,
@@ -61,9 +62,9 @@ class StatementPrinter:
     ) -> None:
         self.program = program
         self.names = names
-        self._signs = Signs()
+        self._bounds = Bounds()
         self._read = frozenset(buffers_read(function))
-        self.expressions = ExpressionPrinter(names, requirements, self._signs.is_non_negative)
+        self.expressions = ExpressionPrinter(names, requirements, self._bounds)
         for buffer, array in program.arrays.items():
             names.bind(buffer, array.name)
 
@@ -117,7 +118,8 @@ class StatementPrinter:
             name = self.names.reserve(f"{s.var.name}_stop")
             before = [f"const {C_TYPES[s.var.dtype]} {name} = {self.expressions.value(s.stop)};"]
             stop = name
-        self._signs.learn(s.var, s.start)
+        first, last = self._bounds.of(s.start).low, self._bounds.of(s.stop).high - 1
+        self._bounds.ranges[s.var] = Interval(first, max(first, last))
         with self.names.block():
             name = self.names.define(s.var)
             body = self.lines(s.body)
@@ -142,7 +144,8 @@ class StatementPrinter:
     def _let(self, s: Let) -> list[str]:
         value = self.expressions.value(s.value)
         name = self.names.define(s.var)
-        self._signs.learn(s.var, s.value)
+        if not s.value.dtype.is_float:
+            self._bounds.ranges[s.var] = self._bounds.of(s.value)
         body = self.lines(s.body)
         unused = [] if self.names.is_used(s.var) else [f"(void){name};"]
         return [f"const {C_TYPES[s.var.dtype]} {name} = {value};", *unused, *body]

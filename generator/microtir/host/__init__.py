@@ -41,7 +41,7 @@ def load(
     found = find_compiler(compiler)
     if sanitize:
         return Model(artifact, Harness(artifact, found))
-    return Model(artifact, Library(artifact, Build(found, opt_level, debug)))
+    return Model(artifact, Library.compiled(artifact, Build(found, opt_level, debug)))
 
 
 def run_sanitized(

@@ -41,17 +41,29 @@ class Backend(Protocol):
 
 
 class Library:
-    """A shared library in this process."""
+    """A shared library in this process.
 
-    def __init__(self, artifact: Artifact, build: Build) -> None:
-        path = shared_library(artifact, build)
-        self._name = module_name(artifact)
-        self.has_hook = build.debug
+    Args:
+        path: the library; may hold other programs, too.
+        declared: C text of what the program's header declares.
+        name: what the program's identifiers begin with.
+        has_hook: whether it is a debug build.
+    """
+
+    def __init__(self, path: Path, declared: str, name: str, *, has_hook: bool = False) -> None:
+        self.has_hook = has_hook
+        self._name = name
         self._ffi: Any = cffi.FFI()
-        self._ffi.cdef(declarations(build.compiler, path.parent / f"{self._name}.h"))
-        if build.debug:
-            self._ffi.cdef(_HOOK)
+        self._ffi.cdef(declared + (_HOOK if has_hook else ""))
         self._library: Any = self._ffi.dlopen(str(path))
+
+    @staticmethod
+    def compiled(artifact: Artifact, build: Build) -> Library:
+        """Compile an artifact and load it; ToolError if the compiler fails."""
+        path = shared_library(artifact, build)
+        name = module_name(artifact)
+        declared = declarations(build.compiler, path.parent, [f"{name}.h"])
+        return Library(path, declared, name, has_hook=build.debug)
 
     def run(self, inputs: Sequence[Array], outputs: Sequence[Array], workspace: Array) -> int:
         structs = [

@@ -7,6 +7,7 @@ sees exactly the declarations that C sees; a prototype written by hand could dif
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 from pycparser import c_ast, c_generator, c_parser
@@ -22,27 +23,35 @@ _STDINT = "".join(
 )
 
 
-def declarations(compiler: Compiler, header: Path) -> str:
-    """The structs and functions that a generated header itself declares, as text for cffi.
+def declarations(compiler: Compiler, folder: Path, headers: Sequence[str]) -> str:
+    """The structs and functions that generated headers themselves declare, as text for cffi.
+
+    Args:
+        compiler: the one that compiles the sources.
+        folder: holds the headers.
+        headers: their names.
 
     Raises:
-        ToolError: the header does not get through the preprocessor.
+        ToolError: a header does not get through the preprocessor.
     """
-    text = run_compiler(compiler, ["-std=c99", "-E", "-I.", header.name], header.parent)
-    tree = c_parser.CParser().parse(_STDINT + _own_lines(text, header.name), header.name)
+    arguments = ["-std=c99", "-E", "-I."]
+    arguments += [part for name in headers for part in ("-include", name)]
+    # The empty file of every Unix: the headers are all that there is to preprocess.
+    text = run_compiler(compiler, [*arguments, "-x", "c", "/dev/null"], folder)
+    tree = c_parser.CParser().parse(_STDINT + _own_lines(text, frozenset(headers)))
     generator = c_generator.CGenerator()
     return "\n".join(
         f"{generator.visit(node)};" for node in tree.ext if not isinstance(node, c_ast.Typedef)
     )
 
 
-def _own_lines(text: str, name: str) -> str:
-    """The lines of preprocessed text that come from the file `name`, not from what it includes."""
+def _own_lines(text: str, names: frozenset[str]) -> str:
+    """The lines of preprocessed text that come from the named files, not from what they include."""
     lines, is_own = [], False
     for line in text.splitlines():
         marker = _LINE_MARKER.match(line)
         if marker is not None:
-            is_own = Path(marker["file"]).name == name
+            is_own = Path(marker["file"]).name in names
         elif is_own:
             lines.append(line)
     return "\n".join(lines) + "\n"

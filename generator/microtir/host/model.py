@@ -60,9 +60,7 @@ class Model:
             data["name"]: Function(data, backend) for data in self._metadata["functions"]
         }
 
-    def run(
-        self, inputs: Mapping[str, Array], *, fill_workspace: int = POISON
-    ) -> dict[str, Array]:
+    def run(self, inputs: Mapping[str, Array], *, fill_workspace: int = POISON) -> dict[str, Array]:
         """Run the model once.
 
         Args:

@@ -1,0 +1,44 @@
+"""Compilers of this machine and the flags that generated C must pass without a warning."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+STRICT = (
+    "-pedantic", "-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-Wcast-qual", "-Wcast-align",
+    "-Wundef", "-Wmissing-prototypes", "-Werror",
+)  # fmt: skip
+STRICT_CPP = ("-pedantic", "-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-Wundef", "-Werror")
+INCLUDES = ("-I.", "-Iruntime_crt/include")
+
+# gcc is what the project's tests need anyway; the others are used where they are installed.
+C_COMPILERS = ("gcc", *(n for n in ("clang", "arm-none-eabi-gcc", "avr-gcc") if shutil.which(n)))
+CPP_COMPILERS = tuple(
+    n for n in ("g++", "clang++", "arm-none-eabi-g++") if n == "g++" or shutil.which(n)
+)
+
+
+def compiler_output(command: Sequence[str], folder: Path) -> str:
+    """What a compiler says that refuses; an empty string if it accepts."""
+    done = subprocess.run(
+        list(command), cwd=folder, capture_output=True, text=True, timeout=120, check=False
+    )
+    return "" if done.returncode == 0 else done.stderr or f"status {done.returncode}"
+
+
+def strict_problems(folder: Path, compiler: str, standard: str, *flags: str) -> str:
+    """Warnings of one compiler about every C file of a folder, at two levels of optimisation."""
+    units = sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*.c"))
+    assert units, f"no C files in {folder}"
+    return "".join(
+        compiler_output(
+            [compiler, f"-std={standard}", *STRICT, *INCLUDES, *flags, level,
+             "-c", unit, "-o", "/dev/null"],
+            folder,
+        )
+        for unit in units
+        for level in ("-O0", "-O2")
+    )  # fmt: skip
