@@ -71,9 +71,9 @@ def test_s2_2_nothing_is_unset_after_construction() -> None:
     for field in dataclasses.fields(config):
         assert getattr(config, field.name) is not None
     assert [pool.pool_name for pool in config.workspace_pools] == ["workspace"]
-    assert [pool.pool_name for pool in config.constant_pools] == ["constants"]
-    assert config.workspace_pools[0].is_internal
-    assert config.workspace_pools[0].size_limit is None
+    assert config.constant_pools == ()
+    assert config.workspace_pool() is config.workspace_pools[0]
+    assert config.workspace_pool().size_limit is None
     assert config.module_name == "default"
     assert config.numerics is Numerics.TFLM
     assert config.optimize is Optimize.BALANCED
@@ -94,10 +94,9 @@ REFUSED: list[tuple[dict[str, Any], str, str]] = [
     ({"executor": Executor("aot", {"interface-api": "packed"})}, "interface-api", "not built yet"),
     ({"executor": Executor("aot", {"link-params": False})}, "link-params", "not built yet"),
     ({"runtime": "cpp"}, "runtime", "'cpp', which is unknown"),
-    ({"workspace_pools": []}, "workspace_pools", "is empty"),
+    ({"workspace_pools": []}, "workspace_pools", "has 0 pools; there is no memory to use"),
     ({"workspace_pools": ["a", "b"]}, "workspace_pools", "more than one is not built yet"),
-    ({"constant_pools": ["a", "b"]}, "constant_pools", "more than one is not built yet"),
-    ({"workspace_pools": [WorkspacePoolInfo("a")]}, "is_internal", "not built yet"),
+    ({"constant_pools": ["a", "b"]}, "constant_pools", "not built yet"),
     ({"constant_pools": [WorkspacePoolInfo("a")]}, "constant_pools", "ConstantPoolInfo objects"),
     ({"workspace_pools": 5}, "workspace_pools", "'workspace_pools' got 5"),
     ({"module_name": "my-model.v2"}, "module_name", "did you mean 'my_model_v2'?"),
@@ -110,6 +109,11 @@ REFUSED: list[tuple[dict[str, Any], str, str]] = [
     ({"budget": 5}, "budget", "'budget' got 5"),
     ({"pass_config": {"tir.x": 1}}, "pass_config", "'tir.x' is unknown"),
     ({"pass_config": 5}, "pass_config", "pass_config options got 5"),
+    (
+        {"pass_config": {"tir.disable_unroll": True, "tir.unroll_max_extent": 8}},
+        "pass_config.tir.unroll_max_extent",
+        "got 8, which contradicts 'tir.disable_unroll' = True",
+    ),
 ]
 
 
@@ -186,10 +190,15 @@ def test_s2_4_from_target_is_the_default_configuration() -> None:
         (M4, 16, None, (16, 4)),
         (M4, None, 1, (4, 1)),
         ("c -mcpu=cortex-m55", 4, 32, (4, 32)),
+        # the entry function runs on the host, whose pointers need no less
+        ({"kind": "c", "mcpu": "cortex-m0", "host": "c -mcpu=x86-64"}, None, None, (8, 8)),
     ],
 )
 def test_s2_8_alignment_is_one_question(
-    target: str, workspace: int | None, constant: int | None, expected: tuple[int, int]
+    target: str | dict[str, str],
+    workspace: int | None,
+    constant: int | None,
+    expected: tuple[int, int],
 ) -> None:
     """The executor's option where it is given, else what the target needs."""
     options = {"workspace-byte-alignment": workspace, "constant-byte-alignment": constant}
@@ -288,7 +297,7 @@ def test_explain_lists_values_and_origins() -> None:
     assert " 4 " in values["executor.workspace-byte-alignment"]
     bounded = rfc_example().with_(
         budget=Budget(ram=512),
-        workspace_pools=[{"pool_name": "ram", "pool_info_properties": {"is_internal": True}}],
+        workspace_pools=[{"pool_name": "ram"}],
         executor=Executor("aot", {"workspace-byte-alignment": 16}),
     )
     text = bounded.explain()
@@ -303,7 +312,8 @@ def configurations(draw: st.DrawFn) -> CompilationConfig:
     size = st.none() | st.integers(1, 2**31 - 1)
     alignment = st.none() | st.sampled_from([1, 2, 4, 8, 16, 32, 64, 128])
     target = Target(draw(st.sampled_from(["c", M4, "c -mcpu=cortex-m55+nomve", "c -march=rv32gc"])))
-    properties = {"is_internal": True, "size_hint_bytes": draw(st.just(-1) | st.integers(1, 9999))}
+    unroll = draw(st.integers(0, 256))
+    properties = {"size_hint_bytes": draw(st.just(-1) | st.integers(1, 9999))}
     pool = {
         "pool_name": draw(st.sampled_from(["ram", "dtcm-2"])),
         "targets": draw(st.sampled_from([[], [target]])),
@@ -321,13 +331,12 @@ def configurations(draw: st.DrawFn) -> CompilationConfig:
         ),
         runtime=Runtime("crt", {"system-lib": draw(st.booleans())}),
         workspace_pools=draw(st.sampled_from([None, [pool]])),
-        constant_pools=draw(st.sampled_from([None, [pool]])),
         module_name=draw(st.sampled_from(["default", "kws", "MyNet"])),
         optimize=draw(st.sampled_from(list(Optimize))),
-        budget=Budget(draw(size), draw(size), draw(size)),
+        budget=Budget(draw(size), draw(size)),
         pass_config={
-            "tir.disable_unroll": draw(st.booleans()),
-            "tir.unroll_max_extent": draw(st.integers(0, 256)),
+            "tir.disable_unroll": unroll == 0 and draw(st.booleans()),
+            "tir.unroll_max_extent": unroll,
             "memory.placement": draw(st.sampled_from(["greedy", "exact"])),
         },
     )

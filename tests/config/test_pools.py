@@ -12,7 +12,7 @@ from microtir.config import (
     Target,
     WorkspacePoolInfo,
 )
-from microtir.config.pools import INTERNAL, check_pools
+from microtir.config.pools import check_pools
 from microtir.errors import ConfigError
 
 NAMES = {
@@ -27,7 +27,7 @@ def test_defaults_are_those_of_microtvm() -> None:
     pool = WorkspacePoolInfo("sram", [Target("c")])
     assert pool.pool_info_properties == PoolInfoProperties()
     assert pool.size_limit is None
-    assert not pool.is_internal
+    assert not pool.pool_info_properties.is_internal
     assert pool.targets == (Target("c"),)
 
 
@@ -76,9 +76,9 @@ def test_properties_are_checked(field: str, value: object) -> None:
 )
 def test_properties_nobody_acts_on_are_refused(field: str, value: int) -> None:
     """A legal property that placement would ignore is refused by the configuration, by name."""
-    pool = ConstantPoolInfo("flash", (), {"is_internal": True, field: value})
+    pool = WorkspacePoolInfo("ram", (), {field: value})
     with pytest.raises(ConfigError) as caught:
-        CompilationConfig(targets="c", constant_pools=[pool])
+        CompilationConfig(targets="c", workspace_pools=[pool])
     assert f"'{field}' got {value}, which is not built yet" in str(caught.value)
     assert caught.value.fix == "leave it at its default: placement looks at sizes only"
 
@@ -102,9 +102,9 @@ def test_malformed_pools_are_refused(kind: Any, arguments: tuple[object, ...], t
 def test_pool_of_a_foreign_target_is_refused() -> None:
     """A pool's targets are targets of the configuration, whichever host they came with."""
     mine, other = Target("c -mcpu=cortex-m4"), Target("c -mcpu=cortex-m7")
-    accepted = WorkspacePoolInfo("ram", [Target(mine, host="c")], INTERNAL)
+    accepted = WorkspacePoolInfo("ram", [Target(mine, host="c")])
     CompilationConfig(targets=mine, workspace_pools=[accepted])
-    foreign = WorkspacePoolInfo("ram", [other], INTERNAL)
+    foreign = WorkspacePoolInfo("ram", [other])
     with pytest.raises(ConfigError, match="'c -mcpu=cortex-m7', which is not a target") as caught:
         CompilationConfig(targets=mine, workspace_pools=[foreign])
     assert caught.value.where == "workspace_pools.targets"
@@ -113,19 +113,43 @@ def test_pool_of_a_foreign_target_is_refused() -> None:
 @pytest.mark.parametrize("other", ["a-b", "A_B", "a.b"])
 def test_pools_that_are_one_name_in_c_are_refused(other: str) -> None:
     """Names differ in upper case, too, since macros carry them."""
-    pools = (WorkspacePoolInfo("a_b", (), INTERNAL), WorkspacePoolInfo(other, (), INTERNAL))
+    pools = (WorkspacePoolInfo("a_b"), WorkspacePoolInfo(other))
     with pytest.raises(ConfigError, match="is one name with 'a_b' in C"):
         check_pools(pools, (Target("c"),), "workspace_pools")
 
 
 def test_size_hint_is_a_limit() -> None:
-    """The size of an internal pool reaches the planner as a limit in bytes."""
-    pool = WorkspacePoolInfo("ram", (), PoolInfoProperties(size_hint_bytes=4096, is_internal=True))
+    """The size of a pool reaches the planner as a limit in bytes."""
+    pool = WorkspacePoolInfo("ram", (), PoolInfoProperties(size_hint_bytes=4096))
     config = CompilationConfig(targets="c", workspace_pools=[pool])
-    assert config.workspace_pools[0].size_limit == 4096
+    assert config.workspace_pool().size_limit == 4096
     assert eval(repr(pool), dict(NAMES)) == pool
     constant = ConstantPoolInfo("ram", (), pool.pool_info_properties)
     assert len({pool, constant}) == 2
+
+
+def test_internal_pools_are_refused() -> None:
+    """The application passes the workspace: an array inside the generated code is not built."""
+    pool = WorkspacePoolInfo("ram", (), {"is_internal": True})
+    with pytest.raises(ConfigError, match="'is_internal' got True, which is not built yet"):
+        CompilationConfig(targets="c", workspace_pools=[pool])
+
+
+def test_constant_pools_are_refused() -> None:
+    """Weights are const arrays: a declared memory for them would be ignored."""
+    assert CompilationConfig(targets="c", constant_pools=[]).constant_pools == ()
+    with pytest.raises(ConfigError, match="'constant_pools' got 'flash', which is not") as caught:
+        CompilationConfig(targets="c", constant_pools=[ConstantPoolInfo("flash")])
+    assert caught.value.legal == "none"
+    assert caught.value.fix == "leave it out: weights are const arrays of the generated code"
+
+
+def test_stack_budget_is_refused() -> None:
+    """A limit that nothing can check without a C compiler is not accepted and then ignored."""
+    with pytest.raises(ConfigError, match="'stack' got 512, which is not built yet"):
+        CompilationConfig(targets="c", budget=Budget(ram=512, stack=512))
+    with pytest.raises(ConfigError, match="'stack' got 512, which is not built yet"):
+        CompilationConfig(targets="c", budget={"stack": 512})
 
 
 @pytest.mark.parametrize("field", ["ram", "flash", "stack"])

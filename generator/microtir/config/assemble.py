@@ -82,6 +82,12 @@ def _pools(
         given = (given,)
     pools = tuple(pool_from(one, kind) for one in given)
     for name, value in properties.items():
+        if not pools:
+            raise ConfigError(
+                f"{kind.section.label} '{name}' is given, but no pool is declared",
+                where=find(kind.section, name).path,
+                fix="leave it out",
+            )
         chosen = value if isinstance(value, Mapping) else {p.pool_name: value for p in pools}
         for pool_name in chosen:
             if pool_name not in [pool.pool_name for pool in pools]:

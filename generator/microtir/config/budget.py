@@ -12,6 +12,8 @@ from microtir.config.options import find
 class Budget:
     """Bytes of RAM, flash and stack that a build may use; None is no limit.
 
+    What each limit is compared with is in the option table.
+
     Raises:
         ConfigError: a limit is no int, or less than 1.
     """
@@ -23,6 +25,15 @@ class Budget:
     def __post_init__(self) -> None:
         for field in fields(self):
             find(Section.BUDGET, field.name).check(getattr(self, field.name))
+
+    def check_built(self) -> None:
+        """Refuse a limit that nothing checks yet.
+
+        Raises:
+            ConfigError: names the limit.
+        """
+        for field in fields(self):
+            find(Section.BUDGET, field.name).check_built(getattr(self, field.name))
 
     def known(self) -> dict[str, int]:
         """The limits that are set."""

@@ -23,7 +23,7 @@ from microtir.config.optionmap import store
 from microtir.config.options import find
 from microtir.config.passes import PassConfig
 from microtir.config.pools import (
-    INTERNAL,
+    DEFAULT_WORKSPACE,
     ConstantPoolInfo,
     PoolInfo,
     WorkspacePoolInfo,
@@ -50,8 +50,9 @@ class CompilationConfig:
             names, else the first target that can host, else `c`.
         executor: an Executor, or its name.
         runtime: a Runtime, or its name.
-        workspace_pools: memories for activations; left out: one internal pool, unlimited.
-        constant_pools: memories for weights; left out: one internal pool, unlimited.
+        workspace_pools: the memory for activations, which the application passes to the run
+            function; left out: one pool `workspace`, unlimited.
+        constant_pools: memories for weights; none for now: weights are const arrays.
         module_name: a C identifier; names files and public identifiers.
         numerics: the reference that results are equal to.
         optimize: the goal that candidates are ranked by.
@@ -97,8 +98,8 @@ class CompilationConfig:
             target_host=resolve_host(given, target_host),
             executor=executor if isinstance(executor, Executor) else Executor(executor),
             runtime=runtime if isinstance(runtime, Runtime) else Runtime(runtime),
-            workspace_pools=_pools(workspace_pools, WorkspacePoolInfo, "workspace", alone),
-            constant_pools=_pools(constant_pools, ConstantPoolInfo, "constants", alone),
+            workspace_pools=_workspace_pools(workspace_pools, alone),
+            constant_pools=_constant_pools(constant_pools, alone),
             module_name=_option("module_name", module_name),
             numerics=Numerics(_option("numerics", numerics)),
             optimize=Optimize(_option("optimize", optimize)),
@@ -110,6 +111,7 @@ class CompilationConfig:
         find(Section.CONFIG, "executor").check_built(self.executor.name)
         self.executor.check_built()
         self.runtime.check_built()
+        self.budget.check_built()
         self.pass_config.check_built()
 
     @staticmethod
@@ -155,6 +157,10 @@ class CompilationConfig:
         unpacked = self.entry_calling_convention() is CallingConvention.UNPACKED
         return self.runtime.system_lib and unpacked
 
+    def workspace_pool(self) -> WorkspacePoolInfo:
+        """The memory that every activation lives in."""
+        return self.workspace_pools[0]
+
     def workspace_alignment(self) -> int:
         """Least alignment, in bytes, of the workspace and of every buffer in it."""
         return self.executor.workspace_byte_alignment or self._natural_alignment()
@@ -199,7 +205,7 @@ class CompilationConfig:
 
     def _natural_alignment(self) -> int:
         # Buffers are touched on every processor of the configuration: the strictest decides.
-        return max(target.natural_alignment() for target in self.targets)
+        return max(t.natural_alignment() for t in (*self.targets, self.target_host))
 
     def __repr__(self) -> str:
         parts = [f"{field.name}={getattr(self, field.name)!r}" for field in fields(self)]
@@ -269,11 +275,31 @@ def _checked_targets(given: object) -> tuple[Target, ...]:
     return targets
 
 
-def _pools(
-    given: object, kind: type[PoolInfo], default: str, targets: tuple[Target, ...]
-) -> tuple[PoolInfo, ...]:
-    if given is None:
-        return (kind(default, (), INTERNAL),)
+def _workspace_pools(given: object, targets: tuple[Target, ...]) -> tuple[PoolInfo, ...]:
+    pools = _pools([DEFAULT_WORKSPACE] if given is None else given, WorkspacePoolInfo)
+    check_pools(pools, targets, WorkspacePoolInfo.field)
+    if len(pools) != 1:
+        raise ConfigError(
+            f"CompilationConfig field 'workspace_pools' has {len(pools)} pools; "
+            + ("more than one is not built yet" if pools else "there is no memory to use"),
+            where="workspace_pools",
+            legal="one pool",
+            fix="declare one pool, or leave the field out",
+        )
+    pools[0].check_built()
+    return pools
+
+
+def _constant_pools(given: object, targets: tuple[Target, ...]) -> tuple[PoolInfo, ...]:
+    pools = _pools([] if given is None else given, ConstantPoolInfo)
+    check_pools(pools, targets, ConstantPoolInfo.field)
+    if pools:
+        names = ", ".join(pool.pool_name for pool in pools)
+        find(Section.CONFIG, ConstantPoolInfo.field).check_built(names)
+    return pools
+
+
+def _pools(given: object, kind: type[PoolInfo]) -> tuple[PoolInfo, ...]:
     if isinstance(given, (str, Mapping, PoolInfo)):
         given = (given,)
     if not isinstance(given, Iterable):
@@ -282,9 +308,7 @@ def _pools(
             where=kind.field,
             legal=find(Section.CONFIG, kind.field).legal(),
         )
-    pools = tuple(pool_from(pool, kind) for pool in given)
-    check_pools(pools, targets, kind.field)
-    return pools
+    return tuple(pool_from(pool, kind) for pool in given)
 
 
 def _budget(given: object) -> Budget:

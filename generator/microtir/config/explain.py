@@ -63,10 +63,11 @@ def _field(name: str, config: CompilationConfig) -> tuple[str, str] | None:
         return name, ", ".join(str(target) for target in config.targets)
     if name == "workspace_pools" or name == "constant_pools":
         pools = config.workspace_pools if name == "workspace_pools" else config.constant_pools
-        return name, ", ".join(
+        texts = [
             f"{pool.pool_name} ({'no limit' if (n := pool.size_limit) is None else f'{n} bytes'})"
             for pool in pools
-        )
+        ]
+        return name, ", ".join(texts) or "none"
     return name, str(getattr(config, name))
 
 

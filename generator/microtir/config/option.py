@@ -103,9 +103,9 @@ class Option:
         Raises:
             ConfigError: with what to use instead.
         """
-        instead = self.pending.get(value, "")
-        if not instead and value != self.default:
-            instead = self.pending.get(None, "")
+        if value == self.default:
+            return
+        instead = self.pending.get(value, "") or self.pending.get(None, "")
         if instead:
             raise ConfigError(
                 f"{self.section.label} '{self.name}' got {shown(value)}, which is not built yet",
@@ -117,7 +117,7 @@ class Option:
     def legal(self) -> str:
         """The legal values in words, less those that are not built yet."""
         if None in self.pending:
-            return str(self.default)
+            return self.default_text
         choices = [c for c in self.domain.choices() if c not in self.pending]
         if isinstance(self.domain, Flag):
             return ", ".join(str(v) for v in (True, False) if v not in self.pending)

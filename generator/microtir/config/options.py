@@ -36,6 +36,8 @@ def _pending(instead: str, *values: object) -> Mapping[object, str]:
 
 _ALIGNMENT = Integer(1, MAX_ALIGNMENT, power=True)
 _BYTES = Integer(1, MAX_BYTES)
+_UNLIMITED = Integer(1, MAX_BYTES, also=-1)
+_NATURAL = "the strictest of targets and host: AVR 1, MVE and 64-bit CPUs 8, others 4"
 _MODULE_NAME = Word(
     "a C identifier that is no keyword, macro or standard header and has no leading or double "
     "underscore, at most 48 characters",
@@ -70,7 +72,8 @@ _CONFIG = (
             bad=("llvm", "", 5, '{"kind": "c", "host": "c"}'),
         ),
         None,
-        "Names the processor that runs the entry function.",
+        "Names the processor that runs the entry function, which is portable C; it counts where "
+        "an alignment follows from the processors.",
         derived="the host that a target names, else the first target that can host, else c",
     ),
     Option(
@@ -93,26 +96,29 @@ _CONFIG = (
         "workspace_pools",
         Structure(
             "tuple of WorkspacePoolInfo",
-            "distinct names, targets of this configuration; for now one internal pool",
+            "one pool for now, for targets of this configuration",
             good=("workspace", "dtcm-2"),
             bad=("9 lives", "int", "", 5),
         ),
         None,
-        "Declares the memory that activations live in, under the name that it has in C.",
-        derived="one internal pool 'workspace' without a limit",
+        "Declares the memory that activations live in: the application passes it to the run "
+        "function, where the parameter has the pool's name.",
+        derived="one pool 'workspace' without a limit",
     ),
     Option(
         Section.CONFIG,
         "constant_pools",
         Structure(
             "tuple of ConstantPoolInfo",
-            "distinct names, targets of this configuration; for now one internal pool",
+            "none for now: weights are const arrays of the generated code",
             good=("constants", "flash"),
             bad=("9 lives", "int", "", 5),
         ),
         None,
-        "Declares the memory that weights live in, under the name that it has in C.",
-        derived="one internal pool 'constants' without a limit",
+        "Declares the memory that weights live in; without one they are const arrays, which the "
+        "linker places.",
+        derived="none",
+        pending=_pending("leave it out: weights are const arrays of the generated code"),
     ),
     Option(
         Section.CONFIG,
@@ -135,8 +141,9 @@ _CONFIG = (
         "optimize",
         Choice(Optimize),
         "balanced",
-        "Records the goal that candidate kernels are ranked by: instructions, RAM, flash, or "
-        "a balance of them.",
+        "Chooses what candidate kernels are ranked by: speed by estimated instructions, ram by "
+        "scratch memory, flash by bytes of weights, the others breaking ties; balanced ranks as "
+        "speed does.",
     ),
     Option(
         Section.CONFIG,
@@ -148,7 +155,7 @@ _CONFIG = (
             bad=(5, "64K", {"rom": 1}),
         ),
         None,
-        "Sets limits that are checked after planning and refuse the build when exceeded.",
+        "Sets limits that refuse the build when what is known without a C compiler exceeds them.",
         derived="no limits",
         spelling="",
     ),
@@ -257,16 +264,18 @@ _AOT = (
         "workspace-byte-alignment",
         _ALIGNMENT,
         None,
-        "Sets the least alignment, in bytes, of the workspace and of every buffer in it.",
-        derived="the target's: AVR 1, MVE and 64-bit CPUs 8, others 4",
+        "Sets the least alignment, in bytes, of the workspace and of every buffer in it; elements "
+        "of a buffer are aligned to their size in any case.",
+        derived=_NATURAL,
     ),
     Option(
         Section.EXECUTOR_AOT,
         "constant-byte-alignment",
         _ALIGNMENT,
         None,
-        "Sets the least alignment, in bytes, of every constant array.",
-        derived="the target's: AVR 1, MVE and 64-bit CPUs 8, others 4",
+        "Sets the least alignment, in bytes, of every constant array; elements are aligned to "
+        "their size in any case.",
+        derived=_NATURAL,
     ),
 )
 
@@ -291,22 +300,40 @@ _CRT = (
     ),
 )
 
-_BUDGET = tuple(
+_BUDGET = (
     Option(
         Section.BUDGET,
-        name,
+        "ram",
         _BYTES,
         None,
-        f"Refuses the build, after planning, when it needs more bytes of {what} than this.",
+        "Refuses the build when the workspace alone exceeds so many bytes; inputs, outputs and "
+        "stack are not counted.",
         derived="no limit",
-    )
-    for name, what in (("ram", "RAM"), ("flash", "flash"), ("stack", "stack"))
+    ),
+    Option(
+        Section.BUDGET,
+        "flash",
+        _BYTES,
+        None,
+        "Refuses the build when the weights alone exceed so many bytes; the size of the code is "
+        "known only to a C compiler.",
+        derived="no limit",
+    ),
+    Option(
+        Section.BUDGET,
+        "stack",
+        _BYTES,
+        None,
+        "Refuses the build when the deepest stack exceeds so many bytes.",
+        derived="no limit",
+        pending=_pending("leave it out: only a C compiler knows the stack of its code"),
+    ),
 )
 
 
-def _pool_options(section: Section) -> tuple[Option, ...]:
-    unlimited = Integer(1, MAX_BYTES, also=-1)
+def _pool_options(section: Section, size: Option) -> tuple[Option, ...]:
     latency = Integer(0, MAX_BYTES)
+    unlimited = _UNLIMITED
     instead = "leave it at its default: placement looks at sizes only"
     hints = (
         ("clock_frequency_hz", unlimited, -1, "States the clock of the memory in Hz."),
@@ -316,20 +343,14 @@ def _pool_options(section: Section) -> tuple[Option, ...]:
         ("write_latency_cycles", latency, 0, "States the cycles before a write."),
     )
     return (
-        Option(
-            section,
-            "size_hint_bytes",
-            unlimited,
-            -1,
-            "Limits the pool to so many bytes: a plan that needs more is refused; -1 is no limit.",
-        ),
+        size,
         Option(
             section,
             "is_internal",
             Flag(),
             False,
             "Makes the pool an array of the generated code; False leaves it to the application.",
-            pending=_pending("use is_internal True, or leave the field out", False),
+            pending=_pending("leave it out: the application provides the memory", True),
             spelling="",
         ),
         *(
@@ -340,13 +361,31 @@ def _pool_options(section: Section) -> tuple[Option, ...]:
     )
 
 
+_WORKSPACE_SIZE = Option(
+    Section.WORKSPACE_POOL,
+    "size_hint_bytes",
+    _UNLIMITED,
+    -1,
+    "Limits the pool to so many bytes: a plan that needs more is refused; -1 is no limit.",
+)
+_CONSTANT_SIZE = Option(
+    Section.CONSTANT_POOL,
+    "size_hint_bytes",
+    _UNLIMITED,
+    -1,
+    "Limits the pool to so many bytes.",
+    pending=_pending("use the flash budget, which limits the bytes of all weights"),
+    spelling="",
+)
+
 _PASS = (
     Option(
         Section.PASS,
         "tir.disable_unroll",
         Flag(),
         False,
-        "Keeps every loop a loop, also those that a schedule marks for unrolling.",
+        "Keeps every loop a loop, also those that a schedule marks for unrolling; contradicts an "
+        "unroll_max_extent.",
     ),
     Option(
         Section.PASS,
@@ -360,21 +399,24 @@ _PASS = (
         "tir.verify_each_pass",
         Flag(),
         False,
-        "Runs the verifier after every pass; slow, for finding a faulty pass.",
+        "Runs the verifier after every pass of every function and names the pass that broke a "
+        "rule; slow, for finding a faulty pass.",
     ),
     Option(
         Section.PASS,
         "tir.replay_each_pass",
         Flag(),
         False,
-        "Interprets every function before and after each pass and compares; very slow.",
+        "Interprets every function before and after each pass and names the first pass that "
+        "changed a result; very slow.",
     ),
     Option(
         Section.PASS,
         "memory.placement",
         Choice(Placement),
         "greedy",
-        "Chooses how buffers are placed in the workspace.",
+        "Chooses how buffers are placed in the workspace: greedy takes the best of a few orders, "
+        "exact searches all orders, up to a fixed effort.",
     ),
 )
 
@@ -385,8 +427,8 @@ OPTIONS: tuple[Option, ...] = (
     *_GRAPH,
     *_CRT,
     *_BUDGET,
-    *_pool_options(Section.WORKSPACE_POOL),
-    *_pool_options(Section.CONSTANT_POOL),
+    *_pool_options(Section.WORKSPACE_POOL, _WORKSPACE_SIZE),
+    *_pool_options(Section.CONSTANT_POOL, _CONSTANT_SIZE),
     *_PASS,
 )
 

@@ -7,19 +7,28 @@ from collections.abc import Mapping
 from microtir.config.enums import Placement
 from microtir.config.option import Section
 from microtir.config.optionmap import OptionMap, checked, store
+from microtir.errors import ConfigError
 
 
 class PassConfig(OptionMap):
     """Every pass option with its value: ``PassConfig({"tir.disable_unroll": True})``.
 
     Raises:
-        ConfigError: an unknown key or an illegal value.
+        ConfigError: an unknown key, an illegal value, or a contradiction.
     """
 
     __slots__ = ()
 
     def __init__(self, options: Mapping[str, object] | None = None) -> None:
         values = checked(Section.PASS, options, "pass_config")
+        if values["tir.disable_unroll"] and values["tir.unroll_max_extent"]:
+            raise ConfigError(
+                f"pass_config key 'tir.unroll_max_extent' got {values['tir.unroll_max_extent']}, "
+                "which contradicts 'tir.disable_unroll' = True",
+                where="pass_config.tir.unroll_max_extent",
+                legal="0 with tir.disable_unroll",
+                fix="leave one of them out",
+            )
         store(self, section=Section.PASS, settings=tuple(values.values()))
 
     @property

@@ -21,10 +21,10 @@ from microtir.errors import ConfigError, nearest
 class PoolInfoProperties:
     """What is known of a pool's memory.
 
-    `size_hint_bytes` -1 is no limit. `is_internal` makes the pool an array of the generated
-    code; otherwise the application provides it, as it does for microTVM's declared pools.
-    The other fields are accepted for their names; a CompilationConfig refuses a value that
-    differs from the default, since placement looks at sizes only.
+    `size_hint_bytes` is a limit that placement must meet; -1 is no limit. The application
+    provides the memory, as it does for microTVM's declared pools. The other fields are accepted
+    for their names; a CompilationConfig refuses a value that differs from the default, since
+    placement looks at sizes only.
 
     Raises:
         ConfigError: a value is out of its range.
@@ -53,9 +53,6 @@ class PoolInfoProperties:
     def __repr__(self) -> str:
         values = ", ".join(f"{name}={value!r}" for name, value in self.changed().items())
         return f"PoolInfoProperties({values})"
-
-
-INTERNAL = PoolInfoProperties(is_internal=True)
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -95,11 +92,6 @@ class PoolInfo:
     def c_name(self) -> str:
         """The name in generated C."""
         return c_name(self.pool_name)
-
-    @property
-    def is_internal(self) -> bool:
-        """Whether the pool is an array of the generated code."""
-        return self.pool_info_properties.is_internal
 
     @property
     def size_limit(self) -> int | None:
@@ -161,8 +153,11 @@ class WorkspacePoolInfo(PoolInfo):
     field = "workspace_pools"
 
 
+DEFAULT_WORKSPACE = "workspace"
+
+
 class ConstantPoolInfo(PoolInfo):
-    """A memory that is read only: weights and tables."""
+    """A memory that is read only: weights and tables. A CompilationConfig refuses it for now."""
 
     __slots__ = ()
     section = Section.CONSTANT_POOL
@@ -176,15 +171,8 @@ def check_pools(pools: tuple[PoolInfo, ...], targets: tuple[Target, ...], field:
     """The rules that hold between the pools of one field and the configuration's targets.
 
     Raises:
-        ConfigError: no pool, names that are one name in C, a foreign target, or more than the
-            planner can do yet.
+        ConfigError: names that are one name in C, or a foreign target.
     """
-    if not pools:
-        raise ConfigError(
-            f"CompilationConfig field '{field}' is empty, so that there is no memory to use",
-            where=field,
-            fix="leave the field out for one internal pool without a limit",
-        )
     seen: dict[str, str] = {}
     for pool in pools:
         other = seen.get(macro_name(pool.c_name))
@@ -206,19 +194,10 @@ def check_pools(pools: tuple[PoolInfo, ...], targets: tuple[Target, ...], field:
                     where=f"{field}.targets",
                     legal=", ".join(known),
                 )
-    if len(pools) > 1:
-        raise ConfigError(
-            f"CompilationConfig field '{field}' has {len(pools)} pools; more than one is not "
-            "built yet",
-            where=field,
-            fix="declare one pool",
-        )
-    for pool in pools:
-        pool.check_built()
 
 
 def pool_from(given: object, kind: type[PoolInfo]) -> PoolInfo:
-    """A pool from a pool, a name (an internal pool), or the mapping that JSON holds.
+    """A pool from a pool, a name (a pool without a limit), or the mapping that JSON holds.
 
     Raises:
         ConfigError: `given` is none of these, or names an unknown field.
@@ -226,7 +205,7 @@ def pool_from(given: object, kind: type[PoolInfo]) -> PoolInfo:
     if isinstance(given, kind):
         return given
     if isinstance(given, str):
-        return kind(given, (), INTERNAL)
+        return kind(given)
     if isinstance(given, Mapping):
         legal = ("pool_name", "targets", "pool_info_properties")
         for name in given:
@@ -244,5 +223,5 @@ def pool_from(given: object, kind: type[PoolInfo]) -> PoolInfo:
     raise ConfigError(
         f"CompilationConfig field '{kind.field}' got {shown(given)}",
         where=kind.field,
-        legal=f"{kind.__name__} objects, or names of internal pools",
+        legal=f"{kind.__name__} objects, or names",
     )

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from microtir.config.option import Option, Section
 from microtir.config.options import OPTIONS
 
-_POOLS = (Section.WORKSPACE_POOL, Section.CONSTANT_POOL)
+# Options of what a configuration cannot have yet: an executor, a pool.
+_OF_NOTHING = (Section.EXECUTOR_GRAPH, Section.CONSTANT_POOL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +37,7 @@ def all_values() -> Iterator[Sample]:
 
 
 def _is_built(option: Option, value: object) -> bool:
-    if option.section is Section.EXECUTOR_GRAPH:
+    if option.section in _OF_NOTHING:
         return False
     if None in option.pending:
         return value == option.default
