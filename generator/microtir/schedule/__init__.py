@@ -2,5 +2,6 @@
 
 from microtir.schedule.program import Loop, Stage
 from microtir.schedule.schedule import Schedule
+from microtir.schedule.tensorize import KernelDescription
 
-__all__ = ["Loop", "Schedule", "Stage"]
+__all__ = ["KernelDescription", "Loop", "Schedule", "Stage"]

@@ -6,9 +6,9 @@ higher index of an inner loop touches the same element as a later one, and the t
 places (Allen and Kennedy's direction vector `(<, >)`).  Whether such a pair exists is a question
 about integers; what cannot be shown impossible counts as possible.
 
-Reductions are the exception.  `a = a + v` may be done in any order if the arithmetic is exact,
-which integer arithmetic is as long as no partial sum overflows: true of every order if the magnitudes of
-all terms add up to a value of the type.  Floating-point addition rounds after every step, so
+Reductions are the exception.  `a = a + v` may be done in any order if the arithmetic is exact.
+Integer arithmetic is, as long as no partial sum overflows: true of every order if the magnitudes
+of all terms add up to a value of the type.  Floating-point addition rounds after every step, so
 another order gives another result, and minima and maxima of floats depend on the order where NaN
 or zeros of both signs meet.
 """

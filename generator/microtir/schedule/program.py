@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Protocol, TypeAlias, runtime_checkable
 
+from microtir.errors import ScheduleError
 from microtir.schedule.names import Names
 from microtir.tir import ir
 
@@ -50,14 +51,9 @@ Argument: TypeAlias = ir.Buffer | ir.Var | TensorLike | ScalarLike
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Stage:
-    """One computed tensor.
-
-    `storage` is the buffer that holds it in the body: the tensor's own for an output, a LOCAL
-    one for an intermediate result.
-    """
+    """One computed tensor."""
 
     tensor: TensorLike
-    storage: ir.Buffer
     is_output: bool
 
     @property
@@ -89,12 +85,13 @@ class Loop:
 class Program:
     """Loop nests that compute tensors, before their storage and scalars become parameters.
 
-    `inputs`, `constants` and `variables` are in order of first use; `loops` holds the handle of
-    every loop by its variable.
+    `storage` holds the stages in order, each with the buffer that holds it in the body: the
+    tensor's own for an output, a LOCAL one for an intermediate result.  `inputs`, `constants` and
+    `variables` are in order of first use; `loops` has the handle of every loop by its variable.
     """
 
     body: ir.Stmt
-    stages: tuple[Stage, ...]
+    storage: Mapping[Stage, ir.Buffer]
     inputs: tuple[ir.Buffer, ...]
     constants: tuple[ir.Buffer, ...]
     variables: tuple[ir.Var, ...]
@@ -103,7 +100,24 @@ class Program:
     @property
     def outputs(self) -> tuple[ir.Buffer, ...]:
         """Storage of the outputs, each buffer once."""
-        return tuple(dict.fromkeys(stage.storage for stage in self.stages if stage.is_output))
+        outputs = (buffer for stage, buffer in self.storage.items() if stage.is_output)
+        return tuple(dict.fromkeys(outputs))
+
+    def stage_of(self, tensor: TensorLike, where: str) -> Stage:
+        """The stage that computes a tensor; ScheduleError if there is none."""
+        for stage in self.storage:
+            if stage.tensor is tensor:
+                return stage
+        raise ScheduleError(
+            f"'{tensor.name}' is not computed by this schedule",
+            where=where,
+            legal=", ".join(stage.name for stage in self.storage),
+        )
+
+    def buffer_of(self, tensor: TensorLike | ir.Buffer) -> ir.Buffer:
+        """The buffer of the body that holds a tensor, given it or its own buffer."""
+        own = tensor if isinstance(tensor, ir.Buffer) else tensor.buffer
+        return next((b for s, b in self.storage.items() if s.tensor.buffer is own), own)
 
     def with_body(self, body: ir.Stmt, *new_loops: Loop) -> Program:
         """The program after a rewrite that added loops."""

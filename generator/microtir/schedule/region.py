@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from microtir.errors import ScheduleError
@@ -38,7 +38,7 @@ def region_read(statement: ir.Stmt, buffer: ir.Buffer, step: str) -> Box:
         bounds = [_bounds(load.indices[axis], inner) for load in loads]
         box = _hull([b for b in bounds if b is not None]) if None not in bounds else None
         if box is None or (isinstance(dim, int) and box[1] >= dim):
-            if not isinstance(dim, int):
+            if isinstance(dim, ir.Var):
                 raise ScheduleError(
                     f"axis {axis} of '{buffer.name}' has extent '{dim.name}', and the part of it"
                     " that is read here could not be bounded",
@@ -60,21 +60,31 @@ def _inner_ranges(statement: ir.Stmt) -> dict[ir.Var, Range]:
     ranges: dict[ir.Var, Range] = {}
     for node in walk(statement):
         if isinstance(node, ir.For):
-            # Both arguments of a maximum are bounds from below: a literal one keeps extents fixed.
-            low, high = (
-                _simplest(node.start, ir.BinaryOp.MAX),
-                _simplest(node.stop, ir.BinaryOp.MIN),
-            )
-            ranges[node.var] = (low, build.sub(high, 1))
+            ranges[node.var] = _tightest(node)
         elif isinstance(node, ir.Let) and node.var.dtype is ir.DType.INT32:
             ranges[node.var] = (node.value, node.value)
     return ranges
 
 
-def _simplest(bound: ir.Expr, op: ir.BinaryOp) -> ir.Expr:
-    while isinstance(bound, ir.Binary) and bound.op is op:
-        bound = bound.b if isinstance(bound.b, ir.IntImm) else bound.a
-    return bound
+def _tightest(loop: ir.For) -> Range:
+    """First and last value of a loop variable, with a constant distance if there are such.
+
+    Every argument of a maximum is a bound from below, every one of a minimum a bound from above.
+    """
+    best: tuple[int, Range] | None = None
+    lows, stops = _arguments(loop.start, ir.BinaryOp.MAX), _arguments(loop.stop, ir.BinaryOp.MIN)
+    for low in lows:
+        for stop in stops:
+            extent = constant_difference(stop, low)
+            if extent is not None and (best is None or extent < best[0]):
+                best = extent, (low, build.sub(stop, 1))
+    return best[1] if best else (lows[-1], build.sub(stops[-1], 1))
+
+
+def _arguments(bound: ir.Expr, op: ir.BinaryOp) -> list[ir.Expr]:
+    if isinstance(bound, ir.Binary) and bound.op is op:
+        return [*_arguments(bound.a, op), *_arguments(bound.b, op)]
+    return [bound]
 
 
 def _bounds(index: ir.Expr, inner: Inner) -> Range | None:
@@ -127,3 +137,34 @@ def _hull(bounds: list[Range]) -> tuple[ir.Expr, int] | None:
         highest = high if above > 0 else highest
     extent = constant_difference(highest, lowest)
     return None if extent is None else (lowest, max(extent + 1, 1))
+
+
+def cancelled_difference(a: ir.Expr, b: ir.Expr) -> ir.Expr:
+    """A - b without the terms that both have, so that generated indices stay readable."""
+    known = constant_difference(a, b)
+    if known is not None:
+        return build.const(known)
+    plus, minus = list(_terms(a, 1)), list(_terms(b, 1))
+    for term in list(plus):
+        if term in minus:
+            plus.remove(term)
+            minus.remove(term)
+    signed = [*plus, *((-sign, term) for sign, term in minus)]
+    signed.sort(key=lambda item: -item[0])  # 1 - row, not -row + 1
+    result: ir.Expr = build.const(0)
+    for sign, part in signed:
+        result = build.add(result, part) if sign > 0 else build.sub(result, part)
+    return result
+
+
+def _terms(e: ir.Expr, sign: int) -> Iterator[tuple[int, ir.Expr]]:
+    """The terms of a sum, each with its sign; the caller's folding joins literals."""
+    match e:
+        case ir.Binary(ir.BinaryOp.ADD, a, b):
+            yield from _terms(a, sign)
+            yield from _terms(b, sign)
+        case ir.Binary(ir.BinaryOp.SUB, a, b):
+            yield from _terms(a, sign)
+            yield from _terms(b, -sign)
+        case _:
+            yield sign, e

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from microtir.errors import ScheduleError, nearest
-from microtir.schedule import reorder, split
+from microtir.schedule import reorder, split, storage
 from microtir.schedule.cache_write import cache_write
-from microtir.schedule.program import Argument, ExprHandle, Loop, Program, Stage, TensorLike
+from microtir.schedule.program import Argument, ExprHandle, Loop, Program, TensorLike
 from microtir.schedule.signature import TensorT, make_primfunc
+from microtir.schedule.tensorize import KernelDescription, tensorize
 from microtir.schedule.tree import loops_of
 from microtir.tir import build, ir
 from microtir.tir.printer import expr_text, stmt_text
@@ -51,7 +52,7 @@ class Schedule:
         Raises:
             ScheduleError: the tensor is not computed here.
         """
-        owner = self._stage(stage)
+        owner = self._program.stage_of(stage, "Schedule.loops")
         return tuple(loop for loop in loops_of(self._program) if loop.stage is owner)
 
     def loop(self, stage: TensorLike, name: str) -> Loop:
@@ -72,16 +73,6 @@ class Schedule:
                 fix=nearest(name, names) if not found else "use the handles that steps return",
             )
         return found[0]
-
-    def _stage(self, tensor: TensorLike) -> Stage:
-        for stage in self._program.stages:
-            if stage.tensor is tensor:
-                return stage
-        raise ScheduleError(
-            f"'{tensor.name}' is not computed by this schedule",
-            where="Schedule",
-            legal=", ".join(stage.name for stage in self._program.stages),
-        )
 
     def primfunc(
         self,
@@ -166,6 +157,35 @@ class Schedule:
         program, array = cache_write(self._program, loop)
         self._done(f"cache_write({loop}) -> {array.name}", program)
         return array
+
+    def cache_read(
+        self, source: TensorLike | ir.Buffer, loop: Loop
+    ) -> tuple[ir.Buffer, tuple[Loop, ...]]:
+        """Each iteration of `loop` first copies the part of an input that it reads.
+
+        Returns the LOCAL buffer and the loops of the copy, one per axis.
+        """
+        buffer = self._program.buffer_of(source)
+        program, local, copies = storage.cache_read(self._program, buffer, loop)
+        self._done(f"cache_read({buffer.name}, {loop}) -> {local.name}", program)
+        return local, copies
+
+    def compute_at(self, producer: TensorLike, loop: Loop) -> None:
+        """Computes an intermediate tensor inside a loop of its consumer.
+
+        Each iteration computes the part that it reads, and the buffer shrinks to that part.
+        """
+        stage = self._program.stage_of(producer, "compute_at")
+        self._done(
+            f"compute_at({stage.name}, {loop})", storage.compute_at(self._program, stage, loop)
+        )
+
+    # --- micro-kernels ----------------------------------------------------------------------------
+
+    def tensorize(self, loop: Loop, kernel: KernelDescription) -> None:
+        """Replaces a loop by a call of a micro-kernel that means exactly that loop nest."""
+        program = tensorize(self._program, loop, kernel)
+        self._done(f"tensorize({loop}, {kernel.meaning.name})", program)
 
     def _done(self, step: str, program: Program) -> None:
         self._program = program

@@ -64,14 +64,10 @@ class _Storage:
             storage.bind(tensor, buffer)
         return storage
 
-    def in_body(self, buffer: ir.Buffer) -> ir.Buffer:
-        """The buffer of the body that stands for a tensor's own buffer."""
-        return next((s.storage for s in self.program.stages if s.tensor.buffer is buffer), buffer)
-
     def bind(self, tensor: TensorLike, buffer: ir.Buffer) -> None:
         where = f"{self.where}, binds['{tensor.name}']"
         known = _buffers(self.program)
-        old = self.in_body(tensor.buffer)
+        old = self.program.buffer_of(tensor)
         if old not in known:
             raise ScheduleError(f"'{tensor.name}' is not used here", where=where)
         if buffer in self.final.values() or (buffer in known and buffer is not old):
@@ -112,9 +108,9 @@ class _Storage:
         if isinstance(arg, ir.Var):
             return arg
         if isinstance(arg, ir.Buffer):
-            return self._buffer_parameter(arg, arg)
+            return self._buffer_parameter(self.program.buffer_of(arg), arg)
         if isinstance(arg, TensorLike):
-            return self._buffer_parameter(self.in_body(arg.buffer), arg.buffer)
+            return self._buffer_parameter(self.program.buffer_of(arg), arg.buffer)
         return arg.var
 
     def _buffer_parameter(self, old: ir.Buffer, own: ir.Buffer) -> ir.Buffer:
@@ -132,8 +128,7 @@ class _Storage:
 
 def _buffers(program: Program) -> tuple[ir.Buffer, ...]:
     """Every buffer that belongs to a tensor of the program."""
-    stages = tuple(stage.storage for stage in program.stages)
-    return (*program.inputs, *program.constants, *stages)
+    return (*program.inputs, *program.constants, *program.storage.values())
 
 
 def _default_params(program: Program, storage: _Storage) -> tuple[ir.Param, ...]:

@@ -44,9 +44,9 @@ def _program(outputs: tuple[Tensor, ...]) -> Program:
             reason = "is given twice" if outputs.count(output) > 1 else "is not computed"
             raise TirError(f"the output '{output.name}' {reason}", where="te.create_schedule")
     tensors = _in_order(outputs)
-    stages = tuple(_stages(tensors, outputs))
-    storage: Values = {stage.tensor.buffer: stage.storage for stage in stages}
-    buffers = tuple(dict.fromkeys(stage.storage for stage in stages))
+    storage = dict(_stages(tensors, outputs))
+    replaced: Values = {stage.tensor.buffer: buffer for stage, buffer in storage.items()}
+    buffers = tuple(dict.fromkeys(storage.values()))
     leaves = [tensor.buffer for tensor in tensors if tensor.computation is None]
     names = Names(
         [*(buffer.name for buffer in leaves), *(b.name for b in buffers),
@@ -54,9 +54,9 @@ def _program(outputs: tuple[Tensor, ...]) -> Program:
     )  # fmt: skip
     nests = []
     loops: dict[ir.Var, Loop] = {}
-    for stage in stages:
+    for stage in storage:
         assert isinstance(stage.tensor, Tensor)
-        nest = emit_nest(stage.tensor, names, storage)
+        nest = emit_nest(stage.tensor, names, replaced)
         nests.append(nest.body)
         loops.update({var: Loop(stage, label, var) for var, label in nest.loops})
     body = build.seq(nests)
@@ -65,7 +65,7 @@ def _program(outputs: tuple[Tensor, ...]) -> Program:
             body = ir.Allocate(buffer, body)
     return Program(
         body,
-        stages,
+        storage,
         inputs=tuple(b for b in leaves if b.scope is ir.Scope.PARAMETER),
         constants=tuple(b for b in leaves if b.scope is ir.Scope.CONSTANT),
         variables=tuple(dict.fromkeys(v for tensor in tensors for v in _parameters(tensor))),
@@ -73,8 +73,10 @@ def _program(outputs: tuple[Tensor, ...]) -> Program:
     )
 
 
-def _stages(tensors: list[Tensor], outputs: tuple[Tensor, ...]) -> Iterator[Stage]:
-    """The computed tensors with their storage."""
+def _stages(
+    tensors: list[Tensor], outputs: tuple[Tensor, ...]
+) -> Iterator[tuple[Stage, ir.Buffer]]:
+    """The computed tensors, each with the buffer that holds it in the function."""
     out = {output.buffer for output in outputs}
     local: dict[ir.Buffer, ir.Buffer] = {}
     for tensor in tensors:
@@ -86,7 +88,7 @@ def _stages(tensors: list[Tensor], outputs: tuple[Tensor, ...]) -> Iterator[Stag
             extents = tuple(d.high if isinstance(d, ir.Var) else d for d in buffer.shape)
             fixed = tuple(extent for extent in extents if extent is not None)
             local[buffer] = replace(buffer, shape=fixed, scope=ir.Scope.LOCAL)
-        yield Stage(tensor, local.get(buffer, buffer), buffer in out)
+        yield Stage(tensor, buffer in out), local.get(buffer, buffer)
 
 
 def _in_order(outputs: tuple[Tensor, ...]) -> list[Tensor]:
