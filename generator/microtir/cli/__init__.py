@@ -1,0 +1,27 @@
+"""The command line: arguments → one CompilationConfig → driver → text.  No logic of its own.
+
+This file loads nothing, so that `import microtir.cli` costs nothing; the verbs load what they
+need when they run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command line and return its exit status.
+
+    Args:
+        arguments: without the program's name; by default those of the process.
+
+    Returns:
+        0 done, 1 the answer is no, 2 wrong usage or configuration, 3 a tool or file is missing
+        or failed; 130 after Ctrl-C, 141 when the reader of a pipe has gone.
+    """
+    from microtir.cli.process import run
+
+    return run(arguments)
+
+
+__all__ = ["main"]

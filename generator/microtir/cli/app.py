@@ -1,0 +1,94 @@
+"""The program `microtir`: every verb, and how their help is laid out."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperCommand, TyperGroup
+
+from microtir import __version__
+from microtir.cli.compile import compile_model
+from microtir.cli.config_options import PANEL, with_config
+from microtir.cli.listings import explain, operators, options, targets
+from microtir.cli.models import check, inspect
+from microtir.cli.output import write
+from microtir.cli.run import run
+from microtir.cli.verify import verify
+from microtir.errors import ExitCode, UsageError, nearest
+
+
+class Program(TyperGroup):
+    """The verbs, with a diagnostic of the family for a word that is none."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Find the verb; UsageError with the nearest one if there is none."""
+        name, known = args[0], self.list_commands(ctx)
+        if name not in known:
+            raise UsageError(
+                f"there is no command '{name}': {nearest(name, known)}".removesuffix(": "),
+                where=ctx.command_path,
+                legal=", ".join(known),
+            )
+        return super().resolve_command(ctx, args)
+
+
+class Command(TyperCommand):
+    """A verb: its own options first, those of the configuration under a heading of their own."""
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Write the sections of the help."""
+        sections: dict[str, list[tuple[str, str]]] = {}
+        for parameter in self.get_params(ctx):
+            record = parameter.get_help_record(ctx)
+            if record is None:
+                continue
+            title = getattr(parameter, "rich_help_panel", None)
+            if title is None:
+                title = "Arguments" if parameter.param_type_name == "argument" else "Options"
+            sections.setdefault(title, []).append(record)
+        for title in ("Arguments", "Options", PANEL):
+            if title in sections:
+                with formatter.section(title):
+                    formatter.write_dl(sections[title])
+
+
+APP = typer.Typer(
+    cls=Program,
+    help="Turns a trained model into plain C for a microcontroller.",
+    no_args_is_help=False,
+    add_completion=False,
+    rich_markup_mode=None,  # rich takes longer to load than all the rest of --help
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
+
+
+@APP.callback(invoke_without_command=True)
+def program(
+    context: typer.Context,
+    version: Annotated[bool, typer.Option("--version", help="Prints the version.")] = False,
+    debug: Annotated[
+        bool,
+        typer.Option("--debug", help="Prints a traceback with an error; legal after a verb, too."),
+    ] = False,
+) -> None:
+    """Turns a trained model into plain C for a microcontroller."""
+    assert not debug  # process.py takes it off the command line; it is declared for the help
+    if version:
+        write(f"microtir {__version__}")
+        raise typer.Exit(ExitCode.DONE)
+    if context.invoked_subcommand is None:
+        write(context.get_help())
+        raise typer.Exit(ExitCode.DONE)
+
+
+APP.command("compile", cls=Command)(with_config(compile_model))
+APP.command("verify", cls=Command)(with_config(verify))
+APP.command("run", cls=Command)(with_config(run))
+APP.command("check", cls=Command)(with_config(check))
+APP.command("inspect", cls=Command)(inspect)
+APP.command("options", cls=Command)(options)
+APP.command("operators", cls=Command)(operators)
+APP.command("targets", cls=Command)(targets)
+APP.command("explain", cls=Command)(explain)

@@ -1,0 +1,57 @@
+"""From the MODEL argument to an artifact, with what verification needs beside it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from microtir.cli.model import read_model
+from microtir.cli.progress import Progress
+from microtir.config import CompilationConfig
+
+if TYPE_CHECKING:
+    from microtir.artifact import Artifact
+    from microtir.graph.ir import Graph
+    from microtir.ir_module import ModelInfo
+
+
+@dataclass(frozen=True, slots=True)
+class Built:
+    """A compiled model.
+
+    `graph` is the model as it was read, `planned` the same after the graph passes: its nodes are
+    the layers of the C.
+    """
+
+    artifact: Artifact
+    graph: Graph
+    planned: Graph
+
+    @property
+    def model(self) -> ModelInfo:
+        info = self.artifact.module.model
+        assert info is not None  # a frontend gave the graph
+        return info
+
+
+def build_model(model: str, config: CompilationConfig, progress: Progress) -> Built:
+    """Read and compile a model.
+
+    Raises:
+        MicrotirError: any diagnostic of reading or compiling.
+    """
+    from microtir import driver
+    from microtir.graph.ir import Graph
+
+    progress.show("reading the model")
+    module = read_model(model, config)
+    graphs: list[Graph] = []
+
+    def observe(stage: str, result: object) -> None:
+        progress.show(f"compiling: {stage} is done")
+        if isinstance(result, Graph):
+            graphs.append(result)
+
+    artifact = driver.build(module, observe=observe)
+    assert module.graph is not None and graphs
+    return Built(artifact, module.graph, graphs[-1])

@@ -1,0 +1,98 @@
+"""The `[config]` options: one set for every verb, from the option table, and one configuration.
+
+A verb that takes a configuration is written as a function with a parameter `config`.  The
+decorator replaces that parameter by all flags of the table, so that no verb declares one, and
+makes the configuration from them, so that no verb builds one.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Annotated, Any, get_type_hints
+
+import typer
+
+from microtir.cli.model import module_name
+from microtir.cli.output import write
+from microtir.config import FLAGS, CompilationConfig, config_from_flags, host
+from microtir.config.flags import FlagValue
+from microtir.errors import ExitCode
+
+PANEL = "Configuration"
+_DUMP = "dump_config"
+
+Verb = Callable[..., ExitCode]
+
+
+def with_config(verb: Verb) -> Verb:
+    """Give a verb with the parameters `model` and `config` the flags of a configuration.
+
+    The verb is not called with `--dump-config`: the configuration is printed instead.
+    """
+    hints = get_type_hints(verb, include_extras=True)
+    own = [
+        parameter.replace(annotation=hints[name])
+        for name, parameter in inspect.signature(verb).parameters.items()
+        if name != "config"
+    ]
+
+    def command(**arguments: Any) -> ExitCode:
+        given = {flag.dest: arguments.pop(flag.dest) for flag in FLAGS}
+        is_dump = arguments.pop(_DUMP)
+        config = configuration(given, arguments["model"])
+        if is_dump:
+            write(config.to_json().rstrip("\n"))
+            return ExitCode.DONE
+        return verb(config=config, **arguments)
+
+    parameters = [*own, *_flag_parameters()]
+    command.__name__ = verb.__name__
+    command.__doc__ = verb.__doc__
+    command.__annotations__ = {p.name: p.annotation for p in parameters} | {"return": ExitCode}
+    setattr(command, "__signature__", inspect.Signature(parameters))  # noqa: B010  # not declared
+    return command
+
+
+def configuration(given: dict[str, FlagValue], model: str) -> CompilationConfig:
+    """The configuration of a command line; the module is named after the model's file.
+
+    Raises:
+        ConfigError: as `config_from_flags`.
+    """
+    return config_from_flags(given, host().with_(module_name=module_name(model)))
+
+
+def _flag_parameters() -> list[inspect.Parameter]:
+    parameters = [
+        inspect.Parameter(
+            flag.dest,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=None,
+            annotation=Annotated[
+                list[str] | None if flag.repeatable else str | None,
+                typer.Option(
+                    flag.name,
+                    metavar=flag.metavar,
+                    help=flag.help,
+                    show_default=False,
+                    rich_help_panel=PANEL,
+                ),
+            ],
+        )
+        for flag in FLAGS
+    ]
+    dump = inspect.Parameter(
+        _DUMP,
+        inspect.Parameter.KEYWORD_ONLY,
+        default=False,
+        annotation=Annotated[
+            bool,
+            typer.Option(
+                "--dump-config",
+                help="Prints the configuration as JSON, for --config, and does nothing else.",
+                rich_help_panel=PANEL,
+            ),
+        ],
+    )
+    return [*parameters, dump]

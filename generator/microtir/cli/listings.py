@@ -1,0 +1,120 @@
+"""`microtir options | operators | targets | explain`: what there is, as tables."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Annotated
+
+import typer
+
+from microtir.cli.models import AsJson
+from microtir.cli.output import write, write_json, write_table
+from microtir.errors import ExitCode, UsageError, nearest
+
+PIPELINE = "pipeline"
+
+
+def options(as_json: AsJson = False) -> ExitCode:
+    """Lists the options of a configuration."""
+    from microtir.config.reference import option_rows
+
+    rows = option_rows()
+    if as_json:
+        write_json(rows)
+        return ExitCode.DONE
+    for number, section in enumerate(dict.fromkeys(row["section"] for row in rows)):
+        write(f"{section}\n" if number == 0 else f"\n{section}\n")
+        write_table(
+            ("option", "default", "legal", "what it does", "flag"),
+            [
+                (row["option"], row["default"], row["legal"], row["help"], row["flag"])
+                for row in rows
+                if row["section"] == section
+            ],
+        )
+    return ExitCode.DONE
+
+
+def operators(as_json: AsJson = False) -> ExitCode:
+    """Lists the operators that can be compiled."""
+    from microtir.frontend.operator_table import operator_rows
+
+    rows = operator_rows()
+    if as_json:
+        write_json([asdict(row) for row in rows])
+        return ExitCode.DONE
+    write_table(
+        ("format", "operator", "types", "quantisation", "limits"),
+        [(row.format, row.name, row.types, row.quantization, row.limits) for row in rows],
+    )
+    return ExitCode.DONE
+
+
+def targets(as_json: AsJson = False) -> ExitCode:
+    """Lists the CPUs and architectures of --target."""
+    from microtir.config.features import ARCHITECTURES, CPUS, in_order
+
+    rows = [
+        {
+            "name": core.name,
+            "option": f"-{option}={core.name}",
+            "family": str(core.family),
+            "march": core.march,
+            "features": [str(feature) for feature in in_order(core.features)],
+            "optional": [str(feature) for feature in in_order(core.optional)],
+        }
+        for option, table in (("mcpu", CPUS), ("march", ARCHITECTURES))
+        for core in table.values()
+    ]
+    if as_json:
+        write_json(rows)
+        return ExitCode.DONE
+    write_table(
+        ("target", "family", "architecture", "features", "optional"),
+        [
+            (
+                f"c {row['option']}",
+                row["family"],
+                row["march"],
+                " ".join(row["features"] or ()),
+                " ".join(row["optional"] or ()),
+            )
+            for row in rows
+        ],
+    )
+    write("\nRISC-V is named by its architecture: c -march=rv32imac. Portable C is: c")
+    return ExitCode.DONE
+
+
+def explain(
+    topic: Annotated[str, typer.Argument(metavar=PIPELINE, help="What to explain.")] = PIPELINE,
+    as_json: AsJson = False,
+) -> ExitCode:
+    """Explains how a model becomes C, pass by pass."""
+    from microtir import driver
+
+    if topic != PIPELINE:
+        raise UsageError(
+            f"there is no topic '{topic}': {nearest(topic, (PIPELINE,))}".removesuffix(": "),
+            where="microtir explain",
+            legal=PIPELINE,
+        )
+    stages = driver.pipeline()
+    if as_json:
+        write_json(
+            {"aot": [{"stage": stage.name, "passes": list(stage.passes)} for stage in stages]}
+        )
+        return ExitCode.DONE
+    write("The path of a model with the executor aot, in this order:\n")
+    write_table(
+        ("stage", "pass", "what it does"),
+        [
+            row
+            for stage in stages
+            for row in (
+                (stage.name, "", stage.text),
+                *(("", name, text) for name, text in stage.passes.items()),
+            )
+        ],
+    )
+    return ExitCode.DONE

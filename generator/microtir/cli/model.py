@@ -1,0 +1,91 @@
+"""The MODEL argument: the path of a model file, or a bundled example."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from microtir import resources
+from microtir.config.names import module_name_from
+from microtir.errors import UsageError, nearest
+
+if TYPE_CHECKING:
+    from microtir.config import CompilationConfig
+    from microtir.ir_module import IRModule
+
+EXAMPLE = "example:"
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """A model that comes with microtir, and its test set with outputs of tflite-micro."""
+
+    model: str
+    golden: str
+
+
+EXAMPLES: Mapping[str, Example] = MappingProxyType(
+    {"digits": Example("digits/digits_int8.tflite", "digits/digits_test.npz")}
+)
+
+Model = Annotated[
+    str,
+    typer.Argument(
+        help=f"A .tflite file, or {' or '.join(EXAMPLE + name for name in EXAMPLES)}.",
+        show_default=False,
+    ),
+]
+
+
+def model_path(model: str) -> Path:
+    """The file that a MODEL argument names; it need not exist.
+
+    Raises:
+        UsageError: there is no such example.
+    """
+    example = _example(model)
+    return Path(model) if example is None else resources.example(example.model)
+
+
+def golden_path(model: str) -> Path | None:
+    """The golden file that comes with an example; None for a file.
+
+    Raises:
+        UsageError: there is no such example.
+    """
+    example = _example(model)
+    return None if example is None else resources.example(example.golden)
+
+
+def module_name(model: str) -> str:
+    """The name of the generated module: from the file's name without suffix."""
+    return module_name_from(model_path(model).stem)
+
+
+def _example(model: str) -> Example | None:
+    if not model.startswith(EXAMPLE):
+        return None
+    name = model.removeprefix(EXAMPLE)
+    if name not in EXAMPLES:
+        raise UsageError(
+            f"there is no example '{name}': {nearest(name, EXAMPLES)}".removesuffix(": "),
+            where="MODEL",
+            legal=", ".join(EXAMPLE + known for known in EXAMPLES),
+        )
+    return EXAMPLES[name]
+
+
+def read_model(model: str, config: CompilationConfig) -> IRModule:
+    """The model as a module with its configuration.
+
+    Raises:
+        MicrotirError: the file cannot be read, or the model is not supported.
+    """
+    from microtir import frontend
+
+    return frontend.from_tflite(model_path(model)).with_configuration(config)

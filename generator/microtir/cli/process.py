@@ -1,0 +1,106 @@
+"""The process around a command: diagnostics instead of tracebacks, and the exit status."""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+from collections.abc import Sequence
+
+import typer
+
+from microtir.cli.app import APP
+from microtir.cli.output import ReaderGone, write_error
+from microtir.errors import MicrotirError, UsageError, nearest
+
+INTERRUPTED = 130
+READER_GONE = 141
+
+# typer raises click's exceptions, or from some version on its own copies of them.  BadParameter
+# is exported by all; UsageError and ClickException are its bases.
+_CLICK_ERROR: type[Exception] = typer.BadParameter.__mro__[2]
+
+
+def run(arguments: Sequence[str] | None = None) -> int:
+    """See `microtir.cli.main`."""
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    debug = _take_debug(given)
+    _write_any_text()
+    try:
+        status = int(typer.main.get_command(APP).main(given, "microtir", standalone_mode=False))
+        sys.stdout.flush()
+        return status
+    except MicrotirError as error:
+        return _report(error, debug)
+    except _CLICK_ERROR as error:
+        return _report(_usage_error(error), debug)
+    except (KeyboardInterrupt, typer.Abort):
+        write_error("interrupted")
+        return INTERRUPTED
+    except (ReaderGone, BrokenPipeError):
+        _drop_stdout()
+        return READER_GONE
+    except Exception as error:  # noqa: BLE001  # the last resort: any defect becomes one line
+        return _report_defect(error, debug)
+
+
+def _take_debug(arguments: list[str]) -> bool:
+    """Remove `--debug`, which is legal anywhere: it is added to a command line that failed."""
+    options = arguments[: arguments.index("--")] if "--" in arguments else arguments
+    found = "--debug" in options
+    if found:
+        arguments.remove("--debug")
+    return found
+
+
+def _write_any_text() -> None:
+    """Names in a model may hold any character; a terminal that lacks it is no reason to stop."""
+    for stream in (sys.stdout, sys.stderr):
+        reconfigure = getattr(stream, "reconfigure", None)
+        if reconfigure is not None:  # a test may have put another kind of stream here
+            reconfigure(errors="backslashreplace")
+
+
+def _report(error: MicrotirError, debug: bool) -> int:
+    if debug:
+        traceback.print_exc()
+    write_error(f"error: {error}")
+    return int(error.exit_code)
+
+
+def _report_defect(error: Exception, debug: bool) -> int:
+    if debug:
+        traceback.print_exc()
+    text = f"{type(error).__name__}: {error}".removesuffix(": ")
+    write_error(
+        f"internal error, a defect of microtir: {text}\n"
+        "  fix:   please report it, with the model if you can; "
+        + ("the traceback is above" if debug else "run with --debug for the traceback")
+    )
+    return int(MicrotirError.exit_code)
+
+
+def _usage_error(error: Exception) -> UsageError:
+    """A complaint of the argument parser as a diagnostic of the family."""
+    context = getattr(error, "ctx", None)
+    where = getattr(context, "command_path", "microtir")
+    what = getattr(error, "format_message", lambda: str(error))().rstrip(".")
+    unknown = getattr(error, "option_name", None)
+    parameter = getattr(error, "param", None)
+    if unknown is not None and context is not None and what.startswith("No such option"):
+        known = [name for known in context.command.params for name in known.opts]
+        hint = nearest(unknown, [name for name in [*known, "--help"] if name.startswith("--")])
+        what = f"there is no option '{unknown}': {hint}".removesuffix(": ")
+    elif parameter is not None and what.startswith("Missing argument"):
+        what = f"the argument {parameter.name.upper()} is missing"
+    return UsageError(what, where=where, fix=f"`{where} --help` lists what there is")
+
+
+def _drop_stdout() -> None:
+    """Leave nothing for the interpreter to flush into a closed pipe when it exits."""
+    try:
+        null = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(null, sys.stdout.fileno())
+        os.close(null)
+    except (OSError, ValueError):  # no such stream in a test
+        sys.stdout = sys.__stdout__ or sys.stdout

@@ -1,0 +1,39 @@
+"""What is being done right now, on a terminal only."""
+
+from __future__ import annotations
+
+import sys
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rich.status import Status
+
+
+class Progress:
+    """A line on stderr that says what is being done; nothing where stderr is no terminal."""
+
+    def __init__(self) -> None:
+        self._status: Status | None = None
+
+    def __enter__(self) -> Progress:
+        if sys.stderr.isatty():
+            from rich.console import Console
+
+            self._status = Console(stderr=True).status("starting")
+            self._status.__enter__()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._status is not None:
+            self._status.__exit__(kind, error, trace)
+
+    def show(self, text: str) -> None:
+        """Say what is being done from now on."""
+        if self._status is not None:
+            self._status.update(text)

@@ -1,0 +1,170 @@
+"""`microtir run`: the compiled C on given inputs."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from microtir.cli.building import Built, build_model
+from microtir.cli.model import Model
+from microtir.cli.models import AsJson
+from microtir.cli.output import shape, write, write_json, write_table
+from microtir.cli.progress import Progress
+from microtir.cli.verify import Sanitize, Seed
+from microtir.config import CompilationConfig
+from microtir.errors import ExitCode, OutputError, UsageError, nearest
+
+if TYPE_CHECKING:
+    from microtir.graph.ir import Quantization
+    from microtir.host.samples import Samples
+
+_FILLS = ("zeros", "ones", "random")
+
+
+def run(
+    model: Model,
+    config: CompilationConfig,
+    inputs: Annotated[
+        Path | None,
+        typer.Option(
+            "--inputs",
+            "-i",
+            metavar="FILE.npz|.npy",
+            help="Arrays by the names of the inputs, each of its input's shape or with one axis "
+            "more that counts samples.",
+        ),
+    ] = None,
+    fill_mode: Annotated[
+        str | None,
+        typer.Option(
+            "--fill-mode",
+            metavar="|".join(_FILLS),
+            help="Makes up an input, in stored units, without --inputs. Default: random.",
+        ),
+    ] = None,
+    outputs: Annotated[
+        Path | None,
+        typer.Option(
+            "--outputs", "-o", metavar="FILE.npz", help="Writes the outputs by their names."
+        ),
+    ] = None,
+    print_top: Annotated[
+        int | None,
+        typer.Option(
+            "--print-top", metavar="N", min=1, help="Prints the N largest values of each output."
+        ),
+    ] = None,
+    seed: Seed = 0,
+    sanitize: Sanitize = False,
+    as_json: AsJson = False,
+) -> ExitCode:
+    """Runs the C of a model on this machine."""
+    _check(inputs, fill_mode)
+    from microtir import host
+    from microtir.host.samples import stack
+
+    with Progress() as progress:
+        built = build_model(model, config, progress)
+        samples = _samples(built, inputs, fill_mode, seed)
+        progress.show("compiling and running the C")
+        program = host.load(built.artifact, sanitize=sanitize)
+        results = [program.run(sample) for sample in samples.values]
+    if outputs is not None:
+        _save(outputs, stack(results, samples.stacked))
+    if as_json:
+        write_json([_facts(result, print_top) for result in results])
+    else:
+        _print(built, results, print_top)
+    return ExitCode.DONE
+
+
+def _check(inputs: Path | None, fill_mode: str | None) -> None:
+    if inputs is not None and fill_mode is not None:
+        raise UsageError(
+            "--inputs and --fill-mode are two sources of inputs",
+            where="microtir run",
+            fix="give one of them",
+        )
+    if fill_mode is not None and fill_mode not in _FILLS:
+        raise UsageError(
+            f"there is no fill mode '{fill_mode}': {nearest(fill_mode, _FILLS)}".removesuffix(": "),
+            where="--fill-mode",
+            legal=", ".join(_FILLS),
+        )
+
+
+def _samples(built: Built, inputs: Path | None, fill_mode: str | None, seed: int) -> Samples:
+    from microtir.host.samples import Fill, Samples, filled, read_inputs
+
+    if inputs is not None:
+        return read_inputs(inputs, built.model)
+    made = filled(built.model.inputs, 1, Fill(fill_mode or "random"), seed)
+    return Samples(made.values, stacked=False)
+
+
+def _save(path: Path, arrays: dict[str, Any]) -> None:
+    import numpy as np
+
+    try:
+        with path.open("wb") as file:  # given a name, numpy would add a suffix to it
+            np.savez(file, **arrays)
+    except OSError as error:
+        raise OutputError(
+            f"the file cannot be written: {error.strerror or error}", where=str(path)
+        ) from None
+
+
+def _print(built: Built, results: list[dict[str, Any]], top: int | None) -> None:
+    quantizations = {port.name: port.type.quantization for port in built.model.outputs}
+    for number, result in enumerate(results):
+        if len(results) > 1:
+            write(f"sample {number}")
+        for name, array in result.items():
+            low, high = array.min().item(), array.max().item()
+            write(f"{name}: {array.dtype} {shape(array.shape)}, {low:.9g} to {high:.9g}")
+            if top is not None:
+                _print_top(array, quantizations[name], top)
+
+
+def _print_top(array: Any, quantization: Quantization | None, top: int) -> None:
+    """A table of the largest values, in stored and in real units."""
+    is_whole = quantization is not None and not quantization.is_per_channel
+    rows = []
+    for index in _largest(array, top):
+        value = array[index].item()
+        row: list[object] = [list(index), f"{value:.9g}"]
+        if quantization is not None and is_whole:
+            row.append(f"{quantization.scale * (value - quantization.zero_point):.6g}")
+        rows.append(row)
+    columns = ("index", "value", *(("real value",) if is_whole else ()))
+    write_table(columns, rows, right=("value", "real value"))
+
+
+def _largest(array: Any, count: int) -> list[tuple[int, ...]]:
+    """Indices of the largest values, the first of equal ones first."""
+    import numpy as np
+
+    order = np.argsort(-array.ravel().astype(np.float64), kind="stable")[:count]
+    return [tuple(int(i) for i in np.unravel_index(position, array.shape)) for position in order]
+
+
+def _facts(result: dict[str, Any], top: int | None) -> dict[str, object]:
+    return {
+        name: {
+            "shape": list(array.shape),
+            "dtype": str(array.dtype),
+            "values": _finite(array.tolist()),
+            **({} if top is None else {"top": [list(index) for index in _largest(array, top)]}),
+        }
+        for name, array in result.items()
+    }
+
+
+def _finite(value: Any) -> Any:
+    """Nested lists with null for what JSON cannot hold."""
+    if isinstance(value, list):
+        return [_finite(item) for item in value]
+    return value if not isinstance(value, float) or math.isfinite(value) else None

@@ -1,0 +1,104 @@
+"""How a verdict of `microtir verify` is printed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from microtir.cli.output import cell, write, write_table
+
+if TYPE_CHECKING:
+    from microtir.host.compare import Comparison, Difference
+    from microtir.host.layers import WrongLayer
+    from microtir.host.verify import Verification
+    from microtir.ir_module import ModelInfo
+
+_SHOWN = 20  # rows of a table of differences; the JSON has the count of all
+
+
+def print_verdict(verdict: Verification, model: ModelInfo, rtol: float, source: str) -> None:
+    """Write one line when all is equal, else a table of what differs and the layer behind it."""
+    comparison = verdict.comparison
+    if comparison.equal:
+        write(f"equal: {_counts(comparison)}, {_how_equal(comparison, model, rtol)}")
+    else:
+        _print_differences(comparison)
+    write(f"reference: {source}")
+    if verdict.layers_checked:
+        _print_layers(verdict)
+
+
+def _counts(comparison: Comparison) -> str:
+    noun = "sample" if comparison.samples == 1 else "samples"
+    return f"{cell(comparison.samples)} {noun}, {cell(comparison.values)} values"
+
+
+def _how_equal(comparison: Comparison, model: ModelInfo, rtol: float) -> str:
+    dtypes = list(dict.fromkeys(port.type.dtype.value for port in model.outputs))
+    parts = []
+    for dtype in dtypes:
+        if dtype.startswith("float"):
+            parts.append(f"every {dtype} output within {rtol:g} of the sample's largest")
+        else:
+            unit = "byte" if dtype in ("int8", "uint8") else "value"
+            parts.append(f"every {dtype} output {unit} identical")
+    text = "; ".join(parts)
+    if comparison.max_abs_error:
+        text += f" (largest difference {comparison.max_abs_error:.3g})"
+    return text
+
+
+def _print_differences(comparison: Comparison) -> None:
+    write(
+        f"DIFFERENT: {cell(comparison.mismatches)} of {cell(comparison.values)} values in "
+        f"{_samples(comparison)}, by up to {comparison.max_abs_error:.6g}\n"
+    )
+    rows = [_row(difference) for difference in comparison.differences[:_SHOWN]]
+    write_table(
+        ("sample", "output", "differ", "of", "by up to", "first at", "expected", "got"),
+        rows,
+        right=("sample", "differ", "of", "by up to", "expected", "got"),
+    )
+    hidden = len(comparison.differences) - len(rows)
+    write(f"... and {cell(hidden)} more rows\n" if hidden else "")
+
+
+def _samples(comparison: Comparison) -> str:
+    wrong = len({difference.sample for difference in comparison.differences})
+    return f"{cell(wrong)} of {cell(comparison.samples)} samples"
+
+
+def _row(difference: Difference) -> tuple[object, ...]:
+    return (
+        difference.sample,
+        difference.output,
+        difference.mismatches,
+        difference.values,
+        f"{difference.max_abs_error:.6g}",
+        list(difference.index),
+        f"{difference.expected:.9g}",
+        f"{difference.got:.9g}",
+    )
+
+
+def _print_layers(verdict: Verification) -> None:
+    layer = verdict.first_wrong_layer
+    if layer is not None:
+        write(_layer_text(layer))
+    elif verdict.comparison.equal:
+        write("layers: all equal to microtir's numpy reference")
+    else:
+        write(
+            "layers: all equal to microtir's numpy reference, so the C does what microtir "
+            "means;\nthe reference outputs are of another model, other numerics, or other inputs"
+        )
+
+
+def _layer_text(layer: WrongLayer) -> str:
+    found = layer.difference
+    return (
+        f"first wrong layer: operator {layer.index} {layer.operator} '{layer.name}', "
+        f"C function {layer.function}\n"
+        f"  sample {found.sample}, tensor '{found.output}': {cell(found.mismatches)} of "
+        f"{cell(found.values)} values differ by up to {found.max_abs_error:.6g};\n"
+        f"  first at {list(found.index)}: expected {found.expected:.9g}, got {found.got:.9g}"
+    )

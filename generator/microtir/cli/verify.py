@@ -1,0 +1,182 @@
+"""`microtir verify`: the compiled C against reference outputs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from microtir.cli.building import Built, build_model
+from microtir.cli.model import Model, golden_path, model_path
+from microtir.cli.output import write_json
+from microtir.cli.progress import Progress
+from microtir.cli.verdict import print_verdict
+from microtir.config import CompilationConfig
+from microtir.errors import ExitCode, UsageError, nearest
+
+if TYPE_CHECKING:
+    from microtir.host.oracle import Oracle
+    from microtir.host.samples import Samples
+
+_ORACLES = ("reference", "tflm", "litert", "onnxruntime")
+_SAMPLES = 8
+
+Seed = Annotated[int, typer.Option("--seed", metavar="N", min=0, help="Changes random inputs.")]
+Sanitize = Annotated[
+    bool,
+    typer.Option("--sanitize", help="Runs the C under address and undefined-behaviour sanitizers."),
+]
+
+
+def verify(
+    model: Model,
+    config: CompilationConfig,
+    golden: Annotated[
+        Path | None,
+        typer.Option(
+            "--golden",
+            metavar="FILE.npz",
+            help="Reference outputs: arrays `inputs` and `outputs`, or `inputs.NAME` and "
+            "`outputs.NAME` for several; the first axis counts samples.",
+        ),
+    ] = None,
+    samples: Annotated[
+        int | None,
+        typer.Option(
+            "--samples",
+            metavar="N",
+            min=1,
+            help=f"How many random inputs to run without --golden. Default: {_SAMPLES}.",
+        ),
+    ] = None,
+    oracle: Annotated[
+        str | None,
+        typer.Option(
+            "--oracle",
+            metavar="reference|tflm",
+            help="Who computes the reference outputs without --golden: microtir's own numpy "
+            "reference, or tflite-micro. Default: reference.",
+        ),
+    ] = None,
+    seed: Seed = 0,
+    rtol: Annotated[
+        float | None,
+        typer.Option(
+            "--rtol",
+            metavar="R",
+            help="Floats may differ by R times the largest reference output of the sample; "
+            "integers never differ. Default: 1e-5, or 2e-2 for a hybrid model.",
+        ),
+    ] = None,
+    sanitize: Sanitize = False,
+    every_layer: Annotated[
+        bool,
+        typer.Option(
+            "--every-layer",
+            help="Compares all layers of all samples; without it, of samples that differ.",
+        ),
+    ] = False,
+    json: Annotated[
+        Path | None,
+        typer.Option("--json", metavar="FILE", help="Writes the verdict as JSON; - is stdout."),
+    ] = None,
+) -> ExitCode:
+    """Runs the C of a model and compares every output.
+
+    The C is compiled for this machine and always executed. Exit status 1 means that it differs.
+    """
+    source = _Source.of(model, golden, samples, oracle, seed)
+    _check_rtol(rtol)
+    from microtir.host.compare import default_rtol
+    from microtir.host.verify import verify as verify_on_host
+
+    with Progress() as progress:
+        built = build_model(model, config, progress)
+        progress.show("making the reference outputs")
+        inputs, expected = source.read(built)
+        progress.show("compiling and running the C")
+        tolerance = default_rtol(built.graph) if rtol is None else rtol
+        verdict = verify_on_host(
+            built.artifact,
+            built.planned,
+            inputs,
+            expected,
+            tolerance,
+            sanitize=sanitize,
+            every_layer=every_layer,
+        )
+    if json is not None:
+        write_json(verdict.to_dict(), json)
+    if str(json) != "-":
+        print_verdict(verdict, built.model, tolerance, source.text)
+    return ExitCode.DONE if verdict.equal else ExitCode.ANSWER_IS_NO
+
+
+@dataclass(frozen=True, slots=True)
+class _Source:
+    """Where reference outputs come from: a golden file, or an oracle on random inputs."""
+
+    model: Path
+    golden: Path | None
+    oracle: Oracle
+    samples: int
+    seed: int
+
+    @staticmethod
+    def of(
+        model: str, golden: Path | None, samples: int | None, oracle: str | None, seed: int
+    ) -> _Source:
+        """Check the options together.
+
+        Raises:
+            UsageError: options that contradict each other, or an oracle that is not built.
+            ToolError: the oracle is not installed.
+        """
+        from microtir.host.oracle import Oracle, check_oracle
+
+        if golden is not None and (samples is not None or oracle is not None):
+            other = "--samples" if samples is not None else "--oracle"
+            raise UsageError(
+                f"--golden and {other} are two sources of reference outputs",
+                where="microtir verify",
+                fix="give one of them",
+            )
+        if oracle is not None and oracle not in _ORACLES:
+            raise UsageError(
+                f"there is no oracle '{oracle}': {nearest(oracle, _ORACLES)}".removesuffix(": "),
+                where="--oracle",
+                legal=", ".join(_ORACLES),
+            )
+        chosen = Oracle(oracle or Oracle.REFERENCE.value)
+        check_oracle(chosen)
+        if golden is None and samples is None and oracle is None:
+            golden = golden_path(model)  # an example brings its own
+        return _Source(model_path(model), golden, chosen, samples or _SAMPLES, seed)
+
+    @property
+    def text(self) -> str:
+        """What the outputs are compared with, for the verdict."""
+        if self.golden is not None:
+            return self.golden.name
+        names = {"reference": "microtir's numpy reference", "tflm": "tflite-micro"}
+        return f"{names[self.oracle.value]} on random inputs, seed {self.seed}"
+
+    def read(self, built: Built) -> tuple[Samples, Samples]:
+        """Inputs and expected outputs of each sample."""
+        from microtir.host.oracle import expected_outputs
+        from microtir.host.samples import Fill, filled, read_golden
+
+        if self.golden is not None:
+            return read_golden(self.golden, built.model)
+        inputs = filled(built.model.inputs, self.samples, Fill.RANDOM, self.seed)
+        model = self.model.read_bytes()
+        return inputs, expected_outputs(self.oracle, built.graph, model, inputs)
+
+
+def _check_rtol(rtol: float | None) -> None:
+    if rtol is not None and not 0 <= rtol < float("inf"):
+        raise UsageError(
+            f"the tolerance is {rtol}", where="--rtol", legal="a number from 0, such as 1e-5"
+        )

@@ -1,0 +1,200 @@
+"""Inputs to run a model on, and outputs to expect: from files, or made up."""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+
+import numpy as np
+
+from microtir.errors import DataFileError, RunError
+from microtir.graph.ir import Array
+from microtir.ir_module import ModelInfo, Port, PortKind
+
+
+class Fill(Enum):
+    """What made-up inputs hold, in stored units: 1 of an int8 input is one step, not 1.0."""
+
+    ZEROS = "zeros"
+    ONES = "ones"
+    RANDOM = "random"
+
+
+@dataclass(frozen=True, slots=True)
+class Samples:
+    """Per sample the arrays by port name, each of the port's own shape.
+
+    `stacked` is False where a file held one sample without an axis that counts samples.
+    """
+
+    values: tuple[Mapping[str, Array], ...]
+    stacked: bool = True
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+
+def filled(ports: Sequence[Port], count: int, fill: Fill, seed: int = 0) -> Samples:
+    """Made-up inputs: the same for the same seed, on every machine.
+
+    Random integers cover the whole range of their type; random floats are standard normal.
+    """
+    generator = np.random.default_rng(seed)
+    return Samples(
+        tuple({port.name: _filled(port, fill, generator) for port in ports} for _ in range(count))
+    )
+
+
+def _filled(port: Port, fill: Fill, generator: np.random.Generator) -> Array:
+    shape, dtype = port.type.shape, np.dtype(port.type.dtype.value)
+    if fill is Fill.ZEROS:
+        return np.zeros(shape, dtype)
+    if fill is Fill.ONES:
+        return np.ones(shape, dtype)
+    if dtype.kind == "f":
+        return np.asarray(generator.standard_normal(shape)).astype(dtype)
+    if dtype.kind == "b":
+        return np.asarray(generator.integers(0, 2, shape)).astype(dtype)
+    limits = np.iinfo(dtype)
+    return generator.integers(limits.min, limits.max, shape, dtype, endpoint=True)
+
+
+def read_golden(path: Path, model: ModelInfo) -> tuple[Samples, Samples]:
+    """Inputs and expected outputs from an `.npz` file.
+
+    Its keys are `inputs` and `outputs`, or `inputs.NAME` and `outputs.NAME` for a model with
+    several; NAME is the model's name of the tensor or its name in C.  The first axis counts
+    samples; a leading 1 of the model's shape may be missing after it.  Other keys are not read.
+
+    Raises:
+        DataFileError: the file is missing, unreadable, or lacks a tensor.
+        RunError: a shape or type does not fit the model.
+    """
+    arrays = _read(path)
+    inputs = _stacks(path, arrays, model.inputs)
+    outputs = _stacks(path, arrays, model.outputs)
+    if len(inputs) != len(outputs):
+        raise DataFileError(
+            f"it holds {len(inputs)} samples of inputs and {len(outputs)} of outputs",
+            where=str(path),
+        )
+    return inputs, outputs
+
+
+def read_inputs(path: Path, model: ModelInfo) -> Samples:
+    """Inputs from an `.npy` file (of the only input) or an `.npz` file.
+
+    Keys of an `.npz` file are the names of the inputs, in the model or in C, or those of
+    `read_golden`.  An array has the input's shape, or one axis before it that counts samples.
+
+    Raises:
+        DataFileError: the file is missing, unreadable, or lacks an input.
+        RunError: a shape or type does not fit the model.
+    """
+    arrays, ports = _read(path), model.inputs
+    found = {port.name: _found(path, arrays, port, ports, bare=True) for port in ports}
+    if all(found[port.name].shape == port.type.shape for port in ports):
+        for port in ports:
+            _check_dtype(path, port, found[port.name])
+        return Samples((found,), stacked=False)
+    return _stacks(path, arrays, ports, bare=True)
+
+
+def stack(outputs: Sequence[Mapping[str, Array]], stacked: bool) -> dict[str, Array]:
+    """Outputs for an `.npz` file: by name, with a first axis of samples where the inputs had it."""
+    if not stacked:
+        return dict(outputs[0])
+    return {name: np.stack([sample[name] for sample in outputs]) for name in outputs[0]}
+
+
+def _read(path: Path) -> dict[str, Array]:
+    """All arrays of a file; that of an `.npy` file goes by the name `inputs`."""
+    try:
+        with path.open("rb") as file:
+            stored = np.load(file, allow_pickle=False)
+            if isinstance(stored, np.ndarray):
+                return {"inputs": stored}
+            return {key: stored[key] for key in stored.files}
+    except OSError as error:
+        raise DataFileError(
+            f"it cannot be read: {error.strerror or error}", where=str(path)
+        ) from None
+    except (ValueError, EOFError, KeyError, zipfile.BadZipFile) as error:
+        raise DataFileError(
+            f"it holds no arrays that can be read: {error}",
+            where=str(path),
+            legal="a .npz or .npy file without pickled objects",
+            fix="write it with numpy.savez(path, inputs=..., outputs=...)",
+        ) from None
+
+
+def _stacks(
+    path: Path, arrays: Mapping[str, Array], ports: Sequence[Port], bare: bool = False
+) -> Samples:
+    """Arrays with a first axis that counts samples, cut into samples."""
+    stacks = {port.name: _found(path, arrays, port, ports, bare) for port in ports}
+    counts = {name: len(array) if array.ndim else 0 for name, array in stacks.items()}
+    for port in ports:
+        _check_dtype(path, port, stacks[port.name])
+        shape = port.type.shape
+        shapes = (shape, shape[1:]) if shape[:1] == (1,) else (shape,)
+        if counts[port.name] == 0 or stacks[port.name].shape[1:] not in shapes:
+            raise RunError(
+                f"'{port.name}' has the shape {stacks[port.name].shape}",
+                where=str(path),
+                legal=f"(samples, {', '.join(map(str, shape))})",
+            )
+    if len(set(counts.values())) > 1:
+        raise DataFileError(
+            "the number of samples differs: "
+            + ", ".join(f"{name} has {count}" for name, count in counts.items()),
+            where=str(path),
+        )
+    return Samples(
+        tuple(
+            {
+                port.name: np.ascontiguousarray(stacks[port.name][sample]).reshape(port.type.shape)
+                for port in ports
+            }
+            for sample in range(min(counts.values(), default=0))
+        )
+    )
+
+
+def _found(
+    path: Path, arrays: Mapping[str, Array], port: Port, ports: Sequence[Port], bare: bool
+) -> Array:
+    """The array of a port, under the first of its keys that the file has."""
+    section = "inputs" if port.kind is PortKind.INPUT else "outputs"
+    names = dict.fromkeys((port.name, port.c_name))
+    keys = [*(f"{section}.{name}" for name in names), *(names if bare else ())]
+    if len(ports) == 1:
+        keys.insert(0, section)
+    for key in keys:
+        if key in arrays:
+            return arrays[key]
+    raise DataFileError(
+        f"it has no array for the {port.kind.value} '{port.name}'; it has: "
+        + (", ".join(arrays) or "nothing"),
+        where=str(path),
+        legal=" or ".join(f"'{key}'" for key in keys),
+    )
+
+
+def _check_dtype(path: Path, port: Port, array: Array) -> None:
+    expected = port.type.dtype.value
+    if array.dtype == expected:
+        return
+    quantization = port.type.quantization
+    fix = f"store it with .astype('{expected}')"
+    if array.dtype.kind == "f" and quantization is not None and not quantization.is_per_channel:
+        fix = (
+            f"quantise it: round(x / {quantization.scale:.9g}) + {quantization.zero_point}, "
+            f"clipped to {expected}"
+        )
+    raise RunError(
+        f"'{port.name}' has the type {array.dtype}", where=str(path), legal=expected, fix=fix
+    )

@@ -1,0 +1,140 @@
+"""Verification: the compiled C, always executed, against reference outputs."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TypedDict
+
+from microtir.artifact import Artifact
+from microtir.graph.ir import Graph
+from microtir.host import load
+from microtir.host.compare import Comparison, compare
+from microtir.host.layers import WrongLayer, first_wrong_layer
+from microtir.host.samples import Samples
+
+BOARD = "host"
+
+
+class WrongLayerData(TypedDict):
+    """The first layer that differs, and its first wrong element."""
+
+    name: str
+    operator: str
+    index: int
+    function: str
+    sample: int
+    element: list[int]
+    expected: float | None
+    got: float | None
+
+
+class VerificationData(TypedDict):
+    """What `verify --json` writes. A float that is not finite is null: JSON has no NaN."""
+
+    model: str
+    board: str
+    samples: int
+    outputs: int
+    mismatches: int
+    max_abs_error: float | None
+    equal: bool
+    first_wrong_layer: WrongLayerData | None
+
+
+@dataclass(frozen=True, slots=True)
+class Verification:
+    """The verdict on a model.
+
+    `layers_checked` says that `first_wrong_layer` is an answer also where it is None.
+    """
+
+    model: str
+    comparison: Comparison
+    layers_checked: bool
+    first_wrong_layer: WrongLayer | None
+
+    @property
+    def equal(self) -> bool:
+        return self.comparison.equal and self.first_wrong_layer is None
+
+    def to_dict(self) -> VerificationData:
+        """The facts as JSON values."""
+        layer, comparison = self.first_wrong_layer, self.comparison
+        return {
+            "model": self.model,
+            "board": BOARD,
+            "samples": comparison.samples,
+            "outputs": comparison.values,
+            "mismatches": comparison.mismatches,
+            "max_abs_error": _finite(comparison.max_abs_error),
+            "equal": self.equal,
+            "first_wrong_layer": None if layer is None else _layer_data(layer),
+        }
+
+
+def verify(
+    artifact: Artifact,
+    graph: Graph,
+    inputs: Samples,
+    expected: Samples,
+    rtol: float,
+    *,
+    compiler: str | None = None,
+    sanitize: bool = False,
+    every_layer: bool = False,
+) -> Verification:
+    """Compile the C, run it on every sample, and compare.
+
+    Args:
+        artifact: a compiled model.
+        graph: the graph that the artifact was planned from, after the graph passes.
+        inputs: what to run it on.
+        expected: the reference outputs of the same samples.
+        rtol: for floats, see `compare`.
+        compiler: as for `host.load`.
+        sanitize: run under address and undefined-behaviour sanitizers.
+        every_layer: compare every layer with the reference, too. If outputs differ this is done
+            in any case, for the samples that show it.
+
+    Raises:
+        ToolError: there is no compiler, or it failed.
+        RunError: the C returned an error status, or a sanitizer objected.
+    """
+    model = load(artifact, compiler=compiler, sanitize=sanitize)
+    got = [model.run(sample) for sample in inputs.values]
+    comparison = compare(expected.values, got, rtol)
+    differing = dict.fromkeys(difference.sample for difference in comparison.differences)
+    suspects = [
+        (number, sample)
+        for number, sample in enumerate(inputs.values)
+        if every_layer or number in differing
+    ]
+    wrong = None
+    if suspects:
+        debug = load(artifact, compiler=compiler, debug=True)
+        wrong = first_wrong_layer(debug, graph, suspects, rtol)
+    model_info = artifact.metadata["model"]
+    return Verification(
+        model=model_info["file"] if model_info else artifact.metadata["module_name"],
+        comparison=comparison,
+        layers_checked=bool(suspects),
+        first_wrong_layer=wrong,
+    )
+
+
+def _layer_data(layer: WrongLayer) -> WrongLayerData:
+    return {
+        "name": layer.name,
+        "operator": layer.operator,
+        "index": layer.index,
+        "function": layer.function,
+        "sample": layer.difference.sample,
+        "element": list(layer.difference.index),
+        "expected": _finite(layer.difference.expected),
+        "got": _finite(layer.difference.got),
+    }
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None
