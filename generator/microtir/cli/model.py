@@ -36,6 +36,7 @@ EXAMPLES: Mapping[str, Example] = MappingProxyType(
 Model = Annotated[
     str,
     typer.Argument(
+        metavar="MODEL",
         help=f"A .tflite file, or {' or '.join(EXAMPLE + name for name in EXAMPLES)}.",
         show_default=False,
     ),

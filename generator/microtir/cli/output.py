@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TypeAlias
+
+import typer
 
 from microtir.errors import OutputError
 
-Json: TypeAlias = "Mapping[str, Json] | Sequence[Json] | str | int | float | bool | None"
+READER_GONE = 141  # what a shell reports for a program that SIGPIPE ended
 
 _UNLIMITED = 100_000  # columns of a table that goes to a file or a pipe: nothing is cut
 
@@ -19,21 +21,19 @@ _UNLIMITED = 100_000  # columns of a table that goes to a file or a pipe: nothin
 _RULE = "    \n    \n -- \n    \n    \n    \n    \n    \n"
 
 
-class ReaderGone(Exception):  # noqa: N818  # no failure: `microtir operators | head` is done
-    """Whoever read our output has stopped reading."""
-
-
 def write(text: str) -> None:
     """Write lines of a result to stdout.
 
     Raises:
-        ReaderGone: stdout is a pipe that nobody reads any more.
+        typer.Exit: stdout is a pipe that nobody reads any more, as in `microtir options | head`.
     """
     try:
         sys.stdout.write(text + "\n")
         sys.stdout.flush()
     except BrokenPipeError:
-        raise ReaderGone("stdout was closed") from None
+        # The interpreter flushes stdout once more when it exits, and would complain.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise typer.Exit(READER_GONE) from None
 
 
 def write_error(text: str) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import traceback
 from collections.abc import Sequence
@@ -10,11 +9,10 @@ from collections.abc import Sequence
 import typer
 
 from microtir.cli.app import APP
-from microtir.cli.output import ReaderGone, write_error
+from microtir.cli.output import write_error
 from microtir.errors import MicrotirError, UsageError, nearest
 
 INTERRUPTED = 130
-READER_GONE = 141
 
 # typer raises click's exceptions, or from some version on its own copies of them.  BadParameter
 # is exported by all; UsageError and ClickException are its bases.
@@ -27,9 +25,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
     debug = _take_debug(given)
     _write_any_text()
     try:
-        status = int(typer.main.get_command(APP).main(given, "microtir", standalone_mode=False))
-        sys.stdout.flush()
-        return status
+        return int(typer.main.get_command(APP).main(given, "microtir", standalone_mode=False))
     except MicrotirError as error:
         return _report(error, debug)
     except _CLICK_ERROR as error:
@@ -37,9 +33,6 @@ def run(arguments: Sequence[str] | None = None) -> int:
     except (KeyboardInterrupt, typer.Abort):
         write_error("interrupted")
         return INTERRUPTED
-    except (ReaderGone, BrokenPipeError):
-        _drop_stdout()
-        return READER_GONE
     except Exception as error:  # noqa: BLE001  # the last resort: any defect becomes one line
         return _report_defect(error, debug)
 
@@ -94,13 +87,3 @@ def _usage_error(error: Exception) -> UsageError:
     elif parameter is not None and what.startswith("Missing argument"):
         what = f"the argument {parameter.name.upper()} is missing"
     return UsageError(what, where=where, fix=f"`{where} --help` lists what there is")
-
-
-def _drop_stdout() -> None:
-    """Leave nothing for the interpreter to flush into a closed pipe when it exits."""
-    try:
-        null = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(null, sys.stdout.fileno())
-        os.close(null)
-    except (OSError, ValueError):  # no such stream in a test
-        sys.stdout = sys.__stdout__ or sys.stdout

@@ -30,58 +30,66 @@ Sanitize = Annotated[
 ]
 
 
+Golden = Annotated[
+    Path | None,
+    typer.Option(
+        "--golden",
+        metavar="FILE.npz",
+        help="Reference outputs: arrays `inputs` and `outputs`, or `inputs.NAME` and "
+        "`outputs.NAME` for several; the first axis counts samples.",
+    ),
+]
+Count = Annotated[
+    int | None,
+    typer.Option(
+        "--samples",
+        metavar="N",
+        min=1,
+        help=f"How many random inputs to run without --golden. Default: {_SAMPLES}.",
+    ),
+]
+OracleName = Annotated[
+    str | None,
+    typer.Option(
+        "--oracle",
+        metavar="reference|tflm",
+        help="Who computes the reference outputs without --golden: microtir's own numpy "
+        "reference, or tflite-micro. Default: reference.",
+    ),
+]
+Tolerance = Annotated[
+    float | None,
+    typer.Option(
+        "--rtol",
+        metavar="R",
+        help="Floats may differ by R times the largest reference output of the sample; "
+        "integers never differ. Default: 1e-5, or 2e-2 for a hybrid model.",
+    ),
+]
+EveryLayer = Annotated[
+    bool,
+    typer.Option(
+        "--every-layer",
+        help="Compares all layers of all samples; without it, of samples that differ.",
+    ),
+]
+JsonFile = Annotated[
+    Path | None,
+    typer.Option("--json", metavar="FILE", help="Writes the verdict as JSON; - is stdout."),
+]
+
+
 def verify(
     model: Model,
     config: CompilationConfig,
-    golden: Annotated[
-        Path | None,
-        typer.Option(
-            "--golden",
-            metavar="FILE.npz",
-            help="Reference outputs: arrays `inputs` and `outputs`, or `inputs.NAME` and "
-            "`outputs.NAME` for several; the first axis counts samples.",
-        ),
-    ] = None,
-    samples: Annotated[
-        int | None,
-        typer.Option(
-            "--samples",
-            metavar="N",
-            min=1,
-            help=f"How many random inputs to run without --golden. Default: {_SAMPLES}.",
-        ),
-    ] = None,
-    oracle: Annotated[
-        str | None,
-        typer.Option(
-            "--oracle",
-            metavar="reference|tflm",
-            help="Who computes the reference outputs without --golden: microtir's own numpy "
-            "reference, or tflite-micro. Default: reference.",
-        ),
-    ] = None,
+    golden: Golden = None,
+    samples: Count = None,
+    oracle: OracleName = None,
     seed: Seed = 0,
-    rtol: Annotated[
-        float | None,
-        typer.Option(
-            "--rtol",
-            metavar="R",
-            help="Floats may differ by R times the largest reference output of the sample; "
-            "integers never differ. Default: 1e-5, or 2e-2 for a hybrid model.",
-        ),
-    ] = None,
+    rtol: Tolerance = None,
     sanitize: Sanitize = False,
-    every_layer: Annotated[
-        bool,
-        typer.Option(
-            "--every-layer",
-            help="Compares all layers of all samples; without it, of samples that differ.",
-        ),
-    ] = False,
-    json: Annotated[
-        Path | None,
-        typer.Option("--json", metavar="FILE", help="Writes the verdict as JSON; - is stdout."),
-    ] = None,
+    every_layer: EveryLayer = False,
+    json: JsonFile = None,
 ) -> ExitCode:
     """Runs the C of a model and compares every output.
 
