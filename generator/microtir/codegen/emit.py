@@ -121,7 +121,7 @@ def _source(
         macro=program.macro,
         fingerprint=fingerprint,
         has_weights=bool(program.constants),
-        has_hook=program.model is not None,
+        is_model=program.model is not None,
         uses_math=requirements.math,
         helpers=with_dependencies(requirements.helpers),
         functions=bodies,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from pathlib import Path
 
 import jinja2
 
@@ -14,10 +15,10 @@ class TemplateError(MicrotirError):
     """A template is broken or was given too little; a defect of microtir, or of an edited file."""
 
 
-@lru_cache(maxsize=1)
-def _environment() -> jinja2.Environment:
+def make_environment(folder: Path) -> jinja2.Environment:
+    """An environment for the templates of a folder."""
     return jinja2.Environment(
-        loader=jinja2.FileSystemLoader(resources.templates(), encoding="utf-8"),
+        loader=jinja2.FileSystemLoader(folder, encoding="utf-8"),
         autoescape=False,  # C is not HTML
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
@@ -27,18 +28,27 @@ def _environment() -> jinja2.Environment:
     )
 
 
-def render(template: str, **values: object) -> str:
+@lru_cache(maxsize=1)
+def _installed() -> jinja2.Environment:
+    # Kept, since Jinja compiles a template when it is first used.
+    return make_environment(resources.templates())
+
+
+def render(
+    template: str, environment: jinja2.Environment | None = None, /, **values: object
+) -> str:
     """Fill in a template.
 
     Args:
-        template: path below `templates/`.
+        template: path below the folder of templates.
+        environment: by default that of the installed templates.
         values: what the template may speak of.
 
     Raises:
         TemplateError: names template and line.
     """
     try:
-        return _environment().get_template(template).render(values)
+        return (environment or _installed()).get_template(template).render(values)
     except jinja2.TemplateNotFound as error:
         raise TemplateError(
             f"there is no template '{error.name}'", where=f"templates/{template}"
@@ -54,12 +64,13 @@ def render(template: str, **values: object) -> str:
 
 
 def _place(error: BaseException, template: str) -> str:
-    """The line of a template that an error came from: Jinja rewrites its traceback to it."""
+    """Template and line that an error came from: Jinja rewrites its traceback to them."""
     traceback, line, name = error.__traceback__, 0, template
     while traceback is not None:
-        filename = traceback.tb_frame.f_code.co_filename
-        if filename.endswith(".j2"):
+        file = Path(traceback.tb_frame.f_code.co_filename)
+        if file.suffix == ".j2":
             line = traceback.tb_lineno
-            name = filename.rsplit("/templates/", 1)[-1]
+            # The folder is where the path of the template that was asked for ends.
+            name = template if file.as_posix().endswith(template) else file.name
         traceback = traceback.tb_next
     return f"templates/{name}:{line}"

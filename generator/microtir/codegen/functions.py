@@ -30,11 +30,12 @@ def function_text(program: Program, function: PrimFunc, requirements: Requiremen
     printer = StatementPrinter(program, function, names, requirements)
     body = printer.lines(function.body)
     unused = [f"(void){names.of(p)};" for p in function.params if not names.is_used(p)]
+    storage = f"{program.macro}_LAYER" if function in program.layers else "static"
     written = program.written[function]
     parameters = [parameter_text(p, names.of(p), p in written) for p in function.params]
     return FunctionText(
         "\n".join(block_comment(origin_lines(function))),
-        "\n".join(signature(f"{program.macro}_LAYER void {program.names[function]}", parameters)),
+        "\n".join(signature(f"{storage} void {program.names[function]}", parameters)),
         joined([*unused, *body]),
     )
 

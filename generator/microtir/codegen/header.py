@@ -23,7 +23,7 @@ STATUSES: Sequence[tuple[str, int, str]] = (
     ("OK", 0, "done"),
     ("ERROR_NULL_POINTER", -1, "a pointer is NULL"),
     ("ERROR_WORKSPACE_ALIGNMENT", -2, "the workspace is not aligned"),
-    ("ERROR_ARGUMENT_RANGE", -3, "an integer argument is outside its declared range"),
+    ("ERROR_ARGUMENT_RANGE", -3, "an integer argument is out of range"),
     ("ERROR_TENSOR_ALIGNMENT", -4, "a tensor is not aligned"),
 )
 
