@@ -328,13 +328,24 @@ def test_scales_are_positive_numbers(scale: float) -> None:
     data = Patched(CONV).put(quantization(1, 2) + 8, scale, "<f").bytes
     assert refusal(data) == (
         f"model: tensor 1 'x1': scale 2 is {scale}\n"
-        "  legal: finite and above 0\n"
+        "  legal: 1.4013e-45 to 3.40282e+38\n"
         "  fix:   convert the model again"
     )
 
 
+def test_scales_of_activations_are_moderate() -> None:
+    """Activations divide by their scale, so that one near the ends of float32 is refused."""
+    for scale in (1e-38, 1e38):
+        data = Patched(CONV).put(quantization(0, 2), scale, "<f").bytes
+        assert "legal: 7.88861e-31 to 1.26765e+30" in refusal(data)
+    graph = from_tflite(Patched(CONV).put(quantization(1, 2), 1e-44, "<f").bytes).graph
+    assert graph is not None
+
+
 def test_scales_without_a_fixed_point_form() -> None:
     """Scales whose ratio no kernel can represent are refused, not passed on."""
+    far_apart = model(Code.RELU, [int8(8, scale=2.0**100)], int8(8, scale=2.0**-100))
+    assert "the ratio of its scales is not finite\n  legal: below 2^30" in refusal(far_apart)
     data = Patched(CONV).put(quantization(1, 2), 3e38, "<f").bytes
     text = refusal(data)
     assert "the ratio of its scales is 2^" in text

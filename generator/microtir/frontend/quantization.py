@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-import math
-
 from microtir.errors import MicrotirError, ModelFileError, UnsupportedModelError
 from microtir.frontend.tflite_file import FileTensor
 from microtir.graph.ir import Quantization
 from microtir.tir.dtype import DType
+
+# Weights of a channel that training gave up decay to the smallest numbers, and their scale with
+# them; the kernels make 0 of it.  Activations divide by their scale, which has to stay finite.
+_ANY_SCALES = (2.0**-149, (2.0 - 2.0**-23) * 2.0**127)
+_ACTIVATION_SCALES = (2.0**-100, 2.0**100)
 
 
 def read_quantization(tensor: FileTensor, dtype: DType, file: str) -> Quantization | None:
@@ -30,7 +33,8 @@ def read_quantization(tensor: FileTensor, dtype: DType, file: str) -> Quantizati
         )
     if not stored.scales or not dtype.is_int:
         return None
-    _check_scales(stored.scales, where)
+    is_activation = tensor.data is None
+    _check_scales(stored.scales, _ACTIVATION_SCALES if is_activation else _ANY_SCALES, where)
     axis = _axis(tensor, where)
     zero_points = stored.zero_points or (0,)
     if len(zero_points) == 1:
@@ -41,18 +45,18 @@ def read_quantization(tensor: FileTensor, dtype: DType, file: str) -> Quantizati
             where,
             "none, one, or as many as scales",
         )
+    low, high = dtype.min, dtype.max
     for zero_point in zero_points:
-        if not dtype.min <= zero_point <= dtype.max:
-            raise _broken(
-                f"zero point {zero_point} is no {dtype.value}", where, f"{dtype.min} to {dtype.max}"
-            )
+        if not low <= zero_point <= high:
+            raise _broken(f"zero point {zero_point} is no {dtype.value}", where, f"{low} to {high}")
     return Quantization(stored.scales, zero_points, axis)
 
 
-def _check_scales(scales: tuple[float, ...], where: str) -> None:
+def _check_scales(scales: tuple[float, ...], legal: tuple[float, float], where: str) -> None:
+    low, high = legal
     for index, scale in enumerate(scales):
-        if not (math.isfinite(scale) and scale > 0.0):
-            raise _broken(f"scale {index} is {scale}", where, "finite and above 0")
+        if not low <= scale <= high:
+            raise _broken(f"scale {index} is {scale}", where, f"{low:g} to {high:g}")
 
 
 def _axis(tensor: FileTensor, where: str) -> int | None:

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
 
+import numpy as np
+
 from microtir.graph import ops
 from microtir.graph import quantization as q
 from microtir.graph.ir import Node
@@ -23,8 +25,15 @@ MAX_SOFTMAX_ROW = (1 << q.SUM_INTEGER_BITS) - 1
 def multipliers(node: Node) -> Iterator[Problem]:
     """Factors of int8 operators are representable."""
     rule = _RULES.get(type(node.op))
-    if rule is not None and not node.inputs[0].dtype.is_float:
-        yield from rule(node)
+    if rule is None or node.inputs[0].dtype.is_float:
+        return
+    try:
+        with np.errstate(over="raise"):
+            problems = tuple(rule(node))
+    except ArithmeticError:
+        # Damaged scales: a product or quotient leaves the range of float32, or divides by 0.
+        problems = (Problem("the ratio of its scales is not finite", f"below 2^{MAX_SHIFT}"),)
+    yield from problems
 
 
 def _shift(multiplier: q.QuantizedMultiplier, limit: int = MAX_SHIFT) -> Iterator[Problem]:
