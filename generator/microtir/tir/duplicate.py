@@ -1,0 +1,20 @@
+"""Copies of statements that define Vars and Buffers of their own."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from microtir.tir import build
+from microtir.tir.ir import Allocate, Buffer, Expr, For, Let, Stmt, Var
+from microtir.tir.visitor import substitute, walk
+
+
+def duplicate(s: Stmt) -> Stmt:
+    """The same statement with fresh objects for all that it defines: a Var is defined once."""
+    fresh: dict[Var | Buffer, Expr | Buffer | int] = {}
+    for node in walk(s):
+        if isinstance(node, For | Let):
+            fresh[node.var] = build.fresh(node.var)
+        elif isinstance(node, Allocate):
+            fresh[node.buffer] = replace(node.buffer)
+    return substitute(s, fresh) if fresh else s

@@ -1,0 +1,194 @@
+"""Simplification of expressions with what is known where they stand.
+
+Every rewrite keeps the value of the expression wherever it has one, and adds no overflow: a sum
+is only put together anew if the intervals of all its parts fit the type.
+"""
+
+from __future__ import annotations
+
+from microtir.tir import build
+from microtir.tir.analysis.facts import Facts
+from microtir.tir.analysis.interval import Interval
+from microtir.tir.dtype import DType
+from microtir.tir.ir import (
+    Binary,
+    BinaryOp,
+    Call,
+    Cast,
+    Expr,
+    FloatImm,
+    IntImm,
+    Load,
+    Select,
+    Unary,
+    UnaryOp,
+    Var,
+)
+from microtir.tir.passes.terms import Terms, cannot_overflow, collect, rebuild
+from microtir.tir.visitor import Rewriter
+
+
+class ExprSimplifier(Rewriter):
+    """Rewrites expressions bottom up; `facts` is kept up to date by whoever walks statements."""
+
+    def __init__(self) -> None:
+        self.facts = Facts()
+
+    def expr(self, e: Expr) -> Expr:
+        new = self._parts(e)
+        if not isinstance(new, IntImm | FloatImm | Var | Load):
+            new = self._known(new)
+        return e if new == e else new
+
+    def _parts(self, e: Expr) -> Expr:
+        """The expression made anew from simplified parts, constants folded."""
+        match e:
+            case Var():
+                return self._known(e)
+            case IntImm() | FloatImm() | Load():
+                return self.expr_parts(e)
+            case Binary(BinaryOp.AND | BinaryOp.OR as op, a, b):
+                first = self.expr(a)
+                with self.facts.assuming(first, truth=op is BinaryOp.AND):
+                    second = self.expr(b)
+                join = build.logical_and if op is BinaryOp.AND else build.logical_or
+                return join(first, second)
+            case Binary(op, a, b):
+                return binary(op, self.expr(a), self.expr(b))
+            case Unary(op, a):
+                return (build.neg if op is UnaryOp.NEG else build.logical_not)(self.expr(a))
+            case Cast(dtype, value):
+                return self._cast(dtype, self.expr(value))
+            case Select(condition, then, otherwise):
+                return self._select(self.expr(condition), then, otherwise)
+            case Call(intrinsic, args):
+                return build.call(intrinsic, *self.exprs(args))
+
+    def _select(self, condition: Expr, then: Expr, otherwise: Expr) -> Expr:
+        if isinstance(condition, IntImm):
+            return self.expr(then if condition.value else otherwise)
+        with self.facts.assuming(condition):
+            first = self.expr(then)
+        with self.facts.assuming(condition, truth=False):
+            second = self.expr(otherwise)
+        if isinstance(condition, Unary):  # not c ? a : b
+            return build.select(condition.a, second, first)
+        return build.select(condition, first, second)
+
+    def _cast(self, dtype: DType, value: Expr) -> Expr:
+        """A cast of a cast that changes nothing is one cast."""
+        if isinstance(value, Cast) and value.dtype.is_int and value.value.dtype.is_int:
+            inner = self.facts.interval(value.value)
+            if inner.within(Interval.of_type(value.dtype)):
+                return build.cast(dtype, value.value)
+        return build.cast(dtype, value)
+
+    def _known(self, e: Expr) -> Expr:
+        """A literal if only one value is possible, else the cheapest form that is known."""
+        if e.dtype.is_float:
+            return e
+        interval = self.facts.bounds.of(e)
+        if interval.is_point and interval.low in Interval.of_type(e.dtype):
+            return build.const(interval.low, e.dtype)
+        if not isinstance(e, Binary):
+            return e
+        if e.dtype is DType.BOOL:
+            return self._condition(e)
+        if e.op in (BinaryOp.ADD, BinaryOp.SUB, BinaryOp.MUL):
+            return self._sum(e)
+        if e.op in (BinaryOp.MIN, BinaryOp.MAX):
+            return self._extremum(e)
+        if e.op in (BinaryOp.FLOORDIV, BinaryOp.FLOORMOD):
+            return self._division(e)
+        return e
+
+    def _condition(self, e: Binary) -> Expr:
+        if not e.op.is_comparison or not e.a.dtype.is_int:
+            return e
+        if self.facts.prove(e):
+            return build.TRUE
+        if self.facts.prove(build.logical_not(e)):
+            return build.FALSE
+        return self._constant_moved_right(e)
+
+    def _constant_moved_right(self, e: Binary) -> Expr:
+        """Turns x + 3 < 10 into x < 7."""
+        terms = collect(e.a)
+        if not isinstance(e.b, IntImm) or not terms.constant:
+            return e
+        limit = e.b.value - terms.constant
+        left = self._rebuilt(e.a, Terms(terms.factors, 0))
+        is_plain = any(f > 0 for f in terms.factors.values())
+        if left is None or not is_plain or limit not in Interval.of_type(e.a.dtype):
+            return e
+        return build.compare(e.op, left, build.const(limit, e.a.dtype))
+
+    def _extremum(self, e: Binary) -> Expr:
+        lower, higher = (e.a, e.b) if e.op is BinaryOp.MIN else (e.b, e.a)
+        if self.facts.prove(build.le(lower, higher)):
+            return e.a
+        if self.facts.prove(build.le(higher, lower)):
+            return e.b
+        return e
+
+    def _sum(self, e: Binary) -> Expr:
+        """Merges equal terms, lets opposite ones cancel, and puts the constant last."""
+        terms = collect(e)
+        if terms.count == terms.leaves and terms.constant_is_last:
+            return e
+        return self._rebuilt(e, terms) or e
+
+    def _division(self, e: Binary) -> Expr:
+        divisor = build.int_value(e.b)
+        if divisor is None or divisor <= 0:
+            return e
+        terms = collect(e.a)
+        whole, rest = terms.divided(divisor)
+        remainder = self._rebuilt(e.a, rest)
+        if remainder is None:
+            return e
+        interval = self.facts.interval(remainder)
+        block = interval.low // divisor
+        if block == interval.high // divisor:
+            if e.op is BinaryOp.FLOORMOD:
+                return self._rebuilt(e, rest.plus(-block * divisor)) or e
+            return self._rebuilt(e, whole.plus(block)) or e
+        if e.op is BinaryOp.FLOORMOD:
+            is_reduced = not whole.factors and abs(terms.constant) < divisor
+            return e if is_reduced else build.floormod(remainder, e.b)
+        if not whole.factors:
+            return e
+        kept = self._rebuilt(e.a, Terms(rest.factors, terms.constant))
+        if kept is None:
+            return e
+        return self._rebuilt(e, Terms(whole.factors, 0).with_term(build.floordiv(kept, e.b))) or e
+
+    def _rebuilt(self, original: Expr, terms: Terms) -> Expr | None:
+        """The sum of terms, or None if a partial sum might overflow."""
+        new = rebuild(terms, original.dtype)
+        return new if new is not None and cannot_overflow(self.facts, new) else None
+
+
+def binary(op: BinaryOp, a: Expr, b: Expr) -> Expr:
+    """`a op b` through the folding constructor of the operator."""
+    if op.is_comparison:
+        return build.compare(op, a, b)
+    return _CONSTRUCTORS[op](a, b)
+
+
+_CONSTRUCTORS = {
+    BinaryOp.ADD: build.add,
+    BinaryOp.SUB: build.sub,
+    BinaryOp.MUL: build.mul,
+    BinaryOp.DIV: build.div,
+    BinaryOp.FLOORDIV: build.floordiv,
+    BinaryOp.FLOORMOD: build.floormod,
+    BinaryOp.TRUNCDIV: build.truncdiv,
+    BinaryOp.MIN: build.minimum,
+    BinaryOp.MAX: build.maximum,
+    BinaryOp.SHIFT_LEFT: build.shift_left,
+    BinaryOp.SHIFT_RIGHT: build.shift_right,
+    BinaryOp.BIT_AND: build.bit_and,
+    BinaryOp.BIT_OR: build.bit_or,
+    BinaryOp.BIT_XOR: build.bit_xor,
+}

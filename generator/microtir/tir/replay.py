@@ -1,0 +1,256 @@
+"""Runs a function before and after a pass on random inputs and compares what they store.
+
+A row range (parameters `y0`, `y1`) is cut into windows at the top, in the middle and at the
+bottom, so that borders are covered while the run stays short.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+import numpy as np
+
+from microtir.errors import InterpreterError, TirError
+from microtir.tir.analysis.bounds import Bounds, declared_range
+from microtir.tir.analysis.interval import Interval
+from microtir.tir.dtype import DType
+from microtir.tir.interpreter import Interpreter, StepLimitError
+from microtir.tir.ir import (
+    Allocate,
+    Array,
+    Buffer,
+    For,
+    If,
+    KernelCall,
+    Let,
+    PrimFunc,
+    Seq,
+    Stmt,
+    Var,
+)
+
+_ROW_START, _ROW_STOP = "y0", "y1"
+_EXTENT_LIMIT = 8  # of parameters that are no rows: how far above its lowest value one is tried
+# Wide integers start small, so that sums do not overflow by accident, and get smaller where the
+# program is undefined on such values (e.g. because they are indices).
+_MAGNITUDES = (100, 3, 1, 0)
+
+
+class Outcome(Enum):
+    EQUAL = "equal"
+    SKIPPED = "skipped"
+
+
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """What a check found: `steps` were run, or are estimated where it was skipped for `reason`."""
+
+    outcome: Outcome
+    steps: int
+    reason: str = ""
+
+
+def check_pass(
+    before: PrimFunc,
+    after: PrimFunc,
+    name: str = "pass",
+    *,
+    seed: int = 0,
+    max_steps: int = 10**6,
+    functions: Sequence[PrimFunc] = (),
+) -> Replay:
+    """Compares two versions of a function.
+
+    Args:
+        before: the function that the pass was given.
+        after: what the pass made of it.
+        name: the pass, for the error.
+        seed: of the random inputs.
+        max_steps: of the interpreter, for all runs of one version together.
+        functions: what the function invokes.
+
+    Raises:
+        TirError: the outputs differ, or only `after` is undefined.
+    """
+    if before is after:
+        return Replay(Outcome.EQUAL, 0)
+    windows = list(_windows(before, after, max_steps))
+    if not windows:
+        smallest = _smallest(before)
+        steps = max(estimate_steps(f, smallest) for f in (before, after))
+        return Replay(Outcome.SKIPPED, steps, f"about {steps} steps, {max_steps} allowed")
+    generator = np.random.default_rng(seed)
+    total, undefined = 0, ""
+    for values in windows:
+        result = _compare(before, after, name, values, generator, max_steps, functions)
+        total += result.steps
+        undefined = undefined or result.reason
+    if undefined:
+        return Replay(Outcome.SKIPPED, total, undefined)
+    return Replay(Outcome.EQUAL, total)
+
+
+# --- values of integer parameters ---------------------------------------------------------------
+
+
+def _smallest(func: PrimFunc) -> dict[Var, int]:
+    """One row, and the lowest value of everything else."""
+    values = {p: declared_range(p).low for p in func.params if isinstance(p, Var)}
+    rows = _rows(func)
+    if rows is not None:
+        values[rows[1]] = min(values[rows[0]] + 1, declared_range(rows[1]).high)
+    return values
+
+
+def _rows(func: PrimFunc) -> tuple[Var, Var] | None:
+    by_name = {p.name: p for p in func.params if isinstance(p, Var)}
+    start, stop = by_name.get(_ROW_START), by_name.get(_ROW_STOP)
+    return (start, stop) if start is not None and stop is not None else None
+
+
+def _windows(before: PrimFunc, after: PrimFunc, max_steps: int) -> Iterator[dict[Var, int]]:
+    """Values of the integer parameters for each run; none if a single row takes too long."""
+    values = _smallest(before)
+    rows = _rows(before)
+    one = max(estimate_steps(f, values) for f in (before, after))
+    if one > max_steps:
+        return
+    others = [v for v in values if rows is None or v not in rows]
+    for var in others:
+        limits = declared_range(var)
+        values[var] = min(limits.high, limits.low + _EXTENT_LIMIT)
+    if others and max(estimate_steps(f, values) for f in (before, after)) > max_steps:
+        values = _smallest(before)
+    if rows is None:
+        yield values
+        return
+    low, high = declared_range(rows[0]).low, declared_range(rows[1]).high
+    one = max(estimate_steps(f, values) for f in (before, after))
+    count = max(1, max_steps // (3 * max(one, 1)))
+    if high - low <= 3 * count:
+        yield {**values, rows[0]: low, rows[1]: high}
+        return
+    for start in (low, (low + high - count) // 2, high - count):
+        yield {**values, rows[0]: start, rows[1]: start + count}
+
+
+def estimate_steps(func: PrimFunc, values: Mapping[Var, int]) -> int:
+    """Upper bound of the interpreter's steps for given integer parameters."""
+    bounds = Bounds({v: Interval(n, n) for v, n in values.items()})
+    return 1 + _steps(func.body, bounds)
+
+
+def _steps(s: Stmt, bounds: Bounds) -> int:
+    match s:
+        case Seq(statements):
+            return sum(_steps(t, bounds) for t in statements)
+        case For(var, start, stop, body):
+            low, high = bounds.of(start).low, bounds.of(stop).high
+            if low >= high:
+                return 0
+            bounds.ranges[var] = Interval(low, high - 1)
+            # One variable bound at a time: rows of a window are as long as the longest of them.
+            trips = max(0, bounds.of(stop).high - bounds.of(start).low)
+            return trips * (1 + _steps(body, bounds))
+        case If(_, then, otherwise):
+            rest = 0 if otherwise is None else _steps(otherwise, bounds)
+            return max(_steps(then, bounds), rest)
+        case Let(var, value, body):
+            if not value.dtype.is_float:
+                bounds.ranges[var] = bounds.of(value)
+            return _steps(body, bounds)
+        case Allocate(_, body):
+            return _steps(body, bounds)
+        case KernelCall(meaning):
+            return estimate_steps(meaning, {})
+        case _:
+            return 1
+
+
+# --- one run ------------------------------------------------------------------------------------
+
+
+def _compare(
+    before: PrimFunc,
+    after: PrimFunc,
+    name: str,
+    values: Mapping[Var, int],
+    generator: np.random.Generator,
+    max_steps: int,
+    functions: Sequence[PrimFunc],
+) -> Replay:
+    reason = ""
+    by_name = {v.name: n for v, n in values.items()}
+    for magnitude in _MAGNITUDES:
+        args = _arguments(before, values, generator, magnitude)
+        expected = [a.copy() if isinstance(a, np.ndarray) else a for a in args]
+        try:
+            interpreter = Interpreter([*functions, before], max_steps=max_steps)
+            steps = interpreter.run(before.name, expected)
+        except StepLimitError as error:
+            return Replay(Outcome.SKIPPED, max_steps, str(error))
+        except InterpreterError as error:
+            reason = f"undefined before the pass: {error}"
+            continue
+        actual = [a.copy() if isinstance(a, np.ndarray) else a for a in args]
+        try:
+            # A pass may add steps (copies of a loop count anew), but not without end.
+            Interpreter([*functions, after], max_steps=4 * max_steps).run(after.name, actual)
+        except InterpreterError as error:
+            raise TirError(
+                f"pass '{name}' made the function undefined for {by_name}: {error}",
+                where=f"function '{before.name}'",
+            ) from None
+        _require_equal(before, name, by_name, expected, actual)
+        return Replay(Outcome.EQUAL, steps)
+    return Replay(Outcome.SKIPPED, 0, reason)
+
+
+def _arguments(
+    func: PrimFunc, values: Mapping[Var, int], generator: np.random.Generator, magnitude: int
+) -> list[Array | int]:
+    args: list[Array | int] = []
+    for param in func.params:
+        if isinstance(param, Buffer):
+            shape = [values[d] if isinstance(d, Var) else d for d in param.shape]
+            limit = None if param.dtype.bits == 8 and magnitude == _MAGNITUDES[0] else magnitude
+            args.append(random_array(generator, shape, param.dtype, limit))
+        else:
+            args.append(values[param])
+    return args
+
+
+def random_array(
+    generator: np.random.Generator, shape: Sequence[int], dtype: DType, limit: int | None = None
+) -> Array:
+    """Random elements of a type: floats in [-2, 2], integers in [-limit, limit] and the type."""
+    if dtype.is_float:
+        return generator.uniform(-2.0, 2.0, size=tuple(shape)).astype(dtype.value)
+    low = dtype.min if limit is None else max(dtype.min, -limit)
+    high = dtype.max if limit is None else min(dtype.max, limit)
+    values = generator.integers(low, high, size=tuple(shape), endpoint=True, dtype=np.int64)
+    return values.astype(dtype.value)
+
+
+def _require_equal(
+    func: PrimFunc,
+    name: str,
+    values: Mapping[str, int],
+    expected: Sequence[Array | int],
+    actual: Sequence[Array | int],
+) -> None:
+    for param, a, b in zip(func.params, expected, actual, strict=True):
+        if not isinstance(a, np.ndarray) or not isinstance(b, np.ndarray):
+            continue
+        if a.tobytes() == b.tobytes():
+            continue
+        flat_a, flat_b = a.reshape(-1), b.reshape(-1)
+        first = next(i for i in range(flat_a.size) if flat_a[i].tobytes() != flat_b[i].tobytes())
+        position = tuple(int(i) for i in np.unravel_index(first, a.shape or (1,)))
+        raise TirError(
+            f"pass '{name}' changed the meaning for {dict(values)}: '{param.name}' at {position}"
+            f" was {flat_a[first]}, is {flat_b[first]}",
+            where=f"function '{func.name}'",
+        )
