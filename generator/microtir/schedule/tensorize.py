@@ -183,7 +183,9 @@ class _Match:
         return var in self.meaning.params and var not in self.scalars
 
     def translation(self) -> Replacement:
-        return {**self.inner, **self.scalars}
+        names = self.inner.copy()
+        names.update(self.scalars.items())
+        return names
 
     def scalar(self, nest: ir.Expr, param: ir.Var) -> None:
         if any(var in self.zero for var in variables_used(nest)):
@@ -205,7 +207,7 @@ class _Match:
         pattern: ir.Buffer,
         pattern_indices: tuple[ir.Expr, ...],
     ) -> None:
-        """The nest's element must lie at the place of the kernel's element, seen from one origin."""
+        """The nest's element must lie where the kernel's does, seen from one origin."""
         nest, kernel = access_text(buffer, indices), access_text(pattern, pattern_indices)
         if buffer.dtype is not pattern.dtype:
             raise self.refuse(
@@ -227,6 +229,8 @@ class _Match:
             place = tuple(substitute(index, self.zero) for index in indices)
             if place:
                 place = (*place[:-1], build.sub(place[-1], first))
+            elif build.int_value(first) != 0:
+                raise self.refuse(f"'{nest}'", f"'{kernel}' of an array")
             self.pointers[pattern] = _Pointer(buffer, place, origin)
         known = self.pointers[pattern]
         if known.buffer is not buffer or constant_difference(origin, known.origin) != 0:

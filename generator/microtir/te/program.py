@@ -14,7 +14,7 @@ from microtir.te.emit import Values, emit_nest
 from microtir.te.expr import Expr
 from microtir.te.tensor import Tensor
 from microtir.tir import build, ir
-from microtir.tir.visitor import variables_used, walk
+from microtir.tir.visitor import buffers_read, variables_used
 
 
 def create_schedule(outputs: Tensor | Sequence[Tensor]) -> Schedule:
@@ -109,10 +109,9 @@ def _in_order(outputs: tuple[Tensor, ...]) -> list[Tensor]:
 
 def _tensors_read(tensor: Tensor) -> Iterator[Tensor]:
     for value in _expressions(tensor):
-        known = {read.buffer: read for read in value.needs.tensors}
-        for node in walk(value.node):
-            if isinstance(node, ir.Load):
-                yield known[node.buffer]
+        for buffer in buffers_read(value.node):
+            # Several where `into` was used: the element may be any one's.
+            yield from (read for read in value.needs.tensors if read.buffer is buffer)
 
 
 def _parameters(tensor: Tensor) -> Iterator[ir.Var]:
