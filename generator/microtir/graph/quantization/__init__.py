@@ -1,8 +1,12 @@
 """Integer parameters of quantised operators, exactly as tflite-micro derives them.
 
 The numpy reference and the lowering both take their parameters from here, so that no constant is
-derived twice.  Scales are float32 values held in Python floats; each function says where the
-definition computes in double and where in single precision, because the bits depend on it.
+derived twice.  Scales are float32 values held in Python floats.  Multipliers are computed in
+double; what a clamp or QUANTIZE divides by a scale is a float32 quotient.
+
+Builds of tflite-micro before autumn 2026 rounded the factors of RELU, LEAKY_RELU, HARD_SWISH, SUB
+and FULLY_CONNECTED with one weight scale to float32: multipliers that differ by up to 2^-25 of
+their value, and results by one where they fall on a tie.  The build that the tests pin decides.
 """
 
 from microtir.graph.quantization.elementwise import (

@@ -6,13 +6,10 @@ from dataclasses import dataclass
 
 from microtir.graph.fixed_point import INT16_MAX
 from microtir.graph.ir import TensorType
-from microtir.graph.ops import Activation, Add, BinaryArithmetic, LeakyRelu, Mul, Relu
+from microtir.graph.ops import Activation, Add, LeakyRelu, Mul, Relu, Sub
 from microtir.graph.quantization.multiplier import (
     QuantizedMultiplier,
     activation_range,
-    float32,
-    float32_product,
-    float32_quotient,
     quantize_multiplier,
     quantize_value,
 )
@@ -41,22 +38,21 @@ class AddParams:
 
 
 def add_params(
-    op: BinaryArithmetic, input1: TensorType, input2: TensorType, output: TensorType
+    op: Add | Sub, input1: TensorType, input2: TensorType, output: TensorType
 ) -> AddParams:
-    """Parameters of int8 ADD and SUB; ADD computes its factors in double, SUB in float32."""
-    narrow = float if isinstance(op, Add) else float32
+    """Parameters of int8 ADD and SUB, computed in double."""
     scale1, scale2 = input1.quant.scale, input2.quant.scale
     twice_max = 2.0 * max(scale1, scale2)
-    widened = narrow((1 << ADD_LEFT_SHIFT) * output.quant.scale)
+    widened = (1 << ADD_LEFT_SHIFT) * output.quant.scale
     low, high = activation_range(op.activation, output)
     return AddParams(
         left_shift=ADD_LEFT_SHIFT,
         input1_zero_point=input1.quant.zero_point,
         input2_zero_point=input2.quant.zero_point,
         output_zero_point=output.quant.zero_point,
-        input1=quantize_multiplier(narrow(scale1 / twice_max)),
-        input2=quantize_multiplier(narrow(scale2 / twice_max)),
-        output=quantize_multiplier(narrow(twice_max / widened)),
+        input1=quantize_multiplier(scale1 / twice_max),
+        input2=quantize_multiplier(scale2 / twice_max),
+        output=quantize_multiplier(twice_max / widened),
         activation_min=low,
         activation_max=high,
     )
@@ -104,7 +100,7 @@ class ReluParams:
 
 
 def relu_params(op: Relu, input_type: TensorType, output: TensorType) -> ReluParams:
-    """Parameters of int8 RELU, RELU6 and RELU_N1_TO_1; the factor is a float32 quotient.
+    """Parameters of int8 RELU, RELU6 and RELU_N1_TO_1, computed in double.
 
     RELU_N1_TO_1 is not in tflite-micro; it is defined as RELU with another clamp.
     """
@@ -113,7 +109,7 @@ def relu_params(op: Relu, input_type: TensorType, output: TensorType) -> ReluPar
         six = quantize_value(6.0, quant.scale, quant.zero_point)
         six = max(input_type.dtype.min, min(input_type.dtype.max, six))
         return ReluParams(0, 0, None, quant.zero_point, six)
-    factor = float32_quotient(input_type.quant.scale, output.quant.scale)
+    factor = input_type.quant.scale / output.quant.scale
     low, high = activation_range(op.kind, output)
     return ReluParams(
         input_zero_point=input_type.quant.zero_point,
@@ -141,14 +137,13 @@ class LeakyReluParams:
 
 
 def leaky_relu_params(op: LeakyRelu, input_type: TensorType, output: TensorType) -> LeakyReluParams:
-    """Parameters of int8 LEAKY_RELU; factors are float32 products and quotients."""
+    """Parameters of int8 LEAKY_RELU, computed in double."""
     scale = input_type.quant.scale
-    steep = float32_quotient(float32_product(scale, op.alpha), output.quant.scale)
     return LeakyReluParams(
         input_zero_point=input_type.quant.zero_point,
         output_zero_point=output.quant.zero_point,
-        identity=quantize_multiplier(float32_quotient(scale, output.quant.scale)),
-        alpha=quantize_multiplier(steep),
+        identity=quantize_multiplier(scale / output.quant.scale),
+        alpha=quantize_multiplier(scale * op.alpha / output.quant.scale),
         minimum=output.dtype.min,
         maximum=output.dtype.max,
     )
@@ -167,17 +162,17 @@ class HardSwishParams:
 
 
 def hard_swish_params(input_type: TensorType, output: TensorType) -> HardSwishParams:
-    """Parameters of int8 HARD_SWISH; all scales are float32 quotients.
+    """Parameters of int8 HARD_SWISH, computed in double.
 
     Inputs are widened by 7 bits; `reluish` maps [-3, 3] to the range of an int16.
     """
-    high_resolution = float32_product(1.0 / 128.0, input_type.quant.scale)
-    reluish_scale = float32_quotient(3.0, 32768.0)
+    high_resolution = input_type.quant.scale / 128.0
+    reluish_scale = 3.0 / 32768.0
     return HardSwishParams(
         input_zero_point=input_type.quant.zero_point,
         output_zero_point=output.quant.zero_point,
-        output=_narrow_to_int16(float32_quotient(high_resolution, output.quant.scale)),
-        reluish=_narrow_to_int16(float32_quotient(high_resolution, reluish_scale)),
+        output=_narrow_to_int16(high_resolution / output.quant.scale),
+        reluish=_narrow_to_int16(high_resolution / reluish_scale),
         minimum=output.dtype.min,
         maximum=output.dtype.max,
     )

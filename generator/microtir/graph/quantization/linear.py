@@ -13,7 +13,6 @@ from microtir.graph.ops import Activation, Conv2D, DepthwiseConv2D, FullyConnect
 from microtir.graph.quantization.multiplier import (
     QuantizedMultiplier,
     activation_range,
-    float32_product,
     per_channel_multipliers,
     quantize_multiplier,
 )
@@ -56,16 +55,8 @@ def conv_params(
 def fully_connected_params(
     op: FullyConnected, features: TensorType, weights: TensorType, output: TensorType
 ) -> LinearParams:
-    """Parameters of an int8 fully connected layer.
-
-    Unlike a convolution's, the multiplier of weights with one scale starts from the product of
-    two scales rounded to float32.
-    """
-    if len(weights.quant.scales) > 1:
-        multipliers = per_channel_multipliers(features, weights, output)
-    else:
-        product = float32_product(features.quant.scale, weights.quant.scale)
-        multipliers = (quantize_multiplier(product / output.quant.scale),)
+    """Parameters of an int8 fully connected layer; multipliers come from scales in double."""
+    multipliers = per_channel_multipliers(features, weights, output)
     return _linear(op.activation, features, output, multipliers)
 
 

@@ -37,27 +37,12 @@ def quantize_multiplier(real: float) -> QuantizedMultiplier:
     return QuantizedMultiplier(multiplier, shift)
 
 
-def float32(value: float) -> float:
-    """Round to float32; marks the places where the definition computes in single precision."""
-    return float(np.float32(value))
-
-
-def float32_product(a: float, b: float) -> float:
-    """The product rounded to float32, for two float32 values."""
-    return float32(a * b)
-
-
-def float32_quotient(a: float, b: float) -> float:
-    """The quotient rounded to float32, for two float32 values.
-
-    Rounding the double quotient again is exact: a double has more than twice the bits.
-    """
-    return float32(a / b)
-
-
 def quantize_value(real: float, scale: float, zero_point: int) -> int:
-    """The stored value of `real`, not clamped; the quotient is computed in float32."""
-    return zero_point + round_half_away(float32_quotient(real, scale))
+    """The stored value of a float32 `real`, not clamped; the quotient is a float32.
+
+    Rounding the double quotient again gives that: a double has more than twice the bits.
+    """
+    return zero_point + round_half_away(float(np.float32(real / scale)))
 
 
 def activation_range(activation: Activation, output: TensorType) -> tuple[int, int]:
