@@ -345,7 +345,9 @@ def test_scales_of_activations_are_moderate() -> None:
 def test_scales_without_a_fixed_point_form() -> None:
     """Scales whose ratio no kernel can represent are refused, not passed on."""
     far_apart = model(Code.RELU, [int8(8, scale=2.0**100)], int8(8, scale=2.0**-100))
-    assert "the ratio of its scales is not finite\n  legal: below 2^30" in refusal(far_apart)
+    text = refusal(far_apart)
+    assert "the ratio of its scales is" in text
+    assert "legal: below 2^30" in text
     data = Patched(CONV).put(quantization(1, 2), 3e38, "<f").bytes
     text = refusal(data)
     assert "the ratio of its scales is 2^" in text

@@ -236,3 +236,16 @@ def test_a_tensor_is_reported_once() -> None:
         builder.operator(Code.RELU, [source], [result])
     problems = check(builder.build([source], results))
     assert [problem.what for problem in problems] == ["its type is FLOAT64"]
+
+
+def test_consumers_are_not_blamed() -> None:
+    """Weights that come from an operator with a problem are no second problem."""
+    builder = TfliteBuilder()
+    image = add(builder, Value((1, 4, 4, 2)), "image")
+    half = add(builder, zeros(3, 1, 1, 2, dtype=np.float16), "half")
+    weights = add(builder, Value((3, 1, 1, 2)), "weights")
+    result = add(builder, Value((1, 4, 4, 3)), "result")
+    builder.operator(Code.DEQUANTIZE, [half], [weights])
+    builder.operator(Code.CONV_2D, [image, weights], [result], Conv2DOptions())
+    problems = check(builder.build([image], [result]))
+    assert [problem.what for problem in problems] == ["its type is FLOAT16"]

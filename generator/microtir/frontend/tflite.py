@@ -121,40 +121,37 @@ class _GraphReader:
         )
 
     def _node(self, operator: FileOperator, name: str) -> Node | None:
-        """The node of an operator, or None if it has problems."""
+        """The node of an operator, or None if it cannot be read."""
         title = operator_title(operator)
         source = Source(self._model.file, operator.index, title)
         where = f"{source} ({brief(name)!r})"
-        code = known_operator(operator.code)
-        if code is None:
-            self.problems.append(unknown_operator(operator, where))
-            return None
-        inputs = [self._tensors.get(index) for index in operator.inputs]
-        outputs = [self._tensors.get(index) for index in operator.outputs]
-        tensors_read = all(
-            tensor is not None or index == OPTIONAL
-            for tensor, index in zip(
-                (*inputs, *outputs), (*operator.inputs, *operator.outputs), strict=True
-            )
-        )
-        if not tensors_read:
-            return None  # each tensor's own problem is noted already
+        inputs = tuple(self._tensors.get(index) for index in operator.inputs)
+        found = (self._tensors.get(index) for index in operator.outputs)
+        outputs = tuple(tensor for tensor in found if tensor is not None)
+        node = None
         try:
-            options = read_options(operator, OPTIONS_OF[code], where)
-            operands = Operands(
-                where=where,
-                code=code,
-                options=options,
-                inputs=tuple(inputs),
-                outputs=tuple(tensor for tensor in outputs if tensor is not None),
-                is_computable=self._is_computable,
-            )
-            return self._convert(operands, name, source)
+            code = known_operator(operator.code)
+            if code is None:
+                raise unknown_operator(operator, where)
+            if self._all_read(operator):
+                options = read_options(operator, OPTIONS_OF[code], where)
+                operands = Operands(where, code, options, inputs, outputs, self._is_computable)
+                node = self._convert(operands, name, source)
         except MicrotirError as error:
             self.problems.append(error)
-            return None
+        if node is None:
+            # Operators that use the results are not to blame for them.
+            self._computable.update(outputs)
+        return node
 
-    def _convert(self, operands: Operands, name: str, source: Source) -> Node | None:
+    def _all_read(self, operator: FileOperator) -> bool:
+        """Whether all tensors could be read; the problem of one that could not is noted."""
+        return all(
+            index == OPTIONAL or self._tensors.get(index) is not None
+            for index in (*operator.inputs, *operator.outputs)
+        )
+
+    def _convert(self, operands: Operands, name: str, source: Source) -> Node:
         reader = READERS[operands.code]
         check_arity(operands, reader)
         converted = reader.read(operands)

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from microtir.errors import UnsupportedModelError, nearest
-from microtir.frontend.tflite_file import FileOperator
+from microtir.frontend.tflite_file import FileOperator, brief
 from microtir.frontend.tflite_schema import BuiltinOperator
 
 _DYNAMIC = "convert the model with a fixed batch and fixed shapes, so that it computes no shapes"
@@ -59,7 +59,7 @@ def known_operator(code: int) -> BuiltinOperator | None:
 def operator_title(operator: FileOperator) -> str:
     """The format's name of an operator."""
     if operator.custom_name:
-        return f"CUSTOM {operator.custom_name!r}"
+        return f"CUSTOM {brief(operator.custom_name)!r}"
     known = known_operator(operator.code)
     if known is not None:
         return known.name
@@ -79,7 +79,7 @@ def unknown_operator(operator: FileOperator, where: str) -> UnsupportedModelErro
     """The error for an operator that microtir does not have."""
     if operator.custom_name:
         return UnsupportedModelError(
-            f"the custom operator {operator.custom_name!r} is not supported",
+            f"the custom operator {brief(operator.custom_name)!r} is not supported",
             where=where,
             legal="operators of the TFLite schema",
             fix="convert the model with built-in operators only",
