@@ -113,7 +113,8 @@ class _Coder:
         }
         self.kernels: dict[PrimFunc, str] = {}
         self.globals: dict[str, Any] = {
-            "S": self.sites, "V": View, "A": arithmetic, "f32": _float32_rounder(),
+            "S": self.sites, "A": arithmetic, "f32": _float32_rounder(),
+            "new_memory": View.empty_memory, "overflow": self.sites.overflow,
         }  # fmt: skip
 
     # --- small helpers ---
@@ -249,7 +250,7 @@ class _Coder:
             self.buffers[buffer] = _Place(number, scalar=True)
             return
         count = " * ".join(v.code for v in self.shape(buffer)) or "1"
-        self.line(f"r{number} = V.empty_memory({self.dtype(buffer.dtype)}, {count})")
+        self.line(f"r{number} = new_memory({self.dtype(buffer.dtype)}, {count})")
         self.open_buffer(buffer, number)
 
     def store(self, s: Store) -> None:
@@ -346,7 +347,7 @@ class _Coder:
         value = self.let(code, whole if known is None else known.intersect(whole))
         self.line(
             f"if not {whole.low} <= {value.code} <= {whole.high}:"
-            f" S.overflow({self.sites.add(e)}, {value.code}, {self.dtype(e.dtype)})"
+            f" overflow({self.sites.add(e)}, {value.code}, {self.dtype(e.dtype)})"
         )
         return value
 

@@ -139,7 +139,7 @@ def _requantize_bounds(args: tuple[Interval, ...]) -> Interval:
     x, multiplier, shift = args
     shifts = shift.intersect(_SHIFT) or _SHIFT
     result: Interval | None = None
-    for s in range(shifts.low, shifts.high + 1):
+    for s in _decisive_shifts(shifts):
         scale = Interval(1 << max(s, 0), 1 << max(s, 0))
         shifted = (x * scale).intersect(Interval.of_type(DType.INT32))
         if shifted is None:
@@ -148,6 +148,16 @@ def _requantize_bounds(args: tuple[Interval, ...]) -> Interval:
         part = corners(rounding_divide_by_pot, high, Interval(max(-s, 0), max(-s, 0)))
         result = part if result is None else result.union(part)
     return result or Interval.of_type(DType.INT32)
+
+
+def _decisive_shifts(shifts: Interval) -> tuple[int, ...]:
+    """Shifts that bound all others.
+
+    Magnitudes grow with the shift, so the ends would do; but a large left shift may leave no x
+    that does not overflow, and then a smaller one counts.
+    """
+    lefts = range(max(shifts.low, 1), shifts.high + 1)
+    return (shifts.low, min(shifts.high, 0), *lefts) if shifts.low <= 0 else tuple(lefts)
 
 
 def _leading_zeros_bounds(args: tuple[Interval, ...]) -> Interval:

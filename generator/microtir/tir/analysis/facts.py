@@ -111,9 +111,13 @@ class Facts:
             return False
         if any(isinstance(f, Linear) and self._forms.interval(f).high < 0 for f in denied):
             return True
+        tried = 0
         for with_loops in (False, True):
-            search = _Search()
-            if search.refute(self._relevant(denied, with_loops=with_loops)):
+            facts = self._relevant(denied, with_loops=with_loops)
+            if len(facts) == tried or (len(denied) == 1 and _is_decided(facts[1:])):
+                continue
+            tried = len(facts)
+            if _Search().refute(facts):
                 return True
         return False
 
@@ -138,6 +142,11 @@ class Facts:
                     chosen[fact] = None
                     queue.append(fact)
         return list(chosen)
+
+
+def _is_decided(facts: Iterable[Fact]) -> bool:
+    """Whether facts are limits of single unknowns, of which intervals have shown all there is."""
+    return all(isinstance(f, Linear) and len(f.terms) == 1 for f in facts)
 
 
 def _unknowns(fact: Fact) -> Iterator[int]:

@@ -90,6 +90,8 @@ class ExprSimplifier(Rewriter):
         interval = self.facts.bounds.of(e)
         if interval.is_point and interval.low in Interval.of_type(e.dtype):
             return build.const(interval.low, e.dtype)
+        if isinstance(e, Unary) and e.op is UnaryOp.NEG:
+            return self._sum(e)
         if not isinstance(e, Binary):
             return e
         if e.dtype is DType.BOOL:
@@ -131,10 +133,11 @@ class ExprSimplifier(Rewriter):
             return e.b
         return e
 
-    def _sum(self, e: Binary) -> Expr:
+    def _sum(self, e: Binary | Unary) -> Expr:
         """Merges equal terms, lets opposite ones cancel, and puts the constant last."""
         terms = collect(e)
-        if terms.count == terms.leaves and terms.constant_is_last:
+        is_tidy = terms.count == terms.leaves and terms.constant_is_last
+        if is_tidy and (isinstance(e, Binary) or not terms.constant):
             return e
         return self._rebuilt(e, terms) or e
 
