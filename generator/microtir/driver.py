@@ -5,32 +5,60 @@ The command line, the tuner, the reports and the tests call these two and nothin
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from microtir import codegen, memory
 from microtir.artifact import Artifact
 from microtir.config import CompilationConfig, Target, host
 from microtir.config.names import c_names
-from microtir.errors import MemoryPlanError, UsageError
+from microtir.errors import TirError, UsageError
 from microtir.executor import aot
 from microtir.graph import verify as graph_verify
 from microtir.graph.ir import Graph
-from microtir.graph.passes import GRAPH_PASSES
+from microtir.graph.passes import GRAPH_PASSES, GraphPass
 from microtir.ir_module import IRModule, MemoryPlan, ModelInfo, Port, PortKind
 from microtir.lowering import candidates, emit
+from microtir.memory import Limit
 from microtir.plan import plan
 from microtir.plan.ir import Kernel, Plan, PlannedOperator
 from microtir.schedule import Schedule
 from microtir.te import Tensor
 from microtir.tir import passes as tir_passes
 from microtir.tir.analysis.access import prove_accesses
-from microtir.tir.ir import Buffer, PrimFunc, Var
+from microtir.tir.ir import Buffer, Invoke, PrimFunc, Var
 from microtir.tir.replay import check_pass
 from microtir.tir.verify import verify
+from microtir.tir.visitor import walk
 
 Observer = Callable[[str, object], None]
 """Called after each stage with its name and what it made; for timing, dumps and tests."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """A step that `lower` or `build` takes with a model.
+
+    `name` is what observers are told; `passes` are name and summary of each pass it runs.
+    """
+
+    name: str
+    summary: str
+    passes: tuple[tuple[str, str], ...] = ()
+
+
+def pipeline(config: CompilationConfig | None = None) -> tuple[Stage, ...]:
+    """The steps of `lower` and `build` for a model and the executor `aot`, in order."""
+    tir = _tir_passes(config or host(), simple_mode=False)
+    return (
+        Stage("graph", "Rewrites the graph; every output stays as it is.", _about(GRAPH_PASSES)),
+        Stage("plan", "Chooses kernels, layouts of tensors, and what shares memory."),
+        Stage("lowering", "Writes one PrimFunc for each operator that needs code."),
+        Stage("tir", "Rewrites each PrimFunc, then proves every access in bounds.", _about(tir)),
+        Stage("executor", "Writes main, the PrimFunc that calls the others in turn."),
+        Stage("memory", "Places every buffer in the workspace; a checker proves it."),
+        Stage("codegen", "Prints the PrimFuncs and weights as C."),
+    )
 
 
 def lower(
@@ -65,14 +93,27 @@ def lower(
     module = _as_module(inputs, args, name, binds)
     if module.is_lowered:
         return module
-    see = observe or (lambda stage, result: None)
     config = module.config or host()
+    see = observe or _unseen
     if module.graph is None:
         functions = tuple(_lower_function(f, config, simple_mode) for f in module.functions)
         see("tir", functions)
-        return replace(module, config=config, functions=functions, is_lowered=True)
+        lowered = replace(module, config=config, functions=functions, is_lowered=True)
+    else:
+        lowered = _lower_model(module, module.graph, config, name, simple_mode, see)
+    _check_weights(config, lowered)
+    return lowered
 
-    graph = _optimise_graph(module.graph)
+
+def _lower_model(
+    module: IRModule,
+    original: Graph,
+    config: CompilationConfig,
+    name: str,
+    simple_mode: bool,
+    see: Observer,
+) -> IRModule:
+    graph = _optimise_graph(original)
     see("graph", graph)
     planned = plan(graph, lambda node: candidates(node, config), config.optimize)
     see("plan", planned)
@@ -86,13 +127,14 @@ def lower(
     main, memory_plan = memory.place(
         main, callees, config.workspace_alignment(), config.pass_config.placement
     )
-    _check_ram_budget(config, memory_plan)
+    for limit in _workspace_limits(config):
+        memory.check_workspace(limit, memory_plan, main, callees)
     see("memory", memory_plan)
     return replace(
         module,
         config=config,
         functions=(*layers.values(), main),
-        model=_describe(module.graph, graph, memory_plan),
+        model=_describe(original, graph, memory_plan),
         is_lowered=True,
     )
 
@@ -110,9 +152,14 @@ def build(
     """Compile a program to C: exactly the emission of what `lower` gives.
 
     Args:
-        inputs, args, name, binds, simple_mode, observe: as for `lower`.
+        inputs: as for `lower`.
         config: replaces the module's own; a Target stands for
             `CompilationConfig.from_target(target)`.
+        args: as for `lower`.
+        name: as for `lower`.
+        binds: as for `lower`.
+        simple_mode: as for `lower`.
+        observe: called after each stage of `lower` and after codegen.
 
     Returns:
         The generated sources with their metadata, in memory.
@@ -134,6 +181,10 @@ def build(
     if observe:
         observe("codegen", artifact)
     return artifact
+
+
+def _unseen(stage: str, result: object) -> None:
+    """The observer of who did not ask for one."""
 
 
 def _as_module(
@@ -161,8 +212,19 @@ def _as_module(
                 where="lower(name)",
                 legal="a name for a module with one function; several keep their own",
             )
-        return inputs.with_functions((replace(inputs.functions[0], name=name),))
-    return inputs
+        inputs = inputs.with_functions((replace(inputs.functions[0], name=name),))
+    return inputs if inputs.graph or inputs.is_lowered else _with_entries(inputs)
+
+
+def _with_entries(module: IRModule) -> IRModule:
+    """The module, with the functions that none of it invokes exported if none is."""
+    if any(function.exported for function in module.functions):
+        return module
+    nodes = (node for function in module.functions for node in walk(function))
+    invoked = frozenset(node.function for node in nodes if isinstance(node, Invoke))
+    return module.with_functions(
+        tuple(replace(f, exported=f.name not in invoked) for f in module.functions)
+    )
 
 
 def _optimise_graph(graph: Graph) -> Graph:
@@ -187,10 +249,10 @@ def _lower_function(function: PrimFunc, config: CompilationConfig, simple_mode: 
     """Run the TIR passes over one function and prove its memory accesses."""
     options = config.pass_config
     verify(function)
-    for tir_pass in tir_passes.pipeline(options.unroll_max_extent, simple_mode):
+    for tir_pass in _tir_passes(config, simple_mode):
         after = tir_pass(function)
         if options.verify_each_pass:
-            verify(after)
+            _verify_after(tir_pass.name, after)
         if options.replay_each_pass:
             check_pass(function, after, tir_pass.name)
         function = after
@@ -199,17 +261,44 @@ def _lower_function(function: PrimFunc, config: CompilationConfig, simple_mode: 
     return function
 
 
-def _check_ram_budget(config: CompilationConfig, memory_plan: MemoryPlan) -> None:
-    limit = config.budget.ram
-    if limit is not None and memory_plan.workspace_size > limit:
-        excess = memory_plan.workspace_size - limit
-        largest = max(memory_plan.placements, key=lambda p: p.size)
-        raise MemoryPlanError(
-            f"the workspace takes {memory_plan.workspace_size} bytes, {excess} more than the budget",
-            where="budget.ram",
-            legal=f"at most {limit} bytes",
-            fix=f"the largest buffer is {largest.name} with {largest.size} bytes",
-        )
+def _tir_passes(config: CompilationConfig, simple_mode: bool) -> tuple[tir_passes.Pass, ...]:
+    options = config.pass_config
+    return tir_passes.pipeline(options.unroll_max_extent, simple_mode, options.disable_unroll)
+
+
+def _about(passes: Sequence[GraphPass | tir_passes.Pass]) -> tuple[tuple[str, str], ...]:
+    """Name and first line of the docstring of each pass."""
+    return tuple((p.name, (type(p).__doc__ or "").partition("\n")[0]) for p in passes)
+
+
+def _verify_after(pass_name: str, function: PrimFunc) -> None:
+    try:
+        verify(function)
+    except TirError as error:
+        raise TirError(
+            f"the pass '{pass_name}' broke a rule of TIR: {error.what}",
+            where=error.where,
+            legal=error.legal,
+            fix="report this: the pass is faulty, not the program",
+        ) from error
+
+
+def _workspace_limits(config: CompilationConfig) -> Iterator[Limit]:
+    if config.budget.ram is not None:
+        yield Limit("budget.ram", "the budget", config.budget.ram)
+    pool = config.workspace_pool()
+    if pool.size_limit is not None:
+        holder = f"the pool '{pool.pool_name}'"
+        yield Limit("workspace_pools.size_hint_bytes", holder, pool.size_limit)
+
+
+def _check_weights(config: CompilationConfig, lowered: IRModule) -> None:
+    """Weights are known before any C compiler runs, and all of them, once each, are emitted."""
+    if config.budget.flash is None:
+        return
+    limit = Limit("budget.flash", "the budget", config.budget.flash)
+    arrays = codegen.constants_of(lowered)
+    memory.check_weights(limit, [(a.name, a.bytes, a.users) for a in arrays])
 
 
 def _describe(original: Graph, graph: Graph, memory_plan: MemoryPlan) -> ModelInfo:

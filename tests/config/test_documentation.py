@@ -8,6 +8,7 @@ import pytest
 
 from microtir.config import OPTIONS, CompilationConfig
 from microtir.config.reference import BEGIN, END, markdown, option_rows, with_tables
+from microtir.errors import UsageError
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "configuration.md"
@@ -38,7 +39,7 @@ def test_tables_list_every_option_once() -> None:
 
 def test_page_without_markers_is_refused() -> None:
     """A page that lost its markers is not silently left as it is."""
-    with pytest.raises(ValueError, match="has no lines"):
+    with pytest.raises(UsageError, match="has no lines"):
         with_tables("# Configuration\n")
     assert with_tables(f"a\n{BEGIN}\nold\n{END}\nb") == f"a\n{BEGIN}\n\n{markdown()}\n\n{END}\nb"
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from microtir.codegen.emit import emit
 from microtir.codegen.environment import TemplateError
 from microtir.codegen.metadata import METADATA_FILE, Metadata
+from microtir.codegen.program import constants_of
 from microtir.codegen.source_file import SourceFile
 
-__all__ = ["METADATA_FILE", "Metadata", "SourceFile", "TemplateError", "emit"]
+__all__ = ["METADATA_FILE", "Metadata", "SourceFile", "TemplateError", "constants_of", "emit"]

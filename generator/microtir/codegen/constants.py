@@ -63,7 +63,8 @@ def constant_arrays(
             known = found.get(key)
             if known is None:
                 name = names.fresh(f"{stems[function]}_{buffer.name}")
-                known = ConstantArray(name, buffer.dtype, data, alignment)
+                # aligned(n) on a variable also lowers its alignment, below what its type needs.
+                known = ConstantArray(name, buffer.dtype, data, max(alignment, data.itemsize))
             found[key] = replace(
                 known,
                 alignment=max(known.alignment, buffer.alignment),

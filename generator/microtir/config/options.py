@@ -384,7 +384,7 @@ _PASS = (
         "tir.disable_unroll",
         Flag(),
         False,
-        "Keeps every loop a loop, also those that a schedule marks for unrolling; contradicts an "
+        "Unrolls no loop, not even one that a schedule marks for unrolling; contradicts an "
         "unroll_max_extent.",
     ),
     Option(
@@ -407,8 +407,8 @@ _PASS = (
         "tir.replay_each_pass",
         Flag(),
         False,
-        "Interprets every function before and after each pass and names the first pass that "
-        "changed a result; very slow.",
+        "Interprets every function before and after each pass, on rows that take at most a "
+        "million steps, and names the first pass that changed a result; very slow.",
     ),
     Option(
         Section.PASS,

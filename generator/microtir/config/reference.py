@@ -7,6 +7,7 @@ from pathlib import Path
 
 from microtir.config.option import Option, Section
 from microtir.config.options import OPTIONS, section_options
+from microtir.errors import UsageError
 
 BEGIN = "<!-- options: written by `python -m microtir.config.reference docs/configuration.md` -->"
 END = "<!-- end of options -->"
@@ -58,12 +59,12 @@ def with_tables(page: str) -> str:
     """`page` with what stands between its markers replaced by the tables.
 
     Raises:
-        ValueError: the page has no markers.
+        UsageError: the page has no markers.
     """
     head, begin, rest = page.partition(BEGIN)
     _, end, tail = rest.partition(END)
     if not begin or not end:
-        raise ValueError(f"the page has no lines '{BEGIN}' and '{END}'")
+        raise UsageError(f"the page has no lines '{BEGIN}' and '{END}'", where="with_tables(page)")
     return f"{head}{BEGIN}\n\n{markdown()}\n\n{END}{tail}"
 
 

@@ -3,7 +3,7 @@
 Shares no code and no notion with the planner: it knows nothing of lifetimes.  It executes main
 symbolically, byte by byte of the workspace: each byte remembers which buffer wrote it last, a
 read demands that every byte of the buffer still belongs to that buffer, and one call may not
-write where it reads.
+write where it reads.  Every view must lie where its elements and its layer need it.
 """
 
 from __future__ import annotations
@@ -70,6 +70,13 @@ def _check_call(
         if start < 0 or stop > owner.size:
             raise MemoryPlanError(
                 f"bytes {start} to {stop} lie outside the workspace of {owner.size}", where=where
+            )
+        need = max(view.dtype.bytes, param.alignment if isinstance(param, Buffer) else 1)
+        if start % need or view.buffer.alignment % need:
+            raise MemoryPlanError(
+                f"byte {start} of a block at a multiple of {view.buffer.alignment} is not at a "
+                f"multiple of {need}",
+                where=where,
             )
         number = numbers.setdefault(arg.buffer, len(numbers) + 1)
         pieces.append((param in reads, param in writes, number, start, stop, where))

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from microtir.errors import MemoryPlanError
 from microtir.tir.ir import Allocate, Buffer, BufferView, For, Invoke, PrimFunc, Scope, Seq, Stmt
+from microtir.tir.visitor import walk
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,14 +19,21 @@ class Lifetime:
     size: int  # bytes
     first: int
     last: int
+    alignment: int = 1  # bytes: the strictest of its element type and of the layers that touch it
 
     def overlaps(self, other: Lifetime) -> bool:
         """True if both must keep their bytes at some common step."""
         return self.first <= other.last and other.first <= self.last
 
 
-def lifetimes(main: PrimFunc) -> tuple[Lifetime, ...]:
+def lifetimes(
+    main: PrimFunc, callees: Mapping[str, PrimFunc] | None = None
+) -> tuple[Lifetime, ...]:
     """Return the lifetime of each WORKSPACE buffer of `main`, in order of allocation.
+
+    Args:
+        main: as the executor made it.
+        callees: the layer functions by name, for the alignments that their parameters ask for.
 
     A buffer lives from the first to the last Invoke that names it. What a loop touches lives
     through the whole loop, since a later iteration may read what an earlier one wrote.
@@ -41,7 +49,8 @@ def lifetimes(main: PrimFunc) -> tuple[Lifetime, ...]:
             raise MemoryPlanError(
                 "workspace buffer is never used", where=f"{main.name}: {buffer.name}"
             )
-        found.append(Lifetime(buffer, size_of(buffer), min(steps), max(steps)))
+        alignment = max(buffer.alignment, *_alignments(main, buffer, callees or {}))
+        found.append(Lifetime(buffer, size_of(buffer), min(steps), max(steps), alignment))
     return tuple(found)
 
 
@@ -63,6 +72,20 @@ def size_of(buffer: Buffer) -> int:
             "a workspace buffer needs a constant shape", where=buffer.name, legal="integer extents"
         )
     return math.prod(extents) * buffer.dtype.bytes
+
+
+def _alignments(main: PrimFunc, buffer: Buffer, callees: Mapping[str, PrimFunc]) -> Iterator[int]:
+    """What the element type of `buffer` and every call that names it need."""
+    yield buffer.dtype.bytes
+    for node in walk(main):
+        if not isinstance(node, Invoke):
+            continue
+        params = callees[node.function].params if node.function in callees else ()
+        for number, arg in enumerate(node.args):
+            if isinstance(arg, BufferView) and arg.buffer is buffer:
+                yield arg.dtype.bytes
+                param = params[number] if params else buffer
+                yield param.alignment if isinstance(param, Buffer) else 1
 
 
 def _allocated(statement: Stmt) -> Iterator[Buffer]:

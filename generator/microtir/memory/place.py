@@ -32,7 +32,8 @@ def place(
     Args:
         main: as the executor made it.
         callees: the layer functions by name; the checker asks them what they read and write.
-        alignment: of every buffer and of the block, in bytes, a power of two.
+        alignment: least one of every buffer and of the block, in bytes, a power of two; a buffer
+            whose elements or layers need more gets more, and then so does the block.
         placement: GREEDY or EXACT.
 
     Returns:
@@ -41,16 +42,17 @@ def place(
     Raises:
         MemoryPlanError: the independent checker found a living byte overwritten.
     """
-    lives = lifetimes(main)
+    lives = lifetimes(main, callees)
     fit = {Placement.GREEDY: first_fit, Placement.EXACT: exact_fit}[placement]
     offsets = fit(lives, alignment)
     size = workspace_size(lives, offsets)
-    placed = _rewrite(main, offsets, size, alignment) if size else main
+    block_alignment = max((alignment, *(life.alignment for life in lives)))
+    placed = _rewrite(main, offsets, size, block_alignment) if size else main
     check(main, placed, callees, size)
     plan = MemoryPlan(
         workspace_size=size,
         lower_bound=lower_bound(lives),
-        alignment=alignment,
+        alignment=block_alignment,
         placements=tuple(_placement(life, offsets) for life in lives),
         verified=True,
     )

@@ -24,6 +24,7 @@ SEARCH_NODES = 50_000
 def first_fit(lives: tuple[Lifetime, ...], alignment: int) -> Mapping[Buffer, int]:
     """Return an aligned offset in bytes for each buffer such that no two living ones overlap.
 
+    Every offset is a multiple of `alignment` and of what its buffer needs, both powers of two.
     Deterministic: ties keep program order. Stops early at the lower bound.
     """
     bound = lower_bound(lives)
@@ -80,7 +81,7 @@ def _fit(ordered: list[Lifetime], alignment: int) -> dict[Buffer, int]:
         for start, size in taken:
             if offset + life.size <= start:
                 break
-            offset = max(offset, _round_up(start + size, alignment))
+            offset = max(offset, _round_up(start + size, max(alignment, life.alignment)))
         offsets[life.buffer] = offset
         placed.append(life)
     return offsets

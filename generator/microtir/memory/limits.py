@@ -1,0 +1,91 @@
+"""Limits on memory, checked once a plan is there: what is too large, where, and by how much."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from microtir.errors import MemoryPlanError
+from microtir.ir_module import BufferPlacement, MemoryPlan
+from microtir.tir.ir import Invoke, PrimFunc
+from microtir.tir.visitor import walk
+
+_SHOWN = 3  # entries of a list of the largest
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """At most `bytes`, because the option `field` says so; `holder` names what is limited."""
+
+    field: str
+    holder: str
+    bytes: int
+
+
+Weights = tuple[str, int, Sequence[str]]
+"""A constant array: its name in C, its bytes, and the functions that read it."""
+
+
+def check_workspace(
+    limit: Limit, plan: MemoryPlan, main: PrimFunc, callees: Mapping[str, PrimFunc]
+) -> None:
+    """Refuse a workspace that is larger than a limit.
+
+    Args:
+        limit: what may not be exceeded.
+        plan: the placement.
+        main: the function whose calls the plan's steps count.
+        callees: the layer functions by name.
+
+    Raises:
+        MemoryPlanError: names the layer that needs most and the largest buffers alive in it.
+    """
+    if plan.workspace_size <= limit.bytes:
+        return
+    steps = [callees[node.function] for node in walk(main) if isinstance(node, Invoke)]
+    alive = [_alive(plan, step) for step in range(len(steps))]
+    peak = max(range(len(steps)), key=lambda step: sum(p.size for p in alive[step]))
+    largest = sorted(alive[peak], key=lambda p: -p.size)
+    buffers = [f"{p.name}: {p.size} bytes from {_layer(steps[p.first_step])}" for p in largest]
+    raise MemoryPlanError(
+        f"the workspace takes {plan.workspace_size} bytes, "
+        f"{plan.workspace_size - limit.bytes} more than {limit.holder} has",
+        where=limit.field,
+        legal=f"{plan.workspace_size} bytes or more; no placement of these buffers takes less "
+        f"than {plan.lower_bound}",
+        fix=f"raise the limit, or make smaller what {_layer(steps[peak])} needs at one time: "
+        + _listed(buffers),
+    )
+
+
+def check_weights(limit: Limit, weights: Sequence[Weights]) -> None:
+    """Refuse constant arrays that together are larger than a limit.
+
+    Raises:
+        MemoryPlanError: names the largest arrays and the layers that read them.
+    """
+    total = sum(size for _, size, _ in weights)
+    if total <= limit.bytes:
+        return
+    largest = sorted(weights, key=lambda array: -array[1])
+    arrays = [f"{name}: {size} bytes for {', '.join(users)}" for name, size, users in largest]
+    raise MemoryPlanError(
+        f"the weights alone take {total} bytes, {total - limit.bytes} more than {limit.holder} has",
+        where=limit.field,
+        legal=f"{total} bytes or more, and room for the code",
+        fix=f"raise the limit, or make smaller the largest arrays: {_listed(arrays)}",
+    )
+
+
+def _alive(plan: MemoryPlan, step: int) -> list[BufferPlacement]:
+    return [p for p in plan.placements if p.first_step <= step <= p.last_step]
+
+
+def _layer(function: PrimFunc) -> str:
+    origin = function.origin
+    return f"{origin.operator} '{origin.node}'" if origin else function.name
+
+
+def _listed(texts: Sequence[str]) -> str:
+    more = len(texts) - _SHOWN
+    return "; ".join([*texts[:_SHOWN], *([f"and {more} smaller"] if more > 0 else [])])
