@@ -134,7 +134,7 @@ def _model_wrapper(program: Program, model: ModelInfo) -> Wrapper:
     return Wrapper(
         f"{program.name}_run_packed",
         f"{program.name}_run",
-        "arguments: inputs, outputs, workspace (a uint8 tensor)",
+        "Arguments: the inputs, the outputs, and the workspace as a uint8 tensor",
         len(tensors) + 1,
         (),
         tuple(tensors),
@@ -160,7 +160,7 @@ def _function_wrapper(program: Program, function: PrimFunc) -> Wrapper:
     return Wrapper(
         f"{public}_packed",
         public,
-        "arguments: as those of the function, integers and tensors",
+        "Arguments: those of the function in their order, tensors and integers",
         len(function.params),
         tuple(scalars),
         tuple(tensors),

@@ -16,9 +16,10 @@ HARNESS = "harness"
 # Contraction into fused multiply-adds would round once where TIR, and so the reference, round
 # twice; GNU C contracts unless it is told not to.
 _COMMON = ("-std=c99", "-ffp-contract=off", "-I.", "-Iruntime_crt/include")
+# Without optimisation every operation of the source is there to be watched, and compiling is fast.
 _SANITIZERS = (
     "-g",
-    "-O1",
+    "-O0",
     "-fno-omit-frame-pointer",
     "-fsanitize=address,undefined,float-cast-overflow",
     "-fno-sanitize-recover=all",

@@ -74,7 +74,8 @@ static inline int32_t multiply_by_quantized_multiplier(int32_t x, int32_t multip
     const int32_t left = shift > 0 ? shift : 0;
     const int32_t right = shift > 0 ? 0 : -shift;
     const int32_t shifted = (int32_t)(x * (INT64_C(1) << left));
-    return rounding_divide_by_pot(saturating_rounding_doubling_high_mul(shifted, multiplier), right);
+    const int32_t high = saturating_rounding_doubling_high_mul(shifted, multiplier);
+    return rounding_divide_by_pot(high, right);
 }
 
 /* FULLY_CONNECTED 'net/dense* /MatMul', operator 0 of the model
