@@ -44,12 +44,12 @@ def exact_fit(lives: tuple[Lifetime, ...], alignment: int) -> Mapping[Buffer, in
     """Return the smallest placement that a search over first-fit orders finds.
 
     Any placement, pushed down, is the first fit of its buffers in order of offset, so the search
-    is complete; it ends at the lower bound or after SEARCH_NODES partial placements, and then
+    is complete; it ends at a lower bound or after SEARCH_NODES partial placements, and then
     the gap of the plan says what may be left.
     """
     best = dict(first_fit(lives, alignment))
     best_size = workspace_size(lives, best)
-    bound = lower_bound(lives)
+    bound = _aligned_bound(lives, alignment)
     nodes = 0
     stack: list[tuple[Lifetime, ...]] = [()]
     while stack and best_size > bound and nodes < SEARCH_NODES:
@@ -70,6 +70,20 @@ def exact_fit(lives: tuple[Lifetime, ...], alignment: int) -> Mapping[Buffer, in
 def workspace_size(lives: tuple[Lifetime, ...], offsets: Mapping[Buffer, int]) -> int:
     """Bytes from 0 to the end of the highest buffer."""
     return max((offsets[life.buffer] + life.size for life in lives), default=0)
+
+
+def _aligned_bound(lives: tuple[Lifetime, ...], alignment: int) -> int:
+    """Bytes that no placement at multiples of `alignment` can go below.
+
+    Of the buffers alive at one step, each but the highest is followed by another, at a multiple.
+    """
+    bound = 0
+    for step in range(max((life.last for life in lives), default=-1) + 1):
+        sizes = [life.size for life in lives if life.first <= step <= life.last]
+        rounded = [_round_up(size, alignment) for size in sizes]
+        padding = max((r - size for r, size in zip(rounded, sizes, strict=True)), default=0)
+        bound = max(bound, sum(rounded) - padding)
+    return bound
 
 
 def _fit(ordered: list[Lifetime], alignment: int) -> dict[Buffer, int]:
