@@ -114,7 +114,7 @@ class Facts:
         tried = 0
         for with_loops in (False, True):
             facts = self._relevant(denied, with_loops=with_loops)
-            if len(facts) == tried or (_is_one_form(denied) and _is_decided(facts[1:])):
+            if len(facts) == tried or (len(denied) == 1 and _is_decided(facts)):
                 continue
             tried = len(facts)
             if _Search().refute(facts):
@@ -144,20 +144,18 @@ class Facts:
         return list(chosen)
 
 
-def _is_one_form(denied: tuple[Fact, ...]) -> bool:
-    return len(denied) == 1 and isinstance(denied[0], Linear)
-
-
-def _is_decided(facts: Iterable[Fact]) -> bool:
-    """Whether facts are limits of single unknowns, of which intervals have shown all there is.
+def _is_decided(facts: Sequence[Fact]) -> bool:
+    """Whether intervals have shown all there is: a denied form, then limits of single unknowns.
 
     Limits that contradict each other (an empty loop) prove everything, and no interval shows that.
     """
     low: dict[int, int] = {}
     high: dict[int, int] = {}
-    for fact in facts:
-        if isinstance(fact, Either) or len(fact.terms) != 1:
+    for number, fact in enumerate(facts):
+        if isinstance(fact, Either) or (len(fact.terms) != 1 and number > 0):
             return False
+        if len(fact.terms) != 1:
+            continue
         unknown, coefficient = fact.terms[0]
         if coefficient > 0:
             limit = -(fact.constant // coefficient)
