@@ -85,7 +85,7 @@ def _call_comment(callee: PrimFunc) -> list[str]:
 def model_entry(program: Program, model: ModelInfo, requirements: Requirements) -> FunctionText:
     """The body of `<name>_run`."""
     names = ScopedNames(program.file_names)
-    for taken in ("inputs", "outputs", "workspace"):
+    for taken in ("inputs", "outputs", workspace_name(program)):
         names.reserve(taken)
     main = program.entry
     buffers = [p for p in main.params if isinstance(p, Buffer)]
@@ -95,7 +95,8 @@ def model_entry(program: Program, model: ModelInfo, requirements: Requirements) 
         pointer = parameter_text(buffer, "", buffer in program.written[main])
         name = names.define(buffer, port.c_name)
         local.append((buffer, f"{pointer}const {name} = {port.kind.value}s->{port.c_name};"))
-    local += [(b, f"uint8_t *const {names.define(b, 'memory')} = workspace;") for b in rest]
+    pool = workspace_name(program)
+    local += [(b, f"uint8_t *const {names.define(b, 'memory')} = {pool};") for b in rest]
     views, pointers = _workspace_pointers(main, rest, model, names)
     printer = _MainPrinter(program, names, requirements, views)
     body = printer.lines(main.body)
@@ -112,6 +113,14 @@ def model_entry(program: Program, model: ModelInfo, requirements: Requirements) 
     return FunctionText("", "\n".join(model_signature(program)), joined(lines))
 
 
+def workspace_name(program: Program) -> str:
+    """The parameter that takes the workspace: the name of the pool, unless another one has it."""
+    names = ScopedNames(program.file_names)
+    for taken in ("inputs", "outputs"):
+        names.reserve(taken)
+    return names.reserve(program.config.workspace_pool().c_name)
+
+
 def model_signature(program: Program) -> list[str]:
     """`<name>_run` with its parameters."""
     return signature(
@@ -119,19 +128,20 @@ def model_signature(program: Program) -> list[str]:
         [
             f"const struct {program.name}_inputs *inputs",
             f"const struct {program.name}_outputs *outputs",
-            "void *workspace",
+            f"void *{workspace_name(program)}",
         ],
     )
 
 
 def _model_checks(program: Program, model: ModelInfo, has_workspace: bool) -> list[str]:
-    structs = ["inputs", "outputs", *(["workspace"] if has_workspace else [])]
+    pool = workspace_name(program)
+    structs = ["inputs", "outputs", *([pool] if has_workspace else [])]
     members = [f"{port.kind.value}s->{port.c_name}" for port in model.ports]
     null = f"{program.macro}_ERROR_NULL_POINTER"
     if not has_workspace:
-        unused = ["(void)workspace; /* this model needs none */"]
+        unused = [f"(void){pool}; /* this model needs none */"]
         return [*unused, *_check(_any_null(structs), null), *_check(_any_null(members), null)]
-    misaligned = f"(uintptr_t)workspace % {program.macro}_WORKSPACE_ALIGNMENT != 0"
+    misaligned = f"(uintptr_t){pool} % {program.macro}_WORKSPACE_ALIGNMENT != 0"
     return [
         *_check(_any_null(structs), null),
         *_check(_any_null(members), null),

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from microtir import __version__
 from microtir.codegen.c_types import float_literal
-from microtir.codegen.entry import exported_signature, model_signature
+from microtir.codegen.entry import exported_signature, model_signature, workspace_name
 from microtir.codegen.layout import WIDTH, block_comment, columns, comment_text, wrap
 from microtir.codegen.program import Program
 from microtir.codegen.statements import parameter_text
@@ -151,18 +151,19 @@ def _run_comment(program: Program) -> str:
     macro = program.macro
     model = program.model
     assert model is not None
-    workspace = [
-        f"  workspace        {macro}_WORKSPACE_SIZE bytes, aligned to {macro}_WORKSPACE_ALIGNMENT;",
-        "                   what it holds need not be kept between calls",
-    ]
+    pool = workspace_name(program)
+    rows = [("inputs, outputs", "every pointer set; tensors are row-major and must not overlap")]
     if model.memory.workspace_size == 0:
-        workspace = ["  workspace        not used: this model needs none, NULL is fine"]
+        rows.append((pool, "not used: this model needs none, NULL is fine"))
+    else:
+        size, alignment = f"{macro}_WORKSPACE_SIZE", f"{macro}_WORKSPACE_ALIGNMENT"
+        rows.append((pool, f"{size} bytes, aligned to {alignment};"))
+        rows.append(("", "what it holds need not be kept between calls"))
     return "\n".join(
         block_comment([
             "Runs the model once.",
             "",
-            "  inputs, outputs  every pointer set; tensors are row-major and must not overlap",
-            *workspace,
+            *columns([(f"  {name}", text) for name, text in rows], gap="  "),
             "",
             f"Returns {macro}_OK, or a negative status before anything is computed. Re-entrant:",
             "there is no state besides what the caller passes.",
