@@ -6,7 +6,12 @@ import os
 
 from hypothesis import HealthCheck, settings
 
-pytest_plugins = ["pytester", "tests.support.golden", "tests.support.model_gate"]
+pytest_plugins = [
+    "pytester",
+    "tests.support.command",
+    "tests.support.golden",
+    "tests.support.model_gate",
+]
 
 # Compiling C inside an example takes as long as the machine is busy: a deadline would fail at
 # random.  In CI the examples are the same in every run, so that a red run can be repeated.

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from microtir.cli.models import AsJson
 from microtir.cli.output import write, write_json, write_table
 from microtir.errors import ExitCode, UsageError, nearest
+
+if TYPE_CHECKING:
+    from microtir.driver import Stage
 
 PIPELINE = "pipeline"
 
@@ -101,20 +104,23 @@ def explain(
         )
     stages = driver.pipeline()
     if as_json:
-        write_json(
-            {"aot": [{"stage": stage.name, "passes": list(stage.passes)} for stage in stages]}
-        )
+        write_json({"executor": "aot", "stages": [_stage(stage) for stage in stages]})
         return ExitCode.DONE
-    write("The path of a model with the executor aot, in this order:\n")
+    write("The path of a model with executor aot, in this order:\n")
     write_table(
         ("stage", "pass", "what it does"),
         [
             row
             for stage in stages
             for row in (
-                (stage.name, "", stage.text),
-                *(("", name, text) for name, text in stage.passes.items()),
+                (stage.name, "", stage.summary),
+                *(("", name, summary) for name, summary in stage.passes),
             )
         ],
     )
     return ExitCode.DONE
+
+
+def _stage(stage: Stage) -> dict[str, object]:
+    passes = [{"name": name, "summary": summary} for name, summary in stage.passes]
+    return {"name": stage.name, "summary": stage.summary, "passes": passes}

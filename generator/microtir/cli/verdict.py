@@ -15,7 +15,9 @@ if TYPE_CHECKING:
 _SHOWN = 20  # rows of a table of differences; the JSON has the count of all
 
 
-def print_verdict(verdict: Verification, model: ModelInfo, rtol: float, source: str) -> None:
+def print_verdict(
+    verdict: Verification, model: ModelInfo, rtol: float, source: str, sanitized: bool
+) -> None:
     """Write one line when all is equal, else a table of what differs and the layer behind it."""
     comparison = verdict.comparison
     if comparison.equal:
@@ -23,6 +25,8 @@ def print_verdict(verdict: Verification, model: ModelInfo, rtol: float, source: 
     else:
         _print_differences(comparison)
     write(f"reference: {source}")
+    if sanitized:
+        write("sanitizers: nothing found")  # else the run would have ended in an error
     if verdict.layers_checked:
         _print_layers(verdict)
 

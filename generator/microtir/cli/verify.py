@@ -118,7 +118,7 @@ def verify(
     if json is not None:
         write_json(verdict.to_dict(), json)
     if str(json) != "-":
-        print_verdict(verdict, built.model, tolerance, source.text)
+        print_verdict(verdict, built.model, tolerance, source.text, sanitize)
     return ExitCode.DONE if verdict.equal else ExitCode.ANSWER_IS_NO
 
 

@@ -1,0 +1,103 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+
+import microtir as package
+from microtir import driver, frontend
+from microtir.config import OPTIONS
+from microtir.config.features import ARCHITECTURES, CPUS
+from microtir.frontend.operator_table import operator_rows
+from microtir.graph.passes import GRAPH_PASSES
+from tests.support.command import INT8, Command
+
+PIPELINE = [
+    ("graph", ["fold_constants", "remove_identities", "fold_pad", "fuse_activation",
+               "remove_dead_nodes"]),
+    ("plan", []),
+    ("lowering", []),
+    ("tir", ["simplify", "partition_loops", "simplify", "unroll_loops", "lower_vectorized",
+             "simplify"]),
+    ("executor", []),
+    ("memory", []),
+    ("codegen", []),
+]  # fmt: skip
+
+
+def test_s0_3_pipeline_is_pinned(microtir: Command) -> None:
+    """`explain pipeline` lists these stages and passes in this order."""
+    facts = json.loads(microtir("explain", "pipeline", "--json").out)
+    assert facts["executor"] == "aot"
+    found = [(s["name"], [p["name"] for p in s["passes"]]) for s in facts["stages"]]
+    assert found == PIPELINE
+
+
+def test_s0_3_pipeline_is_what_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A build takes exactly the steps that `explain pipeline` lists, and runs those passes."""
+    ran: list[str] = []
+    plain = driver.tir_passes.pipeline  # type: ignore[attr-defined]
+
+    class Watched:
+        def __init__(self, inner: object) -> None:
+            self.inner = inner
+            self.name = inner.name  # type: ignore[attr-defined]
+
+        def __call__(self, value: object) -> object:
+            ran.append(self.name)
+            return self.inner(value)  # type: ignore[operator]
+
+    def watched(*args: object) -> tuple[Watched, ...]:
+        return tuple(Watched(p) for p in plain(*args))
+
+    stages: list[str] = []
+    monkeypatch.setattr(driver.tir_passes, "pipeline", watched)  # type: ignore[attr-defined]
+    monkeypatch.setattr(driver, "GRAPH_PASSES", tuple(Watched(p) for p in GRAPH_PASSES))
+    package.build(frontend.from_tflite(INT8), observe=lambda stage, _: stages.append(stage))
+    assert stages == [name for name, _ in PIPELINE]
+    passes = dict(PIPELINE)
+    count = len(passes["graph"])
+    assert ran[:count] == passes["graph"]
+    assert ran[count:] == passes["tir"] * 10  # the model has ten layers
+
+
+def test_pipeline_as_a_table(microtir: Command) -> None:
+    """The table has a row for each stage and each pass, with a sentence."""
+    result = microtir("explain", "pipeline")
+    assert result.status == 0
+    assert microtir("explain").out == result.out
+    for stage, passes in PIPELINE:
+        assert f"\n{stage} " in result.out
+        for name in passes:
+            row = next(line for line in result.out.splitlines() if line.split()[:1] == [name])
+            assert len(row.split()) > 3
+
+
+def test_options(microtir: Command) -> None:
+    """Every option of the table is listed, as text and as JSON."""
+    text = microtir("options").out
+    rows = json.loads(microtir("options", "--json").out)
+    assert [row["option"] for row in rows] == [option.name for option in OPTIONS]
+    for option in OPTIONS:
+        assert f"\n{option.name} " in text
+
+
+def test_operators(microtir: Command) -> None:
+    """Every operator that the reader takes is listed, as text and as JSON."""
+    names = [row.name for row in operator_rows()]
+    rows = json.loads(microtir("operators", "--json").out)
+    assert [row["name"] for row in rows] == names
+    listed = [line.split()[1] for line in microtir("operators").out.splitlines()[2:]]
+    assert listed == names
+
+
+def test_targets(microtir: Command) -> None:
+    """Every CPU and architecture is listed with its features; each line works as --target."""
+    rows = json.loads(microtir("targets", "--json").out)
+    assert [row["name"] for row in rows] == [*CPUS, *ARCHITECTURES]
+    m4 = next(row for row in rows if row["name"] == "cortex-m4")
+    assert "dsp" in m4["features"] and "mve" not in m4["features"]
+    text = microtir("targets").out
+    for row in rows:
+        assert f"\nc {row['option']} " in text
+        assert microtir("run", "x", "--target", f"c {row['option']}", "--dump-config").status == 0

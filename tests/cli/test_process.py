@@ -1,0 +1,207 @@
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import microtir as package
+from microtir import driver, frontend
+from microtir.cli import process
+from tests.support.command import INT8, ROOT, Command
+
+VERBS = (
+    "compile",
+    "verify",
+    "run",
+    "check",
+    "inspect",
+    "options",
+    "operators",
+    "targets",
+    "explain",
+)
+NOT_BUILT = ("profile", "tune", "pareto", "report", "micro", "boards")
+
+
+def start(*arguments: str, path: str | None = None) -> subprocess.CompletedProcess[str]:
+    """Run `python -m microtir` in a process of its own."""
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "generator")}
+    if path is not None:
+        environment["PATH"] = path
+    return subprocess.run(
+        [sys.executable, "-m", "microtir", *arguments],
+        capture_output=True, text=True, env=environment, check=False,
+    )  # fmt: skip
+
+
+def test_help_lists_what_is_built(microtir: Command) -> None:
+    """--help, and no argument at all, list the verbs that exist and no others."""
+    result = microtir("--help")
+    listed = result.out.split("Commands:")[1].split("\n")
+    assert [line.split()[0] for line in listed if line.strip()] == list(VERBS)
+    assert result.status == 0
+    assert microtir().out == result.out
+
+
+@pytest.mark.parametrize("verb", NOT_BUILT)
+def test_planned_verbs_are_refused(microtir: Command, verb: str) -> None:
+    """A verb of the design that is not built is an unknown word, with the legal ones."""
+    result = microtir(verb)
+    assert result.status == 2
+    assert f"there is no command '{verb}'" in result.diagnostic
+    assert f"legal: {', '.join(VERBS)}" in result.diagnostic
+
+
+def test_version(microtir: Command) -> None:
+    """--version prints the package's version."""
+    result = microtir("--version")
+    assert (result.status, result.out) == (0, f"microtir {package.__version__}\n")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        (["compil", "x"], "did you mean 'compile'?"),
+        (["verify", "x", "--executer", "aot"], "did you mean '--executor'?"),
+        (["verify", "x", "--runtime-crt-system-libs", "1"], "mean '--runtime-crt-system-lib'?"),
+        (["compile", "x", "--helpp"], "did you mean '--help'?"),
+        (["inspect"], "the argument MODEL is missing"),
+        (["verify", "x", "--samples"], "requires an argument"),
+        (["verify", "x", "--samples", "many"], "Invalid value for '--samples'"),
+        (["verify", "x", "--samples", "0"], "Invalid value for '--samples'"),
+        (["inspect", "a", "b"], "unexpected extra argument"),
+        (["compile", "x", "--target", "c -mcpu=cortex-m99"], "cortex-m"),
+        (["compile", "x", "--optimize", "sped"], "did you mean 'speed'?"),
+        (["inspect", "example:digit"], "did you mean 'digits'?"),
+        (["explain", "pipelin"], "did you mean 'pipeline'?"),
+    ],
+)
+def test_wrong_usage(microtir: Command, arguments: list[str], text: str) -> None:
+    """Wrong usage is one diagnostic with a hint, and status 2."""
+    result = microtir(*arguments)
+    assert result.status == 2
+    assert text in result.diagnostic
+
+
+def test_missing_model(microtir: Command) -> None:
+    """A model that is not there: status 3, and the path."""
+    result = microtir("inspect", "no/such.tflite")
+    assert result.status == 3
+    assert "no/such.tflite: there is no such file" in result.diagnostic
+
+
+@pytest.mark.parametrize("verb", ["compile", "verify", "run", "check", "inspect"])
+def test_folder_as_model(microtir: Command, tmp_path: Path, verb: str) -> None:
+    """A folder where a model should be: status 3."""
+    more = ["-o", tmp_path / "out"] if verb == "compile" else []
+    result = microtir(verb, tmp_path, *more)
+    assert result.status == 3
+    assert "this is a folder" in result.diagnostic
+
+
+def test_damaged_model(microtir: Command, tmp_path: Path) -> None:
+    """A truncated model: status 3, and no traceback."""
+    path = tmp_path / "cut.tflite"
+    path.write_bytes(INT8.read_bytes()[:5000])
+    result = microtir("check", path)
+    assert result.status == 3
+    assert "cut.tflite" in result.diagnostic
+
+
+def test_defect_is_one_line(microtir: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An exception that is no diagnostic asks for a report; status 3."""
+
+    def broken(*_: object, **__: object) -> None:
+        raise ZeroDivisionError("by nothing")
+
+    monkeypatch.setattr(frontend, "from_tflite", broken)
+    result = microtir("inspect", INT8)
+    assert (result.status, result.out) == (3, "")
+    assert "internal error, a defect of microtir: ZeroDivisionError: by nothing" in result.err
+    assert "please report it" in result.err
+    assert "run with --debug" in result.err
+    assert "Traceback" not in result.err
+
+
+@pytest.mark.parametrize("arguments", [["--debug", "inspect", "x"], ["inspect", "x", "--debug"]])
+def test_debug_shows_the_traceback(microtir: Command, arguments: list[str]) -> None:
+    """--debug, before or after the verb, adds the traceback and changes no status."""
+    result = microtir(*arguments)
+    assert result.status == 3
+    assert "Traceback (most recent call last)" in result.err
+    assert result.err.rstrip().splitlines()[-2].startswith("error: x: there is no such file")
+
+
+def test_interrupt(microtir: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ctrl-C ends with status 130 and no traceback."""
+
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(driver, "lower", interrupted)
+    result = microtir("check", INT8)
+    assert result.status == process.INTERRUPTED == 130
+    assert "Traceback" not in result.err
+
+
+def test_broken_pipe() -> None:
+    """A reader that leaves early causes no message; the status is that of SIGPIPE."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "microtir", "options"],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": str(ROOT / "generator")},
+    )  # fmt: skip
+    assert process.stdout is not None and process.stderr is not None
+    process.stdout.close()
+    assert process.stderr.read() == b""
+    process.stderr.close()
+    assert process.wait() == 141
+
+
+def test_no_compiler() -> None:
+    """Without gcc and clang `verify` says what to install; `compile` does not need one."""
+    result = start("verify", "example:digits", "--samples", "1", path="")
+    assert result.returncode == 3
+    assert result.stderr.startswith("error: host: no C compiler on this machine")
+    assert "fix:   install one" in result.stderr
+
+
+def test_compile_needs_no_compiler(tmp_path: Path) -> None:
+    """`compile` works where no C compiler is installed."""
+    result = start("compile", "example:digits", "-o", str(tmp_path / "out"), path="")
+    assert (result.returncode, result.stderr) == (0, "")
+    assert (tmp_path / "out" / "digits_int8.c").is_file()
+
+
+def test_help_loads_little() -> None:
+    """--help loads neither the compiler nor numpy, jinja2, cffi or rich: it must start quickly."""
+    code = (
+        "import sys, json\n"
+        "from microtir.cli import main\n"
+        "status = main(['--help'])\n"
+        "print(json.dumps([status, sorted(name.partition('.')[0] for name in sys.modules)]))\n"
+        "print(json.dumps(sorted(name for name in sys.modules if name.startswith('microtir.'))))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True, text=True, check=True,
+        env={**os.environ, "PYTHONPATH": str(ROOT / "generator")},
+    )  # fmt: skip
+    status, loaded = json.loads(done.stdout.splitlines()[-2])
+    own = json.loads(done.stdout.splitlines()[-1])
+    assert status == 0
+    assert not {"numpy", "jinja2", "cffi", "rich", "pycparser", "tflite"} & set(loaded)
+    assert not [
+        name for name in own if name.split(".")[1] not in ("cli", "config", "errors", "resources")
+    ]
+
+
+def test_module_runs_like_the_script() -> None:
+    """`python -m microtir` is the command line, and its exit status is the command's."""
+    result = start("inspect", "nothing.tflite")
+    assert result.returncode == 3
+    assert result.stderr.startswith("error: nothing.tflite")

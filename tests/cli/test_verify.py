@@ -1,0 +1,191 @@
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from tests.support.command import FLOAT, INT8, TEST_SET, Command
+
+KEYS = [
+    "model",
+    "board",
+    "samples",
+    "outputs",
+    "mismatches",
+    "max_abs_error",
+    "equal",
+    "first_wrong_layer",
+]
+
+
+@pytest.fixture
+def some_samples() -> dict[str, npt.NDArray[Any]]:
+    """Four samples of the test set."""
+    with np.load(TEST_SET) as stored:
+        return {key: stored[key][:4] for key in ("inputs", "outputs")}
+
+
+def test_golden_file(microtir: Command) -> None:
+    """The example's test set: every byte equal, status 0, one sentence."""
+    result = microtir("verify", INT8, "--golden", TEST_SET)
+    assert (result.status, result.err) == (0, "")
+    assert result.out == (
+        "equal: 450 samples, 4,500 values, every int8 output byte identical\n"
+        "reference: digits_test.npz\n"
+    )
+
+
+def test_example_brings_its_golden_file(microtir: Command) -> None:
+    """`example:digits` needs no file, and says which one it used."""
+    result = microtir("verify", "example:digits")
+    assert result.status == 0
+    assert "equal: 450 samples" in result.out
+    assert "reference: digits_test.npz" in result.out
+
+
+def test_reference_oracle(microtir: Command, tmp_path: Path) -> None:
+    """Without a golden file, random inputs and microtir's own reference; the JSON says the same."""
+    path = tmp_path / "verdict.json"
+    result = microtir("verify", INT8, "--samples", 3, "--json", path)
+    assert result.status == 0
+    assert "equal: 3 samples, 30 values" in result.out
+    assert "microtir's numpy reference on random inputs, seed 0" in result.out
+    facts = json.loads(path.read_text())
+    assert list(facts) == KEYS
+    assert facts == {
+        "model": "digits_int8.tflite",
+        "board": "host",
+        "samples": 3,
+        "outputs": 30,
+        "mismatches": 0,
+        "max_abs_error": 0.0,
+        "equal": True,
+        "first_wrong_layer": None,
+    }
+
+
+def test_tflm_oracle(microtir: Command) -> None:
+    """tflite-micro's kernels agree with the C on random inputs, in every byte."""
+    result = microtir("verify", INT8, "--samples", 5, "--oracle", "tflm", "--seed", 7)
+    assert result.status == 0
+    assert "equal: 5 samples, 50 values, every int8 output byte identical" in result.out
+    assert "reference: tflite-micro on random inputs, seed 7" in result.out
+
+
+def test_tflm_that_is_not_installed(microtir: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A missing oracle is named with the extra to install, before anything is compiled."""
+    monkeypatch.setitem(sys.modules, "tflite_micro", None)
+    result = microtir("verify", "unread.tflite", "--oracle", "tflm")
+    assert result.status == 3
+    assert 'pip install "microtir[test]"' in result.diagnostic
+
+
+def test_float_model(microtir: Command) -> None:
+    """Floats are equal within the default tolerance; the text says which and how close."""
+    result = microtir("verify", FLOAT, "--samples", 4)
+    assert result.status == 0
+    assert "every float32 output within 1e-05 of the sample's largest" in result.out
+
+
+def test_tolerance(microtir: Command, tmp_path: Path) -> None:
+    """Expected floats that are off by a thousandth fail by default and pass with --rtol 0.01."""
+    golden = tmp_path / "off.npz"
+    outputs = tmp_path / "out.npz"
+    image = np.linspace(-1, 1, 64, dtype=np.float32).reshape(1, 8, 8, 1)
+    np.save(tmp_path / "image.npy", image)
+    assert microtir("run", FLOAT, "-i", tmp_path / "image.npy", "-o", outputs).status == 0
+    with np.load(outputs) as stored:
+        exact = stored["probabilities"]
+    off = exact + np.float32(1e-3) * exact.max()
+    np.savez(golden, inputs=image[None], outputs=off[None])
+    assert microtir("verify", FLOAT, "--golden", golden).status == 1
+    assert microtir("verify", FLOAT, "--golden", golden, "--rtol", "0.01").status == 0
+    np.savez(golden, inputs=image[None], outputs=np.full_like(off, np.nan)[None])
+    result = microtir("verify", FLOAT, "--golden", golden, "--rtol", "1", "--json", "-")
+    facts = json.loads(result.out)
+    assert (result.status, facts["mismatches"], facts["max_abs_error"]) == (1, 10, None)
+
+
+def test_difference_is_shown(
+    microtir: Command, tmp_path: Path, some_samples: dict[str, npt.NDArray[Any]]
+) -> None:
+    """One wrong expected byte: status 1, a row that names it, and no layer to blame."""
+    right = int(some_samples["outputs"][2, 0, 7])
+    some_samples["outputs"][2, 0, 7] = right ^ 1
+    golden, verdict = tmp_path / "golden.npz", tmp_path / "verdict.json"
+    np.savez(golden, **some_samples)
+    result = microtir("verify", INT8, "--golden", golden, "--json", verdict)
+    assert (result.status, result.err) == (1, "")
+    assert result.out.startswith("DIFFERENT: 1 of 40 values in 1 of 4 samples, by up to 1\n")
+    row = next(line for line in result.out.splitlines() if "probabilities" in line)
+    assert row.split() == [
+        "2", "probabilities", "1", "10", "1", "[0,", "7]", str(right ^ 1), str(right),
+    ]  # fmt: skip
+    assert "the reference outputs are of another model" in result.out
+    facts = json.loads(verdict.read_text())
+    assert (facts["equal"], facts["mismatches"], facts["max_abs_error"]) == (False, 1, 1.0)
+    assert facts["first_wrong_layer"] is None
+
+
+def test_many_differences_are_cut(microtir: Command, tmp_path: Path) -> None:
+    """A table of differences has twenty rows at most and says how many are left out."""
+    with np.load(TEST_SET) as stored:
+        np.savez(tmp_path / "g.npz", inputs=stored["inputs"][:30], outputs=stored["outputs"][30:60])
+    result = microtir("verify", INT8, "--golden", tmp_path / "g.npz")
+    assert result.status == 1
+    rows = sum("probabilities" in line for line in result.out.splitlines())
+    assert rows == 20
+    assert "more rows" in result.out
+
+
+def test_every_layer(microtir: Command) -> None:
+    """--every-layer compares all layers although all outputs are equal."""
+    result = microtir("verify", INT8, "--samples", 1, "--every-layer")
+    assert result.status == 0
+    assert "layers: all equal to microtir's numpy reference" in result.out
+
+
+def test_sanitizers(microtir: Command) -> None:
+    """--sanitize runs the same C under the sanitizers, which find nothing."""
+    result = microtir("verify", INT8, "--samples", 2, "--sanitize")
+    assert result.status == 0
+    assert "equal: 2 samples" in result.out
+    assert "sanitizers: nothing found" in result.out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        (["--golden", "x.npz", "--samples", "3"], "two sources of reference outputs"),
+        (["--golden", "x.npz", "--oracle", "tflm"], "two sources of reference outputs"),
+        (["--oracle", "litert"], "'litert' is not built yet"),
+        (["--oracle", "onnxruntime"], "'onnxruntime' is not built yet"),
+        (["--oracle", "referenc"], "did you mean 'reference'?"),
+        (["--rtol", "-1"], "the tolerance is -1.0"),
+        (["--rtol", "nan"], "the tolerance is nan"),
+    ],
+)
+def test_wrong_options(microtir: Command, arguments: list[str], text: str) -> None:
+    """Options that contradict each other, or are not built, are refused with status 2."""
+    result = microtir("verify", INT8, *arguments)
+    assert result.status == 2
+    assert text in result.diagnostic
+
+
+def test_golden_file_that_is_missing(microtir: Command, tmp_path: Path) -> None:
+    """A golden file that is not there: status 3."""
+    result = microtir("verify", INT8, "--golden", tmp_path / "none.npz")
+    assert result.status == 3
+    assert "none.npz: it cannot be read" in result.diagnostic
+
+
+def test_json_that_cannot_be_written(microtir: Command, tmp_path: Path) -> None:
+    """A verdict that cannot be written is an error, whatever it says."""
+    result = microtir("verify", INT8, "--samples", 1, "--json", tmp_path / "no" / "v.json")
+    assert result.status == 3
+    assert "the file cannot be written" in result.diagnostic
