@@ -23,7 +23,7 @@ const char *microtir_status_text(int32_t status)
     case MICROTIR_ERROR_TENSOR_SHAPE:
         return "a tensor has another shape";
     case MICROTIR_ERROR_TENSOR_STRIDES:
-        return "the elements of a tensor do not lie side by side in row-major order";
+        return "the elements of a tensor are not row-major, or have gaps";
     case MICROTIR_ERROR_TENSOR_ALIGNMENT:
         return "the data of a tensor is not aligned";
     case MICROTIR_ERROR_WORKSPACE_SIZE:

@@ -16,6 +16,7 @@ INCLUDES = ("-I.", "-Iruntime_crt/include")
 
 # gcc is what the project's tests need anyway; the others are used where they are installed.
 C_COMPILERS = ("gcc", *(n for n in ("clang", "arm-none-eabi-gcc", "avr-gcc") if shutil.which(n)))
+HOST_COMPILERS = tuple(name for name in C_COMPILERS if name in ("gcc", "clang"))
 CPP_COMPILERS = tuple(
     n for n in ("g++", "clang++", "arm-none-eabi-g++") if n == "g++" or shutil.which(n)
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 import numpy as np
 
@@ -38,14 +38,12 @@ class Function:
                 f"{len(arguments)} arguments for {len(parameters)} parameters",
                 where=self.name, legal=self._signature(),
             )  # fmt: skip
-        scalars = {
-            parameter["name"]: int(argument)
-            for parameter, argument in zip(parameters, arguments, strict=True)
-            if parameter["kind"] == "scalar" and isinstance(argument, int | np.integer)
-        }
+        pairs = list(zip(parameters, arguments, strict=True))
+        # Integers first: shapes depend on them.
+        scalars = {p["name"]: self._integer(p, a) for p, a in pairs if p["kind"] == "scalar"}
         values = [
-            self._checked(parameter, argument, scalars)
-            for parameter, argument in zip(parameters, arguments, strict=True)
+            scalars[p["name"]] if p["kind"] == "scalar" else self._array(p, a, scalars)
+            for p, a in pairs
         ]
         status = self._backend.call(self._data["function"], values)
         if status != 0:
@@ -54,19 +52,20 @@ class Function:
                 where=self.name, legal=self._signature(),
             )  # fmt: skip
 
-    def _checked(
-        self, parameter: ParameterData, argument: Array | int, scalars: Mapping[str, int]
-    ) -> Array | int:
-        is_array = isinstance(argument, np.ndarray)
-        if is_array != (parameter["kind"] == "buffer"):
+    def _integer(self, parameter: ParameterData, argument: Array | int) -> int:
+        if not isinstance(argument, int | np.integer):
             self._refuse(parameter, f"got {type(argument).__name__}")
+        value, bounds = int(argument), np.iinfo(parameter["dtype"])
+        if not bounds.min <= value <= bounds.max:
+            self._refuse(parameter, f"got {value}, which the type cannot hold")
+        return value
+
+    def _array(
+        self, parameter: ParameterData, argument: Array | int, scalars: Mapping[str, int]
+    ) -> Array:
         if not isinstance(argument, np.ndarray):
-            value = int(argument)
-            bounds = np.iinfo(parameter["dtype"])
-            if not bounds.min <= value <= bounds.max:
-                self._refuse(parameter, f"got {value}, which the type cannot hold")
-            return value
-        shape = tuple(scalars.get(d, -1) if isinstance(d, str) else d for d in parameter["shape"])
+            self._refuse(parameter, f"got {type(argument).__name__}")
+        shape = tuple(scalars[d] if isinstance(d, str) else d for d in parameter["shape"])
         if argument.dtype != np.dtype(parameter["dtype"]) or argument.shape != shape:
             self._refuse(parameter, f"got {argument.dtype}{list(argument.shape)}")
         if not argument.flags.c_contiguous:
@@ -75,7 +74,7 @@ class Function:
             self._refuse(parameter, "is written by the function and must be writeable")
         return argument
 
-    def _refuse(self, parameter: ParameterData, problem: str) -> None:
+    def _refuse(self, parameter: ParameterData, problem: str) -> NoReturn:
         raise RunError(
             f"argument '{parameter['name']}' {problem}", where=self.name, legal=self._signature()
         )

@@ -19,7 +19,7 @@ enum microtir_status {
     MICROTIR_ERROR_TENSOR_DTYPE = -105,       /* elements of another type */
     MICROTIR_ERROR_TENSOR_RANK = -106,        /* another number of dimensions */
     MICROTIR_ERROR_TENSOR_SHAPE = -107,       /* another extent */
-    MICROTIR_ERROR_TENSOR_STRIDES = -108,     /* elements do not lie side by side in row-major order */
+    MICROTIR_ERROR_TENSOR_STRIDES = -108,     /* not row-major, or with gaps */
     MICROTIR_ERROR_TENSOR_ALIGNMENT = -109,   /* the data is not aligned */
     MICROTIR_ERROR_WORKSPACE_SIZE = -110,     /* the workspace has too few bytes */
     MICROTIR_ERROR_FUNCTION_NOT_FOUND = -111, /* no function of this name or index */
