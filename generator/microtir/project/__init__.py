@@ -1,0 +1,28 @@
+"""Boards and projects: generated, built, run, written to a board and measured."""
+
+from __future__ import annotations
+
+from microtir.project.board_search import all_boards, load_board
+from microtir.project.boards import Board, Console, Label, ProjectType
+from microtir.project.emulate import RunResult
+from microtir.project.generate import generate
+from microtir.project.measure import Measurement, measure
+from microtir.project.options import ProjectOptions, Samples
+from microtir.project.project import Project, load_project
+
+__all__ = [
+    "Board",
+    "Console",
+    "Label",
+    "Measurement",
+    "Project",
+    "ProjectOptions",
+    "ProjectType",
+    "RunResult",
+    "Samples",
+    "all_boards",
+    "generate",
+    "load_board",
+    "load_project",
+    "measure",
+]

@@ -1,0 +1,62 @@
+"""Building a project with its own tools."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+from microtir.project.errors import BuildError
+
+TIMEOUT = 1800  # seconds: a first Zephyr build compiles the whole kernel
+
+# Where the reason starts: what comes before are the commands of what went well.
+_REASON = re.compile(
+    r"error:|undefined reference|overflowed by|multiple definition|cannot find|No such file"
+    r"|will not fit|Error \d|FAILED|Assertion|assertion"
+)
+_SHOWN_LINES = 25
+
+
+def run_build(command: Sequence[str], folder: Path) -> str:
+    """Run a build command in the project's folder; returns what it printed.
+
+    Raises:
+        BuildError: it failed; the message is the compiler's or linker's own.
+    """
+    try:
+        done = subprocess.run(
+            command,
+            cwd=folder,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+            timeout=TIMEOUT,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        raise BuildError(f"'{command[0]}' took over {TIMEOUT} seconds", where=str(folder)) from None
+    except OSError as error:
+        raise BuildError(
+            f"'{command[0]}' cannot be started: {error.strerror}", where=str(folder)
+        ) from None
+    if done.returncode != 0:
+        raise BuildError(
+            f"'{' '.join(command)}' failed with status {done.returncode}:\n{reason(done.stdout)}",
+            where=str(folder),
+            fix=f"look into {folder}, and run the command there again",
+        )
+    return done.stdout
+
+
+def reason(output: str) -> str:
+    """The part of a failed build's output that says why."""
+    lines = output.rstrip().splitlines()
+    first = next((n for n, line in enumerate(lines) if _REASON.search(line)), None)
+    if first is None:
+        return "\n".join(lines[-_SHOWN_LINES:])
+    # gcc says "In function ..." one line ahead.
+    return "\n".join(lines[max(first - 1, 0) : first + _SHOWN_LINES])

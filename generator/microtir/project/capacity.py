@@ -1,0 +1,98 @@
+"""Whether the models fit a board, before anything is compiled."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from microtir.project.boards import Board, Memory
+from microtir.project.errors import ModelTooLargeError
+from microtir.project.models import Models
+
+# Machine code per character of generated C, the least that was seen: what is refused here could
+# not have been linked, and what passes in spite of being too large is refused by the linker.
+CODE_PER_CHARACTER = 0.08
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """Something that takes bytes of a memory."""
+
+    what: str
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Demand:
+    """Everything that a project puts into the two memories."""
+
+    flash: tuple[Need, ...]
+    ram: tuple[Need, ...]
+
+
+def demand(models: Models, stack: int, reads_constants_from_ram: bool) -> Demand:
+    """What a project needs.
+
+    Args:
+        models: with their samples.
+        stack: bytes set aside for it.
+        reads_constants_from_ram: whether start-up code copies the weights into RAM.
+    """
+    characters = sum(model.source_bytes for model in models.models)
+    samples = sum(array.bytes for array in models.sample_arrays)
+    weights = Need("weights", models.weights_bytes)
+    flash = (
+        weights,
+        Need("code of the models, estimated", int(characters * CODE_PER_CHARACTER)),
+        Need("samples", samples),
+    )
+    ram = (
+        Need("workspace", models.workspace_bytes),
+        Need("inputs and outputs", models.io_bytes),
+        Need("stack", stack),
+        *((weights,) if reads_constants_from_ram else ()),
+    )
+    return Demand(flash, ram)
+
+
+def check_fit(board: Board, needs: Demand) -> None:
+    """Refuse what is too large for the board.
+
+    Raises:
+        ModelTooLargeError: with the table of what needs how much, and where it exceeds.
+    """
+    exceeded = [
+        (memory, parts)
+        for memory, parts in ((board.code, needs.flash), (board.data, needs.ram))
+        if memory is not None and _total(parts) > memory.size
+    ]
+    if not exceeded:
+        return
+    tables = "\n".join(
+        line
+        for memory, parts in ((board.code, needs.flash), (board.data, needs.ram))
+        if memory is not None
+        for line in _table(memory, parts)
+    )
+    memory, parts = exceeded[0]
+    largest = max(parts, key=lambda need: need.bytes)
+    raise ModelTooLargeError(
+        f"the model is too large: {memory.name} would need {_total(parts)} bytes and has "
+        f"{memory.size}\n{tables}",
+        where=f"board '{board.name}'",
+        fix=f"the largest part is '{largest.what}' with {largest.bytes} bytes; take a smaller "
+        "model or a larger board, or build with optimize='ram' or 'flash'",
+    )
+
+
+def _total(parts: tuple[Need, ...]) -> int:
+    return sum(need.bytes for need in parts)
+
+
+def _table(memory: Memory, parts: tuple[Need, ...]) -> list[str]:
+    rows = [(need.what, need.bytes) for need in parts]
+    total = _total(parts)
+    excess = total - memory.size
+    verdict = f"{excess} too many" if excess > 0 else f"{-excess} left"
+    rows += [("total", total), (f"{memory.name} has", memory.size)]
+    lines = [f"  {what:<32}{size:>10}" for what, size in rows]
+    return [f"  {memory.name} ({memory.kind.value}), bytes", *lines, f"  {'':<32}{verdict}"]

@@ -1,0 +1,109 @@
+"""Running a program without its board: QEMU, simavr, or the machine itself."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from microtir.project.boards import Board, Emulator, EmulatorKind
+from microtir.project.compiled_tools import Tool, tool_path
+from microtir.project.errors import BoardError, EmulatorError
+from microtir.project.toolchain import require_program
+
+DEFAULT_TIMEOUT = 120.0  # seconds
+_SHOWN_CHARACTERS = 2000
+
+# One instruction is one nanosecond of the emulated board's time: counts and timers are the same
+# in every run. Semihosting is what the exit status comes out by.
+_QEMU_OPTIONS = (
+    *("-display", "none", "-monitor", "none", "-serial", "stdio"),
+    *("-semihosting-config", "enable=on,target=native", "-icount", "shift=0"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class RunResult:
+    """What a program printed, and its exit status."""
+
+    status: int
+    output: str
+
+
+def make_command(emulator: Emulator, program: str) -> list[str]:
+    """The command as a person without microtir would type it; empty if there is none."""
+    if emulator.kind is EmulatorKind.QEMU:
+        return [*_qemu(emulator), "-kernel", program]
+    return [f"./{program}"] if emulator.kind is EmulatorKind.NATIVE else []
+
+
+def emulator_command(board: Board, program: Path, more: Sequence[str] = ()) -> list[str]:
+    """The command that runs a program built for a board.
+
+    Args:
+        board: with an emulator.
+        program: the file that was built.
+        more: further arguments for the emulator.
+
+    Raises:
+        BoardError: the board has no emulator.
+        MissingToolError: it is not on this machine; says what to install.
+    """
+    emulator = board.emulator
+    if emulator is None:
+        raise BoardError(
+            f"the board '{board.name}' has no emulator",
+            where=f"{board.file}: emulator",
+            fix="write the program to a real board",
+        )
+    if emulator.kind is EmulatorKind.NATIVE:
+        return [str(program.resolve())]
+    if emulator.kind is EmulatorKind.SIMAVR:
+        runner = tool_path(Tool.AVR_RUNNER)
+        return [str(runner), *more, str(emulator.machine), str(board.clock_hz), str(program)]
+    require_program(str(emulator.program), emulator.package)
+    return [*_qemu(emulator), *more, "-kernel", str(program)]
+
+
+def _qemu(emulator: Emulator) -> list[str]:
+    machine = ["-machine", str(emulator.machine)]
+    return [str(emulator.program), *machine, *emulator.arguments, *_QEMU_OPTIONS]
+
+
+def run_program(command: Sequence[str], timeout: float = DEFAULT_TIMEOUT) -> RunResult:
+    """Run a command to its end; what it prints to either stream is kept in one text.
+
+    Raises:
+        EmulatorError: it could not be started, or did not end in `timeout` seconds; the message
+            shows the last output.
+    """
+    try:
+        process = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+    except OSError as error:
+        raise EmulatorError(f"cannot be started: {error.strerror}", where=command[0]) from None
+    try:
+        output, _ = process.communicate(timeout=timeout)
+    except subprocess.TimeoutExpired:
+        # An emulator may have started helpers: the whole group ends.
+        os.killpg(process.pid, signal.SIGKILL)
+        output, _ = process.communicate()
+        raise EmulatorError(
+            f"the program did not end in {timeout:g} seconds; its last output:\n"
+            f"{_text(output)[-_SHOWN_CHARACTERS:]}",
+            where=command[0],
+            fix="allow it more time, if it is only slow",
+        ) from None
+    return RunResult(process.returncode, _text(output))
+
+
+def _text(output: bytes) -> str:
+    return output.decode("utf-8", "replace").replace("\r\n", "\n")

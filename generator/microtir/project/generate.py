@@ -1,0 +1,150 @@
+"""Generating a project: models, a board, a project type → a folder."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from microtir import resources
+from microtir.artifact import Artifact
+from microtir.config.features import Feature
+from microtir.errors import nearest
+from microtir.project.board_search import load_board
+from microtir.project.boards import Board, Console, ProjectSupport, ProjectType
+from microtir.project.capacity import check_fit, demand
+from microtir.project.errors import ProjectError
+from microtir.project.folder import write_folder
+from microtir.project.models import describe_models
+from microtir.project.options import ProjectOptions
+from microtir.project.project import (
+    BOARD_FOLDER,
+    PROJECT_FILE,
+    Layer,
+    Project,
+    ProjectModel,
+    project_text,
+)
+from microtir.project.template import Part, Template, TemplateFiles, checked_path
+from microtir.project.values import build_values, project_values
+
+RUNTIME_HEADER = '#include "microtir/runtime.h"'
+RUNTIME_FOLDER = "runtime"
+
+
+def generate(
+    artifacts: Artifact | Sequence[Artifact],
+    board: str | Board,
+    project_type: ProjectType | str,
+    folder: str | os.PathLike[str],
+    *,
+    force: bool = False,
+    options: ProjectOptions | None = None,
+    board_dirs: Sequence[str | os.PathLike[str]] = (),
+    template_dir: str | os.PathLike[str] | None = None,
+) -> Project:
+    """Write a project that builds with the board's own tools and needs no Python.
+
+    Args:
+        artifacts: compiled models; several share one workspace, and none makes the empty program
+            that others are compared with.
+        board: its name, or a Board.
+        project_type: what the project is for.
+        folder: must not exist, or be empty, unless `force` is given.
+        force: replace the folder, and everything in it is lost.
+        options: samples, console, stack and more.
+        board_dirs: folders of boards to look in before those of microtir.
+        template_dir: files in it replace those of `templates/projects` of the same path.
+
+    Returns:
+        The project, ready to be built.
+
+    Raises:
+        BoardError: the board is unknown, or has no project of this type.
+        ProjectError: an option or an artifact does not fit.
+        ModelTooLargeError: with the table of what needs how much.
+        ProjectTemplateError: a template is broken, or its file would lie outside the folder.
+        OutputError: the folder exists, or cannot be written. Nothing was changed then.
+    """
+    chosen = load_board(board, board_dirs) if isinstance(board, str) else board
+    support = chosen.support(_project_type(project_type))
+    options = options or ProjectOptions()
+    given = (artifacts,) if isinstance(artifacts, Artifact) else tuple(artifacts)
+    models = describe_models(given, options)
+    stack = options.stack or support.stack
+    in_ram = chosen.target.has(Feature.AVR_PROGMEM)
+    check_fit(chosen, demand(models, stack, in_ram))
+
+    files = TemplateFiles(Path(template_dir) if template_dir is not None else None, chosen.folder)
+    template = files.manifest(support.type)
+    project = Project(
+        folder=Path(folder),
+        type=support.type,
+        board=chosen,
+        models=tuple(map(_project_model, given)),
+        program=template.program,
+        build_step=template.build,
+        flash_step=template.flash,
+    )
+    contents = _model_files(given, template)
+    values = project_values(project, support, models, options, stack)
+    targets = files.targets([*template.parts, *_board_parts(support, options)], values)
+    values |= build_values(project, [*targets, *contents])
+    contents |= files.render(targets, values)
+    contents[PROJECT_FILE] = project_text(project).encode()
+    contents[f"{BOARD_FOLDER}/{chosen.name}/{chosen.file.name}"] = chosen.file.read_bytes()
+    write_folder(Path(folder), contents, force=force)
+    return project
+
+
+def _project_type(given: ProjectType | str) -> ProjectType:
+    if isinstance(given, ProjectType):
+        return given
+    names = [kind.value for kind in ProjectType]
+    if given not in names:
+        raise ProjectError(
+            f"'{given}' is no project type",
+            where="project.generate(project_type)",
+            legal=", ".join(names),
+            fix=nearest(given, names) or None,
+        )
+    return ProjectType(given)
+
+
+def _project_model(artifact: Artifact) -> ProjectModel:
+    facts = artifact.metadata
+    layers = (
+        Layer(row["name"], row["operator"], row["function"], row["macs"]) for row in facts["layers"]
+    )
+    return ProjectModel(facts["module_name"], f"{facts['module_name']}_run", tuple(layers))
+
+
+def _model_files(artifacts: Sequence[Artifact], template: Template) -> dict[str, bytes]:
+    """Every model in a folder of its own, and the C runtime if one of them uses it."""
+    files: dict[str, bytes] = {}
+    for artifact in artifacts:
+        name = artifact.metadata["module_name"]
+        for source in artifact.sources:
+            path = checked_path(f"{template.models}/{name}/{source.path}", source.path)
+            files[path] = source.text.encode()
+    if any(RUNTIME_HEADER in source.text for a in artifacts for source in a.sources):
+        root = resources.runtime_crt()
+        for file in sorted(root.rglob("*.[ch]")):
+            inside = file.relative_to(root).as_posix()
+            files[f"{template.models}/{RUNTIME_FOLDER}/{inside}"] = file.read_bytes()
+    return files
+
+
+def _board_parts(support: ProjectSupport, options: ProjectOptions) -> list[Part]:
+    """The parts that the board asks for, and the driver of the console."""
+    console = options.console or support.consoles[0]
+    if console not in support.consoles:
+        raise ProjectError(
+            f"the board has no console '{console.value}'",
+            where="options.console",
+            legal=", ".join(known.value for known in support.consoles),
+        )
+    drivers = {Console.UART: support.uart, Console.SEMIHOSTING: "semihosting", Console.STDIO: None}
+    driver = drivers[console]
+    names = [*support.parts, *([driver] if driver else [])]
+    return [Part(f"{support.type.value}/{name}", ".") for name in names]

@@ -1,0 +1,211 @@
+"""The models of a project, as the templates of the application see them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from microtir.artifact import Artifact
+from microtir.config.names import macro_name
+from microtir.errors import nearest
+from microtir.ir_module import Port, PortKind
+from microtir.project.errors import ProjectError
+from microtir.project.options import Array, ProjectOptions
+from microtir.project.samples import C_TYPES, SampleArray, arbitrary_samples, sample_array
+
+MAX_SAMPLES = 65535  # the application counts them in 16 bits
+
+
+@dataclass(frozen=True, slots=True)
+class PortValues:
+    """An input or output: texts that the templates print as they are."""
+
+    label: str
+    member: str
+    c_type: str
+    element: str
+    elements: int
+    bytes: int
+    samples: str
+    tolerance: str
+
+
+@dataclass(frozen=True, slots=True)
+class PortGroup:
+    kind: str
+    ports: tuple[PortValues, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ModelValues:
+    """One model: names, ports, and sizes in bytes."""
+
+    name: str
+    macro: str
+    file: str
+    inputs: tuple[PortValues, ...]
+    outputs: tuple[PortValues, ...]
+    sample_count: int
+    workspace_bytes: int
+    weights_bytes: int
+    source_bytes: int
+
+    @property
+    def ports(self) -> tuple[PortValues, ...]:
+        return (*self.inputs, *self.outputs)
+
+    @property
+    def groups(self) -> tuple[PortGroup, ...]:
+        """The tables of the application: a model without inputs has none for them."""
+        both = (PortGroup("inputs", self.inputs), PortGroup("outputs", self.outputs))
+        return tuple(group for group in both if group.ports)
+
+    @property
+    def input_table(self) -> str:
+        return f"{self.name}_inputs" if self.inputs else "NULL"
+
+    @property
+    def output_table(self) -> str:
+        return f"{self.name}_outputs" if self.outputs else "NULL"
+
+    @property
+    def input_count(self) -> int:
+        return len(self.inputs)
+
+    @property
+    def output_count(self) -> int:
+        return len(self.outputs)
+
+    @property
+    def io_bytes(self) -> int:
+        return sum(port.bytes for port in self.ports)
+
+
+@dataclass(frozen=True, slots=True)
+class Models:
+    """All models of a project and the arrays of their samples."""
+
+    models: tuple[ModelValues, ...]
+    sample_arrays: tuple[SampleArray, ...]
+
+    @property
+    def workspace_bytes(self) -> int:
+        """The models run one after another: the largest workspace serves all."""
+        return max((model.workspace_bytes for model in self.models), default=0)
+
+    @property
+    def io_bytes(self) -> int:
+        return max((model.io_bytes for model in self.models), default=0)
+
+    @property
+    def weights_bytes(self) -> int:
+        return sum(model.weights_bytes for model in self.models)
+
+
+def describe_models(artifacts: Sequence[Artifact], options: ProjectOptions) -> Models:
+    """Everything that the templates say about the models.
+
+    Raises:
+        ProjectError: an artifact is no model, two have one name, or samples do not fit.
+    """
+    names = [artifact.metadata["module_name"] for artifact in artifacts]
+    for name in names:
+        if names.count(name) > 1:
+            raise ProjectError(
+                f"there are {names.count(name)} models with the module name '{name}'",
+                where="project.generate(artifact)",
+                fix="give each its own module_name in its configuration",
+            )
+    for name in options.samples:
+        if name not in names:
+            raise ProjectError(
+                f"there is no model '{name}'", where="options.samples", legal=", ".join(names)
+            )
+    arrays: list[SampleArray] = []
+    models = tuple(_model(artifact, options, arrays) for artifact in artifacts)
+    return Models(models, tuple(arrays))
+
+
+def _model(artifact: Artifact, options: ProjectOptions, arrays: list[SampleArray]) -> ModelValues:
+    """The values of one model; the arrays of its samples are added to `arrays`."""
+    facts = artifact.metadata
+    name = facts["module_name"]
+    model = artifact.module.model
+    if model is None:
+        raise ProjectError(
+            f"'{name}' holds functions and no model: there is nothing to run by itself",
+            where="project.generate(artifact)",
+            fix="build it from a model, or use the exported sources in a project of your own",
+        )
+    samples = options.samples.get(name) or arbitrary_samples(model.inputs)
+    inputs = _given(samples.inputs, model.inputs, f"inputs of '{name}'")
+    outputs = _given(samples.outputs, model.outputs, f"outputs of '{name}'")
+    missing = [port.name for port in model.inputs if port.name not in inputs]
+    if missing:
+        where = f"samples: inputs of '{name}'"
+        raise ProjectError(f"there are no values for '{missing[0]}'", where=where)
+    ports: dict[PortKind, list[PortValues]] = {PortKind.INPUT: [], PortKind.OUTPUT: []}
+    for port in model.ports:
+        values = (inputs if port.kind is PortKind.INPUT else outputs).get(port.name)
+        number = len(ports[port.kind])
+        array = None
+        if values is not None:
+            array = sample_array(f"{name}_{port.kind.value}{number}_samples", port, values)
+            arrays.append(array)
+        ports[port.kind].append(_port(port, array, samples.rtol))
+    code = [file for file in artifact.sources if file.path == f"{name}.c"]
+    return ModelValues(
+        name=name,
+        macro=macro_name(name),
+        file=model.source_file,
+        inputs=tuple(ports[PortKind.INPUT]),
+        outputs=tuple(ports[PortKind.OUTPUT]),
+        sample_count=_sample_count(name, [*inputs.values(), *outputs.values()]),
+        workspace_bytes=model.memory.workspace_size,
+        weights_bytes=facts["weights_bytes"],
+        source_bytes=sum(len(file.text) for file in code),
+    )
+
+
+def _given(arrays: Mapping[str, Array], ports: Sequence[Port], where: str) -> dict[str, Array]:
+    """The arrays by port; a name that no port has is refused."""
+    names = [port.name for port in ports]
+    for name in arrays:
+        if name not in names:
+            hint = nearest(name, names)
+            what = f"there is no '{name}'"
+            raise ProjectError(
+                f"{what}: {hint}" if hint else what,
+                where=f"samples: {where}",
+                legal=", ".join(names),
+            )
+    return dict(arrays)
+
+
+def _sample_count(name: str, arrays: list[Array]) -> int:
+    counts = sorted({len(array) if array.ndim else 0 for array in arrays}) or [1]
+    if len(counts) > 1 or not 1 <= counts[0] <= MAX_SAMPLES:
+        raise ProjectError(
+            f"the arrays hold {' and '.join(map(str, counts))} samples",
+            where=f"samples of '{name}'",
+            legal=f"the same number for every input and output, 1 to {MAX_SAMPLES}",
+        )
+    return counts[0]
+
+
+def _port(port: Port, array: SampleArray | None, rtol: float) -> PortValues:
+    return PortValues(
+        label=_c_text(port.name),
+        member=port.c_name,
+        c_type=C_TYPES[port.type.dtype],
+        element=f"ELEMENT_{port.type.dtype.value.upper()}",
+        elements=port.type.elements,
+        bytes=port.type.bytes,
+        samples=array.name if array else "NULL",
+        tolerance=f"{rtol!r}f",
+    )
+
+
+def _c_text(name: str) -> str:
+    """A tensor's name inside a C string: model files hold any characters, a line has one word."""
+    return "".join(c if c.isascii() and (c.isalnum() or c in "_./:;-") else "_" for c in name)

@@ -1,0 +1,84 @@
+"""What a caller may choose about a project."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+import numpy as np
+from numpy.typing import NDArray
+
+from microtir.project.boards import Console
+from microtir.project.errors import ProjectError
+
+Array = NDArray[np.generic]
+
+_DEFINITION = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(=[^\s\"'$`\\;#]*)?")
+
+MINIMAL_STACK = 256  # bytes: the application's own calls
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Samples:
+    """Inputs that the application runs a model on, and what is expected.
+
+    Args:
+        inputs: arrays by the model's name of the input; the first axis counts samples.
+        outputs: expected outputs in the same form, or none: then they are only printed.
+        rtol: allowed difference of floats, relative to a sample's largest expected magnitude.
+    """
+
+    inputs: Mapping[str, Array]
+    outputs: Mapping[str, Array] = field(default_factory=lambda: MappingProxyType({}))
+    rtol: float = 1e-5
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ProjectOptions:
+    """Options of a project; every one is honoured or refused.
+
+    Args:
+        samples: by module name; a model without any gets two of arbitrary values.
+        console: where the program prints; None takes the board's usual place.
+        stack: bytes for the stack; None takes the board's usual size.
+        definitions: more macros for the compiler, `NAME` or `NAME=value`.
+        optimization: the compiler's flag.
+
+    Raises:
+        ProjectError: a value is not legal.
+    """
+
+    samples: Mapping[str, Samples] = field(default_factory=lambda: MappingProxyType({}))
+    console: Console | None = None
+    stack: int | None = None
+    definitions: Sequence[str] = ()
+    optimization: str = "-O2"
+
+    def __post_init__(self) -> None:
+        # A text is a sequence, too: it would become one macro for each of its letters.
+        if isinstance(self.definitions, str):
+            raise ProjectError(
+                f"got the text '{self.definitions}'",
+                where="options.definitions",
+                legal="a list of NAME or NAME=value",
+                fix=f"write ['{self.definitions}']",
+            )
+        for definition in self.definitions:
+            if not _DEFINITION.fullmatch(str(definition)):
+                raise ProjectError(
+                    f"got {definition!r}",
+                    where="options.definitions",
+                    legal="NAME or NAME=value, without blanks and quotes",
+                )
+        if self.stack is not None and self.stack < MINIMAL_STACK:
+            raise ProjectError(
+                f"got {self.stack}", where="options.stack", legal=f"at least {MINIMAL_STACK} bytes"
+            )
+        if not re.fullmatch(r"-O([0-3sgz]|fast)", self.optimization):
+            raise ProjectError(
+                f"got '{self.optimization}'",
+                where="options.optimization",
+                legal="-O0, -O1, -O2, -O3, -Os, -Oz, -Og, -Ofast",
+            )

@@ -1,0 +1,242 @@
+"""A generated project: built, run and written to a board."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from microtir.project.boards import Board, ProjectType, Requirement, read_board
+from microtir.project.build import run_build
+from microtir.project.emulate import DEFAULT_TIMEOUT, RunResult, emulator_command, run_program
+from microtir.project.errors import ProjectError
+from microtir.project.template import Step
+from microtir.project.toolchain import check_requirements, require_program
+
+PROJECT_FILE = "project.json"
+BOARD_FOLDER = "board_data"
+FORMAT_VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """A layer of a model: its name in the model, its operator, the C function."""
+
+    name: str
+    operator: str
+    function: str
+    macs: int
+
+
+@dataclass(frozen=True, slots=True)
+class ProjectModel:
+    """A model of a project: `run` is the C function that the application calls."""
+
+    name: str
+    run: str
+    layers: tuple[Layer, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Project:
+    """A folder with everything that is needed to build and run models on a board.
+
+    Args:
+        folder: of the project.
+        type: which framework it is for.
+        board: as it was when the project was generated.
+        models: by module name, in the order of generation.
+        program: what a build makes, below the folder; None if it makes no program.
+        build_step, flash_step: the project type's commands, if it has any.
+    """
+
+    folder: Path
+    type: ProjectType
+    board: Board
+    models: tuple[ProjectModel, ...]
+    program: str | None
+    build_step: Step | None
+    flash_step: Step | None
+
+    @property
+    def program_path(self) -> Path:
+        """The program's file, built or not; ProjectError if this type makes none."""
+        if self.program is None:
+            raise ProjectError(
+                f"a project of type '{self.type.value}' makes no program by itself",
+                where=str(self.folder),
+                fix="add it to a project of the framework",
+            )
+        return self.folder / self.program
+
+    def build(self, arguments: Sequence[str] = ()) -> Path:
+        """Build the program with the board's own tools.
+
+        Args:
+            arguments: more of them for the build command, e.g. ``["CFLAGS=-O3"]``.
+
+        Returns:
+            The program's file.
+
+        Raises:
+            MissingToolError: a tool is not on this machine; says which package to install.
+            BuildError: the compiler's own message, and the folder to look in.
+            ProjectError: a project of this type is not built by itself.
+        """
+        program = self.program_path
+        if self.build_step is None:
+            raise ProjectError(f"there is no command to build '{self.type.value}'",
+                               where=str(self.folder))  # fmt: skip
+        check_requirements(self.board.toolchain, self.build_step.requires)
+        run_build([*self._filled(self.build_step.command), *arguments], self.folder)
+        return program
+
+    def run(self, timeout: float = DEFAULT_TIMEOUT) -> RunResult:
+        """Run the program that was built in the board's emulator.
+
+        Raises:
+            ProjectError: it was not built.
+            BoardError: the board has no emulator.
+            MissingToolError: the emulator is not on this machine.
+            EmulatorError: the program did not end in `timeout` seconds; shows its last output.
+        """
+        return run_program(emulator_command(self.board, self.built_program()), timeout)
+
+    def flash(self, port: str | None = None) -> None:
+        """Write the program that was built to the board.
+
+        Args:
+            port: the serial port, for boards that are written through one.
+
+        Raises:
+            ProjectError: it was not built, there is no command for it, or it needs a port.
+            MissingToolError: the command is not on this machine.
+            BuildError: the command failed; shows what it said.
+        """
+        program = self.built_program()
+        flasher = self.board.flasher
+        command = self.flash_step.command if self.flash_step else flasher and flasher.command
+        if not command:
+            raise ProjectError(
+                f"nothing says how a program is written to '{self.board.name}'",
+                where=f"{self.board.file}: flash",
+                fix=f"write {program} with the tool of your debug probe",
+            )
+        if port is None and any("{port}" in word for word in command):
+            raise ProjectError("the board is written through a serial port", where="port")
+        package = flasher.package if flasher and not self.flash_step else None
+        require_program(command[0], package)
+        run_build([word.replace("{port}", port or "") for word in self._filled(command)],
+                  self.folder)  # fmt: skip
+
+    def built_program(self) -> Path:
+        """The program's file; ProjectError if it is not there yet."""
+        program = self.program_path
+        if not program.is_file():
+            raise ProjectError("the project is not built", where=str(program), fix="build() it")
+        return program
+
+    def _filled(self, command: Sequence[str]) -> list[str]:
+        """A command with the names that stand for files filled in."""
+        return [word.replace("{program}", self.program or "") for word in command]
+
+
+def project_text(project: Project) -> str:
+    """What `project.json` holds: no path of this machine, so that a project can be moved."""
+    facts = {
+        "format": FORMAT_VERSION,
+        "type": project.type.value,
+        "board": project.board.name,
+        "program": project.program,
+        "build": _step_data(project.build_step),
+        "flash": _step_data(project.flash_step),
+        "models": [
+            {
+                "name": model.name,
+                "run": model.run,
+                "layers": [
+                    {
+                        "name": layer.name,
+                        "operator": layer.operator,
+                        "function": layer.function,
+                        "macs": layer.macs,
+                    }
+                    for layer in model.layers
+                ],
+            }
+            for model in project.models
+        ],
+    }
+    return json.dumps(facts, indent=2) + "\n"
+
+
+def load_project(folder: str | os.PathLike[str]) -> Project:
+    """The project that `generate` wrote to a folder.
+
+    Raises:
+        ProjectError: there is none, or its file is damaged.
+        BoardError: the project's copy of the board's file is damaged.
+    """
+    path = Path(folder) / PROJECT_FILE
+    try:
+        facts = json.loads(path.read_text(encoding="utf-8"))
+        if facts["format"] != FORMAT_VERSION:
+            raise ProjectError(
+                f"was written in format {facts['format']}",
+                where=str(path),
+                legal=f"format {FORMAT_VERSION}",
+                fix="generate the project again",
+            )
+        return Project(
+            folder=Path(folder),
+            type=ProjectType(facts["type"]),
+            board=read_board(Path(folder) / BOARD_FOLDER / facts["board"]),
+            models=tuple(_model(model) for model in facts["models"]),
+            program=facts["program"],
+            build_step=_step(facts["build"]),
+            flash_step=_step(facts["flash"]),
+        )
+    except OSError as error:
+        raise ProjectError(
+            f"is no project of microtir: {error.strerror}",
+            where=str(path),
+            fix="name the folder that a project was generated into",
+        ) from None
+    except (ValueError, KeyError, TypeError) as error:
+        raise ProjectError(
+            f"is damaged: {error!r}", where=str(path), fix="generate the project again"
+        ) from None
+
+
+def _model(facts: dict[str, object]) -> ProjectModel:
+    layers = facts["layers"]
+    if not isinstance(layers, list):
+        raise ProjectError("the layers of a model are no list", where=PROJECT_FILE)
+    return ProjectModel(
+        name=str(facts["name"]),
+        run=str(facts["run"]),
+        layers=tuple(
+            Layer(str(row["name"]), str(row["operator"]), str(row["function"]), int(row["macs"]))
+            for row in layers
+        ),
+    )
+
+
+def _step_data(step: Step | None) -> dict[str, object] | None:
+    if step is None:
+        return None
+    requires = [{"package": r.package, "program": r.program, "file": r.file} for r in step.requires]
+    return {"command": list(step.command), "requires": requires}
+
+
+def _step(facts: dict[str, list[object]] | None) -> Step | None:
+    if facts is None:
+        return None
+    requires = tuple(
+        Requirement(str(row["package"]), row["program"], row["file"])
+        for row in facts["requires"]
+        if isinstance(row, dict)
+    )
+    return Step(tuple(map(str, facts["command"])), requires)

@@ -1,0 +1,231 @@
+"""Project templates: which files a project type consists of, and their text.
+
+A project type is a folder of `templates/projects` with a `template.toml` that lists parts. A part
+is a folder whose files go into the project: `X.j2` is rendered to `X`, anything else is copied.
+Names of files and folders are templates, too. The same path in the user's template folder or in
+the board's folder replaces a file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+import jinja2
+from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+from microtir import resources
+from microtir.errors import UsageError
+from microtir.project.boards import ProjectType, Requirement, read_requirement
+from microtir.project.errors import ProjectTemplateError
+from microtir.project.toml_table import TomlTable
+
+MANIFEST = "template.toml"
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A folder of templates and where in the project its files go."""
+
+    folder: str
+    to: str
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A command that works in the project's folder, and what it needs."""
+
+    command: tuple[str, ...]
+    requires: tuple[Requirement, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Template:
+    """What `template.toml` says.
+
+    Args:
+        models: folder of the project with one folder of sources for each model.
+        program: what a build makes; None if it makes no program.
+        build, flash: commands; None where the project type has none of its own.
+    """
+
+    type: ProjectType
+    summary: str
+    models: str
+    program: str | None
+    build: Step | None
+    flash: Step | None
+    parts: tuple[Part, ...]
+
+
+class TemplateFiles:
+    """The folders that templates are looked up in, the first that has a file wins.
+
+    Raises:
+        UsageError: the user's template folder is not there.
+    """
+
+    def __init__(self, template_dir: Path | None, board_folder: Path | None = None) -> None:
+        if template_dir is not None and not template_dir.is_dir():
+            raise UsageError("there is no such folder", where=f"template folder {template_dir}")
+        given = [folder for folder in (template_dir, board_folder) if folder is not None]
+        self._roots = (*given, resources.templates() / "projects")
+        self._environment = ImmutableSandboxedEnvironment(
+            loader=jinja2.FunctionLoader(self._load),
+            autoescape=False,  # C is not HTML
+            undefined=jinja2.StrictUndefined,
+            trim_blocks=True,
+            lstrip_blocks=True,
+            keep_trailing_newline=True,
+            newline_sequence="\n",
+        )
+
+    def manifest(self, project_type: ProjectType) -> Template:
+        """The checked manifest of a project type.
+
+        Raises:
+            ProjectTemplateError: there is none, or a field of it is wrong.
+        """
+        name = f"{project_type.value}/{MANIFEST}"
+        path = self._find(name)
+        if path is None:
+            raise ProjectTemplateError(
+                f"there are no templates for projects of type '{project_type.value}'", where=name
+            )
+        top = TomlTable.load(path, ProjectTemplateError)
+        result = Template(
+            type=project_type,
+            summary=top.required_text("summary"),
+            models=top.required_text("models"),
+            program=top.text("program"),
+            build=_step(top.table("build")),
+            flash=_step(top.table("flash")),
+            parts=tuple(map(_part, top.tables("part"))),
+        )
+        top.done()
+        return result
+
+    def targets(self, parts: Sequence[Part], values: Mapping[str, object]) -> dict[str, str]:
+        """Path in the project → template, of some parts; later parts replace files.
+
+        Raises:
+            ProjectTemplateError: a part has no files, or one of them would lie elsewhere.
+        """
+        found: dict[str, str] = {}
+        for part in parts:
+            names = self._names(part.folder)
+            if not names:
+                raise ProjectTemplateError("there are no such templates", where=part.folder)
+            for name in names:
+                inside = PurePosixPath(name).relative_to(part.folder).as_posix()
+                target = f"{part.to}/{self._filled(name, inside, values).removesuffix('.j2')}"
+                found[checked_path(target, name)] = name
+        return found
+
+    def render(self, targets: Mapping[str, str], values: Mapping[str, object]) -> dict[str, bytes]:
+        """The files by path in the project; ProjectTemplateError names template and line."""
+        return {path: self._content(name, values) for path, name in targets.items()}
+
+    def _names(self, folder: str) -> list[str]:
+        """Files below a folder of any root, as paths below `templates/projects`, sorted."""
+        checked_path(folder, "part")
+        found: set[str] = set()
+        for root in self._roots:
+            for path in (root / folder).rglob("*"):
+                if path.is_file():
+                    found.add(path.relative_to(root).as_posix())
+        return sorted(found)
+
+    def _content(self, name: str, values: Mapping[str, object]) -> bytes:
+        if name.endswith(".j2"):
+            return self._guarded(name, lambda: self._environment.get_template(name), values)
+        path = self._find(name)
+        assert path is not None, f"{name} was listed"
+        return path.read_bytes()
+
+    def _filled(self, name: str, text: str, values: Mapping[str, object]) -> str:
+        """A path with its placeholders filled in."""
+        make = self._environment.from_string
+        return self._guarded(name, lambda: make(text), values).decode()
+
+    def _guarded(
+        self,
+        name: str,
+        make: Callable[[], jinja2.Template],
+        values: Mapping[str, object],
+    ) -> bytes:
+        try:
+            return make().render(values).encode()
+        except jinja2.TemplateNotFound as error:
+            raise ProjectTemplateError(f"there is no template '{error.name}'", where=name) from None
+        except jinja2.TemplateSyntaxError as error:
+            place = f"{error.name or name}:{error.lineno}"
+            raise ProjectTemplateError(f"is malformed: {error.message}", where=place) from None
+        except (jinja2.UndefinedError, jinja2.TemplateRuntimeError) as error:
+            raise ProjectTemplateError(
+                f"asks for what it was not given: {error.message}", where=_place(error, name)
+            ) from None
+
+    def _load(self, name: str) -> tuple[str, str, Callable[[], bool]] | None:
+        path = self._find(name)
+        if path is None:
+            return None
+        return path.read_text(encoding="utf-8"), str(path), lambda: True
+
+    def _find(self, name: str) -> Path | None:
+        """The file of this name; a link out of its folder is refused."""
+        checked_path(name, name)
+        for root in self._roots:
+            path = root / name
+            if path.is_file():
+                if not path.resolve().is_relative_to(root.resolve()):
+                    raise ProjectTemplateError(
+                        "is a link that leads out of the template folder", where=str(path)
+                    )
+                return path
+        return None
+
+
+def checked_path(path: str, where: str) -> str:
+    """A relative path in its shortest form.
+
+    Raises:
+        ProjectTemplateError: it is absolute or has `..` in it.
+    """
+    pure = PurePosixPath(path)
+    if pure.is_absolute() or ".." in pure.parts or "\\" in path or not path:
+        raise ProjectTemplateError(
+            f"the path '{path}' leads out of its folder",
+            where=where,
+            legal="a path below the folder, without '..'",
+        )
+    return pure.as_posix()
+
+
+def _part(table: TomlTable) -> Part:
+    result = Part(table.required_text("folder"), table.required_text("to"))
+    table.done()
+    return result
+
+
+def _step(table: TomlTable | None) -> Step | None:
+    if table is None:
+        return None
+    requires = tuple(map(read_requirement, table.tables("requires")))
+    result = Step(table.texts("command"), requires)
+    table.done()
+    if not result.command:
+        raise table.problem("command", "there is no command")
+    return result
+
+
+def _place(error: BaseException, template: str) -> str:
+    """The line of a template that an error came from: Jinja rewrites its traceback to it."""
+    traceback, place = error.__traceback__, template
+    while traceback is not None:
+        filename = traceback.tb_frame.f_code.co_filename
+        if filename.endswith(".j2"):
+            place = f"{filename}:{traceback.tb_lineno}"
+        traceback = traceback.tb_next
+    return place

@@ -1,0 +1,152 @@
+"""What the templates of projects may speak of: finished texts and lists of them.
+
+`project_values` needs no file of the project; `build_values` adds what depends on which files
+there are.  Both together are the contract of the templates: docs/boards.md lists them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import PurePosixPath
+
+from microtir import __version__
+from microtir.project.boards import Board, Console, Memory, MemoryKind, ProjectSupport
+from microtir.project.emulate import make_command
+from microtir.project.models import Models
+from microtir.project.options import ProjectOptions
+from microtir.project.project import Project
+
+Values = dict[str, object]
+
+_CONSOLE_TEXTS = {
+    Console.UART: "Connect a terminal to the board's serial port. These lines come:",
+    Console.SEMIHOSTING: "A debugger that takes semihosting calls shows these lines:",
+    Console.STDIO: "These lines come:",
+}
+
+_FOLDER_TEXTS = {
+    "model": "the models: generated, not to be changed",
+    "src": "the application: runs each model on its samples and prints the outputs",
+    "board": "start-up, linker script, console of this board",
+    "board_data": "what microtir knows of the board",
+}
+
+
+def project_values(
+    project: Project, support: ProjectSupport, models: Models, options: ProjectOptions, stack: int
+) -> Values:
+    """Facts about models, board and options."""
+    board = project.board
+    names = [model.name for model in models.models]
+    console = options.console or support.consoles[0]
+    definitions = [*support.definitions, *options.definitions]
+    if support.semihosting:
+        definitions.append("SEMIHOSTING")
+    return {
+        "version": __version__,
+        "title": " and ".join(names) or "the empty program",
+        "board": board,
+        "support": support,
+        "toolchain": board.toolchain,
+        "program": project.program,
+        "models": models.models,
+        "model_count": len(names),
+        "sample_arrays": models.sample_arrays,
+        "memory_table": _memory_table(models, stack),
+        "workspace_bytes": models.workspace_bytes,
+        "stack_bytes": stack,
+        "optimization": options.optimization,
+        "definitions": definitions,
+        "definition_flags": [f"-D{definition}" for definition in definitions],
+        "console_text": _CONSOLE_TEXTS[console],
+        **_memory_values(board),
+        **_tool_values(project),
+    }
+
+
+def build_values(project: Project, paths: Sequence[str]) -> Values:
+    """What depends on the files of the project."""
+    sources = sorted(path for path in paths if path.endswith(".c"))
+    headers = (path for path in paths if path.endswith(".h"))
+    folders = sorted({_include_folder(path) for path in headers})
+    script = "board/link.ld" if "board/link.ld" in paths else None
+    link = [*project.board.toolchain.link_flags]
+    # AVR's own script stays in place: ours is one more file, which only checks.
+    is_whole = script is not None and project.board.toolchain.prefix != "avr-"
+    start = ["-nostartfiles"] if is_whole else []
+    option = "-T" if is_whole else ""
+    place = "${CMAKE_CURRENT_SOURCE_DIR}/"
+    top = sorted({PurePosixPath(path).parts[0] for path in paths})
+    return {
+        "sources": sources,
+        "include_folders": folders,
+        "include_flags": [f"-I{folder}" for folder in folders],
+        "linker_script": script,
+        "link_flags": [*link, *start, *([f"{option}{script}"] if script else [])],
+        "cmake_link_flags": [*link, *start, *([f"{option}{place}{script}"] if script else [])],
+        "file_table": [
+            {"path": f"{name}/", "text": text}
+            for name, text in _FOLDER_TEXTS.items()
+            if name in [*top, "board_data"]
+        ],
+    }
+
+
+def _include_folder(header: str) -> str:
+    """The folder to search for a header; "microtir/runtime.h" is included with its folder."""
+    parts = PurePosixPath(header).parent.parts
+    return "/".join(parts[: parts.index("include") + 1] if "include" in parts else parts) or "."
+
+
+def _memory_table(models: Models, stack: int) -> list[dict[str, object]]:
+    rows = [
+        ("workspace, shared by all models", models.workspace_bytes),
+        ("inputs and outputs, shared, too", models.io_bytes),
+        ("stack set aside", stack),
+        ("weights, in flash", models.weights_bytes),
+    ]
+    return [{"what": what, "bytes": size} for what, size in rows]
+
+
+def _memory_values(board: Board) -> Values:
+    if board.code is None or board.data is None:
+        return {"memories": [], "other_memories": [], "code": None, "data": None}
+    return {
+        "memories": [_memory(memory) for memory in board.memories],
+        "other_memories": [_memory(m) for m in board.memories if m not in (board.code, board.data)],
+        "code": _memory(board.code),
+        "data": _memory(board.data),
+    }
+
+
+def _memory(memory: Memory) -> dict[str, str]:
+    return {
+        "region": memory.name.upper(),
+        "section": memory.name,
+        "attributes": "rx" if memory.kind is MemoryKind.FLASH else "rwx",
+        "origin": f"{memory.address:#x}",
+        "length": f"{memory.size:#x}",
+        "end": f"{memory.address + memory.size:#x}",
+    }
+
+
+def _tool_values(project: Project) -> Values:
+    board = project.board
+    requires = (
+        *board.toolchain.requires,
+        *(project.build_step.requires if project.build_step else ()),
+    )
+    emulator, flasher = board.emulator, board.flasher
+    command = make_command(emulator, project.program) if emulator and project.program else []
+    flash = [
+        word.replace("{program}", project.program or "").replace("{port}", "$(PORT)")
+        for word in (flasher.command if flasher else ())
+    ]
+    return {
+        "tools": [r.program for r in requires if r.program],
+        "packages": sorted({r.package for r in requires}),
+        "run_command": command,
+        "emulator_package": emulator.package if emulator else None,
+        "flash_command": flash,
+        "flash_package": flasher.package if flasher else None,
+    }

@@ -1,0 +1,15 @@
+/* application.h: runs every model on its samples and prints the results. */
+#ifndef APPLICATION_H
+#define APPLICATION_H
+
+#include <stdint.h>
+
+enum application_status {
+    APPLICATION_OK = 0,
+    APPLICATION_DIFFERS = 1, /* an output is not the expected one */
+    APPLICATION_FAILED = 2   /* a model returned an error status */
+};
+
+int16_t application_run(void);
+
+#endif /* APPLICATION_H */

@@ -1,0 +1,152 @@
+/* startup.c: vectors, start of the program and faults of an Arm Cortex-M.
+ *
+ * The stack lies at the bottom of RAM. What lies below is no memory on most boards, so that a
+ * stack that grows too far faults instead of changing variables. Where the core has a stack limit
+ * register (Armv8-M Mainline) it says the same. Where reads and writes below RAM are ignored,
+ * STACK_GUARD_LOG2 asks for a region of that size without access in the MPU of an Armv7-M.
+ */
+#include <stdint.h>
+
+#include "board.h"
+#include "cpu.h"
+#include "text.h"
+
+#ifdef SEMIHOSTING
+#include "semihosting.h"
+#endif
+
+#if defined(__ARM_ARCH_8M_MAIN__) || defined(__ARM_ARCH_8_1M_MAIN__)
+#define HAS_STACK_LIMIT 1
+#endif
+
+#if !defined(__ARM_ARCH_6M__) && !defined(__ARM_ARCH_8M_BASE__)
+#define HAS_FAULT_STATUS 1
+#endif
+
+#define SCB_SHCSR REGISTER(0xE000ED24u)
+#define SCB_CFSR REGISTER(0xE000ED28u)
+#define SCB_CPACR REGISTER(0xE000ED88u)
+#define MPU_CTRL REGISTER(0xE000ED94u)
+#define MPU_RNR REGISTER(0xE000ED98u)
+#define MPU_RBAR REGISTER(0xE000ED9Cu)
+#define MPU_RASR REGISTER(0xE000EDA0u)
+
+/* Stacking for an exception failed, or the stack limit was met: only an overflow does that. */
+#define CFSR_MSTKERR (1u << 4)
+#define CFSR_STKERR (1u << 12)
+#define CFSR_STKOF (1u << 20)
+
+#define FAULT_STATUS 97
+
+extern uint32_t __stack_top[];
+extern uint32_t __data_start[];
+extern uint32_t __data_end[];
+extern const uint32_t __data_load[];
+extern uint32_t __bss_start[];
+extern uint32_t __bss_end[];
+
+int main(void);
+void reset_handler(void);
+void fault_handler(void);
+void report_fault(const uint8_t *stack);
+
+static uint8_t is_ending;
+
+void cpu_exit(int16_t status)
+{
+    is_ending = 1;
+#ifdef SEMIHOSTING
+    const uint32_t block[2] = {SEMIHOSTING_APPLICATION_EXIT, (uint32_t)status};
+    semihosting_call(SEMIHOSTING_EXIT_EXTENDED, block);
+#else
+    (void)status;
+#endif
+}
+
+static void guard_stack(void)
+{
+#if defined(HAS_STACK_LIMIT)
+    __asm volatile("msr msplim, %0" : : "r"(__stack_bottom));
+#elif defined(STACK_GUARD_LOG2)
+    const uint32_t execute_never = 1u << 28;
+    MPU_RNR = 0;
+    MPU_RBAR = (uint32_t)(uintptr_t)__stack_bottom - (1u << STACK_GUARD_LOG2);
+    MPU_RASR = execute_never | ((STACK_GUARD_LOG2 - 1u) << 1) | 1u;
+    SCB_SHCSR |= 1u << 16; /* MemManage faults are handled as such */
+    MPU_CTRL = 5u;         /* on; everything else keeps its default access */
+    __asm volatile("dsb\n\tisb" : : : "memory");
+#endif
+}
+
+void reset_handler(void)
+{
+#if defined(__ARM_FP) || defined(__ARM_FEATURE_MVE)
+    SCB_CPACR |= 0xFu << 20;
+    __asm volatile("dsb\n\tisb" : : : "memory");
+#endif
+    guard_stack();
+    const uint32_t *from = __data_load;
+    for (uint32_t *to = __data_start; to < __data_end; to++) {
+        *to = *from;
+        from++;
+    }
+    for (uint32_t *to = __bss_start; to < __bss_end; to++) {
+        *to = 0;
+    }
+    cpu_exit((int16_t)main());
+    for (;;) {
+    }
+}
+
+__attribute__((used)) void report_fault(const uint8_t *stack)
+{
+    if (is_ending) { /* no debugger took the semihosting call */
+        for (;;) {
+        }
+    }
+    uint32_t is_overflow = stack <= __stack_bottom;
+#ifdef HAS_FAULT_STATUS
+    is_overflow |= SCB_CFSR & (CFSR_MSTKERR | CFSR_STKERR | CFSR_STKOF);
+#endif
+    text_write(is_overflow ? "fault: the stack is too small" : "fault: a memory access or"
+                                                              " an instruction is not allowed");
+#ifdef HAS_FAULT_STATUS
+    text_write(", CFSR ");
+    text_unsigned(SCB_CFSR);
+#endif
+    text_write("\n");
+    cpu_exit(FAULT_STATUS);
+    for (;;) {
+    }
+}
+
+/* The stack may be the reason of the fault: start again from its top. */
+__attribute__((naked, used)) void fault_handler(void)
+{
+    __asm volatile(
+#ifdef HAS_STACK_LIMIT
+        "movs r0, #0\n\t"
+        "msr msplim, r0\n\t"
+#endif
+        "mrs r0, msp\n\t"
+        "ldr r1, =__stack_top\n\t"
+        "mov sp, r1\n\t"
+        "ldr r1, =report_fault\n\t"
+        "bx r1\n\t"
+        ".ltorg");
+}
+
+typedef void (*handler)(void);
+
+/* Only faults are expected: no peripheral of this program raises an interrupt. */
+__attribute__((section(".vectors"), used)) static const struct {
+    void *stack;
+    handler reset;
+    handler exceptions[14];
+} vectors = {
+    __stack_top,
+    reset_handler,
+    {fault_handler, fault_handler, fault_handler, fault_handler, fault_handler, fault_handler,
+     fault_handler, fault_handler, fault_handler, fault_handler, fault_handler, fault_handler,
+     fault_handler, fault_handler},
+};
