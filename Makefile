@@ -20,8 +20,8 @@ setup:
 setup-dev:
 	@scripts/setup.sh dev
 
-demo: setup ## compile the example model, run the C, compare it with the model
-	$(BIN)/microtir compile $(DIGITS)/digits_int8.tflite -o build/demo
+demo: setup ## compile the example model to C, run it on the test set, compare every byte
+	$(BIN)/python $(DIGITS)/demo.py
 	$(BIN)/microtir verify $(DIGITS)/digits_int8.tflite --golden $(DIGITS)/digits_test.npz
 
 test: setup-dev ## run all tests, also against the built wheel

@@ -28,7 +28,8 @@ def compile_model(output: Path) -> microtir.Artifact:
     config = CompilationConfig(
         targets=[Target("c")],
         executor=Executor("aot", {"interface-api": "c", "unpacked-api": True}),
-        runtime=Runtime("crt", {"system-lib": True}),
+        runtime=Runtime("crt"),
+        module_name="digits",
     )
     artifact = microtir.build(module, config)
     artifact.export(output)
@@ -79,6 +80,7 @@ def main() -> int:
     print(f"bytes as tflite-micro  {equal} of {total} outputs")
     if artifact.module.model is not None:
         print(f"workspace              {artifact.module.model.memory.workspace_size} bytes of RAM")
+    print(f"weights                {artifact.metadata['weights_bytes']} bytes of flash")
     print(f"model file             {MODEL.stat().st_size} bytes")
     print(f"C sources in           {arguments.output}:")
     for path in sorted(arguments.output.rglob("*.[ch]")):
