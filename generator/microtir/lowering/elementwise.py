@@ -224,6 +224,7 @@ def _combiner(node: Node) -> Scalars:
         return _plain(op)
     if isinstance(op, Mul):
         return _mul_int8(node, op)
+    assert isinstance(op, Add | Sub)
     return _add_int8(node, op)
 
 
@@ -239,7 +240,7 @@ def _plain(op: BinaryArithmetic) -> Scalars:
     return lambda a, b: activate(function(a, b), op.activation)
 
 
-def _add_int8(node: Node, op: BinaryArithmetic) -> Scalars:
+def _add_int8(node: Node, op: Add | Sub) -> Scalars:
     a_type, b_type = (t.type for t in node.inputs)
     params = add_params(op, a_type, b_type, node.output.type)
     function = _SYMBOLS[type(op)]

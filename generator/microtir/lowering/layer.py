@@ -54,8 +54,9 @@ class Edge:
         return self.storage[_slot(row, self.type, self.layout), column, channel]
 
 
-def _slot(row: te.ExprLike, type_: TensorType, layout: Layout) -> te.ExprLike:
-    return row if layout.rows == type_.rows else row % layout.rows
+def _slot(row: te.ExprLike, type_: TensorType, layout: Layout) -> te.Expr:
+    index = te.as_expr(row)
+    return index if layout.rows == type_.rows else index % layout.rows
 
 
 @dataclass(slots=True)
