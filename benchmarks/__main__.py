@@ -23,7 +23,7 @@ def models(given: list[Path]) -> list[Path]:
     if given:
         return given
     folder = Path(os.environ.get("MICROTIR_MODELS", ROOT.parent / "shared" / "models"))
-    return [resources.example("digits_int8.tflite"), *sorted(folder.glob("*.tflite"))]
+    return [resources.example("digits/digits_int8.tflite"), *sorted(folder.glob("*.tflite"))]
 
 
 def print_times(times: dict[str, StageTimes]) -> None:

@@ -58,7 +58,7 @@ def _sections(source: Path) -> tuple[int, int]:
         check=True, capture_output=True, text=True,
     )  # fmt: skip
     text = rodata = 0
-    for line in size.stdout.splitlines():
+    for line in filter(str.strip, size.stdout.splitlines()):
         name, *numbers = line.split()
         if name.startswith(".text"):
             text += int(numbers[0])
