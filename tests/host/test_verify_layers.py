@@ -1,0 +1,153 @@
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import microtir
+from microtir import CompilationConfig
+from microtir.artifact import Artifact
+from microtir.codegen import SourceFile
+from microtir.errors import ToolError, UsageError
+from microtir.frontend import from_tflite
+from microtir.graph.ir import Graph
+from microtir.host.oracle import Oracle, expected_outputs
+from microtir.host.samples import Fill, Samples, filled
+from microtir.host.verify import verify
+from tests.support.command import FLOAT, INT8
+from tests.support.hybrid import hybrid_model
+from tests.support.tflm import run_tflm
+
+
+class Compiled:
+    """The digits model, its graphs, and random inputs with their reference outputs."""
+
+    def __init__(self, path: Path, samples: int = 3) -> None:
+        module = from_tflite(path)
+        graphs: list[Graph] = []
+
+        def keep(_: str, result: object) -> None:
+            if isinstance(result, Graph):
+                graphs.append(result)
+
+        config = CompilationConfig(targets="c", module_name="net")
+        self.artifact = microtir.build(module, config, observe=keep)
+        assert module.graph is not None and self.artifact.module.model is not None
+        self.graph, self.planned = module.graph, graphs[-1]
+        self.inputs = filled(self.artifact.module.model.inputs, samples, Fill.RANDOM)
+        self.expected = expected_outputs(Oracle.REFERENCE, self.graph, b"", self.inputs)
+
+
+@pytest.fixture(scope="module")
+def digits() -> Compiled:
+    """The int8 model."""
+    return Compiled(INT8)
+
+
+def spoiled(artifact: Artifact, array: str) -> Artifact:
+    """The artifact with the first value of one constant array changed."""
+
+    def spoil(file: SourceFile) -> SourceFile:
+        pattern = re.compile(rf"({array}\[\d+\] = \{{\s*)(-?\d+)")
+        if not file.path.endswith("_weights.c"):
+            return file
+        text, count = pattern.subn(lambda m: f"{m[1]}{int(m[2]) // 2 + 40}", file.text)
+        assert count == 1
+        return SourceFile(file.path, text)
+
+    return replace(artifact, sources=tuple(map(spoil, artifact.sources)))
+
+
+def arrays(artifact: Artifact) -> list[str]:
+    """Names of the constant arrays of an artifact."""
+    text = next(f.text for f in artifact.sources if f.path.endswith("_weights.c"))
+    return re.findall(r"(\w+)\[\d+\] = \{", text)
+
+
+def test_equal_model_has_no_wrong_layer(digits: Compiled) -> None:
+    """All outputs and all layers agree; the layers are looked at only when asked for."""
+    args = (digits.artifact, digits.planned, digits.inputs, digits.expected, 0.0)
+    plain = verify(*args)
+    assert (plain.equal, plain.layers_checked) == (True, False)
+    full = verify(*args, every_layer=True)
+    assert (full.equal, full.layers_checked, full.first_wrong_layer) == (True, True, None)
+
+
+@pytest.mark.parametrize("layer", [0, 2, 4, 7])
+def test_first_wrong_layer_is_named(digits: Compiled, layer: int) -> None:
+    """A wrong constant of one layer is found in that layer, with node, index and element."""
+    function = digits.artifact.metadata["layers"][layer]
+    name = next(n for n in arrays(digits.artifact) if n.startswith(f"net_layer{layer:02}"))
+    broken = spoiled(digits.artifact, name)
+    verdict = verify(broken, digits.planned, digits.inputs, digits.expected, 0.0, every_layer=True)
+    wrong = verdict.first_wrong_layer
+    assert wrong is not None and not verdict.equal
+    assert (wrong.name, wrong.operator, wrong.index, wrong.function) == (
+        function["name"],
+        function["operator"],
+        function["index"],
+        function["function"],
+    )
+    node = next(node for node in digits.planned.nodes if node.name == wrong.name)
+    found = wrong.difference
+    assert found.output == node.outputs[0].name
+    assert len(found.index) == len(node.outputs[0].shape)
+    assert found.expected != found.got
+
+
+def test_wrong_layer_in_the_json(digits: Compiled) -> None:
+    """The JSON has the layer with plain values, and says that the model is not equal."""
+    broken = spoiled(digits.artifact, arrays(digits.artifact)[0])
+    verdict = verify(broken, digits.planned, digits.inputs, digits.expected, 0.0)
+    facts = json.loads(json.dumps(verdict.to_dict(), allow_nan=False))
+    assert facts["equal"] is False
+    assert facts["mismatches"] == verdict.comparison.mismatches > 0
+    layer = facts["first_wrong_layer"]
+    assert (layer["name"], layer["operator"], layer["index"]) == ("conv1", "CONV_2D", 0)
+    assert layer["sample"] == verdict.comparison.differences[0].sample
+    assert isinstance(layer["element"], list)
+
+
+def test_wrong_reference_blames_no_layer(digits: Compiled) -> None:
+    """Expected outputs of other inputs differ, and every layer is right nevertheless."""
+    shifted = Samples((*digits.expected.values[1:], digits.expected.values[0]))
+    verdict = verify(digits.artifact, digits.planned, digits.inputs, shifted, 0.0)
+    assert not verdict.equal
+    assert (verdict.layers_checked, verdict.first_wrong_layer) == (True, None)
+
+
+def test_float_layers() -> None:
+    """The layers of the float model agree within the tolerance of floats."""
+    model = Compiled(FLOAT, samples=2)
+    verdict = verify(
+        model.artifact, model.planned, model.inputs, model.expected, 1e-5, every_layer=True
+    )
+    assert verdict.equal and verdict.layers_checked
+
+
+@pytest.mark.parametrize("path", [INT8, FLOAT])
+def test_tflm_oracle(path: Path) -> None:
+    """The oracle `tflm` gives what tflite-micro gives, by the names of the outputs."""
+    model, data = Compiled(path, samples=2), path.read_bytes()
+    found = expected_outputs(Oracle.TFLM, model.graph, data, model.inputs)
+    for inputs, outputs in zip(model.inputs.values, found.values, strict=True):
+        (expected,) = run_tflm(data, inputs["image"])
+        assert np.array_equal(outputs["probabilities"], expected)
+
+
+def test_tflm_refuses_a_model(digits: Compiled) -> None:
+    """A model that tflite-micro cannot run is a tool's failure, with what to use instead."""
+    with pytest.raises(ToolError, match="tflite-micro cannot run the model") as caught:
+        expected_outputs(Oracle.TFLM, digits.graph, hybrid_model(), digits.inputs)
+    assert "use --oracle reference" in str(caught.value)
+
+
+@pytest.mark.parametrize("oracle", [Oracle.LITERT, Oracle.ONNXRUNTIME])
+def test_oracles_that_are_not_built(digits: Compiled, oracle: Oracle) -> None:
+    """An oracle that is not built is refused, with those that are."""
+    with pytest.raises(UsageError, match="not built yet"):
+        expected_outputs(oracle, digits.graph, b"", digits.inputs)

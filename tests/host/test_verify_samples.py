@@ -1,0 +1,218 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from microtir.errors import DataFileError, RunError
+from microtir.graph.ir import Array, Quantization, TensorType
+from microtir.host.samples import Fill, filled, read_golden, read_inputs, stack
+from microtir.ir_module import MemoryPlan, ModelInfo, Port, PortKind
+from microtir.tir.dtype import DType
+
+INT8 = TensorType((1, 4), DType.INT8, Quantization((0.5,), (3,)))
+FLOAT = TensorType((2, 3), DType.FLOAT32)
+
+
+def model(*ports: tuple[PortKind, str, TensorType]) -> ModelInfo:
+    """Facts about a model with these inputs and outputs."""
+    return ModelInfo(
+        name="m",
+        ports=tuple(Port(kind, name, name.replace(":", "_"), type_) for kind, name, type_ in ports),
+        source_file="m.tflite",
+        source_sha256="",
+        source_bytes=0,
+        memory=MemoryPlan(0, 0, 1, (), True),
+    )
+
+
+SINGLE = model((PortKind.INPUT, "x:0", INT8), (PortKind.OUTPUT, "y", INT8))
+DOUBLE = model(
+    (PortKind.INPUT, "a:0", INT8),
+    (PortKind.INPUT, "b", FLOAT),
+    (PortKind.OUTPUT, "y", INT8),
+    (PortKind.OUTPUT, "z", FLOAT),
+)
+
+
+def ramp(*shape: int, dtype: str = "int8") -> Array:
+    """Numbers from 0 on."""
+    return np.arange(np.prod(shape)).reshape(shape).astype(dtype)
+
+
+def save(path: Path, **arrays: Array) -> Path:
+    """Write an .npz file."""
+    np.savez(path, **arrays)
+    return path
+
+
+def test_golden_file_of_one_input(tmp_path: Path) -> None:
+    """`inputs` and `outputs` are cut into samples along their first axis."""
+    path = save(tmp_path / "g.npz", inputs=ramp(3, 1, 4), outputs=-ramp(3, 1, 4))
+    inputs, outputs = read_golden(path, SINGLE)
+    assert len(inputs) == len(outputs) == 3
+    assert inputs.values[2]["x:0"].tolist() == [[8, 9, 10, 11]]
+    assert outputs.values[0]["y"].tolist() == [[0, -1, -2, -3]]
+
+
+def test_batch_axis_may_be_missing(tmp_path: Path) -> None:
+    """Samples without the leading 1 of the model's shape are the same samples."""
+    with_axis = save(tmp_path / "a.npz", inputs=ramp(3, 1, 4), outputs=ramp(3, 1, 4))
+    without = save(tmp_path / "b.npz", inputs=ramp(3, 4), outputs=ramp(3, 4))
+    for found, expected in zip(
+        read_golden(without, SINGLE), read_golden(with_axis, SINGLE), strict=True
+    ):
+        for a, b in zip(found.values, expected.values, strict=True):
+            assert all(np.array_equal(a[name], b[name]) and a[name].shape == (1, 4) for name in b)
+
+
+@pytest.mark.parametrize("name", ["a:0", "a_0"])
+def test_golden_file_of_several(tmp_path: Path, name: str) -> None:
+    """`inputs.NAME` and `outputs.NAME` take the model's names or those in C; others are ignored."""
+    arrays = {
+        f"inputs.{name}": ramp(2, 1, 4),
+        "inputs.b": ramp(2, 2, 3, dtype="float32"),
+        "outputs.y": ramp(2, 1, 4),
+        "outputs.z": ramp(2, 2, 3, dtype="float32"),
+        "labels": ramp(2),
+    }
+    inputs, outputs = read_golden(save(tmp_path / "g.npz", **arrays), DOUBLE)
+    assert list(inputs.values[1]) == ["a:0", "b"]
+    assert outputs.values[1]["z"].tolist() == [[6, 7, 8], [9, 10, 11]]
+
+
+@pytest.mark.parametrize(
+    ("arrays", "error", "text"),
+    [
+        ({"inputs": ramp(2, 1, 4)}, DataFileError, "no array for the output 'y'; it has: inputs"),
+        ({"outputs": ramp(2, 1, 4)}, DataFileError, "no array for the input 'x:0'"),
+        (
+            {"inputs": ramp(2, 1, 4), "outputs": ramp(3, 1, 4)},
+            DataFileError,
+            "2 samples of inputs and 3 of outputs",
+        ),
+        (
+            {"inputs": ramp(2, 1, 5), "outputs": ramp(2, 1, 4)},
+            RunError,
+            "'x:0' has the shape (2, 1, 5)\n  legal: (samples, 1, 4)",
+        ),
+        (
+            {"inputs": ramp(0, 1, 4), "outputs": ramp(0, 1, 4)},
+            RunError,
+            "has the shape (0, 1, 4)",
+        ),
+        ({"inputs": np.int8(1), "outputs": ramp(1, 1, 4)}, RunError, "has the shape ()"),
+        (
+            {"inputs": ramp(2, 1, 4, dtype="uint8"), "outputs": ramp(2, 1, 4)},
+            RunError,
+            "'x:0' has the type uint8\n  legal: int8\n  fix:   store it with .astype('int8')",
+        ),
+        (
+            {"inputs": ramp(2, 1, 4), "outputs": ramp(2, 1, 4, dtype="float32")},
+            RunError,
+            "quantise it: round(x / 0.5) + 3, clipped to int8",
+        ),
+    ],
+)
+def test_golden_file_that_does_not_fit(
+    tmp_path: Path, arrays: dict[str, Array], error: type[Exception], text: str
+) -> None:
+    """What a golden file lacks or has otherwise is said with names, shapes and what is legal."""
+    path = save(tmp_path / "g.npz", **arrays)
+    with pytest.raises(error) as caught:
+        read_golden(path, SINGLE)
+    assert str(caught.value).startswith(f"{path}: ")
+    assert text in str(caught.value)
+
+
+def test_samples_of_inputs_that_differ(tmp_path: Path) -> None:
+    """Inputs with different numbers of samples are refused."""
+    path = save(
+        tmp_path / "g.npz",
+        **{"inputs.a:0": ramp(2, 1, 4), "inputs.b": ramp(3, 2, 3, dtype="float32")},
+    )
+    with pytest.raises(DataFileError, match="a:0 has 2, b has 3"):
+        read_inputs(path, DOUBLE)
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"no archive", b"PK\x03\x04 cut", b"\x93NUMPY\x01\x00"], ids=len
+)
+def test_damaged_files(tmp_path: Path, content: bytes) -> None:
+    """A file that is no archive of arrays is refused with a hint how to write one."""
+    path = tmp_path / "g.npz"
+    path.write_bytes(content)
+    with pytest.raises(DataFileError, match="holds no arrays that can be read"):
+        read_golden(path, SINGLE)
+
+
+def test_pickles_are_not_loaded(tmp_path: Path) -> None:
+    """An array of objects could run code when it is read: it is refused."""
+    np.savez(tmp_path / "g.npz", inputs=np.array([{}], object), outputs=ramp(1, 1, 4))
+    with pytest.raises(DataFileError, match="without pickled objects"):
+        read_golden(tmp_path / "g.npz", SINGLE)
+
+
+def test_files_that_cannot_be_opened(tmp_path: Path) -> None:
+    """A missing file and a folder are named, with the system's reason."""
+    for path in (tmp_path / "none.npz", tmp_path):
+        with pytest.raises(DataFileError, match="it cannot be read") as caught:
+            read_golden(path, SINGLE)
+        assert str(path) in str(caught.value)
+
+
+def test_one_sample_or_many(tmp_path: Path) -> None:
+    """Inputs of the model's own shapes are one sample; outputs come back as they went in."""
+    np.save(tmp_path / "one.npy", ramp(1, 4))
+    one = read_inputs(tmp_path / "one.npy", SINGLE)
+    assert (len(one), one.stacked) == (1, False)
+    np.save(tmp_path / "many.npy", ramp(2, 1, 4))
+    many = read_inputs(tmp_path / "many.npy", SINGLE)
+    assert (len(many), many.stacked) == (2, True)
+    outputs = [{"y": ramp(1, 4)}, {"y": ramp(1, 4)}]
+    assert stack(outputs[:1], one.stacked)["y"].shape == (1, 4)
+    assert stack(outputs, many.stacked)["y"].shape == (2, 1, 4)
+
+
+def test_inputs_by_bare_names(tmp_path: Path) -> None:
+    """An .npz file for `run` may name the inputs without a prefix."""
+    path = save(tmp_path / "i.npz", a_0=ramp(1, 4), b=ramp(2, 3, dtype="float32"))
+    assert list(read_inputs(path, DOUBLE).values[0]) == ["a:0", "b"]
+
+
+@pytest.mark.parametrize("dtype", [t for t in DType if not t.is_float])
+def test_random_integers_cover_their_type(dtype: DType) -> None:
+    """Random integers reach both ends of the type, and are the same for the same seed."""
+    (port,) = model((PortKind.INPUT, "x", TensorType((1, 4096), dtype))).inputs
+    array = filled([port], 1, Fill.RANDOM, seed=5).values[0]["x"]
+    assert (array.dtype, array.shape) == (np.dtype(dtype.value), (1, 4096))
+    if array.dtype.itemsize == 1:
+        ends = (0, 1) if dtype is DType.BOOL else (dtype.min, dtype.max)
+        assert (array.min(), array.max()) == ends
+    else:
+        assert array.min() < dtype.min * 0.9 + dtype.max * 0.1
+        assert array.max() > dtype.max * 0.9
+    assert np.array_equal(array, filled([port], 1, Fill.RANDOM, seed=5).values[0]["x"])
+    assert not np.array_equal(array, filled([port], 1, Fill.RANDOM, seed=6).values[0]["x"])
+
+
+def test_random_floats_are_standard_normal() -> None:
+    """Random floats have mean 0 and deviation 1, and differ between samples."""
+    (port,) = model((PortKind.INPUT, "x", TensorType((1, 10000), DType.FLOAT32))).inputs
+    a, b = (sample["x"] for sample in filled([port], 2, Fill.RANDOM).values)
+    assert a.dtype == np.float32
+    assert abs(a.mean()) < 0.05
+    assert abs(a.std() - 1) < 0.05
+    assert not np.array_equal(a, b)
+
+
+@pytest.mark.parametrize(("fill", "value"), [(Fill.ZEROS, 0), (Fill.ONES, 1)])
+def test_constant_fills(fill: Fill, value: int) -> None:
+    """Zeros and ones are stored units, of the port's own type."""
+    sample = filled(DOUBLE.inputs, 1, fill).values[0]
+    assert all((array == value).all() for array in sample.values())
+    assert {name: array.dtype.name for name, array in sample.items()} == {
+        "a:0": "int8",
+        "b": "float32",
+    }
