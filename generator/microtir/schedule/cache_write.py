@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from microtir.errors import ScheduleError
 from microtir.schedule.names import Names
 from microtir.schedule.program import Loop, Program
+from microtir.schedule.proof import cancelled_difference
 from microtir.schedule.tree import copy_loops, find_loop, replace_stmt, require_serial
 from microtir.tir import build, ir
 from microtir.tir.visitor import Rewriter, buffers_read, buffers_written, variables_used
@@ -122,7 +123,7 @@ def _check_order(block: _Block, step: str) -> None:
 
 
 def _extent(loop: ir.For, step: str) -> int:
-    extent = build.sub(loop.stop, loop.start)
+    extent = cancelled_difference(loop.stop, loop.start)
     if not isinstance(extent, ir.IntImm) or extent.value < 1:
         raise ScheduleError(
             f"the number of iterations of '{loop.var.name}' is not constant, and a LOCAL array"

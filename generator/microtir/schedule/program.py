@@ -80,6 +80,8 @@ class Loop:
     def __str__(self) -> str:
         return f"{self.stage.name}.{self.name}"
 
+    __repr__ = __str__
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Program:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 
 from microtir.tir import build, ir
@@ -41,3 +41,34 @@ def constant_difference(a: ir.Expr, b: ir.Expr) -> int | None:
     """A - b if that is the same number whatever the variables are, else None."""
     form = difference(a, b)
     return form.constant if form.is_constant else None
+
+
+def cancelled_difference(a: ir.Expr, b: ir.Expr) -> ir.Expr:
+    """A - b without the terms that both have, so that generated indices stay readable."""
+    known = constant_difference(a, b)
+    if known is not None:
+        return build.const(known)
+    plus, minus = list(_terms(a, 1)), list(_terms(b, 1))
+    for term in list(plus):
+        if term in minus:
+            plus.remove(term)
+            minus.remove(term)
+    signed = [*plus, *((-sign, term) for sign, term in minus)]
+    signed.sort(key=lambda item: -item[0])  # 1 - row, not -row + 1
+    result: ir.Expr = build.const(0)
+    for sign, part in signed:
+        result = build.add(result, part) if sign > 0 else build.sub(result, part)
+    return result
+
+
+def _terms(e: ir.Expr, sign: int) -> Iterator[tuple[int, ir.Expr]]:
+    """The terms of a sum, each with its sign; the caller's folding joins literals."""
+    match e:
+        case ir.Binary(ir.BinaryOp.ADD, a, b):
+            yield from _terms(a, sign)
+            yield from _terms(b, sign)
+        case ir.Binary(ir.BinaryOp.SUB, a, b):
+            yield from _terms(a, sign)
+            yield from _terms(b, -sign)
+        case _:
+            yield sign, e

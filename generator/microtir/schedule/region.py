@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from microtir.errors import ScheduleError
@@ -137,34 +137,3 @@ def _hull(bounds: list[Range]) -> tuple[ir.Expr, int] | None:
         highest = high if above > 0 else highest
     extent = constant_difference(highest, lowest)
     return None if extent is None else (lowest, max(extent + 1, 1))
-
-
-def cancelled_difference(a: ir.Expr, b: ir.Expr) -> ir.Expr:
-    """A - b without the terms that both have, so that generated indices stay readable."""
-    known = constant_difference(a, b)
-    if known is not None:
-        return build.const(known)
-    plus, minus = list(_terms(a, 1)), list(_terms(b, 1))
-    for term in list(plus):
-        if term in minus:
-            plus.remove(term)
-            minus.remove(term)
-    signed = [*plus, *((-sign, term) for sign, term in minus)]
-    signed.sort(key=lambda item: -item[0])  # 1 - row, not -row + 1
-    result: ir.Expr = build.const(0)
-    for sign, part in signed:
-        result = build.add(result, part) if sign > 0 else build.sub(result, part)
-    return result
-
-
-def _terms(e: ir.Expr, sign: int) -> Iterator[tuple[int, ir.Expr]]:
-    """The terms of a sum, each with its sign; the caller's folding joins literals."""
-    match e:
-        case ir.Binary(ir.BinaryOp.ADD, a, b):
-            yield from _terms(a, sign)
-            yield from _terms(b, sign)
-        case ir.Binary(ir.BinaryOp.SUB, a, b):
-            yield from _terms(a, sign)
-            yield from _terms(b, -sign)
-        case _:
-            yield sign, e

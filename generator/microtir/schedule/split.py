@@ -7,6 +7,7 @@ from dataclasses import replace
 from microtir.errors import ScheduleError
 from microtir.schedule.names import Names
 from microtir.schedule.program import Loop, Program, is_parameter
+from microtir.schedule.proof import cancelled_difference
 from microtir.schedule.tree import copy_loops, find_loop, path_to, replace_stmt, require_serial
 from microtir.tir import build, ir
 from microtir.tir.visitor import substitute, variables_used, walk
@@ -26,7 +27,7 @@ def split(program: Program, loop: Loop, factor: int) -> tuple[Program, Loop, Loo
     names = Names.used_in(program.body)
     outer = Loop.new(loop.stage, f"{loop.name}_outer", names)
     inner = Loop.new(loop.stage, f"{loop.name}_inner", names)
-    extent = build.sub(old.stop, old.start)
+    extent = cancelled_difference(old.stop, old.start)
     value = build.add(old.start, build.add(build.mul(outer.var, factor), inner.var))
     body = substitute(old.body, {old.var: value})
     if not _is_multiple(extent, factor):
@@ -61,10 +62,12 @@ def fuse(program: Program, outer: Loop, inner: Loop) -> tuple[Program, Loop]:
             f"'{inner}' is not the only statement of '{outer}'", where=step,
             legal="two loops of which the outer one holds the inner one and nothing else",
         )  # fmt: skip
-    start, extent = build.int_value(second.start), build.sub(second.stop, second.start)
-    if start is None or not isinstance(extent, ir.IntImm) or extent.value < 1:
+    extent = cancelled_difference(second.stop, second.start)
+    moves = first.var in variables_used(second.start)
+    if moves or not isinstance(extent, ir.IntImm) or extent.value < 1:
         raise ScheduleError(
-            f"the range of '{inner}' is not constant, so iterations cannot be counted through",
+            f"the number of iterations of '{inner}' is not constant, or its range moves with"
+            f" '{outer}'",
             where=step,
         )
     names = Names.used_in(program.body)
@@ -72,7 +75,7 @@ def fuse(program: Program, outer: Loop, inner: Loop) -> tuple[Program, Loop]:
     row = build.add(first.start, build.floordiv(fused.var, extent.value))
     column = build.add(second.start, build.floormod(fused.var, extent.value))
     body = substitute(second.body, {first.var: row, second.var: column})
-    total = build.mul(build.sub(first.stop, first.start), extent.value)
+    total = build.mul(cancelled_difference(first.stop, first.start), extent.value)
     loop = ir.For(fused.var, build.const(0), total, body)
     return program.with_body(replace_stmt(program.body, first, loop), fused), fused
 

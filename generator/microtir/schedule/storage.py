@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from microtir.errors import ScheduleError
 from microtir.schedule.names import Names
 from microtir.schedule.program import Loop, Program, Stage
-from microtir.schedule.proof import proves
-from microtir.schedule.region import Box, cancelled_difference, region_read
+from microtir.schedule.proof import cancelled_difference, proves
+from microtir.schedule.region import Box, region_read
 from microtir.schedule.tree import facts_at, find_loop, path_to, replace_stmt, require_serial
 from microtir.tir import build, ir
 from microtir.tir.visitor import Rewriter, buffers_read, buffers_written, walk

@@ -105,8 +105,7 @@ class _Match:
     def stmt(self, nest: ir.Stmt, kernel: ir.Stmt) -> None:
         match nest, kernel:
             case ir.For(), ir.For():
-                self.same(nest.start, kernel.start)
-                self.same(nest.stop, kernel.stop)
+                self.bounds(nest, kernel)
                 self.define(nest.var, kernel.var)
                 self.stmt(nest.body, kernel.body)
             case ir.Store(buffer, indices, value), ir.Store(pattern, pattern_indices, expected):
@@ -129,6 +128,13 @@ class _Match:
                 self.stmt(nest.body, kernel.body)
             case _:
                 raise self.refuse(_outline(nest), _outline(kernel))
+
+    def bounds(self, nest: ir.For, kernel: ir.For) -> None:
+        try:
+            self.same(nest.start, kernel.start)
+            self.same(nest.stop, kernel.stop)
+        except ScheduleError:
+            raise self.refuse(_outline(nest), _outline(kernel)) from None
 
     def define(self, nest: ir.Var, kernel: ir.Var) -> None:
         self.inner[kernel] = nest
@@ -273,8 +279,8 @@ def _alike(a: ir.Buffer, b: ir.Buffer) -> bool:
 def _outline(s: ir.Stmt) -> str:
     """A statement in a few words."""
     match s:
-        case ir.For(var):
-            return f"the loop '{var.name}'"
+        case ir.For(var, start, stop):
+            return f"the loop '{var.name}' over [{expr_text(start)}, {expr_text(stop)})"
         case ir.Store(buffer, indices):
             return f"a store to '{access_text(buffer, indices)}'"
         case ir.Allocate(buffer):

@@ -33,7 +33,7 @@ class Facts:
     @contextmanager
     def loop(self, var: Var, start: Expr, stop: Expr) -> Iterator[None]:
         """Inside a loop: start <= var < stop."""
-        low, high = self.bounds.of(start).low, self.bounds.of(stop).high - 1
+        low, high = self.interval(start).low, self.interval(stop).high - 1
         # An empty range makes the body unreachable: any interval is right there.
         self.bounds.ranges[var] = Interval(low, max(low, high))
         limits = self._forms.define_loop(var, self._forms.of(start), self._forms.of(stop))
