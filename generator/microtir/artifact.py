@@ -12,8 +12,20 @@ from pathlib import Path
 from typing import cast
 
 from microtir.codegen import METADATA_FILE, Metadata, SourceFile
+from microtir.codegen.metadata import FunctionData, ParameterData
 from microtir.errors import OutputError, UsageError, nearest
 from microtir.ir_module import IRModule
+
+# `host` and `project` read artifacts, and the facts in them, without knowing codegen.
+__all__ = [
+    "METADATA_FILE",
+    "Artifact",
+    "ExportFormat",
+    "FunctionData",
+    "Metadata",
+    "ParameterData",
+    "SourceFile",
+]
 
 
 class ExportFormat(Enum):

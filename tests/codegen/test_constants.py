@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import numpy.typing as npt
 
@@ -12,7 +14,7 @@ from microtir.tir.dtype import DType
 from microtir.tir.ir import Buffer, IntImm, Load, PrimFunc, Scope, Store
 
 
-def _lines(values: list[float], dtype: DType) -> list[str]:
+def _lines(values: Sequence[float], dtype: DType) -> list[str]:
     array = np.array(values, dtype=dtype.value)
     return value_lines(ConstantArray("w", dtype, array, 1))
 

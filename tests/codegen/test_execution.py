@@ -60,8 +60,8 @@ COMPARISONS = (Op.EQ, Op.NE, Op.LT, Op.LE, Op.GT, Op.GE)
 def _samples(dtype: DType) -> npt.NDArray[np.generic]:
     """Values that make most operations defined, and the extremes of the type."""
     if dtype.is_float:
-        values = [0.0, -0.0, 1.0, -1.5, 0.1, 3.25, -100.5, 1e-3, 7.0, 2.5, -2.5, 0.5, 64, -3, 9, 4]
-        return np.array(values, np.float32)
+        reals = [0.0, -0.0, 1.0, -1.5, 0.1, 3.25, -100.5, 1e-3, 7.0, 2.5, -2.5, 0.5, 64, -3, 9, 4]
+        return np.array(reals, np.float32)
     small = [0, 1, 2, 3, 5, 7, 11, 4, 6, 31, 100, 120, 8, 1, 2, dtype.max]
     signed = [-1, -2, -3, -5, -7, -100, dtype.min]
     values = [*small[: LENGTH - 7], *signed] if dtype.is_signed else small
@@ -98,7 +98,7 @@ def expressions(draw: st.DrawFn, dtype: DType, depth: int) -> Expr:
 def _leaves(dtype: DType) -> st.SearchStrategy[Expr]:
     if dtype is DType.BOOL:
         return st.integers(0, 1).map(lambda v: IntImm(v, dtype))
-    load = st.just(Load(INPUTS[dtype], (ROW,)))
+    load: st.SearchStrategy[Expr] = st.just(Load(INPUTS[dtype], (ROW,)))
     if dtype.is_float:
         values = st.sampled_from([0.0, -0.0, 0.5, -1.25, 3.0, 0.10000000149011612])
         return st.one_of(load, values.map(lambda v: FloatImm(v, dtype)))
@@ -254,7 +254,7 @@ def test_fixed_point_extremes(intrinsic: Intrinsic) -> None:
     }[intrinsic]
     if intrinsic is Intrinsic.COUNT_LEADING_ZEROS:
         values = [0, 1, 2, 3, 0x80000000, 0xFFFFFFFF, 0x7FFFFFFF]
-        argument_lists = [(IntImm(v, DType.UINT32),) for v in values]
+        argument_lists: list[tuple[Expr, ...]] = [(IntImm(v, DType.UINT32),) for v in values]
     elif intrinsic is Intrinsic.MULTIPLY_BY_QUANTIZED_MULTIPLIER:
         argument_lists = [
             (IntImm(x), IntImm(m), IntImm(s)) for x in edges for m in second for s in shifts

@@ -35,7 +35,8 @@ def test_description(model: host.Model) -> None:
     """Inputs and outputs are described by name, shape, type and quantisation."""
     (given,), (result,) = model.inputs, model.outputs
     assert (given.name, given.member) == ("serving/image:0", "image")
-    assert (given.shape, given.dtype) == ((ROWS, 3), np.int8)
+    assert given.shape == (ROWS, 3)
+    assert given.dtype == np.dtype(np.int8)
     assert (given.scale, given.zero_point) == (0.5, -128)
     assert (result.name, result.scale, result.zero_point) == ("scores", 0.25, 3)
 

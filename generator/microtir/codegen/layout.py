@@ -8,7 +8,10 @@ from collections.abc import Iterable, Sequence
 WIDTH = 100
 INDENT = "    "
 
-_BREAK = re.compile(r", |(?<=[^ ]) (?=(?:[-+*/%<>?:&|^]|<<|>>|<=|>=|==|!=|&&|\|\|) )")
+# After a comma or the bracket of a call, or before a binary operator.
+_BREAK = re.compile(
+    r", |(?<=\w)\((?!\))|(?<=[^ ]) (?=(?:[-+*/%<>?:&|^]|<<|>>|<=|>=|==|!=|&&|\|\|) )"
+)
 
 
 def indent(lines: Iterable[str], levels: int = 1) -> list[str]:
@@ -16,40 +19,55 @@ def indent(lines: Iterable[str], levels: int = 1) -> list[str]:
     return [INDENT * levels + line if line else line for line in lines]
 
 
-def wrap(line: str, width: int = WIDTH) -> list[str]:
-    """Break a statement that is too wide, at the outermost operator or comma that helps.
+def wrap(line: str, width: int = WIDTH, steps: int = 2) -> list[str]:
+    """Break a statement that is too wide where it binds least, and its parts again if need be.
 
-    Continuation lines are indented by two steps, so that they differ from a nested block.
+    Continuation lines are indented by two steps, so that they differ from a nested block, and
+    what continues them by one more each.
     """
-    lines = []
-    prefix = " " * (len(line) - len(line.lstrip(" "))) + INDENT * 2
-    while len(line) > width:
-        position = _break_position(line, width)
-        if position is None:
-            break
-        lines.append(line[:position].rstrip())
-        line = prefix + line[position:].lstrip()
-    return [*lines, line]
+    if len(line) <= width:
+        return [line]
+    pieces = _pieces(line)
+    if len(pieces) == 1:
+        return [line]
+    prefix = " " * (len(line) - len(line.lstrip(" "))) + INDENT * steps
+    lines = [pieces[0].rstrip()]
+    for piece in pieces[1:]:
+        joined = _joined(lines[-1], piece)
+        if len(joined) <= width:
+            lines[-1] = joined
+        else:
+            lines.append(prefix + piece.strip())
+    rest = [part for each in lines[1:] for part in wrap(each, width, 1)]
+    return [*wrap(lines[0], width, steps), *rest]
 
 
-def _break_position(line: str, width: int) -> int | None:
-    """Index of the first character of the next line; None if no break makes the line shorter."""
+def _joined(line: str, piece: str) -> str:
+    """A line with one more piece of the statement behind it."""
+    gap = "" if line.endswith("(") else " "
+    return f"{line}{gap}{piece.strip()}"
+
+
+def _pieces(line: str) -> list[str]:
+    """The line, cut at all the places that bind least; one piece if there is none."""
     start = len(line) - len(line.lstrip(" "))
     depths = _depths(line)
-    found = [m.end() if m.group() == ", " else m.start() + 1 for m in _BREAK.finditer(line)]
-    # Below a third of the width a break would leave a stub.
-    legal = [p for p in found if start + width // 3 < p <= width]
-    if not legal:
-        legal = [p for p in found if p > start + 2 * len(INDENT)][:1]
-    return min(legal, key=lambda p: (depths[p], -p), default=None)
+    found: dict[int, float] = {}
+    for match in _BREAK.finditer(line, start):
+        position = match.start() + 1 if match.group() == " " else match.end()
+        # An operator holds its operands together more than a comma does its neighbours.
+        found[position] = depths[match.end()] + (0.5 if match.group() == " " else 0.0)
+    weakest = min(found.values(), default=0.0)
+    cuts = [0, *(p for p, key in found.items() if key == weakest), len(line)]
+    return [line[a:b] for a, b in zip(cuts, cuts[1:], strict=False)]
 
 
 def _depths(line: str) -> list[int]:
-    """Number of open brackets before each character."""
-    depth, depths = 0, []
+    """Number of open brackets before each character, and behind the last one."""
+    depth, depths = 0, [0]
     for character in line:
-        depths.append(depth)
         depth += (character in "([{") - (character in ")]}")
+        depths.append(depth)
     return depths
 
 

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, NoReturn
+from typing import NoReturn
 
 import numpy as np
 
+from microtir.artifact import FunctionData, ParameterData
 from microtir.errors import RunError
 from microtir.host.backend import Backend
 from microtir.host.tensors import Array
-
-if TYPE_CHECKING:
-    from microtir.codegen.metadata import FunctionData, ParameterData
 
 
 class Function:

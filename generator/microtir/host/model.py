@@ -5,11 +5,10 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from microtir.artifact import Artifact
+from microtir.artifact import Artifact, Metadata
 from microtir.errors import RunError, UsageError, nearest
 from microtir.host.backend import Backend, Library
 from microtir.host.functions import Function
@@ -21,9 +20,6 @@ from microtir.host.tensors import (
     matched,
     ports,
 )
-
-if TYPE_CHECKING:
-    from microtir.codegen import Metadata
 
 POISON = 0xA5  # what a workspace holds before a run unless the caller says otherwise
 
