@@ -157,7 +157,8 @@ class ProjectSupport:
         semihosting: whether a debugger or emulator listens to semihosting calls.
         board: the framework's name of the board. Zephyr's up to 3.6, an Arduino FQBN, an ESP-IDF
             target, a PlatformIO board.
-        qualified_board: Zephyr's name from 3.7 on.
+        qualified_board: Zephyr's newest name, with qualifiers, from 3.7 on.
+        aliases: names that releases of the framework in between had for it.
         stack: bytes that an application usually gives to its stack here.
     """
 
@@ -169,6 +170,7 @@ class ProjectSupport:
     semihosting: bool
     board: str | None
     qualified_board: str | None
+    aliases: tuple[str, ...]
     stack: int
 
     @property
@@ -396,6 +398,7 @@ def _support(kind: ProjectType, table: TomlTable) -> ProjectSupport:
         qualified_board=(
             table.required_text("qualified_board") if kind is ProjectType.ZEPHYR else None
         ),
+        aliases=table.texts("aliases"),
         stack=table.integer("stack") or DEFAULT_STACK,
     )
     table.done()

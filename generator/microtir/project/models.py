@@ -57,16 +57,16 @@ class ModelValues:
     @property
     def groups(self) -> tuple[PortGroup, ...]:
         """The tables of the application: a model without inputs has none for them."""
-        both = (PortGroup("inputs", self.inputs), PortGroup("outputs", self.outputs))
+        both = (PortGroup("input", self.inputs), PortGroup("output", self.outputs))
         return tuple(group for group in both if group.ports)
 
     @property
     def input_table(self) -> str:
-        return f"{self.name}_inputs" if self.inputs else "NULL"
+        return f"{self.name}_input_tensors" if self.inputs else "NULL"
 
     @property
     def output_table(self) -> str:
-        return f"{self.name}_outputs" if self.outputs else "NULL"
+        return f"{self.name}_output_tensors" if self.outputs else "NULL"
 
     @property
     def input_count(self) -> int:

@@ -39,7 +39,6 @@ void cpu_exit(int16_t status)
     }
     GPIOR0 = (uint8_t)status;
     cli();
-    set_sleep_mode(SLEEP_MODE_PWR_DOWN);
-    sleep_enable();
+    SMCR = (uint8_t)((1u << SM1) | (1u << SE)); /* power down */
     sleep_cpu();
 }
