@@ -153,6 +153,39 @@ def test_compute_at_a_block_computes_the_block_and_its_halo() -> None:
     assert local_shapes(func) == {"t": (4, 5)}
 
 
+def test_compute_at_sees_through_named_bounds() -> None:
+    """Bounds of a window that are named with te.bind are bounds all the same."""
+    x = te.placeholder((6, 5), I32, "x")
+    t = te.compute((6, 5), lambda r, c: x[r, c] * 2, "t")
+
+    def body(row: te.Expr, col: te.Expr) -> te.Expr:
+        begin = te.bind("begin", te.maximum(0, 1 - row))
+        end = te.bind("end", te.minimum(3, 7 - row))
+        dy = te.reduce_axis(begin, end, "dy")
+        return te.sum(t[row + dy - 1, col], dy)
+
+    y = te.compute((6, 5), body, "y")
+    for where, shape in (("row", (3, 5)), ("col", (3, 1))):
+        s = te.create_schedule(y)
+        s.compute_at(t, s.loop(y, where))
+        assert local_shapes(check_meaning(s, y)) == {"t": shape}
+
+
+def test_part_that_depends_on_memory_is_the_whole_axis() -> None:
+    """A row that is looked up inside may be any row; looked up before, it is one row."""
+    x, where = te.placeholder((6, 5), I32, "x"), te.placeholder((6,), DType.UINT8, "where")
+    t = te.compute((6, 5), lambda r, c: x[r, c] * 2, "t")
+
+    def body(row: te.Expr, col: te.Expr) -> te.Expr:
+        return t[te.bind("at", te.cast(I32, where[row]) % 6), col]
+
+    y = te.compute((6, 5), body, "y")
+    for axis, shape in (("row", (6, 5)), ("col", (1, 1))):
+        s = te.create_schedule(y)
+        s.compute_at(t, s.loop(y, axis))
+        assert local_shapes(check_meaning(s, y)) == {"t": shape}
+
+
 def test_compute_at_through_two_stages() -> None:
     """A producer may be moved into a producer that was moved before."""
     x = te.placeholder((8,), I32, "x")

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from microtir.errors import ScheduleError
 from microtir.schedule.proof import constant_difference
 from microtir.tir import build, ir
-from microtir.tir.visitor import variables_used, walk
+from microtir.tir.visitor import substitute, variables_used, walk
 
-Range = tuple[ir.Expr, ir.Expr]  # first and last value of a variable
-Inner = Mapping[ir.Var, Range]
+Range: TypeAlias = tuple[ir.Expr, ir.Expr]  # first and last value of a variable
+Inner: TypeAlias = Mapping[ir.Var, "Range | None"]  # None: a value that is not bounded
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,8 +23,8 @@ class Box:
     extent: tuple[int, ...]
 
 
-def region_read(statement: ir.Stmt, buffer: ir.Buffer, step: str) -> Box:
-    """The smallest box that was found to hold every element that `statement` loads.
+def region_read(body: ir.Stmt, statement: ir.Stmt, buffer: ir.Buffer, step: str) -> Box:
+    """The smallest box that was found to hold every element that a part of `body` loads.
 
     An axis that is indexed in a way that cannot be bounded is taken as a whole.
 
@@ -31,11 +32,16 @@ def region_read(statement: ir.Stmt, buffer: ir.Buffer, step: str) -> Box:
         ScheduleError: the elements are not known, or an axis cannot be bounded and has no fixed
             extent.
     """
-    inner = _inner_ranges(statement)
-    loads = [n for n in walk(statement) if isinstance(n, ir.Load) and n.buffer is buffer]
+    lets = _Lets(body)
+    inner = _inner_ranges(statement, lets)
+    loads = [
+        lets.resolve(node)
+        for node in walk(statement)
+        if isinstance(node, ir.Load) and node.buffer is buffer
+    ]
     starts, extents = [], []
     for axis, dim in enumerate(buffer.shape):
-        bounds = [_bounds(load.indices[axis], inner) for load in loads]
+        bounds = [_bounds(load.indices[axis], inner) for load in loads if isinstance(load, ir.Load)]
         box = _hull([b for b in bounds if b is not None]) if None not in bounds else None
         if box is None or (isinstance(dim, int) and box[1] >= dim):
             if isinstance(dim, ir.Var):
@@ -55,29 +61,45 @@ def region_read(statement: ir.Stmt, buffer: ir.Buffer, step: str) -> Box:
     return Box(tuple(starts), tuple(extents))
 
 
-def _inner_ranges(statement: ir.Stmt) -> dict[ir.Var, Range]:
+class _Lets:
+    """Values of the named integers of a function, as far as they do not rest on memory."""
+
+    def __init__(self, body: ir.Stmt) -> None:
+        self.values: dict[ir.Var | ir.Buffer, ir.Expr | ir.Buffer | int] = {}
+        for node in walk(body):
+            if isinstance(node, ir.Let) and node.var.dtype is ir.DType.INT32:
+                value = self.resolve(node.value)
+                if not any(isinstance(part, ir.Load) for part in walk(value)):
+                    self.values[node.var] = value
+
+    def resolve(self, e: ir.Expr) -> ir.Expr:
+        """The expression in terms of loop variables and parameters."""
+        return substitute(e, self.values)
+
+
+def _inner_ranges(statement: ir.Stmt, lets: _Lets) -> dict[ir.Var, Range | None]:
     """First and last value of every variable that is defined inside a statement."""
-    ranges: dict[ir.Var, Range] = {}
+    ranges: dict[ir.Var, Range | None] = {}
     for node in walk(statement):
         if isinstance(node, ir.For):
-            ranges[node.var] = _tightest(node)
-        elif isinstance(node, ir.Let) and node.var.dtype is ir.DType.INT32:
-            ranges[node.var] = (node.value, node.value)
+            ranges[node.var] = _tightest(lets.resolve(node.start), lets.resolve(node.stop))
+        elif isinstance(node, ir.Let):
+            ranges[node.var] = None  # what is left of it after resolving is not known before
     return ranges
 
 
-def _tightest(loop: ir.For) -> Range:
-    """First and last value of a loop variable, with a constant distance if there are such.
+def _tightest(start: ir.Expr, stop: ir.Expr) -> Range:
+    """First and last value of a range, with a constant distance if there are such.
 
     Every argument of a maximum is a bound from below, every one of a minimum a bound from above.
     """
     best: tuple[int, Range] | None = None
-    lows, stops = _arguments(loop.start, ir.BinaryOp.MAX), _arguments(loop.stop, ir.BinaryOp.MIN)
+    lows, stops = _arguments(start, ir.BinaryOp.MAX), _arguments(stop, ir.BinaryOp.MIN)
     for low in lows:
-        for stop in stops:
-            extent = constant_difference(stop, low)
+        for high in stops:
+            extent = constant_difference(high, low)
             if extent is not None and (best is None or extent < best[0]):
-                best = extent, (low, build.sub(stop, 1))
+                best = extent, (low, build.sub(high, 1))
     return best[1] if best else (lows[-1], build.sub(stops[-1], 1))
 
 
@@ -98,7 +120,8 @@ def _extreme(e: ir.Expr, inner: Inner, *, lowest: bool) -> ir.Expr | None:
         return None if any(isinstance(node, ir.Load) for node in walk(e)) else e
     match e:
         case ir.Var():
-            return _extreme(inner[e][0 if lowest else 1], inner, lowest=lowest)
+            ends = inner[e]
+            return None if ends is None else _extreme(ends[not lowest], inner, lowest=lowest)
         case ir.Binary(op, a, b) if op in _MONOTONE:
             first = _extreme(a, inner, lowest=lowest)
             second = _extreme(b, inner, lowest=lowest != (op is ir.BinaryOp.SUB))

@@ -32,7 +32,7 @@ def cache_read(
         raise ScheduleError(f"'{buffer.name}' is no input and no constant", where=step)
     if buffer not in buffers_read(node.body):
         raise ScheduleError(f"'{buffer.name}' is not read inside '{loop}'", where=step)
-    box = region_read(node.body, buffer, step)
+    box = region_read(program.body, node.body, buffer, step)
     names = Names.used_in(program.body)
     local = ir.Buffer(
         names.unique(f"{buffer.name}_local"), box.extent, buffer.dtype, ir.Scope.LOCAL
@@ -139,7 +139,7 @@ def compute_at(program: Program, stage: Stage, loop: Loop) -> Program:
         raise ScheduleError(f"'{loop}' is a loop of '{stage.name}' itself", where=step)
     producer = _producer(program, buffer, consumer, step)
     _check_readers(program, buffer, producer, consumer, step)
-    box = region_read(consumer.body, buffer, step)
+    box = region_read(program.body, consumer.body, buffer, step)
     small = replace(buffer, shape=box.extent)
     facts = (*facts_at(program.body, consumer), *_range(consumer))
     nest = _Restrict(producer, box, facts).stmt(producer.nest)
