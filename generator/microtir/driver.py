@@ -23,7 +23,7 @@ from microtir.memory import Limit
 from microtir.plan import plan
 from microtir.plan.ir import Kernel, Plan, PlannedOperator
 from microtir.schedule import Schedule
-from microtir.te import Tensor
+from microtir.te import ScalarVar, Tensor
 from microtir.tir import passes as tir_passes
 from microtir.tir.analysis.access import prove_accesses
 from microtir.tir.ir import Buffer, Invoke, PrimFunc, Var
@@ -63,7 +63,7 @@ def pipeline(config: CompilationConfig | None = None) -> tuple[Stage, ...]:
 
 def lower(
     inputs: Schedule | PrimFunc | IRModule,
-    args: Sequence[Buffer | Tensor | Var] | None = None,
+    args: Sequence[Buffer | Tensor | Var | ScalarVar] | None = None,
     name: str = "main",
     binds: Mapping[Tensor, Buffer] | None = None,
     simple_mode: bool = False,
@@ -143,7 +143,7 @@ def build(
     inputs: Schedule | PrimFunc | IRModule,
     config: CompilationConfig | Target | None = None,
     *,
-    args: Sequence[Buffer | Tensor | Var] | None = None,
+    args: Sequence[Buffer | Tensor | Var | ScalarVar] | None = None,
     name: str = "main",
     binds: Mapping[Tensor, Buffer] | None = None,
     simple_mode: bool = False,
@@ -189,7 +189,7 @@ def _unseen(stage: str, result: object) -> None:
 
 def _as_module(
     inputs: Schedule | PrimFunc | IRModule,
-    args: Sequence[Buffer | Tensor | Var] | None,
+    args: Sequence[Buffer | Tensor | Var | ScalarVar] | None,
     name: str,
     binds: Mapping[Tensor, Buffer] | None,
 ) -> IRModule:
