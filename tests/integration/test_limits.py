@@ -1,0 +1,131 @@
+"""Budgets and pool sizes: what fits is built, one byte less is refused with names and numbers."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+
+import microtir
+from microtir import te
+from microtir.artifact import Artifact
+from microtir.config import Budget, CompilationConfig, WorkspacePoolInfo
+from microtir.errors import ExitCode, MemoryPlanError
+from microtir.graph import ops
+from microtir.graph.ir import Graph
+from microtir.tir.dtype import DType
+from tests.support.graphs import constant, graph, node, quant, tensor
+from tests.support.program_text import program_text
+from tests.support.small_models import mixed_graph, module_of, tiny_graph
+
+BASE = CompilationConfig(targets="c")
+
+
+def macro(artifact: Artifact, name: str) -> int:
+    """An integer macro of the generated header."""
+    match = re.search(rf"#define DEFAULT_{name}\s+(\d+)", artifact.source("default.h"))
+    assert match is not None
+    return int(match[1])
+
+
+def refusal(model: Graph, config: CompilationConfig) -> MemoryPlanError:
+    """The diagnostic of a build that exceeds a limit."""
+    with pytest.raises(MemoryPlanError) as caught:
+        microtir.build(module_of(model), config)
+    assert caught.value.exit_code is ExitCode.ANSWER_IS_NO
+    return caught.value
+
+
+def limited(kind: str, size: int) -> CompilationConfig:
+    """A configuration with room for a workspace of `size` bytes."""
+    if kind == "budget.ram":
+        return BASE.with_(budget=Budget(ram=size))
+    pool = WorkspacePoolInfo("dtcm-2", (), {"size_hint_bytes": size})
+    return BASE.with_(workspace_pools=[pool])
+
+
+@pytest.mark.parametrize(
+    ("field", "holder"),
+    [("budget.ram", "the budget"), ("workspace_pools.size_hint_bytes", "the pool 'dtcm-2'")],
+)
+def test_the_workspace_fits_to_the_byte_or_is_refused(field: str, holder: str) -> None:
+    """The size in the header is accepted as a limit, one byte less names layer and buffers."""
+    model = mixed_graph()
+    size = macro(microtir.build(module_of(model), BASE), "WORKSPACE_SIZE")
+    fits = microtir.build(module_of(model), limited(field, size))
+    assert macro(fits, "WORKSPACE_SIZE") == size
+    error = refusal(model, limited(field, size - 3))
+    assert error.where == field
+    assert error.what == f"the workspace takes {size} bytes, 3 more than {holder} has"
+    assert error.legal is not None and f"{size} bytes or more" in error.legal
+    assert error.fix is not None
+    assert "what HARD_SWISH 'c_node' needs at one time" in error.fix
+    assert "activation_1: 28 bytes from DEQUANTIZE 'b_node'" in error.fix
+    assert "activation_2: 28 bytes from HARD_SWISH 'c_node'" in error.fix
+
+
+def test_a_limit_changes_no_code() -> None:
+    """A program that fits is the one that is built without a limit."""
+    plain = microtir.build(module_of(tiny_graph()), BASE)
+    bounded = microtir.build(
+        module_of(tiny_graph()), BASE.with_(budget=Budget(ram=10_000, flash=10_000))
+    )
+    assert program_text(bounded) == program_text(plain)
+
+
+def test_the_weights_fit_to_the_byte_or_are_refused() -> None:
+    """The flash budget is compared with the weights alone; the message names the largest."""
+    model = tiny_graph()
+    size = macro(microtir.build(module_of(model), BASE), "WEIGHTS_SIZE")
+    microtir.build(module_of(model), BASE.with_(budget=Budget(flash=size)))
+    error = refusal(model, BASE.with_(budget=Budget(flash=size - 1)))
+    assert error.where == "budget.flash"
+    assert error.what == f"the weights alone take {size} bytes, 1 more than the budget has"
+    assert error.fix is not None
+    assert "default_layer0_table: 256 bytes for layer0_tanh" in error.fix
+
+
+def test_weights_that_two_layers_share_count_once() -> None:
+    """The budget counts the arrays that are emitted, not those that the layers ask for."""
+    x, a, y = (tensor(name, (1, 6), DType.INT8, quant(0.1)) for name in ("x", "a", "y"))
+    weights = constant("weights", np.arange(36, dtype=np.int8).reshape(6, 6), quant(0.02))
+    layers = [
+        node(ops.FullyConnected(), (x, weights), a),
+        node(ops.FullyConnected(), (a, weights), y),
+    ]
+    model = graph(layers, [x], [y])
+    artifact = microtir.build(module_of(model), BASE)
+    size = macro(artifact, "WEIGHTS_SIZE")
+    assert artifact.metadata["weights_bytes"] == size < 2 * 36
+    microtir.build(module_of(model), BASE.with_(budget=Budget(flash=size)))
+    error = refusal(model, BASE.with_(budget=Budget(flash=1)))
+    assert "36 bytes for layer0_fully_connected, layer1_fully_connected" in str(error)
+
+
+def test_functions_of_a_user_have_a_flash_budget_too() -> None:
+    """A program without a model has constants as well, and they are counted alike."""
+    x = te.placeholder((4,), DType.FLOAT32, "x")
+    table = te.constant(np.arange(4, dtype=np.float32), "table")
+    schedule = te.create_schedule(te.compute((4,), lambda i: x[i] + table[i], "y"))
+    microtir.build(schedule, BASE.with_(budget=Budget(flash=16)))
+    with pytest.raises(MemoryPlanError, match="take 16 bytes, 1 more than the budget"):
+        microtir.build(schedule, BASE.with_(budget=Budget(flash=15)))
+
+
+def test_long_lists_are_cut() -> None:
+    """The message shows the largest few buffers and says how many are left out."""
+    inputs = [tensor(f"x{n}", (1, 8 + n), DType.INT8, quant(0.1)) for n in range(5)]
+    parts = [tensor(f"a{n}", (1, 8 + n), DType.INT8, quant(0.2)) for n in range(5)]
+    y = tensor("y", (1, 50), DType.INT8, quant(0.2))
+    model = graph(
+        [
+            *(node(ops.Quantize(), (x,), a) for x, a in zip(inputs, parts, strict=True)),
+            node(ops.Concatenation(axis=1), parts, y),
+        ],
+        inputs,
+        [y],
+    )
+    error = refusal(model, BASE.with_(budget=Budget(ram=1)))
+    assert error.fix is not None and error.fix.endswith("; and 2 smaller")
+    assert error.fix.index("12 bytes") < error.fix.index("11 bytes") < error.fix.index("10 bytes")

@@ -1,0 +1,127 @@
+"""Models of a few layers, made in Python: small enough to be built hundreds of times in a test."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import numpy.typing as npt
+
+from microtir.graph import ops, reference
+from microtir.graph.ir import Array, Graph
+from microtir.ir_module import IRModule
+from microtir.tir.dtype import DType
+from tests.support.graphs import constant, graph, node, per_channel, quant, tensor
+
+INT8 = DType.INT8
+_CHANNEL_SCALES = (0.02, 0.03, 0.01)
+
+
+def _integers(seed: int, shape: tuple[int, ...], low: int, high: int, dtype: str) -> Array:
+    values: npt.NDArray[np.int64] = np.random.default_rng(seed).integers(low, high, shape)
+    return np.asarray(values, dtype)
+
+
+def quantised_graph() -> Graph:
+    """CONV_2D over a padded image of one channel, then FULLY_CONNECTED: int8, per channel."""
+    x_quant, a_quant, y_quant = quant(0.05, -7), quant(0.08, -11), quant(0.11, 4)
+    x = tensor("image", (1, 3, 4, 1), INT8, x_quant)
+    a = tensor("features", (1, 3, 4, 3), INT8, a_quant)
+    flat = tensor("flat", (1, 36), INT8, a_quant)
+    y = tensor("scores", (1, 5), INT8, y_quant)
+    filters = constant(
+        "filters", _integers(1, (3, 3, 3, 1), -127, 128, "int8"), per_channel(_CHANNEL_SCALES, 0)
+    )
+    biases = per_channel([x_quant.scale * scale for scale in _CHANNEL_SCALES], 0)
+    conv_bias = constant("conv_bias", _integers(2, (3,), -900, 900, "int32"), biases)
+    weights = constant("weights", _integers(3, (5, 36), -127, 128, "int8"), quant(0.015))
+    bias = constant(
+        "bias", _integers(4, (5,), -900, 900, "int32"), quant(a_quant.scale * quant(0.015).scale)
+    )
+    convolution = ops.Conv2D(padding=ops.Padding2D(1, 1, 1, 1), activation=ops.Activation.RELU)
+    return graph(
+        [
+            node(convolution, (x, filters, conv_bias), a),
+            node(ops.Reshape(), (a,), flat),
+            node(ops.FullyConnected(), (flat, weights, bias), y),
+        ],
+        [x],
+        [y],
+    )
+
+
+def tiny_graph() -> Graph:
+    """TANH by table, then FULLY_CONNECTED: the least that has weights and a workspace."""
+    x_quant, a_quant, y_quant = quant(0.05, -7), quant(1 / 128), quant(0.012, 4)
+    scale = quant(0.015)
+    x, y = tensor("x", (1, 5), INT8, x_quant), tensor("y", (1, 3), INT8, y_quant)
+    a = tensor("a", (1, 5), INT8, a_quant)
+    weights = constant("weights", _integers(1, (3, 5), -127, 128, "int8"), scale)
+    bias = constant(
+        "bias", _integers(3, (3,), -900, 900, "int32"), quant(a_quant.scale * scale.scale)
+    )
+    return graph(
+        [
+            node(ops.Tanh(), (x,), a),
+            node(ops.FullyConnected(), (a, weights, bias), y),
+        ],
+        [x],
+        [y],
+    )
+
+
+def mixed_graph() -> Graph:
+    """Elements of one and of four bytes, in tensors of odd sizes: int8, float32, int8 again."""
+    x = tensor("x", (1, 7), INT8, quant(0.1, 3))
+    a = tensor("a", (1, 7), INT8, quant(0.05, -3))
+    b, c = tensor("b", (1, 7)), tensor("c", (1, 7))
+    d = tensor("d", (1, 7), INT8, quant(1 / 128))
+    y, z = tensor("y", (1, 7)), tensor("z", (1, 7), INT8, quant(0.1, 3))
+    return graph(
+        [
+            node(ops.Quantize(), (x,), a),
+            node(ops.Dequantize(), (a,), b),
+            node(ops.HardSwish(), (b,), c),
+            node(ops.Quantize(), (c,), d),
+            node(ops.Dequantize(), (d,), y),
+            node(ops.Quantize(), (d,), z),
+        ],
+        [x],
+        [y, z],
+    )
+
+
+def module_of(graph_: Graph) -> IRModule:
+    """A graph as `from_tflite` would give it."""
+    return IRModule(graph=graph_)
+
+
+def sample_inputs(graph_: Graph, seed: int = 0) -> dict[str, Array]:
+    """Random values for every input of a quantised graph."""
+    return {
+        t.name: _integers(seed + number, t.shape, -128, 128, "int8")
+        for number, t in enumerate(graph_.inputs)
+    }
+
+
+def reference_outputs(graph_: Graph, inputs: Mapping[str, Array]) -> dict[str, Array]:
+    """What the graph means, by numpy."""
+    return dict(reference.execute(graph_, dict(inputs)))
+
+
+def branching_graph() -> Graph:
+    """FULLY_CONNECTED layers that read each other crosswise: no greedy order places them best."""
+    sizes, sources = (8, 5, 9, 6, 3, 7, 1), (0, 1, 1, 1, 3, 3, 4)
+    type_ = quant(0.05, 3)
+    tensors = [tensor("x", (1, 7), INT8, type_)]
+    nodes = []
+    for number, (size, source) in enumerate(zip(sizes, sources, strict=True)):
+        read = tensors[source]
+        data = _integers(number, (size, read.shape[1]), -127, 128, "int8")
+        tensors.append(tensor(f"t{number}", (1, size), INT8, type_))
+        weights = constant(f"w{number}", data, quant(0.015))
+        nodes.append(node(ops.FullyConnected(), (read, weights), tensors[-1]))
+    leaves = [t for t, number in zip(tensors, range(len(tensors)), strict=True)
+              if number > 0 and number not in sources]  # fmt: skip
+    y = tensor("y", (1, sum(t.shape[1] for t in leaves)), INT8, type_)
+    return graph([*nodes, node(ops.Concatenation(axis=1), leaves, y)], [tensors[0]], [y])
