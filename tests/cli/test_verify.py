@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pytest
 
 from tests.support.command import FLOAT, INT8, TEST_SET, Command
@@ -24,7 +23,7 @@ KEYS = [
 
 
 @pytest.fixture
-def some_samples() -> dict[str, npt.NDArray[Any]]:
+def some_samples() -> dict[str, Any]:
     """Four samples of the test set."""
     with np.load(TEST_SET) as stored:
         return {key: stored[key][:4] for key in ("inputs", "outputs")}
@@ -112,7 +111,7 @@ def test_tolerance(microtir: Command, tmp_path: Path) -> None:
 
 
 def test_difference_is_shown(
-    microtir: Command, tmp_path: Path, some_samples: dict[str, npt.NDArray[Any]]
+    microtir: Command, tmp_path: Path, some_samples: dict[str, Any]
 ) -> None:
     """One wrong expected byte: status 1, a row that names it, and no layer to blame."""
     right = int(some_samples["outputs"][2, 0, 7])

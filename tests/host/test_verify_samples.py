@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -41,7 +42,7 @@ def ramp(*shape: int, dtype: str = "int8") -> Array:
     return np.arange(np.prod(shape)).reshape(shape).astype(dtype)
 
 
-def save(path: Path, **arrays: Array) -> Path:
+def save(path: Path, **arrays: Any) -> Path:
     """Write an .npz file."""
     np.savez(path, **arrays)
     return path
