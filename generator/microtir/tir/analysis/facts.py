@@ -123,7 +123,9 @@ class Facts:
 
     def _relevant(self, start: tuple[Fact, ...], *, with_loops: bool) -> list[Fact]:
         """The given facts, the definitions of their unknowns, and what is assumed about these."""
-        chosen: dict[Fact, None] = dict.fromkeys(start)
+        # A condition that is false by itself names no unknown, and makes everything provable.
+        false = [f for f in self._assumed if isinstance(f, Linear) and f.is_constant]
+        chosen: dict[Fact, None] = dict.fromkeys((*start, *false))
         reached: set[int] = set()
         pending = [*self._assumed, *(self._loops if with_loops else ())]
         queue: list[Fact] = list(start)
