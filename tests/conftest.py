@@ -10,6 +10,7 @@ pytest_plugins = [
     "pytester",
     "tests.support.command",
     "tests.support.golden",
+    "tests.support.host_cache",
     "tests.support.model_gate",
 ]
 

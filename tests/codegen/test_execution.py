@@ -76,7 +76,7 @@ def expressions(draw: st.DrawFn, dtype: DType, depth: int) -> Expr:
     part = expressions(dtype, depth - 1)
     if dtype is DType.BOOL:
         return draw(_conditions(depth))
-    choices = [
+    choices: list[st.SearchStrategy[Expr]] = [
         st.builds(
             Binary, st.sampled_from(FLOAT_OPS if dtype.is_float else INTEGER_OPS), part, part
         ),

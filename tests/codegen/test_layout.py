@@ -23,7 +23,8 @@ def test_nested_calls_break_where_they_bind_least() -> None:
     """Arguments of the outer call come apart first; an argument that is too wide breaks again."""
     inner = "multiply_by_quantized_multiplier"
     line = (
-        f"    const int32_t scaled = {inner}({inner}(x0[(row * 16 + col) * 32 + ch] * 1048576, 1, 2)"
+        f"    const int32_t scaled = {inner}("
+        f"{inner}(x0[(row * 16 + col) * 32 + ch] * 1048576, 1, 2)"
         f" + {inner}(x1[(row * 16 + col) * 32 + ch] * 1048576, 3, 4), 1140768826, -17) - 128;"
     )
     assert wrap(line) == [

@@ -15,7 +15,30 @@ STRICT_CPP = ("-pedantic", "-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-Wun
 INCLUDES = ("-I.", "-Iruntime_crt/include")
 
 # gcc is what the project's tests need anyway; the others are used where they are installed.
-C_COMPILERS = ("gcc", *(n for n in ("clang", "arm-none-eabi-gcc", "avr-gcc") if shutil.which(n)))
+_INSTALLED = ("gcc", *(n for n in ("clang", "arm-none-eabi-gcc", "avr-gcc") if shutil.which(n)))
+
+
+def _small_int_commands() -> dict[str, tuple[str, ...]]:
+    """Clang for processors whose int has 16 bits; it needs no C library to look for warnings."""
+    if shutil.which("clang") is None:
+        return {}
+    said = subprocess.run(
+        ["clang", "--print-targets"], capture_output=True, text=True, timeout=60, check=False
+    ).stdout
+    headers = str(Path(__file__).with_name("freestanding"))
+    options = ("-ffreestanding", "-fsyntax-only", "-isystem", headers)
+    return {
+        f"clang-{target}": ("clang", f"--target={target}", *extra, *options)
+        for target, extra in (("avr", ("-mmcu=atmega328p",)), ("msp430", ()))
+        if f" {target} " in said
+    }
+
+
+# Name of the test -> command.
+C_COMPILERS: dict[str, tuple[str, ...]] = {
+    **{name: (name,) for name in _INSTALLED},
+    **_small_int_commands(),
+}
 HOST_COMPILERS = tuple(name for name in C_COMPILERS if name in ("gcc", "clang"))
 CPP_COMPILERS = tuple(
     n for n in ("g++", "clang++", "arm-none-eabi-g++") if n == "g++" or shutil.which(n)
@@ -36,7 +59,7 @@ def strict_problems(folder: Path, compiler: str, standard: str, *flags: str) -> 
     assert units, f"no C files in {folder}"
     return "".join(
         compiler_output(
-            [compiler, f"-std={standard}", *STRICT, *INCLUDES, *flags, level,
+            [*C_COMPILERS[compiler], f"-std={standard}", *STRICT, *INCLUDES, *flags, level,
              "-c", unit, "-o", "/dev/null"],
             folder,
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
 
 WIDTH = 100
 INDENT = "    "
@@ -59,7 +60,7 @@ def _pieces(line: str) -> list[str]:
         found[position] = depths[match.end()] + (0.5 if match.group() == " " else 0.0)
     weakest = min(found.values(), default=0.0)
     cuts = [0, *(p for p, key in found.items() if key == weakest), len(line)]
-    return [line[a:b] for a, b in zip(cuts, cuts[1:], strict=False)]
+    return [line[a:b] for a, b in pairwise(cuts)]
 
 
 def _depths(line: str) -> list[int]:
