@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from microtir import resources
 from microtir.artifact import Artifact
@@ -15,7 +15,7 @@ from microtir.project.boards import Board, Console, ProjectSupport, ProjectType
 from microtir.project.capacity import check_fit, demand
 from microtir.project.errors import ProjectError
 from microtir.project.folder import write_folder
-from microtir.project.models import describe_models
+from microtir.project.models import Models, describe_models
 from microtir.project.options import ProjectOptions
 from microtir.project.project import (
     BOARD_FOLDER,
@@ -89,6 +89,7 @@ def generate(
     contents = _model_files(given, template)
     values = project_values(project, support, models, options, stack)
     targets = files.targets([*template.parts, *_board_parts(support, options)], values)
+    _check_headers(models, list(targets))
     values |= build_values(project, [*targets, *contents])
     contents |= files.render(targets, values)
     contents[PROJECT_FILE] = project_text(project).encode()
@@ -133,6 +134,18 @@ def _model_files(artifacts: Sequence[Artifact], template: Template) -> dict[str,
             inside = file.relative_to(root).as_posix()
             files[f"{template.models}/{RUNTIME_FOLDER}/{inside}"] = file.read_bytes()
     return files
+
+
+def _check_headers(models: Models, paths: Sequence[str]) -> None:
+    """Refuse a model whose header has the name of a header of the application."""
+    names = [PurePosixPath(path).name for path in paths]
+    for model in models.models:
+        if f"{model.name}.h" in names:
+            raise ProjectError(
+                f"the project has a file '{model.name}.h' of its own",
+                where="project.generate(artifact)",
+                fix="give the model another module_name in its configuration",
+            )
 
 
 def _board_parts(support: ProjectSupport, options: ProjectOptions) -> list[Part]:

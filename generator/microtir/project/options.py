@@ -40,7 +40,7 @@ class ProjectOptions:
     """Options of a project; every one is honoured or refused.
 
     Args:
-        samples: by module name; a model without any gets two of arbitrary values.
+        samples: by module name; a model without any gets one of arbitrary values.
         console: where the program prints; None takes the board's usual place.
         stack: bytes for the stack; None takes the board's usual size.
         definitions: more macros for the compiler, `NAME` or `NAME=value`.
