@@ -1,0 +1,125 @@
+"""module_name and the pool's name: what they name in the output, for names that are hard to print.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import microtir
+from microtir.artifact import Artifact
+from microtir.config import CompilationConfig, Runtime
+from microtir.graph.ir import Array
+from tests.support.c_compilers import CPP_COMPILERS, INCLUDES, STRICT, STRICT_CPP, compiler_output
+from tests.support.program_text import program_text
+from tests.support.small_models import (
+    module_of,
+    reference_outputs,
+    sample_inputs,
+    tiny_graph,
+)
+
+BASE = CompilationConfig(targets="c", runtime=Runtime("crt", {"system-lib": True}))
+
+
+def run(artifact: Artifact, folder: Path) -> Array:
+    """Compile strictly, as C and with the header included from C++, and run the model once."""
+    name = artifact.metadata["module_name"]
+    artifact.export(folder)
+    units = [file.path for file in artifact.sources if file.path.endswith(".c")]
+    command = ["gcc", "-std=c99", *STRICT, *INCLUDES, "-O0", "-fPIC", "-shared"]
+    assert not compiler_output([*command, *units, "-o", "program.so"], folder)
+    (folder / "user.cpp").write_text(f'#include "{name}.h"\n', encoding="utf-8")
+    cpp = [CPP_COMPILERS[0], "-std=c++17", *STRICT_CPP, *INCLUDES, "-fsyntax-only", "user.cpp"]
+    assert not compiler_output(cpp, folder)
+
+    entry = ctypes.CDLL(str(folder / "program.so"))[f"{name}_run"]
+    model = tiny_graph()
+    (data,) = sample_inputs(model).values()
+    result = np.zeros(model.outputs[0].shape, np.int8)
+    workspace = np.zeros(1024, np.uint8)
+    inputs, outputs = ((ctypes.c_void_p * 1)(a.ctypes.data) for a in (data, result))
+    address = -(-workspace.ctypes.data // 128) * 128
+    entry.argtypes = [ctypes.c_void_p] * 3
+    assert entry(ctypes.addressof(inputs), ctypes.addressof(outputs), address) == 0
+    return result
+
+
+def expected() -> Array:
+    """The reference's output for the input that `run` uses."""
+    (array,) = reference_outputs(tiny_graph(), sample_inputs(tiny_graph())).values()
+    return array
+
+
+@pytest.mark.parametrize("name", ["default", "MyNet", "net_2", "x", "a" * 48, "INPUT1", "memcpy"])
+def test_module_name_names_files_functions_and_macros(name: str, tmp_path: Path) -> None:
+    """Every generated file, public function, struct and macro begins with the option's value."""
+    artifact = microtir.build(module_of(tiny_graph()), BASE.with_(module_name=name))
+    np.testing.assert_array_equal(run(artifact, tmp_path / "sources"), expected())
+    own = [f for f in artifact.sources if not f.path.startswith(("runtime_crt/", "metadata.json"))]
+    assert [f.path for f in own] == [
+        f"{name}{suffix}"
+        for suffix in (".h", ".c", "_weights.h", "_weights.c", "_packed.h", "_packed.c",
+                       "_system_lib.c")
+    ]  # fmt: skip
+    header = program_text(artifact)[f"{name}.h"]
+    assert all(m.startswith(f"{name.upper()}_") for m in re.findall(r"#define (\w+)", header))
+    assert set(re.findall(r"^struct (\w+)", header, re.MULTILINE)) == {
+        f"{name}_inputs", f"{name}_outputs",
+    }  # fmt: skip
+    functions = re.findall(r"^(?:int32_t |const char \*)(\w+)\(", header, re.MULTILINE)
+    assert functions == [f"{name}_run", f"{name}_status_text"]
+
+
+def test_the_model_keeps_its_own_name() -> None:
+    """graph.name is the model's in the metadata; the module is called what the option says."""
+    metadata = microtir.build(module_of(tiny_graph()), BASE.with_(module_name="kws")).metadata
+    assert metadata["model"] is not None
+    assert (metadata["module_name"], metadata["model"]["name"]) == ("kws", "test")
+
+
+def test_module_name_changes_names_only() -> None:
+    """Two builds that differ in the name are one program but for it."""
+    one, other = (
+        program_text(microtir.build(module_of(tiny_graph()), BASE.with_(module_name=name)))
+        for name in ("aaaaaaa", "bbbbbbb")
+    )
+    renamed = {
+        path.replace("aaaaaaa", "bbbbbbb"): text.replace("aaaaaaa", "bbbbbbb").replace(
+            "AAAAAAA", "BBBBBBB"
+        )
+        for path, text in one.items()
+    }
+    assert renamed == other
+
+
+@pytest.mark.parametrize(
+    ("pool", "parameter"),
+    [
+        ("workspace", "workspace"),
+        ("sram", "sram"),
+        ("dtcm-2", "dtcm_2"),
+        ("a.b-c", "a_b_c"),
+        ("memory", "memory"),
+        ("inputs", "inputs_2"),
+        ("outputs", "outputs_2"),
+        ("x", "x"),
+        ("memcpy", "memcpy_2"),
+        ("uint8_t", "uint8_t_2"),
+        ("default_run", "default_run"),
+        ("activation_0", "activation_0"),
+    ],
+)
+def test_pool_name_names_the_workspace_parameter(
+    pool: str, parameter: str, tmp_path: Path
+) -> None:
+    """The pool is the parameter of the run function, under a name that C allows there."""
+    artifact = microtir.build(module_of(tiny_graph()), BASE.with_(workspace_pools=[pool]))
+    signature = re.search(r"default_run\(([^)]*)\);", artifact.source("default.h"))
+    assert signature is not None
+    assert signature[1].split(",")[-1].split("*")[-1] == parameter
+    np.testing.assert_array_equal(run(artifact, tmp_path / "sources"), expected())
