@@ -9,6 +9,7 @@ from microtir.schedule import Schedule
 from microtir.tir.analysis.access import prove_accesses
 from microtir.tir.dtype import DType
 from microtir.tir.ir import Allocate, Array, Buffer, PrimFunc, Scope, Var
+from microtir.tir.passes import pipeline
 from microtir.tir.text import parse, to_text
 from microtir.tir.verify import verify
 from microtir.tir.visitor import walk
@@ -52,19 +53,30 @@ def arguments(func: PrimFunc, seed: int = 0) -> dict[str, Array | int]:
 def outputs(func: PrimFunc) -> dict[str, Array]:
     """What a function stores, after every check that a function goes through."""
     verify(func)
-    prove_accesses(func)
     assert to_text(parse(to_text(func))) == to_text(func)
     return run(func, arguments(func))
 
 
+def lowered(func: PrimFunc) -> PrimFunc:
+    """The function after the passes of `lower`, its accesses proven."""
+    for step in pipeline():
+        func = step(func)
+    verify(func)
+    prove_accesses(func)
+    return func
+
+
 def check_meaning(schedule: Schedule, tensor: te.Tensor | list[te.Tensor]) -> PrimFunc:
-    """Asserts that a scheduled function stores exactly what the naive one does; returns it."""
+    """Asserts that a scheduled function stores exactly what the naive one does; returns it.
+
+    That holds for the function as the schedule made it and after lowering.
+    """
     func = schedule.primfunc(name="f")
     expected = outputs(te.create_prim_func(None, "f", tensor))
-    found = outputs(func)
-    assert found.keys() == expected.keys()
-    for name, array in expected.items():
-        assert np.array_equal(found[name], array), f"'{name}' differs:\n{schedule.text()}"
+    for found in (outputs(func), outputs(lowered(func))):
+        assert found.keys() == expected.keys()
+        for name, array in expected.items():
+            assert np.array_equal(found[name], array), f"'{name}' differs:\n{schedule.text()}"
     return func
 
 
