@@ -259,12 +259,19 @@ def as_expr(value: ExprLike, like: DType | None = None) -> Expr:
     """A handle on `value`; a Python number takes type `like` (INT32, FLOAT32 or BOOL if None).
 
     Raises:
-        TirError: the number is no value of `like`.
+        TirError: the number is no value of `like`, or it is no number at all.
     """
     if isinstance(value, Expr):
         return value
-    if not isinstance(value, int | float | np.generic):
+    if isinstance(value, ir.Expr):
         return Expr(value)
+    if not isinstance(value, int | float | np.generic):
+        raise TirError(
+            f"{type(value).__name__} is no value of a kernel",
+            where="te",
+            legal="numbers and expressions",
+            fix="give a tensor its indices",
+        )
     number: int | float = value.item() if isinstance(value, np.generic) else value
     dtype = like or _default_type(number)
     if isinstance(number, float) and not dtype.is_float:
@@ -288,7 +295,7 @@ def same_type(symbol: str, a: ExprLike, b: ExprLike) -> tuple[Expr, Expr]:
     Raises:
         TirError: their types differ; the message names both.
     """
-    left = as_expr(a, None if isinstance(b, int | float | np.generic) else b.dtype)
+    left = as_expr(a, b.dtype if isinstance(b, Expr | ir.Expr) else None)
     right = as_expr(b, left.dtype)
     if left.dtype is not right.dtype:
         raise TirError(
