@@ -12,13 +12,15 @@ from pathlib import Path
 
 import pytest
 
-from microtir import codegen
+from microtir import codegen, host
 from microtir.artifact import Artifact
 from microtir.codegen.packed import RUNTIME_VERSION
 from microtir.config import Runtime
 from microtir.errors import UsageError
-from microtir.ir_module import ConfigMissing, IRModule
+from microtir.ir_module import ConfigMissing, IRModule, MemoryPlan
 from microtir.resources import runtime_crt
+from microtir.tir.build import seq
+from microtir.tir.ir import PrimFunc
 from tests.support.c_compilers import (
     C_COMPILERS,
     CPP_COMPILERS,
@@ -28,7 +30,7 @@ from tests.support.c_compilers import (
     strict_problems,
 )
 from tests.support.golden import Golden
-from tests.support.programs import artifact_of, config, matmul_module, model_module
+from tests.support.programs import artifact_of, config, image, matmul_module, model_module
 
 SYSTEM_LIB = Runtime("crt", {"system-lib": True})
 MODULES: dict[str, Callable[[], IRModule]] = {
@@ -163,6 +165,36 @@ def test_no_state_and_no_heap(folder: Path) -> None:
         assert not [name for kind, name in kinds if kind in "bBdDC"], unit.name
         undefined = {name for kind, name in kinds if kind == "U"}
         assert not undefined & {"malloc", "calloc", "realloc", "free"}, unit.name
+
+
+AWKWARD = ("workspace", "memory", "inputs", "shape_0", "type_1", "status", "small_run", "int32_t")
+
+
+@pytest.mark.parametrize("name", AWKWARD)
+def test_awkward_names_of_tensors(tmp_path: Path, name: str) -> None:
+    """A tensor may be called like anything in the generated files, and nothing collides."""
+    module = model_module(config(runtime=SYSTEM_LIB))
+    assert module.model is not None
+    first, last = module.model.ports
+    ports = (replace(first, c_name=name), replace(last, c_name=f"{name}_shape"))
+    awkward = replace(module, model=replace(module.model, ports=ports))
+    folder = artifact_of(awkward).export(tmp_path / "out")
+    assert strict_problems(folder, "gcc", "c99") == ""
+
+
+def test_model_without_layers_and_workspace(tmp_path: Path) -> None:
+    """A model that computes nothing still compiles; its workspace may be NULL."""
+    module = model_module()
+    assert module.model is not None
+    main = PrimFunc("main", module.functions[-1].params[:2], seq(), exported=True)
+    memory = MemoryPlan(0, 0, 8, (), True)
+    nothing = replace(module, functions=(main,), model=replace(module.model, memory=memory))
+    artifact = artifact_of(nothing)
+    folder = artifact.export(tmp_path / "out")
+    assert strict_problems(folder, "gcc", "c99") == ""
+    assert "#define SMALL_WORKSPACE_SIZE      0\n" in artifact.source("small.h")
+    assert "NULL is fine" in artifact.source("small.h")
+    assert host.load(artifact).run({"image": image()})["scores"].shape == (4, 2)
 
 
 def test_metadata(artifact: Artifact) -> None:

@@ -101,15 +101,12 @@ def model_entry(program: Program, model: ModelInfo, requirements: Requirements) 
     printer = _MainPrinter(program, names, requirements, views)
     body = printer.lines(main.body)
     used = [line for buffer, line in local if buffer in rest or names.is_used(buffer)]
-    lines = [
-        *_model_checks(program, model, bool(rest)),
-        "",
-        *used,
-        *pointers,
-        "",
-        *body,
-        f"return {program.macro}_OK;",
+    blocks = [
+        _model_checks(program, model, bool(rest)),
+        [*used, *pointers],
+        [*body, f"return {program.macro}_OK;"],
     ]
+    lines = [line for block in blocks if block for line in ("", *block)][1:]
     return FunctionText("", "\n".join(model_signature(program)), joined(lines))
 
 

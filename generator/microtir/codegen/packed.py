@@ -111,7 +111,7 @@ def _runtime_files() -> Iterator[SourceFile]:
 
 
 def _model_wrapper(program: Program, model: ModelInfo) -> Wrapper:
-    names = ScopedNames((*program.file_names, *_LOCALS))
+    names = _names(program, len(program.entry.params))
     tensors = []
     for index, (port, parameter) in enumerate(zip(model.ports, program.entry.params, strict=False)):
         assert isinstance(parameter, Buffer)
@@ -144,7 +144,7 @@ def _model_wrapper(program: Program, model: ModelInfo) -> Wrapper:
 
 
 def _function_wrapper(program: Program, function: PrimFunc) -> Wrapper:
-    names = ScopedNames((*program.file_names, *_LOCALS))
+    names = _names(program, len(function.params))
     defined = {p: names.define(p) for p in function.params}
     scalars, tensors = [], []
     for index, parameter in enumerate(function.params):
@@ -167,6 +167,12 @@ def _function_wrapper(program: Program, function: PrimFunc) -> Wrapper:
         "",
         (f"return {public}({arguments});",),
     )
+
+
+def _names(program: Program, count: int) -> ScopedNames:
+    """Names of a wrapper's variables; each tensor has a shape and a type of its number."""
+    numbered = [f"{stem}_{index}" for stem in ("shape", "type") for index in range(count)]
+    return ScopedNames((*program.file_names, *_LOCALS, *numbered))
 
 
 def _call_argument(parameter: Param, name: str) -> str:

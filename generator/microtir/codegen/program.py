@@ -79,7 +79,12 @@ class Program:
     @property
     def file_names(self) -> tuple[str, ...]:
         """Identifiers with file scope, which no local name may hide."""
-        return (*self.names.values(), *(array.name for array in self.constants))
+        public = ("run", "run_packed", "status_text", *(f.name for f in self.exported))
+        return (
+            *self.names.values(),
+            *(array.name for array in self.constants),
+            *(f"{self.name}_{name}" for name in public),
+        )
 
     def callee(self, name: str) -> PrimFunc:
         return self.module.function(name)

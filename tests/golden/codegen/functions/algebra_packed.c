@@ -35,35 +35,35 @@ int32_t algebra_matmul_packed(const union microtir_value *args, const int32_t *k
         return status;
     }
 
-    const int32_t a_shape[] = {(int32_t)n, 4};
-    const struct microtir_tensor_type a_type = {
-        {MICROTIR_ELEMENT_FLOAT, 32}, 2, a_shape, 4
+    const int32_t shape_0[] = {(int32_t)n, 4};
+    const struct microtir_tensor_type type_0 = {
+        {MICROTIR_ELEMENT_FLOAT, 32}, 2, shape_0, 4
     };
     void *a = NULL;
     status = microtir_tensor_argument(
-            args, kinds, 0, &a_type, &a);
+            args, kinds, 0, &type_0, &a);
     if (status != MICROTIR_OK) {
         return status;
     }
 
-    static const int32_t b_shape[] = {4, 3};
-    const struct microtir_tensor_type b_type = {
-        {MICROTIR_ELEMENT_FLOAT, 32}, 2, b_shape, 4
+    static const int32_t shape_1[] = {4, 3};
+    const struct microtir_tensor_type type_1 = {
+        {MICROTIR_ELEMENT_FLOAT, 32}, 2, shape_1, 4
     };
     void *b = NULL;
     status = microtir_tensor_argument(
-            args, kinds, 1, &b_type, &b);
+            args, kinds, 1, &type_1, &b);
     if (status != MICROTIR_OK) {
         return status;
     }
 
-    const int32_t c_shape[] = {(int32_t)n, 3};
-    const struct microtir_tensor_type c_type = {
-        {MICROTIR_ELEMENT_FLOAT, 32}, 2, c_shape, 4
+    const int32_t shape_2[] = {(int32_t)n, 3};
+    const struct microtir_tensor_type type_2 = {
+        {MICROTIR_ELEMENT_FLOAT, 32}, 2, shape_2, 4
     };
     void *c = NULL;
     status = microtir_tensor_argument(
-            args, kinds, 2, &c_type, &c);
+            args, kinds, 2, &type_2, &c);
     if (status != MICROTIR_OK) {
         return status;
     }
