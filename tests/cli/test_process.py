@@ -1,7 +1,9 @@
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import pty
 import subprocess
 import sys
 from pathlib import Path
@@ -175,6 +177,25 @@ def test_compile_needs_no_compiler(tmp_path: Path) -> None:
     result = start("compile", "example:digits", "-o", str(tmp_path / "out"), path="")
     assert (result.returncode, result.stderr) == (0, "")
     assert (tmp_path / "out" / "digits_int8.c").is_file()
+
+
+def test_progress_on_a_terminal(tmp_path: Path) -> None:
+    """What is being done is shown where stderr is a terminal, and only there."""
+    ours, theirs = pty.openpty()
+    done = subprocess.run(
+        [sys.executable, "-m", "microtir", "compile", "example:digits", "-o", str(tmp_path / "o")],
+        stdout=subprocess.PIPE, stderr=theirs, check=True,
+        env={**os.environ, "PYTHONPATH": str(ROOT / "generator"), "TERM": "xterm"},
+    )  # fmt: skip
+    os.close(theirs)
+    shown = b""
+    with contextlib.suppress(OSError):  # the end of a terminal that nobody holds any more
+        while block := os.read(ours, 65536):
+            shown += block
+    os.close(ours)
+    assert "compiling: tir" in shown.decode()  # the stage that takes longest
+    assert b"compiling" not in done.stdout
+    assert start("compile", "example:digits", "-o", str(tmp_path / "o")).stderr == ""
 
 
 def test_help_loads_little() -> None:

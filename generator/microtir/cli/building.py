@@ -46,12 +46,15 @@ def build_model(model: str, config: CompilationConfig, progress: Progress) -> Bu
     progress.show("reading the model")
     module = read_model(model, config)
     graphs: list[Graph] = []
+    steps = [stage.name for stage in driver.pipeline(config)]
+    following = dict(zip(steps, [*steps[1:], "done"], strict=True))
 
     def observe(stage: str, result: object) -> None:
-        progress.show(f"compiling: {stage} is done")
+        progress.show(f"compiling: {following[stage]}")
         if isinstance(result, Graph):
             graphs.append(result)
 
+    progress.show(f"compiling: {steps[0]}")
     artifact = driver.build(module, observe=observe)
     assert module.graph is not None and graphs
     return Built(artifact, module.graph, graphs[-1])

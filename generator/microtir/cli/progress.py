@@ -20,7 +20,7 @@ class Progress:
         if sys.stderr.isatty():
             from rich.console import Console
 
-            self._status = Console(stderr=True).status("starting")
+            self._status = Console(stderr=True).status("reading the model")
             self._status.__enter__()
         return self
 
