@@ -1,5 +1,4 @@
-"""module_name and the pool's name: what they name in the output, for names that are hard to print.
-"""
+"""module_name and the pool's name: what they name in the output, for names that are hard to print."""
 
 from __future__ import annotations
 
@@ -114,9 +113,7 @@ def test_module_name_changes_names_only() -> None:
         ("activation_0", "activation_0"),
     ],
 )
-def test_pool_name_names_the_workspace_parameter(
-    pool: str, parameter: str, tmp_path: Path
-) -> None:
+def test_pool_name_names_the_workspace_parameter(pool: str, parameter: str, tmp_path: Path) -> None:
     """The pool is the parameter of the run function, under a name that C allows there."""
     artifact = microtir.build(module_of(tiny_graph()), BASE.with_(workspace_pools=[pool]))
     signature = re.search(r"default_run\(([^)]*)\);", artifact.source("default.h"))

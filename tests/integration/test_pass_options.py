@@ -169,6 +169,7 @@ def test_exact_placement_is_smaller_where_greedy_is_not_best() -> None:
 def test_the_goal_reaches_the_planner(goal: Optimize, monkeypatch: pytest.MonkeyPatch) -> None:
     """What candidates are ranked by is the option; tests/plan says what each goal prefers."""
     asked: list[Optimize] = []
+
     def recording(graph: Graph, candidates_of: CandidatesOf, given: Optimize) -> Plan:
         asked.append(given)
         return plan(graph, candidates_of, given)

@@ -71,9 +71,7 @@ def test_d1_the_rfc_example_compiles_links_and_runs(compiler: str, tmp_path: Pat
 
 def test_the_packed_interface_is_there_only_when_asked_for() -> None:
     """Without system-lib no file of the runtime and no packed function is generated."""
-    plain = microtir.build(
-        module_of(quantised_graph()), rfc_config().with_(runtime=Runtime("crt"))
-    )
+    plain = microtir.build(module_of(quantised_graph()), rfc_config().with_(runtime=Runtime("crt")))
     paths = [file.path for file in plain.sources]
     assert not any("packed" in path or "runtime_crt" in path for path in paths)
     asked = microtir.build(module_of(quantised_graph()), rfc_config())
