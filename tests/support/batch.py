@@ -22,13 +22,16 @@ _FLAGS = ("-std=c99", "-ffp-contract=off", "-fPIC", "-shared", "-I.")
 _STATIC = re.compile(r"^(?:static inline \w+ |typedef char )(\w+)", re.MULTILINE)
 
 
-def load_batch(artifacts: Sequence[Artifact], folder: Path, *, opt_level: int = 1) -> list[Model]:
+def load_batch(
+    artifacts: Sequence[Artifact], folder: Path, *, opt_level: int = 1, flags: Sequence[str] = ()
+) -> list[Model]:
     """Compile artifacts with distinct module names together; one Model each, in order.
 
     Args:
         artifacts: models or users' programs, without the packed interface.
         folder: an empty folder for the sources and the library.
         opt_level: of the compiler.
+        flags: more flags for the compiler, such as warnings or sanitizers.
     """
     names = [module_name(artifact) for artifact in artifacts]
     assert len(set(names)) == len(names), "every artifact of a batch needs its own module name"
@@ -43,7 +46,7 @@ def load_batch(artifacts: Sequence[Artifact], folder: Path, *, opt_level: int = 
         unit += [f"#undef {helper}" for helper in helpers]
     (folder / "batch.c").write_text("\n".join(unit) + "\n", encoding="utf-8")
     compiler = find_compiler()
-    arguments = [*_FLAGS, f"-O{opt_level}", "-o", "batch.so", "batch.c", "-lm"]
+    arguments = [*_FLAGS, *flags, f"-O{opt_level}", "-o", "batch.so", "batch.c", "-lm"]
     run_compiler(compiler, arguments, folder)
     models = []
     for artifact, name in zip(artifacts, names, strict=True):

@@ -1,0 +1,49 @@
+"""Random single-operator models, compiled together and compared with the numpy reference."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+import microtir
+from microtir import CompilationConfig, Target
+from microtir.config.names import module_name_from
+from microtir.graph.reference import execute
+from tests.support.batch import load_batch
+from tests.support.operator_cases import Case, generate
+
+CONFIG = CompilationConfig.from_target(Target("c"))
+
+
+def cases_of(operator: str, dtypes: Sequence[str], seeds: range) -> list[Case]:
+    """Models of one operator over its types and seeds."""
+    return [generate(operator, seed, dtype) for dtype in dtypes for seed in seeds]
+
+
+def compile_case(case: Case) -> microtir.Artifact:
+    """The C of a case; its module is named after the case."""
+    module = microtir.frontend.from_tflite(case.model, name=case.name)
+    return microtir.build(module, CONFIG.with_(module_name=module_name_from(case.name)))
+
+
+def compare(cases: Sequence[Case], folder: Path, flags: Sequence[str] = ()) -> None:
+    """Run all cases in C and compare every output with the reference.
+
+    Raises:
+        AssertionError: names the case and the first difference.
+    """
+    models = load_batch([compile_case(case) for case in cases], folder, flags=flags)
+    for case, model in zip(cases, models, strict=True):
+        inputs = case.named_inputs()
+        expected = execute(case.graph(), inputs)
+        for name, got in model.run(inputs).items():
+            want = expected[name]
+            if np.issubdtype(want.dtype, np.floating):
+                largest = max(1.0, float(np.abs(want).max(initial=0)))
+                np.testing.assert_allclose(
+                    got, want, rtol=1e-5, atol=1e-6 * largest, err_msg=case.name
+                )
+            else:
+                np.testing.assert_array_equal(got, want, err_msg=case.name)

@@ -1,0 +1,28 @@
+"""`python -m tests.execute.sanitized FOLDER`: all operators under sanitizers, in this process."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from tests.execute.cases import cases_of, compare
+from tests.execute.test_operators import SANITIZED_SEEDS
+from tests.support.operator_cases import OPERATORS
+
+FLAGS = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-fno-omit-frame-pointer")
+
+
+def main() -> int:
+    folder = Path(sys.argv[1])
+    cases = [
+        case
+        for operator, (_, dtypes) in OPERATORS.items()
+        for case in cases_of(operator, dtypes, SANITIZED_SEEDS)
+    ]
+    compare(cases, folder, FLAGS)
+    print(f"{len(OPERATORS)} operators clean")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
