@@ -27,6 +27,7 @@ def models(given: list[Path]) -> list[Path]:
 
 
 def print_times(times: dict[str, StageTimes]) -> None:
+    """A row per model, a column per stage."""
     print("Milliseconds per stage, one run on this machine; compare columns, not machines")
     print(f"{'model':<16}" + "".join(f"{stage:>10}" for stage in (*STAGES, "all")))
     for name, result in times.items():
@@ -35,6 +36,7 @@ def print_times(times: dict[str, StageTimes]) -> None:
 
 
 def print_footprints(footprints: dict[str, Footprint]) -> None:
+    """A row per model."""
     compiler = next(iter(footprints.values())).compiler
     print(f"\nBytes; code and weights as .text and .rodata of {compiler}")
     print(f"{'model':<16}{'code':>10}{'weights':>10}{'workspace':>11}{'bound':>10}{'gap':>6}")
@@ -46,6 +48,7 @@ def print_footprints(footprints: dict[str, Footprint]) -> None:
 
 
 def main() -> int:
+    """Measure, print and, if asked, record."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("models", nargs="*", type=Path)
     parser.add_argument("--record", action="store_true")
