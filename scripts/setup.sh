@@ -41,6 +41,19 @@ arm_has() {
   [ -e "$(arm-none-eabi-gcc -print-file-name="$1" 2>/dev/null)" ]
 }
 
+# What builds and emulates projects for boards; board.toml of a board names its packages, too.
+board_packages() {
+  command -v cmake >/dev/null || missing+=(cmake)
+  command -v qemu-system-arm >/dev/null || missing+=(qemu-system-arm)
+  command -v qemu-system-riscv32 >/dev/null || missing+=(qemu-system-misc)
+  command -v riscv64-unknown-elf-gcc >/dev/null || missing+=(gcc-riscv64-unknown-elf)
+  [ -d /usr/lib/picolibc/riscv64-unknown-elf ] || missing+=(picolibc-riscv64-unknown-elf)
+  command -v avr-gcc >/dev/null || missing+=(gcc-avr)
+  [ -d /usr/lib/avr/include ] || missing+=(avr-libc)
+  [ -e /usr/include/simavr/sim_avr.h ] || missing+=(libsimavr-dev)
+  [ -e /usr/include/libelf.h ] || missing+=(libelf-dev)
+}
+
 system_packages() {
   local missing=()
   command -v gcc >/dev/null || missing+=(gcc libc6-dev)
@@ -51,6 +64,7 @@ system_packages() {
     command -v arm-none-eabi-gcc >/dev/null || missing+=(gcc-arm-none-eabi)
     arm_has libc.a || missing+=(libnewlib-arm-none-eabi)
     arm_has libstdc++.a || missing+=(libstdc++-arm-none-eabi-newlib)
+    board_packages
   fi
   [ "${#missing[@]}" -eq 0 ] || apt_install "${missing[@]}"
 }

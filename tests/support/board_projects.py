@@ -1,0 +1,62 @@
+"""The example model on boards: what tests of projects compile once and share."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+
+import microtir
+from microtir import resources
+from microtir.artifact import Artifact
+from microtir.project import Label, Project, ProjectType, Samples, all_boards
+from microtir.project.project import Layer, ProjectModel
+
+
+@lru_cache(maxsize=None)
+def digits(target: str, module_name: str = "digits") -> Artifact:
+    """The example model, compiled for a target."""
+    config = microtir.CompilationConfig.from_target(microtir.Target(target))
+    model = microtir.frontend.from_tflite(resources.example("digits/digits_int8.tflite"))
+    return microtir.build(model, config.with_(module_name=module_name))
+
+
+def digits_samples(count: int) -> Samples:
+    """Test images and what tflite-micro computed for them."""
+    data = np.load(resources.example("digits/digits_test.npz"))
+    inputs, outputs = data["inputs"][:count], data["outputs"][:count]
+    return Samples({"image": inputs}, {"probabilities": outputs})
+
+
+def executed_boards() -> list[str]:
+    """The boards whose file says that bare-metal projects are run in an emulator."""
+    return [
+        board.name
+        for board in all_boards()
+        for support in board.projects
+        if (support.type, support.label) == (ProjectType.BAREMETAL, Label.EXECUTED)
+    ]
+
+
+def with_main(project: Project, text: str) -> Project:
+    """The project with another main.c."""
+    (project.folder / "src" / "main.c").write_text(text)
+    return project
+
+
+def with_model(project: Project, run: str, layers: tuple[str, ...]) -> Project:
+    """The project as if a model with these C functions were in it."""
+    rows = tuple(Layer(name, "TEST", name, 0) for name in layers)
+    return replace(project, models=(ProjectModel("test", run, rows),))
+
+
+def is_left_alone(folder: Path, before: dict[str, bytes]) -> bool:
+    """Whether a folder has exactly these files, and none was left beside it."""
+    now = {
+        path.relative_to(folder).as_posix(): path.read_bytes()
+        for path in folder.rglob("*")
+        if path.is_file()
+    }
+    return now == before and list(folder.parent.iterdir()) == [folder]
