@@ -109,7 +109,7 @@ def apply(step: str, s: Schedule, data: st.DataObject) -> None:
 
 
 @given(st.data())
-@settings(max_examples=150, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=100, suppress_health_check=[HealthCheck.too_slow])
 def test_accepted_steps_keep_the_meaning(data: st.DataObject) -> None:
     """Random steps; the refused ones change nothing, the others keep every stored element."""
     tensors = PROGRAMS[data.draw(st.sampled_from(sorted(PROGRAMS)), "program")]()

@@ -10,7 +10,7 @@ from microtir.schedule import Schedule
 from microtir.tir.dtype import DType
 from microtir.tir.ir import For, If
 from microtir.tir.visitor import walk
-from tests.schedule.programs import check_meaning, matmul
+from tests.schedule.programs import blur, check_meaning, matmul
 
 
 @pytest.mark.parametrize("factor", [1, 2, 3, 5, 7, 9])
@@ -63,6 +63,14 @@ def test_partition_cuts_the_range_at_any_point(at: int) -> None:
     first, rest = s.partition(s.loop(y, "j"), at)
     assert [loop.name for loop in s.loops(y)] == ["i", "j_first", "k", "j_rest", "k_rest"]
     assert (first, rest) == (s.loop(y, "j_first"), s.loop(y, "j_rest"))
+    check_meaning(s, y)
+
+
+def test_partition_of_a_clipped_range() -> None:
+    """A part that only runs away from the border is proven to stay inside the image."""
+    *_, y = blur()
+    s = te.create_schedule(y)
+    s.partition(s.loop(y, "dy"), 1)
     check_meaning(s, y)
 
 

@@ -112,8 +112,10 @@ class Facts:
         if any(isinstance(f, Linear) and self._forms.interval(f).high < 0 for f in denied):
             return True
         tried = 0
-        for with_loops in (False, True):
-            facts = self._relevant(denied, with_loops=with_loops)
+        # What is known of a loop that runs may say something about variables of its bounds, also
+        # where no fact names both: `for k in [max(1 - i, 0), 1)` runs only if i >= 1.
+        for known in ((), self._loops):
+            facts = self._relevant(denied, known)
             if len(facts) == tried or (len(denied) == 1 and _is_decided(facts)):
                 continue
             tried = len(facts)
@@ -121,14 +123,14 @@ class Facts:
                 return True
         return False
 
-    def _relevant(self, start: tuple[Fact, ...], *, with_loops: bool) -> list[Fact]:
+    def _relevant(self, denied: tuple[Fact, ...], known: Sequence[Fact]) -> list[Fact]:
         """The given facts, the definitions of their unknowns, and what is assumed about these."""
         # A condition that is false by itself names no unknown, and makes everything provable.
         false = [f for f in self._assumed if isinstance(f, Linear) and f.is_constant]
-        chosen: dict[Fact, None] = dict.fromkeys((*start, *false))
+        chosen: dict[Fact, None] = dict.fromkeys((*denied, *false, *known))
         reached: set[int] = set()
-        pending = [*self._assumed, *(self._loops if with_loops else ())]
-        queue: list[Fact] = list(start)
+        pending = list(self._assumed)
+        queue: list[Fact] = [*denied, *known]
         while queue:
             for unknown in _unknowns(queue.pop()):
                 if unknown in reached:
