@@ -5,29 +5,33 @@ from __future__ import annotations
 import inspect
 import threading
 from dataclasses import replace
+from functools import partial
 
-import microtir
 import numpy as np
 import pytest
+
+import microtir
 from microtir import CompilationConfig, IRModule, Target, te
 from microtir.errors import UsageError
 from microtir.ir_module import ConfigMissing
 from microtir.schedule import Schedule
 from microtir.tir.dtype import DType
 from microtir.tir.interpreter import Interpreter
-from microtir.tir.ir import Buffer, LoopKind, PrimFunc, For
+from microtir.tir.ir import Buffer, For, LoopKind, PrimFunc
 from microtir.tir.visitor import walk
 
 F32 = DType.FLOAT32
 
 
 def doubled(n: int = 8) -> tuple[te.Tensor, te.Tensor, Schedule]:
+    """y = 2 x, with its schedule."""
     x = te.placeholder((n,), F32, "x")
     y = te.compute((n,), lambda i: x[i] * 2.0, "y")
     return x, y, te.create_schedule(y)
 
 
 def function(name: str) -> PrimFunc:
+    """A small function of the given name."""
     _, _, schedule = doubled()
     return schedule.primfunc(name=name)
 
@@ -42,7 +46,7 @@ def test_s1_1_signature_is_the_contract() -> None:
 
 
 def test_a_schedule_takes_every_option() -> None:
-    """args order the parameters, name names the function, binds replaces storage."""
+    """Args order the parameters, name names the function, binds replaces storage."""
     x, y, schedule = doubled()
     storage = Buffer("elsewhere", (8,), F32)
     module = microtir.lower(schedule, args=[y, x], name="twice", binds={x: storage})
@@ -61,14 +65,12 @@ def test_a_primfunc_is_renamed() -> None:
 @pytest.mark.parametrize("option", ["args", "binds"])
 @pytest.mark.parametrize("kind", ["PrimFunc", "IRModule"])
 def test_options_that_do_not_apply_are_refused(option: str, kind: str) -> None:
-    """args and binds with anything but a Schedule name the option and the reason."""
+    """Args and binds with anything but a Schedule name the option and the reason."""
     f = function("f")
     given: PrimFunc | IRModule = f if kind == "PrimFunc" else IRModule(functions=(f,))
+    call = partial(microtir.lower, given, **{option: [] if option == "args" else {}})
     with pytest.raises(UsageError, match=rf"lower\({option}\): lower\(\) of a {kind} takes no"):
-        if option == "args":
-            microtir.lower(given, args=[])
-        else:
-            microtir.lower(given, binds={})
+        call()
 
 
 def test_a_name_for_several_functions_is_refused() -> None:
@@ -87,6 +89,7 @@ def test_a_module_keeps_the_names_of_its_functions() -> None:
 
 
 def loops(f: PrimFunc) -> list[For]:
+    """Every loop of a function."""
     return [node for node in walk(f.body) if isinstance(node, For)]
 
 
@@ -190,6 +193,7 @@ def test_s2_11_two_threads_do_not_influence_each_other() -> None:
 
 
 def replace_name(config: CompilationConfig, name: str) -> CompilationConfig:
+    """The config with another module name."""
     return config.with_(module_name=name)
 
 

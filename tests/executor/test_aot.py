@@ -15,18 +15,22 @@ from microtir.tir.ir import Allocate, Buffer, BufferView, IntImm, Invoke, PrimFu
 
 
 def tensor(name: str, shape: tuple[int, ...]) -> Tensor:
+    """A float tensor."""
     return Tensor(name, TensorType(shape, DType.FLOAT32))
 
 
 def node(op: ops.Operator, inputs: tuple[Tensor, ...], output: Tensor) -> Node:
+    """A node of one output, named after it."""
     return Node(op, inputs, (output,), output.name, Source("test", 0, op.name))
 
 
 def offered(node: Node) -> tuple[Candidate, ...]:
+    """What lowering offers for a node."""
     return tuple(candidate(node, family) for family in families_of(node))
 
 
 def main_of(graph: Graph) -> PrimFunc:
+    """The main of a graph, planned and emitted."""
     planned = plan(graph, offered, Optimize.BALANCED)
     functions = {
         op: emit(op, planned.layouts, f"layer{i}")
@@ -59,7 +63,7 @@ def test_main_calls_layers_in_order_with_their_row_range() -> None:
 
 
 def test_an_input_read_twice_is_passed_once() -> None:
-    """x + x has one input parameter, as the layer function has."""
+    """X + x has one input parameter, as the layer function has."""
     x, y = tensor("x", (1, 3)), tensor("y", (1, 3))
     main = main_of(Graph("g", (x,), (y,), (node(ops.Add(), (x, x), y),)))
     assert isinstance(main.body, Seq)

@@ -8,7 +8,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+
+from microtir import config as config_
 from microtir.config.enums import Optimize
+from microtir.graph import ops
 from microtir.graph.ir import Graph, Tensor
 from microtir.graph.reference import execute
 from microtir.lowering import candidates, emit
@@ -19,9 +22,6 @@ from microtir.tir.analysis.access import prove_accesses
 from microtir.tir.interpreter import Interpreter
 from microtir.tir.ir import Array
 from microtir.tir.verify import verify
-
-from microtir import config as config_
-from microtir.graph import ops
 from tests.support.operator_cases import generate, operator_dtypes
 
 SEEDS = 6
@@ -60,7 +60,9 @@ def test_kernel_equals_reference(operator: str, dtype: str) -> None:
         for step in planned.operators:
             if step.candidate.kernel is Kernel.VIEW:
                 continue
-            for tensor, got in zip(step.node.outputs, run_layer(step, planned, values), strict=True):
+            for tensor, got in zip(
+                step.node.outputs, run_layer(step, planned, values), strict=True
+            ):
                 want = values[tensor]
                 if tensor.dtype.is_float:
                     scale = max(1.0, float(np.abs(want).max(initial=0)))

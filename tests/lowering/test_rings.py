@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from microtir.graph import ops
 from microtir.graph.ir import Node, Quantization, Source, Tensor, TensorType
 from microtir.lowering import emit
@@ -23,15 +24,18 @@ SCALE = Quantization((0.05,), (3,))
 
 
 def image(name: str, shape: tuple[int, ...]) -> Tensor:
+    """An int8 activation."""
     return Tensor(name, TensorType(shape, DType.INT8, SCALE))
 
 
 def weights(shape: tuple[int, ...], rng: np.random.Generator) -> Tensor:
+    """Random int8 weights."""
     data = rng.integers(-127, 128, shape).astype(np.int8)
     return Tensor("w", TensorType(shape, DType.INT8, Quantization((0.01,), (0,))), data)
 
 
 def planned(node: Node) -> PlannedOperator:
+    """The node with its first candidate."""
     return PlannedOperator(node, candidate(node, families_of(node)[0]))
 
 
@@ -45,6 +49,7 @@ def emitted(operator: PlannedOperator, slots: Mapping[Tensor, int]) -> PrimFunc:
 
 
 def run_whole(operator: PlannedOperator, x: Array) -> Array:
+    """The output by one call over all rows."""
     output = operator.node.output
     y = np.zeros(output.shape, np.int8)
     Interpreter([emitted(operator, {})]).run("layer", [x, y, 0, output.type.rows])
@@ -75,8 +80,8 @@ def run_row_by_row(operator: PlannedOperator, x: Array) -> Array:
 @settings(max_examples=40)
 @given(
     st.integers(1, 2), st.integers(1, 7), st.integers(1, 5), st.integers(1, 3),
-    st.integers(1, 3), st.integers(1, 2), st.integers(0, 2), st.sampled_from(["conv", "dw", "max", "avg"]),
-    st.integers(0, 2**16),
+    st.integers(1, 3), st.integers(1, 2), st.integers(0, 2),
+    st.sampled_from(["conv", "dw", "max", "avg"]), st.integers(0, 2**16),
 )  # fmt: skip
 def test_row_by_row_over_rings_equals_one_call(
     images: int, height: int, width: int, channels: int, taps: int, stride: int, pad: int,
@@ -102,6 +107,7 @@ def make(
     kind: str, x: Tensor, y: Tensor, taps: tuple[int, int], strides: tuple[int, int],
     padding: ops.Padding2D, rng: np.random.Generator,
 ) -> Node:  # fmt: skip
+    """A node of the given kind."""
     source, channels = Source("test", 0, kind), x.shape[-1]
     if kind == "conv":
         w = weights((channels, *taps, channels), rng)
@@ -132,6 +138,9 @@ def test_a_smaller_ring_than_the_window_is_wrong() -> None:
 @pytest.mark.parametrize("op", [ops.Mean((1, 2)), ops.Transpose((0, 2, 1, 3))])
 def test_operators_that_mix_rows_offer_no_row_range(op: ops.Operator) -> None:
     """A candidate without windows says that the kernel computes its whole output."""
-    x, y = image("x", (1, 4, 4, 2)), image("y", (1, 2) if isinstance(op, ops.Mean) else (1, 4, 4, 2))
+    x, y = (
+        image("x", (1, 4, 4, 2)),
+        image("y", (1, 2) if isinstance(op, ops.Mean) else (1, 4, 4, 2)),
+    )
     node = Node(op, (x,), (y,), "n", Source("test", 0, "X"))
     assert all(not candidate(node, f).takes_row_range for f in families_of(node))

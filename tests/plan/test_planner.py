@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from microtir.config.enums import Optimize
 from microtir.errors import UnsupportedModelError
 from microtir.graph import ops
@@ -13,25 +14,30 @@ from microtir.tir.dtype import DType
 
 
 def tensor(name: str, shape: tuple[int, ...] = (1, 6)) -> Tensor:
+    """A float tensor."""
     return Tensor(name, TensorType(shape, DType.FLOAT32))
 
 
 def node(op: ops.Operator, x: Tensor, y: Tensor) -> Node:
+    """A node of one input, named after its output."""
     return Node(op, (x,), (y,), y.name, Source("test", 0, op.name))
 
 
 def candidate(kernel: Kernel, cost: int = 1, scratch: int = 0, weights: int = 0) -> Candidate:
+    """A candidate of which only the costs matter."""
     kinds = (LayoutKind.NHWC,)
     return Candidate(kernel, kinds, kinds, None, scratch, weights, cost)
 
 
 def view_or_copy(node: Node) -> tuple[Candidate, ...]:
+    """What the lowering table offers for a reshape, and a kernel for the rest."""
     if isinstance(node.op, ops.Reshape):
         return candidate(Kernel.VIEW, 0), candidate(Kernel.COPY, 9)
     return (candidate(Kernel.DIRECT),)
 
 
 def planned(inputs: list[Tensor], outputs: list[Tensor], *nodes: Node) -> Plan:
+    """The balanced plan of a graph."""
     graph = Graph("g", tuple(inputs), tuple(outputs), nodes)
     return plan(graph, view_or_copy, Optimize.BALANCED)
 
@@ -39,7 +45,9 @@ def planned(inputs: list[Tensor], outputs: list[Tensor], *nodes: Node) -> Plan:
 def test_a_reshape_inside_is_a_view_of_its_input() -> None:
     """No code, and one storage for both tensors."""
     x, a, b, y = tensor("x"), tensor("a"), tensor("b", (2, 3)), tensor("y", (2, 3))
-    result = planned([x], [y], node(ops.Relu(), x, a), node(ops.Reshape(), a, b), node(ops.Tanh(), b, y))
+    result = planned(
+        [x], [y], node(ops.Relu(), x, a), node(ops.Reshape(), a, b), node(ops.Tanh(), b, y)
+    )
     assert [op.candidate.kernel for op in result.operators] == [
         Kernel.DIRECT, Kernel.VIEW, Kernel.DIRECT,
     ]  # fmt: skip
@@ -89,7 +97,7 @@ def test_the_goal_ranks_candidates(goal: Optimize, kernel: Kernel) -> None:
         candidate(Kernel.TABLE, cost=9, scratch=8, weights=0),
     )
     graph = Graph("g", (x,), (y,), (node(ops.Relu(), x, y),))
-    result = plan(graph, lambda node: offers, goal)
+    result = plan(graph, lambda _node: offers, goal)
     assert result.operators[0].candidate.kernel is kernel
 
 
@@ -98,4 +106,4 @@ def test_a_node_without_candidates_is_named() -> None:
     x, y = tensor("x"), tensor("y")
     graph = Graph("g", (x,), (y,), (node(ops.Relu(), x, y),))
     with pytest.raises(UnsupportedModelError, match="test: operator 0 relu: no kernel"):
-        plan(graph, lambda node: (), Optimize.SPEED)
+        plan(graph, lambda _node: (), Optimize.SPEED)
