@@ -24,7 +24,7 @@ F32 = DType.FLOAT32
 
 
 def doubled(n: int = 8) -> tuple[te.Tensor, te.Tensor, Schedule]:
-    """y = 2 x, with its schedule."""
+    """Twice x, with its schedule."""
     x = te.placeholder((n,), F32, "x")
     y = te.compute((n,), lambda i: x[i] * 2.0, "y")
     return x, y, te.create_schedule(y)
@@ -68,7 +68,9 @@ def test_options_that_do_not_apply_are_refused(option: str, kind: str) -> None:
     """Args and binds with anything but a Schedule name the option and the reason."""
     f = function("f")
     given: PrimFunc | IRModule = f if kind == "PrimFunc" else IRModule(functions=(f,))
-    call = partial(microtir.lower, given, **{option: [] if option == "args" else {}})
+    call = partial(microtir.lower, given, args=[])
+    if option == "binds":
+        call = partial(microtir.lower, given, binds={})
     with pytest.raises(UsageError, match=rf"lower\({option}\): lower\(\) of a {kind} takes no"):
         call()
 
