@@ -1,12 +1,18 @@
-"""The ahead-of-time executor: `main` as a PrimFunc that invokes the layer functions in order."""
+"""The ahead-of-time executor: `main` as a PrimFunc that invokes the layer functions in order.
+
+A group with a nest becomes a nest of loops (`executor.nest`); what follows reads loops and calls
+and knows nothing of streaming.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from functools import reduce
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from types import MappingProxyType
 
+from microtir.executor.nest import loops
 from microtir.graph.ir import Tensor
-from microtir.plan.ir import Kernel, Plan, PlannedOperator
+from microtir.plan.ir import Group, Kernel, Plan, PlannedOperator
 from microtir.tir.ir import (
     Allocate,
     Buffer,
@@ -21,7 +27,12 @@ from microtir.tir.ir import (
 )
 
 
-def main(plan: Plan, functions: Mapping[PlannedOperator, PrimFunc], name: str) -> PrimFunc:
+def main(
+    plan: Plan,
+    functions: Mapping[PlannedOperator, PrimFunc],
+    name: str,
+    finishers: Mapping[PlannedOperator, PrimFunc] = MappingProxyType({}),
+) -> PrimFunc:
     """Return main: model inputs, then outputs as parameters, activations as WORKSPACE buffers.
 
     Args:
@@ -29,20 +40,27 @@ def main(plan: Plan, functions: Mapping[PlannedOperator, PrimFunc], name: str) -
         functions: the PrimFunc of each planned operator, in the calling convention of
             `lowering.emit`: inputs that are not constant, outputs, then the row range if any.
         name: of the entry function.
+        finishers: the second function of each operator that accumulates (`lowering.emit_finish`).
 
     Raises:
         KeyError: an operator that needs a function has none.
     """
     buffers = _buffers(plan)
-    calls: list[Stmt] = [
-        _invoke(plan, operator, functions[operator], buffers)
-        for operator in plan.operators
-        if operator.candidate.kernel is not Kernel.VIEW
-    ]
+    accumulators = {op: _accumulator(finish) for op, finish in finishers.items()}
+    calls = _Calls(plan, functions, finishers, buffers, accumulators)
+    body = _seq([statement for group in plan.groups for statement in calls.of_group(group)])
     workspace = [b for b in buffers.values() if b.scope is Scope.WORKSPACE]
-    body = reduce(lambda inner, b: Allocate(b, inner), reversed(workspace), _seq(calls))
+    for buffer in reversed((*workspace, *accumulators.values())):
+        body = Allocate(buffer, body)
     ports = (*plan.graph.inputs, *plan.graph.outputs)
     return PrimFunc(name, tuple(buffers[t] for t in ports), body, exported=True)
+
+
+def _accumulator(finish: PrimFunc) -> Buffer:
+    """The workspace buffer that a finishing function takes as its first parameter."""
+    param = finish.params[0]
+    assert isinstance(param, Buffer)
+    return Buffer(f"{finish.name}_sums", param.shape, param.dtype, Scope.WORKSPACE)
 
 
 def _seq(statements: list[Stmt]) -> Stmt:
@@ -60,30 +78,74 @@ def _buffers(plan: Plan) -> dict[Tensor, Buffer]:
             buffers[tensor] = Buffer(tensor.name, tensor.shape, tensor.dtype)
         else:
             elements = plan.layouts[tensor].bytes(tensor.type) // tensor.dtype.bytes
-            label = f"activation_{number - len(ports)}"
+            is_ring = plan.layouts[tensor].rows < tensor.type.rows
+            label = f"{'ring' if is_ring else 'activation'}_{number - len(ports)}"
             buffers[tensor] = Buffer(label, (elements,), tensor.dtype, Scope.WORKSPACE)
     return buffers
 
 
-def _invoke(
-    plan: Plan, operator: PlannedOperator, function: PrimFunc, buffers: Mapping[Tensor, Buffer]
-) -> Invoke:
-    node = operator.node
-    tensors = [t for t in dict.fromkeys(node.inputs) if not t.is_constant]
-    views = [_view(plan, t, buffers) for t in (*tensors, *node.outputs)]
+@dataclass(frozen=True, slots=True)
+class _Calls:
+    """Turns groups into statements of main."""
+
+    plan: Plan
+    functions: Mapping[PlannedOperator, PrimFunc]
+    finishers: Mapping[PlannedOperator, PrimFunc]
+    buffers: Mapping[Tensor, Buffer]
+    accumulators: Mapping[PlannedOperator, Buffer]
+
+    def of_group(self, group: Group) -> list[Stmt]:
+        if group.nest is not None:
+            sink = group.nest.operator
+            return [loops(group.nest, self.rows), *self.finish(sink)]
+        (operator,) = group.operators
+        if operator.candidate.kernel is Kernel.VIEW:
+            return []
+        if operator.candidate.takes_row_range:
+            return [self.rows(operator, IntImm(0), IntImm(operator.rows))]
+        return [self.call(operator, ())]
+
+    def rows(self, operator: PlannedOperator, first: Expr, stop: Expr) -> Stmt:
+        """Rows [first, stop) of an operator."""
+        return self.call(operator, (first, stop))
+
+    def finish(self, operator: PlannedOperator) -> list[Stmt]:
+        """What turns accumulators into the output, if the operator has some."""
+        if operator not in self.finishers:
+            return []
+        views = [_whole(self.accumulators[operator]), self.view(operator.node.output)]
+        return [_invoke(self.finishers[operator], views, ())]
+
+    def call(self, operator: PlannedOperator, rows: tuple[Expr, ...]) -> Stmt:
+        views = [self.view(tensor) for tensor in operator.inputs]
+        if operator in self.accumulators:
+            views.append(_whole(self.accumulators[operator]))
+        else:
+            views += [self.view(tensor) for tensor in operator.node.outputs]
+        function = self.functions[operator]
+        if function.scratch is None:
+            return _invoke(function, views, rows)
+        # Allocated for the call alone: between calls its bytes are free for activations.
+        param = function.scratch
+        scratch = replace(param, name=f"{function.name}_scratch", scope=Scope.WORKSPACE)
+        return Allocate(scratch, _invoke(function, [*views, _whole(scratch)], rows))
+
+    def view(self, tensor: Tensor) -> BufferView:
+        return BufferView(self.buffers[self.plan.storage[tensor]], tensor.shape, tensor.dtype)
+
+
+def _invoke(function: PrimFunc, views: Sequence[BufferView], rows: tuple[Expr, ...]) -> Invoke:
+    """A call whose views have the shapes of the parameters."""
     shaped = [
         BufferView(view.buffer, _constant_shape(param), view.dtype)
         for view, param in zip(views, function.params, strict=False)
         if isinstance(param, Buffer)
     ]
-    rows: tuple[Expr, ...] = ()
-    if operator.candidate.takes_row_range:
-        rows = (IntImm(0), IntImm(node.outputs[0].type.rows))
     return Invoke(function.name, (*shaped, *rows))
 
 
-def _view(plan: Plan, tensor: Tensor, buffers: Mapping[Tensor, Buffer]) -> BufferView:
-    return BufferView(buffers[plan.storage[tensor]], tensor.shape, tensor.dtype)
+def _whole(buffer: Buffer) -> BufferView:
+    return BufferView(buffer, _constant_shape(buffer), buffer.dtype)
 
 
 def _constant_shape(param: Buffer) -> tuple[int, ...]:

@@ -8,15 +8,16 @@ its own shape and is offered for whole tensors only.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 
 import numpy as np
 
 from microtir import te
 from microtir.graph.ir import Node, Tensor, TensorType
-from microtir.plan.ir import Layout, LayoutKind
-from microtir.tir.ir import Array, Param
+from microtir.plan.ir import Layout, LayoutKind, RowWindow
+from microtir.tir.ir import Array, Buffer, Param, RowAccess
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,6 +169,17 @@ class Layer:
         ]
         rows = (self.y0.var, self.y1.var) if self.takes_row_range else ()
         return (*inputs, *(y.buffer for y in self._outputs), *rows)
+
+    def row_accesses(self, windows: Sequence[RowWindow] | None) -> Mapping[Buffer, RowAccess]:
+        """What a call for a row range touches of each parameter; `windows` as in Candidate."""
+        activations = [t for t in self.node.inputs if not t.is_constant]
+        found: dict[Buffer, RowAccess] = {}
+        for tensor, window in zip(activations, windows or (), strict=windows is not None):
+            access = RowAccess(window.stride, window.offset, window.extent, tensor.type.rows)
+            found[self._placeholders[tensor].buffer] = access
+        for output in self._outputs if windows else ():
+            found[output.buffer] = RowAccess(1, 0, 1, self.node.output.type.rows)
+        return MappingProxyType(found)
 
 
 _AXES: dict[int, tuple[str, ...]] = {

@@ -1,35 +1,39 @@
 """Independent proof that a placement never overwrites a living byte.
 
-Shares no code and no notion with the planner: it knows nothing of lifetimes.  It executes main
-symbolically, byte by byte of the workspace: each byte remembers which buffer wrote it last, a
-read demands that every byte of the buffer still belongs to that buffer, and one call may not
-write where it reads.  Every view must lie where its elements and its layer need it.
+Shares no code and no notion with the planner: it knows nothing of lifetimes, nor of the rows that
+layers declare.  It executes main call by call, and of every byte of the workspace it remembers
+which byte of which tensor was written there last.  A read demands that each byte that it reaches
+is the one that it means: after a ring has moved on, or another buffer has taken the place, it is
+not.  No call may write where another of its arguments is used, and every view must lie where its
+elements and its layer need it.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
 
 from microtir.errors import MemoryPlanError
+from microtir.memory.footprint import Footprints, Span
+from microtir.tir.analysis.bounds import Bounds
+from microtir.tir.analysis.interval import Interval
 from microtir.tir.ir import (
     Allocate,
     Buffer,
     BufferView,
     For,
-    IntImm,
     Invoke,
     PrimFunc,
     Scope,
     Seq,
     Stmt,
 )
-from microtir.tir.visitor import buffers_read, buffers_written
 
-_NOBODY = 0
+_TENSOR = 1 << 40  # more than the bytes of any tensor
 
 
 def check(
@@ -40,74 +44,144 @@ def check(
     Raises:
         MemoryPlanError: names the call, the buffer and the first byte that is wrong.
     """
-    owner: npt.NDArray[np.int32] = np.full(workspace_size, _NOBODY, np.int32)
-    numbers: dict[Buffer, int] = {}
-    for step, (before, after) in enumerate(
-        zip(_calls(main.body), _calls(placed.body), strict=True)
-    ):
-        if before.function != after.function or len(before.args) != len(after.args):
+    memory = _Memory(np.full(workspace_size, -1, np.int64))
+    calls = zip(_calls(main.body, Bounds()), _calls(placed.body, Bounds()), strict=True)
+    for step, ((before, scalars), (after, same)) in enumerate(calls):
+        if (before.function, len(before.args), scalars) != (after.function, len(after.args), same):
             raise MemoryPlanError(f"placement changed call {step} of {before.function}")
-        _check_call(step, before, after, callees[before.function], owner, numbers)
+        callee = callees[before.function]
+        where = f"call {step} of {before.function}"
+        places = _places(callee, before, after, workspace_size, where)
+        memory.call(callee, scalars, places, where)
 
 
-def _check_call(
-    step: int,
-    before: Invoke,
-    after: Invoke,
-    callee: PrimFunc,
-    owner: npt.NDArray[np.int32],
-    numbers: dict[Buffer, int],
-) -> None:
-    reads, writes = set(buffers_read(callee.body)), set(buffers_written(callee.body))
-    pieces = []
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where an argument starts in the workspace, and which buffer it is part of, from where."""
+
+    buffer: Buffer
+    start: int
+    offset: int
+
+
+@dataclass(slots=True)
+class _Memory:
+    """What every byte of the workspace holds: a byte of a tensor, or -1."""
+
+    holds: npt.NDArray[np.int64]
+    numbers: dict[Buffer, int] = field(default_factory=dict)
+    footprints: Footprints = field(default_factory=Footprints)
+
+    def call(
+        self,
+        callee: PrimFunc,
+        scalars: Sequence[int],
+        places: Mapping[Buffer, _Place],
+        where: str,
+    ) -> None:
+        used: dict[Buffer, list[Span]] = {}
+        for spans in self.footprints.of(callee, scalars):
+            in_workspace = [s for s in spans if s.param in places]
+            for span in in_workspace:
+                if not span.is_write and span.param is not callee.scratch:
+                    self.read(span, places[span.param], where)
+            for span in in_workspace:
+                used.setdefault(places[span.param].buffer, []).append(span)
+                if span.is_write:
+                    self.write(span, places[span.param])
+        _refuse_clashes(used, places, where)
+
+    def read(self, span: Span, place: _Place, where: str) -> None:
+        start, stop = place.start + span.start, place.start + span.stop
+        first = self.label(span, place)
+        wanted = np.arange(first, first + stop - start)
+        wrong = np.flatnonzero(self.holds[start:stop] != wanted)
+        if wrong.size:
+            found = int(self.holds[start + int(wrong[0])])
+            number = self.numbers[place.buffer]
+            another = "row" if found // _TENSOR == number else "buffer"
+            raise MemoryPlanError(
+                f"byte {start + int(wrong[0])} is read but another {another} wrote it last",
+                where=f"{where}, buffer {place.buffer.name}",
+            )
+
+    def write(self, span: Span, place: _Place) -> None:
+        first = self.label(span, place)
+        start, stop = place.start + span.start, place.start + span.stop
+        self.holds[start:stop] = np.arange(first, first + stop - start)
+
+    def label(self, span: Span, place: _Place) -> int:
+        """What the first byte of a span holds once it is written."""
+        number = self.numbers.setdefault(place.buffer, len(self.numbers) + 1)
+        return number * _TENSOR + place.offset + span.start + span.shift
+
+
+def _places(
+    callee: PrimFunc, before: Invoke, after: Invoke, size: int, where: str
+) -> dict[Buffer, _Place]:
+    """The arguments that lie in the workspace, after checks of bounds and alignment."""
+    places: dict[Buffer, _Place] = {}
     for arg, view, param in zip(before.args, after.args, callee.params, strict=True):
         if not isinstance(arg, BufferView) or arg.buffer.scope is not Scope.WORKSPACE:
             continue
-        assert isinstance(view, BufferView)
+        assert isinstance(view, BufferView) and isinstance(param, Buffer)
         start = view.byte_offset
         stop = start + math.prod(view.shape) * view.dtype.bytes
-        where = f"call {step} of {before.function}, buffer {arg.buffer.name}"
-        if start < 0 or stop > owner.size:
+        about = f"{where}, buffer {arg.buffer.name}"
+        if start < 0 or stop > size:
             raise MemoryPlanError(
-                f"bytes {start} to {stop} lie outside the workspace of {owner.size}", where=where
+                f"bytes {start} to {stop} lie outside the workspace of {size}", where=about
             )
-        need = max(view.dtype.bytes, param.alignment if isinstance(param, Buffer) else 1)
+        need = max(view.dtype.bytes, param.alignment)
         if start % need or view.buffer.alignment % need:
             raise MemoryPlanError(
                 f"byte {start} of a block at a multiple of {view.buffer.alignment} is not at a "
                 f"multiple of {need}",
-                where=where,
+                where=about,
             )
-        number = numbers.setdefault(arg.buffer, len(numbers) + 1)
-        pieces.append((param in reads, param in writes, number, start, stop, where))
-    for is_read, _, number, start, stop, where in pieces:
-        wrong = np.flatnonzero(owner[start:stop] != number) if is_read else np.empty(0)
-        if wrong.size:
-            raise MemoryPlanError(
-                f"byte {start + int(wrong[0])} is read but another buffer wrote it last",
-                where=where,
-            )
-    for _, is_written, number, start, stop, where in pieces:
-        if is_written:
-            for _, _, other, other_start, other_stop, _ in pieces:
-                if other != number and start < other_stop and other_start < stop:
-                    raise MemoryPlanError("it is written over another argument", where=where)
-            owner[start:stop] = number
+        places[param] = _Place(arg.buffer, start, arg.byte_offset)
+    return places
 
 
-def _calls(statement: Stmt) -> Iterator[Invoke]:
-    """Invokes in the order of execution."""
+def _refuse_clashes(
+    used: Mapping[Buffer, Sequence[Span]], places: Mapping[Buffer, _Place], where: str
+) -> None:
+    """Any write of a call may come before any read: no buffer is written where another is used."""
+    pieces = [
+        (buffer, places[s.param].start + s.start, places[s.param].start + s.stop, s.is_write)
+        for buffer, spans in used.items()
+        for s in spans
+    ]
+    for buffer, start, stop, is_write in pieces:
+        if is_write:
+            for other, other_start, other_stop, _ in pieces:
+                if other is not buffer and start < other_stop and other_start < stop:
+                    raise MemoryPlanError(
+                        "it is written over another argument",
+                        where=f"{where}, buffer {buffer.name}",
+                    )
+
+
+def _calls(statement: Stmt, bounds: Bounds) -> Iterator[tuple[Invoke, tuple[int, ...]]]:
+    """Invokes in the order of execution, with the values of their integer arguments."""
     match statement:
-        case Invoke():
-            yield statement
+        case Invoke(_, args):
+            values = [bounds.of(a) for a in args if not isinstance(a, BufferView)]
+            if not all(value.is_point for value in values):
+                raise MemoryPlanError("an argument does not follow from the loops around it")
+            yield statement, tuple(value.low for value in values)
         case Seq(statements):
             for inner in statements:
-                yield from _calls(inner)
+                yield from _calls(inner, bounds)
         case Allocate(_, body):
-            yield from _calls(body)
-        case For(_, IntImm(start), IntImm(stop), body):
-            for _ in range(start, stop):
-                yield from _calls(body)
+            yield from _calls(body, bounds)
+        case For(var, start, stop, body):
+            first, last = bounds.of(start), bounds.of(stop)
+            if not (first.is_point and last.is_point):
+                raise MemoryPlanError(f"the bounds of '{var.name}' do not follow from its loops")
+            for value in range(first.low, last.low):
+                bounds.ranges[var] = Interval(value, value)
+                yield from _calls(body, bounds)
         case _:
             raise MemoryPlanError(
                 f"the checker cannot execute a {type(statement).__name__} in main"

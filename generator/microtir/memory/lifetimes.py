@@ -1,29 +1,67 @@
-"""Lifetimes of workspace buffers, read off the TIR main."""
+"""Lifetimes of workspace buffers, read off the TIR main by running its calls on row numbers.
+
+A buffer does not live as a whole.  While a nest of loops runs, a dying input keeps the rows that
+are still read and an output holds the rows that are already written, so that one may lie over the
+other at a distance; a buffer of one row lives between two calls only.  Every call of main is a
+moment, and at each moment a buffer keeps an extent of bytes.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+import numpy.typing as npt
+
 from microtir.errors import MemoryPlanError
+from microtir.memory.moments import Touch, touches
 from microtir.tir.ir import Allocate, Buffer, BufferView, For, Invoke, PrimFunc, Scope, Seq, Stmt
 from microtir.tir.visitor import walk
 
+Bytes = npt.NDArray[np.int64]
+"""A position in a buffer per moment."""
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Lifetime:
-    """Steps (positions of Invokes in program order, inclusive) at which a buffer must keep."""
+    """When a buffer must keep what.
+
+    `first` and `last` are steps (positions of Invokes in program order, inclusive), for people.
+    At moment `begin + i` bytes [low[i], high[i]) are kept; none where low equals high.
+    """
 
     buffer: Buffer
     size: int  # bytes
     first: int
     last: int
-    alignment: int = 1  # bytes: the strictest of its element type and of the layers that touch it
+    alignment: int  # bytes: the strictest of its element type and of the layers that touch it
+    begin: int
+    low: Bytes
+    high: Bytes
 
-    def overlaps(self, other: Lifetime) -> bool:
-        """True if both must keep their bytes at some common step."""
-        return self.first <= other.last and other.first <= self.last
+    @property
+    def end(self) -> int:
+        """The moment after the last one."""
+        return self.begin + len(self.low)
+
+    def distance(self, above: Lifetime) -> int | None:
+        """Bytes by which `above` must start behind the start of this buffer if it lies above it.
+
+        None if the two never keep bytes at the same moment.
+        """
+        begin, end = max(self.begin, above.begin), min(self.end, above.end)
+        if begin >= end:
+            return None
+        mine, other = (
+            slice(begin - self.begin, end - self.begin),
+            slice(begin - above.begin, end - above.begin),
+        )
+        both = (self.low[mine] < self.high[mine]) & (above.low[other] < above.high[other])
+        if not both.any():
+            return None
+        return int((self.high[mine] - above.low[other])[both].max())
 
 
 def lifetimes(
@@ -33,31 +71,39 @@ def lifetimes(
 
     Args:
         main: as the executor made it.
-        callees: the layer functions by name, for the alignments that their parameters ask for.
-
-    A buffer lives from the first to the last Invoke that names it. What a loop touches lives
-    through the whole loop, since a later iteration may read what an earlier one wrote.
+        callees: the layer functions by name: the rows that they declare, and the alignments that
+            their parameters ask for.  Without them a call reads and writes all that it is given.
 
     Raises:
         MemoryPlanError: a buffer is allocated and never used, or its size is not constant.
     """
-    touched: dict[Buffer, list[int]] = {buffer: [] for buffer in _allocated(main.body)}
-    _visit(main.body, 0, touched)
+    callees = callees or {}
+    steps: dict[Buffer, list[int]] = {buffer: [] for buffer in _allocated(main.body)}
+    _visit(main.body, 0, steps)
+    moments, touched = touches(main.body, callees, tuple(steps))
     found = []
-    for buffer, steps in touched.items():
-        if not steps:
+    for buffer, at in steps.items():
+        if not at:
             raise MemoryPlanError(
                 "workspace buffer is never used", where=f"{main.name}: {buffer.name}"
             )
-        alignment = max(buffer.alignment, *_alignments(main, buffer, callees or {}))
-        found.append(Lifetime(buffer, size_of(buffer), min(steps), max(steps), alignment))
+        alignment = max(buffer.alignment, *_alignments(main, buffer, callees))
+        begin, low, high = _extents(touched[buffer], size_of(buffer), moments)
+        found.append(
+            Lifetime(buffer, size_of(buffer), min(at), max(at), alignment, begin, low, high)
+        )
     return tuple(found)
 
 
-def lower_bound(lives: tuple[Lifetime, ...]) -> int:
-    """Bytes that no placement can go below: the largest sum alive at one step."""
-    steps = range(max((life.last for life in lives), default=-1) + 1)
-    return max((sum(x.size for x in lives if x.first <= s <= x.last) for s in steps), default=0)
+def lower_bound(lives: Sequence[Lifetime]) -> int:
+    """Bytes that no placement of these lifetimes can go below.
+
+    The largest sum of what is kept at one moment, and the largest buffer.
+    """
+    total: Bytes = np.zeros(max((life.end for life in lives), default=0), np.int64)
+    for life in lives:
+        total[life.begin : life.end] += life.high - life.low
+    return max(int(total.max(initial=0)), max((life.size for life in lives), default=0))
 
 
 def size_of(buffer: Buffer) -> int:
@@ -72,6 +118,40 @@ def size_of(buffer: Buffer) -> int:
             "a workspace buffer needs a constant shape", where=buffer.name, legal="integer extents"
         )
     return math.prod(extents) * buffer.dtype.bytes
+
+
+def _extents(touched: Sequence[Touch], size: int, moments: int) -> tuple[int, Bytes, Bytes]:
+    """First moment, and from there to the last touch the extent that the buffer keeps.
+
+    Touches count bytes as if every row had a place of its own; a ring's wrap around here.
+    """
+    begin, end = touched[0].moment, touched[-1].moment + 1
+    never = np.iinfo(np.int64).max
+    needed = np.full(moments, never)
+    made: Bytes = np.zeros(moments, np.int64)
+    wanted: Bytes = np.zeros(moments, np.int64)
+    low_written = np.full(moments, never)
+    for touch in touched:
+        if touch.is_read:
+            needed[touch.moment] = min(needed[touch.moment], touch.start)
+            wanted[touch.moment] = max(wanted[touch.moment], touch.stop)
+        if touch.is_written:
+            made[touch.moment] = max(made[touch.moment], touch.stop)
+            low_written[touch.moment] = min(low_written[touch.moment], touch.start)
+    before = np.maximum.accumulate(np.append(0, made[:-1]))
+    if (wanted > before).any():
+        # Read before it is written, as far as is known here: all of it counts throughout.
+        return begin, np.zeros(end - begin, np.int64), np.full(end - begin, size)
+    made = np.maximum.accumulate(made)
+    needed = np.minimum.accumulate(needed[::-1])[::-1]
+    low = np.minimum(np.minimum(needed, made), low_written)[begin:end]
+    high = made[begin:end]
+    wraps = low // size != (high - 1) // size
+    return (
+        begin,
+        np.where(low >= high, 0, np.where(wraps, 0, low % size)),
+        np.where(low >= high, 0, np.where(wraps, size, (high - 1) % size + 1)),
+    )
 
 
 def _alignments(main: PrimFunc, buffer: Buffer, callees: Mapping[str, PrimFunc]) -> Iterator[int]:

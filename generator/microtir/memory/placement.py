@@ -1,105 +1,200 @@
-"""Offsets for buffers with lifetimes: first fit in several orders, or a search over all orders."""
+"""Offsets for buffers with lifetimes: best fit in several orders, or a search over all orders.
+
+Two buffers that keep bytes at the same moment need a distance, one way or the other: the one
+above starts at least so far behind the start of the one below (`Lifetime.distance`).  Apart from
+each other is the special case in which both keep all of their bytes.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
 
 from microtir.memory.lifetimes import Lifetime, lower_bound
 from microtir.tir.ir import Buffer
 
-# First fit depends on the order alone.  Large-first is the usual winner; the others repair the
-# cases in which a long-lived small buffer ends up between two large ones.
+# A fit depends on the order alone.  Large-first is the usual winner; the others repair the cases
+# in which a long-lived small buffer ends up between two large ones.
 _ORDERS: tuple[Callable[[Lifetime], tuple[int, ...]], ...] = (
-    lambda life: (-life.size, life.first),
-    lambda life: (-(life.last - life.first), -life.size, life.first),
-    lambda life: (-life.size * (life.last - life.first + 1), life.first),
-    lambda life: (life.first, -life.size),
-    lambda life: (-life.last, -life.size),
+    lambda life: (-life.size, life.begin),
+    lambda life: (-(life.end - life.begin), -life.size, life.begin),
+    lambda life: (-life.size * (life.end - life.begin), life.begin),
+    lambda life: (life.begin, -life.size),
+    lambda life: (-life.end, -life.size),
 )
 
 
-SEARCH_NODES = 50_000
+SEARCH_NODES = 10_000
+_REPAIRS = 60
 
 
-def first_fit(lives: tuple[Lifetime, ...], alignment: int) -> Mapping[Buffer, int]:
-    """Return an aligned offset in bytes for each buffer such that no two living ones overlap.
+def first_fit(lives: Sequence[Lifetime], alignment: int) -> Mapping[Buffer, int]:
+    """Return an aligned offset in bytes for each buffer that keeps every distance.
 
     Every offset is a multiple of `alignment` and of what its buffer needs, both powers of two.
-    Deterministic: ties keep program order. Stops early at the lower bound.
+    Deterministic: ties keep program order. Stops early at the lower bound.  Where no order
+    reaches it, the buffers that end highest are tried earlier, some times over.
     """
-    bound = lower_bound(lives)
-    best: dict[Buffer, int] = {}
-    best_size = -1
-    for order in _ORDERS:
-        offsets = _fit(sorted(lives, key=order), alignment)
-        size = workspace_size(lives, offsets)
-        if best_size < 0 or size < best_size:
-            best, best_size = offsets, size
-        if best_size == bound:
-            break
-    return best
+    fitter = _Fitter.of(lives, alignment)
+    bound = fitter.bound
+    orders = [sorted(range(len(lives)), key=lambda n: order(lives[n])) for order in _ORDERS]
+    best, best_size = _NO_FIT
+    for order in orders:
+        if best_size > bound:
+            best, best_size = min((best, best_size), fitter.fit(order), key=lambda fit: fit[1])
+    for order in orders:
+        for _ in range(_REPAIRS):
+            if best_size <= bound:
+                break
+            offsets, size = fitter.fit(order)
+            best, best_size = min((best, best_size), (offsets, size), key=lambda fit: fit[1])
+            highest = max(order, key=lambda n: offsets[n] + lives[n].size)
+            order = [highest, *(n for n in order if n != highest)]
+    return {life.buffer: best[number] for number, life in enumerate(lives)}
 
 
-def exact_fit(lives: tuple[Lifetime, ...], alignment: int) -> Mapping[Buffer, int]:
-    """Return the smallest placement that a search over first-fit orders finds.
+def exact_fit(lives: Sequence[Lifetime], alignment: int) -> Mapping[Buffer, int]:
+    """Return the smallest placement that a search over orders finds.
 
-    Any placement, pushed down, is the first fit of its buffers in order of offset, so the search
-    is complete; it ends at a lower bound or after SEARCH_NODES partial placements, and then
-    the gap of the plan says what may be left.
+    It ends at a lower bound or after SEARCH_NODES partial placements, and then the gap of the
+    plan says what may be left.
     """
-    best = dict(first_fit(lives, alignment))
-    best_size = workspace_size(lives, best)
-    bound = _aligned_bound(lives, alignment)
+    fitter = _Fitter.of(lives, alignment)
+    first = first_fit(lives, alignment)
+    best = {number: first[life.buffer] for number, life in enumerate(lives)}
+    best_size = workspace_size(lives, first)
+    by_size = sorted(range(len(lives)), key=lambda n: _ORDERS[0](lives[n]), reverse=True)
     nodes = 0
-    stack: list[tuple[Lifetime, ...]] = [()]
-    while stack and best_size > bound and nodes < SEARCH_NODES:
-        prefix = stack.pop()
+    stack: list[_Partial] = [_EMPTY]
+    while stack and best_size > fitter.bound and nodes < SEARCH_NODES:
+        partial = stack.pop()
+        if partial.size >= best_size:
+            continue
+        if len(partial.offsets) == len(lives):
+            best, best_size = fitter.finished(partial)
+            continue
         nodes += 1
-        offsets = _fit(list(prefix), alignment)
-        size = workspace_size(prefix, offsets)
-        if size >= best_size:
-            continue
-        if len(prefix) == len(lives):
-            best, best_size = offsets, size
-            continue
-        rest = sorted((life for life in lives if life not in prefix), key=_ORDERS[0], reverse=True)
-        stack.extend((*prefix, life) for life in rest)
-    return best
+        stack.extend(fitter.extended(partial, n) for n in by_size if n not in partial.offsets)
+    return {life.buffer: best[number] for number, life in enumerate(lives)}
 
 
-def workspace_size(lives: tuple[Lifetime, ...], offsets: Mapping[Buffer, int]) -> int:
+def workspace_size(lives: Sequence[Lifetime], offsets: Mapping[Buffer, int]) -> int:
     """Bytes from 0 to the end of the highest buffer."""
     return max((offsets[life.buffer] + life.size for life in lives), default=0)
 
 
-def _aligned_bound(lives: tuple[Lifetime, ...], alignment: int) -> int:
+Fit = tuple[dict[int, int], int]
+"""Offsets by the buffer's number, and the bytes that they take together."""
+
+_NO_FIT: Fit = ({}, 1 << 62)
+
+
+@dataclass(frozen=True, slots=True)
+class _Partial:
+    """Some buffers placed: offsets may be negative, `bottom` is the lowest, `top` the end."""
+
+    offsets: Mapping[int, int]
+    bottom: int
+    top: int
+
+    @property
+    def size(self) -> int:
+        return self.top - self.bottom
+
+
+_EMPTY = _Partial({}, 0, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class _Fitter:
+    """Buffers by number, their alignments and the distances between them.
+
+    `above[a][b]` is how far b starts behind a if it lies above a; absent if they never meet.
+    `bound` is a size that no aligned placement goes below.
+    """
+
+    lives: Sequence[Lifetime]
+    alignments: Sequence[int]
+    above: Sequence[Mapping[int, int]]
+    bound: int
+
+    @staticmethod
+    def of(lives: Sequence[Lifetime], alignment: int) -> _Fitter:
+        above: list[dict[int, int]] = [{} for _ in lives]
+        order = sorted(range(len(lives)), key=lambda n: lives[n].begin)
+        for position, a in enumerate(order):
+            for b in order[position + 1 :]:
+                if lives[b].begin >= lives[a].end:
+                    break
+                up, down = lives[a].distance(lives[b]), lives[b].distance(lives[a])
+                if up is not None and down is not None:
+                    above[a][b], above[b][a] = up, down
+        needs = [max(alignment, life.alignment) for life in lives]
+        bound = max(_aligned_bound(lives, alignment), _pair_bound(lives, above))
+        return _Fitter(lives, needs, above, bound)
+
+    def fit(self, order: Iterable[int]) -> Fit:
+        """Place buffers in an order."""
+        partial = _EMPTY
+        for number in order:
+            partial = self.extended(partial, number)
+        return self.finished(partial)
+
+    def extended(self, partial: _Partial, number: int) -> _Partial:
+        """Place one more buffer where it makes the whole least larger, then lowest."""
+        offsets, bottom, top = partial.offsets, partial.bottom, partial.top
+        size, need = self.lives[number].size, self.alignments[number]
+        gaps = [
+            (offsets[n] - down, offsets[n] + self.above[n][number])
+            for n, down in self.above[number].items()
+            if n in offsets
+        ]
+        places = [_up(high, need) for _, high in gaps] + [_down(low, need) for low, _ in gaps]
+        free = [p for p in (0, *places) if all(p <= low or p >= high for low, high in gaps)]
+        at = min(free, key=lambda p: (max(top, p + size) - min(bottom, p), abs(p), p))
+        return _Partial({**offsets, number: at}, min(bottom, at), max(top, at + size))
+
+    def finished(self, partial: _Partial) -> Fit:
+        """Offsets from 0 on."""
+        shift = _down(partial.bottom, max(self.alignments, default=1))
+        return {n: at - shift for n, at in partial.offsets.items()}, partial.top - shift
+
+
+def _aligned_bound(lives: Sequence[Lifetime], alignment: int) -> int:
     """Bytes that no placement at multiples of `alignment` can go below.
 
-    Of the buffers alive at one step, each but the highest is followed by another, at a multiple.
+    Where all buffers of a moment keep all of their bytes, each but the highest is followed by
+    another, at a multiple; one that keeps a part may begin its part anywhere.
     """
+    moments = max((life.end for life in lives), default=0)
+    total, most = np.zeros(moments, np.int64), np.zeros(moments, np.int64)
+    whole = np.ones(moments, np.bool_)
+    for life in lives:
+        window = slice(life.begin, life.end)
+        kept = life.high - life.low
+        padding = np.where(kept > 0, -life.size % alignment, 0)
+        whole[window] &= (kept == 0) | (kept == life.size)
+        total[window] += kept + padding
+        most[window] = np.maximum(most[window], padding)
+    return max(int((total - most)[whole].max(initial=0)), lower_bound(lives))
+
+
+def _pair_bound(lives: Sequence[Lifetime], above: Sequence[Mapping[int, int]]) -> int:
+    """Bytes that two buffers need by themselves, whichever lies above the other."""
     bound = 0
-    for step in range(max((life.last for life in lives), default=-1) + 1):
-        sizes = [life.size for life in lives if life.first <= step <= life.last]
-        rounded = [_round_up(size, alignment) for size in sizes]
-        padding = max((r - size for r, size in zip(rounded, sizes, strict=True)), default=0)
-        bound = max(bound, sum(rounded) - padding)
+    for a, others in enumerate(above):
+        for b, distance in others.items():
+            up = max(lives[a].size, max(distance, 0) + lives[b].size)
+            down = max(lives[b].size, max(above[b][a], 0) + lives[a].size)
+            bound = max(bound, min(up, down))
     return bound
 
 
-def _fit(ordered: list[Lifetime], alignment: int) -> dict[Buffer, int]:
-    offsets: dict[Buffer, int] = {}
-    placed: list[Lifetime] = []
-    for life in ordered:
-        taken = sorted((offsets[p.buffer], p.size) for p in placed if p.overlaps(life))
-        offset = 0
-        for start, size in taken:
-            if offset + life.size <= start:
-                break
-            offset = max(offset, _round_up(start + size, max(alignment, life.alignment)))
-        offsets[life.buffer] = offset
-        placed.append(life)
-    return offsets
-
-
-def _round_up(value: int, multiple: int) -> int:
+def _up(value: int, multiple: int) -> int:
     return -(-value // multiple) * multiple
+
+
+def _down(value: int, multiple: int) -> int:
+    return value // multiple * multiple

@@ -5,6 +5,7 @@ Vocabulary
     layout      how the rows of a tensor lie in memory; belongs to the edge, not to the operator
     ring        a layout with fewer row slots than the tensor has rows
     group       consecutive operators that run together; one operator alone is a group, too
+    nest        how a group runs row by row: each row of a step first asks for the rows it needs
     storage     the tensor whose memory another tensor shares (a reshape is a view)
 """
 
@@ -56,14 +57,31 @@ class RowWindow:
     offset: int = 0
     extent: int = 1
 
+    def first(self, y: int, height: int) -> int:
+        """First row of an input of `height` rows that output row y reads."""
+        return min(max(y * self.stride + self.offset, 0), height)
+
+    def needed(self, rows: int, height: int) -> int:
+        """How many rows of an input of `height` rows the first `rows` output rows need."""
+        if rows == 0:
+            return 0
+        return min(max((rows - 1) * self.stride + self.offset + self.extent, 0), height)
+
+    @property
+    def is_same_row(self) -> bool:
+        """Whether output row y needs input row y and no other."""
+        return self == RowWindow()
+
 
 class Kernel(Enum):
     """Families of kernels; the value is what metadata and `profile --explain` print."""
 
     DIRECT = "direct"  # naive loop nest, clipped at the borders
+    GEMM = "gemm"  # patches of 4 pixels times packed weights
     TABLE = "table"  # 256-entry look-up
     VIEW = "view"  # no code: the output is the input's memory
     COPY = "copy"  # elements move, nothing is computed
+    ACCUMULATE = "accumulate"  # input rows go into accumulators; a second function finishes
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +89,9 @@ class Candidate:
     """One way to compute an operator, described without emitting any TIR.
 
     `windows` holds, per non-constant input, the rows that one output row needs; None means that
-    the kernel computes its whole output in one call. `cost` is an estimate in instructions.
+    the kernel computes its whole output in one call. An ACCUMULATE kernel counts rows of its
+    input instead: it adds rows [y0, y1) to `accumulator_bytes` of accumulators, which a second
+    function turns into the output. `cost` is an estimate in instructions.
     """
 
     kernel: Kernel
@@ -81,10 +101,15 @@ class Candidate:
     scratch_bytes: int
     weight_bytes: int
     cost: int
+    accumulator_bytes: int = 0
 
     @property
     def takes_row_range(self) -> bool:
         return self.windows is not None
+
+    @property
+    def accumulates(self) -> bool:
+        return self.kernel is Kernel.ACCUMULATE
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,12 +119,58 @@ class PlannedOperator:
     node: Node
     candidate: Candidate
 
+    @property
+    def rows(self) -> int:
+        """How many rows its row range counts: of the output, or of what is accumulated."""
+        if self.candidate.accumulates:
+            return self.inputs[0].type.rows
+        return self.node.outputs[0].type.rows
+
+    @property
+    def inputs(self) -> tuple[Tensor, ...]:
+        """Inputs that are not constant, each once."""
+        return tuple(t for t in dict.fromkeys(self.node.inputs) if not t.is_constant)
+
+    def window(self, tensor: Tensor) -> RowWindow:
+        """Rows of an input behind one row of the row range.
+
+        Raises:
+            KeyError: not an input, or the kernel takes no row range.
+        """
+        activations = [t for t in self.node.inputs if not t.is_constant]
+        return dict(zip(activations, self.candidate.windows or (), strict=False))[tensor]
+
+
+@dataclass(frozen=True, slots=True)
+class Feed:
+    """What a step asks for before it computes row y: rows of `tensor` up to the window's end.
+
+    Rows that an earlier row of the step has asked for are there already.
+    """
+
+    tensor: Tensor
+    window: RowWindow
+    step: Step
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One operator of a nest and, per input that the nest produces at its demand, a feed."""
+
+    operator: PlannedOperator
+    feeds: tuple[Feed, ...] = ()
+
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Operators that run together. More than one: row by row, over ring layouts inside."""
+    """Operators that run together.
+
+    Without a nest it is one operator in one call. With one, the nest's step runs row by row; the
+    tensors that stay inside the group have ring layouts.
+    """
 
     operators: tuple[PlannedOperator, ...]
+    nest: Step | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -1,18 +1,20 @@
 """Chooses a kernel for every operator and a layout for every edge.
 
-Today each operator is a group of its own, every edge is a whole NHWC tensor and the cheapest
-candidate wins.  What is fixed is the place: decisions are made here, over the whole graph and
-before any TIR exists, so that layouts and streaming groups can be chosen together.
+The best-ranked candidate wins.  Where RAM is the goal, consecutive operators stream together
+(`plan.grouping`) and what stays inside a group is a ring; otherwise every operator is a group of
+its own and every edge a whole NHWC tensor.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from types import MappingProxyType
 
 from microtir.config.enums import Optimize
 from microtir.errors import UnsupportedModelError
 from microtir.graph.ir import Graph, Node, Tensor
+from microtir.plan.grouping import Storage, rings, stream
 from microtir.plan.ir import Candidate, Group, Kernel, Layout, Plan, PlannedOperator
 
 CandidatesOf = Callable[[Node], tuple[Candidate, ...]]
@@ -30,22 +32,37 @@ def plan(graph: Graph, candidates_of: CandidatesOf, goal: Optimize) -> Plan:
         UnsupportedModelError: a node has no candidate.
     """
     storage = _Storage(graph)
-    operators = []
+    operators: list[PlannedOperator] = []
+    accumulators: dict[PlannedOperator, PlannedOperator] = {}
     for node in graph.nodes:
-        candidates = [
+        offered = [
             c for c in candidates_of(node) if c.kernel is not Kernel.VIEW or storage.merge(node)
         ]
-        if not candidates:
+        candidates = sorted(offered, key=_rank(goal))
+        chosen = next((c for c in candidates if not c.accumulates), None)
+        if chosen is None:
             raise UnsupportedModelError(
                 f"no kernel can compute this operator '{node.op.name}'", where=str(node.source)
             )
-        operators.append(PlannedOperator(node, min(candidates, key=_rank(goal))))
-    layouts = {t: Layout.whole(t.type) for t in graph.tensors() if not t.is_constant}
+        operators.append(PlannedOperator(node, chosen))
+        for candidate in candidates:
+            if candidate.accumulates:
+                accumulators.setdefault(operators[-1], PlannedOperator(node, candidate))
+    tensors = [t for t in graph.tensors() if not t.is_constant]
+    roots = {t: storage.root(t) for t in tensors}
+    groups = tuple(Group((operator,)) for operator in operators)
+    layouts = {t: Layout.whole(t.type) for t in tensors}
+    if goal is Optimize.RAM:
+        caller = (*graph.inputs, *graph.outputs)
+        lives = Storage.of(operators, roots, graph.outputs, caller)
+        groups = stream(operators, accumulators, lives)
+        for tensor, height in rings(groups, lives).items():
+            layouts[tensor] = replace(layouts[tensor], rows=height)
     return Plan(
         graph=graph,
-        groups=tuple(Group((operator,)) for operator in operators),
+        groups=groups,
         layouts=MappingProxyType(layouts),
-        storage=MappingProxyType({t: storage.root(t) for t in layouts}),
+        storage=MappingProxyType(roots),
     )
 
 

@@ -31,8 +31,8 @@ from microtir.tir.dtype import DType
 __all__ = [
     "Allocate", "Binary", "BinaryOp", "Buffer", "BufferArgument", "BufferView", "Call", "Cast",
     "DType", "Dim", "Expr", "FloatImm", "For", "If", "IntImm", "Intrinsic", "Invoke", "KernelCall",
-    "KernelContract", "Let", "Load", "LoopKind", "Origin", "Param", "PrimFunc", "Region", "Scope",
-    "Select", "Seq", "Stmt", "Store", "Unary", "UnaryOp", "Var",
+    "KernelContract", "Let", "Load", "LoopKind", "Origin", "Param", "PrimFunc", "Region",
+    "RowAccess", "Scope", "Select", "Seq", "Stmt", "Store", "Unary", "UnaryOp", "Var",
 ]  # fmt: skip
 
 Array: TypeAlias = npt.NDArray[Any]
@@ -324,8 +324,9 @@ class KernelContract:
 class KernelCall:
     """A call of the innermost register block.
 
-    `meaning` is a PrimFunc: what the interpreter runs and what portable C is printed from.
-    `assembly` names a template for targets that have it. Any write may come before any read.
+    `meaning` is a PrimFunc: what the interpreter runs and what portable C is printed from; its
+    attribute "about" is a comment. `assembly` names a template for targets that have it, which is
+    given the attribute "assembly" of the meaning. Any write may come before any read.
     """
 
     meaning: PrimFunc
@@ -362,11 +363,31 @@ class Origin:
     index: int  # position in the model file
     facts: tuple[str, ...] = ()
     macs: int = 0
+    is_partial: bool = False  # what it writes is no tensor of the model: another function finishes
+
+
+@dataclass(frozen=True, slots=True)
+class RowAccess:
+    """Rows of a buffer that a call for the rows [y0, y1) reads or writes.
+
+    They are [y0*stride + offset, (y1-1)*stride + offset + extent), cut to [0, height); row r lies
+    in slot floormod(r, R) of a buffer whose outermost extent is R.
+    """
+
+    stride: int
+    offset: int
+    extent: int
+    height: int
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PrimFunc:
-    """A function. Buffers it never stores to are `const` in C; it returns nothing."""
+    """A function. Buffers it never stores to are `const` in C; it returns nothing.
+
+    `rows` declares, for a function whose last parameters are the row range y0 and y1, what each
+    parameter's rows are; a parameter without a RowAccess may be read and written anywhere.
+    `scratch` is a parameter whose contents mean nothing before and after a call.
+    """
 
     name: str
     params: tuple[Param, ...]
@@ -374,3 +395,5 @@ class PrimFunc:
     origin: Origin | None = None
     exported: bool = False  # callable from outside the generated file
     attrs: Mapping[str, object] = field(default_factory=lambda: MappingProxyType({}))
+    rows: Mapping[Buffer, RowAccess] = field(default_factory=lambda: MappingProxyType({}))
+    scratch: Buffer | None = None

@@ -1,0 +1,213 @@
+"""Which bytes a layer function touches for one row, read off its body.
+
+The planner takes the rows that a function declares; the checker takes these.  Indices are
+evaluated over the ranges of the loops for one value of the row, so that clipped windows and rings
+give exactly their rows.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from microtir.tir.analysis.bounds import Bounds
+from microtir.tir.analysis.interval import Interval
+from microtir.tir.ir import (
+    Allocate,
+    Binary,
+    BinaryOp,
+    Buffer,
+    BufferArgument,
+    Expr,
+    For,
+    If,
+    IntImm,
+    Invoke,
+    KernelCall,
+    Let,
+    Load,
+    PrimFunc,
+    Region,
+    Select,
+    Seq,
+    Stmt,
+    Store,
+    Var,
+)
+from microtir.tir.visitor import children, walk
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Bytes [start, stop) of a parameter; byte b of it is byte b + shift of the tensor.
+
+    `shift` is not 0 where a ring holds a row behind its first R.
+    """
+
+    param: Buffer
+    start: int
+    stop: int
+    shift: int
+    is_write: bool
+
+
+class Footprints:
+    """The spans of the functions of a module; each is worked out once."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[PrimFunc, tuple[int, ...]], tuple[Span, ...]] = {}
+
+    def of(self, function: PrimFunc, scalars: Sequence[int]) -> Iterator[tuple[Span, ...]]:
+        """The spans of a call, row by row in order if it takes a row range, else all at once."""
+        if not _takes_row_range(function):
+            yield self._one(function, tuple(scalars))
+            return
+        *others, y0, y1 = scalars
+        for y in range(y0, y1):
+            yield self._one(function, (*others, y, y + 1))
+
+    def _one(self, function: PrimFunc, scalars: tuple[int, ...]) -> tuple[Span, ...]:
+        key = function, scalars
+        if key not in self._known:
+            reader = _Reader(function, scalars)
+            reader.stmt(function.body)
+            self._known[key] = tuple(dict.fromkeys(reader.spans))
+        return self._known[key]
+
+
+def _takes_row_range(function: PrimFunc) -> bool:
+    return [p.name for p in function.params if isinstance(p, Var)][-2:] == ["y0", "y1"]
+
+
+class _Reader:
+    """Visits a body with the ranges of its variables and notes what it touches."""
+
+    def __init__(self, function: PrimFunc, scalars: Sequence[int]) -> None:
+        self.params = frozenset(p for p in function.params if isinstance(p, Buffer))
+        variables = [p for p in function.params if isinstance(p, Var)]
+        values = zip(variables, scalars, strict=True)
+        self.bounds = Bounds({var: Interval(value, value) for var, value in values})
+        self.spans: list[Span] = []
+
+    def stmt(self, s: Stmt) -> None:
+        match s:
+            case Seq(statements):
+                for inner in statements:
+                    self.stmt(inner)
+            case For(var, start, stop, body):
+                self.exprs((start, stop))
+                low, high = self.bounds.of(start).low, self.bounds.of(stop).high - 1
+                if low <= high:
+                    self.bounds.ranges[var] = Interval(low, high)
+                    self.stmt(body)
+            case Let(var, value, body):
+                self.expr(value)
+                if not value.dtype.is_float:
+                    self.bounds.ranges[var] = self.bounds.of(value)
+                self.stmt(body)
+            case If(condition, then, otherwise):
+                self.expr(condition)
+                known = self.bounds.of(condition)
+                if known.high:
+                    self.stmt(then)
+                if otherwise is not None and not known.low:
+                    self.stmt(otherwise)
+            case Allocate(_, body):
+                self.stmt(body)
+            case Store(buffer, indices, value):
+                self.exprs((*indices, value))
+                self.access(buffer, indices, is_write=True)
+            case KernelCall():
+                self.kernel(s)
+            case Invoke():
+                raise AssertionError("layer functions call no others")
+
+    def exprs(self, items: Sequence[Expr]) -> None:
+        for item in items:
+            self.expr(item)
+
+    def expr(self, e: Expr) -> None:
+        match e:
+            case Load(buffer, indices):
+                self.exprs(indices)
+                self.access(buffer, indices, is_write=False)
+            case Select(condition, then, otherwise):
+                self.expr(condition)
+                known = self.bounds.of(condition)
+                if known.high:
+                    self.expr(then)
+                if not known.low:
+                    self.expr(otherwise)
+            case _:
+                for part in children(e):
+                    self.expr(part)  # type: ignore[arg-type]  # parts of an Expr are Exprs
+
+    def access(self, buffer: Buffer, indices: Sequence[Expr], *, is_write: bool) -> None:
+        if buffer in self.params:
+            self.note(buffer, indices, (0, 1), is_write=is_write)
+
+    def kernel(self, s: KernelCall) -> None:
+        """Notes a kernel's regions, as elements counted from the pointer that it is given."""
+        pointers = dict(zip(s.meaning.params, s.args, strict=True))
+        for arg in s.args:
+            self.exprs(arg.indices if isinstance(arg, BufferArgument) else (arg,))
+        for is_write, regions in ((False, s.contract.reads), (True, s.contract.writes)):
+            for region in regions:
+                arg = pointers[region.buffer]
+                if isinstance(arg, BufferArgument) and arg.buffer in self.params:
+                    self.note(arg.buffer, arg.indices, self.reach(region), is_write=is_write)
+
+    def reach(self, region: Region) -> tuple[int, int]:
+        """Elements [first, stop) of a kernel's parameter that a region lies in."""
+        first = last = 0
+        for start, extent, dim in zip(
+            region.start, region.extent, region.buffer.shape, strict=True
+        ):
+            assert isinstance(dim, int), "kernels of layers have constant shapes"
+            constant = all(not isinstance(node, Var) for node in walk(start))
+            low, high = (0, dim - extent) if not constant else _point(self.bounds.of(start))
+            first, last = first * dim + low, last * dim + high + extent - 1
+        return first, last + 1
+
+    def note(
+        self, buffer: Buffer, indices: Sequence[Expr], reach: tuple[int, int], *, is_write: bool
+    ) -> None:
+        """Spans of the elements [index + reach[0], index + reach[1]), a row at a time."""
+        extents = [dim for dim in buffer.shape if isinstance(dim, int)]
+        assert len(extents) == len(buffer.shape), "layers of a model have constant shapes"
+        size = buffer.dtype.bytes
+        if not extents:
+            self.spans.append(Span(buffer, 0, size, 0, is_write))
+            return
+        slots, row = extents[0], math.prod(extents[1:])
+        inner_low = inner_high = 0
+        for index, extent in zip(indices[1:], extents[1:], strict=True):
+            interval = self.bounds.of(index)
+            inner_low = inner_low * extent + max(interval.low, 0)
+            inner_high = inner_high * extent + min(interval.high, extent - 1)
+        start, stop = inner_low + reach[0], inner_high + reach[1]
+        rows, is_ring = self.rows(indices[0], slots)
+        if not is_ring:
+            rows = Interval(max(rows.low, 0), min(rows.high, slots - 1))
+            total = slots * row
+            first, last = max(rows.low * row + start, 0), min(rows.high * row + stop, total)
+            if (start == 0 and stop == row) or rows.is_point:
+                self.spans.append(Span(buffer, first * size, last * size, 0, is_write))
+                return
+        for number in range(rows.low, rows.high + 1):
+            slot = number % slots
+            at, shift = slot * row, (number - slot) * row
+            self.spans.append(
+                Span(buffer, (at + start) * size, (at + stop) * size, shift * size, is_write)
+            )
+
+    def rows(self, index: Expr, slots: int) -> tuple[Interval, bool]:
+        """Rows that an outermost index means, and whether they lie in a ring."""
+        if isinstance(index, Binary) and index.op is BinaryOp.FLOORMOD and index.b == IntImm(slots):
+            return self.bounds.of(index.a), True
+        return self.bounds.of(index), False
+
+
+def _point(interval: Interval) -> tuple[int, int]:
+    return interval.low, interval.high
