@@ -78,7 +78,7 @@ def test_version(microtir: Command) -> None:
         (["inspect", "a", "b"], "unexpected extra argument"),
         (["compile", "x", "--target", "c -mcpu=cortex-m99"], "cortex-m"),
         (["compile", "x", "--optimize", "sped"], "did you mean 'speed'?"),
-        (["inspect", "example:digit"], "did you mean 'digits'?"),
+        (["inspect", "example:digit"], "did you mean 'example:digits'?"),
         (["explain", "pipelin"], "did you mean 'pipeline'?"),
     ],
 )

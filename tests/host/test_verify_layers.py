@@ -8,13 +8,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import microtir
 from microtir import CompilationConfig
 from microtir.artifact import Artifact
+from microtir.cli.building import build_model
+from microtir.cli.progress import Progress
 from microtir.codegen import SourceFile
 from microtir.errors import ToolError, UsageError
-from microtir.frontend import from_tflite
-from microtir.graph.ir import Graph
 from microtir.host.oracle import Oracle, expected_outputs
 from microtir.host.samples import Fill, Samples, filled
 from microtir.host.verify import verify
@@ -27,18 +26,10 @@ class Compiled:
     """The digits model, its graphs, and random inputs with their reference outputs."""
 
     def __init__(self, path: Path, samples: int = 3) -> None:
-        module = from_tflite(path)
-        graphs: list[Graph] = []
-
-        def keep(_: str, result: object) -> None:
-            if isinstance(result, Graph):
-                graphs.append(result)
-
         config = CompilationConfig(targets="c", module_name="net")
-        self.artifact = microtir.build(module, config, observe=keep)
-        assert module.graph is not None and self.artifact.module.model is not None
-        self.graph, self.planned = module.graph, graphs[-1]
-        self.inputs = filled(self.artifact.module.model.inputs, samples, Fill.RANDOM)
+        built = build_model(str(path), config, Progress())
+        self.artifact, self.graph, self.planned = built.artifact, built.graph, built.planned
+        self.inputs = filled(built.model.inputs, samples, Fill.RANDOM)
         self.expected = expected_outputs(Oracle.REFERENCE, self.graph, b"", self.inputs)
 
 

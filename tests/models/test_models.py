@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import microtir
 from microtir import CompilationConfig, host
 from microtir.artifact import Artifact
-from microtir.frontend import from_tflite
+from microtir.cli.building import build_model
+from microtir.cli.progress import Progress
 from microtir.graph.ir import Graph
 from microtir.host.compare import FLOAT_RTOL, HYBRID_RTOL, default_rtol
 from microtir.host.oracle import Oracle, expected_outputs
@@ -64,19 +64,10 @@ def compiled(models_dir: Path) -> Callable[[str], Compiled]:
 
 def compile_model(models_dir: Path, name: str) -> Compiled:
     """Compile a model and read its golden file."""
-    module = from_tflite(models_dir / f"{name}.tflite")
-    graphs: list[Graph] = []
-
-    def keep(_: str, result: object) -> None:
-        if isinstance(result, Graph):
-            graphs.append(result)
-
-    artifact = microtir.build(
-        module, CompilationConfig(targets="c", module_name=name), observe=keep
-    )
-    assert module.graph is not None and artifact.module.model is not None
-    golden = read_golden(models_dir / f"{name}.golden.npz", artifact.module.model)
-    return Compiled(artifact, module.graph, graphs[-1], *golden)
+    config = CompilationConfig(targets="c", module_name=name)
+    built = build_model(str(models_dir / f"{name}.tflite"), config, Progress())
+    golden = read_golden(models_dir / f"{name}.golden.npz", built.model)
+    return Compiled(built.artifact, built.graph, built.planned, *golden)
 
 
 @pytest.mark.parametrize("name", EACH)

@@ -8,6 +8,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from microtir import __version__
+from microtir.cli.choice import check_choice
 from microtir.cli.compile import compile_model
 from microtir.cli.config_options import PANEL, with_config
 from microtir.cli.listings import explain, operators, options, targets
@@ -15,7 +16,7 @@ from microtir.cli.models import check, inspect
 from microtir.cli.output import write
 from microtir.cli.run import run
 from microtir.cli.verify import verify
-from microtir.errors import ExitCode, UsageError, nearest
+from microtir.errors import ExitCode
 
 
 class Program(TyperGroup):
@@ -23,13 +24,7 @@ class Program(TyperGroup):
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Find the verb; UsageError with the nearest one if there is none."""
-        name, known = args[0], self.list_commands(ctx)
-        if name not in known:
-            raise UsageError(
-                f"there is no command '{name}': {nearest(name, known)}".removesuffix(": "),
-                where=ctx.command_path,
-                legal=", ".join(known),
-            )
+        check_choice("command", args[0], self.list_commands(ctx), ctx.command_path)
         return super().resolve_command(ctx, args)
 
 

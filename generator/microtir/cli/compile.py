@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from microtir.cli.building import build_model
+from microtir.cli.choice import check_choice
 from microtir.cli.model import Model
 from microtir.cli.output import cell, facts, shape, write, write_json, write_table
 from microtir.cli.progress import Progress
 from microtir.config import CompilationConfig
-from microtir.errors import ExitCode, UsageError, nearest
+from microtir.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:
     from microtir.artifact import Artifact
@@ -56,17 +57,13 @@ def compile_model(
 
 def _check_format(given: str) -> None:
     """Refuse what is not built before the model is compiled."""
-    if given == SOURCES:
-        return
-    built = given not in _NOT_BUILT
-    hint = nearest(given, (SOURCES, *_NOT_BUILT))
-    raise UsageError(
-        f"'{given}' is no output format: {hint}".removesuffix(": ")
-        if built
-        else f"the output format '{given}' is not built yet",
-        where="--output-format",
-        legal=SOURCES,
-    )
+    if given in _NOT_BUILT:
+        raise UsageError(
+            f"the output format '{given}' is not built yet",
+            where="--output-format",
+            legal=SOURCES,
+        )
+    check_choice("output format", given, (SOURCES,), "--output-format")
 
 
 def _summary(artifact: Artifact, folder: Path) -> dict[str, object]:

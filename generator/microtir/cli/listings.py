@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from microtir.cli.choice import check_choice
 from microtir.cli.models import AsJson
 from microtir.cli.output import write, write_json, write_table
-from microtir.errors import ExitCode, UsageError, nearest
+from microtir.errors import ExitCode
 
 if TYPE_CHECKING:
     from microtir.driver import Stage
@@ -96,12 +97,7 @@ def explain(
     """Explains how a model becomes C, pass by pass."""
     from microtir import driver
 
-    if topic != PIPELINE:
-        raise UsageError(
-            f"there is no topic '{topic}': {nearest(topic, (PIPELINE,))}".removesuffix(": "),
-            where="microtir explain",
-            legal=PIPELINE,
-        )
+    check_choice("topic", topic, (PIPELINE,), "microtir explain")
     stages = driver.pipeline()
     if as_json:
         write_json({"executor": "aot", "stages": [_stage(stage) for stage in stages]})

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from microtir import resources
+from microtir.cli.choice import check_choice
 from microtir.config.names import module_name_from
-from microtir.errors import UsageError, nearest
 
 if TYPE_CHECKING:
     from microtir.config import CompilationConfig
@@ -72,12 +72,7 @@ def _example(model: str) -> Example | None:
     if not model.startswith(EXAMPLE):
         return None
     name = model.removeprefix(EXAMPLE)
-    if name not in EXAMPLES:
-        raise UsageError(
-            f"there is no example '{name}': {nearest(name, EXAMPLES)}".removesuffix(": "),
-            where="MODEL",
-            legal=", ".join(EXAMPLE + known for known in EXAMPLES),
-        )
+    check_choice("example", model, [EXAMPLE + known for known in EXAMPLES], "MODEL")
     return EXAMPLES[name]
 
 

@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from microtir.cli.building import Built, build_model
+from microtir.cli.choice import check_choice, check_exclusive
 from microtir.cli.model import Model
 from microtir.cli.models import AsJson
 from microtir.cli.output import shape, write, write_json, write_table
 from microtir.cli.progress import Progress
 from microtir.cli.verify import Sanitize, Seed
 from microtir.config import CompilationConfig
-from microtir.errors import ExitCode, OutputError, UsageError, nearest
+from microtir.errors import ExitCode, OutputError
 
 if TYPE_CHECKING:
     from microtir.graph.ir import Quantization
@@ -82,18 +83,9 @@ def run(
 
 
 def _check(inputs: Path | None, fill_mode: str | None) -> None:
-    if inputs is not None and fill_mode is not None:
-        raise UsageError(
-            "--inputs and --fill-mode are two sources of inputs",
-            where="microtir run",
-            fix="give one of them",
-        )
-    if fill_mode is not None and fill_mode not in _FILLS:
-        raise UsageError(
-            f"there is no fill mode '{fill_mode}': {nearest(fill_mode, _FILLS)}".removesuffix(": "),
-            where="--fill-mode",
-            legal=", ".join(_FILLS),
-        )
+    check_exclusive("sources of inputs", "microtir run", inputs=inputs, fill_mode=fill_mode)
+    if fill_mode is not None:
+        check_choice("fill mode", fill_mode, _FILLS, "--fill-mode")
 
 
 def _samples(built: Built, inputs: Path | None, fill_mode: str | None, seed: int) -> Samples:

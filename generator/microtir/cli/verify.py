@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from microtir.cli.building import Built, build_model
+from microtir.cli.choice import check_choice, check_exclusive
 from microtir.cli.model import Model, golden_path, model_path
 from microtir.cli.output import write_json
 from microtir.cli.progress import Progress
 from microtir.cli.verdict import print_verdict
 from microtir.config import CompilationConfig
-from microtir.errors import ExitCode, UsageError, nearest
+from microtir.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:
     from microtir.host.oracle import Oracle
@@ -144,19 +145,15 @@ class _Source:
         """
         from microtir.host.oracle import Oracle, check_oracle
 
-        if golden is not None and (samples is not None or oracle is not None):
-            other = "--samples" if samples is not None else "--oracle"
-            raise UsageError(
-                f"--golden and {other} are two sources of reference outputs",
-                where="microtir verify",
-                fix="give one of them",
+        for option, value in (("samples", samples), ("oracle", oracle)):
+            check_exclusive(
+                "sources of reference outputs",
+                "microtir verify",
+                golden=golden,
+                **{option: value},
             )
-        if oracle is not None and oracle not in _ORACLES:
-            raise UsageError(
-                f"there is no oracle '{oracle}': {nearest(oracle, _ORACLES)}".removesuffix(": "),
-                where="--oracle",
-                legal=", ".join(_ORACLES),
-            )
+        if oracle is not None:
+            check_choice("oracle", oracle, _ORACLES, "--oracle")
         chosen = Oracle(oracle or Oracle.REFERENCE.value)
         check_oracle(chosen)
         if golden is None and samples is None and oracle is None:

@@ -1,0 +1,35 @@
+"""Words that must be one of a few, and options that exclude each other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from microtir.errors import UsageError, nearest
+
+
+def check_choice(what: str, given: str, legal: Iterable[str], where: str) -> None:
+    """Refuse a word that is not one of the legal ones.
+
+    Raises:
+        UsageError: says the nearest.
+    """
+    known = list(legal)
+    if given not in known:
+        raise UsageError(
+            f"there is no {what} '{given}': {nearest(given, known)}".removesuffix(": "),
+            where=where,
+            legal=", ".join(known),
+        )
+
+
+def check_exclusive(what: str, where: str, **options: object) -> None:
+    """Refuse several of the options at once; one that is None is not given.
+
+    Raises:
+        UsageError: names the first two.
+    """
+    given = [f"--{name.replace('_', '-')}" for name, value in options.items() if value is not None]
+    if len(given) > 1:
+        raise UsageError(
+            f"{given[0]} and {given[1]} are two {what}", where=where, fix="give one of them"
+        )
