@@ -73,16 +73,17 @@ def test_example_model(name: str, tmp_path: Path) -> None:
         assert [cost.function for cost in measured.by_function] == functions
         assert all(cost.calls == 1 and cost.instructions > 0 for cost in measured.by_function)
         assert 16 <= measured.stack_painted <= 512
-        assert measure(project) == measured
+        assert all(cost.cycles is None for cost in measured.by_function) == bool(measured.blocks)
 
 
 @pytest.mark.parametrize("name", COUNTING)
 def test_stack_overflow_is_a_fault(name: str, tmp_path: Path) -> None:
     """A stack that grows out of its memory ends the program; one that fits does not."""
-    project = with_main(generate([], name, ProjectType.BAREMETAL, tmp_path / "p"), OVERFLOW)
+    project = generate([], name, ProjectType.BAREMETAL, tmp_path / "p")
     stack = project.board.support(ProjectType.BAREMETAL).stack
     for depth, status in ((stack // 256, 0), (8192, 97)):
-        project.build([f"CFLAGS=-O1 -DDEPTH={depth}", "--always-make"])
+        with_main(project, OVERFLOW.replace("DEPTH", str(depth)))
+        project.build(["CFLAGS=-O1"])
         result = project.run(timeout=20)
         assert result.status == status, result.output
         assert ("fault: the stack" in result.output) == (status == 97), result.output

@@ -61,11 +61,14 @@ def test_counts_are_exact(name: str, tmp_path: Path) -> None:
     """
     subtract, branch = LOOPS[name]
     text = COUNTED.replace("SUBTRACT", subtract).replace("BRANCH", branch)
-    project = with_model(_empty(name, tmp_path / "p", text), "test_run", ("test_first", "test_second"))
+    empty = generate([], name, ProjectType.BAREMETAL, tmp_path / "p")
+    project = with_model(empty, "test_run", ("test_first", "test_second"))
     found = []
     for turns in (20, 120):
-        project.build([f"CFLAGS=-O2 -DTURNS={turns}", "--always-make"])
+        with_main(project, text.replace("TURNS", str(turns)))
+        project.build()
         found.append(measure(project))
+    assert measure(project) == found[1]
     before, after = (m.by_function for m in found)
     assert after[2].instructions - before[2].instructions == 200
     assert before[:2] == after[:2]
@@ -155,9 +158,11 @@ def test_too_much_ram_is_refused_by_the_linker(name: str, reason: str, tmp_path:
     ram = project.board.data
     assert ram is not None
     stack = project.board.support(ProjectType.BAREMETAL).stack
-    project.build([f"CFLAGS=-DSIZE={ram.size - stack - 1024}", "--always-make"])
+    with_main(project, text.replace("SIZE", str(ram.size - stack - 1024)))
+    project.build()
+    with_main(project, text.replace("SIZE", str(ram.size - stack + 64)))
     with pytest.raises(BuildError, match=reason) as caught:
-        project.build([f"CFLAGS=-DSIZE={ram.size - stack + 64}", "--always-make"])
+        project.build()
     assert str(project.folder) in str(caught.value)
 
 

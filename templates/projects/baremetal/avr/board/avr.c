@@ -12,6 +12,8 @@
 
 #define BAUD 115200UL
 
+static uint8_t has_written;
+
 void console_init(void)
 {
     UBRR0 = (uint16_t)((F_CPU + BAUD * 4UL) / (BAUD * 8UL) - 1UL);
@@ -26,6 +28,7 @@ void console_write(uint8_t byte)
     }
     UCSR0A |= (uint8_t)(1u << TXC0); /* writing a one clears it */
     UDR0 = byte;
+    has_written = 1;
 }
 
 int16_t console_read(void)
@@ -35,7 +38,7 @@ int16_t console_read(void)
 
 void cpu_exit(int16_t status)
 {
-    while (!(UCSR0A & (1u << TXC0))) {
+    while (has_written && !(UCSR0A & (1u << TXC0))) { /* the last byte is still on its way */
     }
     GPIOR0 = (uint8_t)status;
     cli();
