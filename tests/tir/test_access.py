@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 
 import pytest
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 from microtir.errors import InterpreterError, TirError
 from microtir.tir.analysis.access import prove_accesses
 from microtir.tir.interpreter import Interpreter
+from microtir.tir.ir import Expr
 from microtir.tir.text import parse, parse_function
 from microtir.tir.verify import verify
 from tests.tir.random_programs import Generator, arguments
@@ -131,9 +133,7 @@ func f(x: int8[10], y: int8[10]):
       if xo * 4 + xi < 11:
         y[xo * 4 + xi] = x[0]
 """,
-        r"function 'f': index 0 of y\[xo \* 4 \+ xi\] could not be proven to lie in \[0, 10\);"
-        r" known: xo in \[0, 3\); xi in \[0, 4\); xo \* 4 \+ xi < 11; so far: xo \* 4 \+ xi in"
-        r" \[0, 11\]",
+        r"function 'f': index 0 of y.* lie in \[0, 10\); known: xo in .*; so far: .*\[0, 11\]",
     ),
     "memory may change between two loads": (
         """
@@ -188,9 +188,7 @@ func f(x: int8[{rows}, 4], y: int8[16], out: int32[8]):
 """
 
 
-def kernel(
-    rows: int = 8, column: int = 0, count: str = "4", reach: int = 4, least: int = 1
-) -> str:
+def kernel(rows: int = 8, column: int = 0, count: str = "4", reach: int = 4, least: int = 1) -> str:
     """A call of a micro-kernel, with one number to get wrong."""
     return KERNEL.format(rows=rows, column=column, count=count, reach=reach, least=least)
 
@@ -274,12 +272,12 @@ def unchecked_functions(draw: st.DrawFn) -> Generator:
 
 
 class _Unchecked(Generator):
-    def index(self, depth: int):  # type: ignore[no-untyped-def]  # noqa: ANN201
+    def index(self, depth: int) -> Expr:
         return self.affine()
 
 
 @given(unchecked_functions(), st.integers(0, 3))
-@settings(max_examples=150)
+@settings(max_examples=80)
 def test_proven_functions_never_leave_their_buffers(generator: Generator, seed: int) -> None:
     """Whatever is proven runs without an index out of bounds."""
     func = generator.function(generator.block(3))
@@ -287,7 +285,9 @@ def test_proven_functions_never_leave_their_buffers(generator: Generator, seed: 
         prove_accesses(func)
     except TirError:
         return
+    message = ""
     try:
         Interpreter([func], max_steps=20_000).run("f", arguments(seed))
     except InterpreterError as error:
-        assert "is outside [0" not in str(error) or "shift" in str(error)
+        message = str(error)
+    assert not re.search("index .* is outside", message)

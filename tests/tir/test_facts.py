@@ -100,7 +100,7 @@ def known(guard: Expr, stack: ExitStack) -> Facts:
 
 
 @given(conditions(), conditions())
-@settings(max_examples=400)
+@settings(max_examples=200)
 def test_what_is_proven_holds_for_all_values(guard: Expr, goal: Expr) -> None:
     """Nothing is proven that has a counter-example."""
     with ExitStack() as stack:
@@ -109,7 +109,7 @@ def test_what_is_proven_holds_for_all_values(guard: Expr, goal: Expr) -> None:
 
 
 @given(conditions(), sums())
-@settings(max_examples=300)
+@settings(max_examples=120)
 def test_intervals_hold_for_all_values(guard: Expr, e: Expr) -> None:
     """An interval under a condition contains every value that occurs."""
     with ExitStack() as stack:
@@ -117,14 +117,12 @@ def test_intervals_hold_for_all_values(guard: Expr, e: Expr) -> None:
         interval = facts.interval(e)
         plain = facts.bounds.of(e)
     for span in (interval, plain):
-        inside = Binary(
-            BinaryOp.AND, build.ge(e, span.low), build.le(e, span.high)
-        )
+        inside = Binary(BinaryOp.AND, build.ge(e, span.low), build.le(e, span.high))
         assert counter_examples(guard, inside) == 0
 
 
 @given(sums(0), sums(0), st.integers(-3, 3))
-@settings(max_examples=200)
+@settings(max_examples=100)
 def test_linear_goals_are_decided(a: Expr, b: Expr, offset: int) -> None:
     """A linear inequality that holds everywhere under linear facts is proven."""
     guard, goal = build.le(a, b), build.le(a, build.add(b, offset))

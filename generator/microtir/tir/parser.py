@@ -34,6 +34,7 @@ from microtir.tir.ir import (
     Param,
     PrimFunc,
     Region,
+    RowAccess,
     Scope,
     Seq,
     Stmt,
@@ -67,6 +68,8 @@ class _Header:
 
     origin: Origin | None
     attrs: dict[str, object]
+    rows: dict[Buffer, RowAccess]
+    scratch: Buffer | None
 
 
 class _Parser:
@@ -122,9 +125,18 @@ class _Parser:
         name = cursor.name()
         symbols = outer.new_child()
         params = self.parameters(cursor, symbols)
-        header = self.header()
+        header = self.header(symbols)
         body = self.block(1, symbols)
-        func = PrimFunc(name, params, body, header.origin, exported, MappingProxyType(header.attrs))
+        func = PrimFunc(
+            name,
+            params,
+            body,
+            header.origin,
+            exported,
+            MappingProxyType(header.attrs),
+            MappingProxyType(header.rows),
+            header.scratch,
+        )
         self.inside[func] = symbols
         return func
 
@@ -169,17 +181,28 @@ class _Parser:
         self.buffer_suffix(cursor)
         return Buffer(name, (), dtype)
 
-    def header(self) -> _Header:
-        header = _Header(None, {})
+    def header(self, symbols: Symbols) -> _Header:
+        header = _Header(None, {}, {}, None)
         if line := self.starts_with(1, "origin"):
             cursor = Cursor(line, ChainMap())
             cursor.expect("origin")
             operator, node = json.loads(cursor.string()), json.loads(cursor.string())
             index, macs = cursor.integer(), cursor.integer()
+            partial = cursor.accept("partial")
             facts: list[str] = []
             while fact := self.starts_with(1, "fact"):
                 facts.append(json.loads(fact.tokens[1].text))
-            header.origin = Origin(operator, node, index, tuple(facts), macs)
+            header.origin = Origin(operator, node, index, tuple(facts), macs, partial)
+        while line := self.starts_with(1, "rows"):
+            cursor = Cursor(line, symbols)
+            cursor.expect("rows")
+            buffer = cursor.buffer()
+            numbers = [cursor.integer() for _ in range(4)]
+            header.rows[buffer] = RowAccess(*numbers)
+        if line := self.starts_with(1, "scratch"):
+            cursor = Cursor(line, symbols)
+            cursor.expect("scratch")
+            header.scratch = cursor.buffer()
         while line := self.starts_with(1, "attr"):
             key, _, value = line.text.removeprefix("attr ").partition(" = ")
             header.attrs[json.loads(key)] = ast.literal_eval(value)
@@ -192,7 +215,8 @@ class _Parser:
         cursor.expect(":")
         dtype = cursor.dtype()
         low = high = None
-        if cursor.accept("in"):
+        if cursor.at("in") and not cursor.is_followed_by("range"):
+            cursor.next()
             low = None if cursor.accept("*") else cursor.integer()
             cursor.expect("..")
             high = None if cursor.accept("*") else cursor.integer()
@@ -342,8 +366,7 @@ class _Parser:
         return tuple(items)
 
     def view(self, cursor: Cursor) -> BufferView | Expr:
-        tokens, at = cursor.line.tokens, cursor.position
-        if not cursor.at("view") or tokens[at + 1].text != "(":
+        if not cursor.at("view") or not cursor.is_followed_by("("):
             return cursor.expr()
         cursor.position += 2
         buffer = cursor.buffer()
@@ -361,8 +384,7 @@ class _Parser:
         return BufferView(buffer, tuple(shape), dtype, offset)
 
     def pointer(self, cursor: Cursor) -> BufferArgument | Expr:
-        tokens, at = cursor.line.tokens, cursor.position
-        if at + 1 >= len(tokens) or tokens[at + 1].text != "at":
+        if not cursor.is_followed_by("at"):
             return cursor.expr()
         buffer = cursor.buffer()
         cursor.expect("at")

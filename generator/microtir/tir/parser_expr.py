@@ -61,6 +61,11 @@ class Cursor:
         token = self.peek()
         return token.text == text and token.kind in (TokenKind.SYMBOL, TokenKind.NAME)
 
+    def is_followed_by(self, text: str) -> bool:
+        """Whether the token after the next one has this text."""
+        after = self.line.tokens[self.position + 1 : self.position + 2]
+        return bool(after) and after[0].text == text
+
     def accept(self, text: str) -> bool:
         if self.at(text):
             self.position += 1
@@ -197,8 +202,8 @@ class Cursor:
 
     def application(self) -> Expr | None:
         """A literal with a type, cast, select, function operator or intrinsic; else None."""
-        tokens, name = self.line.tokens, self.peek().text
-        if self.position + 1 >= len(tokens) or tokens[self.position + 1].text != "(":
+        name = self.peek().text
+        if not self.is_followed_by("("):
             return None
         if name in _DTYPES:
             return self.typed_literal()

@@ -80,7 +80,8 @@ FUNCTION_OPS = (
 KEYWORDS = frozenset({
     "align", "alignment", "alloc", "and", "assembly", "at", "attr", "block", "call", "constant",
     "else", "export", "for", "func", "if", "in", "inf", "invoke", "let", "local", "meaning", "nan",
-    "not", "or", "origin", "parameter", "pass", "reads", "requires", "scratch", "stack", "true",
+    "not", "or", "origin", "parameter", "partial", "pass", "reads", "requires", "rows", "scratch",
+    "stack", "true",
     "false", "unrolled", "vectorized", "workspace", "writes", "fact",
 })  # fmt: skip
 _PLAIN_NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
@@ -215,6 +216,10 @@ class _FunctionPrinter:
             line = f"{export}{keyword} {name}(\n    " + ",\n    ".join(params) + "\n):"
         self.lines.append(line)
         self._origin(func)
+        for buffer, r in func.rows.items():
+            self.line(1, f"rows {self.names(buffer)} {r.stride} {r.offset} {r.extent} {r.height}")
+        if func.scratch is not None:
+            self.line(1, f"scratch {self.names(func.scratch)}")
         for key, value in func.attrs.items():
             self.line(1, f"attr {json.dumps(key)} = {value!r}")
         self.stmt(func.body, 1)
@@ -224,7 +229,9 @@ class _FunctionPrinter:
         if func.origin is None:
             return
         o = func.origin
-        self.line(1, f"origin {json.dumps(o.operator)} {json.dumps(o.node)} {o.index} {o.macs}")
+        partial = " partial" if o.is_partial else ""
+        names = f"{json.dumps(o.operator)} {json.dumps(o.node)}"
+        self.line(1, f"origin {names} {o.index} {o.macs}{partial}")
         for fact in o.facts:
             self.line(1, f"fact {json.dumps(fact)}")
 

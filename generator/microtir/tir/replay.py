@@ -23,6 +23,7 @@ from microtir.tir.ir import (
     Buffer,
     For,
     If,
+    Invoke,
     KernelCall,
     Let,
     PrimFunc,
@@ -30,6 +31,7 @@ from microtir.tir.ir import (
     Stmt,
     Var,
 )
+from microtir.tir.visitor import buffers_read
 
 _ROW_START, _ROW_STOP = "y0", "y1"
 _EXTENT_LIMIT = 8  # of parameters that are no rows: how far above its lowest value one is tried
@@ -78,8 +80,7 @@ def check_pass(
         return Replay(Outcome.EQUAL, 0)
     windows = list(_windows(before, after, max_steps))
     if not windows:
-        smallest = _smallest(before)
-        steps = max(estimate_steps(f, smallest) for f in (before, after))
+        steps = _estimate(before, after, _smallest(before))
         return Replay(Outcome.SKIPPED, steps, f"about {steps} steps, {max_steps} allowed")
     generator = np.random.default_rng(seed)
     total, undefined = 0, ""
@@ -114,21 +115,19 @@ def _windows(before: PrimFunc, after: PrimFunc, max_steps: int) -> Iterator[dict
     """Values of the integer parameters for each run; none if a single row takes too long."""
     values = _smallest(before)
     rows = _rows(before)
-    one = max(estimate_steps(f, values) for f in (before, after))
-    if one > max_steps:
+    if _estimate(before, after, values) > max_steps:
         return
     others = [v for v in values if rows is None or v not in rows]
     for var in others:
         limits = declared_range(var)
         values[var] = min(limits.high, limits.low + _EXTENT_LIMIT)
-    if others and max(estimate_steps(f, values) for f in (before, after)) > max_steps:
+    if others and _estimate(before, after, values) > max_steps:
         values = _smallest(before)
     if rows is None:
         yield values
         return
     low, high = declared_range(rows[0]).low, declared_range(rows[1]).high
-    one = max(estimate_steps(f, values) for f in (before, after))
-    count = max(1, max_steps // (3 * max(one, 1)))
+    count = max(1, max_steps // (3 * _estimate(before, after, values)))
     if high - low <= 3 * count:
         yield {**values, rows[0]: low, rows[1]: high}
         return
@@ -136,8 +135,22 @@ def _windows(before: PrimFunc, after: PrimFunc, max_steps: int) -> Iterator[dict
         yield {**values, rows[0]: start, rows[1]: start + count}
 
 
+def _estimate(before: PrimFunc, after: PrimFunc, values: Mapping[Var, int]) -> int:
+    """Steps of the longer version; `values` belongs to the parameters of `before`."""
+    renamed = {
+        new: values[old]
+        for old, new in zip(before.params, after.params, strict=True)
+        if isinstance(old, Var) and isinstance(new, Var)
+    }
+    return max(estimate_steps(before, values), estimate_steps(after, renamed))
+
+
 def estimate_steps(func: PrimFunc, values: Mapping[Var, int]) -> int:
-    """Upper bound of the interpreter's steps for given integer parameters."""
+    """Upper bound of the interpreter's steps for given integer parameters.
+
+    A loop whose bounds are loaded from memory counts as one iteration: the step limit of the run
+    has to decide about it.
+    """
     bounds = Bounds({v: Interval(n, n) for v, n in values.items()})
     return 1 + _steps(func.body, bounds)
 
@@ -151,9 +164,8 @@ def _steps(s: Stmt, bounds: Bounds) -> int:
             if low >= high:
                 return 0
             bounds.ranges[var] = Interval(low, high - 1)
-            # One variable bound at a time: rows of a window are as long as the longest of them.
-            trips = max(0, bounds.of(stop).high - bounds.of(start).low)
-            return trips * (1 + _steps(body, bounds))
+            is_known = not (buffers_read(start) or buffers_read(stop))
+            return (high - low if is_known else 1) * (1 + _steps(body, bounds))
         case If(_, then, otherwise):
             rest = 0 if otherwise is None else _steps(otherwise, bounds)
             return max(_steps(then, bounds), rest)
@@ -165,8 +177,10 @@ def _steps(s: Stmt, bounds: Bounds) -> int:
             return _steps(body, bounds)
         case KernelCall(meaning):
             return estimate_steps(meaning, {})
-        case _:
+        case Invoke():
             return 1
+        case _:
+            return 0
 
 
 # --- one run ------------------------------------------------------------------------------------

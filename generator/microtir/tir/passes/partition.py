@@ -12,11 +12,10 @@ from microtir.tir.analysis.interval import Interval
 from microtir.tir.duplicate import duplicate
 from microtir.tir.ir import (
     Allocate,
-    Binary,
-    BinaryOp,
     Expr,
     For,
     If,
+    IntImm,
     Let,
     LoopKind,
     PrimFunc,
@@ -24,8 +23,8 @@ from microtir.tir.ir import (
     Stmt,
     Var,
 )
-from microtir.tir.passes.terms import Terms, cannot_overflow, collect, rebuild
-from microtir.tir.visitor import Rewriter, buffers_read, rewrite_function, variables_used, walk
+from microtir.tir.passes.guards import conjuncts, is_total, limit, margin, sole_guards, without
+from microtir.tir.visitor import Rewriter, rewrite_function, variables_used, walk
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +43,44 @@ class PartitionLoops:
     max_nodes: int = 400
 
     def __call__(self, func: PrimFunc) -> PrimFunc:
-        return rewrite_function(func, _Partitioner(self.max_nodes))
+        split = rewrite_function(func, _Splitter(self.max_nodes))
+        return rewrite_function(split, _Clipper())
+
+
+class _Scoped(Rewriter):
+    """A rewriter that knows what holds where it is."""
+
+    def __init__(self) -> None:
+        self.facts = Facts()
+
+    def stmt(self, s: Stmt) -> Stmt:
+        match s:
+            case For():
+                return self.loop(s)
+            case If(condition, then, otherwise):
+                with self.facts.assuming(condition):
+                    new_then = self.stmt(then)
+                new_else = otherwise
+                if otherwise is not None:
+                    with self.facts.assuming(condition, truth=False):
+                        new_else = self.stmt(otherwise)
+                if new_then is then and new_else is otherwise:
+                    return s
+                return If(condition, new_then, new_else)
+            case Let(var, value, body):
+                with self.facts.let(var, value):
+                    new_body = self.stmt(body)
+                return s if new_body is body else Let(var, value, new_body)
+            case _:
+                return self.stmt_parts(s)
+
+    def loop(self, s: For) -> Stmt:
+        with self.facts.loop(s.var, s.start, s.stop):
+            body = self.stmt(s.body)
+        return s if body is s.body else replace(s, body=body)
+
+
+# --- guards that become certain -----------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,83 +92,67 @@ class _Cut:
     holds_below: bool
 
 
-class _Partitioner(Rewriter):
+class _Splitter(_Scoped):
+    """Outer loops first: what is certain for a whole tile needs no guard inside it."""
+
     def __init__(self, max_nodes: int) -> None:
+        super().__init__()
         self.max_nodes = max_nodes
-        self.facts = Facts()
 
-    def stmt(self, s: Stmt) -> Stmt:
-        match s:
-            case For():
-                return self._for(s)
-            case If(condition, then, otherwise):
-                with self.facts.assuming(condition):
-                    new_then = self.stmt(then)
-                if otherwise is not None:
-                    with self.facts.assuming(condition, truth=False):
-                        new_else: Stmt | None = self.stmt(otherwise)
-                else:
-                    new_else = None
-                if new_then is then and new_else is otherwise:
-                    return s
-                return If(condition, new_then, new_else)
-            case Let(var, value, body):
-                with self.facts.let(var, value):
-                    new_body = self.stmt(body)
-                return s if new_body is body else Let(var, value, new_body)
-            case _:
-                return self.stmt_parts(s)
-
-    def _for(self, s: For) -> Stmt:
-        if sum(1 for _ in walk(s.body)) > self.max_nodes:
-            return self._inside(s)
-        with self.facts.loop(s.var, s.start, s.stop):
-            span = self.facts.bounds.ranges[s.var]
-            cut = next((c for c in self._cuts(s.var, s.body) if span.low < c.at <= span.high), None)
+    def loop(self, s: For) -> Stmt:
+        cut = self.best_cut(s)
         if cut is None:
-            return self._inside(self._clipped(s))
+            return super().loop(s)
         at = build.const(cut.at, s.var.dtype)
-        certain = _without(s.body, cut.guard)
+        certain = without(s.body, cut.guard)
         below, above = (certain, s.body) if cut.holds_below else (s.body, certain)
         first = For(s.var, s.start, build.minimum(s.stop, at), below, s.kind)
         second = duplicate(For(s.var, build.maximum(s.start, at), s.stop, above, s.kind))
         # Each part may hold further guards; this one cannot cut either of them again.
         return build.seq(self.stmt(first), self.stmt(second))
 
-    def _inside(self, s: For) -> Stmt:
+    def best_cut(self, s: For) -> _Cut | None:
+        if sum(1 for _ in walk(s.body)) > self.max_nodes:
+            return None
+        # A loop that does nothing but one guard is clipped afterwards, without a second copy.
+        clipped = [] if s.kind is LoopKind.UNROLLED else sole_guards(s.body)
         with self.facts.loop(s.var, s.start, s.stop):
-            body = self.stmt(s.body)
-        return s if body is s.body else replace(s, body=body)
+            span = self.facts.bounds.ranges[s.var]
+            for cut in self.cuts(s.var, s.body):
+                is_clipped = any(cut.guard is g for g in clipped)
+                if span.low < cut.at <= span.high and not (
+                    is_clipped and limit(self.facts, s.var, cut.guard)
+                ):
+                    return cut
+        return None
 
-    # --- guards that become certain ---
-
-    def _cuts(self, var: Var, s: Stmt) -> Iterator[_Cut]:
+    def cuts(self, var: Var, s: Stmt) -> Iterator[_Cut]:
         """Where guards inside `s` become certain, whatever everything but `var` is."""
         match s:
             case Seq(statements):
                 for statement in statements:
-                    yield from self._cuts(var, statement)
+                    yield from self.cuts(var, statement)
             case For(inner, start, stop, body):
                 with self.facts.loop(inner, start, stop):
-                    yield from self._cuts(var, body)
+                    yield from self.cuts(var, body)
             case Let(name, value, body):
                 with self.facts.let(name, value):
-                    yield from self._cuts(var, body)
+                    yield from self.cuts(var, body)
             case Allocate(_, body):
-                yield from self._cuts(var, body)
+                yield from self.cuts(var, body)
             case If(condition, then, otherwise):
                 for guard in conjuncts(condition):
-                    cut = self._cut(var, guard)
+                    cut = self.cut(var, guard)
                     if cut is not None:
                         yield cut
-                yield from self._cuts(var, then)
+                yield from self.cuts(var, then)
                 if otherwise is not None:
-                    yield from self._cuts(var, otherwise)
+                    yield from self.cuts(var, otherwise)
             case _:
                 return
 
-    def _cut(self, var: Var, guard: Expr) -> _Cut | None:
-        terms = _margin(guard)
+    def cut(self, var: Var, guard: Expr) -> _Cut | None:
+        terms = margin(guard)
         factor = terms.factors.get(var) if terms else None
         if terms is None or factor is None:
             return None
@@ -144,83 +164,46 @@ class _Partitioner(Rewriter):
             return _Cut(guard, rest.low // -factor + 1, holds_below=True)
         return _Cut(guard, -(rest.low // factor), holds_below=False)
 
-    # --- loops that are one guard ---
 
-    def _clipped(self, s: For) -> For:
-        """The loop with the guards that are its whole body turned into bounds."""
-        if not isinstance(s.body, If) or s.body.otherwise is not None:
-            return s
-        start, stop, kept = s.start, s.stop, list[Expr]()
-        for guard in conjuncts(s.body.condition):
-            limit = self._limit(s.var, guard)
-            if limit is None or s.kind is LoopKind.UNROLLED:
+# --- loops that are one guard -------------------------------------------------------------------
+
+
+class _Clipper(_Scoped):
+    """Inner loops first: a guard that an inner loop does not need moves out to the next one."""
+
+    def loop(self, s: For) -> Stmt:
+        inner = super().loop(s)
+        assert isinstance(inner, For)
+        body = _joined(inner.body)
+        if not isinstance(body, If) or body.otherwise is not None:
+            return inner
+        start, stop = inner.start, inner.stop
+        outside: list[Expr] = []
+        kept: list[Expr] = []
+        for guard in conjuncts(body.condition):
+            bound = limit(self.facts, inner.var, guard)
+            if inner.var not in variables_used(guard) and is_total(self.facts, guard):
+                outside.append(guard)
+            elif bound is None:
                 kept.append(guard)
-            elif limit[0]:
-                stop = build.minimum(stop, limit[1])
+            elif bound[0]:
+                stop = build.minimum(stop, bound[1])
             else:
-                start = build.maximum(start, limit[1])
-        if start is s.start and stop is s.stop:
-            return s
-        condition = build.logical_and(*kept)
-        body = s.body.then if condition == build.TRUE else If(condition, s.body.then)
-        return For(s.var, start, stop, body, s.kind)
-
-    def _limit(self, var: Var, guard: Expr) -> tuple[bool, Expr] | None:
-        """(True, t) if the guard is exactly `var < t`, (False, t) if it is `var >= t`."""
-        terms = _margin(guard)
-        factor = terms.factors.get(var) if terms else None
-        if terms is None or factor is None:
-            return None
-        others = {e: f for e, f in terms.factors.items() if e is not var}
-        if any(var in variables_used(e) or buffers_read(e) for e in others):
-            return None
-        sign = 1 if factor < 0 else -1
-        scaled = Terms({e: f * sign for e, f in others.items()}, terms.constant * sign)
-        # var < t where t = rest / -factor + 1, or var >= t where t is -rest / factor rounded up.
-        rest = rebuild(scaled.plus(0 if factor < 0 else factor - 1), var.dtype)
-        if rest is None or not cannot_overflow(self.facts, rest):
-            return None
-        quotient = build.floordiv(rest, abs(factor))
-        return (True, build.add(quotient, 1)) if factor < 0 else (False, quotient)
+                start = build.maximum(start, bound[1])
+        is_literal = isinstance(start, IntImm) and isinstance(stop, IntImm)
+        if len(kept) == len(list(conjuncts(body.condition))) or (
+            inner.kind is LoopKind.UNROLLED and not is_literal
+        ):
+            return inner
+        then = If(build.logical_and(*kept), body.then) if kept else body.then
+        clipped = For(inner.var, start, stop, then, inner.kind)
+        return If(build.logical_and(*outside), clipped) if outside else clipped
 
 
-def conjuncts(condition: Expr) -> Iterator[Expr]:
-    """The conditions that `and` joins."""
-    if isinstance(condition, Binary) and condition.op is BinaryOp.AND:
-        yield from conjuncts(condition.a)
-        yield from conjuncts(condition.b)
-    else:
-        yield condition
-
-
-def _margin(guard: Expr) -> Terms | None:
-    """The sum that is not negative exactly where the guard holds."""
-    if not isinstance(guard, Binary) or not guard.a.dtype.is_int:
-        return None
-    a, b = guard.a, guard.b
-    if guard.op in (BinaryOp.LT, BinaryOp.LE):
-        a, b = b, a
-    elif guard.op not in (BinaryOp.GT, BinaryOp.GE):
-        return None
-    strict = guard.op in (BinaryOp.LT, BinaryOp.GT)
-    return collect(Binary(BinaryOp.SUB, a, b)).plus(-1 if strict else 0)
-
-
-def _without(s: Stmt, guard: Expr) -> Stmt:
-    """The statement with a guard that is known to hold dropped."""
-    return _Dropper(guard).stmt(s)
-
-
-class _Dropper(Rewriter):
-    def __init__(self, guard: Expr) -> None:
-        self.guard = guard
-
-    def expr(self, e: Expr) -> Expr:
-        return e
-
-    def stmt(self, s: Stmt) -> Stmt:
-        s = self.stmt_parts(s)
-        if not isinstance(s, If) or not any(c is self.guard for c in conjuncts(s.condition)):
-            return s
-        rest = [c for c in conjuncts(s.condition) if c is not self.guard]
-        return If(build.logical_and(*rest), s.then, s.otherwise) if rest else s.then
+def _joined(s: Stmt) -> Stmt:
+    """An If that holds nothing but an If, as one."""
+    if isinstance(s, If) and s.otherwise is None:
+        inner = _joined(s.then)
+        if isinstance(inner, If) and inner.otherwise is None:
+            return If(build.logical_and(s.condition, inner.condition), inner.then)
+    return s
