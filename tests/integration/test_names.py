@@ -1,4 +1,4 @@
-"""module_name and the pool's name: what they name in the output, for names that are hard to print."""
+"""module_name and the pool's name: what they name, also where names collide."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def test_module_name_changes_names_only() -> None:
         ("x", "x"),
         ("memcpy", "memcpy_2"),
         ("uint8_t", "uint8_t_2"),
-        ("default_run", "default_run"),
+        ("default_run", "default_run_2"),
         ("activation_0", "activation_0"),
     ],
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -10,10 +10,11 @@ import numpy as np
 import pytest
 
 import microtir
-from microtir import host, te
+from microtir import host, memory, te
 from microtir.config import CompilationConfig, Optimize, Placement
 from microtir.errors import TirError
 from microtir.graph.ir import Graph
+from microtir.ir_module import MemoryPlan
 from microtir.plan import plan
 from microtir.plan.ir import Plan
 from microtir.plan.planner import CandidatesOf
@@ -146,23 +147,33 @@ def test_checking_every_pass_changes_nothing() -> None:
         assert program_text(checked) == program_text(plain)
 
 
-def test_exact_placement_is_smaller_where_greedy_is_not_best() -> None:
-    """Both placements compute the reference's result; the exact one in fewer bytes."""
+def test_both_placements_compute_the_same_and_exact_is_not_larger(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The option reaches placement; tests/memory has a program where only the search is best."""
     model = branching_graph()
     inputs = sample_inputs(model)
     (expected,) = reference_outputs(model, inputs).values()
+    asked: list[Placement] = []
+    place = memory.place
+
+    def recording(
+        main: PrimFunc, callees: Mapping[str, PrimFunc], alignment: int, placement: Placement
+    ) -> tuple[PrimFunc, MemoryPlan]:
+        asked.append(placement)
+        return place(main, callees, alignment, placement)
+
+    monkeypatch.setattr("microtir.memory.place", recording)
     sizes = {}
     for placement in Placement:
-        config = BASE.with_(
-            executor=BASE.executor.with_options({"workspace-byte-alignment": 1}),
-            pass_config={"memory.placement": placement},
-        )
+        config = BASE.with_(pass_config={"memory.placement": placement})
         artifact = microtir.build(module_of(model), config)
-        memory = artifact.metadata["memory"]
-        assert memory is not None and memory["verified"]
-        sizes[placement] = (memory["workspace_size"], memory["gap"])
+        facts = artifact.metadata["memory"]
+        assert facts is not None and facts["verified"]
+        sizes[placement] = facts["workspace_size"]
         np.testing.assert_array_equal(host.load(artifact, opt_level=0).run(inputs)["y"], expected)
-    assert sizes == {Placement.GREEDY: (31, 1), Placement.EXACT: (30, 0)}
+    assert asked == list(Placement)
+    assert sizes[Placement.EXACT] <= sizes[Placement.GREEDY]
 
 
 @pytest.mark.parametrize("goal", Optimize)
