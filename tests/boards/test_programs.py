@@ -182,7 +182,7 @@ def test_models_share_their_memory(tmp_path: Path) -> None:
     assert sizes["workspace"] == model.memory.workspace_size
     assert sizes["tensors"] == sum(port.type.bytes for port in model.ports)
     assert measure(project, "second").instructions == measure(project, "first").instructions
-    with pytest.raises(ProjectError, match="several models(.|\n)*first, second"):
+    with pytest.raises(ProjectError, match=r"several models(.|\n)*first, second"):
         measure(project)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +15,7 @@ from microtir.project import Label, Project, ProjectType, Samples, all_boards
 from microtir.project.project import Layer, ProjectModel
 
 
-@lru_cache(maxsize=None)
+@cache
 def digits(target: str, module_name: str = "digits") -> Artifact:
     """The example model, compiled for a target."""
     config = microtir.CompilationConfig.from_target(microtir.Target(target))

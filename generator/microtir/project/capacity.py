@@ -30,19 +30,18 @@ class Demand:
     ram: tuple[Need, ...]
 
 
-def demand(models: Models, stack: int, reads_constants_from_ram: bool) -> Demand:
+def demand(models: Models, stack: int, copied_weights: int) -> Demand:
     """What a project needs.
 
     Args:
         models: with their samples.
         stack: bytes set aside for it.
-        reads_constants_from_ram: whether start-up code copies the weights into RAM.
+        copied_weights: bytes of weights that start-up code copies into RAM.
     """
     characters = sum(model.source_bytes for model in models.models)
     samples = sum(array.bytes for array in models.sample_arrays)
-    weights = Need("weights", models.weights_bytes)
     flash = (
-        weights,
+        Need("weights", models.weights_bytes),
         Need("code of the models, estimated", int(characters * CODE_PER_CHARACTER)),
         Need("samples", samples),
     )
@@ -50,7 +49,7 @@ def demand(models: Models, stack: int, reads_constants_from_ram: bool) -> Demand
         Need("workspace", models.workspace_bytes),
         Need("inputs and outputs", models.io_bytes),
         Need("stack", stack),
-        *((weights,) if reads_constants_from_ram else ()),
+        *((Need("copy of the weights", copied_weights),) if copied_weights else ()),
     )
     return Demand(flash, ram)
 

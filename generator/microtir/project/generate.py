@@ -72,8 +72,7 @@ def generate(
     given = (artifacts,) if isinstance(artifacts, Artifact) else tuple(artifacts)
     models = describe_models(given, options)
     stack = options.stack or support.stack
-    in_ram = chosen.target.has(Feature.AVR_PROGMEM)
-    check_fit(chosen, demand(models, stack, in_ram))
+    check_fit(chosen, demand(models, stack, _copied_weights(given, chosen)))
 
     files = TemplateFiles(Path(template_dir) if template_dir is not None else None, chosen.folder)
     template = files.manifest(support.type)
@@ -134,6 +133,18 @@ def _model_files(artifacts: Sequence[Artifact], template: Template) -> dict[str,
             inside = file.relative_to(root).as_posix()
             files[f"{template.models}/{RUNTIME_FOLDER}/{inside}"] = file.read_bytes()
     return files
+
+
+def _copied_weights(artifacts: Sequence[Artifact], board: Board) -> int:
+    """Bytes of weights that lie in RAM, too: portable code cannot read an AVR's flash."""
+    if not board.target.has(Feature.AVR_PROGMEM):
+        return 0
+    configs = [artifact.module.require_config("project") for artifact in artifacts]
+    return sum(
+        artifact.metadata["weights_bytes"]
+        for artifact, config in zip(artifacts, configs, strict=True)
+        if not config.primary_target().has(Feature.AVR_PROGMEM)
+    )
 
 
 def _check_headers(models: Models, paths: Sequence[str]) -> None:

@@ -85,7 +85,7 @@ def sample_array(name: str, port: Port, values: Array) -> SampleArray:
             where=f"samples of '{port.name}'",
             legal=dtype.value,
         )
-    if values.ndim == 0 or values[:1].size != port.type.elements:
+    if values.ndim == 0 or values.size != len(values) * port.type.elements:
         raise ProjectError(
             f"the samples have the shape {list(values.shape)}",
             where=f"samples of '{port.name}'",
