@@ -27,6 +27,7 @@ from tests.support.program_text import program_text
 from tests.support.small_models import (
     branching_graph,
     module_of,
+    quantised_graph,
     reference_outputs,
     sample_inputs,
     tiny_graph,
@@ -188,3 +189,19 @@ def test_the_goal_reaches_the_planner(goal: Optimize, monkeypatch: pytest.Monkey
     monkeypatch.setattr("microtir.driver.plan", recording)
     microtir.build(module_of(tiny_graph()), BASE.with_(optimize=goal))
     assert asked == [goal]
+
+
+def test_every_goal_computes_the_same() -> None:
+    """Goals change kernels, memory and speed, never a result; `ram` needs no more than others."""
+    model = quantised_graph()
+    inputs = sample_inputs(model)
+    (expected,) = reference_outputs(model, inputs).values()
+    sizes = {}
+    for goal in Optimize:
+        artifact = microtir.build(module_of(model), BASE.with_(optimize=goal))
+        facts = artifact.metadata["memory"]
+        assert facts is not None
+        sizes[goal] = facts["workspace_size"]
+        result = host.load(artifact, opt_level=0).run(inputs)["scores"]
+        np.testing.assert_array_equal(result, expected)
+    assert sizes[Optimize.RAM] == min(sizes.values())

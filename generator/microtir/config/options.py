@@ -142,8 +142,8 @@ _CONFIG = (
         Choice(Optimize),
         "balanced",
         "Chooses what candidate kernels are ranked by: speed by estimated instructions, ram by "
-        "scratch memory, flash by bytes of weights, the others breaking ties; balanced ranks as "
-        "speed does.",
+        "scratch memory, flash by bytes of weights, the others breaking ties; ram also streams "
+        "layers row by row where that needs less, and balanced does as speed does.",
     ),
     Option(
         Section.CONFIG,
