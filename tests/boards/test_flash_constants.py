@@ -6,6 +6,7 @@ import subprocess
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 
 from microtir.config import CompilationConfig
@@ -14,7 +15,7 @@ from microtir.project import load_board
 from microtir.project.emulate import emulator_command, run_program
 from microtir.tir.build import add, cast
 from microtir.tir.dtype import DType
-from microtir.tir.ir import Buffer, Expr, IntImm, Load, PrimFunc, Scope, Store, Var
+from microtir.tir.ir import Buffer, IntImm, Load, PrimFunc, Scope, Store, Var
 from tests.support.programs import artifact_of
 
 VALUES = (
@@ -31,10 +32,20 @@ MAIN = """
 #include <avr/interrupt.h>
 #include <avr/io.h>
 #include <avr/sleep.h>
+#include <string.h>
 #include "table.h"
+/* Leaves the function with `number` unless element `index` has these bytes. */
+#define CHECK(number, type, index, ...) do { \\
+        static const uint8_t bytes[] = {__VA_ARGS__}; \\
+        type value; \\
+        if (table_get##number(&value, index) != TABLE_OK || \\
+                sizeof value != sizeof bytes || memcmp(&value, bytes, sizeof bytes) != 0) { \\
+            return number; \\
+        } \\
+    } while (0)
 static uint8_t failed(void)
 {
-%s
+    CHECKS
     return 0;
 }
 int main(void)
@@ -48,29 +59,27 @@ int main(void)
 """
 
 
-def _run(board_name: str, module: IRModule, checks: str, folder: Path) -> int:
-    """The number of the first check that failed on the board, 0 if all are true."""
+def _failed(board_name: str, checks: list[str], functions: list[PrimFunc], folder: Path) -> int:
+    """The number of the function that returned something else on the board, 0 if none did."""
     board = load_board(board_name)
+    config = CompilationConfig(targets=board.target, module_name="table")
+    module = IRModule(functions=tuple(functions), config=config, is_lowered=True)
     for source in artifact_of(module).sources:
         (folder / source.path).write_text(source.text)
-    (folder / "main.c").write_text(MAIN % checks)
-    program = folder / "program.elf"
+    (folder / "main.c").write_text(MAIN.replace("CHECKS", "\n    ".join(checks)))
     flags = ["-std=gnu99", "-O2", "-Wall", "-Wextra", "-Wconversion", "-pedantic", "-Werror"]
-    command = [board.toolchain.compiler, *board.toolchain.flags, *flags, "-o", str(program)]
-    sources = [str(folder / name) for name in ("main.c", "table.c", "table_weights.c")]
-    subprocess.run([*command, *sources], check=True)
-    return run_program(emulator_command(board, program), timeout=60).status
+    command = [board.toolchain.compiler, *board.toolchain.flags, *flags, "-o", "program.elf"]
+    subprocess.run([*command, "main.c", "table.c", "table_weights.c"], cwd=folder, check=True)
+    return run_program(emulator_command(board, folder / "program.elf"), timeout=60).status
 
 
-def _module(board_name: str, *functions: PrimFunc) -> IRModule:
-    config = CompilationConfig(targets=load_board(board_name).target, module_name="table")
-    return IRModule(functions=functions, config=config, is_lowered=True)
+def _check(number: int, dtype: DType, index: int, value: np.generic) -> str:
+    c_type = "float" if dtype.is_float else f"{dtype.value}_t"
+    return f"CHECK({number}, {c_type}, {index}, {', '.join(map(str, value.tobytes()))});"
 
 
-def _element(table: Buffer, name: str) -> PrimFunc:
-    """A function that copies element i of a constant to its output."""
-    i, out = Var("i", low=0, high=2), Buffer("out", (1,), table.dtype)
-    return PrimFunc(name, (out, i), Store(out, (IntImm(0),), Load(table, (i,))), exported=True)
+def _constant(name: str, data: npt.NDArray[np.generic], dtype: DType) -> Buffer:
+    return Buffer(name, data.shape, dtype, Scope.CONSTANT, data=data)
 
 
 @pytest.mark.parametrize("board", ["uno", "atmega2560"])
@@ -79,22 +88,26 @@ def test_every_type(board: str, tmp_path: Path) -> None:
     functions, checks = [], []
     for number, (dtype, values) in enumerate(VALUES, start=1):
         data = np.array(values, dtype.value)
-        table = Buffer("t", (3,), dtype, Scope.CONSTANT, data=data)
-        functions.append(_element(table, f"get{number}"))
-        c_type = "float" if dtype.is_float else f"{dtype.value}_t"
-        same = " || ".join(
-            f"table_get{number}(&v, {i}) != TABLE_OK || memcmp(&v, w + {i}, sizeof v) != 0"
-            for i in range(3)
-        )
-        octets = ", ".join(map(str, data.tobytes()))
-        checks += [
-            f"    {{ {c_type} v; static const uint8_t b[] = {{{octets}}};",
-            f"      {c_type} w[3]; memcpy(w, b, sizeof w);",
-            f"      if ({same}) return {number}; }}",
-        ]
-    text = "\n".join(checks)
-    main = "#include <string.h>\n"
-    module = _module(board, *functions)
-    folder = tmp_path
-    (folder / "checks.h").write_text(main)
-    assert _run(board, module, text, folder) == 0
+        i, out = Var("i", low=0, high=2), Buffer("out", (1,), dtype)
+        body = Store(out, (IntImm(0),), Load(_constant("t", data, dtype), (i,)))
+        functions.append(PrimFunc(f"get{number}", (out, i), body, exported=True))
+        checks += [_check(number, dtype, index, value) for index, value in enumerate(data)]
+    assert _failed(board, checks, functions, tmp_path) == 0
+    wrong = [*checks, _check(8, DType.FLOAT32, 0, np.float32(-1.25))]
+    assert _failed(board, wrong, functions, tmp_path) == 8
+
+
+def test_beyond_64_kilobytes(tmp_path: Path) -> None:
+    """Constants of 90 KB are read right to the last of them."""
+    i, out = Var("i", low=0, high=29999), Buffer("out", (1,), DType.INT32)
+    rng = np.random.default_rng(0)
+    data = [rng.integers(-128, 128, 30000).astype(np.int8) for _ in range(3)]
+    tables = [_constant(f"t{k}", values, DType.INT8) for k, values in enumerate(data)]
+    a, b, c = (cast(DType.INT32, Load(table, (i,))) for table in tables)
+    body = Store(out, (IntImm(0),), add(add(a, b), c))
+    checks = [
+        _check(1, DType.INT32, index, np.int32(sum(int(values[index]) for values in data)))
+        for index in (0, 1, 2767, 2768, 5535, 5536, 14999, 29998, 29999)
+    ]
+    function = PrimFunc("get1", (out, i), body, exported=True)
+    assert _failed("atmega2560", checks, [function], tmp_path) == 0

@@ -11,6 +11,7 @@ from microtir.codegen.constants import value_lines
 from microtir.codegen.entry import exported_entry, model_entry
 from microtir.codegen.environment import render
 from microtir.codegen.expressions import Requirements
+from microtir.codegen.flash import flash_readers
 from microtir.codegen.functions import FunctionText, function_text
 from microtir.codegen.helpers import with_dependencies
 from microtir.codegen.layout import INDENT, comment_text
@@ -139,6 +140,7 @@ def _weights(program: Program, fingerprint: str) -> Iterator[SourceFile]:
         "name": program.name,
         "macro": program.macro,
         "fingerprint": fingerprint,
+        "flash_readers": flash_readers(program),
         "arrays": [
             {
                 "declaration": array.declaration,

@@ -114,12 +114,20 @@ class ExpressionPrinter:
         names: the names visible where the expression stands.
         requirements: grows by the helpers and headers that the text needs.
         bounds: intervals of integer expressions, with the ranges of the visible Vars.
+        readers: the macros that read constants, by type; none where they are plain arrays.
     """
 
-    def __init__(self, names: ScopedNames, requirements: Requirements, bounds: Bounds) -> None:
+    def __init__(
+        self,
+        names: ScopedNames,
+        requirements: Requirements,
+        bounds: Bounds,
+        readers: Mapping[DType, str] = MappingProxyType({}),
+    ) -> None:
         self.names = names
         self.requirements = requirements
         self._bounds = bounds
+        self._readers = readers
 
     def value(self, e: Expr) -> str:
         """Text for a place of exactly the expression's type: a store, a Let, an argument."""
@@ -137,7 +145,10 @@ class ExpressionPrinter:
         name = self.names.of(buffer)
         if buffer.scope is Scope.LOCAL and not buffer.shape:
             return name
-        return f"{name}[{self.expr(linear_index(buffer, indices)).text}]"
+        index = self.expr(linear_index(buffer, indices)).text
+        if buffer.scope is Scope.CONSTANT and buffer.dtype in self._readers:
+            return f"{self._readers[buffer.dtype]}({name}, {index})"
+        return f"{name}[{index}]"
 
     def expr(self, e: Expr) -> CText:
         match e:

@@ -8,9 +8,11 @@ from types import MappingProxyType
 
 from microtir.codegen.c_types import C_TYPES, is_promoted
 from microtir.codegen.expressions import ExpressionPrinter, Requirements, linear_index
+from microtir.codegen.flash import reader_names, reads_from_flash
 from microtir.codegen.layout import indent
 from microtir.codegen.names import ScopedNames
 from microtir.codegen.program import Program
+from microtir.errors import UsageError
 from microtir.tir.analysis.bounds import Bounds
 from microtir.tir.analysis.interval import Interval
 from microtir.tir.dtype import DType
@@ -64,7 +66,9 @@ class StatementPrinter:
         self.names = names
         self._bounds = Bounds()
         self._read = frozenset(buffers_read(function))
-        self.expressions = ExpressionPrinter(names, requirements, self._bounds)
+        self.expressions = ExpressionPrinter(
+            names, requirements, self._bounds, reader_names(program)
+        )
         for buffer, array in program.arrays.items():
             names.bind(buffer, array.name)
 
@@ -180,7 +184,13 @@ class StatementPrinter:
         return f"{self.program.names[callee]}({', '.join(texts)});"
 
     def argument(self, argument: BufferView | BufferArgument | Expr, is_written: bool) -> str:
-        """Text of an argument; a pointer is to const unless the callee writes through it."""
+        """Text of an argument; a pointer is to const unless the callee writes through it.
+
+        Raises:
+            UsageError: a constant is passed by pointer on a target that cannot read through it.
+        """
+        if isinstance(argument, BufferView | BufferArgument):
+            self._check_pointer(argument.buffer)
         match argument:
             case BufferView():
                 return self.view(argument, is_written)
@@ -192,6 +202,15 @@ class StatementPrinter:
                 return f"&{self.expressions.element(buffer, indices)}"
             case _:
                 return self.expressions.value(argument)
+
+    def _check_pointer(self, buffer: Buffer) -> None:
+        if buffer.scope is Scope.CONSTANT and reads_from_flash(self.program):
+            raise UsageError(
+                f"the constant '{buffer.name}' is passed by pointer, and an AVR's flash is not "
+                "read through pointers",
+                where=self.program.name,
+                fix="load its elements where they are needed, or choose a target other than AVR",
+            )
 
     def view(self, view: BufferView, is_written: bool) -> str:
         """Text of a pointer to part of a buffer, of the view's type."""
