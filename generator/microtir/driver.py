@@ -18,7 +18,7 @@ from microtir.graph import verify as graph_verify
 from microtir.graph.ir import Graph
 from microtir.graph.passes import GRAPH_PASSES, GraphPass
 from microtir.ir_module import IRModule, MemoryPlan, ModelInfo, Port, PortKind
-from microtir.lowering import candidates, emit
+from microtir.lowering import candidates, emit, emit_finish
 from microtir.memory import Limit
 from microtir.plan import plan
 from microtir.plan.ir import Kernel, Plan, PlannedOperator
@@ -118,12 +118,18 @@ def _lower_model(
     planned = plan(graph, lambda node: candidates(node, config), config.optimize)
     see("plan", planned)
     naive = _emit_layers(planned)
-    see("lowering", tuple(naive.values()))
-    layers = {op: _lower_function(f, config, simple_mode) for op, f in naive.items()}
-    see("tir", tuple(layers.values()))
-    main = aot.main(planned, layers, name)
+    see("lowering", tuple(f for functions in naive.values() for f in functions))
+    lowered = {
+        op: tuple(_lower_function(f, config, simple_mode) for f in functions)
+        for op, functions in naive.items()
+    }
+    layers = tuple(f for functions in lowered.values() for f in functions)
+    see("tir", layers)
+    main = aot.main(planned, lowered, name)
+    callees = {f.name: f for f in layers}
+    verify(main, callees)
+    prove_accesses(main, callees)
     see("executor", main)
-    callees = {f.name: f for f in layers.values()}
     main, memory_plan = memory.place(
         main, callees, config.workspace_alignment(), config.pass_config.placement
     )
@@ -133,7 +139,7 @@ def _lower_model(
     return replace(
         module,
         config=config,
-        functions=(*layers.values(), main),
+        functions=(*layers, main),
         model=_describe(original, graph, memory_plan),
         is_lowered=True,
     )
@@ -235,14 +241,17 @@ def _optimise_graph(graph: Graph) -> Graph:
     return graph
 
 
-def _emit_layers(planned: Plan) -> dict[PlannedOperator, PrimFunc]:
-    """One PrimFunc per operator that needs code, named by position and operator."""
+def _emit_layers(planned: Plan) -> dict[PlannedOperator, tuple[PrimFunc, ...]]:
+    """The functions of each operator that needs code, named by position and operator."""
     computed = [op for op in planned.operators if op.candidate.kernel is not Kernel.VIEW]
     width = len(str(len(computed)))
-    return {
-        op: emit(op, planned.layouts, f"layer{number:0{width}}_{op.node.op.name}")
-        for number, op in enumerate(computed)
-    }
+    layers: dict[PlannedOperator, tuple[PrimFunc, ...]] = {}
+    for number, op in enumerate(computed):
+        name = f"layer{number:0{width}}_{op.node.op.name}"
+        layers[op] = (emit(op, planned.layouts, name),)
+        if op.candidate.accumulates:
+            layers[op] += (emit_finish(op, planned.layouts, f"{name}_finish"),)
+    return layers
 
 
 def _lower_function(function: PrimFunc, config: CompilationConfig, simple_mode: bool) -> PrimFunc:

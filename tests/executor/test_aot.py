@@ -33,7 +33,7 @@ def main_of(graph: Graph) -> PrimFunc:
     """The main of a graph, planned and emitted."""
     planned = plan(graph, offered, Optimize.BALANCED)
     functions = {
-        op: emit(op, planned.layouts, f"layer{i}")
+        op: (emit(op, planned.layouts, f"layer{i}"),)
         for i, op in enumerate(planned.operators)
         if op.candidate.kernel is not Kernel.VIEW
     }

@@ -49,11 +49,11 @@ class _MainPrinter(StatementPrinter):
 
     def _hooks(self, callee: PrimFunc, s: Invoke) -> list[str]:
         """One hook per tensor that the call wrote."""
-        layer = self.program.layers.index(callee)
+        layer, tensors = self.program.layers.index(callee), self.program.tensors_written(callee)
         written = [
             argument
             for parameter, argument in zip(callee.params, s.args, strict=True)
-            if parameter in self.program.written[callee] and isinstance(argument, BufferView)
+            if parameter in tensors and isinstance(argument, BufferView)
         ]
         return [
             f"{self.program.macro}_LAYER_HOOK({layer}, {number}, {self.view(view, True)}, "

@@ -41,7 +41,10 @@ class OutputData(TypedDict):
 
 
 class LayerData(TypedDict):
-    """One layer function. `index` is the operator's position in the model file."""
+    """One layer function. `index` is the operator's position in the model file.
+
+    An operator may have two functions; the one that leaves sums for the other has no outputs.
+    """
 
     name: str
     operator: str
@@ -167,7 +170,7 @@ def _layer(program: Program, layer: PrimFunc) -> LayerData:
         "function": program.names[layer],
         "macs": origin.macs if origin else 0,
         "takes_row_range": takes_row_range(layer),
-        "outputs": [_output(b) for b in layer.params if b in program.written[layer]],
+        "outputs": [_output(b) for b in program.tensors_written(layer)],
     }
 
 

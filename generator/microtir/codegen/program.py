@@ -86,6 +86,13 @@ class Program:
             *(f"{self.name}_{name}" for name in public),
         )
 
+    def tensors_written(self, layer: PrimFunc) -> tuple[Buffer, ...]:
+        """Parameters through which a layer writes tensors of the model: not scratch, not sums."""
+        if layer.origin is not None and layer.origin.is_partial:
+            return ()
+        buffers = (p for p in layer.params if isinstance(p, Buffer) and p is not layer.scratch)
+        return tuple(b for b in buffers if b in self.written[layer])
+
     def callee(self, name: str) -> PrimFunc:
         return self.module.function(name)
 

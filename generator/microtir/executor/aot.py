@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from types import MappingProxyType
 
 from microtir.executor.nest import loops
 from microtir.graph.ir import Tensor
@@ -29,25 +28,24 @@ from microtir.tir.ir import (
 
 def main(
     plan: Plan,
-    functions: Mapping[PlannedOperator, PrimFunc],
+    functions: Mapping[PlannedOperator, Sequence[PrimFunc]],
     name: str,
-    finishers: Mapping[PlannedOperator, PrimFunc] = MappingProxyType({}),
 ) -> PrimFunc:
     """Return main: model inputs, then outputs as parameters, activations as WORKSPACE buffers.
 
     Args:
         plan: the plan; each of its operators that is not a view has a function.
-        functions: the PrimFunc of each planned operator, in the calling convention of
-            `lowering.emit`: inputs that are not constant, outputs, then the row range if any.
+        functions: of each planned operator, in the calling convention of `lowering.emit`: inputs
+            that are not constant, outputs, then the row range if any; and behind it that of
+            `lowering.emit_finish` if the operator accumulates.
         name: of the entry function.
-        finishers: the second function of each operator that accumulates (`lowering.emit_finish`).
 
     Raises:
         KeyError: an operator that needs a function has none.
     """
     buffers = _buffers(plan)
-    accumulators = {op: _accumulator(finish) for op, finish in finishers.items()}
-    calls = _Calls(plan, functions, finishers, buffers, accumulators)
+    accumulators = {op: _accumulator(f[1]) for op, f in functions.items() if len(f) > 1}
+    calls = _Calls(plan, functions, buffers, accumulators)
     body = _seq([statement for group in plan.groups for statement in calls.of_group(group)])
     workspace = [b for b in buffers.values() if b.scope is Scope.WORKSPACE]
     for buffer in reversed((*workspace, *accumulators.values())):
@@ -89,8 +87,7 @@ class _Calls:
     """Turns groups into statements of main."""
 
     plan: Plan
-    functions: Mapping[PlannedOperator, PrimFunc]
-    finishers: Mapping[PlannedOperator, PrimFunc]
+    functions: Mapping[PlannedOperator, Sequence[PrimFunc]]
     buffers: Mapping[Tensor, Buffer]
     accumulators: Mapping[PlannedOperator, Buffer]
 
@@ -111,10 +108,10 @@ class _Calls:
 
     def finish(self, operator: PlannedOperator) -> list[Stmt]:
         """What turns accumulators into the output, if the operator has some."""
-        if operator not in self.finishers:
+        if operator not in self.accumulators:
             return []
         views = [_whole(self.accumulators[operator]), self.view(operator.node.output)]
-        return [_invoke(self.finishers[operator], views, ())]
+        return [_invoke(self.functions[operator][1], views, ())]
 
     def call(self, operator: PlannedOperator, rows: tuple[Expr, ...]) -> Stmt:
         views = [self.view(tensor) for tensor in operator.inputs]
@@ -122,7 +119,7 @@ class _Calls:
             views.append(_whole(self.accumulators[operator]))
         else:
             views += [self.view(tensor) for tensor in operator.node.outputs]
-        function = self.functions[operator]
+        function = self.functions[operator][0]
         if function.scratch is None:
             return _invoke(function, views, rows)
         # Allocated for the call alone: between calls its bytes are free for activations.

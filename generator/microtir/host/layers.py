@@ -55,6 +55,9 @@ def first_wrong_layer(
 
         reference.execute(graph, inputs, keep)
         for layer in model.run_layers(inputs)[1]:
+            # A function that leaves sums for another one computes no tensor.
+            if not layer.outputs:
+                continue
             difference = _layer_difference(sample, layer, *nodes[layer.name], rtol)
             if difference is not None:
                 return WrongLayer(
@@ -66,9 +69,15 @@ def first_wrong_layer(
 def _layer_difference(
     sample: int, layer: LayerResult, node: Node, expected: tuple[Array, ...], rtol: float
 ) -> Difference | None:
-    """How a layer's outputs differ from those of its node; None if they are equal."""
+    """How a layer's outputs differ from those of its node; None if they are equal.
+
+    Row by row execution leaves out the last rows of a tensor if nobody reads them.
+    """
     tensors = [tensor.name for tensor in node.outputs]
-    wanted: Values = dict(zip(tensors, expected, strict=True))
+    wanted: Values = {
+        name: value if value.size == array.size else value.reshape(-1)[: array.size]
+        for name, value, array in zip(tensors, expected, layer.outputs, strict=True)
+    }
     got: Mapping[str, Array] = {
         name: array.reshape(wanted[name].shape)
         for name, array in zip(tensors, layer.outputs, strict=True)

@@ -8,13 +8,14 @@ from dataclasses import replace
 from microtir import te
 from microtir.config.compilation import CompilationConfig
 from microtir.graph.ir import Node, Tensor
+from microtir.lowering import accumulate
 from microtir.lowering.layer import Layer
 from microtir.lowering.provenance import origin_of
 from microtir.lowering.table import candidate, families_of
 from microtir.plan.ir import Candidate, Layout, PlannedOperator
 from microtir.tir.ir import PrimFunc
 
-__all__ = ["candidates", "emit"]
+__all__ = ["candidates", "emit", "emit_finish"]
 
 
 def candidates(node: Node, config: CompilationConfig) -> tuple[Candidate, ...]:
@@ -39,7 +40,27 @@ def emit(operator: PlannedOperator, layouts: Mapping[Tensor, Layout], name: str)
     node, chosen = operator.node, operator.candidate
     layer = Layer.of(node, layouts, chosen.takes_row_range)
     family = next(f for f in families_of(node) if f.kernel is chosen.kernel)
-    family.emit(layer)
-    schedule = te.create_schedule(layer.outputs)
-    function = schedule.primfunc(args=layer.parameters(), name=name)
-    return replace(function, origin=origin_of(node), rows=layer.row_accesses(chosen.windows))
+    if family.emit is not None:
+        family.emit(layer)
+        schedule = te.create_schedule(layer.outputs)
+        function = schedule.primfunc(args=layer.parameters(), name=name)
+    else:
+        assert family.build is not None, "a family has one of them"
+        function = family.build(layer, name)
+    origin = replace(origin_of(node), is_partial=chosen.accumulates)
+    return replace(function, origin=origin, rows=layer.row_accesses(chosen.windows))
+
+
+def emit_finish(
+    operator: PlannedOperator, layouts: Mapping[Tensor, Layout], name: str
+) -> PrimFunc:
+    """The second function of an operator whose candidate accumulates.
+
+    Returns:
+        Parameters: the accumulators, which are the second parameter of what `emit` gives, and the
+        output.
+    """
+    layer = Layer.of(operator.node, layouts, takes_row_range=False)
+    function = accumulate.emit_finish(layer, name)
+    # The multiply-accumulates are counted where they are done: in the other function.
+    return replace(function, origin=replace(origin_of(operator.node), macs=0))

@@ -30,6 +30,7 @@ def windows_of(node: Node) -> Windows:
 
 
 def row_window(node: Node) -> RowWindow:
+    """Input rows behind one output row."""
     return windows_of(node).row_window()
 
 
@@ -73,33 +74,54 @@ class _Sums:
         return te.sum(term, (taps.ky, taps.kx, ic), init)
 
 
-def _emit_int8(layer: Layer, sums: _Sums) -> None:
-    node = layer.node
-    image, weights = node.inputs[:2]
-    op = node.op
-    assert isinstance(op, Conv2D | DepthwiseConv2D)
-    params = conv_params(op, image.type, weights.type, node.output.type)
-    # A window that never leaves the image sees every weight, so the zero point's share of the
-    # sum is a constant of the channel and moves into the bias; at a clipped border it is not.
-    inside = not sums.windows.clip(Extents.of(node.output.type))
-    zero_point = 0 if inside else params.input_zero_point
-    bias = te.constant(_bias(layer, params if inside else None), "bias")
-    factors = ChannelMultipliers(params.multipliers)
+@dataclass(frozen=True, slots=True)
+class Int8Arithmetic:
+    """What an int8 convolution does around its sums."""
 
-    def element(row: te.Expr, column: te.Expr, channel: te.Expr) -> te.Expr:
-        total = sums.of(
-            (row, column, channel),
-            lambda x, w: centred(x, zero_point) * wide(w),
-            init=bias[channel],
-        )
-        scaled = factors.apply(total, channel)
-        return stored(
-            scaled,
-            params.output_zero_point,
-            params.activation_min,
-            params.activation_max,
+    params: LinearParams
+    zero_point: int  # subtracted from every element of the input
+    bias: te.Tensor
+    factors: ChannelMultipliers
+    dtype: DType
+
+    @staticmethod
+    def of(layer: Layer, windows: Windows) -> Int8Arithmetic:
+        """The arithmetic of a layer.
+
+        A window that never leaves the image sees every weight, so the zero point's share of the
+        sum is a constant of the channel and moves into the bias; at a clipped border it is not.
+        """
+        node = layer.node
+        (image, weights), op = node.inputs[:2], node.op
+        assert isinstance(op, Conv2D | DepthwiseConv2D)
+        params = conv_params(op, image.type, weights.type, node.output.type)
+        inside = not windows.clip(Extents.of(node.output.type))
+        return Int8Arithmetic(
+            params,
+            0 if inside else params.input_zero_point,
+            te.constant(_bias(layer, params if inside else None), "bias"),
+            ChannelMultipliers(params.multipliers),
             node.output.dtype,
         )
+
+    def product(self, x: te.Expr, w: te.Expr) -> te.Expr:
+        """One term of a sum."""
+        return centred(x, self.zero_point) * wide(w)
+
+    def stored(self, total: te.Expr, channel: te.Expr) -> te.Expr:
+        """The output element of a sum that began with the bias."""
+        params = self.params
+        scaled = self.factors.apply(total, channel)
+        low, high = params.activation_min, params.activation_max
+        return stored(scaled, params.output_zero_point, low, high, self.dtype)
+
+
+def _emit_int8(layer: Layer, sums: _Sums) -> None:
+    arithmetic = Int8Arithmetic.of(layer, sums.windows)
+
+    def element(row: te.Expr, column: te.Expr, channel: te.Expr) -> te.Expr:
+        total = sums.of((row, column, channel), arithmetic.product, init=arithmetic.bias[channel])
+        return arithmetic.stored(total, channel)
 
     layer.rows(element)
 

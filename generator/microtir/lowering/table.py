@@ -15,12 +15,18 @@ from microtir.graph.ir import Node
 from microtir.graph.macs import macs
 from microtir.graph.ops import Operator
 from microtir.graph.quantization import has_table
-from microtir.lowering import convolution, dense, elementwise, log_softmax, movement, pooling
+from microtir.lowering import accumulate, convolution, dense, elementwise, log_softmax, movement, pooling
 from microtir.lowering import softmax as softmax_
 from microtir.lowering.layer import Layer
 from microtir.plan.ir import Candidate, Kernel, LayoutKind, RowWindow
+from microtir.tir.ir import PrimFunc
 
 Emit = Callable[[Layer], None]
+"""Computes the outputs of a layer by tensor expressions."""
+
+Build = Callable[[Layer, str], PrimFunc]
+"""Writes the function of a layer, of the given name, in TIR."""
+
 Windows = Callable[[Node], RowWindow | None]
 
 
@@ -43,10 +49,12 @@ class Family:
     """
 
     kernel: Kernel
-    emit: Emit
+    emit: Emit | None
     window: Windows
     cost: int
     accepts: Callable[[Node], bool] = lambda node: True
+    build: Build | None = None
+    accumulators: Callable[[Node], int] = lambda node: 0
 
 
 def _same_row_if(keeps_rows: Callable[[Node], bool]) -> Windows:
@@ -65,7 +73,19 @@ _LOOK_UP = Family(Kernel.TABLE, elementwise.table, _same_row, 4, _is_table)
 _FLOAT = Family(Kernel.DIRECT, elementwise.float_function, _same_row, 20, _is_no_table)
 _UNARY = (_LOOK_UP, _FLOAT)
 _BINARY = (Family(Kernel.DIRECT, elementwise.binary, _same_row_if(elementwise.keeps_rows), 20),)
-_CONVOLUTION = (Family(Kernel.DIRECT, convolution.convolution, convolution.row_window, 6),)
+_ACCUMULATE = Family(
+    Kernel.ACCUMULATE,
+    None,
+    _same_row,
+    9,
+    accumulate.accepts,
+    build=accumulate.emit,
+    accumulators=accumulate.accumulator_bytes,
+)
+_CONVOLUTION = (
+    Family(Kernel.DIRECT, convolution.convolution, convolution.row_window, 6),
+    _ACCUMULATE,
+)
 
 FAMILIES: Mapping[type[Operator], tuple[Family, ...]] = MappingProxyType(
     {
@@ -74,9 +94,12 @@ FAMILIES: Mapping[type[Operator], tuple[Family, ...]] = MappingProxyType(
         ops.FullyConnected: (
             Family(Kernel.DIRECT, dense.fully_connected, _same_row_if(dense.keeps_rows), 6),
         ),
-        ops.AveragePool2D: (Family(Kernel.DIRECT, pooling.average_pool, pooling.row_window, 8),),
+        ops.AveragePool2D: (
+            Family(Kernel.DIRECT, pooling.average_pool, pooling.row_window, 8),
+            _ACCUMULATE,
+        ),
         ops.MaxPool2D: (Family(Kernel.DIRECT, pooling.max_pool, pooling.row_window, 8),),
-        ops.Mean: (Family(Kernel.DIRECT, pooling.mean, _whole, 5),),
+        ops.Mean: (Family(Kernel.DIRECT, pooling.mean, _whole, 5), _ACCUMULATE),
         ops.Add: _BINARY,
         ops.Sub: _BINARY,
         ops.Mul: _BINARY,
@@ -127,5 +150,6 @@ def candidate(node: Node, family: Family) -> Candidate:
         windows=None if window is None else (window,) * len(activations),
         scratch_bytes=0,
         weight_bytes=sum(t.type.bytes for t in node.inputs if t.is_constant),
+        accumulator_bytes=family.accumulators(node),
         cost=family.cost * work,
     )
