@@ -97,6 +97,7 @@ def dense_layer() -> PrimFunc:
         0,
         ("input   4x3 int8, scale 0.5, zero point -128", "output  4x2 int8, scale 0.25"),
         24,
+        24,
     )
     return PrimFunc("layer0_fully_connected", (x, y, y0, y1), body, origin)
 

@@ -48,7 +48,7 @@ meaning dot(a: int8[4], sum: int32[1], n: int32 in 1..4):
     sum[0] = sum[0] + cast(int32, a[i]) * cast(int32, w[i - 1])
 
 export func layer(x: int8[n, 4], y: int32[8] align 4, n: int32 in 1..64, `for`: int64):
-  origin "CONV_2D" "model/conv \\"1\\"" 3 1234 partial
+  origin "CONV_2D" "model/conv \\"1\\"" 3 1234 1000 partial
   fact "input    1x4 int8"
   rows x 2 -1 3 10
   scratch y
@@ -127,6 +127,15 @@ def test_scopes_that_end_early_are_blocks() -> None:
     alloc = Allocate(scalar, Store(scalar, (), IntImm(1)))
     text = stmt_text(Seq((let, alloc)))
     assert text == ("block:\n  let v: int32 = 1\n  x[v] = v\nalloc s: int32[] local\ns[] = 1")
+
+
+def test_words_of_headers_are_names_elsewhere() -> None:
+    """A buffer may be called as a line of a function's header starts."""
+    text = (
+        "func func(rows: int8[2], fact: int8[2], local: int32 in 0..1, meaning: int8[2]):\n"
+        "  rows[0] = fact[local]\n  fact[1] = meaning[0]\n"
+    )
+    assert to_text(parse(text)) == text
 
 
 @pytest.mark.parametrize(

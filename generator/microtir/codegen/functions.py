@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from microtir.codegen.assembly import assembly_lines
 from microtir.codegen.expressions import Requirements
 from microtir.codegen.layout import WIDTH, block_comment, indent, wrap
 from microtir.codegen.names import ScopedNames
@@ -15,11 +16,16 @@ from microtir.tir.ir import Origin, PrimFunc
 
 @dataclass(frozen=True, slots=True)
 class FunctionText:
-    """What the template prints: `signature` without the brace that opens the body."""
+    """What the template prints: `signature` without the brace that opens the body.
+
+    A micro-kernel with assembly has two more texts, for the compilers and CPUs that can use it.
+    """
 
     comment: str
     signature: str
     body: str
+    assembly_signature: str = ""
+    assembly: str = ""
 
 
 def function_text(program: Program, function: PrimFunc, requirements: Requirements) -> FunctionText:
@@ -33,10 +39,20 @@ def function_text(program: Program, function: PrimFunc, requirements: Requiremen
     storage = f"{program.macro}_LAYER" if function in program.layers else "static"
     written = program.written[function]
     parameters = [parameter_text(p, names.of(p), p in written) for p in function.params]
-    return FunctionText(
+    text = FunctionText(
         "\n".join(block_comment(origin_lines(function))),
         "\n".join(signature(f"{storage} void {program.names[function]}", parameters)),
         joined([*unused, *body]),
+    )
+    if function not in program.assembly:
+        return text
+    # The assembly finds its arguments in registers: to the compiler they look unused.
+    unread = [f"{program.macro}_UNUSED {parameter}" for parameter in parameters]
+    head = f"{program.macro}_ASSEMBLY void {program.names[function]}"
+    return replace(
+        text,
+        assembly_signature="\n".join(signature(head, unread)),
+        assembly="\n".join(assembly_lines(program.assembly[function], function)),
     )
 
 
@@ -63,6 +79,9 @@ def signature(head: str, parameters: Sequence[str]) -> list[str]:
 def origin_lines(function: PrimFunc) -> list[str]:
     """What a function's comment says: the operator of the model file that it computes."""
     origin = function.origin
+    about = function.attrs.get("about")
+    if isinstance(about, tuple):
+        return [str(line) for line in about]
     if origin is None:
         return [f"TIR function '{function.name}'"]
     return [title(origin), *(f"  {fact}" for fact in origin.facts), *_macs(origin)]
@@ -74,4 +93,9 @@ def title(origin: Origin) -> str:
 
 
 def _macs(origin: Origin) -> list[str]:
-    return [f"  {origin.macs:,} multiply-accumulates"] if origin.macs else []
+    if not origin.macs:
+        return []
+    line = f"  {origin.macs:,} multiply-accumulates"
+    if origin.macs_executed == origin.macs:
+        return [line]
+    return [f"{line}, {origin.macs_executed:,} executed: the rest is on constant channels"]

@@ -51,6 +51,7 @@ class LayerData(TypedDict):
     index: int
     function: str
     macs: int
+    macs_executed: int
     takes_row_range: bool
     outputs: list[OutputData]
 
@@ -169,6 +170,7 @@ def _layer(program: Program, layer: PrimFunc) -> LayerData:
         "index": origin.index if origin else -1,
         "function": program.names[layer],
         "macs": origin.macs if origin else 0,
+        "macs_executed": origin.macs_executed if origin else 0,
         "takes_row_range": takes_row_range(layer),
         "outputs": [_output(b) for b in program.tensors_written(layer)],
     }

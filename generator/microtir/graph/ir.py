@@ -110,6 +110,7 @@ class Source:
     file: str  # base name only, so that output does not depend on the folder
     index: int  # position of the operator in the file
     operator: str  # the file format's own name, e.g. "CONV_2D"
+    macs: int = 0  # multiply-accumulates in the file, where a pass has removed some since
 
     def __str__(self) -> str:
         return f"{self.file}: operator {self.index} {self.operator}"

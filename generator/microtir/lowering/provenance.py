@@ -27,7 +27,8 @@ def origin_of(node: Node) -> Origin:
         node=node.name,
         index=node.source.index,
         facts=tuple(facts),
-        macs=macs(node),
+        macs=node.source.macs or macs(node),
+        macs_executed=macs(node),
     )
 
 

@@ -362,7 +362,8 @@ class Origin:
     node: str  # name in the model file
     index: int  # position in the model file
     facts: tuple[str, ...] = ()
-    macs: int = 0
+    macs: int = 0  # of the operator in the model file
+    macs_executed: int = 0  # what graph passes have left of them
     is_partial: bool = False  # what it writes is no tensor of the model: another function finishes
 
 

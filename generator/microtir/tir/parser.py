@@ -93,8 +93,8 @@ class _Parser:
         line = self.line_at(depth)
         if line is None or line.tokens[0].text != word:
             return None
-        if line.tokens[0].kind is not TokenKind.NAME:
-            return None  # `else`, in quotes, is a buffer
+        if line.tokens[0].kind is not TokenKind.NAME or line.is_store:
+            return None  # the word is the name of a buffer
         self.position += 1
         return line
 
@@ -187,12 +187,12 @@ class _Parser:
             cursor = Cursor(line, ChainMap())
             cursor.expect("origin")
             operator, node = json.loads(cursor.string()), json.loads(cursor.string())
-            index, macs = cursor.integer(), cursor.integer()
+            index, macs, executed = (cursor.integer() for _ in range(3))
             partial = cursor.accept("partial")
             facts: list[str] = []
             while fact := self.starts_with(1, "fact"):
                 facts.append(json.loads(fact.tokens[1].text))
-            header.origin = Origin(operator, node, index, tuple(facts), macs, partial)
+            header.origin = Origin(operator, node, index, tuple(facts), macs, executed, partial)
         while line := self.starts_with(1, "rows"):
             cursor = Cursor(line, symbols)
             cursor.expect("rows")

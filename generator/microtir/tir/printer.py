@@ -78,11 +78,8 @@ FUNCTION_OPS = (
     BinaryOp.FLOORDIV, BinaryOp.FLOORMOD, BinaryOp.TRUNCDIV, BinaryOp.MIN, BinaryOp.MAX,
 )  # fmt: skip
 KEYWORDS = frozenset({
-    "align", "alignment", "alloc", "and", "assembly", "at", "attr", "block", "call", "constant",
-    "else", "export", "for", "func", "if", "in", "inf", "invoke", "let", "local", "meaning", "nan",
-    "not", "or", "origin", "parameter", "partial", "pass", "reads", "requires", "rows", "scratch",
-    "stack", "true",
-    "false", "unrolled", "vectorized", "workspace", "writes", "fact",
+    "alloc", "and", "at", "block", "call", "else", "false", "for", "if", "in", "inf", "invoke",
+    "let", "nan", "not", "or", "pass", "true",
 })  # fmt: skip
 _PLAIN_NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 _LIST_LIMIT = 16  # elements of a constant that are printed as numbers; more are printed as bytes
@@ -231,7 +228,7 @@ class _FunctionPrinter:
         o = func.origin
         partial = " partial" if o.is_partial else ""
         names = f"{json.dumps(o.operator)} {json.dumps(o.node)}"
-        self.line(1, f"origin {names} {o.index} {o.macs}{partial}")
+        self.line(1, f"origin {names} {o.index} {o.macs} {o.macs_executed}{partial}")
         for fact in o.facts:
             self.line(1, f"fact {json.dumps(fact)}")
 

@@ -1,5 +1,6 @@
 """Rewrites of the graph. Each keeps every output bit for bit, and is a frozen dataclass."""
 
+from microtir.graph.passes.fold_constant_channels import FoldConstantChannels
 from microtir.graph.passes.fold_constants import FoldConstants
 from microtir.graph.passes.fold_pad import FoldPad
 from microtir.graph.passes.fuse_activation import FuseActivation
@@ -12,12 +13,14 @@ GRAPH_PASSES: tuple[GraphPass, ...] = (
     RemoveIdentities(),
     FoldPad(),
     FuseActivation(),
+    FoldConstantChannels(),
     RemoveDeadNodes(),
 )
 """The passes in the order in which the driver runs them."""
 
 __all__ = [
     "GRAPH_PASSES",
+    "FoldConstantChannels",
     "FoldConstants",
     "FoldPad",
     "FuseActivation",

@@ -12,7 +12,7 @@
 
 #include <stddef.h>
 
-#if !defined(SMALL_FINGERPRINT) || SMALL_FINGERPRINT != 0x5bb300cd
+#if !defined(SMALL_FINGERPRINT) || SMALL_FINGERPRINT != 0x7e5cafdd
 #error "small.h is from another run of microtir than this file: generate all files anew"
 #endif
 

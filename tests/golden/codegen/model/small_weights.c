@@ -10,7 +10,7 @@
 #include "small_weights.h"
 #include "small.h"
 
-#if !defined(SMALL_FINGERPRINT) || SMALL_FINGERPRINT != 0x5bb300cd
+#if !defined(SMALL_FINGERPRINT) || SMALL_FINGERPRINT != 0x7e5cafdd
 #error "small.h is from another run of microtir than this file: generate all files anew"
 #endif
 

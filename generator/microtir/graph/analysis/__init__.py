@@ -1,0 +1,1 @@
+"""Facts about a graph that hold for every input."""
