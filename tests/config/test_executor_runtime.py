@@ -30,7 +30,7 @@ def test_defaults_of_aot() -> None:
     assert executor.kind is ExecutorKind.AOT
     assert executor.name == "aot"
     assert executor.interface_api is InterfaceApi.C
-    assert executor.unpacked_api
+    assert executor["unpacked-api"] is True
     assert executor.link_params
     assert executor.workspace_byte_alignment is None
     assert executor.constant_byte_alignment is None
@@ -41,7 +41,6 @@ def test_graph_executor_is_packed_and_keeps_weights_apart() -> None:
     executor = Executor("graph")
     assert dict(executor) == {"link-params": False}
     assert executor.interface_api is InterfaceApi.PACKED
-    assert not executor.unpacked_api
     assert executor.workspace_byte_alignment is None
     assert executor.constant_byte_alignment is None
 

@@ -66,11 +66,6 @@ class Executor(OptionMap):
         return InterfaceApi(self["interface-api"])
 
     @property
-    def unpacked_api(self) -> bool:
-        """Whether operators take plain C arguments."""
-        return self.kind is ExecutorKind.AOT and self._flag("unpacked-api")
-
-    @property
     def link_params(self) -> bool:
         """Whether weights are emitted as C arrays."""
         return self._flag("link-params")

@@ -90,16 +90,6 @@ class Target:
         """The keys that microTVM gives this target."""
         return ("arm_cpu", "cpu") if self.family is Family.ARM else ("cpu",)
 
-    def int_bits(self) -> int:
-        """Width of C's `int`."""
-        return 16 if self.family is Family.AVR else 32
-
-    def pointer_bytes(self) -> int:
-        """Size and alignment of a data pointer, except that AVR aligns nothing."""
-        if self.family is Family.AVR:
-            return 2
-        return 8 if self.has(Feature.BIT64) else 4
-
     def natural_alignment(self) -> int:
         """Bytes that suit every load the target has: the default alignment of all memory."""
         if self.family is Family.AVR:
