@@ -85,7 +85,9 @@ def _needed_channels(graph: Graph, ranges: Mapping[Tensor, ChannelRanges]) -> di
 Demand = Callable[[Node, Mapping[Tensor, ChannelRanges], Mapping[Tensor, Mask]], Mask]
 
 
-def _all(_node: Node, _ranges: Mapping[Tensor, ChannelRanges], _needed: Mapping[Tensor, Mask]) -> Mask:
+def _all(
+    _node: Node, _ranges: Mapping[Tensor, ChannelRanges], _needed: Mapping[Tensor, Mask]
+) -> Mask:
     return np.ones(1, np.bool_)
 
 
