@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from microtir.errors import TirError
 from microtir.tir import build
-from microtir.tir.analysis.affine import Linear, TooLargeError, has_no_solution
+from microtir.tir.analysis.affine import Linear, has_no_solution
 from microtir.tir.analysis.bounds import Bounds
 from microtir.tir.analysis.facts import Facts
 from microtir.tir.dtype import DType
@@ -138,7 +139,7 @@ def test_bounds_need_no_facts() -> None:
     assert Bounds().of(build.mul(n, -2)).low == -16
     assert Bounds().of(build.cast(DType.INT32, byte)).high == 127
     assert Bounds().of(Binary(BinaryOp.FLOORMOD, n, IntImm(16))).high == 8
-    with pytest.raises(ValueError, match="floating"):
+    with pytest.raises(TirError, match="floating"):
         Bounds().of(build.float_const(1.0))
 
 
@@ -156,5 +157,4 @@ def test_elimination_gives_up_on_large_systems() -> None:
         Linear.of({x: int(c) for x, c in enumerate(random.integers(-9, 10, 14))}, 5)
         for _ in range(60)
     ]
-    with pytest.raises(TooLargeError):
-        has_no_solution(forms)
+    assert has_no_solution(forms) is None

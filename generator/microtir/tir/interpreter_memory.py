@@ -80,13 +80,13 @@ class View:
         return View.over(data, memoryview(mask), DType(array.dtype.name))
 
     def part(self, offset: int, count: int, dtype: DType) -> View:
-        """`count` elements of `dtype` from byte `offset` on; ValueError says what is wrong."""
+        """`count` elements of `dtype` from byte `offset` on; UndefinedError says what is wrong."""
         end = offset + count * dtype.bytes
         if offset < 0 or end > len(self.bytes):
-            raise ValueError(f"bytes [{offset}, {end}) lie outside [0, {len(self.bytes)})")
+            raise UndefinedError(f"bytes [{offset}, {end}) lie outside [0, {len(self.bytes)})")
         address = self.address + offset
         if address % dtype.bytes:
-            raise ValueError(f"byte address {address} is misaligned for {dtype.value}")
+            raise UndefinedError(f"byte address {address} is misaligned for {dtype.value}")
         return View.over(self.bytes[offset:end], self.mask_bytes[offset:end], dtype, address)
 
 
@@ -135,5 +135,5 @@ class Sites:
     def part(self, site: int, view: View, offset: int, count: int, dtype: DType) -> View:
         try:
             return view.part(offset, count, dtype)
-        except ValueError as error:
+        except UndefinedError as error:
             self.error(site, str(error))

@@ -37,6 +37,11 @@ class Line:
     text: str
     tokens: tuple[Token, ...]
 
+    @property
+    def is_store(self) -> bool:
+        """Whether the line starts with a buffer and its index: that word is no keyword."""
+        return len(self.tokens) > 1 and self.tokens[1].text == "["
+
 
 _TOKEN = re.compile(
     r"(?P<space>\s+|\#.*)"

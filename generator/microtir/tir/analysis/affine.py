@@ -67,10 +67,6 @@ class Linear:
         return Linear(tuple((x, a // divisor) for x, a in self.terms), self.constant // divisor)
 
 
-class TooLargeError(Exception):
-    """Elimination was given up: the system grew beyond its limit."""
-
-
 class _System:
     """Constraints with distinct coefficients, each with its strongest constant."""
 
@@ -92,18 +88,17 @@ class _System:
             self.is_false = True
 
 
-def has_no_solution(constraints: Iterable[Linear]) -> bool:
+def has_no_solution(constraints: Iterable[Linear]) -> bool | None:
     """Whether no integers make all forms non-negative; False where that was not found.
 
-    Raises:
-        TooLargeError: the elimination grew beyond its limit.
+    None if the elimination grew beyond its limit and was given up.
     """
     system = _System()
     for form in constraints:
         system.add(form)
     while not system.is_false and system.strongest:
         if len(system.strongest) > _CONSTRAINT_LIMIT:
-            raise TooLargeError
+            return None
         system = _without(system, _cheapest_unknown(system))
     return system.is_false
 

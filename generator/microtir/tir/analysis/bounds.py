@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from microtir.errors import TirError
 from microtir.tir.analysis.interval import Interval, corners
 from microtir.tir.arithmetic import truncated_division
 from microtir.tir.intrinsics import SIGNATURES
@@ -42,10 +43,10 @@ class Bounds:
         """Smallest interval known to hold an integer or BOOL expression wherever it has a value.
 
         Raises:
-            ValueError: the expression is floating point.
+            TirError: the expression is floating point.
         """
         if e.dtype.is_float:
-            raise ValueError("a floating-point expression has no integer interval")
+            raise TirError("a floating-point expression has no integer interval")
         match e:
             case Var():
                 return self.ranges.get(e) or declared_range(e)
@@ -73,8 +74,8 @@ class Bounds:
                 if bounds is None:
                     return Interval.of_type(e.dtype)
                 return bounds(tuple(self.of(a) for a in args))
-            case FloatImm():
-                raise ValueError("a floating-point literal has no integer interval")
+            case FloatImm():  # whose type is an integer: the verifier's business
+                return Interval.of_type(e.dtype)
 
     def buffer(self, buffer: Buffer) -> Interval:
         """Interval of every element: the data of a constant, else the type."""

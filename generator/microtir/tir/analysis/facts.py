@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
-from microtir.tir.analysis.affine import Linear, TooLargeError, has_no_solution
+from microtir.tir.analysis.affine import Linear, has_no_solution
 from microtir.tir.analysis.bounds import Bounds
 from microtir.tir.analysis.forms import Either, Fact, Forms
 from microtir.tir.analysis.interval import Interval
@@ -193,13 +193,9 @@ class _Search:
 
     def _cases(self, linear: list[Linear], open_cases: list[Either]) -> bool:
         self._left -= 1
-        try:
-            if has_no_solution(linear):
-                return True
-        except TooLargeError:
-            return False
-        if not open_cases or self._left <= 0:
-            return False
+        contradicts = has_no_solution(linear)
+        if contradicts or contradicts is None or not open_cases or self._left <= 0:
+            return bool(contradicts)
         first, rest = open_cases[0], open_cases[1:]
         for alternative in first.alternatives:
             more = [f for f in alternative if isinstance(f, Linear)]
