@@ -32,8 +32,12 @@ class PortValues:
 
 @dataclass(frozen=True, slots=True)
 class PortGroup:
+    """All inputs or all outputs, and the C table that lists them."""
+
     kind: str
     ports: tuple[PortValues, ...]
+    table: str
+    count: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,25 +60,11 @@ class ModelValues:
 
     @property
     def groups(self) -> tuple[PortGroup, ...]:
-        """The tables of the application: a model without inputs has none for them."""
-        both = (PortGroup("input", self.inputs), PortGroup("output", self.outputs))
-        return tuple(group for group in both if group.ports)
-
-    @property
-    def input_table(self) -> str:
-        return f"{self.name}_input_tensors" if self.inputs else "NULL"
-
-    @property
-    def output_table(self) -> str:
-        return f"{self.name}_output_tensors" if self.outputs else "NULL"
-
-    @property
-    def input_count(self) -> int:
-        return len(self.inputs)
-
-    @property
-    def output_count(self) -> int:
-        return len(self.outputs)
+        """Inputs, then outputs: a model without inputs has no table of them."""
+        return tuple(
+            PortGroup(kind, ports, f"{self.name}_{kind}_tensors" if ports else "NULL", len(ports))
+            for kind, ports in (("input", self.inputs), ("output", self.outputs))
+        )
 
     @property
     def io_bytes(self) -> int:
