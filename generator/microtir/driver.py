@@ -28,7 +28,7 @@ from microtir.tir import passes as tir_passes
 from microtir.tir.analysis.access import prove_accesses
 from microtir.tir.ir import Buffer, Invoke, PrimFunc, Var
 from microtir.tir.replay import check_pass
-from microtir.tir.verify import verify
+from microtir.tir.verify import verify, verify_module
 from microtir.tir.visitor import walk
 
 Observer = Callable[[str, object], None]
@@ -96,6 +96,7 @@ def lower(
     config = module.config or host()
     see = observe or _unseen
     if module.graph is None:
+        verify_module(module.functions)
         functions = tuple(_lower_function(f, config, simple_mode) for f in module.functions)
         see("tir", functions)
         lowered = replace(module, config=config, functions=functions, is_lowered=True)
@@ -135,6 +136,7 @@ def _lower_model(
     )
     for limit in _workspace_limits(config):
         memory.check_workspace(limit, memory_plan, main, callees)
+    verify_module((*layers, main))
     see("memory", memory_plan)
     return replace(
         module,

@@ -12,7 +12,7 @@ import pytest
 
 import microtir
 from microtir import CompilationConfig, IRModule, Target, te
-from microtir.errors import UsageError
+from microtir.errors import TirError, UsageError
 from microtir.ir_module import ConfigMissing
 from microtir.schedule import Schedule
 from microtir.tir.dtype import DType
@@ -215,3 +215,9 @@ def test_loop_kinds_are_gone_after_lowering() -> None:
     schedule.vectorize(schedule.loop(y, "i"))
     (lowered,) = microtir.lower(schedule).functions
     assert all(loop.kind is LoopKind.SERIAL for loop in loops(lowered))
+
+
+def test_two_functions_of_one_name_are_refused() -> None:
+    """Names are what functions call each other by, and what C knows them by."""
+    with pytest.raises(TirError, match="two functions are called 'twin'"):
+        microtir.lower(IRModule(functions=(function("twin"), function("twin"))))

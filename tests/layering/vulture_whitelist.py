@@ -11,4 +11,7 @@ WHITELIST: dict[str, str] = {
     "list_registered_options": "whoever looks for options, by microTVM's name",
     "all_values": "tests over all options: those of the package and of a board outside it",
     "custom_operator": "whoever writes a model with an operator of their own",
+    "with_attr": "whoever marks a module, by the name in the RFC",
+    "__getattr__": "Python, when a public name of the package is first used",
+    "__dir__": "Python's interactive shell",
 }
