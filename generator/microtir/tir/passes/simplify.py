@@ -81,7 +81,7 @@ class _Simplifier(ExprSimplifier):
 
     def _for(self, s: For) -> Stmt:
         start, stop = self.expr(s.start), self.expr(s.stop)
-        if self.facts.prove(build.le(stop, start)):
+        if self.holds(build.le(stop, start)):
             return build.NOTHING
         trips = self.facts.linear(stop) - self.facts.linear(start)
         if trips.is_constant and trips.constant == 1:

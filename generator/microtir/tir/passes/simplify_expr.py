@@ -40,6 +40,10 @@ class ExprSimplifier(Rewriter):
             new = self._known(new)
         return e if new == e else new
 
+    def holds(self, condition: Expr) -> bool:
+        """Whether a condition is quickly seen to hold here."""
+        return self.facts.prove(condition, thorough=False)
+
     def _parts(self, e: Expr) -> Expr:
         """The expression made anew from simplified parts, constants folded."""
         match e:
@@ -107,9 +111,9 @@ class ExprSimplifier(Rewriter):
     def _condition(self, e: Binary) -> Expr:
         if not e.op.is_comparison or not e.a.dtype.is_int:
             return e
-        if self.facts.prove(e):
+        if self.holds(e):
             return build.TRUE
-        if self.facts.prove(build.logical_not(e)):
+        if self.holds(build.logical_not(e)):
             return build.FALSE
         return self._constant_moved_right(e)
 
@@ -127,9 +131,9 @@ class ExprSimplifier(Rewriter):
 
     def _extremum(self, e: Binary) -> Expr:
         lower, higher = (e.a, e.b) if e.op is BinaryOp.MIN else (e.b, e.a)
-        if self.facts.prove(build.le(lower, higher)):
+        if self.holds(build.le(lower, higher)):
             return e.a
-        if self.facts.prove(build.le(higher, lower)):
+        if self.holds(build.le(higher, lower)):
             return e.b
         return e
 
