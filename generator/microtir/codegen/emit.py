@@ -82,6 +82,7 @@ def _fingerprint(program: Program, functions: list[FunctionText]) -> str:
     for function in functions:
         digest.update(function.signature.encode())
         digest.update(function.body.encode())
+        digest.update(function.assembly.encode())
     for array in program.constants:
         digest.update(array.declaration.encode())
         digest.update(array.data.tobytes())
@@ -126,6 +127,7 @@ def _source(
         uses_math=requirements.math,
         helpers=with_dependencies(requirements.helpers),
         functions=bodies,
+        has_assembly=bool(program.assembly),
         entries=entries,
         statuses=[
             {"name": f"{program.macro}_{name}", "text": text} for name, _, text in header.STATUSES

@@ -21,6 +21,7 @@ from microtir.tir.ir import (
     PrimFunc,
     Store,
 )
+from microtir.tir.text import to_text
 from microtir.tir.visitor import walk
 
 _NUMBERED = re.compile(r"[a-z]+\d+(?=_)")
@@ -38,6 +39,7 @@ class Program:
         constants: every constant array of the file, shared ones once.
         arrays: the array that holds the data of a CONSTANT buffer.
         written: the parameters that a function stores to, itself or through a callee.
+        assembly: template of the assembly of each micro-kernel that has one.
     """
 
     module: IRModule
@@ -47,6 +49,7 @@ class Program:
     constants: tuple[ConstantArray, ...]
     arrays: Mapping[Buffer, ConstantArray]
     written: Mapping[PrimFunc, frozenset[Buffer]]
+    assembly: Mapping[PrimFunc, str]
 
     @property
     def name(self) -> str:
@@ -100,7 +103,10 @@ class Program:
 def make_program(module: IRModule) -> Program:
     """Collect functions and constants of a lowered module and give them C names."""
     config = module.require_config("codegen")
-    functions = tuple(dict.fromkeys(_with_kernels(module)))
+    everything = tuple(dict.fromkeys(_with_kernels(module)))
+    assembly = _assembly(module)
+    originals = _originals(everything, assembly)
+    functions = tuple(f for f in everything if originals[f] is f)
     unique = UniqueNames()
     prefix = config.module_name
     # The entry functions take the plain names, so their bodies come last in the choice of names.
@@ -108,6 +114,7 @@ def make_program(module: IRModule) -> Program:
         unique.fresh(exported)
     public = {f for f in module.functions if f.exported and module.model is None}
     names = {f: unique.fresh(f"{prefix}_{f.name}{'_body' * (f in public)}") for f in functions}
+    names |= {f: names[originals[f]] for f in everything}
     constants, arrays = constant_arrays(
         functions, {f: f"{prefix}_{short_name(f.name)}" for f in functions}, unique,
         config.constant_alignment(),
@@ -119,7 +126,8 @@ def make_program(module: IRModule) -> Program:
         MappingProxyType(names),
         constants,
         MappingProxyType(arrays),
-        MappingProxyType(_written(module, functions)),
+        MappingProxyType(_written(module, everything)),
+        MappingProxyType(assembly),
     )
 
 
@@ -146,6 +154,34 @@ def _kernels(function: PrimFunc) -> Iterator[PrimFunc]:
         if isinstance(node, KernelCall):
             yield from _kernels(node.meaning)
             yield node.meaning
+
+
+def _assembly(module: IRModule) -> dict[PrimFunc, str]:
+    """The assembly template of every micro-kernel that has one."""
+    found: dict[PrimFunc, str] = {}
+    for function in _with_kernels(module):
+        for node in walk(function):
+            if isinstance(node, KernelCall) and node.assembly is not None:
+                found[node.meaning] = node.assembly
+    return found
+
+
+def _originals(
+    functions: tuple[PrimFunc, ...], assembly: Mapping[PrimFunc, str]
+) -> dict[PrimFunc, PrimFunc]:
+    """For each function the first one that is printed as it would be; micro-kernels only.
+
+    Layers of equal shapes make equal kernels, each for itself: a program needs one of them.
+    """
+    seen: dict[tuple[str, str, str], PrimFunc] = {}
+    originals: dict[PrimFunc, PrimFunc] = {}
+    for function in functions:
+        originals[function] = function
+        if function in assembly:
+            values = repr(function.attrs.get("assembly"))
+            key = to_text(function), assembly[function], values
+            originals[function] = seen.setdefault(key, function)
+    return originals
 
 
 def _written(

@@ -20,8 +20,8 @@ __all__ = ["candidates", "emit", "emit_finish"]
 
 def candidates(node: Node, config: CompilationConfig) -> tuple[Candidate, ...]:
     """The kernels that can compute a node on the configured target; emits no TIR."""
-    del config  # no kernel depends on a target feature yet
-    return tuple(candidate(node, family) for family in families_of(node))
+    target = config.primary_target()
+    return tuple(candidate(node, family) for family in families_of(node, target))
 
 
 def emit(operator: PlannedOperator, layouts: Mapping[Tensor, Layout], name: str) -> PrimFunc:
@@ -34,8 +34,8 @@ def emit(operator: PlannedOperator, layouts: Mapping[Tensor, Layout], name: str)
 
     Returns:
         Parameters: one buffer per input that is not constant (an input read twice counts once),
-        one per output, then y0 and y1 if the candidate takes a row range: rows [y0, y1) of the
-        output are computed.
+        one per output, one of scratch if the candidate asks for some, then y0 and y1 if it takes a
+        row range: rows [y0, y1) of the output are computed.
     """
     node, chosen = operator.node, operator.candidate
     layer = Layer.of(node, layouts, chosen.takes_row_range)

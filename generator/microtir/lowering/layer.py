@@ -17,6 +17,8 @@ import numpy as np
 from microtir import te
 from microtir.graph.ir import Node, Tensor, TensorType
 from microtir.plan.ir import Layout, LayoutKind, RowWindow
+from microtir.tir import ir
+from microtir.tir.dtype import DType
 from microtir.tir.ir import Array, Buffer, Param, RowAccess
 
 
@@ -60,6 +62,29 @@ def _slot(row: te.ExprLike, type_: TensorType, layout: Layout) -> te.Expr:
     return index if layout.rows == type_.rows else index % layout.rows
 
 
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """A tensor for a kernel that is written in TIR: `buffer` has shape (R, W, C)."""
+
+    buffer: ir.Buffer
+    type: TensorType
+    layout: Layout
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether every row has a slot of its own, so that rows follow each other."""
+        return self.layout.rows == self.type.rows
+
+    def slot(self, row: te.Expr) -> te.ExprLike:
+        """Where a row of the tensor lies."""
+        return _slot(row, self.type, self.layout)
+
+    def at(self, row: te.Expr, column: te.ExprLike, channel: te.ExprLike) -> ir.BufferArgument:
+        """A pointer to an element of a row of the tensor."""
+        handles = (te.as_expr(i, DType.INT32) for i in (self.slot(row), column, channel))
+        return ir.BufferArgument(self.buffer, tuple(handle.node for handle in handles))
+
+
 @dataclass(slots=True)
 class Layer:
     """One operator while its kernel is written; collects the parameters of its function."""
@@ -71,6 +96,7 @@ class Layer:
     y1: te.ScalarVar
     _placeholders: dict[Tensor, te.Tensor] = field(default_factory=dict)
     _outputs: list[te.Tensor] = field(default_factory=list)
+    _written: list[Buffer] = field(default_factory=list)  # outputs of kernels written in TIR
 
     @staticmethod
     def of(node: Node, layouts: Mapping[Tensor, Layout], takes_row_range: bool) -> Layer:
@@ -154,6 +180,36 @@ class Layer:
         self._outputs.append(output)
         return output
 
+    # --- kernels written in TIR ---------------------------------------------------------------
+
+    def input_rows(self, position: int) -> Rows:
+        """Input `position`, an activation, as rows of (W, C) in its layout."""
+        edge = self.image(position)
+        return Rows(edge.storage.buffer, edge.type, edge.layout)
+
+    def output_rows(self) -> Rows:
+        """The output as rows of (W, C) in its layout."""
+        tensor = self.node.output
+        layout, extents = self.layouts[tensor], Extents.of(tensor.type)
+        shape = (layout.rows, extents.width, extents.channels)
+        self._written.append(ir.Buffer("y", shape, tensor.dtype))
+        return Rows(self._written[-1], tensor.type, layout)
+
+    def input_matrix(self, position: int, shape: tuple[int, ...]) -> Buffer:
+        """Input `position`, an activation, as a whole tensor of another shape."""
+        return self.whole(position, shape).buffer
+
+    def output_matrix(self, shape: tuple[int, ...]) -> Buffer:
+        """The output as a whole tensor of another shape."""
+        self._written.append(Buffer("y", shape, self.node.output.dtype))
+        return self._written[-1]
+
+    def function(self, name: str, scratch: ir.Buffer | None, body: ir.Stmt) -> ir.PrimFunc:
+        """The layer function of `body`; `scratch` follows the outputs."""
+        rows = (self.y0.var, self.y1.var) if self.takes_row_range else ()
+        between = () if scratch is None else (scratch,)
+        return ir.PrimFunc(name, (*self.buffers(), *between, *rows), body, scratch=scratch)
+
     # --- the function -------------------------------------------------------------------------
 
     @property
@@ -162,13 +218,17 @@ class Layer:
 
     def parameters(self) -> tuple[Param, ...]:
         """Inputs that are not constant, outputs, then the row range."""
+        rows = (self.y0.var, self.y1.var) if self.takes_row_range else ()
+        return (*self.buffers(), *rows)
+
+    def buffers(self) -> tuple[Buffer, ...]:
+        """Inputs that are not constant, then outputs."""
         inputs = [
             self._placeholders[t].buffer
             for t in dict.fromkeys(self.node.inputs)
             if not t.is_constant
         ]
-        rows = (self.y0.var, self.y1.var) if self.takes_row_range else ()
-        return (*inputs, *(y.buffer for y in self._outputs), *rows)
+        return (*inputs, *(y.buffer for y in self._outputs), *self._written)
 
     def row_accesses(self, windows: Sequence[RowWindow] | None) -> Mapping[Buffer, RowAccess]:
         """What a call for a row range touches of each parameter; `windows` as in Candidate."""
@@ -177,8 +237,8 @@ class Layer:
         for tensor, window in zip(activations, windows or (), strict=windows is not None):
             access = RowAccess(window.stride, window.offset, window.extent, tensor.type.rows)
             found[self._placeholders[tensor].buffer] = access
-        for output in self._outputs if windows else ():
-            found[output.buffer] = RowAccess(1, 0, 1, self.node.output.type.rows)
+        for output in (*(y.buffer for y in self._outputs), *self._written) if windows else ():
+            found[output] = RowAccess(1, 0, 1, self.node.output.type.rows)
         return MappingProxyType(found)
 
 

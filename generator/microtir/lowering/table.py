@@ -10,13 +10,26 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
+from microtir.config.features import Feature
+from microtir.config.target import Target
 from microtir.graph import ops
 from microtir.graph.ir import Node
 from microtir.graph.macs import macs
 from microtir.graph.ops import Operator
 from microtir.graph.quantization import has_table
-from microtir.lowering import accumulate, convolution, dense, elementwise, log_softmax, movement, pooling
+from microtir.lowering import (
+    accumulate,
+    convolution,
+    dense,
+    elementwise,
+    log_softmax,
+    movement,
+    pooling,
+)
 from microtir.lowering import softmax as softmax_
+from microtir.lowering.dsp import convolution as dsp_convolution
+from microtir.lowering.dsp import dense as dsp_dense
+from microtir.lowering.dsp import depthwise as dsp_depthwise
 from microtir.lowering.layer import Layer
 from microtir.plan.ir import Candidate, Kernel, LayoutKind, RowWindow
 from microtir.tir.ir import PrimFunc
@@ -45,16 +58,19 @@ class Family:
     """One way to compute the operators of a family.
 
     `window` gives the input rows behind an output row, or None; `accepts` limits the family to
-    the nodes it can compute; `cost` is the estimated number of instructions per element or MAC.
+    the nodes it can compute, `needs` to targets with a feature; `cost` is the estimated number of
+    instructions per element or MAC, or of a node.
     """
 
     kernel: Kernel
     emit: Emit | None
     window: Windows
-    cost: int
-    accepts: Callable[[Node], bool] = lambda node: True
+    cost: int | Callable[[Node], int]
+    accepts: Callable[[Node], bool] = lambda _node: True
+    needs: Feature | None = None
+    scratch: Callable[[Node], int] = lambda _node: 0
     build: Build | None = None
-    accumulators: Callable[[Node], int] = lambda node: 0
+    accumulators: Callable[[Node], int] = lambda _node: 0
 
 
 def _same_row_if(keeps_rows: Callable[[Node], bool]) -> Windows:
@@ -73,6 +89,26 @@ _LOOK_UP = Family(Kernel.TABLE, elementwise.table, _same_row, 4, _is_table)
 _FLOAT = Family(Kernel.DIRECT, elementwise.float_function, _same_row, 20, _is_no_table)
 _UNARY = (_LOOK_UP, _FLOAT)
 _BINARY = (Family(Kernel.DIRECT, elementwise.binary, _same_row_if(elementwise.keeps_rows), 20),)
+_DIRECT_CONVOLUTION = Family(Kernel.DIRECT, convolution.convolution, convolution.row_window, 9)
+_GEMM_DSP = Family(
+    Kernel.GEMM,
+    None,
+    convolution.row_window,
+    dsp_convolution.cost,
+    dsp_convolution.accepts,
+    Feature.DSP,
+    dsp_convolution.scratch_bytes,
+    dsp_convolution.emit,
+)
+_DENSE_DSP = Family(
+    Kernel.DENSE_PAIRS,
+    None,
+    _same_row_if(dense.keeps_rows),
+    dsp_dense.cost,
+    dsp_dense.accepts,
+    Feature.DSP,
+    build=dsp_dense.emit,
+)
 _ACCUMULATE = Family(
     Kernel.ACCUMULATE,
     None,
@@ -82,17 +118,25 @@ _ACCUMULATE = Family(
     build=accumulate.emit,
     accumulators=accumulate.accumulator_bytes,
 )
-_CONVOLUTION = (
-    Family(Kernel.DIRECT, convolution.convolution, convolution.row_window, 6),
-    _ACCUMULATE,
+_CONVOLUTION = (_DIRECT_CONVOLUTION, _GEMM_DSP, _ACCUMULATE)
+_DEPTHWISE_DSP = Family(
+    Kernel.DEPTHWISE_WORDS,
+    None,
+    convolution.row_window,
+    dsp_depthwise.cost,
+    dsp_depthwise.accepts,
+    Feature.DSP,
+    dsp_depthwise.scratch_bytes,
+    dsp_depthwise.emit,
 )
 
 FAMILIES: Mapping[type[Operator], tuple[Family, ...]] = MappingProxyType(
     {
         ops.Conv2D: _CONVOLUTION,
-        ops.DepthwiseConv2D: _CONVOLUTION,
+        ops.DepthwiseConv2D: (*_CONVOLUTION, _DEPTHWISE_DSP),
         ops.FullyConnected: (
             Family(Kernel.DIRECT, dense.fully_connected, _same_row_if(dense.keeps_rows), 6),
+            _DENSE_DSP,
         ),
         ops.AveragePool2D: (
             Family(Kernel.DIRECT, pooling.average_pool, pooling.row_window, 8),
@@ -133,9 +177,17 @@ FAMILIES: Mapping[type[Operator], tuple[Family, ...]] = MappingProxyType(
 )
 
 
-def families_of(node: Node) -> tuple[Family, ...]:
-    """The families that can compute a node, in order of preference at equal cost."""
-    return tuple(f for f in FAMILIES.get(type(node.op), ()) if f.accepts(node))
+def families_of(node: Node, target: Target | None = None) -> tuple[Family, ...]:
+    """The families that can compute a node, in order of preference at equal cost.
+
+    Args:
+        node: of a legalised graph.
+        target: leaves out what it has no features for; None: whatever a target can do.
+    """
+    offered = FAMILIES.get(type(node.op), ())
+    if target is not None:
+        offered = tuple(f for f in offered if f.needs is None or target.has(f.needs))
+    return tuple(f for f in offered if f.accepts(node))
 
 
 def candidate(node: Node, family: Family) -> Candidate:
@@ -148,8 +200,8 @@ def candidate(node: Node, family: Family) -> Candidate:
         input_layouts=(LayoutKind.NHWC,) * len(activations),
         output_layouts=(LayoutKind.NHWC,) * len(node.outputs),
         windows=None if window is None else (window,) * len(activations),
-        scratch_bytes=0,
+        scratch_bytes=family.scratch(node),
         weight_bytes=sum(t.type.bytes for t in node.inputs if t.is_constant),
         accumulator_bytes=family.accumulators(node),
-        cost=family.cost * work,
+        cost=family.cost * work if isinstance(family.cost, int) else family.cost(node),
     )

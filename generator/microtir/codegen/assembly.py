@@ -1,0 +1,67 @@
+"""Assembly of micro-kernels: templates as blocks of `__asm__` inside a naked function."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from microtir.codegen.environment import render
+from microtir.codegen.layout import INDENT
+from microtir.tir.ir import PrimFunc
+
+# C99 lets compilers refuse string literals beyond 4,095 characters, and gcc warns under -pedantic.
+LITERAL_LIMIT = 4000
+_COLUMN = 48  # where the line breaks of a block line up
+
+
+def assembly_lines(template: str, kernel: PrimFunc) -> list[str]:
+    """The body of a naked function.
+
+    A comment of the template begins a new block, so that each stands beside its instructions;
+    a block that is too long for one literal is continued in another.
+
+    Raises:
+        TemplateError: names template and line.
+    """
+    values = kernel.attrs.get("assembly")
+    assert isinstance(values, Mapping), "kernels with assembly say what its template is given"
+    lines: list[str] = []
+    for comment, instructions in _sections(render(template, **values)):
+        lines += [INDENT + line for line in comment]
+        lines += _blocks(instructions)
+    return lines
+
+
+def _sections(text: str) -> Iterator[tuple[list[str], list[str]]]:
+    """Comments, each with the instructions that follow it."""
+    comment: list[str] = []
+    instructions: list[str] = []
+    for line in filter(None, map(str.strip, text.splitlines())):
+        if line.startswith("/*") and instructions:
+            yield comment, instructions
+            comment, instructions = [], []
+        if line.startswith(("/*", "*")):
+            comment.append(line if line.startswith("/*") else f" {line}")
+        else:
+            instructions.append(line)
+    if instructions:
+        yield comment, instructions
+
+
+def _blocks(instructions: list[str]) -> Iterator[str]:
+    """Statements of basic asm, whose text the compiler passes on as it is."""
+    block: list[str] = []
+    size = 0
+    for instruction in instructions:
+        if size + len(instruction) + 1 > LITERAL_LIMIT:
+            yield from _statement(block)
+            block, size = [], 0
+        block.append(instruction)
+        size += len(instruction) + 1
+    yield from _statement(block)
+
+
+def _statement(block: list[str]) -> Iterator[str]:
+    yield f"{INDENT}__asm__("
+    for number, instruction in enumerate(block):
+        end = ");" if number == len(block) - 1 else ""
+        yield f'{INDENT * 2}"{instruction}'.ljust(_COLUMN) + rf'\n"{end}'

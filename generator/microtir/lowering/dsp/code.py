@@ -1,0 +1,55 @@
+"""Statements of TIR for kernels that are written as loops around micro-kernels.
+
+Expressions are handles of `te`, for Python's operators; statements are plain TIR.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from microtir.te import Expr, ExprLike, as_expr
+from microtir.tir import build, ir
+from microtir.tir.dtype import DType
+
+
+def indices(items: tuple[ExprLike, ...]) -> tuple[ir.Expr, ...]:
+    """Index expressions as TIR."""
+    return tuple(as_expr(item, DType.INT32).node for item in items)
+
+
+def load(buffer: ir.Buffer, *items: ExprLike) -> Expr:
+    """An element."""
+    return Expr(ir.Load(buffer, indices(items)))
+
+
+def store(buffer: ir.Buffer, items: tuple[ExprLike, ...], value: ExprLike) -> ir.Stmt:
+    """Writes an element; a Python number takes the buffer's type."""
+    return ir.Store(buffer, indices(items), as_expr(value, buffer.dtype).node)
+
+
+def loop(name: str, start: ExprLike, stop: ExprLike, body: Callable[[Expr], ir.Stmt]) -> ir.Stmt:
+    """`for name in [start, stop)`."""
+    var = ir.Var(name)
+    first, last = indices((start, stop))
+    return ir.For(var, first, last, body(Expr(var)))
+
+
+def let(name: str, value: Expr, body: Callable[[Expr], ir.Stmt]) -> ir.Stmt:
+    """Names a value for `body`."""
+    var = ir.Var(name, value.dtype)
+    return ir.Let(var, value.node, body(Expr(var)))
+
+
+def when(condition: Expr, then: ir.Stmt, otherwise: ir.Stmt | None = None) -> ir.Stmt:
+    """Runs `then` where the condition holds, else `otherwise`."""
+    return ir.If(condition.node, then, otherwise)
+
+
+def seq(*statements: ir.Stmt) -> ir.Stmt:
+    """Statements in order."""
+    return build.seq(*statements)
+
+
+def at(buffer: ir.Buffer, *items: ExprLike) -> ir.BufferArgument:
+    """A pointer to an element."""
+    return ir.BufferArgument(buffer, indices(items))

@@ -1,0 +1,100 @@
+"""Micro-kernels of matrix products: a patch of 4 pixels, or of one, times pairs of channels."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from microtir import te
+from microtir.lowering.dsp.code import let, load, loop, seq, store
+from microtir.lowering.dsp.micro_kernel import describe, unrolled
+from microtir.lowering.dsp.requantise import WORDS, Rescaling
+from microtir.schedule import KernelDescription
+from microtir.tir import ir
+from microtir.tir.dtype import DType
+
+PIXELS = 4  # lanes of a patch
+LANES = 2 * PIXELS  # int16 values of one step: two for each pixel
+STEP_BYTES = 2 * LANES
+
+
+def gemm(
+    pixels: int, steps: int, pairs: int, stride: int, rescaling: Rescaling
+) -> KernelDescription:
+    """`pixels` (4 or 1) by two channels a turn.
+
+    Args:
+        pixels: how many lanes of the patch are pixels.
+        steps: of two values each.
+        pairs: of output channels.
+        stride: bytes between the outputs of neighbouring pixels.
+        rescaling: of the sums.
+
+    Returns:
+        Parameters: patch (steps, 4, 2) int16, weights (pairs, steps, 2) dual-packed int16,
+        constants (channels, 4) int32, and the outputs of the first pixel.
+    """
+    patch = ir.Buffer("patch", (steps, PIXELS, 2), DType.INT16, alignment=4)
+    weights = ir.Buffer("weights", (pairs, steps, 2), DType.INT16, alignment=4)
+    constants = ir.Buffer("constants", (2 * pairs, WORDS), DType.INT32)
+    y = ir.Buffer("y", ((pixels - 1) * stride + 2 * pairs,), DType.INT8)
+    low = ir.Buffer("low", (pixels,), DType.INT32, ir.Scope.LOCAL)
+    high = ir.Buffer("high", (pixels,), DType.INT32, ir.Scope.LOCAL)
+
+    def multiply(pair: te.Expr, step: te.Expr, number: int) -> ir.Stmt:
+        return split_lane(
+            load(weights, pair, step, number),
+            lambda a, b: loop(
+                "pixel", 0, pixels,
+                lambda p: let(
+                    "value", te.cast(DType.INT32, load(patch, step, p, number)),
+                    lambda x: seq(
+                        store(low, (p,), load(low, p) + x * a),
+                        store(high, (p,), load(high, p) + x * b),
+                    ),
+                ),
+            ),
+        )  # fmt: skip
+
+    def outputs(pair: te.Expr) -> ir.Stmt:
+        def output(sums: ir.Buffer, p: te.Expr, number: int) -> ir.Stmt:
+            value = rescaling.apply(load(sums, p) * 2, constants, pair * 2 + number)
+            return store(y, (p * stride + pair * 2 + number,), value)
+
+        return loop("pixel", 0, pixels, lambda p: seq(output(low, p, 0), output(high, p, 1)))
+
+    def turn(pair: te.Expr) -> ir.Stmt:
+        zero = loop("pixel", 0, pixels, lambda p: seq(store(low, (p,), 0), store(high, (p,), 0)))
+        sums = loop(
+            "step", 0, steps, lambda step: seq(multiply(pair, step, 0), multiply(pair, step, 1))
+        )
+        return ir.Allocate(low, ir.Allocate(high, seq(zero, sums, outputs(pair))))
+
+    values = {
+        **unrolled(steps),
+        "rescaling": rescaling.values(),
+        "output_bytes": str(2 * pairs),
+        "patch_bytes": str(steps * STEP_BYTES),
+        **{f"pixel{p}": str(p * stride) for p in range(1, pixels)},
+        **{f"pixel{p}_high": str(p * stride + 1) for p in range(1, pixels)},
+    }
+    return describe(
+        f"gemm{pixels}_{steps}x{pairs}_{stride}_{rescaling.name}",
+        (f"Matrix product: {_pixels(pixels)} of {2 * steps} values by {2 * pairs} channels",),
+        (patch, weights, constants, y),
+        (y,),
+        loop("pair", 0, pairs, turn),
+        f"kernels/gemm{pixels}.j2",
+        values,
+        stack_bytes=60 if pixels == PIXELS else 44,
+    )  # fmt: skip
+
+
+def _pixels(count: int) -> str:
+    return "1 pixel" if count == 1 else f"{count} pixels"
+
+
+def split_lane(lane: te.Expr, body: Callable[[te.Expr, te.Expr], ir.Stmt]) -> ir.Stmt:
+    """Names the two weights of a dual-packed lane for `body(a, b)`."""
+    wide = te.cast(DType.INT32, lane)
+    low = (wide + 128) % 256 - 128
+    return let("a", low, lambda a: let("b", (wide - a) >> 8, lambda b: body(a, b)))

@@ -1,0 +1,152 @@
+"""Patches: the inputs of 4 pixels, widened to int16 and interleaved as GEMM reads them.
+
+A patch consists of segments, runs of values that are contiguous in the input: kernel rows, or
+single taps where the kernel is dilated.  Four bytes of a segment make two steps of the product,
+bytes (0, 2) and (1, 3), because that is what SXTB16 gives; the up to three bytes left of each
+segment (`tails`) are paired across segments behind all quads.  Weights are packed in this order, so
+that it costs nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from microtir import te
+from microtir.lowering.dsp.code import load, loop, seq, store
+from microtir.lowering.dsp.gemm_kernels import LANES, PIXELS
+from microtir.lowering.dsp.micro_kernel import describe, repeated
+from microtir.schedule import KernelDescription
+from microtir.tir import ir
+from microtir.tir.dtype import DType
+
+QUAD = 4
+_QUADS_PER_TURN = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Segments:
+    """`count` runs of `length` values each."""
+
+    count: int
+    length: int
+
+    @property
+    def quads(self) -> int:
+        """Groups of four values of one segment."""
+        return self.length // QUAD
+
+    @property
+    def tails(self) -> int:
+        """Values of one segment behind its quads."""
+        return self.length % QUAD
+
+    @property
+    def tail_steps(self) -> int:
+        """Steps that hold the n-th tail value of all segments."""
+        return -(-self.count // 2)
+
+    @property
+    def steps(self) -> int:
+        """Of the whole product, two values each."""
+        return self.count * self.quads * 2 + self.tails * self.tail_steps
+
+    @property
+    def elements(self) -> int:
+        """int16 values of a patch."""
+        return self.steps * LANES
+
+    def quad_index(self, segment: te.ExprLike) -> te.Expr:
+        """Where the quads of a segment begin in the patch."""
+        return te.as_expr(segment, DType.INT32) * (self.quads * 2 * LANES)
+
+    def tail_index(self, segment: te.Expr) -> te.Expr:
+        """Where the first tail value of a segment lies; the next ones follow by `tail_stride`."""
+        return segment // 2 * LANES + segment % 2 + self.count * self.quads * 2 * LANES
+
+    @property
+    def tail_stride(self) -> int:
+        return self.tail_steps * LANES
+
+    @property
+    def has_gap(self) -> bool:
+        """Whether the last tail of an odd number of segments has no partner."""
+        return self.tails > 0 and self.count % 2 == 1
+
+    def arrange(self, weights: npt.NDArray[np.int8]) -> npt.NDArray[np.int8]:
+        """Weights (channels, count, length) as (channels, steps, 2), in the order of the patch."""
+        channels, split = len(weights), self.quads * QUAD
+        quads = weights[:, :, :split].reshape(channels, self.count * self.quads, 2, 2)
+        paired = quads.transpose(0, 1, 3, 2).reshape(channels, -1, 2)
+        tails = weights[:, :, split:]
+        if self.count % 2:
+            tails = np.pad(tails, ((0, 0), (0, 1), (0, 0)))
+        rows = tails.reshape(channels, self.tail_steps, 2, self.tails).transpose(0, 3, 1, 2)
+        return np.concatenate([paired, rows.reshape(channels, -1, 2)], axis=1)
+
+
+def widen(pixels: int, segments: Segments, stride: int) -> KernelDescription:
+    """Widens one segment of `pixels` (4 or 1) neighbouring pixels into a patch.
+
+    Args:
+        pixels: one is written into the lane that the pointers begin at.
+        segments: those of the patch.
+        stride: bytes between the inputs of neighbouring pixels.
+
+    Returns:
+        Parameters: the segment of the first pixel, its quads in the patch, and its first tail
+        value in the patch if there are tails.
+    """
+    quads, tails = segments.quads, segments.tails
+    x = ir.Buffer("x", ((pixels - 1) * stride + segments.length,), DType.INT8)
+    lanes = (pixels - 1) * 2
+    span = (quads * 2 - 1) * LANES + lanes + 2 if quads else 1
+    patch = ir.Buffer("patch", (span,), DType.INT16, alignment=4)
+    left = ir.Buffer("tail", (max(tails - 1, 0) * segments.tail_stride + lanes + 1,), DType.INT16)
+
+    def widened(pixel: te.Expr, value: te.ExprLike) -> te.Expr:
+        return te.cast(DType.INT16, load(x, pixel * stride + value))
+
+    def quad(pixel: te.Expr, number: te.Expr) -> ir.Stmt:
+        return seq(*(
+            store(
+                patch,
+                (number * (2 * LANES) + byte % 2 * LANES + pixel * 2 + byte // 2,),
+                widened(pixel, number * QUAD + byte),
+            )
+            for byte in range(QUAD)
+        ))  # fmt: skip
+
+    def body(pixel: te.Expr) -> ir.Stmt:
+        return seq(
+            loop("quad", 0, quads, lambda number: quad(pixel, number)) if quads else seq(),
+            *(
+                store(left, (pixel * 2 + n * segments.tail_stride,),
+                      widened(pixel, quads * QUAD + n))
+                for n in range(tails)
+            ),
+        )  # fmt: skip
+
+    values = {
+        **repeated(quads, _QUADS_PER_TURN),
+        "quad_bytes": str(quads * QUAD),
+        "tails": [
+            {"source": str(p * stride + n), "target": str(p * 4 + n * segments.tail_stride * 2)}
+            for n in range(tails)
+            for p in range(pixels)
+        ],
+        **{f"pixel{p}": str(p * stride) for p in range(1, pixels)},
+    }
+    shape = f"{segments.length}of{segments.count}" if tails else f"{segments.length}"
+    return describe(
+        f"patch{pixels}_{shape}" + (f"_{stride}" if pixels > 1 else ""),
+        (f"Widens {segments.length} values of {pixels} pixel{'s' * (pixels > 1)} into a patch",),
+        (x, patch, left) if tails else (x, patch),
+        (patch, left) if tails else (patch,),
+        loop("pixel", 0, pixels, body),
+        f"kernels/patch{PIXELS if pixels > 1 else 1}.j2",
+        values,
+        stack_bytes=36 if pixels > 1 else 16,
+    )
