@@ -2,15 +2,18 @@
 
 The planner takes the rows that a function declares; the checker takes these.  Indices are
 evaluated over the ranges of the loops for one value of the row, so that clipped windows and rings
-give exactly their rows.
+give exactly their rows.  Of a ring only slots can be read off, since passes take multiples of R
+out of its indices; which row is meant by a slot is what the declared rows are asked for, and
+nothing else.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from microtir.errors import MemoryPlanError
 from microtir.tir.analysis.bounds import Bounds
 from microtir.tir.analysis.interval import Interval
 from microtir.tir.ir import (
@@ -29,6 +32,7 @@ from microtir.tir.ir import (
     Load,
     PrimFunc,
     Region,
+    RowAccess,
     Select,
     Seq,
     Stmt,
@@ -42,7 +46,7 @@ from microtir.tir.visitor import children, walk
 class Span:
     """Bytes [start, stop) of a parameter; byte b of it is byte b + shift of the tensor.
 
-    `shift` is not 0 where a ring holds a row behind its first R.
+    Where a ring of R slots holds one of the rows behind the first R, `shift` is not 0.
     """
 
     param: Buffer
@@ -84,6 +88,8 @@ class _Reader:
     """Visits a body with the ranges of its variables and notes what it touches."""
 
     def __init__(self, function: PrimFunc, scalars: Sequence[int]) -> None:
+        self.function = function
+        self.y0 = scalars[-2] if len(scalars) > 1 else 0
         self.params = frozenset(p for p in function.params if isinstance(p, Buffer))
         variables = [p for p in function.params if isinstance(p, Var)]
         values = zip(variables, scalars, strict=True)
@@ -121,7 +127,7 @@ class _Reader:
             case KernelCall():
                 self.kernel(s)
             case Invoke():
-                raise AssertionError("layer functions call no others")
+                raise MemoryPlanError("a layer function calls another one", where=s.function)
 
     def exprs(self, items: Sequence[Expr]) -> None:
         for item in items:
@@ -187,26 +193,50 @@ class _Reader:
             inner_low = inner_low * extent + max(interval.low, 0)
             inner_high = inner_high * extent + min(interval.high, extent - 1)
         start, stop = inner_low + reach[0], inner_high + reach[1]
-        rows, is_ring = self.rows(indices[0], slots)
-        if not is_ring:
-            rows = Interval(max(rows.low, 0), min(rows.high, slots - 1))
-            total = slots * row
-            first, last = max(rows.low * row + start, 0), min(rows.high * row + stop, total)
-            if (start == 0 and stop == row) or rows.is_point:
+        touched = self.slots(indices[0], slots)
+        if not touched:
+            return  # never executed
+        declared = self.function.rows.get(buffer)
+        if declared is None or declared.height <= slots:
+            if (start == 0 and stop == row) or len(touched) == 1:
+                first, last = touched[0] * row + start, touched[-1] * row + stop
+                first, last = max(first, 0), min(last, slots * row)
                 self.spans.append(Span(buffer, first * size, last * size, 0, is_write))
                 return
-        for number in range(rows.low, rows.high + 1):
-            slot = number % slots
-            at, shift = slot * row, (number - slot) * row
+            meant: Iterable[int] = touched
+        else:
+            meant = self.meant(touched, slots, declared)
+        for number in meant:
+            at, shift = number % slots * row, number // slots * slots * row
             self.spans.append(
                 Span(buffer, (at + start) * size, (at + stop) * size, shift * size, is_write)
             )
 
-    def rows(self, index: Expr, slots: int) -> tuple[Interval, bool]:
-        """Rows that an outermost index means, and whether they lie in a ring."""
+    def meant(self, touched: Sequence[int], slots: int, declared: RowAccess) -> list[int]:
+        """The declared rows that lie in slots that are touched.
+
+        Raises:
+            MemoryPlanError: a slot is touched in which no declared row lies.
+        """
+        first = self.y0 * declared.stride + declared.offset
+        rows = range(max(first, 0), min(first + declared.extent, declared.height))
+        unexplained = set(touched) - {row % slots for row in rows}
+        if unexplained:
+            raise MemoryPlanError(
+                f"slot {min(unexplained)} is touched for row {self.y0}, and declared are rows "
+                f"{rows.start} to {rows.stop} of {slots} slots",
+                where=self.function.name,
+            )
+        return [row for row in rows if row % slots in touched]
+
+    def slots(self, index: Expr, slots: int) -> Sequence[int]:
+        """Slots that an outermost index may reach, ascending."""
         if isinstance(index, Binary) and index.op is BinaryOp.FLOORMOD and index.b == IntImm(slots):
-            return self.bounds.of(index.a), True
-        return self.bounds.of(index), False
+            rows = self.bounds.of(index.a)
+            last = min(rows.high, rows.low + slots - 1)
+            return sorted({row % slots for row in range(rows.low, last + 1)})
+        reached = self.bounds.of(index)
+        return range(max(reached.low, 0), min(reached.high, slots - 1) + 1)
 
 
 def _point(interval: Interval) -> tuple[int, int]:
