@@ -52,6 +52,10 @@ board_packages() {
   [ -d /usr/lib/avr/include ] || missing+=(avr-libc)
   [ -e /usr/include/simavr/sim_avr.h ] || missing+=(libsimavr-dev)
   [ -e /usr/include/libelf.h ] || missing+=(libelf-dev)
+  command -v arduino-builder >/dev/null || missing+=(arduino-builder)
+  command -v arduino-ctags >/dev/null || missing+=(arduino-ctags)
+  [ -d /usr/share/arduino/hardware/arduino/avr ] || missing+=(arduino-core-avr)
+  command -v ninja >/dev/null || missing+=(ninja-build)
 }
 
 system_packages() {

@@ -11,7 +11,7 @@ from microtir.artifact import Artifact
 from microtir.config.features import Feature
 from microtir.errors import nearest
 from microtir.project.board_search import load_board
-from microtir.project.boards import Board, Console, ProjectSupport, ProjectType
+from microtir.project.boards import Board, Console, EmulatorKind, ProjectSupport, ProjectType
 from microtir.project.capacity import check_fit, demand
 from microtir.project.errors import ProjectError
 from microtir.project.folder import write_folder
@@ -28,8 +28,7 @@ from microtir.project.project import (
 from microtir.project.template import Part, Template, TemplateFiles, checked_path
 from microtir.project.values import build_values, project_values
 
-RUNTIME_HEADER = '#include "microtir/runtime.h"'
-RUNTIME_FOLDER = "runtime"
+RUNTIME_FOLDER = "runtime_crt/"  # in the files of an artifact
 
 
 def generate(
@@ -73,7 +72,6 @@ def generate(
     models = describe_models(given, options)
     stack = options.stack or support.stack
     check_fit(chosen, demand(models, stack, _copied_weights(given, chosen)))
-
     files = TemplateFiles(Path(template_dir) if template_dir is not None else None, chosen.folder)
     template = files.manifest(support.type)
     project = Project(
@@ -81,20 +79,27 @@ def generate(
         type=support.type,
         board=chosen,
         models=tuple(map(_project_model, given)),
-        program=template.program,
+        program=_program(template, chosen),
         build_step=template.build,
         flash_step=template.flash,
     )
-    contents = _model_files(given, template)
+    sources = _model_files(given, template)
     values = project_values(project, support, models, options, stack)
     targets = files.targets([*template.parts, *_board_parts(support, options)], values)
     _check_headers(models, list(targets))
-    values |= build_values(project, [*targets, *contents])
-    contents |= files.render(targets, values)
-    contents[PROJECT_FILE] = project_text(project).encode()
-    contents[f"{BOARD_FOLDER}/{chosen.name}/{chosen.file.name}"] = chosen.file.read_bytes()
-    write_folder(Path(folder), contents, force=force)
+    values |= build_values(project, template, [*targets, *sources])
+    rendered = files.render(targets, values)
+    write_folder(project.folder, sources | rendered | _data_files(project), force=force)
     return project
+
+
+def _data_files(project: Project) -> dict[str, bytes]:
+    """What microtir itself reads when the project is opened again."""
+    file = project.board.file
+    return {
+        PROJECT_FILE: project_text(project).encode(),
+        f"{BOARD_FOLDER}/{project.board.name}/{file.name}": file.read_bytes(),
+    }
 
 
 def _project_type(given: ProjectType | str) -> ProjectType:
@@ -119,19 +124,31 @@ def _project_model(artifact: Artifact) -> ProjectModel:
     return ProjectModel(facts["module_name"], f"{facts['module_name']}_run", tuple(layers))
 
 
+def _program(template: Template, board: Board) -> str | None:
+    """What a build makes: for other boards than the host it may be only the library."""
+    is_host = board.emulator is not None and board.emulator.kind is EmulatorKind.NATIVE
+    return template.program if is_host or template.library is None else template.library
+
+
 def _model_files(artifacts: Sequence[Artifact], template: Template) -> dict[str, bytes]:
-    """Every model in a folder of its own, and the C runtime if one of them uses it."""
+    """Every model in a folder of its own, and one C runtime for all of them that use it."""
     files: dict[str, bytes] = {}
     for artifact in artifacts:
         name = artifact.metadata["module_name"]
         for source in artifact.sources:
-            path = checked_path(f"{template.models}/{name}/{source.path}", source.path)
-            files[path] = source.text.encode()
-    if any(RUNTIME_HEADER in source.text for a in artifacts for source in a.sources):
-        root = resources.runtime_crt()
-        for file in sorted(root.rglob("*.[ch]")):
-            inside = file.relative_to(root).as_posix()
-            files[f"{template.models}/{RUNTIME_FOLDER}/{inside}"] = file.read_bytes()
+            # A program has one system library: its functions would be defined for each model.
+            is_twice = len(artifacts) > 1 and source.path == f"{name}_system_lib.c"
+            if not is_twice and not source.path.startswith(RUNTIME_FOLDER):
+                path = checked_path(f"{template.models}/{name}/{source.path}", source.path)
+                files[path] = source.text.encode()
+    if any(file.path.startswith(RUNTIME_FOLDER) for a in artifacts for file in a.sources):
+        for folder, place in (
+            ("include", template.runtime_headers),
+            ("src", template.runtime_sources),
+        ):
+            root = resources.runtime_crt() / folder
+            for file in sorted(root.rglob("*.[ch]")):
+                files[f"{place}/{file.relative_to(root).as_posix()}"] = file.read_bytes()
     return files
 
 

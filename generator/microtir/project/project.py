@@ -7,6 +7,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from microtir.project.boards import Board, ProjectType, Requirement, read_board
 from microtir.project.build import run_build
@@ -89,8 +90,12 @@ class Project:
         if self.build_step is None:
             raise ProjectError(f"there is no command to build '{self.type.value}'",
                                where=str(self.folder))  # fmt: skip
-        check_requirements(self.board.toolchain, self.build_step.requires)
-        run_build([*self._filled(self.build_step.command), *arguments], self.folder)
+        step = self.build_step
+        check_requirements(self.board.toolchain, step.requires)
+        require_program(step.command[0], None, step.note)
+        run_build([*self._filled(step.command), *arguments], self.folder)
+        if step.then:
+            run_build(self._filled(step.then), self.folder)
         return program
 
     def run(self, timeout: float = DEFAULT_TIMEOUT) -> RunResult:
@@ -102,7 +107,9 @@ class Project:
             MissingToolError: the emulator is not on this machine.
             EmulatorError: the program did not end in `timeout` seconds; shows its last output.
         """
-        return run_program(emulator_command(self.board, self.built_program()), timeout)
+        program = self.built_program()
+        self._check_is_program(program)
+        return run_program(emulator_command(self.board, program), timeout)
 
     def flash(self, port: str | None = None) -> None:
         """Write the program that was built to the board.
@@ -116,6 +123,7 @@ class Project:
             BuildError: the command failed; shows what it said.
         """
         program = self.built_program()
+        self._check_is_program(program)
         flasher = self.board.flasher
         command = self.flash_step.command if self.flash_step else flasher and flasher.command
         if not command:
@@ -137,6 +145,15 @@ class Project:
         if not program.is_file():
             raise ProjectError("the project is not built", where=str(program), fix="build() it")
         return program
+
+    def _check_is_program(self, built: Path) -> None:
+        if built.suffix == ".a":
+            raise ProjectError(
+                f"a project of type '{self.type.value}' makes a library for '{self.board.name}', "
+                "and no program",
+                where=str(built),
+                fix="link it into a program of yours, or generate a project of another type",
+            )
 
     def _filled(self, command: Sequence[str]) -> list[str]:
         """A command with the names that stand for files filled in."""
@@ -228,10 +245,15 @@ def _step_data(step: Step | None) -> dict[str, object] | None:
     if step is None:
         return None
     requires = [{"package": r.package, "program": r.program, "file": r.file} for r in step.requires]
-    return {"command": list(step.command), "requires": requires}
+    return {
+        "command": list(step.command),
+        "requires": requires,
+        "then": list(step.then),
+        "note": step.note,
+    }
 
 
-def _step(facts: dict[str, list[object]] | None) -> Step | None:
+def _step(facts: dict[str, Any] | None) -> Step | None:
     if facts is None:
         return None
     requires = tuple(
@@ -239,4 +261,5 @@ def _step(facts: dict[str, list[object]] | None) -> Step | None:
         for row in facts["requires"]
         if isinstance(row, dict)
     )
-    return Step(tuple(map(str, facts["command"])), requires)
+    command, then = (tuple(map(str, facts[key])) for key in ("command", "then"))
+    return Step(command, requires, then, facts["note"])

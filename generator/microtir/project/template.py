@@ -34,10 +34,19 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A command that works in the project's folder, and what it needs."""
+    """A command that works in the project's folder, and what it needs.
+
+    Args:
+        command: takes the arguments that a caller adds.
+        requires: what must be on the machine.
+        then: a second command, for what follows the first without arguments.
+        note: where the command comes from, if it is in no Debian package.
+    """
 
     command: tuple[str, ...]
-    requires: tuple[Requirement, ...]
+    requires: tuple[Requirement, ...] = ()
+    then: tuple[str, ...] = ()
+    note: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,14 +55,19 @@ class Template:
 
     Args:
         models: folder of the project with one folder of sources for each model.
+        runtime_headers, runtime_sources: where the C runtime goes, if a model needs it.
         program: what a build makes; None if it makes no program.
+        library: what a build makes for boards that are not the host, if `program` is only for it.
         build, flash: commands; None where the project type has none of its own.
     """
 
     type: ProjectType
     summary: str
     models: str
+    runtime_headers: str
+    runtime_sources: str
     program: str | None
+    library: str | None
     build: Step | None
     flash: Step | None
     parts: tuple[Part, ...]
@@ -94,11 +108,15 @@ class TemplateFiles:
                 f"there are no templates for projects of type '{project_type.value}'", where=name
             )
         top = TomlTable.load(path, ProjectTemplateError)
+        models = top.required_text("models")
         result = Template(
             type=project_type,
             summary=top.required_text("summary"),
-            models=top.required_text("models"),
+            models=models,
+            runtime_headers=top.text("runtime_headers") or f"{models}/runtime/include",
+            runtime_sources=top.text("runtime_sources") or f"{models}/runtime/src",
             program=top.text("program"),
+            library=top.text("library"),
             build=_step(top.table("build")),
             flash=_step(top.table("flash")),
             parts=tuple(map(_part, top.tables("part"))),
@@ -213,7 +231,7 @@ def _step(table: TomlTable | None) -> Step | None:
     if table is None:
         return None
     requires = tuple(map(read_requirement, table.tables("requires")))
-    result = Step(table.texts("command"), requires)
+    result = Step(table.texts("command"), requires, table.texts("then"), table.text("note"))
     table.done()
     if not result.command:
         raise table.problem("command", "there is no command")

@@ -10,13 +10,23 @@ from collections.abc import Sequence
 from pathlib import PurePosixPath
 
 from microtir import __version__
-from microtir.project.boards import Board, Console, Memory, MemoryKind, ProjectSupport
+from microtir.project.boards import (
+    Board,
+    Console,
+    Memory,
+    MemoryKind,
+    ProjectSupport,
+    ProjectType,
+)
 from microtir.project.emulate import make_command
 from microtir.project.models import Models
 from microtir.project.options import ProjectOptions
 from microtir.project.project import Project
+from microtir.project.template import Template
 
 Values = dict[str, object]
+
+_NAMED_MODELS = 3
 
 _CONSOLE_TEXTS = {
     Console.UART: "Connect a terminal to the board's serial port. These lines come:",
@@ -45,6 +55,7 @@ def project_values(
     return {
         "version": __version__,
         "title": " and ".join(names) or "the empty program",
+        "package": _package(names),
         "board": board,
         "support": support,
         "toolchain": board.toolchain,
@@ -59,16 +70,19 @@ def project_values(
         "definitions": definitions,
         "definition_flags": [f"-D{definition}" for definition in definitions],
         "console_text": _CONSOLE_TEXTS[console],
+        **_arduino_values(support),
         **_memory_values(board),
         **_tool_values(project),
     }
 
 
-def build_values(project: Project, paths: Sequence[str]) -> Values:
+def build_values(project: Project, template: Template, paths: Sequence[str]) -> Values:
     """What depends on the files of the project."""
     sources = sorted(path for path in paths if path.endswith(".c"))
-    headers = (path for path in paths if path.endswith(".h"))
-    folders = sorted({_include_folder(path) for path in headers})
+    library = [path for path in sources if _is_library(path, template)]
+    headers = [path for path in paths if path.endswith(".h")]
+    folders = sorted({_include_folder(path, template) for path in headers})
+    library_folders = {_include_folder(p, template) for p in headers if _is_library(p, template)}
     script = "board/link.ld" if "board/link.ld" in paths else None
     link = [*project.board.toolchain.link_flags]
     # AVR's own script stays in place: ours is one more file, which only checks.
@@ -79,6 +93,9 @@ def build_values(project: Project, paths: Sequence[str]) -> Values:
     top = sorted({PurePosixPath(path).parts[0] for path in paths})
     return {
         "sources": sources,
+        "library_sources": library,
+        "application_sources": [path for path in sources if path not in library],
+        "library_folders": sorted(library_folders),
         "include_folders": folders,
         "include_flags": [f"-I{folder}" for folder in folders],
         "linker_script": script,
@@ -92,10 +109,39 @@ def build_values(project: Project, paths: Sequence[str]) -> Values:
     }
 
 
-def _include_folder(header: str) -> str:
-    """The folder to search for a header; "microtir/runtime.h" is included with its folder."""
-    parts = PurePosixPath(header).parent.parts
-    return "/".join(parts[: parts.index("include") + 1] if "include" in parts else parts) or "."
+def _is_library(path: str, template: Template) -> bool:
+    """Whether a file belongs to the models or to the C runtime, not to the application."""
+    folders = (template.models, template.runtime_headers, template.runtime_sources)
+    return any(PurePosixPath(path).is_relative_to(folder) for folder in folders)
+
+
+def _arduino_values(support: ProjectSupport) -> Values:
+    """Of a board's name package:architecture:board; AVR's core is the one that Debian has."""
+    if support.type is not ProjectType.ARDUINO:
+        return {}
+    package, architecture, *_ = (support.board or "").split(":")
+    return {
+        "arduino_architecture": architecture,
+        "arduino_is_packaged": (package, architecture) == ("arduino", "avr"),
+    }
+
+
+def _package(names: Sequence[str]) -> str:
+    """A name for the library of the models: a C identifier, which every framework takes."""
+    few = len(names) <= _NAMED_MODELS
+    return "_".join([*(names if few else [names[0], "and_others"]), "models"])
+
+
+def _include_folder(header: str, template: Template) -> str:
+    """The folder to search for a header.
+
+    Those of models and of the runtime are included with their folder: "microtir/runtime.h".
+    """
+    path = PurePosixPath(header)
+    for folder in (template.runtime_headers, template.models):
+        if path.is_relative_to(folder):
+            return folder
+    return path.parent.as_posix()
 
 
 def _memory_table(models: Models, stack: int) -> list[dict[str, object]]:

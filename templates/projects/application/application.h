@@ -10,6 +10,14 @@ enum application_status {
     APPLICATION_FAILED = 2   /* a model returned an error status */
 };
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 int16_t application_run(void);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif /* APPLICATION_H */

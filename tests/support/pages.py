@@ -1,0 +1,42 @@
+"""Pages of the documentation as a newcomer follows them: every block is run, in order."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import re
+import subprocess
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+_BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+def follow(page: str, folder: Path) -> str:
+    """Run the python and sh blocks of a page in `folder`, the current one; returns their output.
+
+    `examples` of the repository is there, too. Blocks of python share their variables.
+    """
+    (folder / "examples").symlink_to(ROOT / "examples")
+    scope: dict[str, object] = {}
+    output = io.StringIO()
+    text = (ROOT / "docs" / page).read_text(encoding="utf-8")
+    for language, block in _BLOCK.findall(text):
+        if language == "python":
+            with contextlib.redirect_stdout(output):
+                exec(compile(block, page, "exec"), scope)
+        elif language == "sh":
+            done = subprocess.run(
+                ["bash", "-euo", "pipefail", "-c", block],
+                cwd=folder, capture_output=True, text=True, check=False,
+            )  # fmt: skip
+            assert done.returncode == 0, f"{block}\n{done.stdout}\n{done.stderr}"
+            output.write(done.stdout)
+    return output.getvalue()
+
+
+def shown(page: str) -> list[str]:
+    """The lines that a page says are printed: its text blocks."""
+    text = (ROOT / "docs" / page).read_text(encoding="utf-8")
+    blocks = [block for language, block in _BLOCK.findall(text) if language == "text"]
+    return [line for block in blocks for line in block.splitlines()]
