@@ -42,13 +42,17 @@ class FunctionCost:
 
 @dataclass(frozen=True, slots=True)
 class BlockCost:
-    """Machine code from `start` to `end` that ran as a whole while `function` was active."""
+    """Machine code from `start` to `end` that ran as a whole while `function` was active.
+
+    `taken` of the executions ended in a jump to somewhere else than the code behind it.
+    """
 
     function: str
     start: int
     end: int
     instructions: int  # in the block
     executions: int
+    taken: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,10 +203,10 @@ def _costs(text: str, regions: Sequence[_Region], project: Project) -> Iterator[
 
 
 def _blocks(text: str, regions: Sequence[_Region]) -> Iterator[BlockCost]:
-    pattern = r"^block (\d+) ([0-9a-f]+) ([0-9a-f]+) (\d+) (\d+)$"
-    for index, start, end, instructions, executions in re.findall(pattern, text, re.MULTILINE):
+    pattern = r"^block (\d+) ([0-9a-f]+) ([0-9a-f]+) (\d+) (\d+) (\d+)$"
+    for index, start, end, *counts in re.findall(pattern, text, re.MULTILINE):
         function = regions[int(index)].function
-        yield BlockCost(function, int(start, 16), int(end, 16), int(instructions), int(executions))
+        yield BlockCost(function, int(start, 16), int(end, 16), *map(int, counts))
 
 
 def _stack(result: RunResult, model: str) -> int:

@@ -2,7 +2,8 @@
  *
  * Arguments: regions=FILE (see regions.h), out=FILE, limit=N inferences to count.
  * Besides the lines of regions.h the result has, for each block of code that ran inside an
- * inference, "block REGION START END INSTRUCTIONS EXECUTIONS" with addresses in hexadecimal.
+ * inference, "block REGION START END INSTRUCTIONS EXECUTIONS TAKEN" with addresses in hexadecimal;
+ * TAKEN says how often something else than the code behind it came next.
  *
  * Distributions package QEMU without the header of the plugin interface: what is used of version 1
  * is declared here, from its documentation ("QEMU TCG Plugins").
@@ -38,11 +39,15 @@ uint64_t qemu_plugin_tb_vaddr(const struct qemu_plugin_tb *);
 struct qemu_plugin_insn *qemu_plugin_tb_get_insn(const struct qemu_plugin_tb *, size_t);
 uint64_t qemu_plugin_insn_vaddr(const struct qemu_plugin_insn *);
 const uint8_t *qemu_plugin_insn_data(const struct qemu_plugin_insn *);
-size_t qemu_plugin_insn_size(const struct qemu_plugin_insn *);
 
 #define EXPORTED __attribute__((visibility("default")))
 
 EXPORTED int qemu_plugin_version = 1;
+
+struct tally {
+    uint64_t executions;
+    uint64_t taken;
+};
 
 /* Code that QEMU translated as one piece; it runs from its start to its end. */
 struct block {
@@ -51,14 +56,17 @@ struct block {
     uint64_t instructions;
     long region;
     int is_call; /* its last instruction calls a function */
-    uint64_t *executions; /* by the region that was active; NULL before the first */
+    struct tally *tallies; /* by the region that was active; NULL before the first */
     struct block *next;
 };
 
 static struct profile profile;
 static struct block *blocks;
 static const char *out_path;
+static const struct block *last_block; /* that was counted, and what for */
+static struct tally *last_tally;
 static int (*is_call)(const uint8_t *instruction, size_t size);
+static size_t (*size_of)(const uint8_t *instruction);
 
 /* Return addresses of the functions that are active: a function that jumps into another leaves
  * its own return address to it, so that what was called last need not be where this returns to.
@@ -92,6 +100,18 @@ static int is_riscv_call(const uint8_t *instruction, size_t size)
     return (first & 0xFFFu) == 0x0EFu || (first & 0xFFFu) == 0x0E7u;
 }
 
+/* QEMU 7.2 counts the first half of an instruction that crosses a page to the one before it, and
+ * then leaves it to the next block: the length must come from the instruction itself. */
+static size_t arm_size(const uint8_t *instruction)
+{
+    return halfword(instruction) >= 0xE800u ? 4 : 2;
+}
+
+static size_t riscv_size(const uint8_t *instruction)
+{
+    return (halfword(instruction) & 3u) == 3u ? 4 : 2;
+}
+
 static void push_return(uint64_t address)
 {
     if (depth == DEPTH) {
@@ -123,15 +143,21 @@ static void execute(unsigned int cpu, void *data)
     if (block->is_call) {
         push_return(block->end);
     }
+    if (last_tally != NULL && block->start != last_block->end) {
+        last_tally->taken++;
+    }
+    last_tally = NULL;
     if (active == OUTSIDE) {
         return;
     }
     profile.regions[active].instructions += block->instructions;
-    if (block->executions == NULL) {
-        block->executions = calloc((size_t)profile.count, sizeof *block->executions);
+    if (block->tallies == NULL) {
+        block->tallies = calloc((size_t)profile.count, sizeof *block->tallies);
     }
-    if (block->executions != NULL) {
-        block->executions[active]++;
+    if (block->tallies != NULL) {
+        last_block = block;
+        last_tally = &block->tallies[active];
+        last_tally->executions++;
     }
 }
 
@@ -139,15 +165,16 @@ static void translate(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
 {
     size_t count = qemu_plugin_tb_n_insns(tb);
     struct qemu_plugin_insn *last = qemu_plugin_tb_get_insn(tb, count - 1);
+    const uint8_t *code = qemu_plugin_insn_data(last);
     struct block *block = calloc(1, sizeof *block);
     (void)id;
     if (block == NULL) {
         return;
     }
     block->start = qemu_plugin_tb_vaddr(tb);
-    block->end = qemu_plugin_insn_vaddr(last) + qemu_plugin_insn_size(last);
+    block->end = qemu_plugin_insn_vaddr(last) + size_of(code);
     block->instructions = count;
-    block->is_call = is_call(qemu_plugin_insn_data(last), qemu_plugin_insn_size(last));
+    block->is_call = is_call(code, size_of(code));
     block->region = regions_find(&profile, block->start);
     block->next = blocks;
     blocks = block;
@@ -164,10 +191,13 @@ static void finish(qemu_plugin_id_t id, void *data)
     }
     regions_write(&profile, file);
     for (const struct block *block = blocks; block != NULL; block = block->next) {
-        for (long i = 0; block->executions != NULL && i < profile.count; i++) {
-            if (block->executions[i] != 0) {
-                fprintf(file, "block %ld %" PRIx64 " %" PRIx64 " %" PRIu64 " %" PRIu64 "\n", i,
-                    block->start, block->end, block->instructions, block->executions[i]);
+        for (long i = 0; block->tallies != NULL && i < profile.count; i++) {
+            const struct tally *tally = &block->tallies[i];
+            if (tally->executions != 0) {
+                fprintf(file,
+                    "block %ld %" PRIx64 " %" PRIx64 " %" PRIu64 " %" PRIu64 " %" PRIu64 "\n", i,
+                    block->start, block->end, block->instructions, tally->executions,
+                    tally->taken);
             }
         }
     }
@@ -179,7 +209,9 @@ EXPORTED int qemu_plugin_install(
 {
     const char *regions_path = NULL;
     uint64_t limit = 1;
-    is_call = strcmp(info->target_name, "arm") == 0 ? is_arm_call : is_riscv_call;
+    int is_arm = strcmp(info->target_name, "arm") == 0;
+    is_call = is_arm ? is_arm_call : is_riscv_call;
+    size_of = is_arm ? arm_size : riscv_size;
     for (int i = 0; i < argc; i++) {
         if (strncmp(argv[i], "regions=", 8) == 0) {
             regions_path = argv[i] + 8;

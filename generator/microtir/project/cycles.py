@@ -1,0 +1,165 @@
+"""Estimated cycles: the cost of each executed block of machine code times its executions."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from microtir.project.cpu_costs import CpuCosts, Issue, Kind
+from microtir.project.disassembly import Instruction
+from microtir.project.measure import BlockCost
+
+# In this order: the first pattern that matches a mnemonic says what kind it is.
+_ARM = (
+    (r"v(ldm|pop)", Kind.LOAD_MANY),
+    (r"v(stm|push)", Kind.STORE_MANY),
+    (r"v(ldr|ld[24])[bhwd]?[0-9]?\.[us]?(8|16|32|64)$|vld[24]", Kind.VECTOR_MEMORY),
+    (r"v(str|st[24])[bhwd]?[0-9]?\.(8|16|32|64)$|vst[24]", Kind.VECTOR_MEMORY),
+    (r"vldr", Kind.LOAD),
+    (r"vstr", Kind.STORE),
+    (r"v(div|sqrt)", Kind.FLOAT_DIVIDE),
+    (r"v(n?ml[as]|fn?m[as])\w*\.f(32|64)$", Kind.FLOAT_MULTIPLY_ADD),
+    (r"v\w*\.f(32|64)|v(mov|mrs|msr|cvt)", Kind.FLOAT),
+    (r"v", Kind.VECTOR),
+    (r"[su]div", Kind.DIVIDE),
+    (r"([su]mull|[su]mlal|umaal)", Kind.MULTIPLY_LONG),
+    (r"(ml[as]|sm[lu]|smm|smus)", Kind.MULTIPLY_ADD),
+    (r"mul", Kind.MULTIPLY),
+    (r"(ldm|pop)", Kind.LOAD_MANY),
+    (r"(stm|push)", Kind.STORE_MANY),
+    (r"ldrd", Kind.LOAD_MANY),
+    (r"strd", Kind.STORE_MANY),
+    (r"(ldr|tb[bh])", Kind.LOAD),
+    (r"str", Kind.STORE),
+    (r"l(e|etp)$", Kind.LOOP),
+    (r"(bl|blx)(\.|$)", Kind.CALL),
+    (r"bx", Kind.JUMP),
+    (r"(b|b[a-z]{2}|cbn?z)(\.|$)", Kind.BRANCH),
+)
+_RISCV = (
+    (r"mulh", Kind.MULTIPLY_LONG),
+    (r"mul", Kind.MULTIPLY),
+    (r"(div|rem)", Kind.DIVIDE),
+    (r"l[bhw]u?$", Kind.LOAD),
+    (r"s[bhw]$", Kind.STORE),
+    (r"(jal|j|call|tail)$", Kind.CALL),
+    (r"(jalr|jr|ret)$", Kind.JUMP),
+    (r"b", Kind.BRANCH),
+)
+# Bit operations whose names begin as a branch does.
+_ARM_PLAIN = re.compile(r"(bic|bfi|bfc|bkpt)")
+
+_MEMORY = (Kind.LOAD, Kind.STORE)
+_ALL_MEMORY = (*_MEMORY, Kind.LOAD_MANY, Kind.STORE_MANY, Kind.VECTOR_MEMORY)
+_MULTIPLIES = (Kind.MULTIPLY, Kind.MULTIPLY_ADD, Kind.MULTIPLY_LONG)
+_JUMPS = (Kind.BRANCH, Kind.CALL, Kind.JUMP, Kind.LOOP)
+_REGISTER = re.compile(r"\b(?:[rsdq]\d+|[ats]\d+|sp|lr|pc|ra|gp|tp|ip|fp|sl|sb)\b")
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """An instruction as a pipeline sees it."""
+
+    kind: Kind
+    count: int  # registers of a load or store of several
+    written: frozenset[str]
+    read: frozenset[str]
+
+    @staticmethod
+    def of(instruction: Instruction, is_arm: bool) -> _Step:
+        kind = kind_of(instruction, is_arm)
+        registers = _REGISTER.findall(instruction.operands)
+        # The first operand is what most instructions write; a store only reads.
+        writes = kind not in (Kind.STORE, Kind.STORE_MANY, *_JUMPS)
+        return _Step(
+            kind,
+            _register_count(instruction),
+            frozenset(registers[:1] if writes else ()),
+            frozenset(registers[1:] if writes and kind not in _MULTIPLIES else registers),
+        )
+
+
+def kind_of(instruction: Instruction, is_arm: bool) -> Kind:
+    """The class that an instruction belongs to."""
+    mnemonic = instruction.mnemonic
+    if is_arm and _ARM_PLAIN.match(mnemonic):
+        return Kind.PLAIN
+    for pattern, kind in _ARM if is_arm else _RISCV:
+        if re.match(pattern, mnemonic):
+            return kind
+    return Kind.PLAIN
+
+
+def _register_count(instruction: Instruction) -> int:
+    """How many words a load or store of several registers moves."""
+    listed = re.search(r"\{(.*)\}", instruction.operands)
+    if listed is None:
+        return 2  # LDRD and STRD
+    count = 0
+    for part in listed[1].split(","):
+        numbers = [int(number) for number in re.findall(r"\d+", part)]
+        count += numbers[1] - numbers[0] + 1 if "-" in part and len(numbers) == 2 else 1
+    return count * 2 if listed[1].strip().startswith("d") else count
+
+
+def block_cycles(instructions: Sequence[Instruction], costs: CpuCosts, is_arm: bool) -> int:
+    """Cycles of instructions that run one after another, without the jump at their end."""
+    total = 0
+    previous: _Step | None = None
+    is_second = False  # the previous one started together with the one before it
+    for instruction in instructions:
+        step = _Step.of(instruction, is_arm)
+        cost = costs.cycles(step.kind, step.count)
+        is_paired = False
+        if previous is not None:
+            if costs.pipelined_memory and step.kind in _MEMORY and previous.kind in _MEMORY:
+                cost = 1
+            if previous.kind is Kind.LOAD and previous.written & step.read:
+                cost += costs.load_to_use
+            is_paired = costs.issue is Issue.PAIRS and not is_second and _can_pair(previous, step)
+            overlaps = costs.overlapping_vectors and {previous.kind, step.kind} == {
+                Kind.VECTOR, Kind.VECTOR_MEMORY,
+            }  # fmt: skip
+            cost -= int(is_paired or overlaps)
+        total += max(cost, 0)
+        previous, is_second = step, is_paired
+    return total
+
+
+def _can_pair(first: _Step, second: _Step) -> bool:
+    """Whether two neighbours start in one cycle on a CPU with two issue slots."""
+    if first.kind in _JUMPS or first.written & (second.read | second.written):
+        return False
+    memory = first.kind in _ALL_MEMORY and second.kind in _ALL_MEMORY
+    product = first.kind in _MULTIPLIES and second.kind in _MULTIPLIES
+    return not memory and not product
+
+
+def estimate(
+    blocks: Iterable[BlockCost],
+    program: Mapping[int, Instruction],
+    costs: CpuCosts,
+    is_arm: bool,
+) -> dict[str, int]:
+    """Estimated cycles of one inference by function.
+
+    Args:
+        blocks: executed machine code, with how often control left it by a jump.
+        program: all instructions of the program.
+        costs: of the CPU.
+        is_arm: whether the mnemonics are Arm's; else they are those of RISC-V.
+    """
+    known: dict[tuple[int, int], tuple[int, bool]] = {}
+    cycles: dict[str, int] = {}
+    for block in blocks:
+        key = (block.start, block.end)
+        if key not in known:
+            addresses = range(block.start, block.end, 2)
+            found = [program[address] for address in addresses if address in program]
+            is_loop = bool(found) and kind_of(found[-1], is_arm) is Kind.LOOP
+            known[key] = (block_cycles(found, costs, is_arm), is_loop)
+        cost, is_loop = known[key]
+        jumps = 0 if is_loop else block.taken * costs.taken
+        cycles[block.function] = cycles.get(block.function, 0) + cost * block.executions + jumps
+    return cycles

@@ -1,0 +1,68 @@
+"""Machine code of a program as instructions, read from what objdump prints."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from microtir.project.boards import Toolchain
+from microtir.project.toolchain import capture
+
+_FUNCTION = re.compile(r"^([0-9a-f]+) <(.+)>:$")
+_INSTRUCTION = re.compile(r"^\s*([0-9a-f]+):\t(\S+)\s*([^@;#<\n]*(?:#-?[^@;<\n]*)?)(.*)$")
+_TARGET = re.compile(r"<([^>+]+)(\+0x[0-9a-f]+)?>")
+
+# Without the architecture objdump shows vectors of Armv8.1-M as undefined instructions.
+_HELIUM = "armv8.1-m.main"
+
+
+@dataclass(frozen=True, slots=True)
+class Instruction:
+    """One instruction.
+
+    Args:
+        operands: as printed, without comments.
+        function: whose code it is in.
+        target: function whose first instruction the operand names, as a call or a jump does.
+    """
+
+    address: int
+    mnemonic: str
+    operands: str
+    function: str
+    target: str | None
+
+
+def disassemble(
+    toolchain: Toolchain, program: Path, march: str | None
+) -> Mapping[int, Instruction]:
+    """All instructions of a program, by address and in its order.
+
+    Raises:
+        MissingToolError: the toolchain has no objdump.
+    """
+    more = ["-m", _HELIUM] if march == _HELIUM else []
+    text = capture([f"{toolchain.prefix}objdump", "-d", "--no-show-raw-insn", *more, str(program)])
+    return parse(text)
+
+
+def parse(text: str) -> dict[int, Instruction]:
+    """The instructions in a text of `objdump -d --no-show-raw-insn`; data between them is left."""
+    found: dict[int, Instruction] = {}
+    function = ""
+    for line in text.splitlines():
+        heading = _FUNCTION.match(line)
+        if heading:
+            function = heading[2]
+            continue
+        match = _INSTRUCTION.match(line)
+        if match is None or match[2].startswith("."):
+            continue
+        names = _TARGET.search(match[4])
+        target = names[1] if names and not names[2] else None
+        found[int(match[1], 16)] = Instruction(
+            int(match[1], 16), match[2], match[3].strip(), function, target
+        )
+    return found
