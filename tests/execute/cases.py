@@ -12,7 +12,8 @@ from microtir import CompilationConfig, Target
 from microtir.config.names import module_name_from
 from microtir.graph.reference import execute
 from tests.support.batch import load_batch
-from tests.support.operator_cases import Case, generate
+from tests.support.operator_cases import generate
+from tests.support.sketch import Case
 
 CONFIG = CompilationConfig.from_target(Target("c"))
 
