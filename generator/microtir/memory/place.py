@@ -47,7 +47,7 @@ def place(
     offsets = fit(lives, alignment)
     size = workspace_size(lives, offsets)
     block_alignment = max((alignment, *(life.alignment for life in lives)))
-    placed = _rewrite(main, offsets, size, block_alignment) if size else main
+    placed = relocate(main, offsets, size, block_alignment) if size else main
     check(main, placed, callees, size)
     plan = MemoryPlan(
         workspace_size=size,
@@ -64,7 +64,8 @@ def _placement(life: Lifetime, offsets: Mapping[Buffer, int]) -> BufferPlacement
     return BufferPlacement(life.buffer.name, offset, life.size, life.first, life.last)
 
 
-def _rewrite(main: PrimFunc, offsets: Mapping[Buffer, int], size: int, alignment: int) -> PrimFunc:
+def relocate(main: PrimFunc, offsets: Mapping[Buffer, int], size: int, alignment: int) -> PrimFunc:
+    """Main with each buffer as a view of one parameter `workspace` of `size` bytes."""
     workspace = Buffer("workspace", (size,), DType.UINT8, Scope.PARAMETER, alignment=alignment)
 
     def view(arg: BufferView) -> BufferView:
