@@ -27,6 +27,7 @@ from microtir.lowering import (
     pooling,
 )
 from microtir.lowering import softmax as softmax_
+from microtir.lowering.dsp import add as dsp_add
 from microtir.lowering.dsp import convolution as dsp_convolution
 from microtir.lowering.dsp import dense as dsp_dense
 from microtir.lowering.dsp import depthwise as dsp_depthwise
@@ -89,6 +90,15 @@ _LOOK_UP = Family(Kernel.TABLE, elementwise.table, _same_row, 4, _is_table)
 _FLOAT = Family(Kernel.DIRECT, elementwise.float_function, _same_row, 20, _is_no_table)
 _UNARY = (_LOOK_UP, _FLOAT)
 _BINARY = (Family(Kernel.DIRECT, elementwise.binary, _same_row_if(elementwise.keeps_rows), 20),)
+_ADD_DSP = Family(
+    Kernel.ADD_SHIFTED,
+    None,
+    _same_row,
+    dsp_add.cost,
+    dsp_add.accepts,
+    Feature.DSP,
+    build=dsp_add.emit,
+)
 _DIRECT_CONVOLUTION = Family(Kernel.DIRECT, convolution.convolution, convolution.row_window, 9)
 _GEMM_DSP = Family(
     Kernel.GEMM,
@@ -144,7 +154,7 @@ FAMILIES: Mapping[type[Operator], tuple[Family, ...]] = MappingProxyType(
         ),
         ops.MaxPool2D: (Family(Kernel.DIRECT, pooling.max_pool, pooling.row_window, 8),),
         ops.Mean: (Family(Kernel.DIRECT, pooling.mean, _whole, 5), _ACCUMULATE),
-        ops.Add: _BINARY,
+        ops.Add: (*_BINARY, _ADD_DSP),
         ops.Sub: _BINARY,
         ops.Mul: _BINARY,
         ops.Minimum: _BINARY,

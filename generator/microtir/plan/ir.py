@@ -80,6 +80,7 @@ class Kernel(Enum):
     GEMM = "gemm"  # patches of 4 pixels times packed weights
     DENSE_PAIRS = "dense_pairs"  # eight outputs a pass, two for each packed weight
     DEPTHWISE_WORDS = "depthwise_words"  # four channels a word, two pixels at a time
+    ADD_SHIFTED = "add_shifted"  # the operand with the larger scale is shifted, not multiplied
     TABLE = "table"  # 256-entry look-up
     VIEW = "view"  # no code: the output is the input's memory
     COPY = "copy"  # elements move, nothing is computed

@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from microtir import te
-from microtir.graph.quantization import LinearParams
+from microtir.graph.quantization import LinearParams, QuantizedMultiplier
 from microtir.lowering.dsp.code import load
 from microtir.tir import ir
 from microtir.tir.dtype import DType
@@ -74,15 +74,19 @@ class Rescaling:
         def word(number: int) -> te.Expr:
             return load(constants, channel, number)
 
-        def wide(value: te.Expr) -> te.Expr:
-            return te.cast(DType.INT64, value)
+        biased = doubled + word(_BIAS)
+        return self.rescale(biased, word(_MULTIPLIER), word(_ROUNDING), word(_SHIFT))
 
-        product = wide(doubled + word(_BIAS)) * wide(word(_MULTIPLIER))
+    def rescale(
+        self, doubled: te.Expr, multiplier: te.Expr, rounding: te.Expr, shift: te.Expr
+    ) -> te.Expr:
+        """The stored value of twice a number, with the given constants of its channel."""
+        product = te.cast(DType.INT64, doubled) * te.cast(DType.INT64, multiplier)
         high = te.cast(DType.INT32, (product + _INT32_LIMIT) >> 32)
-        shift = word(_SHIFT) if self.shift is None else te.as_expr(self.shift, DType.INT32)
         if self.corrects_ties:
             high = high + (high >> 31)
-        return te.cast(DType.INT8, te.clamp((high + word(_ROUNDING)) >> shift, self.low, self.high))
+        by = shift if self.shift is None else te.as_expr(self.shift, DType.INT32)
+        return te.cast(DType.INT8, te.clamp((high + rounding) >> by, self.low, self.high))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -120,6 +124,25 @@ def requantisation(params: LinearParams, bias: Ints, magnitude: Ints) -> Requant
     rescaling = Rescaling(corrects_ties, shared or None, low, params.activation_max)
     rows = [[2 * int(b), m, r, s] for b, (m, r, s) in zip(bias, found, strict=True)]
     return Requantisation(rescaling, np.array(rows, np.int64).astype(np.int32))
+
+
+def rescaling_of(
+    factor: QuantizedMultiplier, largest: int, zero_point: int, low: int, high: int
+) -> tuple[Rescaling, tuple[int, int, int]] | None:
+    """Sequence of a single factor and its multiplier, rounding, shift; None if it does not fit.
+
+    Args:
+        factor: of numbers whose magnitude is at most `largest`.
+        largest: below 2^30.
+        zero_point: of the output.
+        low: lowest stored value.
+        high: highest stored value.
+    """
+    corrects_ties = low < zero_point
+    words = _channel(factor.multiplier, -factor.shift, largest, zero_point, corrects_ties)
+    if words is None:
+        return None
+    return Rescaling(corrects_ties, words[2] or None, low, high), words
 
 
 def _channel(

@@ -1,0 +1,164 @@
+"""ADD of two activations of one shape.
+
+TFLite widens both operands by 20 bits, rescales them by s1 / 2s and s2 / 2s, where s is the larger
+of their scales, and rounds each twice.  For the operand that has the larger scale the factor is
+one half, and rounding never happens: it is shifted.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from microtir import te
+from microtir.graph.ir import Node
+from microtir.graph.ops import Add
+from microtir.graph.quantization import QuantizedMultiplier, add_params
+from microtir.lowering.dsp.code import at, let, load, loop, store
+from microtir.lowering.dsp.linear import constant
+from microtir.lowering.dsp.micro_kernel import call, describe, repeated
+from microtir.lowering.dsp.requantise import Rescaling, rescaling_of
+from microtir.lowering.layer import Layer
+from microtir.schedule import KernelDescription
+from microtir.tir import ir
+from microtir.tir.dtype import DType
+
+_WIDENED = 20  # bits, as TFLite has it
+_LARGEST_SUM = 2 * 255 << (_WIDENED - 1)
+_HALF = QuantizedMultiplier(1 << 30, 0)
+_LARGEST = 0xFFFF  # what MOVW loads
+_PER_TURN = 4
+# Words of the constants, in the order of the registers r4 to r11 that they are loaded into.
+_OFFSET2, _MULTIPLIER2, _ROUNDING2, _OFFSET1, _UNUSED, _MULTIPLIER, _ROUNDING, _SHIFT = range(8)
+
+
+@dataclass(frozen=True, slots=True)
+class _Sum:
+    """The rescaled sum: operand `half` is shifted, the other one multiplied."""
+
+    half: int  # 0 or 1
+    shift: int  # of the multiplied operand
+    rescaling: Rescaling
+    words: tuple[int, ...]
+
+
+def _sum(node: Node) -> _Sum | None:
+    op = node.op
+    assert isinstance(op, Add)
+    p = add_params(op, node.inputs[0].type, node.inputs[1].type, node.output.type)
+    factors = (p.input1, p.input2)
+    zero_points = (p.input1_zero_point, p.input2_zero_point)
+    if _HALF not in factors:
+        return None
+    half = factors.index(_HALF)
+    other = factors[1 - half]
+    output = rescaling_of(p.output, _LARGEST_SUM, p.output_zero_point, p.activation_min,
+                          p.activation_max)  # fmt: skip
+    if output is None or other.shift > 0:
+        return None
+    rescaling, (multiplier, rounding, shift) = output
+    words = (
+        -zero_points[1 - half] << (_WIDENED + 1),
+        other.multiplier,
+        (1 << -other.shift) >> 1,
+        -zero_points[half] << (_WIDENED - 1),
+        0,
+        multiplier,
+        rounding,
+        shift,
+    )
+    return _Sum(half, -other.shift, rescaling, words)
+
+
+def accepts(node: Node) -> bool:
+    """int8 activations of one shape."""
+    shape = node.output.shape
+    if any(t.is_constant or t.shape != shape or t.dtype is not DType.INT8 for t in node.inputs):
+        return False
+    return 0 < node.output.type.row_elements <= _LARGEST and _sum(node) is not None
+
+
+def cost(node: Node) -> int:
+    """Instructions, from counts of the emulated Cortex-M4."""
+    return node.output.type.elements * 15 + node.output.type.rows * 40
+
+
+def emit(layer: Layer, name: str) -> ir.PrimFunc:
+    """The layer function: one call of the kernel for each row."""
+    node = layer.node
+    total = _sum(node)
+    assert total is not None, "accepts() was asked"
+    edges = [layer.input_rows(0), layer.input_rows(1)]
+    y = layer.output_rows()
+    words = constant("constants", np.array(total.words, np.int32))
+    kernel = add(node.output.type.row_elements, total.shift, total.rescaling)
+    body = loop(
+        "row", layer.y0, layer.y1,
+        lambda row: call(
+            kernel,
+            edges[total.half].at(row, 0, 0),
+            edges[1 - total.half].at(row, 0, 0),
+            y.at(row, 0, 0),
+            at(words, 0),
+        ),
+    )  # fmt: skip
+    return layer.function(name, None, body)
+
+
+def add(count: int, shift: int, rescaling: Rescaling) -> KernelDescription:
+    """Adds `count` elements.
+
+    Args:
+        count: of elements.
+        shift: right shift of the operand that is multiplied.
+        rescaling: of the sum.
+
+    Returns:
+        Parameters: the operand that is shifted, the one that is multiplied, the output, and eight
+        words of constants.
+    """
+    x1 = ir.Buffer("x1", (count,), DType.INT8)
+    x2 = ir.Buffer("x2", (count,), DType.INT8)
+    y = ir.Buffer("y", (count,), DType.INT8)
+    words = ir.Buffer("constants", (8,), DType.INT32)
+
+    def word(number: int) -> te.Expr:
+        return load(words, number)
+
+    def scaled(i: te.Expr) -> te.Expr:
+        wide = (te.cast(DType.INT32, load(x2, i)) << (_WIDENED + 1)) + word(_OFFSET2)
+        product = te.cast(DType.INT64, wide) * te.cast(DType.INT64, word(_MULTIPLIER2))
+        return te.cast(DType.INT32, (product + (1 << 31)) >> 32)
+
+    def divided(high: te.Expr) -> te.Expr:
+        return (high + (high >> 31) + word(_ROUNDING2)) >> shift if shift else high
+
+    def element(i: te.Expr) -> ir.Stmt:
+        shifted = (te.cast(DType.INT32, load(x1, i)) << (_WIDENED - 1)) + word(_OFFSET1)
+
+        def result(high: te.Expr) -> ir.Stmt:
+            doubled = (shifted + divided(high)) * 2
+            value = rescaling.rescale(
+                doubled, word(_MULTIPLIER), word(_ROUNDING), word(_SHIFT)
+            )
+            return store(y, (i,), value)
+
+        return let("high", scaled(i), result)
+
+    turns = repeated(count, _PER_TURN)
+    return describe(
+        f"add_{count}_{shift}_{rescaling.name}",
+        (f"Adds {count} elements",),
+        (x1, x2, y, words),
+        (y,),
+        loop("i", 0, count, element),
+        "kernels/add.j2",
+        {
+            **turns,
+            "rescaling": rescaling.values(),
+            "shift": str(shift) if shift else "",
+            "loop_bytes": str(count),
+        },
+        stack_bytes=36,
+    )
