@@ -24,23 +24,42 @@ class PortKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Port:
-    """An input or output of the entry function: the model's name for it, its C name, its type."""
+    """An input or output of the entry function: the model's name for it, its C name, its type.
+
+    `offset` is its place in the workspace, in bytes, or None if the caller has other memory for it.
+    """
 
     kind: PortKind
     name: str
     c_name: str
     type: TensorType
+    offset: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class KeptBytes:
+    """A buffer holds something at some call of a step, all of it in its bytes [low, high)."""
+
+    step: int
+    low: int
+    high: int
 
 
 @dataclass(frozen=True, slots=True)
 class BufferPlacement:
-    """Where a workspace buffer lies and when it lives (steps of main, inclusive)."""
+    """Where a workspace buffer lies and when it lives (steps of main, inclusive).
+
+    `kept` says which of its bytes are in use at which step, `at_peak` how many of them at the
+    moment of the plan's peak: one that is filled or read row by row keeps less than its size.
+    """
 
     name: str
     offset: int  # bytes
     size: int  # bytes
     first_step: int
     last_step: int
+    kept: tuple[KeptBytes, ...] = ()
+    at_peak: int = 0  # bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +67,8 @@ class MemoryPlan:
     """Result of placement, all sizes in bytes.
 
     `lower_bound` is the largest sum of buffers that live at the same step: no placement of these
-    lifetimes is smaller. `verified` is the verdict of the independent checker.
+    lifetimes is smaller. `verified` is the verdict of the independent checker. At `peak_step` the
+    buffers keep most bytes.
     """
 
     workspace_size: int
@@ -56,6 +76,7 @@ class MemoryPlan:
     alignment: int
     placements: tuple[BufferPlacement, ...]
     verified: bool
+    peak_step: int = 0
 
     @property
     def gap(self) -> int:

@@ -41,7 +41,7 @@ def touches(
     reads = {name: frozenset(buffers_read(f.body)) for name, f in callees.items()}
     writes = {name: frozenset(buffers_written(f.body)) for name, f in callees.items()}
     moment = -1
-    for moment, (call, scalars) in enumerate(_calls(body, Bounds())):
+    for moment, (call, scalars) in enumerate(calls(body, Bounds())):
         callee = callees.get(call.function)
         for number, arg in enumerate(call.args):
             if not isinstance(arg, BufferView) or arg.buffer not in found:
@@ -73,20 +73,20 @@ def _span(view: BufferView, rows: RowAccess | None, scalars: Sequence[int]) -> t
     return view.byte_offset + first * row, view.byte_offset + stop * row
 
 
-def _calls(statement: Stmt, bounds: Bounds) -> Iterator[tuple[Invoke, tuple[int, ...]]]:
-    """Calls in the order of execution, with the values of their integer arguments."""
+def calls(statement: Stmt, bounds: Bounds) -> Iterator[tuple[Invoke, tuple[int, ...]]]:
+    """Yield the calls in the order of execution, with the values of their integer arguments."""
     match statement:
         case Invoke(_, args):
             values = (bounds.of(a).low for a in args if not isinstance(a, BufferView))
             yield statement, tuple(values)
         case Seq(statements):
             for inner in statements:
-                yield from _calls(inner, bounds)
+                yield from calls(inner, bounds)
         case Allocate(_, body):
-            yield from _calls(body, bounds)
+            yield from calls(body, bounds)
         case For(var, start, stop, body):
             for value in range(bounds.of(start).low, bounds.of(stop).high):
                 bounds.ranges[var] = Interval(value, value)
-                yield from _calls(body, bounds)
+                yield from calls(body, bounds)
         case _:
             return

@@ -10,6 +10,7 @@ from microtir.ir_module import BufferPlacement, MemoryPlan
 from microtir.memory.checker import check
 from microtir.memory.lifetimes import Lifetime, lifetimes, lower_bound
 from microtir.memory.placement import exact_fit, first_fit, workspace_size
+from microtir.memory.residency import Peak, Steps, kept_at, kept_bytes, peak_of, steps_of
 from microtir.tir.dtype import DType
 from microtir.tir.ir import (
     Allocate,
@@ -49,19 +50,31 @@ def place(
     block_alignment = max((alignment, *(life.alignment for life in lives)))
     placed = relocate(main, offsets, size, block_alignment) if size else main
     check(main, placed, callees, size)
+    steps = steps_of(main.body)
+    peak = peak_of(lives, steps)
     plan = MemoryPlan(
         workspace_size=size,
         lower_bound=lower_bound(lives),
         alignment=block_alignment,
-        placements=tuple(_placement(life, offsets) for life in lives),
+        placements=tuple(_placement(life, offsets, steps, peak) for life in lives),
         verified=True,
+        peak_step=peak.step,
     )
     return placed, plan
 
 
-def _placement(life: Lifetime, offsets: Mapping[Buffer, int]) -> BufferPlacement:
-    offset = offsets[life.buffer]
-    return BufferPlacement(life.buffer.name, offset, life.size, life.first, life.last)
+def _placement(
+    life: Lifetime, offsets: Mapping[Buffer, int], steps: Steps, peak: Peak
+) -> BufferPlacement:
+    return BufferPlacement(
+        life.buffer.name,
+        offsets[life.buffer],
+        life.size,
+        life.first,
+        life.last,
+        kept_bytes(life, steps),
+        kept_at(life, peak.moment),
+    )
 
 
 def relocate(main: PrimFunc, offsets: Mapping[Buffer, int], size: int, alignment: int) -> PrimFunc:

@@ -1,0 +1,65 @@
+"""What a placement looks like over time, for people: which bytes are in use at which step.
+
+A step of a nest is executed many times, and its calls alternate with those of other steps.  Seen
+at its own calls only, a buffer of the nest shows when it is in use and what takes its place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from microtir.ir_module import KeptBytes
+from microtir.memory.lifetimes import Lifetime
+from microtir.memory.moments import calls
+from microtir.tir.analysis.bounds import Bounds
+from microtir.tir.ir import Invoke, Stmt
+from microtir.tir.visitor import walk
+
+Steps = npt.NDArray[np.int64]
+"""The step (position of the Invoke in program order) that each moment executes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Peak:
+    """The first moment at which the buffers keep most bytes, and its step."""
+
+    moment: int
+    step: int
+
+
+def steps_of(body: Stmt) -> Steps:
+    """Return the step of each moment of main."""
+    numbers: dict[int, int] = {}
+    for number, invoke in enumerate(node for node in walk(body) if isinstance(node, Invoke)):
+        numbers.setdefault(id(invoke), number)
+    return np.array([numbers[id(call)] for call, _ in calls(body, Bounds())], np.int64)
+
+
+def peak_of(lives: Sequence[Lifetime], steps: Steps) -> Peak:
+    """Return where most bytes are kept; the first step if there is nothing to keep."""
+    total = np.zeros(len(steps), np.int64)
+    for life in lives:
+        total[life.begin : life.end] += life.high - life.low
+    moment = int(total.argmax()) if len(total) else 0
+    return Peak(moment, int(steps[moment]) if len(steps) else 0)
+
+
+def kept_at(life: Lifetime, moment: int) -> int:
+    """Bytes that a buffer keeps at a moment."""
+    if not life.begin <= moment < life.end:
+        return 0
+    return int(life.high[moment - life.begin] - life.low[moment - life.begin])
+
+
+def kept_bytes(life: Lifetime, steps: Steps) -> tuple[KeptBytes, ...]:
+    """Return, per step at whose calls a buffer keeps anything, the extent of all that it keeps."""
+    extents: dict[int, tuple[int, int]] = {}
+    at = steps[life.begin : life.end]
+    for step in sorted(set(at[life.low < life.high].tolist())):
+        mine = (at == step) & (life.low < life.high)
+        extents[step] = int(life.low[mine].min()), int(life.high[mine].max())
+    return tuple(KeptBytes(step, low, high) for step, (low, high) in extents.items())
