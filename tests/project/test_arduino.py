@@ -112,7 +112,7 @@ def test_build_error_is_the_compilers(tmp_path: Path) -> None:
     project = generate([], "uno", "arduino", tmp_path / "p")
     sketch = project.folder / "examples/run/run.ino"
     sketch.write_text(sketch.read_text().replace("platform_init();", "nothing();"))
-    with pytest.raises(microtir.MicrotirError, match="nothing. was not declared") as caught:
+    with pytest.raises(microtir.MicrotirError, match=r"nothing. was not declared") as caught:
         project.build()
     assert str(project.folder) in str(caught.value)
 

@@ -26,7 +26,7 @@ from microtir.project.project import (
     project_text,
 )
 from microtir.project.template import Part, Template, TemplateFiles, checked_path
-from microtir.project.values import build_values, project_values
+from microtir.project.values import build_values, package_name, project_values
 
 RUNTIME_FOLDER = "runtime_crt/"  # in the files of an artifact
 
@@ -79,7 +79,7 @@ def generate(
         type=support.type,
         board=chosen,
         models=tuple(map(_project_model, given)),
-        program=_program(template, chosen),
+        program=_program(template, chosen, models),
         build_step=template.build,
         flash_step=template.flash,
     )
@@ -124,10 +124,12 @@ def _project_model(artifact: Artifact) -> ProjectModel:
     return ProjectModel(facts["module_name"], f"{facts['module_name']}_run", tuple(layers))
 
 
-def _program(template: Template, board: Board) -> str | None:
+def _program(template: Template, board: Board, models: Models) -> str | None:
     """What a build makes: for other boards than the host it may be only the library."""
     is_host = board.emulator is not None and board.emulator.kind is EmulatorKind.NATIVE
-    return template.program if is_host or template.library is None else template.library
+    made = template.program if is_host or template.library is None else template.library
+    name = package_name([model.name for model in models.models])
+    return made and made.replace("{package}", name)
 
 
 def _model_files(artifacts: Sequence[Artifact], template: Template) -> dict[str, bytes]:

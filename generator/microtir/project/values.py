@@ -55,7 +55,7 @@ def project_values(
     return {
         "version": __version__,
         "title": " and ".join(names) or "the empty program",
-        "package": _package(names),
+        "package": package_name(names),
         "board": board,
         "support": support,
         "toolchain": board.toolchain,
@@ -126,7 +126,7 @@ def _arduino_values(support: ProjectSupport) -> Values:
     }
 
 
-def _package(names: Sequence[str]) -> str:
+def package_name(names: Sequence[str]) -> str:
     """A name for the library of the models: a C identifier, which every framework takes."""
     few = len(names) <= _NAMED_MODELS
     return "_".join([*(names if few else [names[0], "and_others"]), "models"])
