@@ -139,9 +139,7 @@ def add(count: int, shift: int, rescaling: Rescaling) -> KernelDescription:
 
         def result(high: te.Expr) -> ir.Stmt:
             doubled = (shifted + divided(high)) * 2
-            value = rescaling.rescale(
-                doubled, word(_MULTIPLIER), word(_ROUNDING), word(_SHIFT)
-            )
+            value = rescaling.rescale(doubled, word(_MULTIPLIER), word(_ROUNDING), word(_SHIFT))
             return store(y, (i,), value)
 
         return let("high", scaled(i), result)

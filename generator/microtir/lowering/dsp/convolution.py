@@ -17,7 +17,7 @@ from microtir.graph.quantization import conv_params
 from microtir.lowering.convolution import windows_of
 from microtir.lowering.dsp.code import at, let, load, loop, seq, store, when
 from microtir.lowering.dsp.gemm_kernels import LANES, PIXELS, gemm
-from microtir.lowering.dsp.linear import PackedLinear, pack_linear
+from microtir.lowering.dsp.linear import PackedLinear, constant, pack_linear
 from microtir.lowering.dsp.micro_kernel import call
 from microtir.lowering.dsp.patch import QUAD, Segments, widen
 from microtir.lowering.layer import Extents, Layer
@@ -117,6 +117,7 @@ class _Emitter:
         self.layer = layer
         self.geometry = geometry
         self.packed = packed
+        self.constants = constant("constants", packed.paired_constants())
         self.x, self.y = layer.input_rows(0), layer.output_rows()
         self.flat = geometry.is_pointwise and self.x.is_whole and self.y.is_whole
         # One row, so that whoever follows rows of buffers sees one span of bytes.
@@ -153,7 +154,7 @@ class _Emitter:
             row, column = pixel // width, pixel % width
             return seq(
                 self.widen(count, self.x.at(row, column, 0), te.as_expr(0, DType.INT32), 0),
-                self.product(count, lambda channel: self.y.at(row, column, channel)),
+                self.product(count, self.y.at(row, column, 0)),
             )
 
         def both(blocks: te.Expr) -> ir.Stmt:
@@ -173,7 +174,7 @@ class _Emitter:
         def some(row: te.Expr, column: te.Expr, count: int) -> ir.Stmt:
             return seq(
                 self.gather(row, column, count),
-                self.product(count, lambda channel: self.y.at(row, column, channel)),
+                self.product(count, self.y.at(row, column, 0)),
             )
 
         return loop(
@@ -184,23 +185,16 @@ class _Emitter:
             ),
         )  # fmt: skip
 
-    def product(self, pixels: int, output: Callable[[int], ir.BufferArgument]) -> ir.Stmt:
-        """The micro-kernels for all channels; an odd number takes a second call."""
-        packed, steps = self.packed, self.geometry.segments.steps
-        channels = self.geometry.output.channels
-        parts = [(channels // 2, 0, 0)]
-        if channels % 2:
-            parts.append((1, channels // 2, channels - 2))
-        return seq(*(
-            call(
-                gemm(pixels, steps, pairs, channels, packed.rescaling),
-                at(self.patch, 0, 0),
-                at(packed.weights, first_pair, 0, 0),
-                at(packed.constants, channel, 0),
-                output(channel),
-            )
-            for pairs, first_pair, channel in parts
-        ))  # fmt: skip
+    def product(self, pixels: int, output: ir.BufferArgument) -> ir.Stmt:
+        """The micro-kernel for all channels of some pixels."""
+        geometry = self.geometry
+        return call(
+            gemm(pixels, geometry.segments.steps, geometry.output.channels, self.packed.rescaling),
+            at(self.patch, 0, 0),
+            at(self.packed.weights, 0, 0, 0),
+            at(self.constants, 0, 0),
+            output,
+        )
 
     # --- patches ---
 

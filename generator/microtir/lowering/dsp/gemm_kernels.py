@@ -17,26 +17,25 @@ LANES = 2 * PIXELS  # int16 values of one step: two for each pixel
 STEP_BYTES = 2 * LANES
 
 
-def gemm(
-    pixels: int, steps: int, pairs: int, stride: int, rescaling: Rescaling
-) -> KernelDescription:
+def gemm(pixels: int, steps: int, channels: int, rescaling: Rescaling) -> KernelDescription:
     """`pixels` (4 or 1) by two channels a turn.
 
     Args:
         pixels: how many lanes of the patch are pixels.
         steps: of two values each.
-        pairs: of output channels.
-        stride: bytes between the outputs of neighbouring pixels.
+        channels: of the output, at least 2.
         rescaling: of the sums.
 
     Returns:
         Parameters: patch (steps, 4, 2) int16, weights (pairs, steps, 2) dual-packed int16,
-        constants (channels, 4) int32, and the outputs of the first pixel.
+        constants (2 * pairs, 4) int32, and the outputs of the first pixel.  Pairs are those of
+        `channel_pairs`.
     """
+    pairs = -(-channels // 2)
     patch = ir.Buffer("patch", (steps, PIXELS, 2), DType.INT16, alignment=4)
     weights = ir.Buffer("weights", (pairs, steps, 2), DType.INT16, alignment=4)
     constants = ir.Buffer("constants", (2 * pairs, WORDS), DType.INT32)
-    y = ir.Buffer("y", ((pixels - 1) * stride + 2 * pairs,), DType.INT8)
+    y = ir.Buffer("y", (pixels * channels,), DType.INT8)
     low = ir.Buffer("low", (pixels,), DType.INT32, ir.Scope.LOCAL)
     high = ir.Buffer("high", (pixels,), DType.INT32, ir.Scope.LOCAL)
 
@@ -58,7 +57,8 @@ def gemm(
     def outputs(pair: te.Expr) -> ir.Stmt:
         def output(sums: ir.Buffer, p: te.Expr, number: int) -> ir.Stmt:
             value = rescaling.apply(load(sums, p) * 2, constants, pair * 2 + number)
-            return store(y, (p * stride + pair * 2 + number,), value)
+            first = te.minimum(pair * 2, channels - 2)
+            return store(y, (p * channels + first + number,), value)
 
         return loop("pixel", 0, pixels, lambda p: seq(output(low, p, 0), output(high, p, 1)))
 
@@ -72,14 +72,16 @@ def gemm(
     values = {
         **unrolled(steps),
         "rescaling": rescaling.values(),
-        "output_bytes": str(2 * pairs),
+        "output_bytes": str(channels),
+        "overlaps": channels % 2 == 1,
+        "overlap_note": "; the last ones overlap those before" if channels % 2 else "",
         "patch_bytes": str(steps * STEP_BYTES),
-        **{f"pixel{p}": str(p * stride) for p in range(1, pixels)},
-        **{f"pixel{p}_high": str(p * stride + 1) for p in range(1, pixels)},
+        **{f"pixel{p}": str(p * channels) for p in range(1, pixels)},
+        **{f"pixel{p}_high": str(p * channels + 1) for p in range(1, pixels)},
     }
     return describe(
-        f"gemm{pixels}_{steps}x{pairs}_{stride}_{rescaling.name}",
-        (f"Matrix product: {_pixels(pixels)} of {2 * steps} values by {2 * pairs} channels",),
+        f"gemm{pixels}_{steps}x{channels}_{rescaling.name}",
+        (f"Matrix product: {_pixels(pixels)} of {2 * steps} values by {channels} channels",),
         (patch, weights, constants, y),
         (y,),
         loop("pair", 0, pairs, turn),
