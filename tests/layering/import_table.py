@@ -54,7 +54,8 @@ ALLOWED: dict[str, frozenset[str]] = {
     | {"graph", "plan", "te", "schedule", "lowering", "executor", "memory", "codegen", "artifact"},
     "search": COMMON | MODULE | {"driver"},
     "report": COMMON | MODULE | {"driver"},
-    "cli": COMMON | GRAPH_IR | MODULE | ENDS | {"driver", "search", "report"},
+    # `profile --explain` prints what the plan decided.
+    "cli": COMMON | GRAPH_IR | PLAN_IR | MODULE | ENDS | {"driver", "search", "report"},
     "__main__": frozenset({"cli"}),
 }
 

@@ -14,6 +14,7 @@ from microtir.cli.config_options import PANEL, with_config
 from microtir.cli.listings import explain, operators, options, targets
 from microtir.cli.models import check, inspect
 from microtir.cli.output import write
+from microtir.cli.profile import profile
 from microtir.cli.run import run
 from microtir.cli.verify import verify
 from microtir.errors import ExitCode
@@ -81,6 +82,7 @@ def program(
 APP.command("compile", cls=Command)(with_config(compile_model))
 APP.command("verify", cls=Command)(with_config(verify))
 APP.command("run", cls=Command)(with_config(run))
+APP.command("profile", cls=Command)(with_config(profile))
 APP.command("check", cls=Command)(with_config(check))
 APP.command("inspect", cls=Command)(inspect)
 APP.command("options", cls=Command)(options)

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from microtir.artifact import Artifact
     from microtir.graph.ir import Graph
     from microtir.ir_module import ModelInfo
+    from microtir.plan.ir import Plan
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,12 +21,13 @@ class Built:
     """A compiled model.
 
     `graph` is the model as it was read, `planned` the same after the graph passes: its nodes are
-    the layers of the C.
+    the layers of the C. `plan` says which kernel computes each.
     """
 
     artifact: Artifact
     graph: Graph
     planned: Graph
+    plan: Plan
 
     @property
     def model(self) -> ModelInfo:
@@ -42,10 +44,12 @@ def build_model(model: str, config: CompilationConfig, progress: Progress) -> Bu
     """
     from microtir import driver
     from microtir.graph.ir import Graph
+    from microtir.plan.ir import Plan
 
     progress.show("reading the model")
     module = read_model(model, config)
     graphs: list[Graph] = []
+    plans: list[Plan] = []
     steps = [stage.name for stage in driver.pipeline(config)]
     following = dict(zip(steps, [*steps[1:], "done"], strict=True))
 
@@ -53,8 +57,10 @@ def build_model(model: str, config: CompilationConfig, progress: Progress) -> Bu
         progress.show(f"compiling: {following[stage]}")
         if isinstance(result, Graph):
             graphs.append(result)
+        if isinstance(result, Plan):
+            plans.append(result)
 
     progress.show(f"compiling: {steps[0]}")
     artifact = driver.build(module, observe=observe)
-    assert module.graph is not None and graphs
-    return Built(artifact, module.graph, graphs[-1])
+    assert module.graph is not None and graphs and plans
+    return Built(artifact, module.graph, graphs[-1], plans[-1])

@@ -40,7 +40,7 @@ def with_config(verb: Verb) -> Verb:
     def command(**arguments: Any) -> ExitCode:
         given = {flag.dest: arguments.pop(flag.dest) for flag in FLAGS}
         is_dump = arguments.pop(_DUMP)
-        config = configuration(given, arguments["model"])
+        config = configuration(given, arguments["model"], arguments.get("board"))
         if is_dump:
             write(config.to_json().rstrip("\n"))
             return ExitCode.DONE
@@ -54,13 +54,22 @@ def with_config(verb: Verb) -> Verb:
     return command
 
 
-def configuration(given: dict[str, FlagValue], model: str) -> CompilationConfig:
+def configuration(
+    given: dict[str, FlagValue], model: str, board: str | None = None
+) -> CompilationConfig:
     """The configuration of a command line; the module is named after the model's file.
 
+    Where no flag names a target it is the board's, or this machine.
+
     Raises:
-        ConfigError: as `config_from_flags`.
+        ConfigError: as `config_from_flags`; an unknown board.
     """
-    return config_from_flags(given, host().with_(module_name=module_name(model)))
+    base = host()
+    if board is not None:
+        from microtir.project.board_search import load_board
+
+        base = CompilationConfig.from_target(load_board(board).target)
+    return config_from_flags(given, base.with_(module_name=module_name(model)))
 
 
 def _flag_parameters() -> list[inspect.Parameter]:

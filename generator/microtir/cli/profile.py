@@ -1,0 +1,141 @@
+"""`microtir profile`: what an inference costs on a board."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from microtir.cli.board_options import Board, Timeout
+from microtir.cli.building import build_model
+from microtir.cli.model import Model
+from microtir.cli.output import cell, facts, write, write_json, write_table
+from microtir.cli.progress import Progress
+from microtir.config import CompilationConfig
+from microtir.errors import ExitCode
+
+if TYPE_CHECKING:
+    from microtir.plan.ir import Plan
+    from microtir.project import Board as BoardFacts
+    from microtir.project.profile import LayerCost, Profile
+
+
+def profile(
+    model: Model,
+    config: CompilationConfig,
+    board: Board,
+    json: Annotated[
+        Path | None,
+        typer.Option("--json", metavar="FILE", help="Writes the figures as JSON; - is stdout."),
+    ] = None,
+    explain: Annotated[
+        bool,
+        typer.Option("--explain", help="Says for each layer which kernel was chosen, and why."),
+    ] = False,
+    keep: Annotated[
+        Path | None,
+        typer.Option("--keep", metavar="DIR", help="Leaves the project there; DIR is replaced."),
+    ] = None,
+    timeout: Timeout = 300.0,
+) -> ExitCode:
+    """Measures a model on an emulated board.
+
+    Per layer and in all: instructions, cycles, flash, RAM and stack of one inference.
+    """
+    from microtir.project import load_board
+    from microtir.project.profile import profile as profile_on
+
+    chosen = load_board(board)
+    with Progress() as progress:
+        built = build_model(model, config, progress)
+        progress.show(f"building and running on {board}")
+        result = profile_on(built.artifact, chosen, folder=keep, timeout=timeout)
+    if json is not None:
+        write_json(result.to_dict(), json)
+    if str(json) != "-":
+        _print(result, chosen)
+        if explain:
+            _explain(result, built.plan)
+    return ExitCode.DONE
+
+
+def _print(result: Profile, board: BoardFacts) -> None:
+    emulator = "simavr" if result.cycles_are_exact else "QEMU"
+    kind = "cycles on simavr" if result.cycles_are_exact else "estimated cycles"
+    ram = result.ram
+    milliseconds = f"{result.cycles / board.clock_hz * 1e3:.4g} ms" if board.clock_hz else ""
+    stack = f"{cell(ram.stack)} bytes touched, {cell(ram.stack_bound.bytes)} by the call graph"
+    facts(
+        [
+            ("model", f"{result.model} on {result.board}"),
+            ("compiler", result.compiler),
+            (f"instructions on {emulator}", result.instructions),
+            (kind, f"{cell(result.cycles)}, {milliseconds} at {board.clock_hz / 1e6:g} MHz"),
+            (
+                "flash",
+                f"{cell(result.code + result.weights)} bytes: code {cell(result.code)}, "
+                f"weights {cell(result.weights)}",
+            ),
+            (
+                "RAM",
+                f"{cell(ram.total)} bytes: workspace {cell(ram.workspace)}, scratch "
+                f"{cell(ram.scratch)}, inputs and outputs {cell(ram.io)}, data {cell(ram.data)}, "
+                f"stack {cell(ram.stack)}",
+            ),
+            ("stack", "; ".join((stack, *ram.stack_bound.unknown))),
+        ]
+    )
+    write("")
+    cycles = "cycles" if result.cycles_are_exact else "est. cycles"
+    write_table(
+        ("#", "layer", "operator", "MACs", "instructions", "share", cycles, "per MAC"),
+        [_row(number, layer, result) for number, layer in enumerate(result.layers)],
+        right=("#", "MACs", "instructions", "share", cycles, "per MAC"),
+    )
+
+
+def _row(number: int, layer: LayerCost, result: Profile) -> tuple[object, ...]:
+    per_mac = layer.instructions / layer.macs_executed if layer.macs_executed else None
+    return (
+        number - 1 if number else None,
+        layer.name,
+        layer.operator,
+        layer.macs_executed or None,
+        layer.instructions,
+        f"{layer.instructions / max(result.instructions, 1):.1%}",
+        layer.cycles,
+        "" if per_mac is None else f"{per_mac:.2f}",
+    )
+
+
+def _explain(result: Profile, plan: Plan) -> None:
+    """A table of what the plan chose, beside what came out of it."""
+    measured: dict[str, int] = {}
+    for layer in result.layers:
+        measured[layer.name] = measured.get(layer.name, 0) + layer.instructions
+    rows: list[tuple[object, ...]] = []
+    for group_number, group in enumerate(plan.groups):
+        for operator in group.operators:
+            candidate, node = operator.candidate, operator.node
+            layouts = [plan.layouts[tensor] for tensor in (*operator.inputs, *node.outputs)]
+            texts = [f"{layout.kind.value} x{layout.rows}" for layout in layouts]
+            split = len(operator.inputs)
+            rows.append(
+                (
+                    node.name,
+                    candidate.kernel.value,
+                    f"{group_number}, row by row" if group.nest else group_number,
+                    ", ".join(texts[:split]),
+                    ", ".join(texts[split:]),
+                    candidate.scratch_bytes or None,
+                    candidate.cost,
+                    measured.get(node.name),
+                )
+            )
+    write("\nWhat the plan chose; a layout is said with the rows that are held\n")
+    write_table(
+        ("layer", "kernel", "group", "reads", "writes", "scratch", "est. instr.", "measured"),
+        rows,
+        right=("scratch", "est. instr.", "measured"),
+    )

@@ -1,0 +1,86 @@
+"""What takes how much of flash and RAM, read from the map that the linker writes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+
+# Output sections of all linker scripts of the board templates and of avr-gcc; variables with a
+# value are in both memories: start-up code copies them.
+_FLASH = (".text", ".rodata", ".ARM.exidx", ".ARM.extab", ".data", ".tdata")
+_RAM = (".data", ".tdata", ".bss", ".tbss", ".noinit")
+
+_START = "Linker script and memory map"
+_OUTPUT = re.compile(r"^(\.[A-Za-z]\S*)", re.MULTILINE)
+_INPUT = re.compile(r"^ (?!\*)\S+\s+0x[0-9a-f]+\s+0x([0-9a-f]+) (\S.*)$", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A section of an object file, where it was placed: `output` is the program's section."""
+
+    output: str
+    size: int  # bytes
+    object: str
+
+    @property
+    def is_model(self) -> bool:
+        return "model" in PurePosixPath(self.object).parts
+
+    @property
+    def is_weights(self) -> bool:
+        return self.is_model and self.object.endswith("_weights.o")
+
+    @property
+    def is_library(self) -> bool:
+        """Whether it comes out of a library of the compiler's, as libc.a(memcpy.o) does."""
+        return not self.object.startswith("build/")
+
+
+def parse_map(text: str) -> tuple[Piece, ...]:
+    """The pieces of a program in a map of GNU ld, what was discarded left out."""
+    placed = text[text.find(_START) :]
+    # A name that is too long for its column has its numbers in the next line.
+    joined = re.sub(r"^( \S+)\n +(?=0x)", r"\1 ", placed, flags=re.MULTILINE)
+    found = []
+    parts = _OUTPUT.split(joined)
+    for output, body in zip(parts[1::2], parts[2::2], strict=True):
+        if output in (*_FLASH, *_RAM):
+            pieces = (Piece(output, int(size, 16), name) for size, name in _INPUT.findall(body))
+            found += [piece for piece in pieces if piece.size]
+    return tuple(found)
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """Bytes that the models of a program take; `data` is all of .data and .bss that is theirs."""
+
+    code: int
+    weights: int
+    data: int
+
+
+def model_sizes(program: tuple[Piece, ...], empty: tuple[Piece, ...]) -> Sizes:
+    """What models add to the empty program.
+
+    The application and its samples are not the models'; what they need of the libraries is, as
+    far as the empty program does not need it, too.
+    """
+
+    def total(
+        pieces: tuple[Piece, ...], outputs: tuple[str, ...], which: Callable[[Piece], bool]
+    ) -> int:
+        return sum(p.size for p in pieces if p.output in outputs and which(p))
+
+    def added(outputs: tuple[str, ...], own: Callable[[Piece], bool]) -> int:
+        library = total(program, outputs, lambda p: p.is_library)
+        library -= total(empty, outputs, lambda p: p.is_library)
+        return total(program, outputs, own) + max(library, 0)
+
+    return Sizes(
+        code=added(_FLASH, lambda p: p.is_model and not p.is_weights),
+        weights=total(program, _FLASH, lambda p: p.is_weights),
+        data=added(_RAM, lambda p: p.is_model),
+    )

@@ -1,0 +1,319 @@
+"""What an inference costs on a board, by layer and in all: instructions, cycles, flash, RAM, stack.
+
+Instructions are exact (`measure`).  Cycles are exact on AVR, elsewhere the estimate of `cycles`.
+Bytes are those that the model adds to the empty program: neither the application nor its samples
+count.  The stack is given twice: what one inference touched, and what the calls in the machine code
+can reach.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypedDict
+
+from microtir.artifact import Artifact
+from microtir.config.features import Family
+from microtir.project.boards import Board, EmulatorKind, MemoryKind, ProjectType
+from microtir.project.cpu_costs import cpu_costs
+from microtir.project.cycles import estimate
+from microtir.project.disassembly import disassemble
+from microtir.project.emulate import DEFAULT_TIMEOUT
+from microtir.project.errors import BoardError
+from microtir.project.generate import generate
+from microtir.project.link_map import Piece, Sizes, model_sizes, parse_map
+from microtir.project.measure import Measurement, measure
+from microtir.project.options import ProjectOptions
+from microtir.project.project import Project
+from microtir.project.stack_bound import StackBound, read_frames, stack_bound
+
+_MAP = "build/program.map"
+_SCRATCH = "_scratch"  # how the planner names memory that a kernel works in
+
+
+class FlashData(TypedDict):
+    code: int
+    weights: int
+    total: int
+
+
+class RamData(TypedDict):
+    """In bytes; see `Ram`."""
+
+    workspace: int
+    scratch: int
+    io: int
+    data: int
+    stack: int
+    total: int
+
+
+class LayerCostData(TypedDict):
+    name: str
+    operator: str
+    macs: int
+    macs_executed: int
+    instructions: int
+    cycles_estimate: int
+
+
+class ProfileData(TypedDict):
+    """What `profile --json` writes: figures of one inference."""
+
+    model: str
+    board: str
+    compiler: str
+    instructions: int
+    cycles_estimate: int
+    flash: FlashData
+    ram: RamData
+    layers: list[LayerCostData]
+
+
+@dataclass(frozen=True, slots=True)
+class LayerCost:
+    """One function of the model; the run function, which calls the others, comes first.
+
+    Args:
+        name: of the layer in the model, or the C function's for the run function.
+        calls: how often the function was entered.
+    """
+
+    name: str
+    operator: str
+    function: str
+    macs: int
+    macs_executed: int
+    instructions: int
+    cycles: int
+    calls: int
+
+
+@dataclass(frozen=True, slots=True)
+class Ram:
+    """Bytes of RAM.
+
+    Args:
+        workspace: activations and line buffers.
+        scratch: what kernels need beyond them.
+        io: buffers of the inputs and outputs, outside the workspace.
+        data: all other variables of the model.
+        stack: what one inference touched, found by painting.
+        stack_bound: what the calls in the machine code can reach.
+    """
+
+    workspace: int
+    scratch: int
+    io: int
+    data: int
+    stack: int
+    stack_bound: StackBound
+
+    @property
+    def total(self) -> int:
+        return self.workspace + self.scratch + self.io + self.data + self.stack
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """The costs of one inference; `cycles_are_exact` where the emulator knows them.
+
+    Args:
+        code, weights: bytes of flash.
+    """
+
+    model: str
+    board: str
+    compiler: str
+    layers: tuple[LayerCost, ...]
+    cycles_are_exact: bool
+    code: int
+    weights: int
+    ram: Ram
+
+    @property
+    def instructions(self) -> int:
+        return sum(layer.instructions for layer in self.layers)
+
+    @property
+    def cycles(self) -> int:
+        return sum(layer.cycles for layer in self.layers)
+
+    def to_dict(self) -> ProfileData:
+        """The facts as JSON values."""
+        ram = self.ram
+        return {
+            "model": self.model,
+            "board": self.board,
+            "compiler": self.compiler,
+            "instructions": self.instructions,
+            "cycles_estimate": self.cycles,
+            "flash": {
+                "code": self.code,
+                "weights": self.weights,
+                "total": self.code + self.weights,
+            },
+            "ram": {
+                "workspace": ram.workspace,
+                "scratch": ram.scratch,
+                "io": ram.io,
+                "data": ram.data,
+                "stack": ram.stack,
+                "total": ram.total,
+            },
+            "layers": [
+                {
+                    "name": layer.name,
+                    "operator": layer.operator,
+                    "macs": layer.macs,
+                    "macs_executed": layer.macs_executed,
+                    "instructions": layer.instructions,
+                    "cycles_estimate": layer.cycles,
+                }
+                for layer in self.layers
+            ],
+        }
+
+
+def profile(
+    artifact: Artifact,
+    board: Board,
+    *,
+    options: ProjectOptions | None = None,
+    folder: str | os.PathLike[str] | None = None,
+    timeout: float = DEFAULT_TIMEOUT,
+) -> Profile:
+    """Build a model for an emulated board, run it once and measure everything.
+
+    Args:
+        artifact: a compiled model.
+        board: with an emulator that counts.
+        options: of the project; without samples the model runs on arbitrary values.
+        folder: where to leave the project; it is replaced. By default nothing is left.
+        timeout: seconds for the emulator.
+
+    Raises:
+        BoardError: the board has no emulator that counts, or no table of cycles.
+        ModelTooLargeError: the model does not fit the board.
+        MissingToolError: a tool is not on this machine; says which package to install.
+        BuildError: the compiler's own message.
+        EmulatorError: the program failed or did not end.
+    """
+    _check_counting(board)
+    options = options or ProjectOptions()
+    with tempfile.TemporaryDirectory(prefix="microtir-profile-") as scratch:
+        place = Path(scratch) / "model" if folder is None else Path(folder)
+        project = generate(
+            artifact, board, ProjectType.BAREMETAL, place, force=True, options=options
+        )
+        pieces = _build(project, options)
+        empty = generate([], board, ProjectType.BAREMETAL, Path(scratch) / "empty")
+        sizes = model_sizes(pieces, _build(empty, options))
+        measured = measure(project, timeout=timeout)
+        cycles, bound = _from_machine_code(project, measured)
+    return _profile(artifact, board, measured, cycles, sizes, bound)
+
+
+def _check_counting(board: Board) -> None:
+    kind = board.emulator.kind if board.emulator else None
+    if kind not in (EmulatorKind.QEMU, EmulatorKind.SIMAVR):
+        raise BoardError(
+            f"instructions cannot be counted on '{board.name}'",
+            where=f"{board.file}: emulator",
+            legal="a board that QEMU or simavr emulates",
+            fix="`microtir boards` lists them: their label is 'executed'",
+        )
+    if kind is EmulatorKind.QEMU and cpu_costs(board.target) is None:
+        raise BoardError(
+            f"there is no table of cycles for '{board.target}'", where=f"{board.file}: target"
+        )
+
+
+def _build(project: Project, options: ProjectOptions) -> tuple[Piece, ...]:
+    """Build with everything that is read afterwards: link map and stack frames."""
+    project.build([f"CFLAGS={options.optimization} -fstack-usage -Wl,-Map={_MAP}"])
+    return parse_map((project.folder / _MAP).read_text(encoding="utf-8"))
+
+
+def _from_machine_code(
+    project: Project, measured: Measurement
+) -> tuple[Mapping[str, int], StackBound]:
+    """Cycles by function and the bound of the stack."""
+    board = project.board
+    target = board.target
+    program = disassemble(board.toolchain, project.program_path, target.march)
+    costs = cpu_costs(target)
+    if measured.cycles is not None or costs is None:
+        cycles = {cost.function: cost.cycles or 0 for cost in measured.by_function}
+    else:
+        cycles = estimate(measured.blocks, program, costs, target.family is Family.ARM)
+    bound = stack_bound(
+        f"run_{project.models[0].name}",  # the application's function that painting measures
+        program,
+        read_frames(project.folder / "build"),
+        target.family,
+        _return_bytes(board),
+    )
+    return cycles, bound
+
+
+def _return_bytes(board: Board) -> int:
+    """Bytes that a call itself pushes: a return address on AVR, as wide as flash is large."""
+    if board.target.family is not Family.AVR:
+        return 0
+    flash = sum(m.size for m in board.memories if m.kind is MemoryKind.FLASH)
+    return 3 if flash > 0x2_0000 else 2
+
+
+def _profile(
+    artifact: Artifact,
+    board: Board,
+    measured: Measurement,
+    cycles: Mapping[str, int],
+    sizes: Sizes,
+    bound: StackBound,
+) -> Profile:
+    facts = artifact.metadata
+    executed = {layer["function"]: layer["macs_executed"] for layer in facts["layers"]}
+    layers = tuple(
+        LayerCost(
+            name=cost.layer.name if cost.layer else cost.function,
+            operator=cost.layer.operator if cost.layer else "main",
+            function=cost.function,
+            macs=cost.layer.macs if cost.layer else 0,
+            macs_executed=executed.get(cost.function, 0),
+            instructions=cost.instructions,
+            cycles=cycles.get(cost.function, 0),
+            calls=cost.calls,
+        )
+        for cost in measured.by_function
+    )
+    return Profile(
+        model=facts["model"]["file"] if facts["model"] else facts["module_name"],
+        board=board.name,
+        compiler=measured.compiler,
+        layers=layers,
+        cycles_are_exact=measured.cycles is not None,
+        code=sizes.code,
+        weights=sizes.weights,
+        ram=_ram(artifact, sizes, measured.stack_painted, bound),
+    )
+
+
+def _ram(artifact: Artifact, sizes: Sizes, stack: int, bound: StackBound) -> Ram:
+    memory = artifact.metadata["memory"]
+    assert memory is not None  # `generate` refuses what is no model
+    held = [p for p in memory["placements"] if not p["name"].endswith(_SCRATCH)]
+    # Scratch may lie where activations are dead: only what it adds is its own.
+    workspace = max((p["offset"] + p["size"] for p in held), default=0)
+    return Ram(
+        workspace=min(workspace, memory["workspace_size"]),
+        scratch=max(memory["workspace_size"] - workspace, 0),
+        io=sum(port["bytes"] for port in artifact.metadata["ports"]),
+        data=sizes.data,
+        stack=stack,
+        stack_bound=bound,
+    )
