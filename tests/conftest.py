@@ -12,6 +12,7 @@ pytest_plugins = [
     "tests.support.golden",
     "tests.support.host_cache",
     "tests.support.model_gate",
+    "tests.support.zephyr_gate",
 ]
 
 # Compiling C inside an example takes as long as the machine is busy: a deadline would fail at

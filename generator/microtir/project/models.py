@@ -53,6 +53,8 @@ class ModelValues:
     workspace_bytes: int
     weights_bytes: int
     source_bytes: int
+    layer_count: int
+    uses_math: bool
 
     @property
     def ports(self) -> tuple[PortValues, ...]:
@@ -164,6 +166,8 @@ def _given(arrays: Mapping[str, Array], ports: Sequence[Port], where: str) -> di
         if name not in names:
             hint = nearest(name, names)
             what = f"there is no '{name}'"
+        layer_count=len(facts["layers"]),
+        uses_math=any("#include <math.h>" in file.text for file in code),
             raise ProjectError(
                 f"{what}: {hint}" if hint else what,
                 where=f"samples: {where}",

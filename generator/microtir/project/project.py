@@ -91,7 +91,7 @@ class Project:
             raise ProjectError(f"there is no command to build '{self.type.value}'",
                                where=str(self.folder))  # fmt: skip
         step = self.build_step
-        check_requirements(self.board.toolchain, step.requires)
+        check_requirements(None if step.own_compiler else self.board.toolchain, step.requires)
         require_program(step.command[0], None, step.note)
         run_build([*self._filled(step.command), *arguments], self.folder)
         if step.then:
@@ -250,6 +250,7 @@ def _step_data(step: Step | None) -> dict[str, object] | None:
         "requires": requires,
         "then": list(step.then),
         "note": step.note,
+        "own_compiler": step.own_compiler,
     }
 
 
@@ -262,4 +263,4 @@ def _step(facts: dict[str, Any] | None) -> Step | None:
         if isinstance(row, dict)
     )
     command, then = (tuple(map(str, facts[key])) for key in ("command", "then"))
-    return Step(command, requires, then, facts["note"])
+    return Step(command, requires, then, facts["note"], facts["own_compiler"])

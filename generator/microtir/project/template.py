@@ -41,12 +41,14 @@ class Step:
         requires: what must be on the machine.
         then: a second command, for what follows the first without arguments.
         note: where the command comes from, if it is in no Debian package.
+        own_compiler: whether it finds a compiler by itself, not that of `board.toml`.
     """
 
     command: tuple[str, ...]
     requires: tuple[Requirement, ...] = ()
     then: tuple[str, ...] = ()
     note: str | None = None
+    own_compiler: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,7 +233,13 @@ def _step(table: TomlTable | None) -> Step | None:
     if table is None:
         return None
     requires = tuple(map(read_requirement, table.tables("requires")))
-    result = Step(table.texts("command"), requires, table.texts("then"), table.text("note"))
+    result = Step(
+        command=table.texts("command"),
+        requires=requires,
+        then=table.texts("then"),
+        note=table.text("note"),
+        own_compiler=table.flag("own_compiler"),
+    )
     table.done()
     if not result.command:
         raise table.problem("command", "there is no command")

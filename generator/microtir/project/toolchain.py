@@ -29,13 +29,22 @@ class Symbol:
     size: int  # bytes
 
 
-def check_requirements(toolchain: Toolchain, more: Iterable[Requirement] = ()) -> None:
+def check_requirements(toolchain: Toolchain | None, more: Iterable[Requirement] = ()) -> None:
     """Refuse to go on without a tool.
+
+    Args:
+        toolchain: the compiler, unless something else finds one.
+        more: programs besides.
 
     Raises:
         MissingToolError: names the program and the Debian package to install.
     """
-    for requirement in (*toolchain.requires, *more):
+    for requirement in more:
+        if requirement.program is not None:
+            require_program(requirement.program, requirement.package)
+    if toolchain is None:
+        return
+    for requirement in toolchain.requires:
         if requirement.program is not None:
             require_program(requirement.program, requirement.package, toolchain.note)
         elif requirement.file is not None and not _has_file(toolchain, requirement.file):

@@ -64,6 +64,7 @@ def project_values(
         "model_count": len(names),
         "sample_arrays": models.sample_arrays,
         "memory_table": _memory_table(models, stack),
+        "uses_math": any(model.uses_math for model in models.models),
         "workspace_bytes": models.workspace_bytes,
         "stack_bytes": stack,
         "optimization": options.optimization,
@@ -103,6 +104,8 @@ def build_values(project: Project, template: Template, paths: Sequence[str]) -> 
         "cmake_link_flags": [*link, *start, *([f"{option}{place}{script}"] if script else [])],
         "file_table": [
             {"path": f"{name}/", "text": text}
+        "module_sources": [_below(path, "module") for path in library],
+        "module_folders": [_below(path, "module") for path in sorted(library_folders)],
             for name, text in _FOLDER_TEXTS.items()
             if name in [*top, "board_data"]
         ],
@@ -139,6 +142,11 @@ def _include_folder(header: str, template: Template) -> str:
     """
     path = PurePosixPath(header)
     for folder in (template.runtime_headers, template.models):
+def _below(path: str, folder: str) -> str:
+    """The path as it is called in a folder of the project, for those files that lie there."""
+    return path.removeprefix(f"{folder}/")
+
+
         if path.is_relative_to(folder):
             return folder
     return path.parent.as_posix()
