@@ -66,6 +66,11 @@ def _print(result: Profile, board: BoardFacts) -> None:
     ram = result.ram
     milliseconds = f"{result.cycles / board.clock_hz * 1e3:.4g} ms" if board.clock_hz else ""
     stack = f"{cell(ram.stack)} bytes touched, {cell(ram.stack_bound.bytes)} by the call graph"
+    code, weights = cell(result.code), cell(result.weights)
+    variables = (
+        f"{cell(ram.total)} bytes: workspace {cell(ram.workspace)}, scratch {cell(ram.scratch)}, "
+        f"inputs and outputs {cell(ram.io)}, data {cell(ram.data)}, stack {cell(ram.stack)}"
+    )
     facts(
         [
             ("model", f"{result.model} on {result.board}"),
@@ -74,15 +79,9 @@ def _print(result: Profile, board: BoardFacts) -> None:
             (kind, f"{cell(result.cycles)}, {milliseconds} at {board.clock_hz / 1e6:g} MHz"),
             (
                 "flash",
-                f"{cell(result.code + result.weights)} bytes: code {cell(result.code)}, "
-                f"weights {cell(result.weights)}",
+                f"{cell(result.code + result.weights)} bytes: code {code}, weights {weights}",
             ),
-            (
-                "RAM",
-                f"{cell(ram.total)} bytes: workspace {cell(ram.workspace)}, scratch "
-                f"{cell(ram.scratch)}, inputs and outputs {cell(ram.io)}, data {cell(ram.data)}, "
-                f"stack {cell(ram.stack)}",
-            ),
+            ("RAM", variables),
             ("stack", "; ".join((stack, *ram.stack_bound.unknown))),
         ]
     )

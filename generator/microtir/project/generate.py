@@ -85,7 +85,8 @@ def generate(
     )
     sources = _model_files(given, template)
     values = project_values(project, support, models, options, stack)
-    targets = files.targets([*template.parts, *_board_parts(support, options)], values)
+    parts = [*template.parts, *_board_parts(support, options), *_server_parts(support, options)]
+    targets = files.targets(parts, values)
     _check_headers(models, list(targets))
     values |= build_values(project, template, [*targets, *sources])
     rendered = files.render(targets, values)
@@ -191,3 +192,17 @@ def _board_parts(support: ProjectSupport, options: ProjectOptions) -> list[Part]
     driver = drivers[console]
     names = [*support.parts, *([driver] if driver else [])]
     return [Part(f"{support.type.value}/{name}", ".") for name in names]
+
+
+def _server_parts(support: ProjectSupport, options: ProjectOptions) -> list[Part]:
+    """What makes the program answer a computer instead of running samples."""
+    if not options.server:
+        return []
+    console = options.console or support.consoles[0]
+    if support.type is not ProjectType.BAREMETAL or console is Console.SEMIHOSTING:
+        raise ProjectError(
+            f"a project of type '{support.type.value}' on {console.value} cannot serve",
+            where="options.server",
+            legal="a bare-metal project with a serial port",
+        )
+    return [Part("server", "src"), Part(f"{support.type.value}/server", ".")]

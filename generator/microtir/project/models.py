@@ -10,7 +10,7 @@ from microtir.config.names import macro_name
 from microtir.errors import nearest
 from microtir.ir_module import Port, PortKind
 from microtir.project.errors import ProjectError
-from microtir.project.options import Array, ProjectOptions
+from microtir.project.options import Array, ProjectOptions, Samples
 from microtir.project.samples import C_TYPES, SampleArray, arbitrary_samples, sample_array
 
 MAX_SAMPLES = 65535  # the application counts them in 16 bits
@@ -129,11 +129,21 @@ def _model(artifact: Artifact, options: ProjectOptions, arrays: list[SampleArray
             where="project.generate(artifact)",
             fix="build it from a model, or use the exported sources in a project of your own",
         )
-    samples = options.samples.get(name) or arbitrary_samples(model.inputs)
+    placed = [port.name for port in model.ports if port.offset is not None]
+    if placed:
+        raise ProjectError(
+            f"'{placed[0]}' of '{name}' lies in the workspace, and the application of a project "
+            "has memory of its own for tensors",
+            where="project.generate(artifact)",
+            fix="build it without memory.use_workspace_io",
+        )
+    samples = options.samples.get(name)
+    if samples is None:
+        samples = Samples({}) if options.server else arbitrary_samples(model.inputs)
     inputs = _given(samples.inputs, model.inputs, f"inputs of '{name}'")
     outputs = _given(samples.outputs, model.outputs, f"outputs of '{name}'")
     missing = [port.name for port in model.inputs if port.name not in inputs]
-    if missing:
+    if missing and not options.server:
         where = f"samples: inputs of '{name}'"
         raise ProjectError(f"there are no values for '{missing[0]}'", where=where)
     ports: dict[PortKind, list[PortValues]] = {PortKind.INPUT: [], PortKind.OUTPUT: []}
@@ -156,6 +166,8 @@ def _model(artifact: Artifact, options: ProjectOptions, arrays: list[SampleArray
         workspace_bytes=model.memory.workspace_size,
         weights_bytes=facts["weights_bytes"],
         source_bytes=sum(len(file.text) for file in code),
+        layer_count=len(facts["layers"]),
+        uses_math=any("#include <math.h>" in file.text for file in code),
     )
 
 
@@ -166,8 +178,6 @@ def _given(arrays: Mapping[str, Array], ports: Sequence[Port], where: str) -> di
         if name not in names:
             hint = nearest(name, names)
             what = f"there is no '{name}'"
-        layer_count=len(facts["layers"]),
-        uses_math=any("#include <math.h>" in file.text for file in code),
             raise ProjectError(
                 f"{what}: {hint}" if hint else what,
                 where=f"samples: {where}",

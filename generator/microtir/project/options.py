@@ -45,6 +45,8 @@ class ProjectOptions:
         stack: bytes for the stack; None takes the board's usual size.
         definitions: more macros for the compiler, `NAME` or `NAME=value`.
         optimization: the compiler's flag.
+        server: instead of running samples the program answers a computer at the other end of its
+            serial line (`Session`); bare-metal projects only.
 
     Raises:
         ProjectError: a value is not legal.
@@ -55,6 +57,7 @@ class ProjectOptions:
     stack: int | None = None
     definitions: Sequence[str] = ()
     optimization: str = "-O2"
+    server: bool = False
 
     def __post_init__(self) -> None:
         # A text is a sequence, too: it would become one macro for each of its letters.
@@ -81,4 +84,8 @@ class ProjectOptions:
                 f"got '{self.optimization}'",
                 where="options.optimization",
                 legal="-O0, -O1, -O2, -O3, -Os, -Oz, -Og, -Ofast",
+            )
+        if self.server and self.samples:
+            raise ProjectError(
+                "a program that serves has no samples of its own", where="options.samples"
             )

@@ -52,6 +52,8 @@ def project_values(
     definitions = [*support.definitions, *options.definitions]
     if support.semihosting:
         definitions.append("SEMIHOSTING")
+    if options.server:
+        definitions.append("SERVER")
     return {
         "version": __version__,
         "title": " and ".join(names) or "the empty program",
@@ -62,14 +64,19 @@ def project_values(
         "program": project.program,
         "models": models.models,
         "model_count": len(names),
+        "uses_math": any(model.uses_math for model in models.models),
         "sample_arrays": models.sample_arrays,
         "memory_table": _memory_table(models, stack),
-        "uses_math": any(model.uses_math for model in models.models),
         "workspace_bytes": models.workspace_bytes,
         "stack_bytes": stack,
         "optimization": options.optimization,
         "definitions": definitions,
-        "definition_flags": [f"-D{definition}" for definition in definitions],
+        "definition_flags": [
+            *(f"-D{definition}" for definition in definitions),
+            # The models' files see the hooks before their own first line.
+            *(["-include", "src/layer_hooks.h"] if options.server else ()),
+        ],
+        "layers_max": max((model.layer_count for model in models.models), default=1),
         "console_text": _CONSOLE_TEXTS[console],
         **_arduino_values(support),
         **_memory_values(board),
@@ -97,6 +104,8 @@ def build_values(project: Project, template: Template, paths: Sequence[str]) -> 
         "library_sources": library,
         "application_sources": [path for path in sources if path not in library],
         "library_folders": sorted(library_folders),
+        "module_sources": [_below(path, "module") for path in library],
+        "module_folders": [_below(path, "module") for path in sorted(library_folders)],
         "include_folders": folders,
         "include_flags": [f"-I{folder}" for folder in folders],
         "linker_script": script,
@@ -104,8 +113,6 @@ def build_values(project: Project, template: Template, paths: Sequence[str]) -> 
         "cmake_link_flags": [*link, *start, *([f"{option}{place}{script}"] if script else [])],
         "file_table": [
             {"path": f"{name}/", "text": text}
-        "module_sources": [_below(path, "module") for path in library],
-        "module_folders": [_below(path, "module") for path in sorted(library_folders)],
             for name, text in _FOLDER_TEXTS.items()
             if name in [*top, "board_data"]
         ],
@@ -135,6 +142,11 @@ def package_name(names: Sequence[str]) -> str:
     return "_".join([*(names if few else [names[0], "and_others"]), "models"])
 
 
+def _below(path: str, folder: str) -> str:
+    """The path as it is called in a folder of the project, for those files that lie there."""
+    return path.removeprefix(f"{folder}/")
+
+
 def _include_folder(header: str, template: Template) -> str:
     """The folder to search for a header.
 
@@ -142,11 +154,6 @@ def _include_folder(header: str, template: Template) -> str:
     """
     path = PurePosixPath(header)
     for folder in (template.runtime_headers, template.models):
-def _below(path: str, folder: str) -> str:
-    """The path as it is called in a folder of the project, for those files that lie there."""
-    return path.removeprefix(f"{folder}/")
-
-
         if path.is_relative_to(folder):
             return folder
     return path.parent.as_posix()

@@ -18,7 +18,10 @@ int16_t console_read(void)
 {
     fflush(stdout);
     int byte = getchar();
-    return byte == EOF ? (int16_t)-1 : (int16_t)byte;
+    if (byte == EOF) { /* nothing will ever come: who asks again and again would never end */
+        exit(EXIT_FAILURE);
+    }
+    return (int16_t)byte;
 }
 
 void cpu_exit(int16_t status)

@@ -1,0 +1,168 @@
+"""Lines to a program that serves: the streams of an emulator, or a serial port."""
+
+from __future__ import annotations
+
+import os
+import selectors
+import signal
+import subprocess
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+from microtir.project.errors import EmulatorError, MissingToolError, ProjectError
+
+_CHUNK = 65536
+
+
+class LinkClosedError(Exception):
+    """The other end has gone; whoever uses the link says what was being done."""
+
+
+class Link(Protocol):
+    """A line that bytes go over in both directions."""
+
+    @property
+    def name(self) -> str:
+        """What the line leads to, for messages."""
+
+    def write(self, data: bytes) -> None:
+        """Send bytes; LinkClosedError if nobody takes them."""
+
+    def read(self, timeout: float) -> bytes:
+        """Bytes that have come, none if none came in `timeout` seconds; LinkClosedError."""
+
+    def close(self) -> int | None:
+        """Give the line up; the exit status of a process at the other end that has ended."""
+
+
+class ProcessLink:
+    """Standard input and output of a process that is started here.
+
+    Raises:
+        EmulatorError: it cannot be started.
+    """
+
+    def __init__(self, command: Sequence[str]) -> None:
+        self.name = command[0]
+        try:
+            self._process = subprocess.Popen(
+                command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                bufsize=0,
+                start_new_session=True,
+            )
+        except OSError as error:
+            raise EmulatorError(f"cannot be started: {error.strerror}", where=self.name) from None
+        self._selector = selectors.DefaultSelector()
+        self._selector.register(self._output, selectors.EVENT_READ)
+
+    @property
+    def _output(self) -> int:
+        assert self._process.stdout is not None
+        return self._process.stdout.fileno()
+
+    def write(self, data: bytes) -> None:
+        assert self._process.stdin is not None
+        view = memoryview(data)
+        try:
+            while view:
+                view = view[os.write(self._process.stdin.fileno(), view) :]
+        except OSError:
+            raise LinkClosedError from None
+
+    def read(self, timeout: float) -> bytes:
+        if not self._selector.select(timeout):
+            return b""
+        data = os.read(self._output, _CHUNK)
+        if not data:
+            raise LinkClosedError
+        return data
+
+    def close(self) -> int | None:
+        self._selector.close()
+        for stream in (self._process.stdin, self._process.stdout):
+            if stream is not None:
+                stream.close()
+        try:
+            return self._process.wait(timeout=1.0)
+        except subprocess.TimeoutExpired:
+            # An emulator may have started helpers: the whole group ends.
+            os.killpg(self._process.pid, signal.SIGKILL)
+            self._process.wait()
+            return None
+
+
+class SerialLink:
+    """A serial port of this machine.
+
+    Raises:
+        MissingToolError: pyserial is not installed.
+        ProjectError: the port is not there, or may not be opened.
+    """
+
+    def __init__(self, port: str, baud: int) -> None:
+        self.name = port
+        try:
+            import serial
+        except ImportError:
+            raise MissingToolError(
+                "pyserial is not installed", where="serial port", fix="pip install pyserial"
+            ) from None
+        try:
+            self._port: Any = serial.Serial(port, baud, timeout=0, write_timeout=10)
+        except (serial.SerialException, OSError, ValueError) as error:
+            raise ProjectError(
+                f"the serial port cannot be opened: {_reason(error)}",
+                where=port,
+                legal=", ".join(_ports()) or "there is no serial port on this machine",
+                fix="plug the board in, and see that you may use the port (group dialout)",
+            ) from None
+        self._port.reset_input_buffer()
+
+    def write(self, data: bytes) -> None:
+        import serial
+
+        try:
+            self._port.write(data)
+        except (serial.SerialException, OSError):
+            raise LinkClosedError from None
+
+    def read(self, timeout: float) -> bytes:
+        import serial
+
+        self._port.timeout = timeout
+        try:
+            first = bytes(self._port.read(1))
+            return first + bytes(self._port.read(self._port.in_waiting)) if first else b""
+        except (serial.SerialException, OSError):
+            raise LinkClosedError from None
+
+    def close(self) -> int | None:
+        self._port.close()
+        return None
+
+
+def _ports() -> list[str]:
+    """The serial ports of this machine."""
+    from serial.tools import list_ports
+
+    return sorted(port.device for port in list_ports.comports())
+
+
+def _reason(error: Exception) -> str:
+    number = getattr(error, "errno", None)
+    return os.strerror(number) if isinstance(number, int) else str(error)
+
+
+def find_port(vid: int, pid: int | None) -> str | None:
+    """The only serial port of a USB device; None if there is none, or several."""
+    try:
+        from serial.tools import list_ports
+    except ImportError:
+        return None
+    found = [
+        port.device for port in list_ports.comports() if port.vid == vid and pid in (None, port.pid)
+    ]
+    return found[0] if len(found) == 1 else None
