@@ -116,7 +116,10 @@ def _lower_model(
 ) -> IRModule:
     graph = _optimise_graph(original)
     see("graph", graph)
-    planned = plan(graph, lambda node: candidates(node, config), config.optimize)
+    workspace_io = config.pass_config.use_workspace_io
+    planned = plan(
+        graph, lambda n: candidates(n, config), config.optimize, workspace_io=workspace_io
+    )
     see("plan", planned)
     naive = _emit_layers(planned)
     see("lowering", tuple(f for functions in naive.values() for f in functions))
@@ -132,8 +135,9 @@ def _lower_model(
     prove_accesses(main, callees)
     see("executor", main)
     main, memory_plan = memory.place(
-        main, callees, config.workspace_alignment(), config.pass_config.placement
-    )
+        main, callees, config.workspace_alignment(), config.pass_config.placement,
+        *(_port_buffers(graph, main) if workspace_io else ()),
+    )  # fmt: skip
     for limit in _workspace_limits(config):
         memory.check_workspace(limit, memory_plan, main, callees)
     verify_module((*layers, main))
@@ -142,7 +146,7 @@ def _lower_model(
         module,
         config=config,
         functions=(*layers, main),
-        model=_describe(original, graph, memory_plan),
+        model=_describe(original, graph, memory_plan, workspace_io),
         is_lowered=True,
     )
 
@@ -312,17 +316,28 @@ def _check_weights(config: CompilationConfig, lowered: IRModule) -> None:
     memory.check_weights(limit, [(a.name, a.bytes, a.users) for a in arrays])
 
 
-def _describe(original: Graph, graph: Graph, memory_plan: MemoryPlan) -> ModelInfo:
+def _port_buffers(graph: Graph, main: PrimFunc) -> tuple[tuple[Buffer, ...], tuple[Buffer, ...]]:
+    """The parameters of main that are the model's inputs, and those that are its outputs."""
+    buffers = tuple(p for p in main.params if isinstance(p, Buffer))
+    split = len(graph.inputs)
+    return buffers[:split], buffers[split:]
+
+
+def _describe(
+    original: Graph, graph: Graph, memory_plan: MemoryPlan, workspace_io: bool
+) -> ModelInfo:
     inputs, outputs = graph.inputs, graph.outputs
     tensors = (*inputs, *outputs)
+    placed = memory_plan.placements[: len(tensors)]
+    offsets = [p.offset for p in placed] if workspace_io else [None] * len(tensors)
     kinds = [PortKind.INPUT] * len(inputs) + [PortKind.OUTPUT] * len(outputs)
     # One struct holds the inputs and another the outputs, yet the macros of both share a prefix.
     names = c_names([t.name for t in tensors])
     return ModelInfo(
         name=graph.name,
         ports=tuple(
-            Port(kind, tensor.name, c_name, tensor.type)
-            for kind, tensor, c_name in zip(kinds, tensors, names, strict=True)
+            Port(kind, tensor.name, c_name, tensor.type, offset)
+            for kind, tensor, c_name, offset in zip(kinds, tensors, names, offsets, strict=True)
         ),
         source_file=original.nodes[0].source.file if original.nodes else "",
         source_sha256=original.source_sha256,

@@ -120,6 +120,10 @@ def test_d2_interface_api_is_no_free_string(value: object) -> None:
         (lambda: PassConfig({"tir.disable_unrol": True}), "did you mean 'tir.disable_unroll'?"),
         (lambda: PassConfig({"tir.usmp.enable": True}), "memory is always planned"),
         (lambda: PassConfig({"tir.usmp.algorithm": "x"}), "use memory.placement"),
+        (
+            lambda: PassConfig({"tir.usmp.use_workspace_io": True}),
+            "use memory.use_workspace_io",
+        ),
         (lambda: PassConfig({"tir.unroll_max_extent": -1}), "legal: 0 to 256"),
         (lambda: PassConfig({"memory.placement": "best"}), "legal: greedy, exact"),
     ],

@@ -23,7 +23,11 @@ def outcome(*samples: Sample) -> ConfigError | CompilationConfig:
 
 
 # Values that are legal alone and refused together.
-CONTRADICTIONS = [{"pass_config.tir.disable_unroll=True", "pass_config.tir.unroll_max_extent=256"}]
+CONTRADICTIONS = [
+    {"pass_config.tir.disable_unroll=True", "pass_config.tir.unroll_max_extent=256"},
+    {"pass_config.memory.use_workspace_io=True", "executor.interface-api='packed'"},
+    {"pass_config.memory.use_workspace_io=True", "runtime.system-lib=True"},
+]
 
 # Nothing of these is accepted in a configuration yet; budget and pass_config are given in parts.
 WAITING_SECTIONS = (Section.EXECUTOR_GRAPH, Section.CONSTANT_POOL)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import microtir
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
+import microtir
 from microtir import IRModule
 from microtir.config import host
 from microtir.config.enums import Optimize
@@ -70,3 +71,37 @@ def test_random_graphs_do_stream() -> None:
         assert nests(speed.functions[-1]) == 0
         streamed += nests(ram.functions[-1]) > 0
     assert streamed >= 6
+
+
+def run_in_workspace(module: IRModule, x: Array) -> list[Array]:
+    """Outputs of main where inputs and outputs lie in the workspace."""
+    main, model = module.functions[-1], module.model
+    assert model is not None
+    (workspace,) = main.params[len(model.ports) :]
+    assert isinstance(workspace, Buffer)
+    memory = np.zeros(workspace.shape, np.uint8)  # type: ignore[arg-type]
+    (source,) = model.inputs
+    assert source.offset is not None
+    memory[source.offset : source.offset + x.size] = x.reshape(-1).view(np.uint8)
+    unused = [np.zeros(port.type.shape, port.type.dtype.value) for port in model.ports]
+    Interpreter(module.functions).run(main.name, [*unused, memory])
+    assert not any(array.any() for array in unused)
+    return [
+        memory[port.offset : port.offset + port.type.bytes].view(np.int8).reshape(port.type.shape)
+        for port in model.outputs
+        if port.offset is not None
+    ]
+
+
+@settings(max_examples=25)
+@given(st.integers(0, 2**20), st.sampled_from([Optimize.RAM, Optimize.SPEED]))
+def test_inputs_and_outputs_may_lie_in_the_workspace(seed: int, goal: Optimize) -> None:
+    """The same results, read from where the model says that they are."""
+    graph, x = random_graph(seed)
+    config = host().with_(optimize=goal)
+    config = config.with_(pass_config={"memory.use_workspace_io": True})
+    module = microtir.lower(IRModule(graph=graph, config=config))
+    assert module.model is not None
+    expected = execute(graph, {graph.inputs[0].name: x})
+    for tensor, got in zip(graph.outputs, run_in_workspace(module, x), strict=True):
+        np.testing.assert_array_equal(got, expected[tensor.name])

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from microtir.errors import MemoryPlanError
 from microtir.memory.checker import check
 from microtir.memory.lifetimes import lifetimes

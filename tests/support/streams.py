@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+
 from microtir.graph import ops
 from microtir.graph.ir import Graph, Node, Tensor
 from microtir.graph.ops import Padding2D

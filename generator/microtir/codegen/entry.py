@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 from microtir.codegen.c_types import C_TYPES, integer_literal
@@ -143,7 +144,18 @@ def _model_checks(program: Program, model: ModelInfo, has_workspace: bool) -> li
         *_check(_any_null(structs), null),
         *_check(_any_null(members), null),
         *_check(misaligned, f"{program.macro}_ERROR_WORKSPACE_ALIGNMENT"),
+        *_place_checks(program, model, pool),
     ]
+
+
+def _place_checks(program: Program, model: ModelInfo, pool: str) -> list[str]:
+    """Checks that tensors are where the plan has them; none if the caller has other memory."""
+    places = []
+    for port in model.ports:
+        if port.offset is not None:
+            place = f"(const uint8_t *){pool}" + (f" + {port.offset}" if port.offset else "")
+            places.append(f"(const uint8_t *){port.kind.value}s->{port.c_name} != {place}")
+    return _check(" || ".join(places), f"{program.macro}_ERROR_TENSOR_PLACE") if places else []
 
 
 def _any_null(pointers: list[str]) -> str:
@@ -184,12 +196,15 @@ def _views(main: PrimFunc) -> Iterator[tuple[int, BufferView]]:
 
 
 def _label(placements: tuple[BufferPlacement, ...], step: int, view: BufferView) -> str:
-    """The planner's name for the buffer that lives at this place and step."""
-    for placed in placements:
-        alive = placed.first_step <= step <= placed.last_step
-        if alive and placed.offset <= view.byte_offset < placed.offset + placed.size:
-            return placed.name
-    return f"tensor_{view.byte_offset}"
+    """The planner's name for the buffer that lives at this place and step.
+
+    Buffers of a nest lie over each other; the one that begins and ends with the view is meant.
+    """
+    size = math.prod(view.shape) * view.dtype.bytes
+    alive = [p for p in placements if p.first_step <= step <= p.last_step]
+    around = [p for p in alive if p.offset <= view.byte_offset < p.offset + p.size]
+    exact = [p for p in around if (p.offset, p.size) == (view.byte_offset, size)]
+    return next((p.name for p in (*exact, *around)), f"tensor_{view.byte_offset}")
 
 
 def exported_entry(program: Program, function: PrimFunc) -> FunctionText:

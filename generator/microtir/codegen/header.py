@@ -25,6 +25,7 @@ STATUSES: Sequence[tuple[str, int, str]] = (
     ("ERROR_WORKSPACE_ALIGNMENT", -2, "the workspace is not aligned"),
     ("ERROR_ARGUMENT_RANGE", -3, "an integer argument is out of range"),
     ("ERROR_TENSOR_ALIGNMENT", -4, "a tensor is not aligned"),
+    ("ERROR_TENSOR_PLACE", -5, "a tensor is not at its place in the workspace"),
 )
 
 
@@ -89,7 +90,8 @@ def _scale(port: Port) -> tuple[float, int] | None:
 
 def _port_macros(program: Program, port: Port, stem: str) -> list[str]:
     shape = ", ".join(str(extent) for extent in port.type.shape)
-    facts = [
+    facts = [] if port.offset is None else [("OFFSET", f"{port.offset} /* in the workspace */")]
+    facts += [
         ("SIZE", f"{port.type.bytes} /* bytes */"),
         ("ELEMENTS", str(port.type.elements)),
         ("RANK", str(len(port.type.shape))),
@@ -121,7 +123,7 @@ def struct_text(program: Program, model: ModelInfo, kind: PortKind) -> str:
     written = program.written[program.entry]
     members = [
         (
-            f"{parameter_text(parameter, port.c_name, parameter in written)};",
+            f"{parameter_text(parameter, port.c_name, _is_written(port, parameter, written))};",
             f"/* {_type_text(port)} */",
         )
         for port, parameter in zip(model.ports, program.entry.params, strict=False)
@@ -131,6 +133,11 @@ def struct_text(program: Program, model: ModelInfo, kind: PortKind) -> str:
     members = members or [("uint8_t none;", f"/* the model has no {kind.value} */")]
     lines = [f"    {line}" for line in columns(members)]
     return "\n".join([f"struct {program.name}_{kind.value}s {{", *lines, "};"])
+
+
+def _is_written(port: Port, parameter: Param, written: frozenset[Buffer]) -> bool:
+    """Whether a run may change a tensor; in the workspace other tensors come to lie over it."""
+    return port.offset is not None or parameter in written
 
 
 def prototypes(program: Program) -> list[str]:
@@ -153,6 +160,14 @@ def _run_comment(program: Program) -> str:
     assert model is not None
     pool = workspace_name(program)
     rows = [("inputs, outputs", "every pointer set; tensors are row-major and must not overlap")]
+    if any(port.offset is not None for port in model.ports):
+        rows = [
+            (
+                "inputs, outputs",
+                "every pointer set to its tensor's OFFSET in the workspace, in bytes;",
+            ),
+            ("", "tensors are row-major, and a run overwrites the inputs"),
+        ]
     if model.memory.workspace_size == 0:
         rows.append((pool, "not used: this model needs none, NULL is fine"))
     else:

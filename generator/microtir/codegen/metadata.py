@@ -21,7 +21,10 @@ class QuantizationData(TypedDict):
 
 
 class PortData(TypedDict):
-    """An input or output: `name` in the model, `member` of the C struct."""
+    """An input or output: `name` in the model, `member` of the C struct.
+
+    `offset` is its place in the workspace, in bytes; null if the caller has other memory for it.
+    """
 
     kind: str
     name: str
@@ -29,6 +32,7 @@ class PortData(TypedDict):
     shape: list[int]
     dtype: str
     bytes: int
+    offset: int | None
     quantization: QuantizationData | None
 
 
@@ -154,6 +158,7 @@ def _port(port: Port) -> PortData:
         "shape": list(port.type.shape),
         "dtype": port.type.dtype.value,
         "bytes": port.type.bytes,
+        "offset": port.offset,
         "quantization": (
             {"scale": quantization.scale, "zero_point": quantization.zero_point}
             if quantization is not None and whole

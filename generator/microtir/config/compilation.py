@@ -113,6 +113,20 @@ class CompilationConfig:
         self.runtime.check_built()
         self.budget.check_built()
         self.pass_config.check_built()
+        self._check_workspace_io()
+
+    def _check_workspace_io(self) -> None:
+        packed = self.entry_calling_convention() is CallingConvention.PACKED
+        if not self.pass_config.use_workspace_io or not (packed or self.needs_packed_wrapper()):
+            return
+        given = "interface-api 'packed'" if packed else "'system-lib' = True"
+        raise ConfigError(
+            f"pass_config key 'memory.use_workspace_io' got True, which contradicts {given}: a "
+            "packed function takes tensors wherever its caller has them",
+            where="pass_config.memory.use_workspace_io",
+            legal="True with interface-api 'c' and without system-lib",
+            fix="leave one of them out",
+        )
 
     @staticmethod
     def from_target(

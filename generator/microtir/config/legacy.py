@@ -24,7 +24,7 @@ LEGACY: Mapping[str, str] = MappingProxyType(
         "tir.disable_vectorize": "drop it: no vector types are ever generated for C",
         "tir.usmp.enable": "drop it: memory is always planned",
         "tir.usmp.algorithm": "use memory.placement",
-        "tir.usmp.use_workspace_io": "drop it: model tensors in the workspace are not built yet",
+        "tir.usmp.use_workspace_io": "use memory.use_workspace_io",
         "tir.disable_storage_rewrite": "drop it: memory is always planned",
     }
 )

@@ -418,6 +418,14 @@ _PASS = (
         "Chooses how buffers are placed in the workspace: greedy takes the best of a few orders, "
         "exact searches all orders, up to a fixed effort.",
     ),
+    Option(
+        Section.PASS,
+        "memory.use_workspace_io",
+        Flag(),
+        False,
+        "Places the model's inputs and outputs in the workspace, where a run overwrites the inputs; "
+        "the header says where each of them lies.",
+    ),
 )
 
 OPTIONS: tuple[Option, ...] = (

@@ -52,5 +52,10 @@ class PassConfig(OptionMap):
     def placement(self) -> Placement:
         return Placement(self["memory.placement"])
 
+    @property
+    def use_workspace_io(self) -> bool:
+        """Whether the model's inputs and outputs lie in the workspace."""
+        return self._flag("memory.use_workspace_io")
+
     def __repr__(self) -> str:
         return f"PassConfig({self.changed()!r})"

@@ -14,7 +14,7 @@ import cffi
 import numpy as np
 
 from microtir.artifact import Artifact
-from microtir.errors import RunError
+from microtir.errors import RunError, UsageError
 from microtir.host.build import Build, module_name, sanitized_executable, shared_library
 from microtir.host.declarations import declarations
 from microtir.host.tensors import Array
@@ -122,6 +122,13 @@ class Harness:
         self._compiler = compiler
         self._name = module_name(artifact)
         self._texts: dict[int, str] = {}
+        placed = [port["name"] for port in artifact.metadata["ports"] if port["offset"] is not None]
+        if placed:
+            raise UsageError(
+                f"'{placed[0]}' lies in the workspace, where sanitizers would not see its bounds",
+                where="host.load(sanitize=True)",
+                fix="build it without memory.use_workspace_io",
+            )
 
     def run(self, inputs: Sequence[Array], outputs: Sequence[Array], workspace: Array) -> int:
         split = len(inputs)

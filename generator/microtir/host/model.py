@@ -82,13 +82,21 @@ class Model:
         memory = self._metadata["memory"]
         assert memory is not None
         workspace = aligned(memory["workspace_size"], memory["alignment"], fill_workspace)
+        arrays = [
+            array if info.offset is None else _put(info, array, workspace)
+            for info, array in zip(self.inputs, arrays, strict=True)
+        ]
+        results = [
+            array if info.offset is None else info.within(workspace)
+            for info, array in zip(self.outputs, results, strict=True)
+        ]
         status = self._backend.run(arrays, results, workspace)
         if status != 0:
             raise RunError(
                 f"the model returned status {status}: {self._backend.status_text(status)}",
                 where=f"{self._metadata['module_name']}_run",
             )
-        return {info.name: array for info, array in zip(self.outputs, results, strict=True)}
+        return {info.name: array.copy() for info, array in zip(self.outputs, results, strict=True)}
 
     def run_layers(
         self, inputs: Mapping[str, Array], *, fill_workspace: int = POISON
@@ -145,6 +153,13 @@ class Model:
         raw = memoryview((ctypes.c_uint8 * size).from_address(address))
         memory: Array = np.frombuffer(raw, dtype=dtype).reshape(shape)
         return memory
+
+
+def _put(info: TensorInfo, array: Array, workspace: Array) -> Array:
+    """Copy an input to its place in the workspace."""
+    place = info.within(workspace)
+    np.copyto(place, array)
+    return place
 
 
 def _joined(parts: list[tuple[int, Array]]) -> Array:

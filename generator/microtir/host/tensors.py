@@ -20,7 +20,8 @@ class TensorInfo:
     """An input or output of a model.
 
     `scale` and `zero_point` are None unless the tensor is quantised as a whole; then the real
-    value is scale * (stored value - zero point). `member` is its name in the C struct.
+    value is scale * (stored value - zero point). `member` is its name in the C struct, `offset`
+    its place in the workspace, in bytes, if it has one there.
     """
 
     name: str
@@ -29,6 +30,14 @@ class TensorInfo:
     dtype: np.dtype[Any]
     scale: float | None
     zero_point: int | None
+    offset: int | None = None
+
+    def within(self, workspace: Array) -> Array:
+        """The tensor's place in the workspace, as an array; `offset` is known."""
+        assert self.offset is not None
+        count = int(np.prod(self.shape, dtype=np.int64)) * self.dtype.itemsize
+        part = workspace[self.offset : self.offset + count]
+        return part.view(self.dtype).reshape(self.shape)
 
 
 def ports(artifact: Artifact, kind: str) -> tuple[TensorInfo, ...]:
@@ -41,6 +50,7 @@ def ports(artifact: Artifact, kind: str) -> tuple[TensorInfo, ...]:
             np.dtype(port["dtype"]),
             port["quantization"]["scale"] if port["quantization"] else None,
             port["quantization"]["zero_point"] if port["quantization"] else None,
+            port["offset"],
         )
         for port in artifact.metadata["ports"]
         if port["kind"] == kind

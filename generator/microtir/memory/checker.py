@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 
 import numpy as np
 import numpy.typing as npt
@@ -37,22 +38,45 @@ _TENSOR = 1 << 40  # more than the bytes of any tensor
 
 
 def check(
-    main: PrimFunc, placed: PrimFunc, callees: Mapping[str, PrimFunc], workspace_size: int
+    main: PrimFunc,
+    placed: PrimFunc,
+    callees: Mapping[str, PrimFunc],
+    workspace_size: int,
+    inputs: Mapping[Buffer, int] = MappingProxyType({}),
+    outputs: Mapping[Buffer, int] = MappingProxyType({}),
 ) -> None:
     """Prove `placed` against `main`, which has the buffers before placement.
+
+    Args:
+        main: before placement.
+        placed: after it.
+        callees: the layer functions by name.
+        workspace_size: in bytes.
+        inputs: where the caller puts those inputs that lie in the workspace.
+        outputs: where he finds those outputs that do.
 
     Raises:
         MemoryPlanError: names the call, the buffer and the first byte that is wrong.
     """
     memory = _Memory(np.full(workspace_size, -1, np.int64))
+    ports = frozenset((*inputs, *outputs))
+    for buffer, offset in inputs.items():
+        memory.write(_all_of(buffer), _Place(buffer, offset, 0))
     calls = zip(_calls(main.body, Bounds()), _calls(placed.body, Bounds()), strict=True)
     for step, ((before, scalars), (after, same)) in enumerate(calls):
         if (before.function, len(before.args), scalars) != (after.function, len(after.args), same):
             raise MemoryPlanError(f"placement changed call {step} of {before.function}")
         callee = callees[before.function]
         where = f"call {step} of {before.function}"
-        places = _places(callee, before, after, workspace_size, where)
+        places = _places(callee, before, after, memory, ports, where)
         memory.call(callee, scalars, places, where)
+    for buffer, offset in outputs.items():
+        memory.read(_all_of(buffer), _Place(buffer, offset, 0), "the caller")
+
+
+def _all_of(buffer: Buffer) -> Span:
+    elements = math.prod(d for d in buffer.shape if isinstance(d, int))
+    return Span(buffer, 0, elements * buffer.dtype.bytes, 0, is_write=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,12 +141,20 @@ class _Memory:
 
 
 def _places(
-    callee: PrimFunc, before: Invoke, after: Invoke, size: int, where: str
+    callee: PrimFunc,
+    before: Invoke,
+    after: Invoke,
+    memory: _Memory,
+    ports: frozenset[Buffer],
+    where: str,
 ) -> dict[Buffer, _Place]:
     """The arguments that lie in the workspace, after checks of bounds and alignment."""
     places: dict[Buffer, _Place] = {}
+    size = memory.holds.size
     for arg, view, param in zip(before.args, after.args, callee.params, strict=True):
-        if not isinstance(arg, BufferView) or arg.buffer.scope is not Scope.WORKSPACE:
+        if not isinstance(arg, BufferView):
+            continue
+        if arg.buffer.scope is not Scope.WORKSPACE and arg.buffer not in ports:
             continue
         assert isinstance(view, BufferView) and isinstance(param, Buffer)
         start = view.byte_offset

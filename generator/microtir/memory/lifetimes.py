@@ -65,21 +65,32 @@ class Lifetime:
 
 
 def lifetimes(
-    main: PrimFunc, callees: Mapping[str, PrimFunc] | None = None
+    main: PrimFunc,
+    callees: Mapping[str, PrimFunc] | None = None,
+    inputs: Sequence[Buffer] = (),
+    outputs: Sequence[Buffer] = (),
 ) -> tuple[Lifetime, ...]:
-    """Return the lifetime of each WORKSPACE buffer of `main`, in order of allocation.
+    """Return the lifetimes of the given ports, then of main's WORKSPACE buffers as allocated.
 
     Args:
         main: as the executor made it.
         callees: the layer functions by name: the rows that they declare, and the alignments that
             their parameters ask for.  Without them a call reads and writes all that it is given.
+        inputs: parameters of main that the caller fills before the first call.
+        outputs: parameters of main that the caller reads after the last call.
 
     Raises:
         MemoryPlanError: a buffer is allocated and never used, or its size is not constant.
     """
     callees = callees or {}
-    steps: dict[Buffer, list[int]] = {buffer: [] for buffer in _allocated(main.body)}
-    _visit(main.body, 0, steps)
+    steps: dict[Buffer, list[int]] = {
+        buffer: [] for buffer in (*inputs, *outputs, *_allocated(main.body))
+    }
+    end = _visit(main.body, 0, steps)
+    for buffer in inputs:
+        steps[buffer].append(0)
+    for buffer in outputs:
+        steps[buffer].append(max(end - 1, 0))
     moments, touched = touches(main.body, callees, tuple(steps))
     found = []
     for buffer, at in steps.items():
@@ -88,7 +99,8 @@ def lifetimes(
                 "workspace buffer is never used", where=f"{main.name}: {buffer.name}"
             )
         alignment = max(buffer.alignment, *_alignments(main, buffer, callees))
-        begin, low, high = _extents(touched[buffer], size_of(buffer), moments)
+        use = _Use(size_of(buffer), moments, buffer in inputs, buffer in outputs)
+        begin, low, high = _extents(touched[buffer], use)
         found.append(
             Lifetime(buffer, size_of(buffer), min(at), max(at), alignment, begin, low, high)
         )
@@ -120,12 +132,24 @@ def size_of(buffer: Buffer) -> int:
     return math.prod(extents) * buffer.dtype.bytes
 
 
-def _extents(touched: Sequence[Touch], size: int, moments: int) -> tuple[int, Bytes, Bytes]:
+@dataclass(frozen=True, slots=True)
+class _Use:
+    """Size of a buffer, number of moments, and whether the caller fills it or reads it."""
+
+    size: int
+    moments: int
+    is_filled: bool
+    is_read: bool
+
+
+def _extents(touched: Sequence[Touch], use: _Use) -> tuple[int, Bytes, Bytes]:
     """First moment, and from there to the last touch the extent that the buffer keeps.
 
     Touches count bytes as if every row had a place of its own; a ring's wrap around here.
     """
-    begin, end = touched[0].moment, touched[-1].moment + 1
+    size, moments = use.size, max(use.moments, 1)
+    begin = 0 if use.is_filled else touched[0].moment
+    end = moments if use.is_read else touched[-1].moment + 1 if touched else 1
     never = np.iinfo(np.int64).max
     needed = np.full(moments, never)
     made: Bytes = np.zeros(moments, np.int64)
@@ -138,12 +162,14 @@ def _extents(touched: Sequence[Touch], size: int, moments: int) -> tuple[int, By
         if touch.is_written:
             made[touch.moment] = max(made[touch.moment], touch.stop)
             low_written[touch.moment] = min(low_written[touch.moment], touch.start)
-    before = np.maximum.accumulate(np.append(0, made[:-1]))
+    if use.is_filled:
+        made[0], low_written[0] = size, 0
+    before = np.maximum.accumulate(np.append(size if use.is_filled else 0, made[:-1]))
     if (wanted > before).any():
         # Read before it is written, as far as is known here: all of it counts throughout.
         return begin, np.zeros(end - begin, np.int64), np.full(end - begin, size)
     made = np.maximum.accumulate(made)
-    needed = np.minimum.accumulate(needed[::-1])[::-1]
+    needed = np.minimum.accumulate(needed[::-1])[::-1] * (not use.is_read)
     low = np.minimum(np.minimum(needed, made), low_written)[begin:end]
     high = made[begin:end]
     wraps = low // size != (high - 1) // size

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from microtir.config.enums import Placement
@@ -26,7 +26,12 @@ from microtir.tir.ir import (
 
 
 def place(
-    main: PrimFunc, callees: Mapping[str, PrimFunc], alignment: int, placement: Placement
+    main: PrimFunc,
+    callees: Mapping[str, PrimFunc],
+    alignment: int,
+    placement: Placement,
+    inputs: Sequence[Buffer] = (),
+    outputs: Sequence[Buffer] = (),
 ) -> tuple[PrimFunc, MemoryPlan]:
     """Place the buffers of `main` and have the placement checked.
 
@@ -36,20 +41,27 @@ def place(
         alignment: least one of every buffer and of the block, in bytes, a power of two; a buffer
             whose elements or layers need more gets more, and then so does the block.
         placement: GREEDY or EXACT.
+        inputs: parameters of main that lie in the workspace, too, and may be overwritten.
+        outputs: parameters of main that lie in the workspace, too.
 
     Returns:
-        main with one more parameter `workspace` (UINT8) if it needs any, and the plan.
+        main with one more parameter `workspace` (UINT8) if it needs any, and the plan, whose first
+        placements are those of `inputs` and `outputs`.  These stay parameters, so that the
+        interface keeps its form; the body does not use them.
 
     Raises:
         MemoryPlanError: the independent checker found a living byte overwritten.
     """
-    lives = lifetimes(main, callees)
+    lives = lifetimes(main, callees, inputs, outputs)
     fit = {Placement.GREEDY: first_fit, Placement.EXACT: exact_fit}[placement]
     offsets = fit(lives, alignment)
     size = workspace_size(lives, offsets)
     block_alignment = max((alignment, *(life.alignment for life in lives)))
     placed = relocate(main, offsets, size, block_alignment) if size else main
-    check(main, placed, callees, size)
+    check(
+        main, placed, callees, size,
+        {b: offsets[b] for b in inputs}, {b: offsets[b] for b in outputs},
+    )  # fmt: skip
     steps = steps_of(main.body)
     peak = peak_of(lives, steps)
     plan = MemoryPlan(

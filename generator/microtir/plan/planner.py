@@ -20,13 +20,16 @@ from microtir.plan.ir import Candidate, Group, Kernel, Layout, Plan, PlannedOper
 CandidatesOf = Callable[[Node], tuple[Candidate, ...]]
 
 
-def plan(graph: Graph, candidates_of: CandidatesOf, goal: Optimize) -> Plan:
+def plan(
+    graph: Graph, candidates_of: CandidatesOf, goal: Optimize, *, workspace_io: bool = False
+) -> Plan:
     """Return the plan of a graph.
 
     Args:
         graph: legalised graph; every output is produced by a node.
         candidates_of: gives the legal kernels of a node, never empty.
         goal: what to rank candidates by.
+        workspace_io: inputs and outputs share the workspace with everything else.
 
     Raises:
         UnsupportedModelError: a node has no candidate.
@@ -53,7 +56,7 @@ def plan(graph: Graph, candidates_of: CandidatesOf, goal: Optimize) -> Plan:
     groups = tuple(Group((operator,)) for operator in operators)
     layouts = {t: Layout.whole(t.type) for t in tensors}
     if goal is Optimize.RAM:
-        caller = (*graph.inputs, *graph.outputs)
+        caller = () if workspace_io else (*graph.inputs, *graph.outputs)
         lives = Storage.of(operators, roots, graph.outputs, caller)
         groups = stream(operators, accumulators, lives)
         for tensor, height in rings(groups, lives).items():

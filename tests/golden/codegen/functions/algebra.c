@@ -9,7 +9,7 @@
 
 #include <stddef.h>
 
-#if !defined(ALGEBRA_FINGERPRINT) || ALGEBRA_FINGERPRINT != 0xdfda4af9
+#if !defined(ALGEBRA_FINGERPRINT) || ALGEBRA_FINGERPRINT != 0x54dc4a4a
 #error "algebra.h is from another run of microtir than this file: generate all files anew"
 #endif
 
@@ -51,6 +51,8 @@ const char *algebra_status_text(int32_t status)
         return "an integer argument is out of range";
     case ALGEBRA_ERROR_TENSOR_ALIGNMENT:
         return "a tensor is not aligned";
+    case ALGEBRA_ERROR_TENSOR_PLACE:
+        return "a tensor is not at its place in the workspace";
     default:
         return "unknown status";
     }

@@ -16,7 +16,7 @@
  *   budget           {}
  *   pass_config      {"tir.disable_unroll": false, "tir.unroll_max_extent": 0,
  *           "tir.verify_each_pass": false, "tir.replay_each_pass": false,
- *           "memory.placement": "greedy"}
+ *           "memory.placement": "greedy", "memory.use_workspace_io": false}
  *
  * This output belongs to its user: use, change and distribute it as you like, without any
  * condition. It comes without any warranty.
@@ -31,7 +31,7 @@ extern "C" {
 #endif
 
 /* The sources refuse to be compiled with the header of another run of microtir. */
-#define ALGEBRA_FINGERPRINT 0xdfda4af9
+#define ALGEBRA_FINGERPRINT 0x54dc4a4a
 
 /* Memory, in bytes. */
 #define ALGEBRA_WEIGHTS_SIZE 0 /* constant, in flash where the linker puts it */
@@ -53,6 +53,7 @@ extern "C" {
 #define ALGEBRA_ERROR_WORKSPACE_ALIGNMENT (-2) /* the workspace is not aligned */
 #define ALGEBRA_ERROR_ARGUMENT_RANGE      (-3) /* an integer argument is out of range */
 #define ALGEBRA_ERROR_TENSOR_ALIGNMENT    (-4) /* a tensor is not aligned */
+#define ALGEBRA_ERROR_TENSOR_PLACE        (-5) /* a tensor is not at its place in the workspace */
 
 /* Function 'matmul'.
  *

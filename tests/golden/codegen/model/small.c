@@ -12,7 +12,7 @@
 
 #include <stddef.h>
 
-#if !defined(SMALL_FINGERPRINT) || SMALL_FINGERPRINT != 0x7e5cafdd
+#if !defined(SMALL_FINGERPRINT) || SMALL_FINGERPRINT != 0x508212cd
 #error "small.h is from another run of microtir than this file: generate all files anew"
 #endif
 
@@ -146,6 +146,8 @@ const char *small_status_text(int32_t status)
         return "an integer argument is out of range";
     case SMALL_ERROR_TENSOR_ALIGNMENT:
         return "a tensor is not aligned";
+    case SMALL_ERROR_TENSOR_PLACE:
+        return "a tensor is not at its place in the workspace";
     default:
         return "unknown status";
     }

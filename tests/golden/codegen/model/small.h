@@ -18,7 +18,7 @@
  *   budget           {}
  *   pass_config      {"tir.disable_unroll": false, "tir.unroll_max_extent": 0,
  *           "tir.verify_each_pass": false, "tir.replay_each_pass": false,
- *           "memory.placement": "greedy"}
+ *           "memory.placement": "greedy", "memory.use_workspace_io": false}
  *
  * This output belongs to its user: use, change and distribute it as you like, without any
  * condition. It comes without any warranty.
@@ -33,7 +33,7 @@ extern "C" {
 #endif
 
 /* The sources refuse to be compiled with the header of another run of microtir. */
-#define SMALL_FINGERPRINT 0x7e5cafdd
+#define SMALL_FINGERPRINT 0x508212cd
 
 /* Input 'serving/image:0': int8[4][3], real value = scale * (value - zero point) */
 #define SMALL_IMAGE_SIZE       12 /* bytes */
@@ -77,6 +77,7 @@ extern "C" {
 #define SMALL_ERROR_WORKSPACE_ALIGNMENT (-2) /* the workspace is not aligned */
 #define SMALL_ERROR_ARGUMENT_RANGE      (-3) /* an integer argument is out of range */
 #define SMALL_ERROR_TENSOR_ALIGNMENT    (-4) /* a tensor is not aligned */
+#define SMALL_ERROR_TENSOR_PLACE        (-5) /* a tensor is not at its place in the workspace */
 
 struct small_inputs {
     const int8_t *image; /* int8[4][3] */
