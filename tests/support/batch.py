@@ -33,6 +33,19 @@ def load_batch(
         opt_level: of the compiler.
         flags: more flags for the compiler, such as warnings or sanitizers.
     """
+    names = write_unit(artifacts, folder)
+    compiler = find_compiler()
+    arguments = [*_FLAGS, *flags, f"-O{opt_level}", "-o", "batch.so", "batch.c", "-lm"]
+    run_compiler(compiler, arguments, folder)
+    models = []
+    for artifact, name in zip(artifacts, names, strict=True):
+        declared = declarations(compiler, folder, [f"{name}.h"])
+        models.append(Model(artifact, Library(folder / "batch.so", declared, name)))
+    return models
+
+
+def write_unit(artifacts: Sequence[Artifact], folder: Path) -> list[str]:
+    """Write the sources of artifacts and `batch.c`, which includes them all; their names."""
     names = [module_name(artifact) for artifact in artifacts]
     assert len(set(names)) == len(names), "every artifact of a batch needs its own module name"
     unit: list[str] = []
@@ -45,11 +58,4 @@ def load_batch(
         unit += [f'#include "{f.path}"' for f in artifact.sources if f.path.endswith(".c")]
         unit += [f"#undef {helper}" for helper in helpers]
     (folder / "batch.c").write_text("\n".join(unit) + "\n", encoding="utf-8")
-    compiler = find_compiler()
-    arguments = [*_FLAGS, *flags, f"-O{opt_level}", "-o", "batch.so", "batch.c", "-lm"]
-    run_compiler(compiler, arguments, folder)
-    models = []
-    for artifact, name in zip(artifacts, names, strict=True):
-        declared = declarations(compiler, folder, [f"{name}.h"])
-        models.append(Model(artifact, Library(folder / "batch.so", declared, name)))
-    return models
+    return names

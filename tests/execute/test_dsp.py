@@ -1,0 +1,77 @@
+"""Kernels of DSP targets: portable twins on this machine, assembly on an emulated Cortex-M4."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import microtir
+from microtir import CompilationConfig, Target
+from microtir.graph.reference import execute
+from microtir.ir_module import IRModule
+from microtir.plan.ir import Kernel, Plan
+from tests.support.batch import load_batch
+from tests.support.dsp_cases import DspCase, cases
+from tests.support.emulated_m4 import differing
+
+CONFIG = CompilationConfig.from_target(Target("c -mcpu=cortex-m4"))
+PER_KIND = 30
+# At least this many of the cases must reach each kernel, or the tests say little.
+EXPECTED = {
+    Kernel.GEMM: 12, Kernel.DEPTHWISE_WORDS: 10, Kernel.DENSE_PAIRS: 12, Kernel.ADD_SHIFTED: 20,
+}  # fmt: skip
+
+
+def compiled(case: DspCase, chosen: Counter[Kernel]) -> microtir.Artifact:
+    """The C of a case; counts the kernel that was chosen for it."""
+
+    def observe(stage: str, result: object) -> None:
+        if stage == "plan":
+            assert isinstance(result, Plan)
+            chosen.update(op.candidate.kernel for op in result.operators)
+
+    module = IRModule(graph=case.graph)
+    return microtir.build(module, CONFIG.with_(module_name=case.name), observe=observe)
+
+
+@pytest.fixture(scope="module")
+def batch() -> tuple[list[DspCase], list[microtir.Artifact]]:
+    """Cases and their artifacts; every kernel is among them often enough."""
+    chosen: Counter[Kernel] = Counter()
+    some = cases(PER_KIND)
+    artifacts = [compiled(case, chosen) for case in some]
+    assert all(chosen[kernel] >= least for kernel, least in EXPECTED.items()), chosen
+    return some, artifacts
+
+
+def expected(some: Sequence[DspCase]) -> list[np.ndarray[tuple[int, ...], np.dtype[np.int8]]]:
+    """What the numpy reference computes for each case."""
+    return [execute(case.graph, case.named_inputs())["y"] for case in some]
+
+
+@pytest.mark.xdist_group("dsp")
+def test_portable_twins_equal_the_reference(
+    batch: tuple[list[DspCase], list[microtir.Artifact]], tmp_path: Path
+) -> None:
+    """The C that other compilers print for the kernels gives every bit of the reference."""
+    some, artifacts = batch
+    for case, model, want in zip(
+        some, load_batch(artifacts, tmp_path), expected(some), strict=True
+    ):
+        got = model.run(case.named_inputs())["y"]
+        np.testing.assert_array_equal(got, want, err_msg=case.name)
+
+
+@pytest.mark.xdist_group("dsp")
+@pytest.mark.parametrize("level", ["-O0", "-O2"])
+def test_assembly_equals_the_reference(
+    batch: tuple[list[DspCase], list[microtir.Artifact]], tmp_path: Path, level: str
+) -> None:
+    """The assembly does, too, with inputs and outputs at every offset, and writes nothing else."""
+    some, artifacts = batch
+    inputs = [case.inputs for case in some]
+    assert differing(artifacts, inputs, expected(some), tmp_path, (level,)) == []

@@ -1,0 +1,125 @@
+"""DSP kernels take row ranges and rolling buffers, as all others do."""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+
+import numpy as np
+import pytest
+
+from microtir.config import CompilationConfig, Target
+from microtir.graph.ir import Tensor
+from microtir.graph.reference import execute
+from microtir.lowering import candidates, emit
+from microtir.plan.ir import Kernel, Layout, LayoutKind, PlannedOperator
+from microtir.tir.analysis.access import prove_accesses
+from microtir.tir.interpreter import Interpreter
+from microtir.tir.ir import Array, Buffer, PrimFunc
+from microtir.tir.verify import verify
+from tests.support.dsp_cases import DspCase, add, convolution
+
+CONFIG = CompilationConfig.from_target(Target("c -mcpu=cortex-m4"))
+KERNELS = (Kernel.GEMM, Kernel.DEPTHWISE_WORDS, Kernel.ADD_SHIFTED)
+
+
+def planned(case: DspCase, kernel: Kernel) -> PlannedOperator | None:
+    """The case with a kernel, if it offers that."""
+    node = case.graph.nodes[0]
+    offered = {c.kernel: c for c in candidates(node, CONFIG)}
+    return PlannedOperator(node, offered[kernel]) if kernel in offered else None
+
+
+def found(kernel: Kernel, count: int) -> list[tuple[DspCase, PlannedOperator]]:
+    """Cases that a kernel accepts."""
+    make = {
+        Kernel.GEMM: convolution,
+        Kernel.DEPTHWISE_WORDS: lambda seed: convolution(seed, depthwise=True),
+        Kernel.ADD_SHIFTED: add,
+    }[kernel]
+    cases: list[tuple[DspCase, PlannedOperator]] = []
+    for seed in range(5000, 5400):
+        case = make(seed)
+        operator = planned(case, kernel)
+        if operator is not None:
+            cases.append((case, operator))
+        if len(cases) == count:
+            return cases
+    raise AssertionError(f"too few cases for {kernel}")
+
+
+def emitted(operator: PlannedOperator, slots: dict[Tensor, int]) -> PrimFunc:
+    """The layer function with rings of the given heights."""
+    tensors = (*operator.inputs, *operator.node.outputs)
+    layouts = {t: Layout(LayoutKind.NHWC, slots.get(t, t.type.rows)) for t in tensors}
+    function = emit(operator, MappingProxyType(layouts), "layer")
+    verify(function)
+    prove_accesses(function)
+    return function
+
+
+def scratch(function: PrimFunc) -> list[Array]:
+    """Memory for the scratch parameter, with values that no kernel may rely on."""
+    if function.scratch is None:
+        return []
+    shape = tuple(n for n in function.scratch.shape if isinstance(n, int))
+    return [np.full(shape, 77, function.scratch.dtype.value)]
+
+
+def row_by_row(case: DspCase, operator: PlannedOperator) -> Array:
+    """Rows through rings that are exactly as high as the windows."""
+    windows = operator.candidate.windows
+    assert windows is not None
+    inputs, output = operator.inputs, operator.node.output
+    heights = {t: operator.window(t).extent for t in inputs}
+    function = emitted(operator, {**heights, output: 1})
+    machine = Interpreter([function])
+    rings = {t: np.full((heights[t], t.type.row_elements), 99, np.int8) for t in inputs}
+    data = dict(zip(case.graph.inputs, case.inputs, strict=True))
+    filled, rows = dict.fromkeys(inputs, 0), []
+    for y in range(output.type.rows):
+        for tensor in inputs:
+            height = tensor.type.rows
+            source = data[tensor].reshape(height, -1)
+            while filled[tensor] < operator.window(tensor).needed(y + 1, height):
+                rings[tensor][filled[tensor] % heights[tensor]] = source[filled[tensor]]
+                filled[tensor] += 1
+        row = np.zeros(output.type.row_elements, np.int8)
+        machine.run("layer", [*rings.values(), row, *scratch(function), y, y + 1])
+        rows.append(row)
+    return np.concatenate(rows).reshape(output.shape)
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_rows_over_rings_equal_the_reference(kernel: Kernel) -> None:
+    """Row by row over rings of exactly the window, every bit is that of the reference."""
+    for case, operator in found(kernel, 12):
+        want = execute(case.graph, case.named_inputs())["y"]
+        np.testing.assert_array_equal(row_by_row(case, operator), want, err_msg=case.name)
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_layers_are_proven_and_whole_calls_equal_the_reference(kernel: Kernel) -> None:
+    """The interpreter, which knows no undefined step, agrees on whole tensors."""
+    for case, operator in found(kernel, 8):
+        function = emitted(operator, {})
+        output = np.zeros(operator.node.output.shape, np.int8)
+        rows = [0, operator.node.output.type.rows]
+        Interpreter([function]).run("layer", [*case.inputs, output, *scratch(function), *rows])
+        want = execute(case.graph, case.named_inputs())["y"]
+        np.testing.assert_array_equal(output, want, err_msg=case.name)
+
+
+def test_scratch_is_declared_by_the_candidate() -> None:
+    """A function takes at most the scratch that its candidate announced, aligned to words."""
+    for kernel in KERNELS[:2]:
+        for _, operator in found(kernel, 12):
+            param = emitted(operator, {}).scratch
+            size = 0 if param is None else size_of(param)
+            assert size <= operator.candidate.scratch_bytes
+            assert param is None or param.alignment == 4
+
+
+def size_of(buffer: Buffer) -> int:
+    """Bytes of a buffer of constant shape."""
+    extents = [n for n in buffer.shape if isinstance(n, int)]
+    return int(np.prod(extents)) * buffer.dtype.bytes

@@ -1,0 +1,58 @@
+"""Dual-packed weights: exact where they are accepted, refused where a lane or sum overflows."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from microtir.lowering.dsp.patch import Segments
+from microtir.lowering.dsp.weights import channel_pairs, pack_pairs
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(2, 9), st.integers(1, 40), st.integers(0, 2**16))
+def test_both_sums_come_out_of_one(channels: int, values: int, seed: int) -> None:
+    """Sums of both channels follow from the raw sum and that of the low bytes."""
+    rng = np.random.default_rng(seed)
+    weights = rng.integers(-127, 128, (channels, values)).astype(np.int8)
+    x = rng.integers(-128, 128, values)
+    lanes = pack_pairs(weights)
+    assert lanes is not None
+    for lane, (a, b) in zip(lanes.astype(np.int64), channel_pairs(channels), strict=True):
+        low = ((lane + 128) % 256 - 128) @ x
+        raw = lane @ x
+        assert abs(raw) < 1 << 31
+        assert low == weights[a].astype(np.int64) @ x
+        assert (raw - low) / 256 == weights[b].astype(np.int64) @ x
+
+
+@pytest.mark.parametrize(
+    ("weights", "fits"),
+    [
+        (np.array([[-128], [-127]], np.int8), True),
+        (np.array([[-1], [-128]], np.int8), False),  # the lane is below -32768
+        (np.array([[0], [-128]], np.int8), True),
+        (np.full((2, 514), 127, np.int8), True),
+        (np.full((2, 515), 127, np.int8), False),  # the raw sum may leave int32
+    ],
+)
+def test_overflow_is_checked_exactly(
+    weights: np.ndarray[tuple[int, int], np.dtype[np.int8]], fits: bool
+) -> None:
+    """The limits are those of int16 lanes and int32 sums, for the actual weights."""
+    assert (pack_pairs(weights) is not None) == fits
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(1, 5), st.integers(1, 13))
+def test_patch_holds_every_value_once(count: int, length: int) -> None:
+    """Arranged weights are the given ones, with zeros where a tail has no partner."""
+    segments = Segments(count, length)
+    numbers = np.arange(1, count * length + 1, dtype=np.int8).reshape(1, count, length)
+    arranged = segments.arrange(numbers)
+    assert arranged.shape == (1, segments.steps, 2)
+    found = sorted(int(v) for v in arranged.reshape(-1) if v)
+    assert found == sorted(int(v) for v in numbers.reshape(-1))

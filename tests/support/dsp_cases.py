@@ -1,0 +1,170 @@
+"""Random single-layer int8 graphs for the kernels of DSP targets, extremes included."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from microtir.graph import ops
+from microtir.graph.ir import Graph, Quantization, Tensor
+from microtir.tir.dtype import DType
+from tests.support import graphs
+
+Array = npt.NDArray[Any]
+
+
+@dataclass(frozen=True)
+class DspCase:
+    """A graph of one layer and its inputs."""
+
+    name: str
+    graph: Graph
+    inputs: tuple[Array, ...]
+
+    def named_inputs(self) -> dict[str, Array]:
+        names = (t.name for t in self.graph.inputs)
+        return dict(zip(names, self.inputs, strict=True))
+
+
+def _weights(rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
+    """Weights of the whole range; in some layers one is -128, or all are extremes."""
+    style = rng.integers(0, 6)
+    if style == 0:
+        return rng.choice(np.array([-127, 127], np.int8), shape)
+    values = rng.integers(-127, 128, shape).astype(np.int8)
+    if style == 1:
+        values.reshape(-1)[rng.integers(0, values.size)] = -128
+    return values
+
+
+def _output(
+    rng: np.random.Generator, shape: tuple[int, ...], channels: int, terms: int, axis: int,
+    activation: ops.Activation,
+) -> tuple[Tensor, Quantization]:  # fmt: skip
+    """Output and quantisation of the weights such that factors lie anywhere in 2^-31 to 2."""
+    style = rng.integers(0, 8)
+    usual = 1.0 / (40.0 * np.sqrt(terms))
+    low, high = {0: (2.0**-31, 1.0), 1: (0.5, 1.99), 2: (2.0**-12, 2.0**-11)}.get(
+        int(style), (usual / 2, usual * 2)
+    )
+    factors = np.exp(rng.uniform(np.log(low), np.log(high), channels))
+    if rng.random() < 0.3:
+        factors[:] = factors[0]
+    relu = activation is not ops.Activation.NONE and rng.random() < 0.7
+    zero_point = -128 if relu else int(rng.integers(-128, 128))
+    # Input scale 1/64 and output scale 1/16: a factor is the weight's scale divided by 4.
+    quant = graphs.per_channel([float(f) * 4 for f in factors], axis)
+    return graphs.tensor("y", shape, DType.INT8, graphs.quant(1 / 16, zero_point)), quant
+
+
+def _bias(rng: np.random.Generator, channels: int, weights: Quantization) -> Tensor:
+    values = rng.integers(-3000, 3000, channels).astype(np.int32)
+    return graphs.constant("bias", values, graphs.per_channel([s / 64 for s in weights.scales], 0))
+
+
+def _finish(
+    name: str, op: ops.Operator, tensors: tuple[Tensor, ...], y: Tensor, *inputs: Array
+) -> DspCase:
+    node = graphs.node(op, tensors, y)
+    graph_inputs = tuple(t for t in dict.fromkeys(tensors) if not t.is_constant)
+    return DspCase(name, graphs.graph([node], graph_inputs, [y]), inputs)
+
+
+def _stored(rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
+    """Inputs of the whole range; in some cases extremes only."""
+    if rng.random() < 0.15:
+        return rng.choice(np.array([-128, 127], np.int8), shape)
+    return rng.integers(-128, 128, shape).astype(np.int8)
+
+
+def convolution(seed: int, *, depthwise: bool = False) -> DspCase:
+    """CONV_2D or DEPTHWISE_CONV_2D: widths 1 to 9, any channels, strides, dilations, padding."""
+    rng = np.random.default_rng([seed, int(depthwise)])
+    height, width = int(rng.integers(1, 8)), int(rng.integers(1, 10))
+    taps = (int(rng.integers(1, 4)), int(rng.integers(1, 4)))
+    if rng.random() < 0.3:
+        taps = (1, 1)
+    dilations = (int(rng.integers(1, 3)), int(rng.integers(1, 3)))
+    strides = (int(rng.integers(1, 3)), int(rng.integers(1, 3)))
+    channels = int(rng.choice([1, 2, 3, 4, 5, 7, 8, 11, 12, 16, 20, 33]))
+    reach = tuple((k - 1) * d + 1 for k, d in zip(taps, dilations, strict=True))
+    pads = [int(rng.integers(0, r)) for r in (reach[0], reach[0], reach[1], reach[1])]
+    pads = [0] * 4 if rng.random() < 0.3 else pads
+    out_h = (height + pads[0] + pads[1] - reach[0]) // strides[0] + 1
+    out_w = (width + pads[2] + pads[3] - reach[1]) // strides[1] + 1
+    if out_h < 1 or out_w < 1:
+        return convolution(seed + 1_000_000, depthwise=depthwise)
+    activation = ops.Activation(rng.choice(np.array([a.value for a in ops.Activation])))
+    padding = ops.Padding2D(*pads)
+    x_data = _stored(rng, (1, height, width, channels))
+    x = graphs.tensor(
+        "x", x_data.shape, DType.INT8, graphs.quant(1 / 64, int(rng.integers(-128, 128)))
+    )
+    outputs = channels if depthwise else int(rng.choice([1, 2, 3, 4, 5, 8, 9, 14]))
+    terms = taps[0] * taps[1] * (1 if depthwise else channels)
+    y, quant = _output(
+        rng, (1, out_h, out_w, outputs), outputs, terms, 3 if depthwise else 0, activation
+    )
+    shape = (1, *taps, channels) if depthwise else (outputs, *taps, channels)
+    w = graphs.constant("w", _weights(rng, shape), quant)
+    tensors = (x, w, _bias(rng, outputs, quant)) if rng.random() < 0.8 else (x, w)
+    if depthwise:
+        op: ops.Operator = ops.DepthwiseConv2D(
+            strides, dilations=dilations, padding=padding, activation=activation
+        )
+    else:
+        op = ops.Conv2D(strides, dilations=dilations, padding=padding, activation=activation)
+    name = f"{'depthwise' if depthwise else 'conv'}_{seed}"
+    return _finish(name, op, tensors, y, x_data)
+
+
+def fully_connected(seed: int) -> DspCase:
+    """FULLY_CONNECTED with any number of outputs, one or more rows."""
+    rng = np.random.default_rng([seed, 2])
+    inputs = int(rng.choice([4, 8, 12, 20, 64, 68, 7]))
+    outputs, rows = int(rng.integers(1, 20)), int(rng.choice([1, 1, 2, 3]))
+    activation = ops.Activation(rng.choice(np.array([a.value for a in ops.Activation])))
+    x_data = _stored(rng, (rows, inputs))
+    x = graphs.tensor(
+        "x", x_data.shape, DType.INT8, graphs.quant(1 / 64, int(rng.integers(-128, 128)))
+    )
+    y, quant = _output(rng, (rows, outputs), outputs, inputs, 0, activation)
+    w = graphs.constant("w", _weights(rng, (outputs, inputs)), quant)
+    op = ops.FullyConnected(activation=activation)
+    return _finish(f"dense_{seed}", op, (x, w, _bias(rng, outputs, quant)), y, x_data)
+
+
+def add(seed: int) -> DspCase:
+    """ADD of activations with unequal scales, or of one with itself."""
+    rng = np.random.default_rng([seed, 3])
+    shape = (1, *(int(n) for n in rng.integers(1, 8, 3)))
+    scales = [float(np.exp(rng.uniform(np.log(0.001), 0))) for _ in range(3)]
+    if rng.random() < 0.2:
+        scales[1] = scales[0]
+    a, b = (
+        graphs.tensor(name, shape, DType.INT8, graphs.quant(scale, int(rng.integers(-128, 128))))
+        for name, scale in (("a", scales[0]), ("b", scales[1]))
+    )
+    activation = ops.Activation(rng.choice(np.array([a.value for a in ops.Activation])))
+    relu = activation is not ops.Activation.NONE and rng.random() < 0.5
+    output = graphs.quant(scales[2], -128 if relu else int(rng.integers(-128, 128)))
+    y = graphs.tensor("y", shape, DType.INT8, output)
+    op = ops.Add(activation=activation)
+    data = [_stored(rng, shape) for _ in range(2)]
+    if rng.random() < 0.2:
+        return _finish(f"add_{seed}", op, (a, a), y, data[0])
+    return _finish(f"add_{seed}", op, (a, b), y, *data)
+
+
+def cases(count: int, first: int = 0) -> list[DspCase]:
+    """`count` cases of each kind."""
+    seeds = range(first, first + count)
+    return [
+        *(convolution(seed) for seed in seeds),
+        *(convolution(seed, depthwise=True) for seed in seeds),
+        *(fully_connected(seed) for seed in seeds),
+        *(add(seed) for seed in seeds),
+    ]

@@ -1,0 +1,116 @@
+"""Runs compiled models on an emulated Cortex-M4 and compares what they compute."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from microtir.artifact import Artifact
+from tests.support.batch import write_unit
+
+Array = npt.NDArray[Any]
+
+_HERE = Path(__file__).with_name("emulated")
+_CPU = ("-mcpu=cortex-m4", "-mthumb", "-mfloat-abi=hard", "-mfpu=fpv4-sp-d16")
+_RUN = (
+    "qemu-system-arm", "-M", "mps2-an386", "-display", "none", "-monitor", "none", "-serial",
+    "null", "-semihosting-config", "enable=on,target=native", "-icount", "shift=0", "-kernel",
+)  # fmt: skip
+ALIGNMENTS = 8  # inputs and outputs are placed at every offset below this
+_GUARD = 0x5A
+
+
+def differing(
+    artifacts: Sequence[Artifact],
+    inputs: Sequence[Sequence[Array]],
+    outputs: Sequence[Array],
+    folder: Path,
+    flags: Sequence[str] = ("-O2",),
+) -> list[str]:
+    """Names of the artifacts whose output differs, or that write beside it.
+
+    Args:
+        artifacts: models with one output and distinct module names.
+        inputs: of each, in order.
+        outputs: what each must compute.
+        folder: an empty folder.
+        flags: more flags for the compiler.
+    """
+    names = write_unit(artifacts, folder)
+    largest = max(a.nbytes for arrays in (*inputs, outputs) for a in arrays) + 2 * ALIGNMENTS
+    text = [_PROLOGUE.replace("LARGEST", str(largest))]
+    calls = []
+    for number, (artifact, name) in enumerate(zip(artifacts, names, strict=True)):
+        arrays = [*inputs[number], outputs[number]]
+        text += [f'#include "{name}.h"']
+        text += [_array(f"{name}_data{i}", array) for i, array in enumerate(arrays)]
+        text.append(_case(artifact, name, [a.nbytes for a in arrays], number % ALIGNMENTS))
+        calls.append(f"    bad += {name}_case();")
+    main = ["int main(void)", "{", "    int bad = 0;", *calls, "    return bad > 0;", "}"]
+    (folder / "main.c").write_text("\n".join([*text, *main]) + "\n", encoding="utf-8")
+    build = [
+        "arm-none-eabi-gcc", *_CPU, "-std=c99", *flags, "-I.", "-nostartfiles",
+        f"-T{_HERE / 'link.ld'}", "--specs=nosys.specs", "-Wl,--no-warn-rwx-segments", "main.c",
+        "batch.c", str(_HERE / "start.c"), "-lm", "-o", "test.elf",
+    ]  # fmt: skip
+    subprocess.run(build, cwd=folder, check=True, timeout=300)
+    done = subprocess.run(
+        [*_RUN, "test.elf"], cwd=folder, capture_output=True, text=True, timeout=300,
+        stdin=subprocess.DEVNULL, check=False,
+    )  # fmt: skip
+    said = (done.stdout + done.stderr).split()
+    assert done.returncode == bool(said), f"status {done.returncode}: {said}"
+    return said
+
+
+_PROLOGUE = """\
+#include <stdint.h>
+#include <string.h>
+void put(const char *text);
+static union { int8_t bytes[LARGEST]; uint64_t aligned; } input[2], output;
+static union { uint8_t bytes[1 << 18]; uint64_t aligned; } memory;
+"""
+
+
+def _array(name: str, array: Array) -> str:
+    values = ", ".join(map(str, array.reshape(-1).view(np.int8).tolist()))
+    return f"static const int8_t {name}[] = {{{values}}};"
+
+
+def _case(artifact: Artifact, name: str, sizes: Sequence[int], offset: int) -> str:
+    """Runs one model at an offset; bytes around its output must stay as they are."""
+    model = artifact.module.model
+    assert model is not None and len(model.outputs) == 1
+    *given, size = sizes
+    begin = "(output.bytes + 8)" if offset == 0 else f"(output.bytes + 8 + {offset - 8})"
+    copies = [
+        f"    memcpy(input[{i}].bytes + {offset}, {name}_data{i}, {n});"
+        for i, n in enumerate(given)
+    ]
+    pointers = ", ".join(f"input[{i}].bytes + {offset}" for i in range(len(given)))
+    return "\n".join([
+        f"static int {name}_case(void)",
+        "{",
+        f"    int8_t *const y = {begin};",
+        "    int bad = 0;",
+        *copies,
+        f"    memset(output.bytes, {_GUARD}, sizeof output.bytes);",
+        f"    const struct {name}_inputs in = {{{pointers}}};",
+        f"    const struct {name}_outputs out = {{(void *)y}};",
+        f"    bad |= {name}_run(&in, &out, memory.bytes) != 0;",
+        f"    bad |= memcmp(y, {name}_data{len(given)}, {size}) != 0;",
+        f"    memset(y, {_GUARD}, {size});",
+        "    for (unsigned i = 0; i < sizeof output.bytes; i++) {",
+        f"        bad |= output.bytes[i] != {_GUARD};",
+        "    }",
+        "    if (bad) {",
+        f'        put("{name}\\n");',
+        "    }",
+        "    return bad;",
+        "}",
+    ])  # fmt: skip
