@@ -38,11 +38,17 @@ class Port:
 
 @dataclass(frozen=True, slots=True)
 class KeptBytes:
-    """A buffer holds something at some call of a step, all of it in its bytes [low, high)."""
+    """At the calls of a step a buffer holds something, all of it in its bytes [low, high).
+
+    A step of a nest is called many times: `first` and `last` are low and high at the first and
+    the last of these calls, since a buffer may be filled or read row by row.
+    """
 
     step: int
     low: int
     high: int
+    first: tuple[int, int]
+    last: tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)

@@ -53,7 +53,8 @@ ALLOWED: dict[str, frozenset[str]] = {
     | MODULE
     | {"graph", "plan", "te", "schedule", "lowering", "executor", "memory", "codegen", "artifact"},
     "search": COMMON | MODULE | {"driver"},
-    "report": COMMON | MODULE | {"driver"},
+    # a report describes the plan and the main that the driver shows its observer
+    "report": COMMON | MODULE | GRAPH_IR | PLAN_IR | TIR | {"driver"},
     # `profile --explain` prints what the plan decided.
     "cli": COMMON | GRAPH_IR | PLAN_IR | MODULE | ENDS | {"driver", "search", "report"},
     "__main__": frozenset({"cli"}),
@@ -69,5 +70,6 @@ UNREACHABLE: dict[str, tuple[frozenset[str], str]] = {
 
 # Third-party modules that are imported only where a user asks for them, and are not dependencies.
 OPTIONAL_THIRD_PARTY: dict[str, str] = {
+    "serial": "serial ports of real boards, for --port",
     "tflite_micro": "the oracle of `verify --oracle tflm`",
 }

@@ -15,6 +15,7 @@ from microtir.cli.listings import explain, operators, options, targets
 from microtir.cli.models import check, inspect
 from microtir.cli.output import write
 from microtir.cli.profile import profile
+from microtir.cli.report import report
 from microtir.cli.run import run
 from microtir.cli.verify import verify
 from microtir.errors import ExitCode
@@ -85,6 +86,7 @@ APP.command("run", cls=Command)(with_config(run))
 APP.command("profile", cls=Command)(with_config(profile))
 APP.command("check", cls=Command)(with_config(check))
 APP.command("inspect", cls=Command)(inspect)
+APP.command("report", cls=Command)(with_config(report))
 APP.command("options", cls=Command)(options)
 APP.command("operators", cls=Command)(operators)
 APP.command("targets", cls=Command)(targets)

@@ -52,8 +52,17 @@ def write_json(data: object, path: Path | None = None) -> None:
     if path is None or str(path) == "-":
         write(text)
         return
+    write_file(path, text + "\n")
+
+
+def write_file(path: Path, text: str) -> None:
+    """Write a text file, with the same bytes on every system.
+
+    Raises:
+        OutputError: the file cannot be written.
+    """
     try:
-        path.write_text(text + "\n", encoding="utf-8")
+        path.write_bytes(text.encode())
     except OSError as error:
         raise OutputError(
             f"the file cannot be written: {error.strerror or error}", where=str(path)

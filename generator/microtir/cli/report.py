@@ -1,0 +1,86 @@
+"""`microtir report`: what a model takes, over time and layer by layer."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from microtir.cli.model import Model, read_model
+from microtir.cli.models import AsJson
+from microtir.cli.output import facts, write, write_file, write_json, write_table
+from microtir.cli.progress import Progress
+from microtir.config import CompilationConfig
+from microtir.errors import ExitCode
+
+if TYPE_CHECKING:
+    from microtir.report.data import Report
+    from microtir.report.summary import Table
+
+
+def report(
+    model: Model,
+    config: CompilationConfig,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FILE.html",
+            help="Writes one self-contained page, and prints the summary only.",
+        ),
+    ] = None,
+    profile: Annotated[
+        Path | None,
+        typer.Option(
+            "--profile",
+            metavar="FILE.json",
+            help="Adds the figures that `microtir profile MODEL --json FILE.json` measured.",
+        ),
+    ] = None,
+    as_json: AsJson = False,
+) -> ExitCode:
+    """Shows the memory of a model over time, its layers, and whether it fits.
+
+    Exit status 1 means that a limit is exceeded; the report says by how much, and where.
+    """  # fmt: skip
+    from microtir.report.collect import describe
+    from microtir.report.html import to_html
+    from microtir.report.profile import read_profile
+
+    measured = read_profile(profile) if profile else None
+    with Progress() as progress:
+        progress.show("reading the model")
+        module = read_model(model, config)
+        progress.show("compiling")
+        found = describe(module, measured)
+    if output is not None:
+        write_file(output, to_html(found))
+    if as_json:
+        write_json(found.to_dict())
+    else:
+        _print(found, summary_only=output is not None)
+    return ExitCode.DONE if found.fits else ExitCode.ANSWER_IS_NO
+
+
+def _print(found: Report, *, summary_only: bool) -> None:
+    from microtir.report import summary
+    from microtir.report.text import memory_map
+
+    facts([*summary.facts(found), *summary.profile_facts(found)])
+    write("")
+    _table(summary.largest_table(found))
+    if summary_only:
+        return
+    for pool in found.pools:
+        write("")
+        write("\n".join(memory_map(found, pool)))
+        write("")
+        _table(summary.buffer_table(found, pool.buffers))
+    write("")
+    _table(summary.layer_table(found))
+
+
+def _table(table: Table) -> None:
+    write_table(table.columns, table.rows, right=tuple(sorted(table.right)))

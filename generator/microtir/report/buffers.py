@@ -1,0 +1,147 @@
+"""Buffers of the workspace and ports of the model as facts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from microtir.graph.ir import TensorType
+from microtir.ir_module import BufferPlacement, KeptBytes, ModelInfo, PortKind
+from microtir.report import data
+from microtir.report.calls import Calls
+from microtir.report.data import BufferKind
+from microtir.tir.ir import Buffer, PrimFunc
+
+_PORTS = {PortKind.INPUT: BufferKind.INPUT, PortKind.OUTPUT: BufferKind.OUTPUT}
+
+
+def shape_text(shape: Sequence[int]) -> str:
+    """A shape as 1x49x10x1."""
+    return "x".join(map(str, shape)) or "scalar"
+
+
+def type_text(type_: TensorType) -> str:
+    """A tensor's type as `1x49x10x1 int8`."""
+    return f"{shape_text(type_.shape)} {type_.dtype.value}"
+
+
+def make_pool(name: str, model: ModelInfo, calls: Calls) -> data.Pool:
+    """The workspace with what is placed in it."""
+    memory = model.memory
+    uses = calls.arguments()
+    alone = frozenset(s.first for s in calls.streams if s.first == s.last)
+    ports = {port.name: _PORTS[port.kind] for port in model.ports}
+    return data.Pool(
+        name=name,
+        size=memory.workspace_size,
+        lower_bound=memory.lower_bound,
+        alignment=memory.alignment,
+        is_verified=memory.verified,
+        peak_step=memory.peak_step,
+        buffers=tuple(
+            _buffer(p, ports.get(p.name) or _kind(uses[p.name]), _content(p.name, calls), alone)
+            for p in memory.placements
+        ),
+    )
+
+
+def _buffer(
+    placement: BufferPlacement, kind: BufferKind, content: str, alone: frozenset[int]
+) -> data.Buffer:
+    return data.Buffer(
+        name=placement.name,
+        kind=kind,
+        content=content,
+        offset=placement.offset,
+        size=placement.size,
+        first_step=placement.first_step,
+        last_step=placement.last_step,
+        spans=spans(placement, alone),
+        at_peak=placement.at_peak,
+    )
+
+
+def spans(placement: BufferPlacement, alone: frozenset[int]) -> tuple[data.Span, ...]:
+    """The steps at which a buffer keeps something, those of equal bytes together.
+
+    Args:
+        placement: of the buffer.
+        alone: the steps that are a nest of their own. Of one that shares its nest the calls
+            alternate with those of others, so that only the extent over all of them means much.
+    """
+    found: list[data.Span] = []
+    for kept in placement.kept:
+        span = _span(placement.offset, kept, kept.step in alone)
+        before = found[-1] if found else span
+        is_next = before.is_steady and span.is_steady and before.last + 1 == span.first
+        if is_next and before.begin == span.begin:
+            found[-1] = replace(before, last=span.last)
+        else:
+            found.append(span)
+    return tuple(found)
+
+
+def _span(offset: int, kept: KeptBytes, is_alone: bool) -> data.Span:
+    extent = kept.low, kept.high
+    (low, high), (first, stop) = (kept.first, kept.last) if is_alone else (extent, extent)
+    return data.Span(
+        kept.step,
+        kept.step,
+        offset + kept.low,
+        offset + kept.high,
+        (offset + low, offset + high),
+        (offset + first, offset + stop),
+    )
+
+
+def _kind(uses: Sequence[tuple[PrimFunc, Buffer]]) -> BufferKind:
+    """What the functions that get a buffer take it for."""
+    if all(param is function.scratch for function, param in uses):
+        return BufferKind.SCRATCH
+    for function, param in uses:
+        rows = function.rows.get(param)
+        slots = param.shape[0] if param.shape else 1
+        if rows is not None and isinstance(slots, int) and slots < rows.height:
+            return BufferKind.RING
+        if function.origin is not None and function.origin.is_partial and rows is None:
+            return BufferKind.SUMS
+    return BufferKind.ACTIVATION
+
+
+def _content(name: str, calls: Calls) -> str:
+    tensor = calls.tensors().get(name)
+    if tensor is None:
+        function, _ = calls.arguments()[name][0]
+        return f"what {function.origin.node} adds up or tries out" if function.origin else ""
+    # Fusion leaves all the names that went into a tensor, the first of which says enough.
+    text = f"{tensor.name.partition(';')[0]} {type_text(tensor.type)}"
+    slots = calls.plan.layouts[tensor].rows
+    rows = tensor.type.rows
+    return text if slots == rows else f"{text}, {slots} of {rows} rows"
+
+
+def make_ports(model: ModelInfo, calls: Calls, placed: frozenset[str]) -> tuple[data.Port, ...]:
+    """Inputs and outputs, in the caller's memory unless they are placed.
+
+    A step of a nest uses them from the first row of the nest to the last.
+    """
+    last = len(calls.invokes) - 1
+    ports = []
+    for port in model.ports:
+        touched = calls.touching(port.name)
+        for stream in calls.streams:
+            if any(stream.first <= step <= stream.last for step in touched):
+                touched += [stream.first, stream.last]
+        is_input = port.kind is PortKind.INPUT
+        ports.append(
+            data.Port(
+                name=port.name,
+                kind=_PORTS[port.kind],
+                type=type_text(port.type),
+                bytes=port.type.bytes,
+                first_step=0 if is_input else min(touched, default=last),
+                last_step=max(touched, default=0) if is_input else last,
+                is_in_workspace=port.name in placed,
+            )
+        )
+    return tuple(ports)

@@ -1,0 +1,113 @@
+"""What main calls: its steps, the operator behind each, and the tensors in its buffers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from microtir.graph.ir import Tensor
+from microtir.plan.ir import Kernel, Plan, PlannedOperator
+from microtir.report import data
+from microtir.tir.ir import Buffer, BufferView, Invoke, PrimFunc
+from microtir.tir.visitor import buffers_written, walk
+
+
+@dataclass(frozen=True, slots=True)
+class Calls:
+    """Main before placement, read once.
+
+    Args:
+        plan: what main was made from.
+        numbers: of each operator with code, as its C function has it.
+        functions: of each operator with code: one, or a second that finishes it.
+        invokes: the calls in program order; their positions are the steps.
+    """
+
+    plan: Plan
+    numbers: Mapping[PlannedOperator, str]
+    functions: Mapping[PlannedOperator, tuple[PrimFunc, ...]]
+    invokes: tuple[Invoke, ...]
+
+    @staticmethod
+    def of(plan: Plan, layers: Sequence[PrimFunc], main: PrimFunc) -> Calls:
+        """Match the functions of the layers, which are in the plan's order, with its operators."""
+        functions: dict[PlannedOperator, tuple[PrimFunc, ...]] = {}
+        remaining = iter(layers)
+        for op in plan.operators:
+            if op.candidate.kernel is not Kernel.VIEW:
+                count = 2 if op.candidate.accumulates else 1
+                functions[op] = tuple(next(remaining) for _ in range(count))
+        invokes = tuple(node for node in walk(main) if isinstance(node, Invoke))
+        numbers = {op: str(number) for number, op in enumerate(functions)}
+        return Calls(plan, numbers, functions, invokes)
+
+    @property
+    def steps(self) -> tuple[data.Step, ...]:
+        known = {
+            function.name: (op, number + data.FINISH * position)
+            for op, number in self.numbers.items()
+            for position, function in enumerate(self.functions[op])
+        }
+        found = []
+        for step, invoke in enumerate(self.invokes):
+            op, label = known[invoke.function]
+            name, operator = op.node.name, op.node.source.operator
+            found.append(data.Step(step, label, invoke.function, operator, name))
+        return tuple(found)
+
+    @property
+    def streams(self) -> tuple[data.Stream, ...]:
+        """The steps of each group that has a nest; what finishes it comes after the nest."""
+        positions = {invoke.function: step for step, invoke in enumerate(self.invokes)}
+        found = []
+        for group in self.plan.groups:
+            if group.nest is not None:
+                at = [
+                    positions[self.functions[op][0].name]
+                    for op in group.operators
+                    if op in self.functions
+                ]
+                found.append(data.Stream(min(at), max(at)))
+        return tuple(found)
+
+    def touching(self, name: str) -> list[int]:
+        """The steps that are given a buffer of this name."""
+        return [
+            step
+            for step, invoke in enumerate(self.invokes)
+            if any(isinstance(a, BufferView) and a.buffer.name == name for a in invoke.args)
+        ]
+
+    def arguments(self) -> dict[str, list[tuple[PrimFunc, Buffer]]]:
+        """Per buffer of main, the functions that get it and their parameter for it."""
+        callees = {f.name: f for functions in self.functions.values() for f in functions}
+        found: dict[str, list[tuple[PrimFunc, Buffer]]] = {}
+        for invoke in self.invokes:
+            callee = callees[invoke.function]
+            for param, arg in zip(callee.params, invoke.args, strict=True):
+                if isinstance(arg, BufferView) and isinstance(param, Buffer):
+                    found.setdefault(arg.buffer.name, []).append((callee, param))
+        return found
+
+    def tensors(self) -> dict[str, Tensor]:
+        """The tensor that each buffer of main holds: what the layer that writes it makes."""
+        makers = {f.name: op for op, functions in self.functions.items() for f in functions}
+        found: dict[str, Tensor] = {}
+        for name, uses in self.arguments().items():
+            for function, param in uses:
+                outputs = outputs_of(function)
+                made = makers[function.name].node.outputs
+                if param in outputs and len(outputs) == len(made):
+                    found.setdefault(name, made[outputs.index(param)])
+        return found
+
+
+def outputs_of(function: PrimFunc) -> list[Buffer]:
+    """The parameters through which a layer writes tensors: not scratch, not sums."""
+    if function.origin is not None and function.origin.is_partial:
+        return []
+    written = frozenset(buffers_written(function))
+    return [
+        p for p in function.params
+        if isinstance(p, Buffer) and p in written and p is not function.scratch
+    ]  # fmt: skip

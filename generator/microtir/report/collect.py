@@ -1,0 +1,147 @@
+"""From a model to the facts of its report: calls the driver and reads what it shows."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from microtir import __version__, driver
+from microtir.config import CompilationConfig
+from microtir.config.budget import Budget
+from microtir.config.enums import Optimize
+from microtir.config.pools import WorkspacePoolInfo
+from microtir.errors import MemoryPlanError
+from microtir.ir_module import IRModule, ModelInfo
+from microtir.plan.ir import Plan
+from microtir.report import data
+from microtir.report.buffers import make_pool, make_ports
+from microtir.report.calls import Calls
+from microtir.report.layers import make_constants, make_layers
+from microtir.report.profile import Measured, with_profile
+from microtir.tir.ir import PrimFunc
+
+
+@dataclass(frozen=True, slots=True)
+class _Compiled:
+    """A compiled model with what the driver showed on the way."""
+
+    module: IRModule
+    plan: Plan
+    layers: tuple[PrimFunc, ...]
+    main: PrimFunc  # before placement: its buffers still have names
+    weights_bytes: int
+
+    @property
+    def model(self) -> ModelInfo:
+        assert self.module.model is not None  # a frontend gave the graph
+        return self.module.model
+
+
+def describe(module: IRModule, profile: Measured | None = None) -> data.Report:
+    """Compile a model and describe the result.
+
+    A model that exceeds a limit of its configuration is described without that limit, and the
+    report says by how much.
+
+    Args:
+        module: a graph with its configuration.
+        profile: what a profile of the same model measured.
+
+    Raises:
+        DataFileError: the profile is of another model.
+        MicrotirError: any diagnostic of compiling.
+    """
+    config = module.require_config("report")
+    try:
+        compiled = _compile(module)
+    except MemoryPlanError:
+        unlimited = without_limits(config)
+        if unlimited == config:
+            raise
+        compiled = _compile(module.with_configuration(unlimited))
+    report = _facts(compiled, config, _least(module, config, compiled))
+    return with_profile(report, profile) if profile else report
+
+
+def without_limits(config: CompilationConfig) -> CompilationConfig:
+    """The configuration without the limits that placement and weights are checked against."""
+    pools = tuple(
+        WorkspacePoolInfo(
+            pool.pool_name, pool.targets, replace(pool.pool_info_properties, size_hint_bytes=-1)
+        )
+        for pool in config.workspace_pools
+    )
+    return config.with_(budget=Budget(), workspace_pools=pools)
+
+
+def _compile(module: IRModule) -> _Compiled:
+    plans: list[Plan] = []
+    functions: dict[str, Sequence[PrimFunc]] = {}
+
+    def observe(stage: str, result: object) -> None:
+        match result:
+            case Plan():
+                plans.append(result)
+            case PrimFunc():
+                functions[stage] = (result,)
+            case tuple():
+                functions[stage] = result
+            case _:
+                return
+
+    artifact = driver.build(module, observe=observe)
+    (main,) = functions["executor"]
+    weights = artifact.metadata["weights_bytes"]
+    return _Compiled(artifact.module, plans[-1], tuple(functions["tir"]), main, weights)
+
+
+def _least(module: IRModule, config: CompilationConfig, compiled: _Compiled) -> int:
+    """Bytes of workspace at `--optimize ram`."""
+    if config.optimize is Optimize.RAM:
+        return compiled.model.memory.workspace_size
+    goal = without_limits(config).with_(optimize=Optimize.RAM)
+    lowered = driver.lower(module.with_configuration(goal))
+    assert lowered.model is not None
+    return lowered.model.memory.workspace_size
+
+
+def _facts(compiled: _Compiled, config: CompilationConfig, least: int) -> data.Report:
+    model, plan = compiled.model, compiled.plan
+    calls = Calls.of(plan, compiled.layers, compiled.main)
+    pool = make_pool(config.workspace_pool().pool_name, model, calls)
+    placed = frozenset(buffer.name for buffer in pool.buffers)
+    return data.Report(
+        generator=f"microtir {__version__}",
+        model=model.name,
+        file=model.source_file,
+        sha256=model.source_sha256,
+        model_bytes=model.source_bytes,
+        optimize=config.optimize.value,
+        targets=tuple(str(target) for target in config.targets),
+        options=tuple((key, json.dumps(value)) for key, value in config.to_dict().items()),
+        pools=(pool,),
+        ports=make_ports(model, calls, placed),
+        steps=calls.steps,
+        streams=calls.streams,
+        layers=make_layers(calls),
+        constants=make_constants(calls),
+        weights_bytes=compiled.weights_bytes,
+        limits=tuple(_limits(config, pool.size, compiled.weights_bytes)),
+        least=least,
+        profile=None,
+    )
+
+
+def _limits(config: CompilationConfig, workspace: int, weights: int) -> list[data.Limit]:
+    pool = config.workspace_pool()
+    possible = [
+        ("budget.ram", "workspace", config.budget.ram, workspace),
+        (f"pool {pool.pool_name}", "workspace", pool.size_limit, workspace),
+        ("budget.flash", "weights", config.budget.flash, weights),
+    ]
+    return [
+        data.Limit(option, what, allowed, used)
+        for option, what, allowed, used in possible
+        if allowed is not None
+    ]

@@ -1,0 +1,229 @@
+"""The facts of a report as plain frozen values; sizes and offsets are bytes.
+
+Vocabulary
+    step    a call that main makes, counted in program order; a streaming group makes its calls
+            once per row, and each still counts as one step
+    layer   an operator that is left after the graph passes, numbered like its C function
+    span    consecutive steps at which a buffer keeps the same bytes
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from enum import Enum
+from typing import Any
+
+FINISH = "f"
+"""What follows the layer's number in the label of a step that finishes a layer."""
+
+VIEW = "-"
+"""The number of a layer without code."""
+
+
+class BufferKind(Enum):
+    """What a buffer is for; the value is what reports print."""
+
+    ACTIVATION = "activation"
+    RING = "ring"  # line buffer: fewer row slots than the tensor has rows
+    SCRATCH = "scratch"  # of one kernel, for one call
+    SUMS = "sums"  # accumulators of a reduction that streams
+    INPUT = "input"
+    OUTPUT = "output"
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """At the steps first to last, both included, a buffer keeps bytes [low, high) of its pool.
+
+    Where the step is a nest of its own, `begin` and `end` are low and high at its first and its
+    last call; elsewhere they are low and high.
+    """
+
+    first: int
+    last: int
+    low: int
+    high: int
+    begin: tuple[int, int]
+    end: tuple[int, int]
+
+    @property
+    def is_steady(self) -> bool:
+        """Whether it is the same bytes all the time."""
+        return self.begin == self.end == (self.low, self.high)
+
+
+@dataclass(frozen=True, slots=True)
+class Buffer:
+    """A placed buffer. `content` is the tensor in it, or what else it holds."""
+
+    name: str
+    kind: BufferKind
+    content: str
+    offset: int
+    size: int
+    first_step: int
+    last_step: int
+    spans: tuple[Span, ...]
+    at_peak: int
+
+
+@dataclass(frozen=True, slots=True)
+class Pool:
+    """A memory that buffers are placed in. No placement is smaller than `lower_bound`."""
+
+    name: str
+    size: int
+    lower_bound: int
+    alignment: int
+    is_verified: bool
+    peak_step: int
+    buffers: tuple[Buffer, ...]
+
+    @property
+    def gap(self) -> int:
+        return self.size - self.lower_bound
+
+
+@dataclass(frozen=True, slots=True)
+class Port:
+    """An input or output; the steps are those that read or write it."""
+
+    name: str
+    kind: BufferKind
+    type: str
+    bytes: int
+    first_step: int
+    last_step: int
+    is_in_workspace: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A call of main; `label` is its layer's number, with `f` where it finishes the layer."""
+
+    number: int
+    label: str
+    function: str
+    operator: str
+    layer: str  # name in the model
+
+
+@dataclass(frozen=True, slots=True)
+class Stream:
+    """The steps first to last run row by row, as a nest of loops."""
+
+    first: int
+    last: int
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """An operator; one that is a view of its input has no function, and no number.
+
+    `instructions` and `cycles` come from a profile.
+    """
+
+    number: str
+    name: str
+    operator: str
+    kernel: str
+    inputs: tuple[str, ...]  # shapes
+    outputs: tuple[str, ...]
+    macs: int
+    macs_executed: int
+    weight_bytes: int
+    bytes_in: int
+    bytes_out: int
+    is_streamed: bool
+    instructions: int | None = None
+    cycles: int | None = None
+
+    @property
+    def has_code(self) -> bool:
+        return self.number != VIEW
+
+
+@dataclass(frozen=True, slots=True)
+class Constant:
+    """An array of weights or a table, and the layers that read it."""
+
+    name: str
+    layers: str
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """What an option allows, and what is used of it."""
+
+    option: str
+    what: str
+    allowed: int
+    used: int
+
+    @property
+    def free(self) -> int:
+        """Less than 0 if the limit is exceeded."""
+        return self.allowed - self.used
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """What a profile measured on a board.
+
+    `elsewhere` is work outside the layers: name, instructions and estimated cycles.
+    """
+
+    board: str
+    compiler: str
+    instructions: int
+    cycles: int
+    flash: tuple[tuple[str, int], ...]
+    ram: tuple[tuple[str, int], ...]
+    elsewhere: tuple[tuple[str, int, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """Everything that a report says. `least` is the workspace at `--optimize ram`."""
+
+    generator: str
+    model: str
+    file: str
+    sha256: str
+    model_bytes: int
+    optimize: str
+    targets: tuple[str, ...]
+    options: tuple[tuple[str, str], ...]
+    pools: tuple[Pool, ...]
+    ports: tuple[Port, ...]
+    steps: tuple[Step, ...]
+    streams: tuple[Stream, ...]
+    layers: tuple[Layer, ...]
+    constants: tuple[Constant, ...]  # largest first
+    weights_bytes: int
+    limits: tuple[Limit, ...]
+    least: int
+    profile: Profile | None
+
+    def layer_of(self, step: int) -> str:
+        """A step as people call it: the number and operator of its layer."""
+        found = self.steps[step]
+        finish = "end of " if found.label.endswith(FINISH) else ""
+        return f"{finish}layer {found.label.rstrip(FINISH)} {found.operator}"
+
+    @property
+    def fits(self) -> bool:
+        return all(limit.free >= 0 for limit in self.limits)
+
+    @property
+    def workspace(self) -> int:
+        return sum(pool.size for pool in self.pools)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The same facts as JSON holds them."""
+        return asdict(self, dict_factory=_plain)
+
+
+def _plain(items: list[tuple[str, Any]]) -> dict[str, Any]:
+    return {key: value.value if isinstance(value, Enum) else value for key, value in items}

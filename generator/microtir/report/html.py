@@ -1,0 +1,121 @@
+"""The report as one page: no script or style from elsewhere, so that it works anywhere."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+import jinja2
+
+from microtir import resources
+from microtir.report import summary
+from microtir.report.data import BufferKind, Report
+from microtir.report.geometry import Drawing, draw
+from microtir.report.summary import Table
+
+_WITH_BARS = ("executed", "weights", "instructions", "bytes")
+
+
+@dataclass(frozen=True, slots=True)
+class _Cell:
+    """A cell of a table; `share` is the part of the column's largest, for a bar behind it."""
+
+    text: str
+    kind: str  # CSS classes
+    share: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Rows:
+    """A table for the page; `names` say which buffer a row is about."""
+
+    columns: tuple[_Cell, ...]
+    rows: tuple[tuple[_Cell, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Map:
+    """A pool with its drawing."""
+
+    name: str
+    peak: str
+    drawing: Drawing
+    kinds: tuple[str, ...]
+    is_partial: bool
+    buffers: _Rows
+
+
+def to_html(report: Report) -> str:
+    """Return the page; the same report gives the same bytes."""
+    return _environment().get_template("report/page.html.j2").render(
+        title=report.file or report.model,
+        fits="" if not report.limits else "fits" if report.fits else "does not fit",
+        generator=report.generator,
+        facts=summary.facts(report),
+        measured=summary.profile_facts(report),
+        maps=_maps(report),
+        largest=_rows(summary.largest_table(report)),
+        layers=_rows(summary.layer_table(report), has_sum=True),
+        options=report.options,
+    )  # fmt: skip
+
+
+@lru_cache(maxsize=1)
+def _environment() -> jinja2.Environment:
+    # Names come from the model's file, so every value is escaped.
+    return jinja2.Environment(
+        loader=jinja2.FileSystemLoader(resources.templates(), encoding="utf-8"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        newline_sequence="\n",
+    )
+
+
+def _maps(report: Report) -> list[_Map]:
+    maps = []
+    for pool in report.pools:
+        if not pool.buffers:
+            continue
+        drawing = draw(report, pool)
+        kinds = {buffer.kind for buffer in pool.buffers} | {port.kind for port in report.ports}
+        maps.append(
+            _Map(
+                name=pool.name,
+                peak=summary.peak(report, pool),
+                drawing=drawing,
+                kinds=tuple(kind.value for kind in BufferKind if kind in kinds),
+                is_partial=any("partial" in box.kind for box in drawing.boxes),
+                buffers=_rows(summary.buffer_table(report, pool.buffers)),
+            )
+        )
+    return maps
+
+
+def _rows(table: Table, *, has_sum: bool = False) -> _Rows:
+    kinds = ["number" if column in table.right else "" for column in table.columns]
+    columns = tuple(_Cell(c, k, "") for c, k in zip(table.columns, kinds, strict=True))
+    compared = table.rows[:-1] if has_sum else table.rows
+    most = [
+        max((_value(row[i]) for row in compared), default=0) if c in _WITH_BARS else 0
+        for i, c in enumerate(table.columns)
+    ]
+    rows = tuple(
+        tuple(
+            _Cell(text, kind, _share(text, largest) if row in compared else "")
+            for text, kind, largest in zip(row, kinds, most, strict=True)
+        )
+        for row in table.rows
+    )
+    return _Rows(columns, rows)
+
+
+def _value(text: str) -> int:
+    digits = text.replace(",", "")
+    return int(digits) if digits.isdigit() else 0
+
+
+def _share(text: str, largest: int) -> str:
+    return f"{100 * _value(text) / largest:.1f}%" if largest and _value(text) else ""

@@ -1,0 +1,77 @@
+"""Layers and constants as facts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from microtir.plan.ir import PlannedOperator
+from microtir.report import data
+from microtir.report.buffers import shape_text
+from microtir.report.calls import Calls
+from microtir.tir.ir import Buffer, KernelCall, PrimFunc, Scope
+from microtir.tir.visitor import buffers_read, walk
+
+
+def make_layers(calls: Calls) -> tuple[data.Layer, ...]:
+    """Every operator of the plan, in order."""
+    streamed = [op for group in calls.plan.groups if group.nest for op in group.operators]
+    return tuple(_layer(op, calls, op in streamed) for op in calls.plan.operators)
+
+
+def _layer(op: PlannedOperator, calls: Calls, is_streamed: bool) -> data.Layer:
+    functions = calls.functions.get(op, ())
+    origin = functions[0].origin if functions else None
+    inputs = [t for t in op.node.inputs if not t.is_constant]
+    return data.Layer(
+        number=calls.numbers.get(op, data.VIEW),
+        name=op.node.name,
+        operator=op.node.source.operator,
+        kernel=op.candidate.kernel.value,
+        inputs=tuple(shape_text(t.shape) for t in inputs),
+        outputs=tuple(shape_text(t.shape) for t in op.node.outputs),
+        macs=origin.macs if origin else 0,
+        macs_executed=origin.macs_executed if origin else 0,
+        weight_bytes=sum(_distinct(c for f in functions for c in _constants(f)).values()),
+        bytes_in=sum(t.type.bytes for t in inputs) if functions else 0,
+        bytes_out=sum(t.type.bytes for t in op.node.outputs) if functions else 0,
+        is_streamed=is_streamed,
+    )
+
+
+def make_constants(calls: Calls) -> tuple[data.Constant, ...]:
+    """Every constant array once, with the layers that read it, the largest first."""
+    sizes: dict[tuple[str, bytes], int] = {}
+    names: dict[tuple[str, bytes], str] = {}
+    users: dict[tuple[str, bytes], list[str]] = {}
+    for op, functions in calls.functions.items():
+        for function in functions:
+            for constant in _constants(function):
+                key = _key(constant)
+                sizes.update(_distinct(iter([constant])))
+                names.setdefault(key, constant.name)
+                readers = users.setdefault(key, [])
+                if calls.numbers[op] not in readers:
+                    readers.append(calls.numbers[op])
+    found = [data.Constant(names[k], ", ".join(users[k]), sizes[k]) for k in sizes]
+    return tuple(sorted(found, key=lambda constant: -constant.bytes))
+
+
+def _constants(function: PrimFunc) -> Iterator[Buffer]:
+    """The constants that a function reads, those inside its micro-kernels included."""
+    yield from (b for b in buffers_read(function) if b.scope is Scope.CONSTANT)
+    for node in walk(function):
+        if isinstance(node, KernelCall):
+            yield from _constants(node.meaning)
+
+
+def _key(constant: Buffer) -> tuple[str, bytes]:
+    """Equal for constants of which the C has one."""
+    assert constant.data is not None
+    data_ = constant.data.astype(constant.dtype.value, copy=False)
+    return constant.dtype.value, data_.tobytes()
+
+
+def _distinct(constants: Iterator[Buffer]) -> dict[tuple[str, bytes], int]:
+    """Bytes of each constant, equal ones once."""
+    keys = [_key(constant) for constant in constants]
+    return {key: len(key[1]) for key in keys}

@@ -1,0 +1,130 @@
+"""Reads what `microtir profile --json` wrote, and adds it to a report."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from microtir.errors import DataFileError
+from microtir.report.data import FINISH, Layer, Profile, Report
+
+_FIX = "profile this model with the options of the report"
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """A profile: the totals, and per row name, operator, instructions and estimated cycles."""
+
+    file: str
+    model: str
+    totals: Profile
+    rows: tuple[tuple[str, str, int, int], ...]
+
+
+def read_profile(path: Path) -> Measured:
+    """Read a profile.
+
+    Raises:
+        DataFileError: the file cannot be read, or is no profile.
+    """
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise DataFileError(
+            f"the profile cannot be read: {error.strerror or error}", where=str(path)
+        ) from None
+    except ValueError as error:
+        raise _no_profile(path, f"it is no JSON: {error}") from None
+    try:
+        return _measured(path.name, found)
+    except KeyError as error:
+        raise _no_profile(path, f"it lacks {error}") from None
+    except (TypeError, ValueError, AttributeError) as error:
+        raise _no_profile(path, f"a value is of the wrong type: {error}") from None
+
+
+def _no_profile(path: Path, why: str) -> DataFileError:
+    return DataFileError(
+        f"the file is no profile: {why}",
+        where=str(path),
+        legal="what `microtir profile MODEL --json FILE` writes",
+    )
+
+
+def _measured(file: str, found: Mapping[str, Any]) -> Measured:
+    totals = Profile(
+        board=str(found["board"]),
+        compiler=str(found["compiler"]),
+        instructions=int(found["instructions"]),
+        cycles=int(found["cycles_estimate"]),
+        flash=_sizes(found["flash"]),
+        ram=_sizes(found["ram"]),
+        elsewhere=(),
+    )
+    rows = tuple(
+        (
+            str(row["name"]),
+            str(row["operator"]),
+            int(row["instructions"]),
+            int(row["cycles_estimate"]),
+        )
+        for row in found["layers"]
+    )
+    return Measured(file, str(found["model"]), totals, rows)
+
+
+def _sizes(found: Mapping[str, Any]) -> tuple[tuple[str, int], ...]:
+    return tuple((str(name), int(size)) for name, size in found.items())
+
+
+def with_profile(report: Report, profile: Measured) -> Report:
+    """Return the report with the figures of a profile.
+
+    Rows and layers meet by name and operator; of equal ones the first meets the first. Rows that
+    are no layer (main's own) are kept beside them.
+
+    Raises:
+        DataFileError: the profile is of another model, or of other options.
+    """
+    _check_same(report, profile)
+    counts = Counter(step.label.rstrip(FINISH) for step in report.steps)
+    waiting = list(profile.rows)
+    layers: list[Layer] = []
+    for layer in report.layers:
+        # An operator with two functions has a row for each.
+        rows = [r for r in waiting if r[:2] == (layer.name, layer.operator)][: counts[layer.number]]
+        if layer.has_code and not rows:
+            raise DataFileError(
+                f"the profile has no row for the layer '{layer.name}'",
+                where=profile.file,
+                fix=_FIX,
+            )
+        for row in rows:
+            waiting.remove(row)
+            layer = replace(
+                layer,
+                instructions=(layer.instructions or 0) + row[2],
+                cycles=(layer.cycles or 0) + row[3],
+            )
+        layers.append(layer)
+    elsewhere = tuple((name, instructions, cycles) for name, _, instructions, cycles in waiting)
+    return replace(
+        report, layers=tuple(layers), profile=replace(profile.totals, elsewhere=elsewhere)
+    )
+
+
+def _check_same(report: Report, profile: Measured) -> None:
+    """Refuse figures of another model, or of another plan of the same model."""
+    ram = dict(profile.totals.ram)
+    workspace = ram.get("workspace", 0) + ram.get("scratch", 0)
+    if profile.model != report.file:
+        difference = f"'{profile.model}', the report of '{report.file}'"
+    elif workspace != report.workspace:
+        difference = f"a workspace of {workspace} bytes, the report of {report.workspace}"
+    else:
+        return
+    raise DataFileError(f"the profile is of {difference}", where=profile.file, fix=_FIX)

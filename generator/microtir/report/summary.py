@@ -1,0 +1,190 @@
+"""The facts of a report as sentences and rows, for the page and for the terminal alike."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from microtir.report.data import Buffer, Layer, Limit, Pool, Report
+
+_LARGEST = 3
+_TERMS = 4  # of a sum that is written out
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Finished cells; the columns named in `right` hold numbers."""
+
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    right: frozenset[str]
+
+
+def number(value: int) -> str:
+    """A number with its thousands apart."""
+    return f"{value:,}"
+
+
+def facts(report: Report) -> list[tuple[str, str]]:
+    """What one wants to know first, as pairs of name and sentence."""
+    rows = [
+        ("model", f"{report.file or report.model}, {number(report.model_bytes)} bytes"),
+        ("sha-256", report.sha256),
+        ("compiled", f"--optimize {report.optimize}, {', '.join(report.targets)}"),
+        *((f"pool {pool.name}", _pool(pool)) for pool in report.pools),
+        ("weights", f"{number(report.weights_bytes)} bytes of flash, beside the code"),
+        ("inputs, outputs", _ports(report)),
+        *((limit.option, _limit(limit)) for limit in report.limits),
+        *(("peak", peak(report, pool)) for pool in report.pools if pool.buffers),
+        ("smaller", _least(report)),
+    ]
+    return [row for row in rows if row[1]]
+
+
+def _pool(pool: Pool) -> str:
+    checked = "proven by the checker" if pool.is_verified else "not checked"
+    return (
+        f"{number(pool.size)} bytes of RAM, lower bound {number(pool.lower_bound)}, "
+        f"gap {number(pool.gap)}; {checked}"
+    )
+
+
+def _ports(report: Report) -> str:
+    outside = [port for port in report.ports if not port.is_in_workspace]
+    inside = len(report.ports) - len(outside)
+    text = f"{number(sum(port.bytes for port in outside))} bytes in the caller's memory"
+    return f"{text}, {inside} in the workspace" if inside else text
+
+
+def _limit(limit: Limit) -> str:
+    allowed = f"{number(limit.used)} of {number(limit.allowed)} bytes for the {limit.what}"
+    if limit.free < 0:
+        return f"EXCEEDED by {number(-limit.free)}: {allowed}"
+    return f"{allowed}, {number(limit.free)} free"
+
+
+def peak(report: Report, pool: Pool) -> str:
+    """Where a pool is fullest, and with what."""
+    kept = sorted((b for b in pool.buffers if b.at_peak), key=lambda b: -b.at_peak)
+    total = sum(buffer.at_peak for buffer in kept)
+    terms = [_kept(buffer) for buffer in kept[:_TERMS]]
+    if rest := kept[_TERMS:]:
+        noun = "smaller one" if len(rest) == 1 else "smaller ones"
+        terms.append(f"{len(rest)} {noun} {number(sum(b.at_peak for b in rest))}")
+    text = f"at {report.layer_of(pool.peak_step)}: {' + '.join(terms)} = {number(total)}"
+    if pool.lower_bound > total:
+        text += f"; the largest buffer alone has {number(pool.lower_bound)}"
+    return text
+
+
+def _kept(buffer: Buffer) -> str:
+    part = f" of {number(buffer.size)}" if buffer.at_peak < buffer.size else ""
+    return f"{buffer.name} {number(buffer.at_peak)}{part}"
+
+
+def _least(report: Report) -> str:
+    if report.optimize == "ram":
+        return ""
+    saved = report.workspace - report.least
+    if saved <= 0:
+        return "not by --optimize ram, which needs as much"
+    share = 100 * saved // report.workspace
+    return (
+        f"at --optimize ram the workspace would be {number(report.least)} bytes, "
+        f"{number(saved)} less ({share} %)"
+    )
+
+
+def steps_text(report: Report, first: int, last: int) -> str:
+    """A range of steps by the labels of their layers."""
+    start, end = report.steps[first].label, report.steps[last].label
+    return start if first == last else f"{start} to {end}"
+
+
+def buffer_table(report: Report, buffers: Sequence[Buffer]) -> Table:
+    """One row per buffer."""
+    rows = tuple(
+        (
+            b.name,
+            b.kind.value,
+            number(b.size),
+            number(b.offset),
+            steps_text(report, b.first_step, b.last_step),
+            b.content,
+        )
+        for b in buffers
+    )
+    columns = ("buffer", "kind", "bytes", "offset", "layers", "holds")
+    return Table(columns, rows, frozenset({"bytes", "offset"}))
+
+
+def largest_table(report: Report) -> Table:
+    """The buffers and the constants that take most."""
+    buffers = sorted((b for p in report.pools for b in p.buffers), key=lambda b: -b.size)
+    rows = [
+        ("RAM", b.name, number(b.size), f"layers {steps_text(report, b.first_step, b.last_step)}")
+        for b in buffers[:_LARGEST]
+    ]
+    rows += [
+        ("flash", c.name, number(c.bytes), f"{'layers' if ',' in c.layers else 'layer'} {c.layers}")
+        for c in report.constants[:_LARGEST]
+    ]
+    return Table(("largest", "array", "bytes", "used by"), tuple(rows), frozenset({"bytes"}))
+
+
+def layer_table(report: Report) -> Table:
+    """One row per layer, then the work outside the layers, then the sum."""
+    measured = report.profile is not None
+    columns = ["layer", "operator", "kernel", "input", "output", "MACs", "executed", "weights"]
+    columns += ["bytes in", "bytes out", *(["instructions"] if measured else []), "name"]
+    rows = [_layer(layer, measured) for layer in report.layers]
+    if report.profile is not None:
+        gap = ("",) * 7
+        rows += [
+            ("", "", "", *gap, number(instructions), name)
+            for name, instructions, _ in report.profile.elsewhere
+        ]
+    rows.append(_total(report))
+    right = frozenset(columns[5:-1])
+    return Table(tuple(columns), tuple(rows), right)
+
+
+def _layer(layer: Layer, measured: bool) -> tuple[str, ...]:
+    cells = (
+        layer.number,
+        layer.operator,
+        f"{layer.kernel}, by rows" if layer.is_streamed else layer.kernel,
+        ", ".join(layer.inputs),
+        ", ".join(layer.outputs),
+        *map(number, (layer.macs, layer.macs_executed, layer.weight_bytes)),
+        *map(number, (layer.bytes_in, layer.bytes_out)),
+    )
+    count = "" if layer.instructions is None else number(layer.instructions)
+    return (*cells, *([count] if measured else []), layer.name)
+
+
+def _total(report: Report) -> tuple[str, ...]:
+    layers = report.layers
+    sums = (
+        sum(layer.macs for layer in layers),
+        sum(layer.macs_executed for layer in layers),
+        report.weights_bytes,
+        sum(layer.bytes_in for layer in layers),
+        sum(layer.bytes_out for layer in layers),
+    )
+    measured = [number(report.profile.instructions)] if report.profile else []
+    return ("", "in all", "", "", "", *map(number, sums), *measured, "")
+
+
+def profile_facts(report: Report) -> list[tuple[str, str]]:
+    """What was measured, for a report with a profile."""
+    found = report.profile
+    if found is None:
+        return []
+    return [
+        ("measured on", f"{found.board}, {found.compiler}"),
+        ("instructions", f"{number(found.instructions)} on QEMU, or simavr for an AVR"),
+        ("estimated cycles", number(found.cycles)),
+        ("flash", ", ".join(f"{name} {number(size)}" for name, size in found.flash)),
+        ("RAM", ", ".join(f"{name} {number(size)}" for name, size in found.ram)),
+    ]
