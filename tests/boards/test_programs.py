@@ -179,7 +179,8 @@ def test_models_share_their_memory(tmp_path: Path) -> None:
     sizes = {s.name: s.size for s in symbols(project.board.toolchain, project.program_path)}
     model = models[0].module.model
     assert model is not None
-    assert sizes["workspace"] == model.memory.workspace_size
+    # A union is as large as its largest member, but a multiple of its alignment.
+    assert 0 <= sizes["workspace"] - model.memory.workspace_size < model.memory.alignment
     assert sizes["tensors"] == sum(port.type.bytes for port in model.ports)
     assert measure(project, "second").instructions == measure(project, "first").instructions
     with pytest.raises(ProjectError, match=r"several models(.|\n)*first, second"):

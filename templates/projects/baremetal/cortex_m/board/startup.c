@@ -9,11 +9,7 @@
 
 #include "board.h"
 #include "cpu.h"
-#include "text.h"
-
-#ifdef SEMIHOSTING
-#include "semihosting.h"
-#endif
+#include "start.h"
 
 #if defined(__ARM_ARCH_8M_MAIN__) || defined(__ARM_ARCH_8_1M_MAIN__)
 #define HAS_STACK_LIMIT 1
@@ -36,32 +32,12 @@
 #define CFSR_STKERR (1u << 12)
 #define CFSR_STKOF (1u << 20)
 
-#define FAULT_STATUS 97
-
 extern uint32_t __stack_top[];
-extern uint32_t __data_start[];
-extern uint32_t __data_end[];
-extern const uint32_t __data_load[];
-extern uint32_t __bss_start[];
-extern uint32_t __bss_end[];
 
-int main(void);
 void reset_handler(void);
 void fault_handler(void);
+void systick_handler(void) __attribute__((weak, alias("fault_handler")));
 void report_fault(const uint8_t *stack);
-
-static uint8_t is_ending;
-
-void cpu_exit(int16_t status)
-{
-    is_ending = 1;
-#ifdef SEMIHOSTING
-    const uint32_t block[2] = {SEMIHOSTING_APPLICATION_EXIT, (uint32_t)status};
-    semihosting_call(SEMIHOSTING_EXIT_EXTENDED, block);
-#else
-    (void)status;
-#endif
-}
 
 static void guard_stack(void)
 {
@@ -85,39 +61,18 @@ void reset_handler(void)
     __asm volatile("dsb\n\tisb" : : : "memory");
 #endif
     guard_stack();
-    const uint32_t *from = __data_load;
-    for (uint32_t *to = __data_start; to < __data_end; to++) {
-        *to = *from;
-        from++;
-    }
-    for (uint32_t *to = __bss_start; to < __bss_end; to++) {
-        *to = 0;
-    }
-    cpu_exit((int16_t)main());
-    for (;;) {
-    }
+    start_main();
 }
 
 __attribute__((used)) void report_fault(const uint8_t *stack)
 {
-    if (is_ending) { /* no debugger took the semihosting call */
-        for (;;) {
-        }
-    }
     uint32_t is_overflow = stack <= __stack_bottom;
 #ifdef HAS_FAULT_STATUS
     is_overflow |= SCB_CFSR & (CFSR_MSTKERR | CFSR_STKERR | CFSR_STKOF);
+    end_with_fault(is_overflow, ", CFSR ", SCB_CFSR);
+#else
+    end_with_fault(is_overflow, ", stack ", (uint32_t)(uintptr_t)stack);
 #endif
-    text_write(is_overflow ? "fault: the stack is too small" : "fault: a memory access or"
-                                                              " an instruction is not allowed");
-#ifdef HAS_FAULT_STATUS
-    text_write(", CFSR ");
-    text_unsigned(SCB_CFSR);
-#endif
-    text_write("\n");
-    cpu_exit(FAULT_STATUS);
-    for (;;) {
-    }
 }
 
 /* The stack may be the reason of the fault: start again from its top. */
@@ -138,7 +93,7 @@ __attribute__((naked, used)) void fault_handler(void)
 
 typedef void (*handler)(void);
 
-/* Only faults are expected: no peripheral of this program raises an interrupt. */
+/* Only faults are expected, and the timer where a program uses it: see ticks.c. */
 __attribute__((section(".vectors"), used)) static const struct {
     void *stack;
     handler reset;
@@ -148,5 +103,5 @@ __attribute__((section(".vectors"), used)) static const struct {
     reset_handler,
     {fault_handler, fault_handler, fault_handler, fault_handler, fault_handler, fault_handler,
      fault_handler, fault_handler, fault_handler, fault_handler, fault_handler, fault_handler,
-     fault_handler, fault_handler},
+     fault_handler, systick_handler},
 };

@@ -5,15 +5,8 @@
  */
 #include <stdint.h>
 
-#include "board.h"
 #include "cpu.h"
-#include "text.h"
-
-#ifdef SEMIHOSTING
-#include "semihosting.h"
-#endif
-
-#define FAULT_STATUS 97
+#include "start.h"
 
 /* pmpcfg: locked, top of range, execute and read. */
 #define PMP_READ_EXECUTE 0x8Du
@@ -22,19 +15,11 @@
 
 extern uint8_t __code_start[];
 extern uint8_t __code_end[];
-extern uint32_t __data_start[];
-extern uint32_t __data_end[];
-extern const uint32_t __data_load[];
-extern uint32_t __bss_start[];
-extern uint32_t __bss_end[];
 
-int main(void);
 void start(void);
 void start_program(void);
 void trap(void);
 void report_trap(const uint8_t *stack);
-
-static uint8_t is_ending;
 
 __attribute__((naked, section(".init"), used)) void start(void)
 {
@@ -47,17 +32,6 @@ __attribute__((naked, section(".init"), used)) void start(void)
                    "la t0, trap\n\t"
                    "csrw mtvec, t0\n\t"
                    "j start_program");
-}
-
-void cpu_exit(int16_t status)
-{
-    is_ending = 1;
-#ifdef SEMIHOSTING
-    const uint32_t block[2] = {SEMIHOSTING_APPLICATION_EXIT, (uint32_t)status};
-    semihosting_call(SEMIHOSTING_EXIT_EXTENDED, block);
-#else
-    (void)status;
-#endif
 }
 
 static void protect_program(void)
@@ -74,40 +48,17 @@ __attribute__((used)) void start_program(void)
     __asm volatile("csrs mstatus, %0" : : "r"(MSTATUS_FS_INITIAL));
 #endif
     protect_program();
-    const uint32_t *from = __data_load;
-    for (uint32_t *to = __data_start; to < __data_end; to++) {
-        *to = *from;
-        from++;
-    }
-    for (uint32_t *to = __bss_start; to < __bss_end; to++) {
-        *to = 0;
-    }
-    cpu_exit((int16_t)main());
-    for (;;) {
-    }
+    start_main();
 }
 
 __attribute__((used)) void report_trap(const uint8_t *stack)
 {
-    if (is_ending) { /* no debugger took the semihosting call */
-        for (;;) {
-        }
-    }
     uint32_t cause;
-    uint8_t *address;
+    const uint8_t *address;
     __asm volatile("csrr %0, mcause" : "=r"(cause));
     __asm volatile("csrr %0, mtval" : "=r"(address));
-    if (stack < __stack_bottom && address < __stack_bottom && address >= __code_start) {
-        text_write("fault: the stack is too small");
-    } else {
-        text_write("fault: a memory access or an instruction is not allowed");
-    }
-    text_write(", mcause ");
-    text_unsigned(cause);
-    text_write("\n");
-    cpu_exit(FAULT_STATUS);
-    for (;;) {
-    }
+    uint32_t is_below = address < __stack_bottom && address >= __code_start;
+    end_with_fault(stack < __stack_bottom && is_below, ", mcause ", cause);
 }
 
 /* The stack may be the reason of the trap: start again from its top. */

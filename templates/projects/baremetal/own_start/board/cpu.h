@@ -1,4 +1,4 @@
-/* cpu.h: RISC-V, 32 bit, machine mode. */
+/* cpu.h: the stack of a program with a linker script of this project. */
 #ifndef CPU_H
 #define CPU_H
 
@@ -14,7 +14,11 @@ static inline uint8_t *cpu_stack_limit(void)
 static inline uint8_t *cpu_stack_pointer(void)
 {
     uint8_t *pointer;
+#if defined(__riscv)
     __asm volatile("mv %0, sp" : "=r"(pointer));
+#else
+    __asm volatile("mov %0, sp" : "=r"(pointer));
+#endif
     return pointer;
 }
 
