@@ -157,6 +157,7 @@ class ProjectSupport:
         semihosting: whether a debugger or emulator listens to semihosting calls.
         board: the framework's name of the board. Zephyr's up to 3.6, an Arduino FQBN, an ESP-IDF
             target, a PlatformIO board.
+        platform: PlatformIO's name of the family that the board belongs to.
         qualified_board: Zephyr's newest name, with qualifiers, from 3.7 on.
         aliases: names that releases of the framework in between had for it.
         stack: bytes that an application usually gives to its stack here.
@@ -169,6 +170,7 @@ class ProjectSupport:
     uart: str | None
     semihosting: bool
     board: str | None
+    platform: str | None
     qualified_board: str | None
     aliases: tuple[str, ...]
     stack: int
@@ -395,6 +397,7 @@ def _support(kind: ProjectType, table: TomlTable) -> ProjectSupport:
         uart=table.text("uart"),
         semihosting=table.flag("semihosting"),
         board=table.required_text("board") if kind in _NAMED else None,
+        platform=table.required_text("platform") if kind is ProjectType.PLATFORMIO else None,
         qualified_board=(
             table.required_text("qualified_board") if kind is ProjectType.ZEPHYR else None
         ),

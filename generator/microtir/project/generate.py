@@ -73,13 +73,13 @@ def generate(
     stack = options.stack or support.stack
     check_fit(chosen, demand(models, stack, _copied_weights(given, chosen)))
     files = TemplateFiles(Path(template_dir) if template_dir is not None else None, chosen.folder)
-    template = files.manifest(support.type)
+    template = files.manifest(support.type).named(package_name(models.names))
     project = Project(
         folder=Path(folder),
         type=support.type,
         board=chosen,
         models=tuple(map(_project_model, given)),
-        program=_program(template, chosen, models),
+        program=_program(template, chosen),
         build_step=template.build,
         flash_step=template.flash,
     )
@@ -125,12 +125,10 @@ def _project_model(artifact: Artifact) -> ProjectModel:
     return ProjectModel(facts["module_name"], f"{facts['module_name']}_run", tuple(layers))
 
 
-def _program(template: Template, board: Board, models: Models) -> str | None:
+def _program(template: Template, board: Board) -> str | None:
     """What a build makes: for other boards than the host it may be only the library."""
     is_host = board.emulator is not None and board.emulator.kind is EmulatorKind.NATIVE
-    made = template.program if is_host or template.library is None else template.library
-    name = package_name([model.name for model in models.models])
-    return made and made.replace("{package}", name)
+    return template.program if is_host or template.library is None else template.library
 
 
 def _model_files(artifacts: Sequence[Artifact], template: Template) -> dict[str, bytes]:

@@ -81,6 +81,10 @@ class Models:
     sample_arrays: tuple[SampleArray, ...]
 
     @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(model.name for model in self.models)
+
+    @property
     def workspace_bytes(self) -> int:
         """The models run one after another: the largest workspace serves all."""
         return max((model.workspace_bytes for model in self.models), default=0)

@@ -135,7 +135,7 @@ class Project:
         if port is None and any("{port}" in word for word in command):
             raise ProjectError("the board is written through a serial port", where="port")
         package = flasher.package if flasher and not self.flash_step else None
-        require_program(command[0], package)
+        require_program(command[0], package, self.flash_step.note if self.flash_step else None)
         run_build([word.replace("{port}", port or "") for word in self._filled(command)],
                   self.folder)  # fmt: skip
 

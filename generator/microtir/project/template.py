@@ -9,7 +9,7 @@ the board's folder replaces a file.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 
 import jinja2
@@ -53,7 +53,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """What `template.toml` says.
+    """What `template.toml` says; `{package}` in a path stands for the name of the library.
 
     Args:
         models: folder of the project with one folder of sources for each model.
@@ -73,6 +73,21 @@ class Template:
     build: Step | None
     flash: Step | None
     parts: tuple[Part, ...]
+
+    def named(self, package: str) -> Template:
+        """The same with the name of the library filled in."""
+
+        def filled(path: str) -> str:
+            return path.replace("{package}", package)
+
+        return replace(
+            self,
+            models=filled(self.models),
+            runtime_headers=filled(self.runtime_headers),
+            runtime_sources=filled(self.runtime_sources),
+            library=self.library and filled(self.library),
+            parts=tuple(Part(part.folder, filled(part.to)) for part in self.parts),
+        )
 
 
 class TemplateFiles:

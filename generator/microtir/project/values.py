@@ -47,7 +47,7 @@ def project_values(
 ) -> Values:
     """Facts about models, board and options."""
     board = project.board
-    names = [model.name for model in models.models]
+    names = models.names
     console = options.console or support.consoles[0]
     definitions = [*support.definitions, *options.definitions]
     if support.semihosting:
@@ -104,8 +104,9 @@ def build_values(project: Project, template: Template, paths: Sequence[str]) -> 
         "library_sources": library,
         "application_sources": [path for path in sources if path not in library],
         "library_folders": sorted(library_folders),
-        "module_sources": [_below(path, "module") for path in library],
-        "module_folders": [_below(path, "module") for path in sorted(library_folders)],
+        "application_files": [PurePosixPath(path).name for path in sources if path not in library],
+        "module_sources": [_beside(path, template) for path in library],
+        "module_folders": [_beside(path, template) for path in sorted(library_folders)],
         "include_folders": folders,
         "include_flags": [f"-I{folder}" for folder in folders],
         "linker_script": script,
@@ -142,9 +143,11 @@ def package_name(names: Sequence[str]) -> str:
     return "_".join([*(names if few else [names[0], "and_others"]), "models"])
 
 
-def _below(path: str, folder: str) -> str:
-    """The path as it is called in a folder of the project, for those files that lie there."""
-    return path.removeprefix(f"{folder}/")
+def _beside(path: str, template: Template) -> str:
+    """The path of a file of the library as seen from the folder that the models' folder is in."""
+    folder = PurePosixPath(template.models).parent
+    inside = PurePosixPath(path)
+    return (inside.relative_to(folder) if inside.is_relative_to(folder) else inside).as_posix()
 
 
 def _include_folder(header: str, template: Template) -> str:
