@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from microtir.executor.nest import loops
 from microtir.graph.ir import Tensor
 from microtir.plan.ir import Group, Kernel, Plan, PlannedOperator
+from microtir.tir import build
 from microtir.tir.ir import (
     Allocate,
     Buffer,
@@ -94,7 +95,8 @@ class _Calls:
     def of_group(self, group: Group) -> list[Stmt]:
         if group.nest is not None:
             sink = group.nest.operator
-            return [loops(group.nest, self.rows), *self.finish(sink)]
+            call = self.rows_from_the_end if group.backward else self.rows
+            return [loops(group.nest, call), *self.finish(sink)]
         (operator,) = group.operators
         if operator.candidate.kernel is Kernel.VIEW:
             return []
@@ -105,6 +107,10 @@ class _Calls:
     def rows(self, operator: PlannedOperator, first: Expr, stop: Expr) -> Stmt:
         """Rows [first, stop) of an operator."""
         return self.call(operator, (first, stop))
+
+    def rows_from_the_end(self, operator: PlannedOperator, first: Expr, stop: Expr) -> Stmt:
+        """Rows [first, stop) of an operator, counted from its last one."""
+        return self.rows(operator, build.sub(operator.rows, stop), build.sub(operator.rows, first))
 
     def finish(self, operator: PlannedOperator) -> list[Stmt]:
         """What turns accumulators into the output, if the operator has some."""

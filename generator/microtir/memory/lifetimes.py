@@ -150,34 +150,46 @@ def _extents(touched: Sequence[Touch], use: _Use) -> tuple[int, Bytes, Bytes]:
     size, moments = use.size, max(use.moments, 1)
     begin = 0 if use.is_filled else touched[0].moment
     end = moments if use.is_read else touched[-1].moment + 1 if touched else 1
-    never = np.iinfo(np.int64).max
-    needed = np.full(moments, never)
-    made: Bytes = np.zeros(moments, np.int64)
-    wanted: Bytes = np.zeros(moments, np.int64)
-    low_written = np.full(moments, never)
-    for touch in touched:
-        if touch.is_read:
-            needed[touch.moment] = min(needed[touch.moment], touch.start)
-            wanted[touch.moment] = max(wanted[touch.moment], touch.stop)
-        if touch.is_written:
-            made[touch.moment] = max(made[touch.moment], touch.stop)
-            low_written[touch.moment] = min(low_written[touch.moment], touch.start)
-    if use.is_filled:
-        made[0], low_written[0] = size, 0
-    before = np.maximum.accumulate(np.append(size if use.is_filled else 0, made[:-1]))
-    if (wanted > before).any():
+    parts = _parts(touched, use)
+    if parts is None:
         # Read before it is written, as far as is known here: all of it counts throughout.
         return begin, np.zeros(end - begin, np.int64), np.full(end - begin, size)
-    made = np.maximum.accumulate(made)
-    needed = np.minimum.accumulate(needed[::-1])[::-1] * (not use.is_read)
-    low = np.minimum(np.minimum(needed, made), low_written)[begin:end]
-    high = made[begin:end]
+    low = np.full(moments, np.iinfo(np.int64).max)
+    high: Bytes = np.zeros(moments, np.int64)
+    for start, stop, first, last in parts:
+        low[first : last + 1] = np.minimum(low[first : last + 1], start)
+        high[first : last + 1] = np.maximum(high[first : last + 1], stop)
+    low, high = low[begin:end], high[begin:end]
     wraps = low // size != (high - 1) // size
     return (
         begin,
-        np.where(low >= high, 0, np.where(wraps, 0, low % size)),
-        np.where(low >= high, 0, np.where(wraps, size, (high - 1) % size + 1)),
+        np.where(high == 0, 0, np.where(wraps, 0, low % size)),
+        np.where(high == 0, 0, np.where(wraps, size, (high - 1) % size + 1)),
     )
+
+
+def _parts(touched: Sequence[Touch], use: _Use) -> list[tuple[int, int, int, int]] | None:
+    """Parts of a buffer with the first and last moment at which each is kept: start, stop, moments.
+
+    None if something is read before it is written.
+    """
+    edges = np.array(sorted({0, use.size, *(t.start for t in touched), *(t.stop for t in touched)}))
+    first = np.full(len(edges) - 1, 0 if use.is_filled else -1)
+    last = np.full(len(edges) - 1, 0 if use.is_filled else -1)
+    for touch in sorted(touched, key=lambda t: (t.moment, not t.is_read)):
+        at = slice(*np.searchsorted(edges, (touch.start, touch.stop)))
+        if touch.is_read and (first[at] < 0).any():
+            return None
+        if touch.is_written:
+            first[at] = np.where(first[at] < 0, touch.moment, first[at])
+        last[at] = touch.moment
+    if use.is_read:
+        last[first >= 0] = max(use.moments - 1, 0)
+    return [
+        (int(edges[n]), int(edges[n + 1]), int(first[n]), int(last[n]))
+        for n in range(len(first))
+        if first[n] >= 0
+    ]
 
 
 def _alignments(main: PrimFunc, buffer: Buffer, callees: Mapping[str, PrimFunc]) -> Iterator[int]:

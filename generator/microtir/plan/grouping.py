@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -106,7 +106,28 @@ def stream(
         (choice.peak for choice in _least(choices, lambda path, c: max(path, c.peak))), default=0
     )
     chosen = _least([c for c in choices if c.peak <= peak], lambda path, c: path + c.calls)
-    return tuple(_group(operators, choice) for choice in chosen)
+    return _turned([_group(operators, choice) for choice in chosen], storage)
+
+
+def _turned(groups: Sequence[Group], storage: Storage) -> tuple[Group, ...]:
+    """The groups with every other overlap turned round.
+
+    An output that is written forward over its dying input begins below it.  A chain of such
+    outputs would drift downwards, each a distance below the one before; one that is written
+    backward ends above its input instead, and the next one may go down again.
+    """
+    low: set[Tensor] = set()  # begins below the input that it was written over
+    turned = []
+    for group in groups:
+        if group.nest is not None and not group.nest.operator.candidate.accumulates:
+            sink = group.nest.operator
+            over_low = any(storage.root[t] in low for t in sink.inputs)
+            if len(group.operators) == 1 and over_low:
+                group = replace(group, backward=True)
+            else:
+                low.add(storage.root[sink.node.output])
+        turned.append(group)
+    return tuple(turned)
 
 
 def rings(groups: Sequence[Group], storage: Storage) -> dict[Tensor, int]:

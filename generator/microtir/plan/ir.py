@@ -78,9 +78,11 @@ class Kernel(Enum):
 
     DIRECT = "direct"  # naive loop nest, clipped at the borders
     GEMM = "gemm"  # patches of 4 pixels times packed weights
+    GEMM_COMPACT = "gemm_compact"  # the same with less code
     DENSE_PAIRS = "dense_pairs"  # eight outputs a pass, two for each packed weight
     DEPTHWISE_WORDS = "depthwise_words"  # four channels a word, two pixels at a time
     ADD_SHIFTED = "add_shifted"  # the operand with the larger scale is shifted, not multiplied
+    DEPTHWISE_SINGLE = "depthwise_single"  # one pixel at a time, with half the code
     TABLE = "table"  # 256-entry look-up
     VIEW = "view"  # no code: the output is the input's memory
     COPY = "copy"  # elements move, nothing is computed
@@ -105,6 +107,7 @@ class Candidate:
     weight_bytes: int
     cost: int
     accumulator_bytes: int = 0
+    code_bytes: int = 0  # of its micro-kernels, though other layers may share them
 
     @property
     def takes_row_range(self) -> bool:
@@ -169,11 +172,14 @@ class Group:
     """Operators that run together.
 
     Without a nest it is one operator in one call. With one, the nest's step runs row by row; the
-    tensors that stay inside the group have ring layouts.
+    tensors that stay inside the group have ring layouts. A nest of one operator may run
+    `backward`, from its last row to its first: its output then lies over the end of a dying
+    input instead of its beginning.
     """
 
     operators: tuple[PlannedOperator, ...]
     nest: Step | None = None
+    backward: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -69,14 +69,25 @@ def plan(
     )
 
 
+# What a byte of code may cost where neither speed nor size is all that counts: unrolling a layer
+# that runs half a million times pays, for one of ten thousand steps it does not.
+_INSTRUCTIONS_PER_BYTE = 16
+
+
 def _rank(goal: Optimize) -> Callable[[Candidate], tuple[int, ...]]:
     """Order of preference; the first entries decide, the others break ties."""
     match goal:
         case Optimize.RAM:
             return lambda c: (c.scratch_bytes, c.cost, c.weight_bytes)
         case Optimize.FLASH:
-            return lambda c: (c.weight_bytes, c.cost, c.scratch_bytes)
-        case Optimize.SPEED | Optimize.BALANCED:
+            return lambda c: (c.weight_bytes + c.code_bytes, c.cost, c.scratch_bytes)
+        case Optimize.BALANCED:
+            return lambda c: (
+                c.cost + _INSTRUCTIONS_PER_BYTE * c.code_bytes,
+                c.scratch_bytes,
+                c.weight_bytes,
+            )
+        case Optimize.SPEED:
             return lambda c: (c.cost, c.scratch_bytes, c.weight_bytes)
 
 
