@@ -1,10 +1,16 @@
-"""Options that several verbs take about boards."""
+"""Options that several verbs take about boards, and what `--board` means for verify and run."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+from microtir.errors import UsageError
+
+if TYPE_CHECKING:
+    from microtir.artifact import Artifact
+    from microtir.host.verify import Runner
 
 Board = Annotated[
     str,
@@ -20,11 +26,45 @@ MaybeBoard = Annotated[
     typer.Option(
         "--board",
         metavar="BOARD",
-        help="Runs it on this emulated board instead of this machine; without --target the "
-        "board's own is taken.",
+        help="Runs it on this board, emulated if it can be, instead of this machine; without "
+        "--target the board's own is taken.",
+    ),
+]
+Port = Annotated[
+    str | None,
+    typer.Option(
+        "--port",
+        metavar="PORT",
+        help="Serial port of a real board: the program is flashed and asked there.",
     ),
 ]
 Timeout = Annotated[
     float,
     typer.Option("--timeout", metavar="SECONDS", min=0.1, help="How long a program may run."),
 ]
+
+
+def check_board_options(
+    where: str, board: str | None, port: str | None, *, sanitize: bool = False
+) -> None:
+    """Refuse options that contradict each other.
+
+    Raises:
+        UsageError: a port without a board, or sanitizers on a board.
+    """
+    if port is not None and board is None:
+        raise UsageError("--port is of no use without --board", where=where)
+    if sanitize and board is not None:
+        raise UsageError("sanitizers run on this machine only", where=where, fix="drop --board")
+
+
+def board_runner(
+    artifact: Artifact, board: str | None, port: str | None, timeout: float
+) -> Runner | None:
+    """What runs a model on a board; None without a board."""
+    if board is None:
+        return None
+    from microtir.project import load_board, run_samples
+
+    chosen = load_board(board)
+    return lambda samples: run_samples(artifact, chosen, samples.values, port=port, timeout=timeout)

@@ -8,6 +8,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from microtir.cli.board_options import (
+    MaybeBoard,
+    Port,
+    Timeout,
+    board_runner,
+    check_board_options,
+)
 from microtir.cli.building import Built, build_model
 from microtir.cli.choice import check_choice, check_exclusive
 from microtir.cli.model import Model
@@ -61,9 +68,13 @@ def run(
     seed: Seed = 0,
     sanitize: Sanitize = False,
     as_json: AsJson = False,
+    board: MaybeBoard = None,
+    port: Port = None,
+    timeout: Timeout = 300.0,
 ) -> ExitCode:
-    """Runs the C of a model on this machine."""
+    """Runs the C of a model, on this machine or on a board."""
     _check(inputs, fill_mode)
+    check_board_options("microtir run", board, port, sanitize=sanitize)
     from microtir import host
     from microtir.host.samples import stack
 
@@ -71,8 +82,12 @@ def run(
         built = build_model(model, config, progress)
         samples = _samples(built, inputs, fill_mode, seed)
         progress.show("compiling and running the C")
-        program = host.load(built.artifact, sanitize=sanitize)
-        results = [program.run(sample) for sample in samples.values]
+        run_there = board_runner(built.artifact, board, port, timeout)
+        if run_there is None:
+            program = host.load(built.artifact, sanitize=sanitize)
+            results = [program.run(sample) for sample in samples.values]
+        else:
+            results = [dict(outputs) for outputs in run_there(samples)]
     if outputs is not None:
         _save(outputs, stack(results, samples.stacked))
     if as_json:

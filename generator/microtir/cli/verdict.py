@@ -21,7 +21,8 @@ def print_verdict(
     """Write one line when all is equal, else a table of what differs and the layer behind it."""
     comparison = verdict.comparison
     if comparison.equal:
-        write(f"equal: {_counts(comparison)}, {_how_equal(comparison, model, rtol)}")
+        where = "" if verdict.board == "host" else f" on {verdict.board}"
+        write(f"equal{where}: {_counts(comparison)}, {_how_equal(comparison, model, rtol)}")
     else:
         _print_differences(comparison)
     write(f"reference: {source}")
@@ -90,6 +91,12 @@ def _print_layers(verdict: Verification) -> None:
         write(_layer_text(layer))
     elif verdict.comparison.equal:
         write("layers: all equal to microtir's numpy reference")
+    elif verdict.board != "host":
+        write(
+            "layers: all equal to microtir's numpy reference on this machine; compare with\n"
+            f"`microtir verify` without --board: if that is equal, it is {verdict.board}'s compiler,"
+            " its kernels or the emulator"
+        )
     else:
         write(
             "layers: all equal to microtir's numpy reference, so the C does what microtir "

@@ -8,6 +8,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from microtir.cli.board_options import (
+    MaybeBoard,
+    Port,
+    Timeout,
+    board_runner,
+    check_board_options,
+)
 from microtir.cli.building import Built, build_model
 from microtir.cli.choice import check_choice, check_exclusive
 from microtir.cli.model import Model, golden_path, model_path
@@ -91,13 +98,18 @@ def verify(
     sanitize: Sanitize = False,
     every_layer: EveryLayer = False,
     json: JsonFile = None,
+    board: MaybeBoard = None,
+    port: Port = None,
+    timeout: Timeout = 300.0,
 ) -> ExitCode:
     """Runs the C of a model and compares every output.
 
-    The C is compiled for this machine and always executed. Exit status 1 means that it differs.
+    The C is compiled for this machine or for a board and always executed. Exit status 1 means
+    that it differs.
     """
     source = _Source.of(model, golden, samples, oracle, seed)
     _check_rtol(rtol)
+    check_board_options("microtir verify", board, port, sanitize=sanitize)
     from microtir.host.compare import default_rtol
     from microtir.host.verify import verify as verify_on_host
 
@@ -115,6 +127,8 @@ def verify(
             tolerance,
             sanitize=sanitize,
             every_layer=every_layer,
+            board=board or "host",
+            run=board_runner(built.artifact, board, port, timeout),
         )
     if json is not None:
         write_json(verdict.to_dict(), json)

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypedDict
 
 from microtir.artifact import Artifact
 from microtir.graph.ir import Graph
 from microtir.host import load
-from microtir.host.compare import Comparison, compare
+from microtir.host.compare import Comparison, Values, compare
 from microtir.host.layers import WrongLayer, first_wrong_layer
 from microtir.host.samples import Samples
 
 BOARD = "host"
+
+Runner = Callable[[Samples], Sequence[Values]]
+"""Runs a compiled model on every sample, somewhere, and gives the outputs."""
 
 
 class WrongLayerData(TypedDict):
@@ -46,10 +50,12 @@ class VerificationData(TypedDict):
 class Verification:
     """The verdict on a model.
 
-    `layers_checked` says that `first_wrong_layer` is an answer also where it is None.
+    `layers_checked` says that `first_wrong_layer` is an answer also where it is None. Layers are
+    compared on this machine, wherever the model ran.
     """
 
     model: str
+    board: str
     comparison: Comparison
     layers_checked: bool
     first_wrong_layer: WrongLayer | None
@@ -63,7 +69,7 @@ class Verification:
         layer, comparison = self.first_wrong_layer, self.comparison
         return {
             "model": self.model,
-            "board": BOARD,
+            "board": self.board,
             "samples": comparison.samples,
             "outputs": comparison.values,
             "mismatches": comparison.mismatches,
@@ -83,6 +89,8 @@ def verify(
     compiler: str | None = None,
     sanitize: bool = False,
     every_layer: bool = False,
+    board: str = BOARD,
+    run: Runner | None = None,
 ) -> Verification:
     """Compile the C, run it on every sample, and compare.
 
@@ -96,13 +104,18 @@ def verify(
         sanitize: run under address and undefined-behaviour sanitizers.
         every_layer: compare every layer with the reference, too. If outputs differ this is done
             in any case, for the samples that show it.
+        board: where `run` runs the model.
+        run: runs it somewhere else than on this machine.
 
     Raises:
         ToolError: there is no compiler, or it failed.
         RunError: the C returned an error status, or a sanitizer objected.
     """
-    model = load(artifact, compiler=compiler, sanitize=sanitize)
-    got = [model.run(sample) for sample in inputs.values]
+    if run is None:
+        model = load(artifact, compiler=compiler, sanitize=sanitize)
+        got: Sequence[Values] = [model.run(sample) for sample in inputs.values]
+    else:
+        got = run(inputs)
     comparison = compare(expected.values, got, rtol)
     differing = dict.fromkeys(difference.sample for difference in comparison.differences)
     suspects = [
@@ -117,6 +130,7 @@ def verify(
     model_info = artifact.metadata["model"]
     return Verification(
         model=model_info["file"] if model_info else artifact.metadata["module_name"],
+        board=board,
         comparison=comparison,
         layers_checked=bool(suspects),
         first_wrong_layer=wrong,

@@ -8,21 +8,28 @@ from microtir.project.emulate import RunResult
 from microtir.project.generate import generate
 from microtir.project.measure import Measurement, measure
 from microtir.project.options import ProjectOptions, Samples
+from microtir.project.profile import Profile, profile
 from microtir.project.project import Project, load_project
+from microtir.project.remote import run_samples
+from microtir.project.session import Session
 
 __all__ = [
     "Board",
     "Console",
     "Label",
     "Measurement",
+    "Profile",
     "Project",
     "ProjectOptions",
     "ProjectType",
     "RunResult",
     "Samples",
+    "Session",
     "all_boards",
     "generate",
     "load_board",
     "load_project",
     "measure",
+    "profile",
+    "run_samples",
 ]

@@ -11,6 +11,8 @@ from typing import Any, Protocol
 
 from microtir.project.errors import EmulatorError, MissingToolError, ProjectError
 
+DEFAULT_BAUD = 115200
+
 _CHUNK = 65536
 
 

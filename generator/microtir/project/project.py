@@ -13,6 +13,8 @@ from microtir.project.boards import Board, ProjectType, Requirement, read_board
 from microtir.project.build import run_build
 from microtir.project.emulate import DEFAULT_TIMEOUT, RunResult, emulator_command, run_program
 from microtir.project.errors import ProjectError
+from microtir.project.link import DEFAULT_BAUD, ProcessLink, SerialLink, find_port
+from microtir.project.session import RUN_TIMEOUT, Session
 from microtir.project.template import Step
 from microtir.project.toolchain import check_requirements, require_program
 
@@ -110,6 +112,28 @@ class Project:
         program = self.built_program()
         self._check_is_program(program)
         return run_program(emulator_command(self.board, program), timeout)
+
+    def transport(self, port: str | None = None, run_timeout: float = RUN_TIMEOUT) -> Session:
+        """Talk to the program, which was generated with `ProjectOptions(server=True)`.
+
+        Args:
+            port: serial port of the real board; without it the program is started in the
+                emulator, or the board is looked for among the serial ports of this machine.
+            run_timeout: seconds that one inference may take.
+
+        Raises:
+            ProjectError: it was not built, or there is no such serial port.
+            BoardError: the board has no emulator, and is not to be found at a serial port.
+            MissingToolError: the emulator or pyserial is not on this machine.
+            EmulatorError: nobody answers.
+        """
+        program = self.built_program()
+        serial = self.board.serial
+        if port is None and self.board.emulator is None and serial and serial.vid is not None:
+            port = find_port(serial.vid, serial.pid)
+        if port is not None:
+            return Session(SerialLink(port, serial.baud if serial else DEFAULT_BAUD), run_timeout)
+        return Session(ProcessLink(emulator_command(self.board, program)), run_timeout)
 
     def flash(self, port: str | None = None) -> None:
         """Write the program that was built to the board.

@@ -1,0 +1,68 @@
+"""A model on a board as a function of its inputs: generated, built, started, asked."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from microtir.artifact import Artifact
+from microtir.errors import RunError
+from microtir.project.boards import Board, ProjectType
+from microtir.project.errors import ProjectError
+from microtir.project.generate import generate
+from microtir.project.options import Array, ProjectOptions
+from microtir.project.session import RUN_TIMEOUT, check_models
+
+
+def run_samples(
+    artifact: Artifact,
+    board: Board,
+    samples: Sequence[Mapping[str, Array]],
+    *,
+    port: str | None = None,
+    timeout: float = RUN_TIMEOUT,
+) -> list[Mapping[str, Array]]:
+    """Run a model on a board, once for each sample.
+
+    Args:
+        artifact: a compiled model.
+        board: emulated, unless a port is given.
+        samples: inputs by the model's names.
+        port: serial port of the real board, which is flashed first.
+        timeout: seconds of one inference.
+
+    Returns:
+        The outputs of each sample, by the model's names.
+
+    Raises:
+        BoardError: the board has no bare-metal project, or no emulator and no port is given.
+        ModelTooLargeError: the model does not fit.
+        MissingToolError: a tool is not on this machine.
+        BuildError: the compiler's own message.
+        EmulatorError: the program does not answer.
+        RunError: the model returned an error status.
+    """
+    model = artifact.module.model
+    if model is None:
+        raise ProjectError(f"'{artifact.metadata['module_name']}' is no model", where="run_samples")
+    found: list[Mapping[str, Array]] = []
+    with tempfile.TemporaryDirectory(prefix="microtir-board-") as scratch:
+        options = ProjectOptions(server=True)
+        project = generate(
+            artifact, board, ProjectType.BAREMETAL, Path(scratch) / "project", options=options
+        )
+        project.build()
+        if port is not None:
+            project.flash(port)
+        with project.transport(port, timeout) as session:
+            check_models(session, [artifact.metadata["module_name"]])
+            for number, sample in enumerate(samples):
+                result = session.run(model, sample)
+                if result.status != 0:
+                    raise RunError(
+                        f"the model returned status {result.status} for sample {number}",
+                        where=f"{board.name}: {artifact.metadata['module_name']}_run",
+                    )
+                found.append(result.outputs)
+    return found
