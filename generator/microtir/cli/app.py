@@ -8,6 +8,8 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from microtir import __version__
+from microtir.cli import micro
+from microtir.cli.boards import boards
 from microtir.cli.choice import check_choice
 from microtir.cli.compile import compile_model
 from microtir.cli.config_options import PANEL, with_config
@@ -87,7 +89,20 @@ APP.command("profile", cls=Command)(with_config(profile))
 APP.command("check", cls=Command)(with_config(check))
 APP.command("inspect", cls=Command)(inspect)
 APP.command("report", cls=Command)(with_config(report))
+APP.command("boards", cls=Command)(boards)
 APP.command("options", cls=Command)(options)
 APP.command("operators", cls=Command)(operators)
 APP.command("targets", cls=Command)(targets)
 APP.command("explain", cls=Command)(explain)
+
+MICRO = typer.Typer(
+    cls=Program,
+    help="Projects for boards: created, built, flashed, run.",
+    no_args_is_help=False,
+    rich_markup_mode=None,
+)
+MICRO.command("create-project", cls=Command)(with_config(micro.create))
+MICRO.command("build", cls=Command)(micro.build)
+MICRO.command("flash", cls=Command)(micro.flash)
+MICRO.command("run", cls=Command)(micro.run)
+APP.add_typer(MICRO, name="micro")

@@ -12,6 +12,7 @@ from microtir.cli.choice import check_choice
 from microtir.cli.model import Model
 from microtir.cli.output import cell, facts, shape, write, write_json, write_table
 from microtir.cli.progress import Progress
+from microtir.cli.projects import ProjectTypeName, create_project, print_project
 from microtir.config import CompilationConfig
 from microtir.errors import ExitCode, UsageError
 
@@ -19,7 +20,9 @@ if TYPE_CHECKING:
     from microtir.artifact import Artifact
 
 SOURCES = "sources"
-_NOT_BUILT = ("mlf", "project")
+PROJECT = "project"
+_FORMATS = (SOURCES, PROJECT)
+_NOT_BUILT = ("mlf",)
 
 
 def compile_model(
@@ -31,8 +34,18 @@ def compile_model(
     ] = None,
     output_format: Annotated[
         str,
-        typer.Option("--output-format", "-f", metavar=SOURCES, help="sources: C files and header."),
+        typer.Option(
+            "--output-format",
+            "-f",
+            metavar="|".join(_FORMATS),
+            help="sources: C files and header; project: a project for --board.",
+        ),
     ] = SOURCES,
+    board: Annotated[
+        str | None,
+        typer.Option("--board", metavar="BOARD", help="The board: its target is the default."),
+    ] = None,
+    project_type: ProjectTypeName = None,
     force: Annotated[
         bool,
         typer.Option("--force", help="Replaces a folder that holds other files, which are lost."),
@@ -45,6 +58,13 @@ def compile_model(
         raise UsageError(
             "there is no folder to write to", where="microtir compile", fix="add -o DIR"
         )
+    if output_format == PROJECT:
+        return _project(model, config, output, board, project_type, force=force)
+    if project_type is not None:
+        raise UsageError(
+            "--project-type is of no use without --output-format project",
+            where="microtir compile",
+        )
     with Progress() as progress:
         artifact = build_model(model, config, progress).artifact
         folder = artifact.export(output, output_format, force=force)
@@ -55,15 +75,33 @@ def compile_model(
     return ExitCode.DONE
 
 
+def _project(
+    model: str,
+    config: CompilationConfig,
+    output: Path,
+    board: str | None,
+    project_type: str | None,
+    *,
+    force: bool,
+) -> ExitCode:
+    """The same as `microtir micro create-project`."""
+    if board is None:
+        raise UsageError(
+            "a project is for a board", where="microtir compile", fix="add --board BOARD"
+        )
+    print_project(create_project([model], config, output, board, project_type, force=force))
+    return ExitCode.DONE
+
+
 def _check_format(given: str) -> None:
     """Refuse what is not built before the model is compiled."""
     if given in _NOT_BUILT:
         raise UsageError(
             f"the output format '{given}' is not built yet",
             where="--output-format",
-            legal=SOURCES,
+            legal=", ".join(_FORMATS),
         )
-    check_choice("output format", given, (SOURCES,), "--output-format")
+    check_choice("output format", given, _FORMATS, "--output-format")
 
 
 def _summary(artifact: Artifact, folder: Path) -> dict[str, object]:

@@ -94,8 +94,8 @@ def _print_layers(verdict: Verification) -> None:
     elif verdict.board != "host":
         write(
             "layers: all equal to microtir's numpy reference on this machine; compare with\n"
-            f"`microtir verify` without --board: if that is equal, it is {verdict.board}'s compiler,"
-            " its kernels or the emulator"
+            "`microtir verify` without --board: if that is equal, it is the compiler, the kernels\n"
+            f"or the emulator of {verdict.board}"
         )
     else:
         write(

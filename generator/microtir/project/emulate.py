@@ -107,3 +107,19 @@ def run_program(command: Sequence[str], timeout: float = DEFAULT_TIMEOUT) -> Run
 
 def _text(output: bytes) -> str:
     return output.decode("utf-8", "replace").replace("\r\n", "\n")
+
+
+def check_result(result: RunResult, where: str) -> bool:
+    """Whether the application found every output as expected.
+
+    Raises:
+        EmulatorError: it did not get that far: a model failed, or the program faulted.
+    """
+    if result.status in (0, 1):
+        return result.status == 0
+    raise EmulatorError(
+        f"the program ended with status {result.status}; its last output:\n"
+        f"{result.output[-_SHOWN_CHARACTERS:]}",
+        where=where,
+        legal="0, or 1 if an output differs",
+    )

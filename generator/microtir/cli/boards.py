@@ -1,0 +1,79 @@
+"""`microtir boards`: the boards there are."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from microtir.cli.models import AsJson
+from microtir.cli.output import write, write_json, write_table
+from microtir.errors import ExitCode
+
+if TYPE_CHECKING:
+    from microtir.project import Board
+
+
+def boards(as_json: AsJson = False) -> ExitCode:
+    """Lists the boards: CPU, memories, project types and how far each is tested."""
+    from microtir.project import all_boards
+
+    found = all_boards()
+    if as_json:
+        write_json([_facts(board) for board in found])
+        return ExitCode.DONE
+    write_table(
+        ("board", "CPU", "flash", "RAM", "project types", "emulator"),
+        [_row(board) for board in found],
+    )
+    write(
+        "\nexecuted: built and run in an emulator, outputs compared; built: compiled and linked with"
+        "\nthe board's own tools; checked: the files obey their formats, nothing was compiled.\n"
+        "More boards: docs/boards.md"
+    )
+    return ExitCode.DONE
+
+
+def _row(board: Board) -> tuple[object, ...]:
+    return (
+        board.name,
+        board.target.mcpu or board.target.march or "any",
+        _sizes(board, "flash"),
+        _sizes(board, "ram"),
+        ", ".join(f"{support.type.value} {support.label.value}" for support in board.projects),
+        board.emulator.kind.value if board.emulator else "",
+    )
+
+
+def _sizes(board: Board, kind: str) -> str:
+    sizes = [memory.size for memory in board.memories if memory.kind.value == kind]
+    return " + ".join(_size(size) for size in sizes)
+
+
+def _size(size: int) -> str:
+    for unit, power in (("M", 20), ("K", 10)):
+        if size % (1 << power) == 0:
+            return f"{size >> power} {unit}"
+    return f"{size} B"
+
+
+def _facts(board: Board) -> dict[str, object]:
+    return {
+        "name": board.name,
+        "title": board.title,
+        "target": str(board.target),
+        "clock_hz": board.clock_hz,
+        "memories": [
+            {
+                "name": memory.name,
+                "kind": memory.kind.value,
+                "address": memory.address,
+                "bytes": memory.size,
+                "enforced": memory.enforced,
+            }
+            for memory in board.memories
+        ],
+        "projects": [
+            {"type": support.type.value, "label": support.label.value} for support in board.projects
+        ],
+        "emulator": board.emulator.kind.value if board.emulator else None,
+        "packages": sorted({r.package for r in board.toolchain.requires}),
+    }

@@ -1,0 +1,132 @@
+"""`microtir micro create-project | build | flash | run`: projects for boards."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from microtir.cli.board_options import Board, Timeout
+from microtir.cli.model import Model
+from microtir.cli.output import write
+from microtir.cli.progress import Progress
+from microtir.cli.projects import (
+    DEFAULT_SAMPLES,
+    GoldenSamples,
+    ProjectTypeName,
+    SampleCount,
+    TemplateDir,
+    create_project,
+    print_project,
+)
+from microtir.config import CompilationConfig
+from microtir.errors import ExitCode, UsageError
+
+Folder = Annotated[
+    Path,
+    typer.Argument(metavar="DIR", help="A project's folder.", show_default=False),
+]
+SerialPort = Annotated[
+    str | None,
+    typer.Option("--port", metavar="PORT", help="The serial port of the board."),
+]
+
+
+def create(
+    model: Model,
+    config: CompilationConfig,
+    output: Annotated[
+        Path,
+        typer.Option(
+            "--output", "-o", metavar="DIR", help="Folder of the project.", show_default=False
+        ),
+    ],
+    board: Board,
+    more: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="MODEL", help="More models; all share one workspace."),
+    ] = None,
+    project_type: ProjectTypeName = None,
+    force: Annotated[
+        bool,
+        typer.Option("--force", help="Replaces a folder that is there; what it holds is lost."),
+    ] = False,
+    template_dir: TemplateDir = None,
+    golden: GoldenSamples = None,
+    samples: SampleCount = DEFAULT_SAMPLES,
+    stack: Annotated[
+        int | None,
+        typer.Option("--stack", metavar="BYTES", help="Bytes for the stack. Default: the board's."),
+    ] = None,
+) -> ExitCode:
+    """Writes a project: models, an application that runs them on samples, a README."""
+    models = [model, *(more or [])]
+    if golden is not None and len(models) > 1:
+        raise UsageError("--golden is for one model, and there are several", where="--golden")
+    project = create_project(
+        models,
+        config,
+        output,
+        board,
+        project_type,
+        force=force,
+        template_dir=template_dir,
+        golden=golden,
+        samples=samples,
+        stack=stack,
+    )
+    print_project(project)
+    return ExitCode.DONE
+
+
+def build(
+    folder: Folder,
+    arguments: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="ARG", help="More for the build command: CFLAGS=-O3."),
+    ] = None,
+) -> ExitCode:
+    """Builds a project with the board's own tools."""
+    from microtir.project import load_project
+
+    project = load_project(folder)
+    with Progress() as progress:
+        progress.show(f"building {folder}")
+        program = project.build(arguments or ())
+    write(f"{program}: {program.stat().st_size:,} bytes")
+    return ExitCode.DONE
+
+
+def flash(folder: Folder, port: SerialPort = None) -> ExitCode:
+    """Writes a program that was built to its board."""
+    from microtir.project import load_project
+
+    project = load_project(folder)
+    with Progress() as progress:
+        progress.show(f"writing to {project.board.title}")
+        project.flash(port)
+    write(f"{project.program} is on the board")
+    return ExitCode.DONE
+
+
+def run(folder: Folder, port: SerialPort = None, timeout: Timeout = 120.0) -> ExitCode:
+    """Runs a project that was built, and prints what it prints.
+
+    In the emulator, or with --port on the board: then reset it, its lines are waited for. Exit
+    status 1 means that an output was not the expected one.
+    """
+    from microtir.project import load_project
+    from microtir.project.console import read_console
+    from microtir.project.emulate import check_result
+
+    project = load_project(folder)
+    if port is not None:
+        output = read_console(project, port, timeout)
+        write(output.rstrip("\n"))
+        return ExitCode.ANSWER_IS_NO if " differs at " in output else ExitCode.DONE
+    with Progress() as progress:
+        progress.show(f"running on {project.board.title}")
+        result = project.run(timeout)
+    write(result.output.rstrip("\n"))
+    return ExitCode.DONE if check_result(result, str(folder)) else ExitCode.ANSWER_IS_NO

@@ -1,0 +1,130 @@
+"""What `micro create-project` and `compile --output-format project` share: models → a project."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from microtir.cli.building import Built, build_model
+from microtir.cli.choice import check_choice
+from microtir.cli.model import golden_path, module_name
+from microtir.cli.output import write, write_table
+from microtir.cli.progress import Progress
+from microtir.config import CompilationConfig
+
+if TYPE_CHECKING:
+    from microtir.project import Project, Samples
+
+ProjectTypeName = Annotated[
+    str | None,
+    typer.Option(
+        "--project-type",
+        metavar="TYPE",
+        help="What the project is for; `microtir boards` lists the types of each board. Default: "
+        "the first of the board's.",
+    ),
+]
+TemplateDir = Annotated[
+    Path | None,
+    typer.Option(
+        "--template-dir",
+        metavar="DIR",
+        help="Files in it replace project templates of the same path.",
+    ),
+]
+GoldenSamples = Annotated[
+    Path | None,
+    typer.Option(
+        "--golden",
+        metavar="FILE.npz",
+        help="Samples for the program to run and to compare, in the form of `verify --golden`. "
+        "An example brings its own; a model without any runs on arbitrary values.",
+    ),
+]
+SampleCount = Annotated[
+    int,
+    typer.Option("--samples", metavar="N", min=1, help="How many of the golden samples to take."),
+]
+
+DEFAULT_SAMPLES = 3
+
+
+def create_project(
+    models: list[str],
+    config: CompilationConfig,
+    output: Path,
+    board: str,
+    project_type: str | None,
+    *,
+    force: bool,
+    template_dir: Path | None = None,
+    golden: Path | None = None,
+    samples: int = DEFAULT_SAMPLES,
+    stack: int | None = None,
+) -> Project:
+    """Compile models and write a project with all of them.
+
+    Raises:
+        MicrotirError: any diagnostic of compiling or generating.
+    """
+    from microtir.project import ProjectOptions, generate, load_board
+
+    chosen = load_board(board)
+    types = [support.type.value for support in chosen.projects]
+    if project_type is not None:
+        check_choice("project type", project_type, types, f"--project-type of '{board}'")
+    artifacts, values = [], {}
+    with Progress() as progress:
+        for model in models:
+            name = config.module_name if len(models) == 1 else module_name(model)
+            built = build_model(model, config.with_(module_name=name), progress)
+            artifacts.append(built.artifact)
+            file = golden or golden_path(model)
+            if file is not None:
+                taken = _samples(file, built, samples)
+                values[built.artifact.metadata["module_name"]] = taken
+        progress.show("writing the project")
+        return generate(
+            artifacts,
+            chosen,
+            project_type or types[0],
+            output,
+            force=force,
+            options=ProjectOptions(samples=values, stack=stack),
+            template_dir=template_dir,
+        )
+
+
+def _samples(file: Path, built: Built, count: int) -> Samples:
+    """The first samples of a golden file, as the program takes them."""
+    import numpy as np
+
+    from microtir.host.compare import default_rtol
+    from microtir.host.samples import read_golden
+    from microtir.project import Samples
+
+    inputs, outputs = read_golden(file, built.model)
+    model = built.model
+    return Samples(
+        {p.name: np.stack([s[p.name] for s in inputs.values[:count]]) for p in model.inputs},
+        {p.name: np.stack([s[p.name] for s in outputs.values[:count]]) for p in model.outputs},
+        default_rtol(built.graph),
+    )
+
+
+def print_project(project: Project) -> None:
+    """Write what was made and what to do with it."""
+    from microtir.project import Label
+
+    board, kind = project.board, project.type
+    label = board.support(kind).label
+    names = ", ".join(model.name for model in project.models)
+    write(f"{names} -> {project.folder}: {kind.value} project for {board.title}\n")
+    steps = [("README.md", "how to build, flash and read it")]
+    if project.build_step is not None:
+        steps.append((f"microtir micro build {project.folder}", "builds it"))
+    if label is Label.EXECUTED:
+        steps.append((f"microtir micro run {project.folder}", "runs it in the emulator"))
+    write_table(("next", ""), steps)
