@@ -11,6 +11,7 @@ import pytest
 
 import microtir
 from microtir import CompilationConfig, Target
+from microtir.config.enums import Optimize
 from microtir.graph.reference import execute
 from microtir.ir_module import IRModule
 from microtir.plan.ir import Kernel, Plan
@@ -20,14 +21,17 @@ from tests.support.emulated_m4 import differing
 
 CONFIG = CompilationConfig.from_target(Target("c -mcpu=cortex-m4"))
 PER_KIND = 30
+# Where code costs nothing, and where small layers take the compact kernels.
+GOALS = (Optimize.SPEED, Optimize.BALANCED)
 # At least this many of the cases must reach each kernel, or the tests say little.
 EXPECTED = {
-    Kernel.GEMM: 12, Kernel.DEPTHWISE_WORDS: 10, Kernel.DENSE_PAIRS: 12, Kernel.ADD_SHIFTED: 20,
+    Kernel.GEMM: 12, Kernel.GEMM_COMPACT: 8, Kernel.DEPTHWISE_WORDS: 10, Kernel.DENSE_PAIRS: 24,
+    Kernel.ADD_SHIFTED: 40,
 }  # fmt: skip
 
 
-def compiled(case: DspCase, chosen: Counter[Kernel]) -> microtir.Artifact:
-    """The C of a case; counts the kernel that was chosen for it."""
+def compiled(case: DspCase, goal: Optimize, chosen: Counter[Kernel]) -> microtir.Artifact:
+    """The C of a case for a goal; counts the kernel that was chosen for it."""
 
     def observe(stage: str, result: object) -> None:
         if stage == "plan":
@@ -35,15 +39,17 @@ def compiled(case: DspCase, chosen: Counter[Kernel]) -> microtir.Artifact:
             chosen.update(op.candidate.kernel for op in result.operators)
 
     module = IRModule(graph=case.graph)
-    return microtir.build(module, CONFIG.with_(module_name=case.name), observe=observe)
+    config = CONFIG.with_(module_name=f"{case.name}_{goal.value}", optimize=goal)
+    return microtir.build(module, config, observe=observe)
 
 
 @pytest.fixture(scope="module")
 def batch() -> tuple[list[DspCase], list[microtir.Artifact]]:
     """Cases and their artifacts; every kernel is among them often enough."""
     chosen: Counter[Kernel] = Counter()
-    some = cases(PER_KIND)
-    artifacts = [compiled(case, chosen) for case in some]
+    some = [case for _ in GOALS for case in cases(PER_KIND)]
+    goals = [goal for goal in GOALS for _ in cases(PER_KIND)]
+    artifacts = [compiled(case, goal, chosen) for case, goal in zip(some, goals, strict=True)]
     assert all(chosen[kernel] >= least for kernel, least in EXPECTED.items()), chosen
     return some, artifacts
 

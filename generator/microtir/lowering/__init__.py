@@ -51,9 +51,7 @@ def emit(operator: PlannedOperator, layouts: Mapping[Tensor, Layout], name: str)
     return replace(function, origin=origin, rows=layer.row_accesses(chosen.windows))
 
 
-def emit_finish(
-    operator: PlannedOperator, layouts: Mapping[Tensor, Layout], name: str
-) -> PrimFunc:
+def emit_finish(operator: PlannedOperator, layouts: Mapping[Tensor, Layout], name: str) -> PrimFunc:
     """The second function of an operator whose candidate accumulates.
 
     Returns:

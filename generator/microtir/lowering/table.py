@@ -7,7 +7,7 @@ emitting any TIR, because planning comes first.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 from microtir.config.features import Feature
@@ -60,7 +60,7 @@ class Family:
 
     `window` gives the input rows behind an output row, or None; `accepts` limits the family to
     the nodes it can compute, `needs` to targets with a feature; `cost` is the estimated number of
-    instructions per element or MAC, or of a node.
+    instructions per element or MAC, or of a node; `code` what its kernels add to the program.
     """
 
     kernel: Kernel
@@ -70,6 +70,7 @@ class Family:
     accepts: Callable[[Node], bool] = lambda _node: True
     needs: Feature | None = None
     scratch: Callable[[Node], int] = lambda _node: 0
+    code: Callable[[Node], int] = lambda _node: 0
     build: Build | None = None
     accumulators: Callable[[Node], int] = lambda _node: 0
 
@@ -108,7 +109,15 @@ _GEMM_DSP = Family(
     dsp_convolution.accepts,
     Feature.DSP,
     dsp_convolution.scratch_bytes,
+    dsp_convolution.code_bytes,
     dsp_convolution.emit,
+)
+_GEMM_DSP_COMPACT = replace(
+    _GEMM_DSP,
+    kernel=Kernel.GEMM_COMPACT,
+    cost=dsp_convolution.compact_cost,
+    code=dsp_convolution.compact_code_bytes,
+    build=dsp_convolution.emit_compact,
 )
 _DENSE_DSP = Family(
     Kernel.DENSE_PAIRS,
@@ -128,7 +137,7 @@ _ACCUMULATE = Family(
     build=accumulate.emit,
     accumulators=accumulate.accumulator_bytes,
 )
-_CONVOLUTION = (_DIRECT_CONVOLUTION, _GEMM_DSP, _ACCUMULATE)
+_CONVOLUTION = (_DIRECT_CONVOLUTION, _GEMM_DSP, _GEMM_DSP_COMPACT, _ACCUMULATE)
 _DEPTHWISE_DSP = Family(
     Kernel.DEPTHWISE_WORDS,
     None,
@@ -137,13 +146,21 @@ _DEPTHWISE_DSP = Family(
     dsp_depthwise.accepts,
     Feature.DSP,
     dsp_depthwise.scratch_bytes,
+    dsp_depthwise.code_bytes,
     dsp_depthwise.emit,
+)
+_DEPTHWISE_DSP_SINGLE = replace(
+    _DEPTHWISE_DSP,
+    kernel=Kernel.DEPTHWISE_SINGLE,
+    cost=dsp_depthwise.single_cost,
+    code=dsp_depthwise.single_code_bytes,
+    build=dsp_depthwise.emit_single,
 )
 
 FAMILIES: Mapping[type[Operator], tuple[Family, ...]] = MappingProxyType(
     {
         ops.Conv2D: _CONVOLUTION,
-        ops.DepthwiseConv2D: (*_CONVOLUTION, _DEPTHWISE_DSP),
+        ops.DepthwiseConv2D: (*_CONVOLUTION, _DEPTHWISE_DSP, _DEPTHWISE_DSP_SINGLE),
         ops.FullyConnected: (
             Family(Kernel.DIRECT, dense.fully_connected, _same_row_if(dense.keeps_rows), 6),
             _DENSE_DSP,
@@ -211,6 +228,7 @@ def candidate(node: Node, family: Family) -> Candidate:
         output_layouts=(LayoutKind.NHWC,) * len(node.outputs),
         windows=None if window is None else (window,) * len(activations),
         scratch_bytes=family.scratch(node),
+        code_bytes=family.code(node),
         weight_bytes=sum(t.type.bytes for t in node.inputs if t.is_constant),
         accumulator_bytes=family.accumulators(node),
         cost=family.cost * work if isinstance(family.cost, int) else family.cost(node),

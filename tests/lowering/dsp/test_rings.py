@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from types import MappingProxyType
 
 import numpy as np
@@ -19,7 +20,13 @@ from microtir.tir.verify import verify
 from tests.support.dsp_cases import DspCase, add, convolution
 
 CONFIG = CompilationConfig.from_target(Target("c -mcpu=cortex-m4"))
-KERNELS = (Kernel.GEMM, Kernel.DEPTHWISE_WORDS, Kernel.ADD_SHIFTED)
+KERNELS = (
+    Kernel.GEMM,
+    Kernel.GEMM_COMPACT,
+    Kernel.DEPTHWISE_WORDS,
+    Kernel.DEPTHWISE_SINGLE,
+    Kernel.ADD_SHIFTED,
+)
 
 
 def planned(case: DspCase, kernel: Kernel) -> PlannedOperator | None:
@@ -31,11 +38,12 @@ def planned(case: DspCase, kernel: Kernel) -> PlannedOperator | None:
 
 def found(kernel: Kernel, count: int) -> list[tuple[DspCase, PlannedOperator]]:
     """Cases that a kernel accepts."""
-    make = {
-        Kernel.GEMM: convolution,
-        Kernel.DEPTHWISE_WORDS: lambda seed: convolution(seed, depthwise=True),
-        Kernel.ADD_SHIFTED: add,
-    }[kernel]
+    if kernel is Kernel.ADD_SHIFTED:
+        make = add
+    elif kernel in (Kernel.GEMM, Kernel.GEMM_COMPACT):
+        make = convolution
+    else:
+        make = partial(convolution, depthwise=True)
     cases: list[tuple[DspCase, PlannedOperator]] = []
     for seed in range(5000, 5400):
         case = make(seed)
@@ -111,7 +119,7 @@ def test_layers_are_proven_and_whole_calls_equal_the_reference(kernel: Kernel) -
 
 def test_scratch_is_declared_by_the_candidate() -> None:
     """A function takes at most the scratch that its candidate announced, aligned to words."""
-    for kernel in KERNELS[:2]:
+    for kernel in KERNELS[:4]:
         for _, operator in found(kernel, 12):
             param = emitted(operator, {}).scratch
             size = 0 if param is None else size_of(param)

@@ -18,10 +18,11 @@ from microtir.lowering.convolution import windows_of
 from microtir.lowering.dsp.code import at, let, load, loop, seq, store, when
 from microtir.lowering.dsp.gemm_kernels import LANES, PIXELS, gemm
 from microtir.lowering.dsp.linear import PackedLinear, constant, pack_linear
-from microtir.lowering.dsp.micro_kernel import call
+from microtir.lowering.dsp.micro_kernel import COMPACT, FAST, Unroll, call, printed, turns
 from microtir.lowering.dsp.patch import QUAD, Segments, widen
 from microtir.lowering.layer import Extents, Layer
 from microtir.lowering.window import Windows
+from microtir.schedule import KernelDescription
 from microtir.tir import ir
 from microtir.tir.dtype import DType
 
@@ -95,25 +96,58 @@ def scratch_bytes(node: Node) -> int:
     return Geometry.of(node).segments.elements * DType.INT16.bytes
 
 
-def cost(node: Node) -> int:
+def cost(node: Node, unroll: Unroll = FAST) -> int:
     """Instructions, from counts of the emulated Cortex-M4."""
     geometry = Geometry.of(node)
-    output, segments = geometry.output, geometry.segments
+    output, steps = geometry.output, geometry.segments.steps
     pixels = output.images * output.height * output.width
-    sums = segments.steps * output.channels * 3 // 2  # 12 for 2 x 8 products
-    return pixels * (sums + 8 * output.channels + 3 * segments.steps + 20)
+    # For 4 pixels and 2 channels: 12 a step, 3 a turn of the loop, 58 for the rest.
+    block = 12 * steps + 3 * turns(steps, unroll) + 58
+    return pixels * (block * output.channels // 8 + 4 * steps + 20)
 
 
-def emit(layer: Layer, name: str) -> ir.PrimFunc:
+def code_bytes(node: Node, unroll: Unroll = FAST) -> int:
+    """Of the kernels for 4 pixels and for one; other layers may use the same."""
+    geometry = Geometry.of(node)
+    steps = printed(geometry.segments.steps, unroll)
+    single = 270 + 18 * steps if _has_single_pixels(geometry) else 0
+    return 330 + 46 * steps + single
+
+
+def _has_single_pixels(geometry: Geometry) -> bool:
+    width = geometry.output.width
+    flat = geometry.is_pointwise
+    return (width * geometry.output.height if flat else width) % PIXELS != 0
+
+
+def emit(layer: Layer, name: str, unroll: Unroll = FAST) -> ir.PrimFunc:
     """The layer function: patches in `scratch`, products of 4 pixels, then of single ones."""
     node = layer.node
     packed = _packed(node)
     assert packed is not None, "accepts() was asked"
-    return _Emitter(layer, Geometry.of(node), packed).function(name)
+    return _Emitter(layer, Geometry.of(node), packed, unroll).function(name)
+
+
+def emit_compact(layer: Layer, name: str) -> ir.PrimFunc:
+    """The same with less code."""
+    return emit(layer, name, COMPACT)
+
+
+def compact_cost(node: Node) -> int:
+    """Instructions of the compact form."""
+    return cost(node, COMPACT)
+
+
+def compact_code_bytes(node: Node) -> int:
+    """Code of the compact form."""
+    return code_bytes(node, COMPACT)
 
 
 class _Emitter:
-    def __init__(self, layer: Layer, geometry: Geometry, packed: PackedLinear) -> None:
+    def __init__(
+        self, layer: Layer, geometry: Geometry, packed: PackedLinear, unroll: Unroll
+    ) -> None:
+        self.unroll = unroll
         self.layer = layer
         self.geometry = geometry
         self.packed = packed
@@ -187,14 +221,17 @@ class _Emitter:
 
     def product(self, pixels: int, output: ir.BufferArgument) -> ir.Stmt:
         """The micro-kernel for all channels of some pixels."""
-        geometry = self.geometry
         return call(
-            gemm(pixels, geometry.segments.steps, geometry.output.channels, self.packed.rescaling),
+            self.kernel(pixels),
             at(self.patch, 0, 0),
             at(self.packed.weights, 0, 0, 0),
             at(self.constants, 0, 0),
             output,
         )
+
+    def kernel(self, pixels: int) -> KernelDescription:
+        steps, channels = self.geometry.segments.steps, self.geometry.output.channels
+        return gemm(pixels, steps, channels, self.packed.rescaling, self.unroll)
 
     # --- patches ---
 

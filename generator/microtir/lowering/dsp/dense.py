@@ -12,7 +12,7 @@ from microtir.graph.ir import Node
 from microtir.graph.ops import FullyConnected
 from microtir.graph.quantization import fully_connected_params
 from microtir.lowering.dsp.code import at, let, load, loop, seq, store
-from microtir.lowering.dsp.gemm_kernels import split_lane
+from microtir.lowering.dsp.gemm_kernels import cleared, local_sums, split_lane
 from microtir.lowering.dsp.linear import PackedLinear, pack_linear
 from microtir.lowering.dsp.micro_kernel import call, describe
 from microtir.lowering.dsp.requantise import WORDS, Rescaling
@@ -141,8 +141,7 @@ def dense(inputs: int, pairs: int, passes: int, rescaling: Rescaling) -> KernelD
     weights = ir.Buffer("weights", (passes, quads, 2, pairs, 2), DType.INT16, alignment=4)
     constants = ir.Buffer("constants", (outputs, WORDS), DType.INT32)
     y = ir.Buffer("y", (outputs,), DType.INT8)
-    low = ir.Buffer("low", (pairs,), DType.INT32, ir.Scope.LOCAL)
-    high = ir.Buffer("high", (pairs,), DType.INT32, ir.Scope.LOCAL)
+    low, high = local_sums(pairs)
 
     def value(turn: te.Expr, quad: te.Expr, byte: int) -> ir.Stmt:
         half, number = byte % 2, byte // 2
@@ -164,7 +163,7 @@ def dense(inputs: int, pairs: int, passes: int, rescaling: Rescaling) -> KernelD
             place = (turn * pairs + pair) * 2 + number
             return store(y, (place,), rescaling.apply(load(sums, pair) * 2, constants, place))
 
-        zero = loop("pair", 0, pairs, lambda p: seq(store(low, (p,), 0), store(high, (p,), 0)))
+        zero = cleared(pairs, low, high)
         sums = loop(
             "quad", 0, quads, lambda quad: seq(*(value(turn, quad, byte) for byte in range(_QUAD)))
         )

@@ -116,23 +116,51 @@ def scratch_bytes(node: Node) -> int:
     return geometry.windows.rows.taps * geometry.padded * geometry.image.channels
 
 
-def cost(node: Node) -> int:
-    """Instructions, from counts of the emulated Cortex-M4."""
+def cost(node: Node, pixels: int = 2) -> int:
+    """Instructions of a kernel for `pixels` pixels, from counts of the emulated Cortex-M4."""
     geometry = Geometry.of(node)
     output, taps = geometry.output, geometry.copied_taps
     elements = output.height * output.width * output.channels
     copied = output.height * taps.rows * geometry.copied * output.channels
-    return elements * (taps.count * 7 // 4 + 7) + copied * 5 // 8 + output.height * 60
+    pair = min(pixels, output.width) == 2  # shares inputs: 7 instructions for 4 products, not 8
+    sums = taps.count * 7 // 4 + 6 if pair else taps.count * 2 + 9
+    return elements * sums + copied * 5 // 8 + output.height * 60
+
+
+def code_bytes(node: Node, pixels: int = 2) -> int:
+    """Of the kernels; other layers may use the same."""
+    geometry = Geometry.of(node)
+    width, taps = geometry.output.width, geometry.copied_taps.count
+    single = 190 + 32 * taps
+    if pixels == 1 or width == 1:
+        return single
+    return 250 + 56 * taps + (single if width % 2 else 0)
 
 
 def emit(layer: Layer, name: str) -> ir.PrimFunc:
     """The layer function: a window of rows in scratch, then two pixels at a time."""
-    return _Emitter(layer).function(name)
+    return _Emitter(layer, 2).function(name)
+
+
+def emit_single(layer: Layer, name: str) -> ir.PrimFunc:
+    """The same one pixel at a time, with half the code."""
+    return _Emitter(layer, 1).function(name)
+
+
+def single_cost(node: Node) -> int:
+    """Instructions of the form for one pixel at a time."""
+    return cost(node, 1)
+
+
+def single_code_bytes(node: Node) -> int:
+    """Code of the form for one pixel at a time."""
+    return code_bytes(node, 1)
 
 
 class _Emitter:
-    def __init__(self, layer: Layer) -> None:
+    def __init__(self, layer: Layer, together: int) -> None:
         node = layer.node
+        self.together = together  # pixels of one call
         self.layer = layer
         self.geometry = Geometry.of(node)
         self.x, self.y = layer.input_rows(0), layer.output_rows()
@@ -186,8 +214,9 @@ class _Emitter:
     def pixels(
         self, row: te.Expr, taps: Taps, source: Callable[[te.Expr], ir.BufferArgument]
     ) -> ir.Stmt:
-        """Two pixels at a time, and the last one of an odd width by itself."""
+        """Two pixels at a time, and the last one of an odd width by itself; or all of them."""
         width, stride = self.geometry.output.width, self.geometry.windows.columns.stride
+        pairs = width // 2 if self.together == 2 else 0
 
         def some(count: int, column: te.Expr) -> ir.Stmt:
             return call(
@@ -199,8 +228,8 @@ class _Emitter:
             )
 
         return seq(
-            loop("pair", 0, width // 2, lambda pair: some(2, pair * 2)),
-            loop("col", width // 2 * 2, width, lambda column: some(1, column)),
+            loop("pair", 0, pairs, lambda pair: some(2, pair * 2)),
+            loop("col", pairs * 2, width, lambda column: some(1, column)),
         )
 
     # --- the window in scratch ---

@@ -94,22 +94,25 @@ def depthwise(pixels: int, taps: Taps, rescaling: Rescaling) -> KernelDescriptio
         (y,),
         body,
         "kernels/depthwise.j2",
-        {
-            "rescaling": rescaling.values(),
-            "channels": str(channels),
-            "overlap": str(-channels % QUAD) if channels % QUAD else "",
-            "weight_bytes": str(taps.count * QUAD * DType.INT16.bytes),
-            "columns": _columns(pixels, taps),
-            "results": [
-                [
-                    {"sum": f"r{p * QUAD + c}", "offset": str(p * channels + c)}
-                    for p in range(pixels)
-                ]
-                for c in range(QUAD)
-            ],
-        },
+        _values(pixels, taps, rescaling),
         stack_bytes=56,
     )  # fmt: skip
+
+
+def _values(pixels: int, taps: Taps, rescaling: Rescaling) -> dict[str, object]:
+    """What the template is given."""
+    channels = taps.channels
+    return {
+        "rescaling": rescaling.values(),
+        "channels": str(channels),
+        "overlap": str(-channels % QUAD) if channels % QUAD else "",
+        "weight_bytes": str(taps.count * QUAD * DType.INT16.bytes),
+        "columns": _columns(pixels, taps),
+        "results": [
+            [{"sum": f"r{p * QUAD + c}", "offset": str(p * channels + c)} for p in range(pixels)]
+            for c in range(QUAD)
+        ],
+    }
 
 
 def channel_order(channels: int) -> list[int]:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from microtir import te
 from microtir.lowering.dsp.code import let, load, loop, seq, store
-from microtir.lowering.dsp.micro_kernel import describe, unrolled
+from microtir.lowering.dsp.micro_kernel import Unroll, describe, unrolled
 from microtir.lowering.dsp.requantise import WORDS, Rescaling
 from microtir.schedule import KernelDescription
 from microtir.tir import ir
@@ -17,7 +17,9 @@ LANES = 2 * PIXELS  # int16 values of one step: two for each pixel
 STEP_BYTES = 2 * LANES
 
 
-def gemm(pixels: int, steps: int, channels: int, rescaling: Rescaling) -> KernelDescription:
+def gemm(
+    pixels: int, steps: int, channels: int, rescaling: Rescaling, unroll: Unroll
+) -> KernelDescription:
     """`pixels` (4 or 1) by two channels a turn.
 
     Args:
@@ -25,6 +27,7 @@ def gemm(pixels: int, steps: int, channels: int, rescaling: Rescaling) -> Kernel
         steps: of two values each.
         channels: of the output, at least 2.
         rescaling: of the sums.
+        unroll: of the steps.
 
     Returns:
         Parameters: patch (steps, 4, 2) int16, weights (pairs, steps, 2) dual-packed int16,
@@ -36,8 +39,7 @@ def gemm(pixels: int, steps: int, channels: int, rescaling: Rescaling) -> Kernel
     weights = ir.Buffer("weights", (pairs, steps, 2), DType.INT16, alignment=4)
     constants = ir.Buffer("constants", (2 * pairs, WORDS), DType.INT32)
     y = ir.Buffer("y", (pixels * channels,), DType.INT8)
-    low = ir.Buffer("low", (pixels,), DType.INT32, ir.Scope.LOCAL)
-    high = ir.Buffer("high", (pixels,), DType.INT32, ir.Scope.LOCAL)
+    low, high = local_sums(pixels)
 
     def multiply(pair: te.Expr, step: te.Expr, number: int) -> ir.Stmt:
         return split_lane(
@@ -63,14 +65,41 @@ def gemm(pixels: int, steps: int, channels: int, rescaling: Rescaling) -> Kernel
         return loop("pixel", 0, pixels, lambda p: seq(output(low, p, 0), output(high, p, 1)))
 
     def turn(pair: te.Expr) -> ir.Stmt:
-        zero = loop("pixel", 0, pixels, lambda p: seq(store(low, (p,), 0), store(high, (p,), 0)))
+        zero = cleared(pixels, low, high)
         sums = loop(
             "step", 0, steps, lambda step: seq(multiply(pair, step, 0), multiply(pair, step, 1))
         )
         return ir.Allocate(low, ir.Allocate(high, seq(zero, sums, outputs(pair))))
 
-    values = {
-        **unrolled(steps),
+    return describe(
+        f"gemm{pixels}_{steps}x{channels}_{rescaling.name}",
+        (f"Matrix product: {_pixels(pixels)} of {2 * steps} values by {channels} channels",),
+        (patch, weights, constants, y),
+        (y,),
+        loop("pair", 0, pairs, turn),
+        f"kernels/gemm{pixels}.j2",
+        _values(pixels, steps, channels, rescaling, unroll),
+        stack_bytes=60 if pixels == PIXELS else 44,
+    )  # fmt: skip
+
+
+def cleared(count: int, low: ir.Buffer, high: ir.Buffer) -> ir.Stmt:
+    """Sets all sums to 0."""
+    return loop("i", 0, count, lambda i: seq(store(low, (i,), 0), store(high, (i,), 0)))
+
+
+def local_sums(count: int) -> tuple[ir.Buffer, ir.Buffer]:
+    """Sums of the low bytes and of the high ones."""
+    low = ir.Buffer("low", (count,), DType.INT32, ir.Scope.LOCAL)
+    return low, ir.Buffer("high", (count,), DType.INT32, ir.Scope.LOCAL)
+
+
+def _values(
+    pixels: int, steps: int, channels: int, rescaling: Rescaling, unroll: Unroll
+) -> dict[str, object]:
+    """What the templates are given."""
+    return {
+        **unrolled(steps, unroll),
         "rescaling": rescaling.values(),
         "output_bytes": str(channels),
         "overlaps": channels % 2 == 1,
@@ -79,16 +108,6 @@ def gemm(pixels: int, steps: int, channels: int, rescaling: Rescaling) -> Kernel
         **{f"pixel{p}": str(p * channels) for p in range(1, pixels)},
         **{f"pixel{p}_high": str(p * channels + 1) for p in range(1, pixels)},
     }
-    return describe(
-        f"gemm{pixels}_{steps}x{channels}_{rescaling.name}",
-        (f"Matrix product: {_pixels(pixels)} of {2 * steps} values by {channels} channels",),
-        (patch, weights, constants, y),
-        (y,),
-        loop("pair", 0, pairs, turn),
-        f"kernels/gemm{pixels}.j2",
-        values,
-        stack_bytes=60 if pixels == PIXELS else 44,
-    )  # fmt: skip
 
 
 def _pixels(count: int) -> str:

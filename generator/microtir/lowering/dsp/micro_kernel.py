@@ -4,13 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
+from typing import NamedTuple
 
 from microtir.schedule import KernelDescription
 from microtir.te import Expr
 from microtir.tir import ir
 
-FULL_UNROLL = 16  # steps of a sum that are printed without a loop
-UNROLL = 8  # steps in one turn of a longer one
+
+class Unroll(NamedTuple):
+    """How far a sum is unrolled: up to `full` steps without a loop, else `turn` steps a turn."""
+
+    full: int
+    turn: int
+
+
+FAST = Unroll(16, 8)
+COMPACT = Unroll(4, 4)
 
 
 def describe(
@@ -56,16 +65,32 @@ def call(kernel: KernelDescription, *args: ir.BufferArgument | Expr) -> ir.Kerne
     return ir.KernelCall(kernel.meaning, plain, kernel.contract, kernel.assembly)
 
 
-def unrolled(steps: int) -> dict[str, str]:
+def unrolled(steps: int, unroll: Unroll) -> dict[str, str]:
     """How often a step is repeated after the first one: before the loop and in one turn of it.
 
     The first step sets the sums.  Empty text stands for no repetition, or no loop.
     """
-    before = steps if steps <= FULL_UNROLL else steps % UNROLL or UNROLL
+    before = printed_before(steps, unroll)
     return {
         "peeled": str(before - 1) if before > 1 else "",
-        "unrolled": str(UNROLL) if before < steps else "",
+        "unrolled": str(unroll.turn) if before < steps else "",
     }
+
+
+def printed_before(steps: int, unroll: Unroll) -> int:
+    """Steps in front of the loop; all of them if there is none."""
+    return steps if steps <= unroll.full else steps % unroll.turn or unroll.turn
+
+
+def printed(steps: int, unroll: Unroll) -> int:
+    """Steps that are printed, in front of the loop and in it."""
+    before = printed_before(steps, unroll)
+    return before if before == steps else before + unroll.turn
+
+
+def turns(steps: int, unroll: Unroll) -> int:
+    """How often the loop runs."""
+    return (steps - printed_before(steps, unroll)) // unroll.turn
 
 
 def repeated(turns: int, most: int) -> dict[str, str | bool]:

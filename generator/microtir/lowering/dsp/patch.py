@@ -23,7 +23,7 @@ from microtir.tir import ir
 from microtir.tir.dtype import DType
 
 QUAD = 4
-_QUADS_PER_TURN = 4
+_QUADS_PER_TURN = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +129,23 @@ def widen(pixels: int, segments: Segments, stride: int) -> KernelDescription:
             ),
         )  # fmt: skip
 
-    values = {
+    shape = f"{segments.length}of{segments.count}" if tails else f"{segments.length}"
+    return describe(
+        f"patch{pixels}_{shape}" + (f"_{stride}" if pixels > 1 else ""),
+        (f"Widens {segments.length} values of {pixels} pixel{'s' * (pixels > 1)} into a patch",),
+        (x, patch, left) if tails else (x, patch),
+        (patch, left) if tails else (patch,),
+        loop("pixel", 0, pixels, body),
+        f"kernels/patch{PIXELS if pixels > 1 else 1}.j2",
+        _values(pixels, segments, stride),
+        stack_bytes=36 if pixels > 1 else 16,
+    )
+
+
+def _values(pixels: int, segments: Segments, stride: int) -> dict[str, object]:
+    """What the templates are given."""
+    quads, tails = segments.quads, segments.tails
+    return {
         **repeated(quads, _QUADS_PER_TURN),
         "quad_bytes": str(quads * QUAD),
         "tails": [
@@ -139,14 +155,3 @@ def widen(pixels: int, segments: Segments, stride: int) -> KernelDescription:
         ],
         **{f"pixel{p}": str(p * stride) for p in range(1, pixels)},
     }
-    shape = f"{segments.length}of{segments.count}" if tails else f"{segments.length}"
-    return describe(
-        f"patch{pixels}_{shape}" + (f"_{stride}" if pixels > 1 else ""),
-        (f"Widens {segments.length} values of {pixels} pixel{'s' * (pixels > 1)} into a patch",),
-        (x, patch, left) if tails else (x, patch),
-        (patch, left) if tails else (patch,),
-        loop("pixel", 0, pixels, body),
-        f"kernels/patch{PIXELS if pixels > 1 else 1}.j2",
-        values,
-        stack_bytes=36 if pixels > 1 else 16,
-    )
