@@ -218,8 +218,9 @@ def _pool(node: Node, inputs: list[ChannelRanges]) -> ChannelRanges:
     x, type_ = inputs[0], node.output.type
     channel = np.stack([x.low, x.high]).reshape(2, 1, 1, -1)
     alone = Tensor("x", TensorType((2, 1, 1, len(x.low)), type_.dtype, type_.quantization))
-    op = type(node.op)(activation=node.op.activation)  # type: ignore[attr-defined]
-    single = Node(op, (alone,), (alone,), node.name, node.source)
+    assert isinstance(node.op, AveragePool2D | MaxPool2D)
+    one_tap = type(node.op)(activation=node.op.activation)
+    single = Node(one_tap, (alone,), (alone,), node.name, node.source)
     (ends,) = evaluate(single, (channel.astype(np.int8),))
     return ChannelRanges(*ends.reshape(2, -1).astype(np.int64))
 

@@ -132,7 +132,7 @@ def _keeps_channels(
     """Channel c of the output reads channel c of the input, or c // multiplier."""
     mask = needed[node.output]
     if isinstance(node.op, DepthwiseConv2D) and _is_int8_linear(node):
-        return mask.reshape(-1, node.op.depth_multiplier).any(axis=1)
+        return np.asarray(mask.reshape(-1, node.op.depth_multiplier).any(axis=1))
     return mask if node.inputs[0].dtype is DType.INT8 else np.ones_like(mask)
 
 
@@ -143,8 +143,7 @@ def _through_reshape(
     old, new = node.inputs[0].shape, node.output.shape
     if not _pixels_per_row(old, new):
         return _all(node, ranges, needed)
-    mask: Mask = needed[node.output].reshape(-1, old[-1]).any(axis=0)
-    return mask
+    return np.asarray(needed[node.output].reshape(-1, old[-1]).any(axis=0))
 
 
 def _pixels_per_row(old: tuple[int, ...], new: tuple[int, ...]) -> int:
