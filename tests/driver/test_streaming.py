@@ -19,6 +19,7 @@ from tests.support.streams import Garden
 
 
 def lowered(graph: Graph, goal: Optimize = Optimize.RAM) -> IRModule:
+    """The module of a graph, lowered for a goal."""
     return microtir.lower(IRModule(graph=graph, config=host().with_(optimize=goal)))
 
 
@@ -34,10 +35,12 @@ def run(module: IRModule, x: Array) -> list[Array]:
 
 
 def nests(main: PrimFunc) -> int:
+    """Number of loops in main."""
     return sum(isinstance(n, For) for n in walk(main))
 
 
 def random_graph(seed: int) -> tuple[Graph, Array]:
+    """A graph of some operators, and an input for it."""
     garden = Garden(seed)
     graph = garden.graph(int(garden.rng.integers(3, 9)))
     while not graph.nodes:

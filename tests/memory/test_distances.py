@@ -35,7 +35,7 @@ from microtir.tir.ir import (
 
 @dataclass(frozen=True)
 class Layer:
-    """Output row y reads input rows [y*stride - before, +taps) of the image, and has its own size."""
+    """Output row y reads the input rows [y*stride - before, +taps) that the image has."""
 
     height: int
     taps: int
@@ -77,7 +77,8 @@ def window(layer: Layer) -> PrimFunc:
     end = build.minimum(build.sub(layer.height, origin), layer.taps)
     store: Stmt = Store(y, (row, j), Load(x, (build.add(origin, tap), i)))
     for var, first, last in (
-        (j, build.index(0), build.index(layer.row_out)), (i, build.index(0), build.index(layer.row_in)),
+        (j, build.index(0), build.index(layer.row_out)),
+        (i, build.index(0), build.index(layer.row_in)),
         (tap, begin, end), (row, y0, y1),
     ):  # fmt: skip
         store = For(var, first, last, store)
@@ -97,16 +98,20 @@ def take(rows: int, row: int) -> PrimFunc:
     return PrimFunc("take", (y, out), body)
 
 
-def program(layer: Layer) -> tuple[PrimFunc, dict[str, PrimFunc], Buffer, Buffer]:
-    """Fill x, then y row by row from x, then read y."""
+def program(
+    layer: Layer, backward: bool = False
+) -> tuple[PrimFunc, dict[str, PrimFunc], Buffer, Buffer]:
+    """Fill x, then y row by row from x, from its first row or from its last, then read y."""
     x = Buffer("x", (layer.height, layer.row_in), DType.INT8, Scope.WORKSPACE)
     y = Buffer("y", (layer.rows, layer.row_out), DType.INT8, Scope.WORKSPACE)
     out, row = Buffer("out", (1,), DType.INT8), Var("r")
-    next_row: Expr = build.add(row, 1)
+    rows: tuple[Expr, Expr] = (row, build.add(row, 1))
+    if backward:
+        rows = build.sub(layer.rows - 1, row), build.sub(layer.rows, row)
     calls = (
         Invoke("fill", (view(x),)),
         For(
-            row, IntImm(0), IntImm(layer.rows), Invoke("window", (view(x), view(y), row, next_row))
+            row, IntImm(0), IntImm(layer.rows), Invoke("window", (view(x), view(y), *rows))
         ),
         Invoke("take", (view(y), view(out))),
     )
@@ -116,6 +121,7 @@ def program(layer: Layer) -> tuple[PrimFunc, dict[str, PrimFunc], Buffer, Buffer
 
 
 def view(buffer: Buffer) -> BufferView:
+    """All of a buffer."""
     return BufferView(buffer, tuple(d for d in buffer.shape if isinstance(d, int)), buffer.dtype)
 
 
@@ -149,21 +155,22 @@ def test_the_distance_is_safe_and_one_byte_less_is_not(layer: Layer, alignment: 
     assert not is_safe(layer, distance - 1)
 
 
-@settings(deadline=None, max_examples=100)
-@given(layers)
-def test_the_checker_agrees_with_brute_force(layer: Layer) -> None:
-    """The checker accepts the distance and refuses one byte less."""
-    main, callees, x, y = program(layer)
+@settings(deadline=None, max_examples=150)
+@given(layers, st.booleans())
+def test_the_checker_agrees_with_the_distance(layer: Layer, backward: bool) -> None:
+    """The checker accepts the distance and refuses one byte less, in both directions."""
+    main, callees, x, y = program(layer, backward)
     lives = {life.buffer: life for life in lifetimes(main, callees)}
-    distance = lives[y].distance(lives[x])
+    below, above = (x, y) if backward else (y, x)
+    distance = lives[below].distance(lives[above])
     assert distance is not None
     for less in (0, 1):
         shift = max(0, less - distance)
-        offsets = {y: shift, x: shift + distance - less}
+        offsets = {below: shift, above: shift + distance - less}
         size = max(offsets[b] + life.size for b, life in lives.items())
         placed = relocate(main, offsets, size, 1)
         if less:
-            with pytest.raises(MemoryPlanError, match="read but another|over another argument"):
+            with pytest.raises(MemoryPlanError, match=r"read but another|over another argument"):
                 check(main, placed, callees, size)
         else:
             check(main, placed, callees, size)

@@ -1,0 +1,49 @@
+"""RAM of the reference models at `--optimize ram`: goals met, and the golden outputs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import microtir
+from microtir import CompilationConfig, frontend, host
+from microtir.host.samples import read_golden
+
+# Model, whether inputs and outputs lie in the workspace, bytes of workspace, inputs and outputs.
+GOALS = [
+    ("ad01_int8", False, 2100),
+    ("ad01_int8", True, 800),
+    ("kws_int8", False, 6500),
+    ("resnet8_int8", False, 16400),
+    ("strww_int8", False, 4200),
+    ("vww_int8", True, 28400),
+]
+EACH = [
+    pytest.param(*goal, marks=[pytest.mark.model(goal[0]), pytest.mark.xdist_group(goal[0])])
+    for goal in GOALS
+]
+
+
+@pytest.mark.parametrize(("name", "workspace_io", "goal"), EACH)
+def test_ram_goal(models_dir: Path, name: str, workspace_io: bool, goal: int) -> None:
+    """Streamed, placed, checked, and the same to the bit whatever the workspace held before."""
+    config = CompilationConfig(
+        targets="c",
+        module_name=name,
+        optimize="ram",
+        pass_config={"memory.use_workspace_io": workspace_io},
+    )
+    module = frontend.from_tflite(models_dir / f"{name}.tflite")
+    artifact = microtir.build(module, config)
+    model = artifact.module.model
+    assert model is not None and model.memory.verified
+    apart = sum(port.type.bytes for port in model.ports if port.offset is None)
+    assert model.memory.workspace_size + apart <= goal
+    loaded = host.load(artifact)
+    inputs, expected = read_golden(models_dir / f"{name}.golden.npz", model)
+    for fill in (0xA5, 0x5A):
+        got = loaded.run(inputs.values[0], fill_workspace=fill)
+        for key, values in expected.values[0].items():
+            np.testing.assert_array_equal(got[key], values)

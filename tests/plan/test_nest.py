@@ -1,0 +1,103 @@
+"""Nests on row numbers: what runs when, and how high the rings must be."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from microtir.graph import ops
+from microtir.graph.ir import Node, Source, Tensor, TensorType
+from microtir.plan.ir import Candidate, Kernel, LayoutKind, PlannedOperator, RowWindow
+from microtir.plan.nest import Run, histories, nest_of, runs_of
+from microtir.tir.dtype import DType
+
+
+def image(name: str, height: int) -> Tensor:
+    """A tensor of some rows."""
+    return Tensor(name, TensorType((1, height, 1, 1), DType.INT8))
+
+
+def operator(inputs: Sequence[Tensor], output: Tensor, *windows: RowWindow) -> PlannedOperator:
+    """An operator that reads its inputs through windows."""
+    kinds = (LayoutKind.NHWC,) * len(inputs)
+    candidate = Candidate(Kernel.DIRECT, kinds, kinds[:1], windows, 0, 0, 1)
+    source = Source("test", 0, "X")
+    node = Node(ops.Add(), tuple(inputs), (output,), output.name, source)
+    return PlannedOperator(node, candidate)
+
+
+windows = st.builds(RowWindow, st.integers(1, 3), st.integers(-2, 0), st.integers(1, 4)).filter(
+    lambda w: w.offset + w.extent > 0
+)
+
+
+def chain(height: int, steps: Sequence[RowWindow], residual: bool) -> list[PlannedOperator]:
+    """A chain of windows; with `residual` its end is added to its beginning, row by row."""
+    tensors = [image("x", height), image("t0", height)]
+    found = [operator(tensors[:1], tensors[1], RowWindow())]
+    for number, window in enumerate(steps, 1):
+        rows = (tensors[-1].type.rows - window.offset - window.extent) // window.stride + 1
+        assume(rows >= 1)
+        tensors.append(image(f"t{number}", rows))
+        found.append(operator(tensors[-2:-1], tensors[-1], window))
+    if residual:
+        assume(tensors[-1].type.rows <= height)
+        end = image("sum", tensors[-1].type.rows)
+        found.append(operator([tensors[-1], tensors[1]], end, RowWindow(), RowWindow()))
+    return found
+
+
+def fits(runs: Sequence[Run], tensor: Tensor, height: int) -> bool:
+    """Play a ring of so many slots: every row that is read must be the one in its slot."""
+    slots: dict[int, int] = {}
+    for run in runs:
+        if tensor in run.operator.inputs:
+            window, rows = run.operator.window(tensor), tensor.type.rows
+            for y in range(run.first, run.stop):
+                for row in range(window.first(y, rows), window.needed(y + 1, rows)):
+                    if slots.get(row % height) != row:
+                        return False
+        if run.operator.node.output is tensor:
+            slots.update({row % height: row for row in range(run.first, run.stop)})
+    return True
+
+
+@settings(max_examples=200)
+@given(st.integers(1, 12), st.lists(windows, min_size=1, max_size=4), st.booleans())
+def test_ring_heights_suffice_and_are_least(
+    height: int, steps: list[RowWindow], residual: bool
+) -> None:
+    """Every row is there when it is read, and with one slot less one is not."""
+    operators = chain(height, steps, residual)
+    nest = nest_of(operators)
+    assert nest is not None
+    runs = runs_of(nest)
+    made = [op.node.output for op in operators[:-1]]
+    for tensor, history in histories(runs, made).items():
+        assert not history.missing
+        assert fits(runs, tensor, history.height)
+        if history.height > history.span:
+            assert not fits(runs, tensor, history.height - 1)
+
+
+@settings(max_examples=100)
+@given(st.integers(1, 12), st.lists(windows, min_size=1, max_size=4), st.booleans())
+def test_no_row_is_computed_twice(height: int, steps: list[RowWindow], residual: bool) -> None:
+    """Each operator computes rows 0, 1, 2 ... once, and the last operator all of its rows."""
+    operators = chain(height, steps, residual)
+    nest = nest_of(operators)
+    assert nest is not None
+    done = dict.fromkeys(operators, 0)
+    for run in runs_of(nest):
+        assert run.first == done[run.operator]
+        done[run.operator] = run.stop
+    assert done[operators[-1]] == operators[-1].rows
+
+
+def test_operators_that_do_not_feed_the_last_one_make_no_nest() -> None:
+    """A branch that ends elsewhere cannot run at the demand of this one."""
+    x, a, b = image("x", 4), image("a", 4), image("b", 4)
+    operators = [operator([x], a, RowWindow()), operator([x], b, RowWindow())]
+    assert nest_of(operators) is None
