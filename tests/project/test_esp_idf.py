@@ -20,6 +20,7 @@ BOARDS = {
     for support in board.projects
     if support.type is ProjectType.ESP_IDF
 }
+COMPONENT = "digits_other_models"
 SCHEMA = Path(__file__).with_name("idf_component_schema.yml")
 
 # Components become static libraries, and a main() of this machine calls app_main().
@@ -31,6 +32,7 @@ function(idf_component_register)
   endif()
   get_filename_component(name ${CMAKE_CURRENT_SOURCE_DIR} NAME)
   add_library(${name} STATIC ${arg_SRCS})
+  set(COMPONENT_LIB ${name} PARENT_SCOPE)
   target_include_directories(${name} PUBLIC ${arg_INCLUDE_DIRS})
   target_link_libraries(${name} PUBLIC ${arg_REQUIRES})
 endfunction()
@@ -51,9 +53,12 @@ endmacro()
 
 def test_application(tmp_path: Path) -> None:
     """The project's own CMake files make an application, which computes what tflite-micro does."""
-    options = ProjectOptions(samples={"digits": digits_samples(3)})
+    options = ProjectOptions(samples={"digits": digits_samples(3)}, definitions=["PROBE=7"])
     models = [digits("c -mcpu=esp32"), digits("c -mcpu=esp32", "other")]
     project = generate(models, "esp32_devkitc", "esp-idf", tmp_path / "p", options=options)
+    source = project.folder / f"components/{COMPONENT}/models/digits/digits.c"
+    for file in (source, project.folder / "main" / "main.c"):
+        file.write_text(f"#if PROBE != 7\n#error\n#endif\n{file.read_text()}")
     package = tmp_path / "idf" / "tools" / "cmake"
     package.mkdir(parents=True)
     (package / "project.cmake").write_text(PROJECT_CMAKE)

@@ -85,8 +85,7 @@ def generate(
     )
     sources = _model_files(given, template)
     values = project_values(project, support, models, options, stack)
-    parts = [*template.parts, *_board_parts(support, options), *_server_parts(support, options)]
-    targets = files.targets(parts, values)
+    targets = files.targets(_parts(template, support, options), values)
     _check_headers(models, list(targets))
     values |= build_values(project, template, [*targets, *sources])
     rendered = files.render(targets, values)
@@ -123,6 +122,25 @@ def _project_model(artifact: Artifact) -> ProjectModel:
         Layer(row["name"], row["operator"], row["function"], row["macs"]) for row in facts["layers"]
     )
     return ProjectModel(facts["module_name"], f"{facts['module_name']}_run", tuple(layers))
+
+
+def _parts(template: Template, support: ProjectSupport, options: ProjectOptions) -> list[Part]:
+    """All folders of templates that the project is made of, in the order of precedence."""
+    _check_options(template, options)
+    return [*template.parts, *_board_parts(support, options), *_server_parts(support, options)]
+
+
+def _check_options(template: Template, options: ProjectOptions) -> None:
+    """Refuse an option that projects of this type would not heed."""
+    default = ProjectOptions()
+    for name in ("definitions", "optimization"):
+        given = getattr(options, name)
+        if tuple(given) != tuple(getattr(default, name)) and name not in template.honours:
+            raise ProjectError(
+                f"got {given!r}, and projects of type '{template.type.value}' have no place for it",
+                where=f"options.{name}",
+                fix=f"leave it out, and set it where your framework does: {template.settings}",
+            )
 
 
 def _program(template: Template, board: Board) -> str | None:

@@ -60,6 +60,8 @@ class Template:
         runtime_headers, runtime_sources: where the C runtime goes, if a model needs it.
         program: what a build makes; None if it makes no program.
         library: what a build makes for boards that are not the host, if `program` is only for it.
+        settings: where a user of the framework sets what an option does not.
+        honours: the options of `ProjectOptions` that these projects take, of those that not all do.
         build, flash: commands; None where the project type has none of its own.
     """
 
@@ -70,6 +72,8 @@ class Template:
     runtime_sources: str
     program: str | None
     library: str | None
+    settings: str
+    honours: tuple[str, ...]
     build: Step | None
     flash: Step | None
     parts: tuple[Part, ...]
@@ -134,6 +138,8 @@ class TemplateFiles:
             runtime_sources=top.text("runtime_sources") or f"{models}/runtime/src",
             program=top.text("program"),
             library=top.text("library"),
+            settings=top.text("settings") or "its own settings",
+            honours=top.texts("honours"),
             build=_step(top.table("build")),
             flash=_step(top.table("flash")),
             parts=tuple(map(_part, top.tables("part"))),

@@ -203,7 +203,7 @@ def _tool_values(project: Project) -> Values:
     emulator, flasher = board.emulator, board.flasher
     command = make_command(emulator, project.program) if emulator and project.program else []
     flash = [
-        word.replace("{program}", project.program or "").replace("{port}", "$(PORT)")
+        word.replace("{program}", project.program or "")
         for word in (flasher.command if flasher else ())
     ]
     return {
@@ -211,6 +211,7 @@ def _tool_values(project: Project) -> Values:
         "packages": sorted({r.package for r in requires}),
         "run_command": command,
         "emulator_package": emulator.package if emulator else None,
-        "flash_command": flash,
+        "flash_command": [word.replace("{port}", "$(PORT)") for word in flash],
+        "flash_example": [word.replace("{port}", "/dev/ttyACM0") for word in flash],
         "flash_package": flasher.package if flasher else None,
     }
