@@ -30,7 +30,7 @@ def make_pool(name: str, model: ModelInfo, calls: Calls) -> data.Pool:
     memory = model.memory
     uses = calls.arguments()
     alone = frozenset(s.first for s in calls.streams if s.first == s.last)
-    ports = {port.name: _PORTS[port.kind] for port in model.ports}
+    ports = {port.name: port for port in model.ports}
     return data.Pool(
         name=name,
         size=memory.workspace_size,
@@ -39,23 +39,32 @@ def make_pool(name: str, model: ModelInfo, calls: Calls) -> data.Pool:
         is_verified=memory.verified,
         peak_step=memory.peak_step,
         buffers=tuple(
-            _buffer(p, ports.get(p.name) or _kind(uses[p.name]), _content(p.name, calls), alone)
+            _buffer(
+                p,
+                _PORTS[ports[p.name].kind] if p.name in ports else kind_of(uses[p.name]),
+                calls,
+                alone,
+            )
             for p in memory.placements
         ),
     )
 
 
 def _buffer(
-    placement: BufferPlacement, kind: BufferKind, content: str, alone: frozenset[int]
+    placement: BufferPlacement, kind: BufferKind, calls: Calls, alone: frozenset[int]
 ) -> data.Buffer:
+    name = placement.name
+    written = calls.touching(name, writes_only=True)
     return data.Buffer(
-        name=placement.name,
+        name=name,
         kind=kind,
-        content=content,
+        content=_content(name, kind, calls),
         offset=placement.offset,
         size=placement.size,
         first_step=placement.first_step,
         last_step=placement.last_step,
+        made=min(written, default=placement.first_step),
+        used=max(calls.touching(name), default=placement.last_step),
         spans=spans(placement, alone),
         at_peak=placement.at_peak,
     )
@@ -94,7 +103,7 @@ def _span(offset: int, kept: KeptBytes, is_alone: bool) -> data.Span:
     )
 
 
-def _kind(uses: Sequence[tuple[PrimFunc, Buffer]]) -> BufferKind:
+def kind_of(uses: Sequence[tuple[PrimFunc, Buffer]]) -> BufferKind:
     """What the functions that get a buffer take it for."""
     if all(param is function.scratch for function, param in uses):
         return BufferKind.SCRATCH
@@ -108,11 +117,13 @@ def _kind(uses: Sequence[tuple[PrimFunc, Buffer]]) -> BufferKind:
     return BufferKind.ACTIVATION
 
 
-def _content(name: str, calls: Calls) -> str:
-    tensor = calls.tensors().get(name)
+def _content(name: str, kind: BufferKind, calls: Calls) -> str:
+    graph = calls.plan.graph
+    ports = {tensor.name: tensor for tensor in (*graph.inputs, *graph.outputs)}
+    tensor = calls.tensors().get(name) or ports.get(name)
     if tensor is None:
         function, _ = calls.arguments()[name][0]
-        return f"what {function.origin.node} adds up or tries out" if function.origin else ""
+        return f"{kind.value} of {function.origin.node}" if function.origin else ""
     # Fusion leaves all the names that went into a tensor, the first of which says enough.
     text = f"{tensor.name.partition(';')[0]} {type_text(tensor.type)}"
     slots = calls.plan.layouts[tensor].rows

@@ -70,17 +70,24 @@ class Calls:
                 found.append(data.Stream(min(at), max(at)))
         return tuple(found)
 
-    def touching(self, name: str) -> list[int]:
-        """The steps that are given a buffer of this name."""
+    def touching(self, name: str, *, writes_only: bool = False) -> list[int]:
+        """The steps that are given a buffer of this name, or those of them that write it."""
+        callees = self.callees()
         return [
             step
             for step, invoke in enumerate(self.invokes)
-            if any(isinstance(a, BufferView) and a.buffer.name == name for a in invoke.args)
+            for param, arg in zip(callees[invoke.function].params, invoke.args, strict=True)
+            if isinstance(arg, BufferView) and arg.buffer.name == name
+            if not writes_only or param in buffers_written(callees[invoke.function])
         ]
+
+    def callees(self) -> dict[str, PrimFunc]:
+        """The functions of all layers by name."""
+        return {f.name: f for functions in self.functions.values() for f in functions}
 
     def arguments(self) -> dict[str, list[tuple[PrimFunc, Buffer]]]:
         """Per buffer of main, the functions that get it and their parameter for it."""
-        callees = {f.name: f for functions in self.functions.values() for f in functions}
+        callees = self.callees()
         found: dict[str, list[tuple[PrimFunc, Buffer]]] = {}
         for invoke in self.invokes:
             callee = callees[invoke.function]

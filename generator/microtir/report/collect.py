@@ -11,7 +11,7 @@ from microtir.config import CompilationConfig
 from microtir.config.budget import Budget
 from microtir.config.enums import Optimize
 from microtir.config.pools import WorkspacePoolInfo
-from microtir.errors import MemoryPlanError
+from microtir.errors import MemoryPlanError, UsageError
 from microtir.ir_module import IRModule, ModelInfo
 from microtir.plan.ir import Plan
 from microtir.report import data
@@ -49,9 +49,16 @@ def describe(module: IRModule, profile: Measured | None = None) -> data.Report:
         profile: what a profile of the same model measured.
 
     Raises:
-        DataFileError: the profile is of another model.
+        UsageError: the module has no graph.
+        DataFileError: the profile is of another model, or of other options.
         MicrotirError: any diagnostic of compiling.
     """
+    if module.graph is None:
+        raise UsageError(
+            "the module holds functions and no graph",
+            where="report",
+            legal="a module from `microtir.frontend`",
+        )
     config = module.require_config("report")
     try:
         compiled = _compile(module)

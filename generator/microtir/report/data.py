@@ -54,7 +54,11 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Buffer:
-    """A placed buffer. `content` is the tensor in it, or what else it holds."""
+    """A placed buffer. `content` is the tensor in it, or what else it holds.
+
+    It lives from `first_step` to `last_step`; `made` and `used` are the first step that writes
+    it and the last one that is given it. In a nest those are fewer, since the nest repeats them.
+    """
 
     name: str
     kind: BufferKind
@@ -63,6 +67,8 @@ class Buffer:
     size: int
     first_step: int
     last_step: int
+    made: int
+    used: int
     spans: tuple[Span, ...]
     at_peak: int
 

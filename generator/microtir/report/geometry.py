@@ -133,17 +133,17 @@ def _px(value: float) -> str:
     return f"{value:.1f}".removesuffix(".0")
 
 
-def _rectangle(scale: _Scale, first: int, last: int, top: float, height: float) -> tuple[str, ...]:
-    x = scale.x(first)
-    return _px(x), _px(top), _px(scale.x(last + 1) - x), _px(height)
+def _rectangle(kind: str, scale: _Scale, steps: tuple[int, int], top: float, height: float) -> Box:
+    """A box over some steps, first and last included, from `top` down."""
+    x, end = scale.x(steps[0]), scale.x(steps[1] + 1)
+    return Box(_px(x), _px(top), _px(end - x), _px(height), kind)
 
 
 def _box(report: Report, buffer: Buffer, span: Span, scale: _Scale) -> Box:
     x, width = scale.x(span.first), scale.x(span.last + 1) - scale.x(span.first)
     top, height = scale.y(span.high), scale.y(span.low) - scale.y(span.high)
-    box = Box(
-        *_rectangle(scale, span.first, span.last, top, max(height, 1.5)),
-        kind=buffer.kind.value,
+    box = replace(
+        _rectangle(buffer.kind.value, scale, (span.first, span.last), top, max(height, 1.5)),
         points="" if span.is_steady else _points(span, scale),
         tip=_tip(report, buffer, span),
         buffer=buffer.name,
@@ -196,8 +196,8 @@ def _tip(report: Report, buffer: Buffer, span: Span) -> str:
         f"{buffer.name}: {buffer.kind.value}",
         buffer.content,
         f"{number(buffer.size)} bytes at offset {number(buffer.offset)}",
-        f"made in {report.layer_of(buffer.first_step)}",
-        f"last used in {report.layer_of(buffer.last_step)}",
+        f"made in {report.layer_of(buffer.made)}",
+        f"last used in {report.layer_of(buffer.used)}",
     ]
     if span.high - span.low < buffer.size:
         here = steps_text(report, span.first, span.last)
@@ -209,9 +209,8 @@ def _tip(report: Report, buffer: Buffer, span: Span) -> str:
 
 def _peak(pool: Pool, scale: _Scale) -> Box:
     step = pool.peak_step
-    return Box(
-        *_rectangle(scale, step, step, _TOP, _PLOT),
-        kind="peak",
+    return replace(
+        _rectangle("peak", scale, (step, step), _TOP, _PLOT),
         label=f"peak {number(sum(buffer.at_peak for buffer in pool.buffers))}",
         label_x=_px((scale.x(step) + scale.x(step + 1)) / 2),
         label_y=_px(_TOP - 8),
@@ -222,9 +221,8 @@ def _stream(report: Report, first: int, last: int, scale: _Scale) -> Box:
     layers = f"layers {steps_text(report, first, last)}"
     room = int((scale.x(last + 1) - scale.x(first)) / _LETTER)
     long, short = f"{layers} run row by row", "by rows"
-    return Box(
-        *_rectangle(scale, first, last, 4, _TOP + _PLOT - 4),
-        kind="stream",
+    return replace(
+        _rectangle("stream", scale, (first, last), 4, _TOP + _PLOT - 4),
         tip=f"{layers} run row by row; each box shows what is kept at the calls of a layer",
         label=next((text for text in (long, short) if len(text) <= room), ""),
         label_x=_px((scale.x(first) + scale.x(last + 1)) / 2),
@@ -259,9 +257,8 @@ def _lane(report: Report, port: Port, row: int, scale: _Scale) -> Box:
     found = next((t for t in (text, number(port.bytes)) if len(t) <= room), "")
     layers = steps_text(report, port.first_step, port.last_step)
     tip = f"{port.kind.value} {port.name}\n{port.type}, {number(port.bytes)} bytes"
-    return Box(
-        *_rectangle(scale, port.first_step, port.last_step, top, _LANE - 4),
-        kind=port.kind.value,
+    return replace(
+        _rectangle(port.kind.value, scale, (port.first_step, port.last_step), top, _LANE - 4),
         tip=f"{tip} in the caller's memory\nin use in layer {layers}",
         label=found,
         label_x=_px(scale.x(port.first_step) + width / 2),
@@ -284,5 +281,5 @@ def _label(report: Report, step: int, bottom: float, scale: _Scale) -> Label:
         _px(bottom + 12),
         f"{found.label} {found.operator.lower()}",
         "\n".join(lines),
-        Box(*_rectangle(scale, step, step, _TOP, bottom + _LABELS - _TOP), kind="column"),
+        _rectangle("column", scale, (step, step), _TOP, bottom + _LABELS - _TOP),
     )

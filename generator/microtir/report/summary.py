@@ -122,14 +122,17 @@ def largest_table(report: Report) -> Table:
     """The buffers and the constants that take most."""
     buffers = sorted((b for p in report.pools for b in p.buffers), key=lambda b: -b.size)
     rows = [
-        ("RAM", b.name, number(b.size), f"layers {steps_text(report, b.first_step, b.last_step)}")
+        ("RAM", b.name, number(b.size), _used_by(steps_text(report, b.first_step, b.last_step)))
         for b in buffers[:_LARGEST]
     ]
     rows += [
-        ("flash", c.name, number(c.bytes), f"{'layers' if ',' in c.layers else 'layer'} {c.layers}")
-        for c in report.constants[:_LARGEST]
+        ("flash", c.name, number(c.bytes), _used_by(c.layers)) for c in report.constants[:_LARGEST]
     ]
     return Table(("largest", "array", "bytes", "used by"), tuple(rows), frozenset({"bytes"}))
+
+
+def _used_by(layers: str) -> str:
+    return f"layers {layers}" if " " in layers else f"layer {layers}"
 
 
 def layer_table(report: Report) -> Table:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import string
 from itertools import pairwise
 
-from microtir.report.data import Buffer, Pool, Report
+from microtir.report.data import Pool, Report
 from microtir.report.summary import number
 
 _KEYS = string.ascii_lowercase + string.ascii_uppercase
@@ -39,11 +39,6 @@ def memory_map(report: Report, pool: Pool) -> list[str]:
     drawn += [f"{margin}  {line}" for line in _axis(report, columns, cell)]
     drawn.append(f"{margin}  {_mark(pool, columns, cell)}")
     return [line.rstrip() for line in drawn] + _legend(pool, keys, drawn)
-
-
-def key_of(pool: Pool, buffer: Buffer) -> str:
-    """The letter that stands for a buffer in the map of its pool."""
-    return _KEYS[pool.buffers.index(buffer) % len(_KEYS)]
 
 
 def _columns(steps: int) -> list[range]:

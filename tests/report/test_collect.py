@@ -1,0 +1,178 @@
+"""Facts about real plans, against what one counts by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import combinations
+
+import pytest
+
+from microtir import CompilationConfig, IRModule, Target
+from microtir.config.enums import Optimize
+from microtir.errors import MicrotirError, UsageError
+from microtir.report.buffers import kind_of
+from microtir.report.collect import describe, without_limits
+from microtir.report.data import Buffer, BufferKind, Limit, Report
+from microtir.tir import ir
+from microtir.tir.dtype import DType
+from tests.support.small_models import branching_graph, module_of, quantised_graph, tiny_graph
+from tests.support.streams import Garden
+
+PORTABLE = CompilationConfig.from_target(Target("c"))
+
+
+def described(module: IRModule, **changes: object) -> Report:
+    """The report of a module for the portable target."""
+    return describe(module.with_configuration(PORTABLE.with_(**changes)))
+
+
+@pytest.fixture(scope="module")
+def quantised() -> Report:
+    """CONV_2D to 1x3x4x3, a view of it, FULLY_CONNECTED to 5 values."""
+    return described(module_of(quantised_graph()))
+
+
+def test_layers(quantised: Report) -> None:
+    """Each operator with its shapes, work and bytes; a view has no code and no number."""
+    facts = [
+        (x.number, x.operator, x.inputs, x.outputs, x.macs, x.bytes_in, x.bytes_out)
+        for x in quantised.layers
+    ]
+    assert facts == [
+        ("0", "CONV_2D", ("1x3x4x1",), ("1x3x4x3",), 36 * 9, 12, 36),
+        ("-", "RESHAPE", ("1x3x4x3",), ("1x36",), 0, 0, 0),
+        ("1", "FULLY_CONNECTED", ("1x36",), ("1x5",), 36 * 5, 36, 5),
+    ]
+    assert [x.kernel for x in quantised.layers] == ["direct", "view", "direct"]
+
+
+def test_the_only_buffer(quantised: Report) -> None:
+    """The tensor between the layers: whose it is, where it lies, when it is in use."""
+    (pool,) = quantised.pools
+    (buffer,) = pool.buffers
+    assert (buffer.kind, buffer.content) == (BufferKind.ACTIVATION, "features 1x3x4x3 int8")
+    assert (buffer.offset, buffer.size, buffer.at_peak) == (0, 36, 36)
+    assert (buffer.first_step, buffer.last_step, buffer.made, buffer.used) == (0, 1, 0, 1)
+    assert [(s.first, s.last, s.low, s.high) for s in buffer.spans] == [(0, 1, 0, 36)]
+    assert (pool.size, pool.lower_bound, pool.gap, pool.is_verified) == (36, 36, 0, True)
+
+
+def test_ports_are_the_callers(quantised: Report) -> None:
+    """Input and output with the steps that need them, in the caller's memory."""
+    assert [(p.name, p.bytes, p.first_step, p.last_step) for p in quantised.ports] == [
+        ("image", 12, 0, 0), ("scores", 5, 1, 1),
+    ]  # fmt: skip
+    assert not any(port.is_in_workspace for port in quantised.ports)
+
+
+def test_ports_in_the_workspace() -> None:
+    """With `use_workspace_io` ports are buffers of the map, of a kind of their own."""
+    found = described(module_of(quantised_graph()), pass_config={"memory.use_workspace_io": True})
+    kinds = {buffer.name: buffer.kind for buffer in found.pools[0].buffers}
+    assert kinds["image"] is BufferKind.INPUT
+    assert kinds["scores"] is BufferKind.OUTPUT
+    assert all(port.is_in_workspace for port in found.ports)
+
+
+def test_weights_are_those_of_the_c(quantised: Report) -> None:
+    """The arrays add up to what the header says; each layer has its own."""
+    assert quantised.weights_bytes == sum(constant.bytes for constant in quantised.constants)
+    assert quantised.weights_bytes == sum(layer.weight_bytes for layer in quantised.layers)
+    assert quantised.constants[0].bytes == 5 * 36
+    assert quantised.constants[0].layers == "1"
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("goal", [Optimize.BALANCED, Optimize.RAM])
+def test_boxes_never_lie_over_each_other(seed: int, goal: Optimize) -> None:
+    """Outside of nests no two buffers show the same byte at the same step; all lie in the pool."""
+    found = described(module_of(Garden(seed).graph(7)), optimize=goal)
+    (pool,) = found.pools
+    assert all(0 <= s.low < s.high <= pool.size for b in pool.buffers for s in b.spans)
+    inside = {step for s in found.streams for step in range(s.first, s.last + 1)}
+    for step in set(range(len(found.steps))) - inside:
+        _assert_apart(pool.buffers, step)
+    assert sum(buffer.at_peak for buffer in pool.buffers) <= pool.lower_bound
+
+
+def _assert_apart(buffers: Sequence[Buffer], step: int) -> None:
+    spans = [s for b in buffers for s in b.spans if s.first <= step <= s.last]
+    for a, b in combinations(spans, 2):
+        assert a.high <= b.low or b.high <= a.low, (step, a, b)
+
+
+def test_streaming_groups_have_rings() -> None:
+    """Layers that run row by row are one stream, and say so; a ring says how many rows it has."""
+    found = described(module_of(Garden(3, height=12).graph(8)), optimize=Optimize.RAM)
+    assert found.streams
+    rings = [b for b in found.pools[0].buffers if b.kind is BufferKind.RING]
+    assert rings and all(b.content.endswith(" rows") for b in rings)
+    streamed = [layer.number for layer in found.layers if layer.is_streamed]
+    at = {step for s in found.streams for step in range(s.first, s.last + 1)}
+    assert streamed == [found.steps[step].label for step in sorted(at)]
+    assert found.least == found.workspace
+
+
+def test_the_least_is_that_of_optimize_ram() -> None:
+    """A report for another goal says what `--optimize ram` takes."""
+    graph = Garden(3, height=12).graph(8)
+    least = described(module_of(graph), optimize=Optimize.RAM).workspace
+    found = described(module_of(graph), optimize=Optimize.SPEED)
+    assert found.least == least < found.workspace
+
+
+def test_an_exceeded_budget_is_reported_with_the_map() -> None:
+    """What does not fit is described all the same, with what is missing."""
+    module = module_of(branching_graph())
+    full = described(module)
+    found = described(module, budget={"ram": 10, "flash": 20})
+    assert not found.fits
+    assert found.limits == (
+        Limit("budget.ram", "workspace", 10, full.workspace),
+        Limit("budget.flash", "weights", 20, full.weights_bytes),
+    )
+    assert found.pools == full.pools
+
+
+def test_a_pool_may_be_too_small() -> None:
+    """The size of the pool is a limit, too; one that is met leaves bytes free."""
+    pools = [{"pool_name": "sram", "pool_info_properties": {"size_hint_bytes": 100}}]
+    found = described(module_of(quantised_graph()), workspace_pools=pools)
+    (limit,) = found.limits
+    assert (limit.option, limit.free, found.fits) == ("pool sram", 64, True)
+    tight = PORTABLE.with_(workspace_pools=pools, budget={"ram": 3})
+    assert without_limits(tight).budget.ram is None
+    assert without_limits(tight).workspace_pool().size_limit is None
+
+
+def test_what_a_buffer_is_for() -> None:
+    """Functions tell: scratch is nobody's tensor, a ring has fewer slots than the tensor rows."""
+    x, y = (ir.Buffer(name, (2, 8), DType.INT8) for name in ("x", "y"))
+    body = ir.Seq(())
+    plain = ir.PrimFunc("f", (x, y), body)
+    rows = ir.PrimFunc("g", (x, y), body, rows={y: ir.RowAccess(1, 0, 1, 9)})
+    partial = replace(plain, origin=ir.Origin("MEAN", "mean", 0, is_partial=True))
+    assert kind_of([(plain, x)]) is BufferKind.ACTIVATION
+    assert kind_of([(replace(plain, scratch=y), y)]) is BufferKind.SCRATCH
+    assert kind_of([(plain, y), (rows, y)]) is BufferKind.RING
+    assert kind_of([(partial, y)]) is BufferKind.SUMS
+
+
+def test_reports_are_equal() -> None:
+    """The same model gives the same facts, which JSON can hold."""
+    first, second = (described(module_of(tiny_graph())) for _ in range(2))
+    assert first == second
+    assert first.to_dict()["pools"][0]["buffers"][0]["kind"] == "activation"
+
+
+def test_functions_are_no_model() -> None:
+    """A module without a graph is refused with a diagnostic."""
+    with pytest.raises(UsageError, match="no graph"):
+        describe(IRModule(functions=(), config=PORTABLE))
+
+
+def test_other_diagnostics_pass() -> None:
+    """What has nothing to do with limits is raised as the driver raises it."""
+    with pytest.raises(MicrotirError, match="CompilationConfig"):
+        describe(module_of(tiny_graph()))

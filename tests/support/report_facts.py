@@ -1,0 +1,107 @@
+"""A report made by hand: three layers, of which two stream, with every kind of buffer but one."""
+
+from __future__ import annotations
+
+from microtir.report.data import (
+    Buffer,
+    BufferKind,
+    Constant,
+    Layer,
+    Limit,
+    Pool,
+    Port,
+    Profile,
+    Report,
+    Span,
+    Step,
+    Stream,
+)
+
+
+def steady(first: int, last: int, low: int, high: int) -> Span:
+    """The same bytes from the first step to the last."""
+    return Span(first, last, low, high, (low, high), (low, high))
+
+
+def buffer(name: str, kind: BufferKind, offset: int, *spans: Span, at_peak: int = 0) -> Buffer:
+    """A buffer that reaches from its offset to the highest of its spans."""
+    first, last = spans[0].first, spans[-1].last
+    size = max(span.high for span in spans) - offset
+    content = f"{name} tensor 1x{size} int8"
+    return Buffer(
+        name, kind, content, offset, size, first, last, first, last, spans, at_peak
+    )  # fmt: skip
+
+
+def pool() -> Pool:
+    """100 bytes: a ring below, an activation that grows while another shrinks, scratch."""
+    return Pool(
+        name="workspace",
+        size=100,
+        lower_bound=90,
+        alignment=4,
+        is_verified=True,
+        peak_step=1,
+        buffers=(
+            buffer("ring_0", BufferKind.RING, 0, steady(0, 1, 0, 30), at_peak=30),
+            buffer("activation_1", BufferKind.ACTIVATION, 40, steady(1, 1, 40, 80),
+                   Span(2, 2, 40, 80, (40, 80), (70, 80)), at_peak=40),
+            buffer("layer1_scratch", BufferKind.SCRATCH, 80, steady(1, 1, 80, 100), at_peak=20),
+            buffer("activation_2", BufferKind.ACTIVATION, 20,
+                   Span(2, 2, 20, 70, (20, 30), (20, 70)), steady(3, 3, 20, 70)),
+        ),
+    )  # fmt: skip
+
+
+def layer(number: str, operator: str, macs: int, streamed: bool = False) -> Layer:
+    """A layer that executes three quarters of its work."""
+    return Layer(
+        number, f"net/{operator.lower()}", operator, "direct", ("1x4x4x2",), ("1x4x4x3",),
+        macs, macs * 3 // 4, macs // 8, 32, 48, streamed,
+    )  # fmt: skip
+
+
+def report() -> Report:
+    """The report: four steps, since the third layer needs two, and a limit that is exceeded."""
+    operators = ("CONV_2D", "RELU", "MEAN", "MEAN")
+    labels = ("0", "1", "2", "2f")
+    return Report(
+        generator="microtir",
+        model="net",
+        file="net.tflite",
+        sha256="0f" * 32,
+        model_bytes=12345,
+        optimize="balanced",
+        targets=("c",),
+        options=(("module_name", '"net"'),),
+        pools=(pool(),),
+        ports=(
+            Port("x", BufferKind.INPUT, "1x4x4x2 int8", 32, 0, 1, False),
+            Port("y", BufferKind.OUTPUT, "1x1x1x3 int8", 3, 3, 3, False),
+        ),
+        steps=tuple(
+            Step(n, label, f"layer{label}", operator, f"net/{operator.lower()}")
+            for n, (label, operator) in enumerate(zip(labels, operators, strict=True))
+        ),
+        streams=(Stream(0, 1), Stream(2, 2)),
+        layers=(
+            layer("0", "CONV_2D", 16000, True),
+            layer("1", "RELU", 0, True),
+            layer("-", "RESHAPE", 0),
+            layer("2", "MEAN", 800),
+        ),
+        constants=(Constant("weights", "0", 2000), Constant("table", "1, 2", 100)),
+        weights_bytes=2100,
+        limits=(Limit("budget.ram", "workspace", 95, 100),),
+        least=64,
+        profile=None,
+    )
+
+
+def totals() -> Profile:
+    """What a profile of the report's model measured."""
+    return Profile(
+        board="board", compiler="cc 1", instructions=1000, cycles=1500,
+        flash=(("code", 300), ("weights", 2100)), ram=(("workspace", 80), ("scratch", 20)),
+        elsewhere=(),
+    )  # fmt: skip
