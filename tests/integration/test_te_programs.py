@@ -1,4 +1,4 @@
-"""Programs that a user writes in tensor expressions run as C through the same functions as models."""
+"""Programs written in tensor expressions run as C through the same functions as models."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ F32 = DType.FLOAT32
 
 
 def test_elementwise_with_a_runtime_length() -> None:
-    """y = max(x, 0) * 3 for the first n elements; n is checked against its declared range."""
+    """Computes max(x, 0) * 3 for the first n elements; n is checked against its declared range."""
     n = te.var("n", low=1, high=64)
     x = te.placeholder((n,), F32, "x")
     y = te.compute((n,), lambda i: te.maximum(x[i], 0.0) * 3.0, "y", axes=("i",))
