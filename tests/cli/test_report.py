@@ -1,0 +1,63 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from tests.support.command import FLOAT, INT8, ROOT, Command
+from tests.support.pages import shown
+
+
+def test_report_prints_everything(microtir: Command) -> None:
+    """Without a file: summary, map, buffers and layers."""
+    result = microtir("report", "example:digits", "--target", "c")
+    assert (result.status, result.err) == (0, "")
+    assert result.out.startswith("model            digits_int8.tflite, ")
+    for word in ("peak", "lower bound", "buffer ", "CONV_2D", "SOFTMAX", "in all"):
+        assert word in result.out, word
+
+
+def test_report_writes_a_page(microtir: Command, tmp_path: Path) -> None:
+    """With a file: the page, the same every time, and the summary only."""
+    pages = [tmp_path / name for name in ("a.html", "b.html")]
+    results = [microtir("report", FLOAT, "-o", page) for page in pages]
+    assert [result.status for result in results] == [0, 0]
+    assert pages[0].read_bytes() == pages[1].read_bytes()
+    text = pages[0].read_text("utf-8")
+    assert text.startswith("<!DOCTYPE html>") and text.endswith("</html>\n")
+    assert str(tmp_path) not in text and str(ROOT) not in text
+    assert "in all" not in results[0].out
+    assert "lower bound" in results[0].out
+
+
+def test_report_as_json(microtir: Command) -> None:
+    """The same facts for machines; the figures are those of `compile --json`."""
+    facts = json.loads(microtir("report", INT8, "--json").out)
+    assert facts["file"] == "digits_int8.tflite"
+    (pool,) = facts["pools"]
+    assert pool["size"] >= pool["lower_bound"] >= sum(b["at_peak"] for b in pool["buffers"])
+    assert facts["weights_bytes"] == sum(c["bytes"] for c in facts["constants"])
+
+
+def test_an_exceeded_budget_is_status_1(microtir: Command, tmp_path: Path) -> None:
+    """What does not fit is shown with its map, and the answer is no."""
+    page = tmp_path / "report.html"
+    result = microtir("report", INT8, "--ram-budget", "64", "-o", page)
+    assert (result.status, result.err) == (1, "")
+    assert "budget.ram" in result.out and "EXCEEDED by " in result.out
+    assert "does not fit" in page.read_text("utf-8")
+
+
+def test_wrong_files_are_diagnostics(microtir: Command, tmp_path: Path) -> None:
+    """A profile that is none, and a page that cannot be written: status 3 and one diagnostic."""
+    result = microtir("report", INT8, "--profile", INT8)
+    assert result.status == 3
+    assert "no profile" in result.diagnostic
+    result = microtir("report", INT8, "-o", tmp_path / "none" / "report.html")
+    assert result.status == 3
+    assert "cannot be written" in result.diagnostic
+
+
+def test_the_page_of_the_documentation(microtir: Command) -> None:
+    """The output that the page shows is what the command prints."""
+    result = microtir("report", "example:digits", "--target", "c", "--optimize", "ram")
+    assert shown("report.md") == result.out.splitlines()

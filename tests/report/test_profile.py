@@ -1,0 +1,115 @@
+"""Profiles: what is read, whom each row belongs to, and every way in which a file is wrong."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from microtir.errors import DataFileError
+from microtir.report.profile import Measured, read_profile, with_profile
+from microtir.report.summary import layer_table, profile_facts
+from tests.support.report_facts import report, totals
+
+ROWS = (
+    ("net_run", "main", 10, 12),
+    ("net/conv_2d", "CONV_2D", 700, 900),
+    ("net/relu", "RELU", 90, 95),
+    ("net/mean", "MEAN", 150, 200),
+    ("net/mean", "MEAN", 50, 60),
+)
+
+
+def measured(**changes: Any) -> Measured:
+    """A profile of the hand-made report, with changes."""
+    return replace(Measured("p.json", "net.tflite", totals(), ROWS), **changes)
+
+
+def written(path: Path, **changes: Any) -> Path:
+    """The same as a file."""
+    keys = ("name", "operator", "instructions", "cycles_estimate")
+    facts = {
+        "model": "net.tflite", "board": "board", "compiler": "cc 1", "instructions": 1000,
+        "cycles_estimate": 1500, "flash": {"code": 300, "weights": 2100},
+        "ram": {"workspace": 80, "scratch": 20},
+        "layers": [dict(zip(keys, row, strict=True)) for row in ROWS],
+    }  # fmt: skip
+    path.write_text(json.dumps({**facts, **changes}), encoding="utf-8")
+    return path
+
+
+def test_a_file_is_read(tmp_path: Path) -> None:
+    """What the contract of `profile --json` lists is there."""
+    assert read_profile(written(tmp_path / "p.json")) == measured()
+
+
+def test_rows_find_their_layers() -> None:
+    """A layer of two functions has the sum of their rows; main's own row stands by itself."""
+    found = with_profile(report(), measured())
+    counts = {layer.number: (layer.instructions, layer.cycles) for layer in found.layers}
+    assert counts == {"0": (700, 900), "1": (90, 95), "-": (None, None), "2": (200, 260)}
+    assert found.profile is not None
+    assert found.profile.elsewhere == (("net_run", 10, 12),)
+
+
+def test_the_rows_add_up() -> None:
+    """The column of instructions adds up to the sum below it."""
+    table = layer_table(with_profile(report(), measured()))
+    at = table.columns.index("instructions")
+    values = [int(row[at].replace(",", "")) for row in table.rows if row[at]]
+    assert sum(values[:-1]) == values[-1] == 1000
+
+
+def test_figures_are_called_what_they_are() -> None:
+    """Instructions say on what they were counted, cycles that they are estimated."""
+    facts = dict(profile_facts(with_profile(report(), measured())))
+    assert facts["instructions"].startswith("1,000 on QEMU")
+    assert facts["estimated cycles"] == "1,500"
+    assert profile_facts(report()) == []
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"model": "other.tflite"}, "of 'other.tflite', the report of 'net.tflite'"),
+        ({"rows": ROWS[:2]}, "no row for the layer 'net/relu'"),
+        (
+            {"totals": replace(totals(), ram=(("workspace", 80),))},
+            "a workspace of 80 bytes, the report of 100",
+        ),
+    ],
+)
+def test_a_profile_of_something_else(changes: dict[str, Any], message: str) -> None:
+    """Another model or another plan: figures are never put beside what they are not of."""
+    with pytest.raises(DataFileError, match=message) as caught:
+        with_profile(report(), measured(**changes))
+    assert caught.value.where == "p.json"
+    assert caught.value.fix == "profile this model with the options of the report"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("{", "it is no JSON"),
+        ("{}", "it lacks 'board'"),
+        ("[]", "a value is of the wrong type"),
+        ("\xff", "it is no JSON"),
+    ],
+)
+def test_a_file_that_is_no_profile(tmp_path: Path, text: str, message: str) -> None:
+    """A diagnostic says what is missing."""
+    path = tmp_path / "p.json"
+    path.write_bytes(text.encode("latin-1"))
+    with pytest.raises(DataFileError, match=message):
+        read_profile(path)
+
+
+def test_a_file_with_a_wrong_value(tmp_path: Path) -> None:
+    """A number that is none, and a file that is not there."""
+    with pytest.raises(DataFileError, match="wrong type"):
+        read_profile(written(tmp_path / "p.json", instructions="many"))
+    with pytest.raises(DataFileError, match="cannot be read"):
+        read_profile(tmp_path / "none.json")
