@@ -2,6 +2,9 @@
 
 Without arguments: the example model and, where the folder of reference models is found, all of
 those. `--record` writes the figures that do not depend on the machine to `recorded.json`.
+
+`python -m benchmarks boards [NAME ...] [--record]`: every emulated board with every int8 model, or
+those of which a board or model is named; the figures go to `boards.json`.
 """
 
 from __future__ import annotations
@@ -11,6 +14,7 @@ import os
 import sys
 from pathlib import Path
 
+from benchmarks import boards
 from benchmarks.footprint import Footprint, footprint, record
 from benchmarks.stages import STAGES, StageTimes, time_stages
 from microtir import resources
@@ -53,6 +57,11 @@ def main() -> int:
     parser.add_argument("models", nargs="*", type=Path)
     parser.add_argument("--record", action="store_true")
     args = parser.parse_args()
+    if args.models and args.models[0] == Path("boards"):
+        found = boards.measure_all([str(name) for name in args.models[1:]])
+        if args.record:
+            boards.record(found)
+        return 0
     chosen = models(args.models)
     print_times({path.stem: time_stages(path) for path in chosen})
     footprints = {path.stem: footprint(path) for path in chosen}

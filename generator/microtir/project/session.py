@@ -7,6 +7,8 @@ line loses cost time and nothing else.
 
 from __future__ import annotations
 
+import contextlib
+import math
 import struct
 import time
 from collections.abc import Mapping, Sequence
@@ -135,7 +137,11 @@ class Session:
             for offset in range(0, len(data), step):
                 head = struct.pack("<BBI", number, index, offset)
                 self._ask(Message.WRITE, head + data[offset : offset + step])
-        answer = self._ask(Message.RUN, bytes((number,)), self._run_timeout, attempts=1)
+        # A request for a run that was lost is not noticed before the run would have ended, so that
+        # it is repeated meanwhile: a program that runs already does not run twice.
+        wait = min(self._run_timeout, _ANSWER_TIMEOUT)
+        attempts = math.ceil(self._run_timeout / wait)
+        answer = self._ask(Message.RUN, bytes((number,)), wait, attempts)
         status, ticks = struct.unpack("<iI", answer)
         outputs = {}
         if status == 0:
@@ -211,8 +217,15 @@ class Session:
                     if frame.type == message:
                         return frame.payload
         except LinkClosedError:
+            self._drain()
             raise self._problem("the program has ended") from None
         return None
+
+    def _drain(self) -> None:
+        """Take what a program that has ended had still printed."""
+        with contextlib.suppress(LinkClosedError):
+            while data := self._link.read(0.1):
+                self._decoder.feed(data)
 
     def _problem(self, what: str) -> EmulatorError:
         text = self._decoder.text[-_SHOWN_CHARACTERS:]
