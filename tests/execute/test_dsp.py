@@ -15,7 +15,9 @@ from microtir.config.enums import Optimize
 from microtir.graph.reference import execute
 from microtir.ir_module import IRModule
 from microtir.plan.ir import Kernel, Plan
+from tests.support import c_compilers
 from tests.support.batch import load_batch
+from tests.support.c_compilers import strict_problems
 from tests.support.dsp_cases import DspCase, cases
 from tests.support.emulated_m4 import differing
 
@@ -81,3 +83,27 @@ def test_assembly_equals_the_reference(
     some, artifacts = batch
     inputs = [case.inputs for case in some]
     assert differing(artifacts, inputs, expected(some), tmp_path, (level,)) == []
+
+
+HEADERS = str(Path(c_compilers.__file__).with_name("freestanding"))
+TARGETS = {
+    "arm-none-eabi-gcc": ("-mcpu=cortex-m4", "-mthumb"),
+    "clang": (
+        "--target=thumbv7em-none-eabi", "-mcpu=cortex-m4", "-ffreestanding", "-isystem", HEADERS,
+    ),
+    "gcc": (),
+}  # fmt: skip
+
+
+@pytest.mark.xdist_group("dsp")
+@pytest.mark.parametrize("compiler", TARGETS)
+def test_no_compiler_warns(
+    batch: tuple[list[DspCase], list[microtir.Artifact]], tmp_path: Path, compiler: str
+) -> None:
+    """Assembly and twins pass the strict set: literals are short, nothing is unused."""
+    _, artifacts = batch
+    by_size = sorted(artifacts, key=lambda a: sum(len(file.text) for file in a.sources))
+    for artifact in by_size[-4:]:
+        for file in artifact.sources:
+            (tmp_path / file.path).write_text(file.text, encoding="utf-8")
+    assert strict_problems(tmp_path, compiler, "c99", *TARGETS[compiler]) == ""

@@ -10,7 +10,6 @@ from microtir.tir.ir import PrimFunc
 
 # C99 lets compilers refuse string literals beyond 4,095 characters, and gcc warns under -pedantic.
 LITERAL_LIMIT = 4000
-_COLUMN = 48  # where the line breaks of a block line up
 
 
 def assembly_lines(template: str, kernel: PrimFunc) -> list[str]:
@@ -64,4 +63,4 @@ def _statement(block: list[str]) -> Iterator[str]:
     yield f"{INDENT}__asm__("
     for number, instruction in enumerate(block):
         end = ");" if number == len(block) - 1 else ""
-        yield f'{INDENT * 2}"{instruction}'.ljust(_COLUMN) + rf'\n"{end}'
+        yield rf'{INDENT * 2}"{instruction}\n"{end}'

@@ -32,9 +32,10 @@ def emit(module: IRModule) -> tuple[SourceFile, ...]:
         TemplateError: a template is broken.
     """
     program = _program(module)
-    requirements = Requirements(set())
+    # What only the twins of assembly call would be unused where the assembly is compiled.
+    requirements, of_twins = Requirements(set()), Requirements(set())
     bodies = [
-        function_text(program, function, requirements)
+        function_text(program, function, of_twins if function in program.assembly else requirements)
         for function in program.functions
         if not (program.model and function is program.entry)
     ]
@@ -44,7 +45,8 @@ def emit(module: IRModule) -> tuple[SourceFile, ...]:
     files = (
         SourceFile(f"{program.name}.h", _header(program, fingerprint)),
         SourceFile(
-            f"{program.name}.c", _source(program, bodies, entries, requirements, fingerprint)
+            f"{program.name}.c",
+            _source(program, bodies, entries, requirements, of_twins, fingerprint),
         ),
         *_weights(program, fingerprint),
         *packed,
@@ -114,8 +116,11 @@ def _source(
     bodies: list[FunctionText],
     entries: list[FunctionText],
     requirements: Requirements,
+    of_twins: Requirements,
     fingerprint: str,
 ) -> str:
+    helpers = with_dependencies(requirements.helpers)
+    every = with_dependencies(requirements.helpers | of_twins.helpers)
     return render(
         "c/source.c.j2",
         comment=header.file_comment(program, f"{program.name}.c: {_title(program)}"),
@@ -124,8 +129,9 @@ def _source(
         fingerprint=fingerprint,
         has_weights=bool(program.constants),
         is_model=program.model is not None,
-        uses_math=requirements.math,
-        helpers=with_dependencies(requirements.helpers),
+        uses_math=requirements.math or of_twins.math,
+        helpers=helpers,
+        twin_helpers=[helper for helper in every if helper not in helpers],
         functions=bodies,
         has_assembly=bool(program.assembly),
         entries=entries,

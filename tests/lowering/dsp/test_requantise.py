@@ -74,6 +74,21 @@ def test_sequence_equals_double_rounding(
 
 def test_what_does_not_fit_is_refused() -> None:
     """Left shifts and accumulators beyond 30 bits take another kernel."""
-    for factor, largest in (((1 << 30, 1), 1000), ((1 << 30, -3), 1 << 30)):
+    for factor, bias, largest in (
+        ((1 << 30, 1), 0, 1000),
+        ((1 << 30, -3), 0, 1 << 30),
+        ((1 << 30, -25), 1 << 30, 1 << 29),
+    ):
         params = LinearParams(0, -128, (QuantizedMultiplier(*factor),), -128, 127)
-        assert stored(params, 0, largest, [1]) is None
+        assert stored(params, bias, largest, [1]) is None
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(2000 - 2**31, 2**31 - 2000), st.integers(-31, -20), st.integers(-128, 127))
+def test_constant_channels_fit_whatever_their_bias(bias: int, shift: int, zero_point: int) -> None:
+    """Dead channels have tiny scales and huge biases; their one result comes out."""
+    factor = QuantizedMultiplier(1 << 30, shift)
+    params = LinearParams(0, zero_point, (factor,), -128, 127)
+    ends = [reference(bias + s, factor, params) for s in (-1000, 1000)]
+    if ends[0] == ends[1]:
+        assert stored(params, bias, 1000, [-1000, 0, 1000]) == [ends[0]] * 3

@@ -25,6 +25,7 @@ from microtir.graph.quantization import LinearParams, QuantizedMultiplier
 from microtir.lowering.dsp.code import load
 from microtir.tir import ir
 from microtir.tir.dtype import DType
+from microtir.tir.intrinsics import multiply_by_quantized_multiplier
 
 Ints = npt.NDArray[np.int64]
 
@@ -105,25 +106,18 @@ def requantisation(params: LinearParams, bias: Ints, magnitude: Ints) -> Requant
         bias: per output channel, with the input's zero point folded.
         magnitude: largest magnitude of the sum of products per channel, without the bias.
     """
-    low, zero_point = params.activation_min, params.output_zero_point
-    corrects_ties = low < zero_point
-    channels = [
-        _channel(factor.multiplier, -factor.shift, int(abs(b)) + int(m), zero_point, corrects_ties)
-        for factor, b, m in zip(
-            params.multipliers * (len(bias) // len(params.multipliers)),
-            bias,
-            magnitude,
-            strict=True,
-        )
+    factors = params.multipliers * (len(bias) // len(params.multipliers))
+    clamp = _Clamp(params.output_zero_point, params.activation_min, params.activation_max)
+    rows = [
+        _channel(factor, int(b), int(m), clamp)
+        for factor, b, m in zip(factors, bias, magnitude, strict=True)
     ]
-    found = [channel for channel in channels if channel is not None]
-    if len(found) < len(channels):
+    found = [row for row in rows if row is not None]
+    if len(found) < len(rows):
         return None
-    shifts = {shift for _, _, shift in found}
+    shifts = {row[_SHIFT] for row in found}
     shared = shifts.pop() if len(shifts) == 1 else None
-    rescaling = Rescaling(corrects_ties, shared or None, low, params.activation_max)
-    rows = [[2 * int(b), m, r, s] for b, (m, r, s) in zip(bias, found, strict=True)]
-    return Requantisation(rescaling, np.array(rows, np.int64).astype(np.int32))
+    return Requantisation(clamp.rescaling(shared), np.array(found, np.int64).astype(np.int32))
 
 
 def rescaling_of(
@@ -138,25 +132,54 @@ def rescaling_of(
         low: lowest stored value.
         high: highest stored value.
     """
-    corrects_ties = low < zero_point
-    words = _channel(factor.multiplier, -factor.shift, largest, zero_point, corrects_ties)
+    clamp = _Clamp(zero_point, low, high)
+    words = _channel(factor, 0, largest, clamp)
     if words is None:
         return None
-    return Rescaling(corrects_ties, words[2] or None, low, high), words
+    _, multiplier, rounding, shift = words
+    return clamp.rescaling(shift), (multiplier, rounding, shift)
+
+
+@dataclass(frozen=True, slots=True)
+class _Clamp:
+    """The output's zero point and the range of its stored values."""
+
+    zero_point: int
+    low: int
+    high: int
+
+    @property
+    def corrects_ties(self) -> bool:
+        return self.low < self.zero_point
+
+    def rescaling(self, shift: int | None) -> Rescaling:
+        return Rescaling(self.corrects_ties, shift or None, self.low, self.high)
+
+    def stored(self, accumulator: int, factor: QuantizedMultiplier) -> int:
+        """TFLite's result for an accumulator, bias included."""
+        scaled = multiply_by_quantized_multiplier(accumulator, *factor)
+        return max(self.low, min(self.high, scaled + self.zero_point))
 
 
 def _channel(
-    multiplier: int, exponent: int, largest: int, zero_point: int, corrects_ties: bool
-) -> tuple[int, int, int] | None:
-    """Multiplier, rounding and shift of a channel whose accumulator is at most `largest`."""
-    if exponent < 0 or 2 * largest >= _INT32_LIMIT:
+    factor: QuantizedMultiplier, bias: int, magnitude: int, clamp: _Clamp
+) -> tuple[int, int, int, int] | None:
+    """The words of a channel whose sum of products is at most `magnitude`."""
+    multiplier, exponent = factor.multiplier, -factor.shift
+    lowest, highest = bias - magnitude, bias + magnitude
+    largest = max(-lowest, highest)
+    if exponent < 0 or 2 * magnitude >= _INT32_LIMIT or largest >= _INT32_LIMIT:
         return None
-    high = (largest * multiplier + (1 << 30)) >> 31
-    if multiplier == 0 or (exponent > 0 and high < 1 << (exponent - 1)):
-        # Every result is the zero point; a large exponent would not fit the rounding constant.
-        return 0, 2 * zero_point + 1, 1
+    constant = clamp.stored(lowest, factor)
+    if constant == clamp.stored(highest, factor):
+        # Rescaling is monotonic: no input changes the result.  Such channels have huge biases or
+        # shifts, which the words below would not hold.
+        return 0, 0, 2 * constant + 1, 1
     half = (1 << exponent) >> 1
-    rounding = (zero_point << exponent) + half
-    if (exponent == 0 and corrects_ties) or abs(rounding) + high + 1 >= _INT32_LIMIT:
+    rounding = (clamp.zero_point << exponent) + half
+    high = (largest * multiplier + (1 << 30)) >> 31
+    if 2 * largest >= _INT32_LIMIT or abs(rounding) + high + 1 >= _INT32_LIMIT:
         return None
-    return multiplier, rounding, exponent
+    if exponent == 0 and clamp.corrects_ties:
+        return None
+    return 2 * bias, multiplier, rounding, exponent
