@@ -16,10 +16,10 @@ import numpy as np
 
 from microtir.graph.ir import Tensor
 from microtir.plan.ir import Group, Kernel, PlannedOperator, Step
-from microtir.plan.nest import NEVER, History, histories, nest_of, runs_of, streamable
+from microtir.plan.nest import NEVER, History, histories, longest_nest, nest_of, runs_of, streamable
 
 # A nest this deep is beyond what pays, and keeps planning time linear in the operators.
-LONGEST_GROUP = 48
+LONGEST_GROUP = 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,77 +192,57 @@ def _nests(
     outputs = [] if sink.candidate.accumulates else [sink.node.output]
     seen = dict.fromkeys((*(t for op in members for t in op.inputs), *outputs))
     known = histories(runs, tuple(seen))
+    rings = np.full(len(runs), sink.candidate.accumulator_bytes)
+    inside: set[Tensor] = set()
+    count = int(sink.candidate.accumulates)
     for first in range(stop - 1, start - 1, -1):
-        group = _Nest(storage, known, members[first - start :], first, stop)
-        if first < stop - 1 and not group.is_sound:
+        tensor = members[first - start].node.output
+        if first < stop - 1:
+            internal = storage.is_internal(tensor, stop)
+            if known[tensor].missing or not (internal or known[tensor].is_complete):
+                return
+            if internal:
+                inside.add(tensor)
+                rings = rings + known[tensor].alive * known[tensor].height * _row_bytes(tensor)
+        most = int(rings.max())
+        if most > limit:
             return
-        if group.rings > limit:
-            return
-        count = sum(calls[op.node] for op in group.members) + sink.candidate.accumulates
-        yield _Choice(first, stop, sink, group.peak, count)
+        count += calls[members[first - start].node]
+        around = [t for t in storage.alive(first, stop) if t not in inside]
+        whole = sum(t.type.bytes for t in around)
+        peak = most + whole - _Overlaps(storage, known, first, stop).most(around)
+        yield _Choice(first, stop, sink, peak, count)
 
 
 def _longest(
     operators: Sequence[PlannedOperator], sink: PlannedOperator, stop: int
 ) -> tuple[int, Step]:
-    start, nest = stop - 1, Step(sink)
-    for first in range(stop - 2, max(stop - LONGEST_GROUP, 0) - 1, -1):
-        if not streamable(operators[first]):
-            break
-        longer = nest_of((*operators[first : stop - 1], sink))
-        if longer is None:
-            break
-        start, nest = first, longer
-    return start, nest
+    first = stop - 1
+    while first > max(stop - LONGEST_GROUP, 0) and streamable(operators[first - 1]):
+        first -= 1
+    start, nest = longest_nest((*operators[first : stop - 1], sink))
+    return first + start, nest
 
 
 @dataclass(frozen=True, slots=True)
-class _Nest:
-    """Operators [start, stop) as a nest, and what the memory of its tensors goes through."""
+class _Overlaps:
+    """What outputs of the operators [start, stop) may take over from inputs that die in them."""
 
     storage: Storage
     known: Mapping[Tensor, History]
-    members: tuple[PlannedOperator, ...]
     start: int
     stop: int
 
-    @property
-    def is_sound(self) -> bool:
-        """Whether all rows of the first operator are there for whoever reads them."""
-        history = self.known[self.members[0].node.output]
-        complete = int(history.made[-1]) == history.tensor.type.rows
-        inside = self.storage.is_internal(history.tensor, self.stop)
-        return not history.missing and (complete or inside)
-
-    @property
-    def internal(self) -> list[Tensor]:
-        made = (op.node.output for op in self.members[:-1])
-        return [t for t in made if self.storage.is_internal(t, self.stop)]
-
-    @property
-    def rings(self) -> int:
-        """Bytes of rings and accumulators at the fullest moment."""
-        alive = [
-            self.known[t].alive * (self.known[t].height * _row_bytes(t)) for t in self.internal
-        ]
-        return int(sum(alive, np.zeros(1)).max()) + self.members[-1].candidate.accumulator_bytes
-
-    @property
-    def peak(self) -> int:
-        inside = set(self.internal)
-        around = [t for t in self.storage.alive(self.start, self.stop) if t not in inside]
-        return self.rings + sum(t.type.bytes for t in around) - self._shared(around)
-
-    def _shared(self, around: Sequence[Tensor]) -> int:
-        """Most bytes that an output takes over from an input that dies in the nest."""
+    def most(self, around: Sequence[Tensor]) -> int:
+        """Most bytes that one output takes over from one input."""
         dying = [
             t for t in around
             if self.storage.first[t] < self.start and self.storage.last[t] < self.stop
         ]  # fmt: skip
         new = [t for t in around if self.storage.first[t] >= self.start]
-        return max((self._overlap(x, y) for x in dying for y in new), default=0)
+        return max((self.of(x, y) for x in dying for y in new), default=0)
 
-    def _overlap(self, x: Tensor, y: Tensor) -> int:
+    def of(self, x: Tensor, y: Tensor) -> int:
         """Bytes saved by placing y below x at their distance (decision 8)."""
         readers = [t for t in self.known if self.storage.root[t] is x]
         writers = [t for t in self.known if self.storage.root[t] is y]

@@ -46,33 +46,47 @@ def nest_of(operators: Sequence[PlannedOperator]) -> Step | None:
     Args:
         operators: streamable ones in graph order.
     """
+    start, nest = longest_nest(operators)
+    return nest if start == 0 else None
+
+
+def longest_nest(operators: Sequence[PlannedOperator]) -> tuple[int, Step]:
+    """The nest of as many of the last operators as all feed the last one, and where it begins.
+
+    Args:
+        operators: streamable ones in graph order.
+    """
     leaders = _leaders(operators)
-    if len(leaders) < len(operators) - 1:
-        return None
-    made_for: dict[PlannedOperator, list[PlannedOperator]] = {}
-    for producer, consumer in leaders.items():
-        made_for.setdefault(consumer, []).append(producer)
-    steps: dict[PlannedOperator, Step] = {}
-    for operator in operators:
-        producers = sorted(made_for.get(operator, ()), key=operators.index)
-        feeds = tuple(
-            Feed(p.node.output, operator.window(p.node.output), steps[p]) for p in producers
-        )
-        steps[operator] = Step(operator, feeds)
-    return steps[operators[-1]]
+    start = len(operators) - 1 - len(leaders)
+    made_for: dict[int, list[int]] = {}
+    for producer in sorted(leaders):
+        made_for.setdefault(leaders[producer], []).append(producer)
+    steps: dict[int, Step] = {}
+    for number in range(start, len(operators)):
+        operator = operators[number]
+        fed = [(operators[p].node.output, steps[p]) for p in made_for.get(number, ())]
+        feeds = tuple(Feed(tensor, operator.window(tensor), step) for tensor, step in fed)
+        steps[number] = Step(operator, feeds)
+    return start, steps[len(operators) - 1]
 
 
-def _leaders(operators: Sequence[PlannedOperator]) -> Mapping[PlannedOperator, PlannedOperator]:
-    """The consumer at whose demand each operator but the last runs; fewer if some feed nobody."""
-    sink = operators[-1]
-    demand: dict[PlannedOperator, Rows] = {sink: np.arange(1, sink.rows + 1)}
-    leaders: dict[PlannedOperator, PlannedOperator] = {}
-    for producer in reversed(operators[:-1]):
-        tensor = producer.node.output
+def _leaders(operators: Sequence[PlannedOperator]) -> Mapping[int, int]:
+    """The consumer at whose demand each operator runs, by number, from the last but one on down.
+
+    It ends before the first operator that feeds nobody.
+    """
+    consumers: dict[Tensor, list[int]] = {}
+    for number, operator in enumerate(operators):
+        for tensor in operator.inputs:
+            consumers.setdefault(tensor, []).append(number)
+    last = len(operators) - 1
+    demand: dict[int, Rows] = {last: np.arange(1, operators[last].rows + 1)}
+    leaders: dict[int, int] = {}
+    for producer in range(last - 1, -1, -1):
+        tensor = operators[producer].node.output
         asked = [
-            (_needed(c.window(tensor), demand[c], tensor.type.rows), c)
-            for c in operators
-            if c in demand and tensor in c.inputs
+            (_needed(operators[c].window(tensor), demand[c], tensor.type.rows), c)
+            for c in consumers.get(tensor, ())
         ]
         if not asked:
             break
@@ -145,8 +159,13 @@ class History:
     @property
     def alive(self) -> npt.NDArray[np.bool_]:
         """Per run, whether the tensor holds a row that is read or has just been written."""
-        written = np.diff(self.made, prepend=0) > 0
+        written = self.made > np.append(0, self.made[:-1])
         return written | (self.oldest < self.made)
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether the nest makes all rows in the end."""
+        return int(self.made[-1]) == self.tensor.type.rows
 
 
 def histories(runs: Sequence[Run], tensors: Sequence[Tensor]) -> Mapping[Tensor, History]:
@@ -159,7 +178,7 @@ def histories(runs: Sequence[Run], tensors: Sequence[Tensor]) -> Mapping[Tensor,
     first = np.array([run.first for run in runs], np.int64)
     stop = np.array([run.stop for run in runs], np.int64)
     calls = [
-        _Calls(operator, at, first[at], stop[at])
+        _Calls(operator, frozenset(operator.inputs), at, first[at], stop[at])
         for node, operator in operators.items()
         for at in (np.array(numbers[node]),)
     ]
@@ -171,6 +190,7 @@ class _Calls:
     """All runs of one operator: their numbers and row ranges."""
 
     operator: PlannedOperator
+    inputs: frozenset[Tensor]
     at: Rows
     first: Rows
     stop: Rows
@@ -185,7 +205,7 @@ def _history(runs: int, calls: Sequence[_Calls], tensor: Tensor) -> History:
         if c.operator.node.output is tensor:
             made[c.at] = c.stop
             span = int((c.stop - c.first).max())
-        elif tensor in c.operator.inputs:
+        elif tensor in c.inputs:
             window = c.operator.window(tensor)
             starts = np.clip(c.first * window.stride + window.offset, 0, height)
             reads[c.at] = np.minimum(reads[c.at], starts)
