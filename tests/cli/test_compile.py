@@ -77,7 +77,6 @@ def test_module_name(microtir: Command, tmp_path: Path) -> None:
     ("given", "text"),
     [
         ("mlf", "the output format 'mlf' is not built yet"),
-        ("project", "the output format 'project' is not built yet"),
         ("source", "did you mean 'sources'?"),
     ],
 )

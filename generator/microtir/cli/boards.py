@@ -25,8 +25,8 @@ def boards(as_json: AsJson = False) -> ExitCode:
         [_row(board) for board in found],
     )
     write(
-        "\nexecuted: built and run in an emulator, outputs compared; built: compiled and linked with"
-        "\nthe board's own tools; checked: the files obey their formats, nothing was compiled.\n"
+        "\nexecuted: built and run in an emulator, outputs compared; built: compiled and linked\n"
+        "with the board's own tools; checked: the files obey their formats, nothing was compiled.\n"
         "More boards: docs/boards.md"
     )
     return ExitCode.DONE

@@ -11,7 +11,9 @@ from microtir.project.boards import Toolchain
 from microtir.project.toolchain import capture
 
 _FUNCTION = re.compile(r"^([0-9a-f]+) <(.+)>:$")
-_INSTRUCTION = re.compile(r"^\s*([0-9a-f]+):\t(\S+)\s*([^@;#<\n]*(?:#-?[^@;<\n]*)?)(.*)$")
+_INSTRUCTION = re.compile(r"^\s*([0-9a-f]+):\t(\S+)(.*)$")
+# What objdump adds to the operands: a comment, or the name of an address.
+_REMARK = re.compile(r"\s*(?:[@;<]| # )")
 _TARGET = re.compile(r"<([^>+]+)(\+0x[0-9a-f]+)?>")
 
 # Without the architecture objdump shows vectors of Armv8.1-M as undefined instructions.
@@ -60,9 +62,10 @@ def parse(text: str) -> dict[int, Instruction]:
         match = _INSTRUCTION.match(line)
         if match is None or match[2].startswith("."):
             continue
-        names = _TARGET.search(match[4])
+        names = _TARGET.search(match[3])
         target = names[1] if names and not names[2] else None
+        operands = _REMARK.split(match[3].strip(), maxsplit=1)[0]
         found[int(match[1], 16)] = Instruction(
-            int(match[1], 16), match[2], match[3].strip(), function, target
+            int(match[1], 16), match[2], operands, function, target
         )
     return found

@@ -1,0 +1,115 @@
+"""Profiles: the contract of the JSON, rows that sum to the total, bytes that are the model's."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from microtir.project import Board, ProjectOptions, ProjectType, Samples, generate, load_board
+from microtir.project import profile as profile_on
+from microtir.project.errors import BoardError, ModelTooLargeError
+from tests.support.board_projects import digits, digits_samples
+from tests.support.command import Command
+
+RAM_KEYS = ["workspace", "scratch", "io", "data", "stack", "total"]
+LAYER_KEYS = ["name", "operator", "macs", "macs_executed", "instructions", "cycles_estimate"]
+KEYS = [
+    *("model", "board", "compiler", "instructions", "cycles_estimate", "flash", "ram", "layers"),
+]
+
+
+@pytest.mark.parametrize("name", ["mps2_an386", "mps3_an547", "riscv32", "atmega2560"])
+def test_profile(name: str) -> None:
+    """Every figure of the example model is there, and they agree with each other."""
+    board = load_board(name)
+    artifact = digits(str(board.target))
+    result = profile_on(artifact, board)
+    data = result.to_dict()
+    assert list(data) == KEYS
+    assert list(data["ram"]) == RAM_KEYS
+    assert all(list(row) == LAYER_KEYS for row in data["layers"])
+
+    for key in ("instructions", "cycles_estimate"):
+        assert data[key] == sum(row[key] for row in data["layers"]) > 10_000  # type: ignore[literal-required]
+    assert data["cycles_estimate"] > data["instructions"] / 2
+    facts = artifact.metadata
+    assert [row["name"] for row in data["layers"]] == [
+        "digits_run",
+        *(layer["name"] for layer in facts["layers"]),
+    ]
+    for row, layer in zip(data["layers"][1:], facts["layers"], strict=True):
+        assert (row["macs"], row["macs_executed"]) == (layer["macs"], layer["macs_executed"])
+
+    ram, memory = data["ram"], facts["memory"]
+    assert memory is not None
+    assert ram["workspace"] + ram["scratch"] == memory["workspace_size"]
+    assert ram["io"] == 64 + 10
+    assert ram["total"] == sum(ram[key] for key in RAM_KEYS[:-1])  # type: ignore[literal-required]
+    assert abs(data["flash"]["weights"] - facts["weights_bytes"]) <= 64  # alignment
+    assert data["flash"]["total"] == data["flash"]["code"] + data["flash"]["weights"]
+    assert 1000 < data["flash"]["code"] < 20_000
+    # What was touched cannot be more than what the calls can reach.
+    assert 16 < ram["stack"] <= result.ram.stack_bound.bytes <= ram["stack"] + 32
+    assert result.ram.stack_bound.unknown == ()
+
+
+def test_application_does_not_count() -> None:
+    """More samples and a larger stack change neither bytes nor instructions of the model."""
+    board = load_board("mps2_an386")
+    artifact = digits(str(board.target))
+    one, many = digits_samples(1), digits_samples(5)
+    more = ProjectOptions(samples={"digits": many}, stack=8192)
+    first = profile_on(artifact, board, options=ProjectOptions(samples={"digits": one}))
+    assert profile_on(artifact, board, options=more) == first
+
+
+def test_board_that_counts_nothing() -> None:
+    """The host and boards without an emulator are refused before anything is built."""
+    for name in ("host", "nucleo_f746zg"):
+        with pytest.raises(BoardError, match=f"cannot be counted on '{name}'"):
+            profile_on(digits("c"), load_board(name))
+
+
+def test_model_that_does_not_fit(tmp_path: Path) -> None:
+    """A model too large for the board is refused with the table of what needs how much."""
+    board = load_board("microbit")
+    assert board.data is not None
+    data = replace(board.data, size=2048)
+    small: Board = replace(board, data=data, memories=(data, *board.memories[1:]))
+    with pytest.raises(ModelTooLargeError, match=r"workspace +1\d\d\d(.|\n)*too many"):
+        generate(digits(str(board.target)), small, ProjectType.BAREMETAL, tmp_path / "p")
+    assert not (tmp_path / "p").exists()
+
+
+def test_command(microtir: Command, tmp_path: Path) -> None:
+    """The command prints every layer, explains the plan and writes the JSON of the contract."""
+    path = tmp_path / "profile.json"
+    result = microtir(
+        "profile", "example:digits", "--board", "mps2_an386", "--explain", "--json", path
+    )
+    assert (result.status, result.err) == (0, "")
+    data = json.loads(path.read_text())
+    assert list(data) == KEYS
+    head, layers, plan = result.out.split("\n\n", 2)
+    assert f"{data['instructions']:,}" in head
+    for row in data["layers"]:
+        assert any(row["name"] in line for line in layers.splitlines())
+    assert "kernel" in plan and "gemm" in plan
+    only = microtir("profile", "example:digits", "--board", "mps2_an386", "--json", "-")
+    assert json.loads(only.out) == data
+
+
+def test_samples_decide_what_runs() -> None:
+    """The inference that is measured is that of the first sample."""
+    board = load_board("riscv32")
+    artifact = digits(str(board.target))
+    sample = digits_samples(1)
+    flat = {"image": np.full_like(sample.inputs["image"], -128)}
+    zeros = profile_on(artifact, board, options=ProjectOptions(samples={"digits": Samples(flat)}))
+    image = profile_on(artifact, board, options=ProjectOptions(samples={"digits": sample}))
+    assert zeros.instructions != image.instructions
+    assert zeros.code == image.code
