@@ -23,11 +23,16 @@ def lowered(graph: Graph, goal: Optimize = Optimize.RAM) -> IRModule:
     return microtir.lower(IRModule(graph=graph, config=host().with_(optimize=goal)))
 
 
+def constant_shape(buffer: Buffer) -> tuple[int, ...]:
+    """The shape of a model's buffer, which has no runtime integers in it."""
+    return tuple(extent for extent in buffer.shape if isinstance(extent, int))
+
+
 def run(module: IRModule, x: Array) -> list[Array]:
     """Outputs of main; nothing may be read before it was written."""
     main = module.functions[-1]
     _, *rest = (p for p in main.params if isinstance(p, Buffer))
-    arrays = [np.zeros(p.shape, p.dtype.value) for p in rest]  # type: ignore[arg-type]
+    arrays = [np.zeros(constant_shape(p), p.dtype.value) for p in rest]
     machine = Interpreter(module.functions)
     machine.run(main.name, [x, *arrays], uninitialised=[p.name for p in rest])
     assert module.model is not None
@@ -82,7 +87,7 @@ def run_in_workspace(module: IRModule, x: Array) -> list[Array]:
     assert model is not None
     (workspace,) = main.params[len(model.ports) :]
     assert isinstance(workspace, Buffer)
-    memory = np.zeros(workspace.shape, np.uint8)  # type: ignore[arg-type]
+    memory = np.zeros(constant_shape(workspace), np.uint8)
     (source,) = model.inputs
     assert source.offset is not None
     memory[source.offset : source.offset + x.size] = x.reshape(-1).view(np.uint8)
