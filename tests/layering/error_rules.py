@@ -18,6 +18,7 @@ PROTOCOL: dict[str, str] = {
 }
 # Signals between files of the package, and who turns each into an answer or a diagnostic.
 SIGNALS: dict[str, str] = {
+    "LinkClosedError": "session and console say which program or port is gone",
     "UndefinedError": "folding keeps the expression as it is; the interpreter adds the place",
 }
 # How the command line ends the process; the exit status is the message.

@@ -102,7 +102,7 @@ MICRO = typer.Typer(
     rich_markup_mode=None,
 )
 MICRO.command("create-project", cls=Command)(with_config(micro.create))
-MICRO.command("build", cls=Command)(micro.build)
+MICRO.command("build", cls=Command)(micro.build_project)
 MICRO.command("flash", cls=Command)(micro.flash)
 MICRO.command("run", cls=Command)(micro.run)
 APP.add_typer(MICRO, name="micro")

@@ -80,7 +80,7 @@ def create(
     return ExitCode.DONE
 
 
-def build(
+def build_project(
     folder: Folder,
     arguments: Annotated[
         list[str] | None,

@@ -11,6 +11,7 @@ import typer
 from microtir.cli.board_options import (
     MaybeBoard,
     Port,
+    Runner,
     Timeout,
     board_runner,
     check_board_options,
@@ -75,7 +76,6 @@ def run(
     """Runs the C of a model, on this machine or on a board."""
     _check(inputs, fill_mode)
     check_board_options("microtir run", board, port, sanitize=sanitize)
-    from microtir import host
     from microtir.host.samples import stack
 
     with Progress() as progress:
@@ -83,11 +83,7 @@ def run(
         samples = _samples(built, inputs, fill_mode, seed)
         progress.show("compiling and running the C")
         run_there = board_runner(built.artifact, board, port, timeout)
-        if run_there is None:
-            program = host.load(built.artifact, sanitize=sanitize)
-            results = [program.run(sample) for sample in samples.values]
-        else:
-            results = [dict(outputs) for outputs in run_there(samples)]
+        results = _results(built, samples, run_there, sanitize)
     if outputs is not None:
         _save(outputs, stack(results, samples.stacked))
     if as_json:
@@ -95,6 +91,18 @@ def run(
     else:
         _print(built, results, print_top)
     return ExitCode.DONE
+
+
+def _results(
+    built: Built, samples: Samples, run_there: Runner | None, sanitize: bool
+) -> list[dict[str, Any]]:
+    """Outputs of every sample, from the board if there is one."""
+    from microtir import host
+
+    if run_there is not None:
+        return [dict(outputs) for outputs in run_there(samples)]
+    program = host.load(built.artifact, sanitize=sanitize)
+    return [program.run(sample) for sample in samples.values]
 
 
 def _check(inputs: Path | None, fill_mode: str | None) -> None:

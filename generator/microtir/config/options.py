@@ -423,7 +423,7 @@ _PASS = (
         "memory.use_workspace_io",
         Flag(),
         False,
-        "Places the model's inputs and outputs in the workspace, where a run overwrites the inputs; "
+        "Places inputs and outputs of the model in the workspace, where a run overwrites inputs; "
         "the header says where each of them lies.",
     ),
 )

@@ -49,7 +49,7 @@ def _log_softmax_float(layer: Layer) -> None:
 
 
 def _log_softmax_int8(layer: Layer) -> None:
-    """x - max - log(sum of exp(x - max)) in Q5; output Q4 in int8, zero point 127."""
+    """X - max - log(sum of exp(x - max)) in Q5; output Q4 in int8, zero point 127."""
     x, dtype = layer.image(0), layer.node.output.dtype
     params = log_softmax_params(layer.node.inputs[0].type)
     table = te.constant(exponentials(params.multiplier, params.difference_min), "exponentials")

@@ -72,14 +72,14 @@ class ProcessLink:
             while view:
                 view = view[os.write(self._process.stdin.fileno(), view) :]
         except OSError:
-            raise LinkClosedError from None
+            raise LinkClosedError("the other end is gone") from None
 
     def read(self, timeout: float) -> bytes:
         if not self._selector.select(timeout):
             return b""
         data = os.read(self._output, _CHUNK)
         if not data:
-            raise LinkClosedError
+            raise LinkClosedError("the other end is gone")
         return data
 
     def close(self) -> int | None:
@@ -129,7 +129,7 @@ class SerialLink:
         try:
             self._port.write(data)
         except (serial.SerialException, OSError):
-            raise LinkClosedError from None
+            raise LinkClosedError("the other end is gone") from None
 
     def read(self, timeout: float) -> bytes:
         import serial
@@ -139,7 +139,7 @@ class SerialLink:
             first = bytes(self._port.read(1))
             return first + bytes(self._port.read(self._port.in_waiting)) if first else b""
         except (serial.SerialException, OSError):
-            raise LinkClosedError from None
+            raise LinkClosedError("the other end is gone") from None
 
     def close(self) -> int | None:
         self._port.close()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from microtir import te
 from microtir.lowering.dsp.code import let, load, loop, seq, store
@@ -42,19 +43,8 @@ def gemm(
     low, high = local_sums(pixels)
 
     def multiply(pair: te.Expr, step: te.Expr, number: int) -> ir.Stmt:
-        return split_lane(
-            load(weights, pair, step, number),
-            lambda a, b: loop(
-                "pixel", 0, pixels,
-                lambda p: let(
-                    "value", te.cast(DType.INT32, load(patch, step, p, number)),
-                    lambda x: seq(
-                        store(low, (p,), load(low, p) + x * a),
-                        store(high, (p,), load(high, p) + x * b),
-                    ),
-                ),
-            ),
-        )  # fmt: skip
+        lanes = partial(_accumulated, patch, (low, high), step, number, pixels)
+        return split_lane(load(weights, pair, step, number), lanes)
 
     def outputs(pair: te.Expr) -> ir.Stmt:
         def output(sums: ir.Buffer, p: te.Expr, number: int) -> ir.Stmt:
@@ -80,6 +70,29 @@ def gemm(
         f"kernels/gemm{pixels}.j2",
         _values(pixels, steps, channels, rescaling, unroll),
         stack_bytes=60 if pixels == PIXELS else 44,
+    )  # fmt: skip
+
+
+def _accumulated(
+    patch: ir.Buffer,
+    sums: tuple[ir.Buffer, ir.Buffer],
+    step: te.Expr,
+    number: int,
+    pixels: int,
+    a: te.Expr,
+    b: te.Expr,
+) -> ir.Stmt:
+    """Adds value `number` of a step, times the weights of both channels, to each pixel's sums."""
+    low, high = sums
+    return loop(
+        "pixel", 0, pixels,
+        lambda p: let(
+            "value", te.cast(DType.INT32, load(patch, step, p, number)),
+            lambda x: seq(
+                store(low, (p,), load(low, p) + x * a),
+                store(high, (p,), load(high, p) + x * b),
+            ),
+        ),
     )  # fmt: skip
 
 
