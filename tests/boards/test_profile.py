@@ -34,7 +34,7 @@ def test_profile(name: str) -> None:
     assert all(list(row) == LAYER_KEYS for row in data["layers"])
 
     for key in ("instructions", "cycles_estimate"):
-        assert data[key] == sum(row[key] for row in data["layers"]) > 10_000  # type: ignore[literal-required]
+        assert data[key] == sum(row[key] for row in data["layers"]) > 10_000
     assert data["cycles_estimate"] > data["instructions"] / 2
     facts = artifact.metadata
     assert [row["name"] for row in data["layers"]] == [

@@ -11,7 +11,6 @@ import typer
 from microtir.cli.board_options import (
     MaybeBoard,
     Port,
-    Runner,
     Timeout,
     board_runner,
     check_board_options,
@@ -29,6 +28,7 @@ from microtir.errors import ExitCode, OutputError
 if TYPE_CHECKING:
     from microtir.graph.ir import Quantization
     from microtir.host.samples import Samples
+    from microtir.host.verify import Runner
 
 _FILLS = ("zeros", "ones", "random")
 
