@@ -110,9 +110,7 @@ def program(
         rows = build.sub(layer.rows - 1, row), build.sub(layer.rows, row)
     calls = (
         Invoke("fill", (view(x),)),
-        For(
-            row, IntImm(0), IntImm(layer.rows), Invoke("window", (view(x), view(y), *rows))
-        ),
+        For(row, IntImm(0), IntImm(layer.rows), Invoke("window", (view(x), view(y), *rows))),
         Invoke("take", (view(y), view(out))),
     )
     main = PrimFunc("main", (out,), Allocate(x, Allocate(y, Seq(calls))))

@@ -175,9 +175,9 @@ def test_application_of_every_board(name: str, tmp_path: Path) -> None:
     text = (project.folder / "CMakeLists.txt").read_text()
     assert f"set(BOARD {support.qualified_board})" in text
     assert f"set(BOARD {support.board})" in text
-    assert f"west build -b {support.qualified_board} ." in (
-        project.folder / "README.md"
-    ).read_text()
+    assert (
+        f"west build -b {support.qualified_board} ." in (project.folder / "README.md").read_text()
+    )
     assert _kconfig(project, tmp_path).warnings == []
     for line in text.splitlines():
         if line.strip().endswith(".c"):
