@@ -1,0 +1,59 @@
+"""docs/boards.md and docs/profile.md: every command works, and what they show is real."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from microtir.project import all_boards
+from tests.support.command import ROOT, Command
+
+
+def page(name: str) -> str:
+    """The text of a page."""
+    return (ROOT / "docs" / name).read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("name", ["boards.md", "profile.md"])
+def test_commands_of_the_page_work(
+    microtir: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """The commands of a page, one after another: status 0, and no word on stderr."""
+    monkeypatch.chdir(tmp_path)
+    outputs = {}
+    for line in re.findall(r"^\$ microtir (.*)$", page(name), re.MULTILINE):
+        result = microtir(*shlex.split(line))
+        assert (result.status, result.err) == (0, ""), line
+        outputs[line] = result.out
+    for shown in re.findall(r"```text\n(.*?)```", page(name), re.DOTALL):
+        heads = [
+            without_figures(output)[: len(without_figures(shown))] for output in outputs.values()
+        ]
+        assert without_figures(shown) in heads
+    if name == "profile.md":
+        written = json.loads((tmp_path / "digits.json").read_text())
+        listed = re.findall(r"^\| (`.*?) \|", page(name).split("## JSON")[1], re.MULTILINE)
+        assert re.findall(r"`(\w+)`", " ".join(listed)) == list(written)
+
+
+def without_figures(text: str) -> str:
+    """A text whose numbers do not count, since they change with every better kernel."""
+    return re.sub(r"[\d,.]*\d", "N", text)
+
+
+def test_readme_lists_the_boards() -> None:
+    """The table of the README has every board, with the project types of each label."""
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| `(\w+)` \| (.*?) \| (.*?) \| (.*?) \|$", text, re.MULTILINE)
+    expected = []
+    for board in all_boards():
+        labels: dict[str, list[str]] = {"executed": [], "built": [], "checked": []}
+        for support in board.projects:
+            labels[support.label.value].append(support.type.value)
+        expected.append((board.name, *(", ".join(types) for types in labels.values())))
+    table = "\n".join(f"| `{a}` | {b} | {c} | {d} |" for a, b, c, d in expected)
+    assert rows == expected, f"the table should be:\n{table}"
