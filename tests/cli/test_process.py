@@ -19,14 +19,18 @@ VERBS = (
     "compile",
     "verify",
     "run",
+    "profile",
     "check",
     "inspect",
+    "report",
+    "boards",
     "options",
     "operators",
     "targets",
     "explain",
+    "micro",
 )
-NOT_BUILT = ("profile", "tune", "pareto", "report", "micro", "boards")
+NOT_BUILT = ("tune", "pareto")
 
 
 def start(*arguments: str, path: str | None = None) -> subprocess.CompletedProcess[str]:
