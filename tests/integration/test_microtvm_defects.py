@@ -200,7 +200,7 @@ def test_a12_an_int_is_no_bool(value: object) -> None:
 @pytest.mark.parametrize(
     ("options", "text"),
     [
-        ({"tir.usmp.use_workspace_io": True}, "model tensors in the workspace are not built yet"),
+        ({"tir.usmp.use_workspace_io": True}, "use memory.use_workspace_io"),
         ({"tir.usmp.enable": True}, "memory is always planned"),
         ({"tir.disable_vectorize": True}, "no vector types are ever generated"),
         ({"memory.placement": "nosuch"}, "legal: greedy, exact"),

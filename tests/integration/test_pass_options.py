@@ -182,9 +182,11 @@ def test_the_goal_reaches_the_planner(goal: Optimize, monkeypatch: pytest.Monkey
     """What candidates are ranked by is the option; tests/plan says what each goal prefers."""
     asked: list[Optimize] = []
 
-    def recording(graph: Graph, candidates_of: CandidatesOf, given: Optimize) -> Plan:
+    def recording(
+        graph: Graph, candidates_of: CandidatesOf, given: Optimize, *, workspace_io: bool
+    ) -> Plan:
         asked.append(given)
-        return plan(graph, candidates_of, given)
+        return plan(graph, candidates_of, given, workspace_io=workspace_io)
 
     monkeypatch.setattr("microtir.driver.plan", recording)
     microtir.build(module_of(tiny_graph()), BASE.with_(optimize=goal))
