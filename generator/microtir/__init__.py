@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from microtir.config import CompilationConfig, Executor, Runtime, Target
     from microtir.driver import build, lower
     from microtir.errors import MicrotirError
+    from microtir.extra_passes import ExtraPasses
     from microtir.ir_module import IRModule
     from microtir.schedule import Schedule
 
@@ -24,6 +25,7 @@ __all__ = [
     "Artifact",
     "CompilationConfig",
     "Executor",
+    "ExtraPasses",
     "IRModule",
     "MicrotirError",
     "Runtime",
@@ -45,6 +47,7 @@ if not TYPE_CHECKING:  # a type checker sees the imports above, and an error for
         "Artifact": "artifact",
         "CompilationConfig": "config",
         "Executor": "config",
+        "ExtraPasses": "extra_passes",
         "IRModule": "ir_module",
         "MicrotirError": "errors",
         "Runtime": "config",

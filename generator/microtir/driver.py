@@ -14,6 +14,7 @@ from microtir.config import CompilationConfig, Target, host
 from microtir.config.names import c_names
 from microtir.errors import TirError, UsageError
 from microtir.executor import aot
+from microtir.extra_passes import ExtraPasses, applied
 from microtir.graph import verify as graph_verify
 from microtir.graph.ir import Graph
 from microtir.graph.passes import GRAPH_PASSES, GraphPass
@@ -69,6 +70,7 @@ def lower(
     simple_mode: bool = False,
     *,
     observe: Observer | None = None,
+    passes: ExtraPasses | None = None,
 ) -> IRModule:
     """Lower a program to PrimFuncs that codegen prints as they are.
 
@@ -81,6 +83,7 @@ def lower(
         binds: storage to use for tensors instead of their own.
         simple_mode: skip loop partition and unrolling, nothing else.
         observe: called after each stage.
+        passes: functions of the user, run at the points that they name and verified after each.
 
     Returns:
         A lowered module: same attributes and config, functions in printing order, entry last.
@@ -91,17 +94,19 @@ def lower(
         MicrotirError: any diagnostic of a stage.
     """
     module = _as_module(inputs, args, name, binds)
+    extra = passes or ExtraPasses()
+    extra.refuse_points_off_the_road(has_graph=module.graph is not None, ends=module.is_lowered)
     if module.is_lowered:
         return module
     config = module.config or host()
     see = observe or _unseen
     if module.graph is None:
         verify_module(module.functions)
-        functions = tuple(_lower_function(f, config, simple_mode) for f in module.functions)
+        functions = tuple(_lower_function(f, config, simple_mode, extra) for f in module.functions)
         see("tir", functions)
         lowered = replace(module, config=config, functions=functions, is_lowered=True)
     else:
-        lowered = _lower_model(module, module.graph, config, name, simple_mode, see)
+        lowered = _lower_model(module, module.graph, config, name, simple_mode, see, extra)
     _check_weights(config, lowered)
     return lowered
 
@@ -113,8 +118,9 @@ def _lower_model(
     name: str,
     simple_mode: bool,
     see: Observer,
+    extra: ExtraPasses,
 ) -> IRModule:
-    graph = _optimise_graph(original)
+    graph = _optimise_graph(original, extra)
     see("graph", graph)
     workspace_io = config.pass_config.use_workspace_io
     planned = plan(
@@ -124,15 +130,15 @@ def _lower_model(
     naive = _emit_layers(planned)
     see("lowering", tuple(f for functions in naive.values() for f in functions))
     lowered = {
-        op: tuple(_lower_function(f, config, simple_mode) for f in functions)
+        op: tuple(_lower_function(f, config, simple_mode, extra) for f in functions)
         for op, functions in naive.items()
     }
     layers = tuple(f for functions in lowered.values() for f in functions)
     see("tir", layers)
-    main = aot.main(planned, lowered, name)
     callees = {f.name: f for f in layers}
-    verify(main, callees)
-    prove_accesses(main, callees)
+    main = aot.main(planned, lowered, name)
+    _verify_main(main, callees)
+    main = applied(extra.main, "main", main, lambda _, f, __: _verify_main(f, callees))
     see("executor", main)
     main, memory_plan = memory.place(
         main, callees, config.workspace_alignment(), config.pass_config.placement,
@@ -160,6 +166,7 @@ def build(
     binds: Mapping[Tensor, Buffer] | None = None,
     simple_mode: bool = False,
     observe: Observer | None = None,
+    passes: ExtraPasses | None = None,
 ) -> Artifact:
     """Compile a program to C: exactly the emission of what `lower` gives.
 
@@ -172,6 +179,7 @@ def build(
         binds: as for `lower`.
         simple_mode: as for `lower`.
         observe: called after each stage of `lower` and after codegen.
+        passes: as for `lower`.
 
     Returns:
         The generated sources with their metadata, in memory.
@@ -188,7 +196,7 @@ def build(
             fix="give the config to the module before lower(), or build from the original module",
         )
     lowered = lower(module, name=name if not module.is_lowered else "main",
-                    simple_mode=simple_mode, observe=observe)  # fmt: skip
+                    simple_mode=simple_mode, observe=observe, passes=passes)  # fmt: skip
     artifact = Artifact(lowered, codegen.emit(lowered))
     if observe:
         observe("codegen", artifact)
@@ -239,12 +247,17 @@ def _with_entries(module: IRModule) -> IRModule:
     )
 
 
-def _optimise_graph(graph: Graph) -> Graph:
+def _optimise_graph(graph: Graph, extra: ExtraPasses) -> Graph:
     graph_verify.verify(graph)
+    graph = applied(extra.graph_first, "graph_first", graph, _check_graph)
     for graph_pass in GRAPH_PASSES:
         graph = graph_pass(graph)
     graph_verify.verify(graph)
-    return graph
+    return applied(extra.graph_last, "graph_last", graph, _check_graph)
+
+
+def _check_graph(_before: Graph, after: Graph, _pass_name: str) -> None:
+    graph_verify.verify(after)
 
 
 def _emit_layers(planned: Plan) -> dict[PlannedOperator, tuple[PrimFunc, ...]]:
@@ -260,10 +273,25 @@ def _emit_layers(planned: Plan) -> dict[PlannedOperator, tuple[PrimFunc, ...]]:
     return layers
 
 
-def _lower_function(function: PrimFunc, config: CompilationConfig, simple_mode: bool) -> PrimFunc:
+def _verify_main(main: PrimFunc, callees: Mapping[str, PrimFunc]) -> None:
+    verify(main, callees)
+    prove_accesses(main, callees)
+
+
+def _lower_function(
+    function: PrimFunc, config: CompilationConfig, simple_mode: bool, extra: ExtraPasses
+) -> PrimFunc:
     """Run the TIR passes over one function and prove its memory accesses."""
     options = config.pass_config
+
+    def check(before: PrimFunc, after: PrimFunc, pass_name: str) -> None:
+        verify(after)
+        prove_accesses(after)
+        if options.replay_each_pass:
+            check_pass(before, after, pass_name)
+
     verify(function)
+    function = applied(extra.tir_first, "tir_first", function, check)
     for tir_pass in _tir_passes(config, simple_mode):
         after = tir_pass(function)
         if options.verify_each_pass:
@@ -273,7 +301,7 @@ def _lower_function(function: PrimFunc, config: CompilationConfig, simple_mode: 
         function = after
     verify(function)
     prove_accesses(function)
-    return function
+    return applied(extra.tir_last, "tir_last", function, check)
 
 
 def _tir_passes(config: CompilationConfig, simple_mode: bool) -> tuple[tir_passes.Pass, ...]:

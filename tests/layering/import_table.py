@@ -30,6 +30,7 @@ ALLOWED: dict[str, frozenset[str]] = {
     "resources": frozenset({"errors"}),
     "config": frozenset({"errors", "resources"}),
     "ir_module": COMMON | GRAPH_IR,
+    "extra_passes": COMMON | GRAPH_IR,
     # What makes a node legal is said once, in graph.rules: a frontend turns it into diagnostics.
     "frontend": COMMON | GRAPH_IR | OPERATOR_FACTS | MODULE | {"graph.rules"},
     "graph": COMMON | MODULE,
@@ -51,7 +52,8 @@ ALLOWED: dict[str, frozenset[str]] = {
     | PLAN_IR
     | TIR
     | MODULE
-    | {"graph", "plan", "te", "schedule", "lowering", "executor", "memory", "codegen", "artifact"},
+    | {"extra_passes", "graph", "plan", "te", "schedule", "lowering"}
+    | {"executor", "memory", "codegen", "artifact"},
     "search": COMMON | MODULE | {"driver"},
     # a report describes the plan and the main that the driver shows its observer
     "report": COMMON | MODULE | GRAPH_IR | PLAN_IR | TIR | {"driver"},

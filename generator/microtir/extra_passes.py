@@ -1,0 +1,122 @@
+"""Passes of the user: plain functions that `lower` runs at named points and checks after each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias, TypeVar
+
+from microtir.errors import GraphError, MicrotirError, TirError, UsageError
+from microtir.graph.ir import Graph
+from microtir.tir.ir import PrimFunc
+
+GraphFunction: TypeAlias = Callable[[Graph], Graph]
+"""A rewrite of the graph. It may change what the model computes; that is the user's affair."""
+
+PrimFuncFunction: TypeAlias = Callable[[PrimFunc], PrimFunc]
+"""A rewrite of one function, which keeps its name and its parameters."""
+
+_Subject = TypeVar("_Subject", Graph, PrimFunc)
+
+
+@dataclass(frozen=True, slots=True)
+class ExtraPasses:
+    """Functions of the user; each field is a point of the road, each is run in the order given.
+
+    Args:
+        graph_first: on the graph as it was read.
+        graph_last: on the optimised graph, before a kernel is chosen for anything.
+        tir_first: on every function as lowering wrote it, or as it was given to `lower`.
+        tir_last: on every lowered function, before main is made.
+        main: on the model's main, before its buffers are placed.
+    """
+
+    graph_first: Sequence[GraphFunction] = ()
+    graph_last: Sequence[GraphFunction] = ()
+    tir_first: Sequence[PrimFuncFunction] = ()
+    tir_last: Sequence[PrimFuncFunction] = ()
+    main: Sequence[PrimFuncFunction] = ()
+
+    def refuse_points_off_the_road(self, *, has_graph: bool, ends: bool) -> None:
+        """Refuse passes that would never run.
+
+        Args:
+            has_graph: the program is a model; functions in TIR pass two points only.
+            ends: the program is lowered already.
+
+        Raises:
+            UsageError: names the points.
+        """
+        legal = () if ends else _TIR_POINTS if not has_graph else tuple(self.__slots__)
+        lost = [name for name in self.__slots__ if getattr(self, name) and name not in legal]
+        if lost:
+            raise UsageError(
+                "the program does not come by there: "
+                + ("it is lowered already" if ends else "it has no graph"),
+                where=f"passes.{lost[0]}",
+                legal=", ".join(legal) or "none",
+            )
+
+
+_TIR_POINTS = ("tir_first", "tir_last")
+
+
+def applied(
+    passes: Sequence[Callable[[_Subject], _Subject]],
+    point: str,
+    subject: _Subject,
+    check: Callable[[_Subject, _Subject, str], None],
+) -> _Subject:
+    """Run the passes of one point.
+
+    Args:
+        passes: functions of the user.
+        point: field of ExtraPasses that holds them.
+        subject: what the first of them is given.
+        check: is called after each with what it was given, what it gave, and its name; raises.
+
+    Raises:
+        UsageError: a pass gave something else than it was given, or another signature.
+        GraphError: the graph that a pass gave breaks a rule.
+        TirError: the function that a pass gave does, or an access of it cannot be proven.
+    """
+    for function in passes:
+        name = getattr(function, "__name__", type(function).__name__)
+        where = f"passes.{point}: '{name}'"
+        after = function(subject)
+        _require_kind(subject, after, where)
+        if after is subject:
+            continue
+        try:
+            check(subject, after, name)
+        except (GraphError, TirError) as error:
+            raise _blamed(error, where) from error
+        subject = after
+    return subject
+
+
+def _require_kind(before: Graph | PrimFunc, after: object, where: str) -> None:
+    kind = type(before).__name__
+    if type(after) is not type(before):
+        given = "nothing" if after is None else f"a {type(after).__name__}"
+        raise UsageError(
+            f"the pass gave {given}",
+            where=where,
+            legal=f"a {kind}; the one that it was given if it has nothing to do",
+        )
+    if (
+        isinstance(before, PrimFunc)
+        and isinstance(after, PrimFunc)
+        and ((after.name, after.params) != (before.name, before.params))
+    ):
+        raise UsageError(
+            f"the pass changed the name or the parameters of '{before.name}'",
+            where=where,
+            legal="another body: main calls every function as it was planned",
+        )
+
+
+def _blamed(error: MicrotirError, where: str) -> MicrotirError:
+    """The same error, said of the pass that is to blame."""
+    what = f"{error.where}: {error.what}" if error.where else error.what
+    return type(error)(what, where=where, legal=error.legal, fix="correct the pass")
