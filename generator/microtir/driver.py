@@ -107,7 +107,7 @@ def lower(
         lowered = replace(module, config=config, functions=functions, is_lowered=True)
     else:
         lowered = _lower_model(module, module.graph, config, name, simple_mode, see, extra)
-    _check_weights(config, lowered)
+    _check_code(config, lowered)
     return lowered
 
 
@@ -335,13 +335,17 @@ def _workspace_limits(config: CompilationConfig) -> Iterator[Limit]:
         yield Limit("workspace_pools.size_hint_bytes", holder, pool.size_limit)
 
 
-def _check_weights(config: CompilationConfig, lowered: IRModule) -> None:
-    """Weights are known before any C compiler runs, and all of them, once each, are emitted."""
-    if config.budget.flash is None:
-        return
-    limit = Limit("budget.flash", "the budget", config.budget.flash)
-    arrays = codegen.constants_of(lowered)
-    memory.check_weights(limit, [(a.name, a.bytes, a.users) for a in arrays])
+def _check_code(config: CompilationConfig, lowered: IRModule) -> None:
+    """Weights are known before any C compiler runs, and the stack is bounded."""
+    budget = config.budget
+    if budget.flash is not None:
+        limit = Limit("budget.flash", "the budget", budget.flash)
+        arrays = codegen.constants_of(lowered)
+        memory.check_weights(limit, [(a.name, a.bytes, a.users) for a in arrays])
+    if budget.stack is not None:
+        limit = Limit("budget.stack", "the budget", budget.stack)
+        frames = codegen.stack_of(lowered).frames
+        memory.check_stack(limit, [(f.function, f.bytes) for f in frames])
 
 
 def _port_buffers(graph: Graph, main: PrimFunc) -> tuple[tuple[Buffer, ...], tuple[Buffer, ...]]:

@@ -55,6 +55,8 @@ def test_profile(name: str) -> None:
     # What was touched cannot be more than what the calls can reach.
     assert 16 < ram["stack"] <= result.ram.stack_bound.bytes <= ram["stack"] + 32
     assert result.ram.stack_bound.unknown == ()
+    # The application's function that calls the model takes a frame of its own.
+    assert result.ram.stack_bound.bytes <= facts["stack"]["bytes"] + 64
 
 
 def test_application_does_not_count() -> None:

@@ -197,7 +197,7 @@ def test_pool_flags_take_names_in_either_form() -> None:
         ),
         ({"--executor-graph-link-params": "1"}, "choose executor 'graph'"),
         ({"--constant-pools": "flash"}, "'constant_pools' got 'flash', which is not built yet"),
-        ({"--stack-budget": "2K"}, "'stack' got 2048, which is not built yet"),
+        ({"--stack-budget": "2Q"}, "'stack' got '2Q'"),
         ({"--ram-budget": "64Q"}, "'ram' got '64Q'"),
         ({"--ram-budget": "-1"}, "'ram' got -1"),
         ({"--ram-budget": "9" * 5000}, "'ram' got '999"),

@@ -31,7 +31,7 @@ CONTRADICTIONS = [
 
 # Nothing of these is accepted in a configuration yet; budget and pass_config are given in parts.
 WAITING_SECTIONS = (Section.EXECUTOR_GRAPH, Section.CONSTANT_POOL)
-WAITING_OPTIONS = ("constant_pools", "stack", "budget", "pass_config")
+WAITING_OPTIONS = ("constant_pools", "budget", "pass_config")
 
 
 def describe(sample: Sample) -> str:

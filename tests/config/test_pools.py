@@ -144,14 +144,6 @@ def test_constant_pools_are_refused() -> None:
     assert caught.value.fix == "leave it out: weights are const arrays of the generated code"
 
 
-def test_stack_budget_is_refused() -> None:
-    """A limit that nothing can check without a C compiler is not accepted and then ignored."""
-    with pytest.raises(ConfigError, match="'stack' got 512, which is not built yet"):
-        CompilationConfig(targets="c", budget=Budget(ram=512, stack=512))
-    with pytest.raises(ConfigError, match="'stack' got 512, which is not built yet"):
-        CompilationConfig(targets="c", budget={"stack": 512})
-
-
 @pytest.mark.parametrize("field", ["ram", "flash", "stack"])
 @pytest.mark.parametrize("value", [0, -1, True, "64K", 1.5, 2**31])
 def test_budget_is_bytes(field: str, value: object) -> None:

@@ -113,6 +113,22 @@ def test_functions_of_a_user_have_a_flash_budget_too() -> None:
         microtir.build(schedule, BASE.with_(budget=Budget(flash=15)))
 
 
+def test_the_stack_fits_to_the_byte_or_is_refused() -> None:
+    """The bound of the header is accepted as a limit, one byte less names the chain of calls."""
+    model = tiny_graph()
+    artifact = microtir.build(module_of(model), BASE)
+    size = macro(artifact, "STACK_SIZE")
+    assert size == artifact.metadata["stack"]["bytes"]
+    assert size == sum(frame["bytes"] for frame in artifact.metadata["stack"]["frames"])
+    microtir.build(module_of(model), BASE.with_(budget=Budget(stack=size)))
+    error = refusal(model, BASE.with_(budget=Budget(stack=size - 1)))
+    assert error.where == "budget.stack"
+    assert error.what == f"one call may take {size} bytes of stack, 1 more than the budget has"
+    assert error.fix is not None
+    assert "the deepest calls are default_run " in error.fix
+    assert "default_layer1_fully_connected " in error.fix
+
+
 def test_long_lists_are_cut() -> None:
     """The message shows the largest few buffers and says how many are left out."""
     inputs = [tensor(f"x{n}", (1, 8 + n), DType.INT8, quant(0.1)) for n in range(5)]

@@ -7,5 +7,14 @@ from microtir.codegen.environment import TemplateError
 from microtir.codegen.metadata import METADATA_FILE, Metadata
 from microtir.codegen.program import constants_of
 from microtir.codegen.source_file import SourceFile
+from microtir.codegen.stack import stack_of
 
-__all__ = ["METADATA_FILE", "Metadata", "SourceFile", "TemplateError", "constants_of", "emit"]
+__all__ = [
+    "METADATA_FILE",
+    "Metadata",
+    "SourceFile",
+    "TemplateError",
+    "constants_of",
+    "emit",
+    "stack_of",
+]

@@ -10,6 +10,7 @@ from microtir.codegen.c_types import float_literal
 from microtir.codegen.entry import exported_signature, model_signature, workspace_name
 from microtir.codegen.layout import WIDTH, block_comment, columns, comment_text, wrap
 from microtir.codegen.program import Program
+from microtir.codegen.stack import worst_stack
 from microtir.codegen.statements import parameter_text
 from microtir.config.names import c_names
 from microtir.ir_module import ModelInfo, Port, PortKind
@@ -17,7 +18,7 @@ from microtir.tir.dtype import DType
 from microtir.tir.ir import Buffer, Param, PrimFunc, Var
 
 # Stems of macros that are not about a tensor of the model.
-_MACROS = ("WORKSPACE", "WEIGHTS")
+_MACROS = ("WORKSPACE", "WEIGHTS", "STACK")
 
 STATUSES: Sequence[tuple[str, int, str]] = (
     ("OK", 0, "done"),
@@ -115,6 +116,8 @@ def memory_lines(program: Program) -> str:
         rows.append(("WORKSPACE_ALIGNMENT", str(memory.alignment)))
     weights = sum(array.bytes for array in program.constants)
     rows.append(("WEIGHTS_SIZE", f"{weights} /* constant, in flash where the linker puts it */"))
+    stack = worst_stack(program).bytes
+    rows.append(("STACK_SIZE", f"{stack} /* at most, for one call compiled without -O3 */"))
     return "\n".join(columns([(f"#define {program.macro}_{n}", text) for n, text in rows]))
 
 

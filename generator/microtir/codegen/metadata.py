@@ -8,6 +8,7 @@ from typing import TypedDict
 from microtir import __version__
 from microtir.codegen.entry import exported_name, takes_row_range
 from microtir.codegen.program import Program
+from microtir.codegen.stack import worst_stack
 from microtir.ir_module import ModelInfo, Port
 from microtir.tir.ir import Buffer, Param, PrimFunc, Var
 
@@ -79,6 +80,23 @@ class MemoryData(TypedDict):
     placements: list[PlacementData]
 
 
+class FrameData(TypedDict):
+    """A function of the deepest chain of calls and the bytes of stack that count for it."""
+
+    function: str
+    bytes: int
+
+
+class StackData(TypedDict):
+    """The stack of one call: an upper bound, in bytes, for what GCC and Clang make at -O0 to -O2.
+
+    `frames` is the deepest chain of calls, the entry first, libraries last.
+    """
+
+    bytes: int
+    frames: list[FrameData]
+
+
 class ModelData(TypedDict):
     name: str
     file: str
@@ -117,6 +135,7 @@ class Metadata(TypedDict):
     ports: list[PortData]
     layers: list[LayerData]
     memory: MemoryData | None
+    stack: StackData
     functions: list[FunctionData]
     files: list[str]
 
@@ -134,6 +153,7 @@ def metadata_of(program: Program, files: Sequence[str]) -> Metadata:
         "ports": [_port(port) for port in model.ports] if model else [],
         "layers": [_layer(program, layer) for layer in program.layers],
         "memory": _memory(model) if model else None,
+        "stack": _stack(program),
         "functions": [_function(program, function) for function in program.exported],
         "files": sorted(files),
     }
@@ -208,6 +228,14 @@ def _memory(model: ModelInfo) -> MemoryData:
             }
             for p in memory.placements
         ],
+    }
+
+
+def _stack(program: Program) -> StackData:
+    worst = worst_stack(program)
+    return {
+        "bytes": worst.bytes,
+        "frames": [{"function": f.function, "bytes": f.bytes} for f in worst.frames],
     }
 
 

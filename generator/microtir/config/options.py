@@ -324,9 +324,9 @@ _BUDGET = (
         "stack",
         _BYTES,
         None,
-        "Refuses the build when the deepest stack exceeds so many bytes.",
+        "Refuses the build when the stack of one run, as the header bounds it, exceeds so many "
+        "bytes.",
         derived="no limit",
-        pending=_pending("leave it out: only a C compiler knows the stack of its code"),
     ),
 )
 

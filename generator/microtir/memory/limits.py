@@ -77,6 +77,30 @@ def check_weights(limit: Limit, weights: Sequence[Weights]) -> None:
     )
 
 
+def check_stack(limit: Limit, frames: Sequence[tuple[str, int]]) -> None:
+    """Refuse code whose deepest chain of calls takes more stack than a limit.
+
+    Args:
+        limit: what may not be exceeded.
+        frames: function and bytes of each call of the chain, the entry first.
+
+    Raises:
+        MemoryPlanError: names the calls of the chain with their bytes.
+    """
+    total = sum(size for _, size in frames)
+    if total <= limit.bytes:
+        return
+    chain = ", ".join(f"{name} {size}" for name, size in frames)
+    raise MemoryPlanError(
+        f"one call may take {total} bytes of stack, {total - limit.bytes} more than "
+        f"{limit.holder} has",
+        where=limit.field,
+        legal=f"{total} bytes or more, an upper bound; `microtir profile` measures what one "
+        "compiler takes",
+        fix=f"raise the limit; the deepest calls are {chain}",
+    )
+
+
 def _alive(plan: MemoryPlan, step: int) -> list[BufferPlacement]:
     return [p for p in plan.placements if p.first_step <= step <= p.last_step]
 

@@ -31,10 +31,11 @@ extern "C" {
 #endif
 
 /* The sources refuse to be compiled with the header of another run of microtir. */
-#define ALGEBRA_FINGERPRINT 0x54dc4a4a
+#define ALGEBRA_FINGERPRINT 0x43dcc678
 
 /* Memory, in bytes. */
 #define ALGEBRA_WEIGHTS_SIZE 0 /* constant, in flash where the linker puts it */
+#define ALGEBRA_STACK_SIZE   376 /* at most, for one call compiled without -O3 */
 
 /* Puts the variable that follows at a multiple of `bytes`, a power of two. */
 #if defined(__GNUC__)

@@ -12,7 +12,7 @@
 
 #include <stddef.h>
 
-#if !defined(SMALL_FINGERPRINT) || SMALL_FINGERPRINT != 0x508212cd
+#if !defined(SMALL_FINGERPRINT) || SMALL_FINGERPRINT != 0xa7661aac
 #error "small.h is from another run of microtir than this file: generate all files anew"
 #endif
 
