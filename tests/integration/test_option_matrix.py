@@ -37,6 +37,7 @@ BASE = CompilationConfig(targets="c")
 TOO_SMALL = {
     "budget.ram=1": "budget.ram",
     "budget.flash=1": "budget.flash",
+    "budget.stack=1": "budget.stack",
     "workspace_pools.size_hint_bytes=1": "workspace_pools.size_hint_bytes",
 }
 
