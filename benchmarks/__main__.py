@@ -5,6 +5,9 @@ those. `--record` writes the figures that do not depend on the machine to `recor
 
 `python -m benchmarks boards [NAME ...] [--record]`: every emulated board with every int8 model, or
 those of which a board or model is named; the figures go to `boards.json`.
+
+`python -m benchmarks host [MODEL ...] [--record]`: the int8 models on this machine, as ratios to
+LiteRT and onnxruntime; they go to `host.json`.
 """
 
 from __future__ import annotations
@@ -14,7 +17,7 @@ import os
 import sys
 from pathlib import Path
 
-from benchmarks import boards
+from benchmarks import boards, host
 from benchmarks.footprint import Footprint, footprint, record
 from benchmarks.stages import STAGES, StageTimes, time_stages
 from microtir import resources
@@ -61,6 +64,11 @@ def main() -> int:
         found = boards.measure_all([str(name) for name in args.models[1:]])
         if args.record:
             boards.record(found)
+        return 0
+    if args.models and args.models[0] == Path("host"):
+        ratios = host.measure_all([str(name) for name in args.models[1:]])
+        if args.record:
+            host.record(ratios)
         return 0
     chosen = models(args.models)
     print_times({path.stem: time_stages(path) for path in chosen})

@@ -66,12 +66,18 @@ class Library:
         return Library(path, declared, name, has_hook=build.debug)
 
     def run(self, inputs: Sequence[Array], outputs: Sequence[Array], workspace: Array) -> int:
+        return self.bound(inputs, outputs, workspace)()
+
+    def bound(
+        self, inputs: Sequence[Array], outputs: Sequence[Array], workspace: Array
+    ) -> Callable[[], int]:
+        """The entry function with its arguments, to call it often: keep library and arrays."""
         structs = [
             self._struct(kind, arrays)
             for kind, arrays in (("inputs", inputs), ("outputs", outputs))
         ]
         memory = self._ffi.cast("void *", workspace.ctypes.data)
-        return int(getattr(self._library, f"{self._name}_run")(*structs, memory))
+        return partial(getattr(self._library, f"{self._name}_run"), *structs, memory)
 
     def call(self, function: str, arguments: Sequence[Array | int]) -> int:
         callee = getattr(self._library, function)

@@ -28,11 +28,15 @@ _SANITIZERS = (
 
 @dataclass(frozen=True, slots=True)
 class Build:
-    """How an artifact is compiled. With `debug` the host can see every layer."""
+    """How an artifact is compiled.
+
+    With `debug` the host can see every layer; `native` allows every instruction of this machine.
+    """
 
     compiler: Compiler
     opt_level: int = 2
     debug: bool = False
+    native: bool = False
 
 
 def shared_library(artifact: Artifact, build: Build) -> Path:
@@ -43,6 +47,8 @@ def shared_library(artifact: Artifact, build: Build) -> Path:
     """
     files = _files(artifact)
     flags = [*_COMMON, f"-O{build.opt_level}", "-fPIC", "-shared"]
+    if build.native:
+        flags.append("-march=native")
     if build.debug:
         files |= {name: _support(name) for name in ("hook.h", "hook.c")}
         flags += ["-include", "hook.h", _hook_macro(artifact)]
