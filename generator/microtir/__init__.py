@@ -11,7 +11,11 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from microtir import config, frontend, host, te, tir
-    from microtir.artifact import Artifact
+    from microtir.artifact import (
+        Artifact,
+        export_model_library_format,
+        import_model_library_format,
+    )
     from microtir.config import CompilationConfig, Executor, Runtime, Target
     from microtir.driver import build, lower
     from microtir.errors import MicrotirError
@@ -34,8 +38,10 @@ __all__ = [
     "__version__",
     "build",
     "config",
+    "export_model_library_format",
     "frontend",
     "host",
+    "import_model_library_format",
     "lower",
     "te",
     "tir",
@@ -54,6 +60,8 @@ if not TYPE_CHECKING:  # a type checker sees the imports above, and an error for
         "Schedule": "schedule",
         "Target": "config",
         "build": "driver",
+        "export_model_library_format": "artifact",
+        "import_model_library_format": "artifact",
         "lower": "driver",
     }
 

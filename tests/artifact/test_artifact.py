@@ -109,7 +109,7 @@ def test_unknown_format(artifact: Artifact, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"(?s)'source' is not an export format.*'sources'"):
         artifact.export(tmp_path / "out", "source")
     assert not (tmp_path / "out").exists()
-    assert [known.value for known in ExportFormat] == ["sources"]
+    assert [known.value for known in ExportFormat] == ["sources", "mlf"]
 
 
 def test_metadata_is_that_of_the_file(artifact: Artifact) -> None:

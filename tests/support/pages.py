@@ -5,17 +5,24 @@ from __future__ import annotations
 import contextlib
 import io
 import re
+import shlex
 import subprocess
 from pathlib import Path
+
+from microtir.cli import main
 
 ROOT = Path(__file__).resolve().parents[2]
 _BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
 def follow(page: str, folder: Path) -> str:
-    """Run the python and sh blocks of a page in `folder`, the current one; returns their output.
+    """Run the python, sh and console blocks of a page in `folder`, the current one.
 
-    `examples` of the repository is there, too. Blocks of python share their variables.
+    `examples` of the repository is there, too. Blocks of python share their variables; lines of
+    console blocks that begin with `$ microtir` run in this process.
+
+    Returns:
+        What they printed.
     """
     (folder / "examples").symlink_to(ROOT / "examples")
     scope: dict[str, object] = {}
@@ -32,6 +39,10 @@ def follow(page: str, folder: Path) -> str:
             )  # fmt: skip
             assert done.returncode == 0, f"{block}\n{done.stdout}\n{done.stderr}"
             output.write(done.stdout)
+        elif language == "console":
+            for line in re.findall(r"^\$ microtir (.*)$", block, re.MULTILINE):
+                with contextlib.redirect_stdout(output):
+                    assert main(shlex.split(line)) == 0, line
     return output.getvalue()
 
 

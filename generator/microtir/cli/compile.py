@@ -20,25 +20,40 @@ if TYPE_CHECKING:
     from microtir.artifact import Artifact
 
 SOURCES = "sources"
+ARCHIVE = "mlf"
 PROJECT = "project"
-_FORMATS = (SOURCES, PROJECT)
-_NOT_BUILT = ("mlf",)
+_FORMATS = (SOURCES, ARCHIVE, PROJECT)
+
+Output = Annotated[
+    Path | None,
+    typer.Option(
+        "--output",
+        "-o",
+        metavar="DIR|FILE.tar",
+        help="Folder for the generated files, or the archive.",
+    ),
+]
+Timestamp = Annotated[
+    bool,
+    typer.Option(
+        "--timestamp",
+        help="Writes the time into an archive, which otherwise is the same every time.",
+    ),
+]
 
 
 def compile_model(
     model: Model,
     config: CompilationConfig,
-    output: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", metavar="DIR", help="Folder for the generated files."),
-    ] = None,
+    output: Output = None,
     output_format: Annotated[
         str,
         typer.Option(
             "--output-format",
             "-f",
             metavar="|".join(_FORMATS),
-            help="sources: C files and header; project: a project for --board.",
+            help="sources: C files and header; mlf: an archive in Model Library Format; project: a "
+            "project for --board.",
         ),
     ] = SOURCES,
     board: Annotated[
@@ -50,13 +65,19 @@ def compile_model(
         bool,
         typer.Option("--force", help="Replaces a folder that holds other files, which are lost."),
     ] = False,
+    timestamp: Timestamp = False,
     as_json: Annotated[bool, typer.Option("--json", help="Prints the summary as JSON.")] = False,
 ) -> ExitCode:
     """Compiles a model to C. Needs no C compiler."""
-    _check_format(output_format)
-    if output is None:
+    check_choice("output format", output_format, _FORMATS, "--output-format")
+    if timestamp and output_format != ARCHIVE:
         raise UsageError(
-            "there is no folder to write to", where="microtir compile", fix="add -o DIR"
+            "--timestamp is of no use without --output-format mlf", where="microtir compile"
+        )
+    if output is None:
+        what, name = ("archive", "FILE.tar") if output_format == ARCHIVE else ("folder", "DIR")
+        raise UsageError(
+            f"there is no {what} to write to", where="microtir compile", fix=f"add -o {name}"
         )
     if output_format == PROJECT:
         return _project(model, config, output, board, project_type, force=force)
@@ -67,11 +88,11 @@ def compile_model(
         )
     with Progress() as progress:
         artifact = build_model(model, config, progress).artifact
-        folder = artifact.export(output, output_format, force=force)
+        written = _export(artifact, output, output_format, timestamp=timestamp, force=force)
     if as_json:
-        write_json(_summary(artifact, folder))
+        write_json(_summary(artifact, written))
     else:
-        _print(artifact, folder)
+        _print(artifact, written)
     return ExitCode.DONE
 
 
@@ -93,15 +114,17 @@ def _project(
     return ExitCode.DONE
 
 
-def _check_format(given: str) -> None:
-    """Refuse what is not built before the model is compiled."""
-    if given in _NOT_BUILT:
-        raise UsageError(
-            f"the output format '{given}' is not built yet",
-            where="--output-format",
-            legal=", ".join(_FORMATS),
-        )
-    check_choice("output format", given, _FORMATS, "--output-format")
+def _export(
+    artifact: Artifact, output: Path, output_format: str, *, timestamp: bool, force: bool
+) -> Path:
+    if not timestamp:
+        return artifact.export(output, output_format, force=force)
+    from datetime import datetime, timezone
+
+    from microtir.artifact import export_model_library_format
+
+    now = datetime.now(timezone.utc)
+    return export_model_library_format(artifact, output, timestamp=now, force=force)
 
 
 def _summary(artifact: Artifact, folder: Path) -> dict[str, object]:

@@ -13,6 +13,7 @@ from typing import Annotated, Any, get_type_hints
 
 import typer
 
+from microtir.cli.archive import check_flags
 from microtir.cli.model import module_name
 from microtir.cli.output import write
 from microtir.config import FLAGS, CompilationConfig, config_from_flags, host
@@ -39,6 +40,7 @@ def with_config(verb: Verb) -> Verb:
 
     def command(**arguments: Any) -> ExitCode:
         given = {flag.dest: arguments.pop(flag.dest) for flag in FLAGS}
+        check_flags(arguments["model"], given)
         is_dump = arguments.pop(_DUMP)
         config = configuration(given, arguments["model"], arguments.get("board"))
         if is_dump:

@@ -13,6 +13,7 @@ import typer
 from microtir import resources
 from microtir.cli.choice import check_choice
 from microtir.config.names import module_name_from
+from microtir.errors import UsageError
 
 if TYPE_CHECKING:
     from microtir.config import CompilationConfig
@@ -84,4 +85,10 @@ def read_model(model: str, config: CompilationConfig) -> IRModule:
     """
     from microtir import frontend
 
+    if model.endswith(".tar"):
+        raise UsageError(
+            "an archive is compiled already, and is no model file",
+            where=model,
+            legal="archives are taken by `microtir run` and `microtir micro create-project`",
+        )
     return frontend.from_tflite(model_path(model)).with_configuration(config)

@@ -7,14 +7,17 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from microtir.cli.building import Built, build_model
+from microtir.cli.archive import is_archive, programs
+from microtir.cli.building import build_model
 from microtir.cli.choice import check_choice
 from microtir.cli.model import golden_path, module_name
 from microtir.cli.output import write, write_table
 from microtir.cli.progress import Progress
 from microtir.config import CompilationConfig
+from microtir.errors import UsageError
 
 if TYPE_CHECKING:
+    from microtir.artifact import Artifact
     from microtir.project import Project, Samples
 
 ProjectTypeName = Annotated[
@@ -75,16 +78,16 @@ def create_project(
     types = [support.type.value for support in chosen.projects]
     if project_type is not None:
         check_choice("project type", project_type, types, f"--project-type of '{board}'")
-    artifacts, values = [], {}
+    artifacts: list[Artifact] = []
+    values: dict[str, Samples] = {}
     with Progress() as progress:
         for model in models:
             name = config.module_name if len(models) == 1 else module_name(model)
-            built = build_model(model, config.with_(module_name=name), progress)
-            artifacts.append(built.artifact)
+            built, rtol = _programs(model, config.with_(module_name=name), progress)
+            artifacts += built
             file = golden or golden_path(model)
             if file is not None:
-                taken = _samples(file, built, samples)
-                values[built.artifact.metadata["module_name"]] = taken
+                values[built[0].metadata["module_name"]] = _samples(file, built[0], rtol, samples)
         progress.show("writing the project")
         return generate(
             artifacts,
@@ -97,20 +100,34 @@ def create_project(
         )
 
 
-def _samples(file: Path, built: Built, count: int) -> Samples:
+def _programs(
+    model: str, config: CompilationConfig, progress: Progress
+) -> tuple[tuple[Artifact, ...], float]:
+    """The programs that a MODEL argument stands for, and the tolerance for their floats."""
+    from microtir.host.compare import HYBRID_RTOL, default_rtol
+
+    if is_archive(model):
+        # An archive does not say whether the weights of a float model are int8.
+        return programs(model, config, progress), HYBRID_RTOL
+    built = build_model(model, config, progress)
+    return (built.artifact,), default_rtol(built.graph)
+
+
+def _samples(file: Path, artifact: Artifact, rtol: float, count: int) -> Samples:
     """The first samples of a golden file, as the program takes them."""
     import numpy as np
 
-    from microtir.host.compare import default_rtol
     from microtir.host.samples import read_golden
     from microtir.project import Samples
 
-    inputs, outputs = read_golden(file, built.model)
-    model = built.model
+    model = artifact.module.model
+    if model is None:
+        raise UsageError("a golden file is for a model, and the archive has none", where=str(file))
+    inputs, outputs = read_golden(file, model)
     return Samples(
         {p.name: np.stack([s[p.name] for s in inputs.values[:count]]) for p in model.inputs},
         {p.name: np.stack([s[p.name] for s in outputs.values[:count]]) for p in model.outputs},
-        default_rtol(built.graph),
+        rtol,
     )
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from microtir.cli.archive import one_program
 from microtir.cli.board_options import (
     MaybeBoard,
     Port,
@@ -15,7 +16,6 @@ from microtir.cli.board_options import (
     board_runner,
     check_board_options,
 )
-from microtir.cli.building import Built, build_model
 from microtir.cli.choice import check_choice, check_exclusive
 from microtir.cli.model import Model
 from microtir.cli.models import AsJson
@@ -23,12 +23,14 @@ from microtir.cli.output import shape, write, write_json, write_table
 from microtir.cli.progress import Progress
 from microtir.cli.verify import Sanitize, Seed
 from microtir.config import CompilationConfig
-from microtir.errors import ExitCode, OutputError
+from microtir.errors import ExitCode, OutputError, UsageError
 
 if TYPE_CHECKING:
+    from microtir.artifact import Artifact
     from microtir.graph.ir import Quantization
     from microtir.host.samples import Samples
     from microtir.host.verify import Runner
+    from microtir.ir_module import ModelInfo
 
 _FILLS = ("zeros", "ones", "random")
 
@@ -79,29 +81,42 @@ def run(
     from microtir.host.samples import stack
 
     with Progress() as progress:
-        built = build_model(model, config, progress)
-        samples = _samples(built, inputs, fill_mode, seed)
+        artifact = one_program(model, config, progress)
+        info = _model(artifact)
+        samples = _samples(info, inputs, fill_mode, seed)
         progress.show("compiling and running the C")
-        run_there = board_runner(built.artifact, board, port, timeout)
-        results = _results(built, samples, run_there, sanitize)
+        run_there = board_runner(artifact, board, port, timeout)
+        results = _results(artifact, samples, run_there, sanitize)
     if outputs is not None:
         _save(outputs, stack(results, samples.stacked))
     if as_json:
         write_json([_facts(result, print_top) for result in results])
     else:
-        _print(built, results, print_top)
+        _print(info, results, print_top)
     return ExitCode.DONE
 
 
+def _model(artifact: Artifact) -> ModelInfo:
+    """Facts of the model; an archive may hold a user's functions instead."""
+    info = artifact.module.model
+    if info is None:
+        raise UsageError(
+            f"'{artifact.metadata['module_name']}' holds functions and no model to run",
+            where="microtir run",
+            fix="call them from Python: microtir.host.load",
+        )
+    return info
+
+
 def _results(
-    built: Built, samples: Samples, run_there: Runner | None, sanitize: bool
+    artifact: Artifact, samples: Samples, run_there: Runner | None, sanitize: bool
 ) -> list[dict[str, Any]]:
     """Outputs of every sample, from the board if there is one."""
     from microtir import host
 
     if run_there is not None:
         return [dict(outputs) for outputs in run_there(samples)]
-    program = host.load(built.artifact, sanitize=sanitize)
+    program = host.load(artifact, sanitize=sanitize)
     return [program.run(sample) for sample in samples.values]
 
 
@@ -111,12 +126,12 @@ def _check(inputs: Path | None, fill_mode: str | None) -> None:
         check_choice("fill mode", fill_mode, _FILLS, "--fill-mode")
 
 
-def _samples(built: Built, inputs: Path | None, fill_mode: str | None, seed: int) -> Samples:
+def _samples(info: ModelInfo, inputs: Path | None, fill_mode: str | None, seed: int) -> Samples:
     from microtir.host.samples import Fill, Samples, filled, read_inputs
 
     if inputs is not None:
-        return read_inputs(inputs, built.model)
-    made = filled(built.model.inputs, 1, Fill(fill_mode or "random"), seed)
+        return read_inputs(inputs, info)
+    made = filled(info.inputs, 1, Fill(fill_mode or "random"), seed)
     return Samples(made.values, stacked=False)
 
 
@@ -132,8 +147,8 @@ def _save(path: Path, arrays: dict[str, Any]) -> None:
         ) from None
 
 
-def _print(built: Built, results: list[dict[str, Any]], top: int | None) -> None:
-    quantizations = {port.name: port.type.quantization for port in built.model.outputs}
+def _print(info: ModelInfo, results: list[dict[str, Any]], top: int | None) -> None:
+    quantizations = {port.name: port.type.quantization for port in info.outputs}
     for number, result in enumerate(results):
         if len(results) > 1:
             write(f"sample {number}")

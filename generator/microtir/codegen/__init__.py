@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from microtir.codegen.emit import emit
 from microtir.codegen.environment import TemplateError
+from microtir.codegen.joint import joint_workspace_header
 from microtir.codegen.metadata import METADATA_FILE, Metadata
 from microtir.codegen.program import constants_of
 from microtir.codegen.source_file import SourceFile
@@ -16,5 +17,6 @@ __all__ = [
     "TemplateError",
     "constants_of",
     "emit",
+    "joint_workspace_header",
     "stack_of",
 ]

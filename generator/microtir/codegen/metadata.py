@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import TypedDict
 
@@ -49,6 +50,8 @@ class LayerData(TypedDict):
     """One layer function. `index` is the operator's position in the model file.
 
     An operator may have two functions; the one that leaves sums for the other has no outputs.
+    `facts` are lines about its tensors: shape, type, quantisation. `weights_bytes` counts the
+    constants that no layer before it reads, `scratch_bytes` the memory that lasts for one call.
     """
 
     name: str
@@ -59,6 +62,9 @@ class LayerData(TypedDict):
     macs_executed: int
     takes_row_range: bool
     outputs: list[OutputData]
+    facts: list[str]
+    weights_bytes: int
+    scratch_bytes: int
 
 
 class PlacementData(TypedDict):
@@ -198,7 +204,15 @@ def _layer(program: Program, layer: PrimFunc) -> LayerData:
         "macs_executed": origin.macs_executed if origin else 0,
         "takes_row_range": takes_row_range(layer),
         "outputs": [_output(b) for b in program.tensors_written(layer)],
+        "facts": list(origin.facts) if origin else [],
+        "weights_bytes": sum(a.bytes for a in program.constants if a.users[:1] == (layer.name,)),
+        "scratch_bytes": _bytes(layer.scratch) if layer.scratch is not None else 0,
     }
+
+
+def _bytes(buffer: Buffer) -> int:
+    extents = [extent for extent in buffer.shape if isinstance(extent, int)]
+    return math.prod(extents) * buffer.dtype.bytes
 
 
 def _output(buffer: Param) -> OutputData:

@@ -1,0 +1,22 @@
+"""The result of a compilation: sources and facts about them, exported as files."""
+
+from __future__ import annotations
+
+from microtir.artifact.artifact import Artifact, ExportFormat
+from microtir.artifact.mlf import export_model_library_format
+from microtir.artifact.mlf_reader import import_model_library_format
+from microtir.codegen import METADATA_FILE, Metadata, SourceFile
+from microtir.codegen.metadata import FunctionData, ParameterData
+
+# `host` and `project` read artifacts, and the facts in them, without knowing codegen.
+__all__ = [
+    "METADATA_FILE",
+    "Artifact",
+    "ExportFormat",
+    "FunctionData",
+    "Metadata",
+    "ParameterData",
+    "SourceFile",
+    "export_model_library_format",
+    "import_model_library_format",
+]

@@ -1,0 +1,84 @@
+"""Writing an artifact into a folder: whole or not at all, never over somebody else's files."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import tempfile
+from collections.abc import Iterable
+from pathlib import Path
+
+from microtir.codegen import METADATA_FILE, SourceFile
+from microtir.errors import OutputError
+
+
+def write_sources(target: Path, sources: Iterable[SourceFile], *, force: bool) -> Path:
+    """Write generated files into a folder; one that microtir wrote before is replaced.
+
+    Raises:
+        OutputError: the folder holds files that are not microtir's, or cannot be written.
+    """
+    try:
+        _refuse_foreign(target, force)
+        _write(target, sources)
+    except OSError as error:
+        raise cannot_write(target, error) from None
+    return target
+
+
+def cannot_write(target: Path, error: OSError) -> OutputError:
+    """The diagnostic for a system error while writing."""
+    return OutputError(
+        f"cannot be written: {error.strerror or error}",
+        where=str(target),
+        fix="choose a folder that you may write to, on a disk with room",
+    )
+
+
+def _refuse_foreign(target: Path, force: bool) -> None:
+    """Refuse to replace what microtir did not write."""
+    if not target.exists():
+        return
+    if not target.is_dir():
+        raise OutputError("is a file, not a folder", where=str(target), fix="choose another name")
+    if force or not any(target.iterdir()) or _is_ours(target):
+        return
+    raise OutputError(
+        "the folder holds files that microtir did not write",
+        where=str(target),
+        legal=f"a new or empty folder, or one with microtir's {METADATA_FILE} and nothing else",
+        fix="choose another folder, or replace this one with force",
+    )
+
+
+def _is_ours(folder: Path) -> bool:
+    """Whether every file of the folder is one that the last export wrote."""
+    try:
+        written = json.loads((folder / METADATA_FILE).read_text(encoding="utf-8"))["files"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return False
+    found = {p.relative_to(folder).as_posix() for p in folder.rglob("*") if not p.is_dir()}
+    return isinstance(written, list) and found <= {str(name) for name in written}
+
+
+def _write(target: Path, sources: Iterable[SourceFile]) -> None:
+    """Fill a folder beside the target and move it into place, which a crash cannot cut in half."""
+    parent = target.absolute().parent
+    parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=f".{target.name}.", dir=parent) as scratch:
+        new, old = Path(scratch) / "new", Path(scratch) / "old"
+        new.mkdir()
+        for file in sources:
+            path = new / file.path
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(file.text.encode())
+        if target.is_symlink() or not target.exists():
+            new.rename(target.resolve())
+            return
+        shutil.copymode(target, new)
+        target.rename(old)
+        try:
+            new.rename(target)
+        except OSError:
+            old.rename(target)
+            raise

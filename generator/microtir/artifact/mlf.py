@@ -1,0 +1,172 @@
+"""Export in Model Library Format: sources, metadata and runtime of programs in one archive."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import tarfile
+import tempfile
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING
+
+from microtir.artifact.folder import cannot_write
+from microtir.artifact.mlf_layout import (
+    HEADERS,
+    METADATA,
+    ORIGINS,
+    PARAMETERS,
+    is_model,
+    module_name,
+    places,
+)
+from microtir.artifact.mlf_metadata import archive_metadata, joint_workspace
+from microtir.artifact.mlf_reader import is_archive
+from microtir.codegen import joint_workspace_header
+from microtir.errors import OutputError, UsageError
+from microtir.tir.text import to_text
+
+if TYPE_CHECKING:
+    from microtir.artifact.artifact import Artifact
+
+# A dictionary of parameters in microTVM's format without any: the magic number of a list, eight
+# reserved bytes, no names, no arrays. Weights are part of the sources.
+_NO_PARAMETERS = 0xF7E58D4F05049CB7.to_bytes(8, "little") + bytes(24)
+
+
+def export_model_library_format(
+    artifacts: Artifact | Sequence[Artifact],
+    path: str | os.PathLike[str],
+    *,
+    timestamp: datetime | None = None,
+    force: bool = False,
+) -> Path:
+    """Write compiled programs into one archive in Model Library Format, version 7.
+
+    Args:
+        artifacts: one or more models with different module names, or one user's program.
+            Several models run one after another and can share one workspace: its size is in
+            `joint_workspace.h` and in the metadata.
+        path: the file; an archive that microtir wrote before is replaced.
+        timestamp: time of the export, with its zone. Without it the same programs give the same
+            bytes always.
+        force: replace also a file that microtir did not write; it is lost.
+
+    Returns:
+        The file.
+
+    Raises:
+        UsageError: no program, several of one name, or several with a user's program among them.
+        OutputError: the file is not microtir's, or cannot be written.
+    """
+    from microtir.artifact.artifact import Artifact
+
+    given = (artifacts,) if isinstance(artifacts, Artifact) else tuple(artifacts)
+    _check(given)
+    layouts = [places(artifact, is_alone=len(given) == 1) for artifact in given]
+    files: dict[str, bytes] = {}
+    for artifact, layout in zip(given, layouts, strict=True):
+        _add(files, _sources(artifact, layout))
+        _add(files, _beside(artifact))
+    if len(given) > 1:
+        sizes = joint_workspace(given)
+        text = joint_workspace_header(tuple(map(module_name, given)), **sizes)
+        _add(files, {f"{HEADERS}/joint_workspace.h": text.encode()})
+    metadata = archive_metadata(given, layouts, timestamp)
+    files[METADATA] = (json.dumps(metadata, indent=2) + "\n").encode()
+    target = Path(path)
+    try:
+        _refuse_foreign(target, force)
+        _write(target, _archive(files, int(timestamp.timestamp()) if timestamp else 0))
+    except OSError as error:
+        raise cannot_write(target, error) from None
+    return target
+
+
+def _check(artifacts: Sequence[Artifact]) -> None:
+    where = "export_model_library_format(artifacts)"
+    if not artifacts:
+        raise UsageError("there is nothing to export", where=where, legal="one or more artifacts")
+    # Names of files and macros have one case.
+    names = [module_name(artifact).lower() for artifact in artifacts]
+    for artifact, name in zip(artifacts, names, strict=True):
+        if names.count(name) > 1:
+            raise UsageError(
+                f"there are {names.count(name)} programs with the module name '{name}'",
+                where=where,
+                fix="give each its own module_name in its configuration",
+            )
+        if len(artifacts) > 1 and not is_model(artifact):
+            raise UsageError(
+                f"'{name}' holds functions and no model, and has no place among others",
+                where=where,
+                legal="models, or one program of functions",
+                fix="export it into an archive of its own",
+            )
+
+
+def _sources(artifact: Artifact, layout: Mapping[str, str]) -> dict[str, bytes]:
+    return {layout[f.path]: f.text.encode() for f in artifact.sources if f.path in layout}
+
+
+def _beside(artifact: Artifact) -> dict[str, bytes]:
+    """What microTVM put beside the sources: parameters, and the program they were made from."""
+    name = module_name(artifact)
+    files = {f"{PARAMETERS}/{name}.params": _NO_PARAMETERS} if is_model(artifact) else {}
+    if artifact.module.functions:
+        text = to_text(artifact.module.functions, constants=False)
+        files[f"{ORIGINS}/{name}.tir"] = text.encode()
+    return files
+
+
+def _add(files: dict[str, bytes], more: Mapping[str, bytes]) -> None:
+    """Add files; programs share those of the runtime."""
+    for path, content in more.items():
+        if files.setdefault(path, content) != content:
+            raise UsageError(
+                f"two programs have different files '{path}'",
+                where="export_model_library_format(artifacts)",
+                fix="compile all of them with the same microtir",
+            )
+
+
+def _archive(files: Mapping[str, bytes], seconds: int) -> bytes:
+    """An uncompressed tar, the same for the same files: sorted, owned by root, one time for all."""
+    folders = {str(parent) for path in files for parent in PurePosixPath(path).parents}
+    stream = io.BytesIO()
+    with tarfile.open(fileobj=stream, mode="w", format=tarfile.USTAR_FORMAT) as tar:
+        for path in sorted({*files, *folders}, key=lambda path: PurePosixPath(path).parts):
+            entry = tarfile.TarInfo("." if path == "." else f"./{path}")
+            entry.uname = entry.gname = "root"
+            entry.mtime = seconds
+            if path in files:
+                entry.mode, entry.size = 0o644, len(files[path])
+                tar.addfile(entry, io.BytesIO(files[path]))
+            else:
+                entry.mode, entry.type = 0o755, tarfile.DIRTYPE
+                tar.addfile(entry)
+    return stream.getvalue()
+
+
+def _refuse_foreign(target: Path, force: bool) -> None:
+    if target.is_dir():
+        raise OutputError("is a folder, not a file", where=str(target), fix="choose another name")
+    if target.exists() and not force and not is_archive(target):
+        raise OutputError(
+            "the file is none that microtir wrote",
+            where=str(target),
+            legal="a new file, or an archive of microtir",
+            fix="choose another name, or replace the file with force",
+        )
+
+
+def _write(target: Path, content: bytes) -> None:
+    """Write beside the target and move into place, which a crash cannot cut in half."""
+    parent = target.absolute().parent
+    parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=f".{target.name}.", dir=parent) as scratch:
+        new = Path(scratch) / "new"
+        new.write_bytes(content)
+        new.replace(target.resolve())

@@ -1,0 +1,70 @@
+"""Where the files of an artifact lie in an archive in Model Library Format, version 7."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
+
+from microtir.codegen import METADATA_FILE
+
+if TYPE_CHECKING:
+    from microtir.artifact.artifact import Artifact
+
+VERSION = 7
+METADATA = "metadata.json"
+SOURCES = "codegen/host/src"
+HEADERS = "codegen/host/include"
+PARAMETERS = "parameters"
+ORIGINS = "src"  # what the sources were made from, and what a build system must not compile
+RUNTIME = "runtime"
+
+_RUNTIME_SOURCE = "runtime_crt/"  # in the files of an artifact
+
+
+def module_name(artifact: Artifact) -> str:
+    """The name of an artifact's module."""
+    return artifact.metadata["module_name"]
+
+
+def is_model(artifact: Artifact) -> bool:
+    """Whether an artifact has style "full-model"; a user's functions have style "operator"."""
+    return artifact.metadata["model"] is not None
+
+
+def has_runtime(artifact: Artifact) -> bool:
+    """Whether the C runtime is part of an artifact."""
+    return any(file.path.startswith(_RUNTIME_SOURCE) for file in artifact.sources)
+
+
+def places(artifact: Artifact, *, is_alone: bool) -> Mapping[str, str]:
+    """Path of every source of an artifact in the archive; its metadata have none of their own.
+
+    Build systems compile all that lies in `codegen/host/src`. Of several programs that are linked
+    together only one may define what a program has once, so that such files lie elsewhere then.
+    """
+    return dict(_places(artifact, is_alone))
+
+
+def _places(artifact: Artifact, is_alone: bool) -> Iterator[tuple[str, str]]:
+    name = module_name(artifact)
+    stem = f"{name}_lib" if is_model(artifact) else "lib"
+    number = 0
+    for file in artifact.sources:
+        if file.path == METADATA_FILE:
+            continue
+        if file.path.startswith(_RUNTIME_SOURCE):
+            yield file.path, f"{RUNTIME}/{file.path.removeprefix(_RUNTIME_SOURCE)}"
+        elif file.path.endswith(".h"):
+            yield file.path, f"{HEADERS}/{file.path}"
+        elif not is_alone and file.path in once_per_program(name):
+            yield file.path, f"{ORIGINS}/{file.path}"
+        elif file.path.endswith(".c"):
+            yield file.path, f"{SOURCES}/{stem}{number}.c"
+            number += 1
+        else:
+            yield file.path, f"{ORIGINS}/{file.path}"
+
+
+def once_per_program(name: str) -> tuple[str, ...]:
+    """Sources of a module that a program with several modules must leave out."""
+    return (f"{name}_system_lib.c",)

@@ -1,0 +1,168 @@
+"""metadata.json of an archive in Model Library Format, version 7, and what microtir adds to it.
+
+The keys are those that microTVM wrote, for tools that read them. Sizes of inputs and outputs are
+exact, shapes and quantisation stand beside them, operators are listed in the order of their calls,
+and everything that `metadata.json` of exported sources says is below the key "microtir".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timezone
+from typing import TYPE_CHECKING
+
+from microtir.artifact.mlf_layout import RUNTIME, VERSION, has_runtime, is_model, module_name
+from microtir.codegen.metadata import LayerData, Metadata, ParameterData, PortData
+from microtir.errors import UsageError
+
+if TYPE_CHECKING:
+    from microtir.artifact.artifact import Artifact
+
+CPU = 1  # kDLCPU of DLPack: the number of a processor's device
+EXTRA = "microtir"  # the key of everything that version 7 has no place for
+_LAYOUT_VERSION = 1
+
+Json = dict[str, object]
+
+
+def archive_metadata(
+    artifacts: Sequence[Artifact],
+    layouts: Sequence[Mapping[str, str]],
+    timestamp: datetime | None,
+) -> Json:
+    """The content of metadata.json.
+
+    Args:
+        artifacts: what the archive holds: models, or one user's program.
+        layouts: of each artifact the paths of its sources in the archive.
+        timestamp: time of the export; None for the start of the epoch, which is the same always.
+    """
+    written = _time_text(timestamp)
+    if not is_model(artifacts[0]):
+        return {"version": VERSION, **_operators(artifacts[0], layouts[0], written)}
+    return {
+        "version": VERSION,
+        "modules": {
+            module_name(artifact): _model(artifact, layout, written)
+            for artifact, layout in zip(artifacts, layouts, strict=True)
+        },
+        EXTRA: {"layout_version": _LAYOUT_VERSION, "joint_workspace": joint_workspace(artifacts)},
+    }
+
+
+def joint_workspace(artifacts: Sequence[Artifact]) -> Mapping[str, int]:
+    """Bytes and alignment of a workspace that serves all models, which run one after another."""
+    memories = [memory for a in artifacts if (memory := a.metadata["memory"]) is not None]
+    return {
+        "size_bytes": max((memory["workspace_size"] for memory in memories), default=0),
+        "alignment": max((memory["alignment"] for memory in memories), default=1),
+    }
+
+
+def _time_text(timestamp: datetime | None) -> str:
+    if timestamp is None:
+        return "1970-01-01 00:00:00Z"
+    if timestamp.tzinfo is None:
+        raise UsageError(
+            "the timestamp has no time zone",
+            where="export_model_library_format(timestamp)",
+            fix="use datetime.now(timezone.utc)",
+        )
+    return timestamp.astimezone(timezone.utc).strftime("%Y-%m-%d %H:%M:%SZ")
+
+
+def _common(artifact: Artifact, layout: Mapping[str, str], written: str, style: str) -> Json:
+    config = artifact.module.require_config("export")
+    result: Json = {
+        "model_name": module_name(artifact),
+        "export_datetime": written,
+        "style": style,
+        "target": [str(target) for target in config.targets],
+    }
+    if has_runtime(artifact):
+        result["external_dependencies"] = [
+            {
+                "short_name": "microtir_runtime_crt",
+                "url": f"./{RUNTIME}",
+                "url_type": "mlf_path",
+                "version_spec": artifact.metadata["generator"].split()[-1],
+            }
+        ]
+    result[EXTRA] = {"metadata": artifact.metadata, "layout": dict(layout)}
+    return result
+
+
+def _model(artifact: Artifact, layout: Mapping[str, str], written: str) -> Json:
+    config = artifact.module.require_config("export")
+    return {
+        **_common(artifact, layout, written, "full-model"),
+        "executors": [config.executor.name],
+        "memory": _model_memory(artifact.metadata),
+    }
+
+
+def _model_memory(facts: Metadata) -> Json:
+    memory = facts["memory"]
+    assert memory is not None  # it is a model
+    ports = facts["ports"]
+    main = {
+        "device": CPU,
+        "workspace_size_bytes": memory["workspace_size"],
+        "constants_size_bytes": facts["weights_bytes"],
+        "io_size_bytes": sum(port["bytes"] for port in ports if port["offset"] is None),
+        "inputs": {port["name"]: _port(port) for port in ports if port["kind"] == "input"},
+        "outputs": {port["name"]: _port(port) for port in ports if port["kind"] == "output"},
+    }
+    operators = [_layer(layer) for layer in facts["layers"]]
+    return {"functions": {"main": [main], "operator_functions": operators}}
+
+
+def _port(port: PortData) -> Json:
+    return {
+        "size": port["bytes"],
+        "dtype": port["dtype"],
+        "shape": port["shape"],
+        "quantization": port["quantization"],
+        "member": port["member"],
+    }
+
+
+def _layer(layer: LayerData) -> Json:
+    """A row of the table of layers: microTVM's keys, then what the layer is."""
+    return {
+        "function_name": layer["function"],
+        "workspace": [{"device": CPU, "workspace_size_bytes": layer["scratch_bytes"]}],
+        "constants_size_bytes": layer["weights_bytes"],
+        "name": layer["name"],
+        "operator": layer["operator"],
+        "index": layer["index"],
+        "macs": layer["macs"],
+        "macs_executed": layer["macs_executed"],
+        "tensors": layer["facts"],
+    }
+
+
+def _operators(artifact: Artifact, layout: Mapping[str, str], written: str) -> Json:
+    """Style "operator": a user's functions, whose buffers stand in place of a model's memory."""
+    return {
+        **_common(artifact, layout, written, "operator"),
+        "executors": [],
+        "memory": {
+            function["function"]: [_buffer(p) for p in function["parameters"]]
+            for function in artifact.metadata["functions"]
+        },
+    }
+
+
+def _buffer(parameter: ParameterData) -> Json:
+    """A parameter; an extent that is another parameter has no number, and so no size."""
+    elements = 1
+    for extent in parameter["shape"]:
+        elements *= extent if isinstance(extent, int) else 0
+    bits = int("".join(c for c in parameter["dtype"] if c.isdigit()) or 8)
+    return {
+        "size_bytes": elements * bits // 8 or None,
+        "shape": parameter["shape"],
+        "dtype": parameter["dtype"],
+        "input_binding": parameter["name"],
+    }

@@ -1,0 +1,185 @@
+"""Import of an archive in Model Library Format that microtir wrote."""
+
+from __future__ import annotations
+
+import json
+import os
+import tarfile
+from collections.abc import Mapping
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, Any, cast
+
+from microtir.artifact.mlf_layout import METADATA, VERSION
+from microtir.artifact.mlf_metadata import EXTRA
+from microtir.codegen import METADATA_FILE, Metadata, SourceFile
+from microtir.codegen.metadata import METADATA_VERSION, MemoryData, ModelData, PortData
+from microtir.config import CompilationConfig
+from microtir.errors import ConfigError, ModelFileError
+from microtir.graph.ir import Quantization, TensorType
+from microtir.ir_module import BufferPlacement, IRModule, MemoryPlan, ModelInfo, Port, PortKind
+from microtir.tir.dtype import DType
+
+if TYPE_CHECKING:
+    from microtir.artifact.artifact import Artifact
+
+MAX_BYTES = 256 * 2**20  # of an archive: far more than any microcontroller has flash
+
+
+def import_model_library_format(path: str | os.PathLike[str]) -> tuple[Artifact, ...]:
+    """The programs of an archive that `export_model_library_format` wrote, as they were built.
+
+    Nothing is unpacked: no name in the archive becomes a path of this machine.
+
+    Returns:
+        One artifact per module, in the order of the archive. Their modules hold configuration and
+        facts of the model, and no functions.
+
+    Raises:
+        ModelFileError: the file is missing, damaged, or of another program or version.
+    """
+    file = Path(path)
+    members = _members(file)
+    modules = _modules(file, _metadata(file, members))
+    return tuple(_artifact(file, members, module[EXTRA]) for module in modules)
+
+
+def is_archive(path: Path) -> bool:
+    """Whether a file is an archive in Model Library Format that microtir wrote."""
+    try:
+        metadata = _metadata(path, _members(path))
+        return bool(_modules(path, metadata))
+    except ModelFileError:
+        return False
+
+
+def _artifact(file: Path, members: Mapping[str, bytes], written: dict[str, Any]) -> Artifact:
+    from microtir.artifact.artifact import Artifact
+
+    try:
+        facts = cast("Metadata", written["metadata"])
+        sources = _sources(file, members, written["layout"])
+        text = json.dumps(facts, indent=2) + "\n"
+        return Artifact(_ir_module(facts), (*sources, SourceFile(METADATA_FILE, text)))
+    except ConfigError as error:
+        raise _damaged(file, f"the configuration is not legal: {error.what}") from None
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise _damaged(file, f"{METADATA} lacks a fact, or has a wrong one: {error}") from None
+
+
+def _damaged(file: Path, what: str) -> ModelFileError:
+    return ModelFileError(
+        what,
+        where=str(file),
+        legal="an archive in Model Library Format that microtir wrote",
+        fix="compile the model again with --output-format mlf",
+    )
+
+
+def _members(file: Path) -> dict[str, bytes]:
+    """Contents of the files by path; nothing but plain files and folders below the root."""
+    try:
+        if file.stat().st_size > MAX_BYTES:
+            raise _damaged(file, f"the file has more than {MAX_BYTES} bytes")
+        with tarfile.open(file, "r:") as tar:
+            found: dict[str, bytes] = {}
+            for member in tar:
+                path = _checked_path(file, member.name)
+                if member.isdir():
+                    continue
+                stream = tar.extractfile(member) if member.isreg() else None
+                if stream is None:
+                    raise _damaged(file, f"'{member.name}' is neither a file nor a folder")
+                if path in found:
+                    raise _damaged(file, f"'{member.name}' is there twice")
+                found[path] = stream.read()
+            return found
+    except tarfile.TarError as error:
+        raise _damaged(file, f"the file is no tar archive: {error}") from None
+    except OSError as error:
+        raise ModelFileError(
+            f"the archive cannot be read: {error.strerror or error}", where=str(file)
+        ) from None
+
+
+def _checked_path(file: Path, name: str) -> str:
+    """The path below the archive's root; whoever writes it to a disk stays inside his folder."""
+    path = PurePosixPath(name)
+    if path.is_absolute() or ".." in path.parts or "\\" in name or ":" in name:
+        raise _damaged(file, f"'{name}' lies outside of the archive")
+    return path.as_posix()
+
+
+def _metadata(file: Path, members: Mapping[str, bytes]) -> dict[str, Any]:
+    if METADATA not in members:
+        raise _damaged(file, f"the archive has no {METADATA}")
+    try:
+        data = json.loads(members[METADATA])
+    except (ValueError, RecursionError) as error:
+        raise _damaged(file, f"{METADATA} is no JSON: {error}") from None
+    if not isinstance(data, dict):
+        raise _damaged(file, f"{METADATA} is no object")
+    if data.get("version") != VERSION:
+        raise _damaged(file, f"{METADATA} has version {data.get('version')!r}, not {VERSION}")
+    return data
+
+
+def _modules(file: Path, metadata: dict[str, Any]) -> list[dict[str, Any]]:
+    """Facts of each module; one program of style "operator" stands at the top."""
+    modules = metadata.get("modules", {metadata.get("model_name"): metadata})
+    if not isinstance(modules, dict) or not modules:
+        raise _damaged(file, f"{METADATA} lists no module")
+    for name, module in modules.items():
+        if not isinstance(module, dict) or not isinstance(module.get(EXTRA), dict):
+            raise _damaged(file, f"the module '{name}' was written by another program")
+        written = module[EXTRA].get("metadata")
+        version = written.get("metadata_version") if isinstance(written, dict) else None
+        if version != METADATA_VERSION:
+            raise _damaged(file, f"the module '{name}' was written by another version of microtir")
+    return list(modules.values())
+
+
+def _sources(
+    file: Path, members: Mapping[str, bytes], layout: Mapping[str, str]
+) -> list[SourceFile]:
+    sources = []
+    for path, place in layout.items():
+        if place not in members:
+            raise _damaged(file, f"'{place}' is missing")
+        sources.append(SourceFile(_checked_path(file, path), members[place].decode()))
+    return sources
+
+
+def _ir_module(facts: Metadata) -> IRModule:
+    model, memory = facts["model"], facts["memory"]
+    config = CompilationConfig.from_dict(facts["config"])
+    if model is None or memory is None:
+        return IRModule(config=config, is_lowered=True)
+    info = _model(model, facts["ports"], memory)
+    return IRModule(config=config, model=info, is_lowered=True)
+
+
+def _model(model: ModelData, ports: list[PortData], memory: MemoryData) -> ModelInfo:
+    return ModelInfo(
+        name=model["name"],
+        ports=tuple(_port(port) for port in ports),
+        source_file=model["file"],
+        source_sha256=model["sha256"],
+        source_bytes=model["bytes"],
+        memory=MemoryPlan(
+            workspace_size=memory["workspace_size"],
+            lower_bound=memory["lower_bound"],
+            alignment=memory["alignment"],
+            placements=tuple(
+                BufferPlacement(p["name"], p["offset"], p["size"], p["first_step"], p["last_step"])
+                for p in memory["placements"]
+            ),
+            verified=memory["verified"],
+        ),
+    )
+
+
+def _port(port: PortData) -> Port:
+    given = port["quantization"]
+    quantization = Quantization((given["scale"],), (given["zero_point"],)) if given else None
+    kind = TensorType(tuple(port["shape"]), DType(port["dtype"]), quantization)
+    return Port(PortKind(port["kind"]), port["name"], port["member"], kind, port["offset"])

@@ -1,0 +1,73 @@
+"""A MODEL argument that is an archive in Model Library Format: compiled already."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from microtir.cli.building import build_model
+from microtir.cli.progress import Progress
+from microtir.config import CompilationConfig
+from microtir.errors import UsageError
+
+if TYPE_CHECKING:
+    from microtir.artifact import Artifact
+
+SUFFIX = ".tar"
+
+
+def is_archive(model: str) -> bool:
+    """Whether a MODEL argument names an archive; its content is looked at when it is read."""
+    return model.endswith(SUFFIX)
+
+
+def check_flags(model: str, given: Mapping[str, object]) -> None:
+    """Refuse options of a configuration for what has been compiled with one.
+
+    Args:
+        model: the MODEL argument.
+        given: values by flag; None and an empty list stand for flags that were not given.
+
+    Raises:
+        UsageError: names the first flag.
+    """
+    flags = [f"--{name.replace('_', '-')}" for name, value in given.items() if value]
+    if is_archive(model) and flags:
+        raise UsageError(
+            f"'{flags[0]}' has no effect on an archive, which is compiled already",
+            where=model,
+            fix="leave it out, or compile the model file with it",
+        )
+
+
+def programs(model: str, config: CompilationConfig, progress: Progress) -> tuple[Artifact, ...]:
+    """The compiled programs that a MODEL argument stands for: those of an archive, or one.
+
+    Raises:
+        MicrotirError: any diagnostic of reading or compiling.
+    """
+    if not is_archive(model):
+        return (build_model(model, config, progress).artifact,)
+    from microtir.artifact import import_model_library_format
+
+    progress.show("reading the archive")
+    return import_model_library_format(Path(model))
+
+
+def one_program(model: str, config: CompilationConfig, progress: Progress) -> Artifact:
+    """The compiled program that a MODEL argument stands for.
+
+    Raises:
+        UsageError: an archive with several.
+        MicrotirError: any diagnostic of reading or compiling.
+    """
+    found = programs(model, config, progress)
+    if len(found) > 1:
+        names = ", ".join(artifact.metadata["module_name"] for artifact in found)
+        raise UsageError(
+            f"the archive holds {len(found)} models: {names}",
+            where=model,
+            fix="make a project with all of them: microtir micro create-project",
+        )
+    return found[0]

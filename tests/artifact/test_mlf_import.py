@@ -1,0 +1,150 @@
+"""Import of archives: what was exported comes back, and nothing else is believed."""
+
+from __future__ import annotations
+
+import io
+import json
+import tarfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import microtir
+from microtir import CompilationConfig, host, import_model_library_format
+from microtir.artifact import Artifact
+from microtir.errors import ModelFileError
+from tests.artifact.test_mlf import SYSTEM_LIB, Files, files
+from tests.support.programs import artifact_of, matmul_module
+from tests.support.small_models import module_of, quantised_graph, tiny_graph
+
+BASE = CompilationConfig(targets="c")
+
+
+@pytest.fixture(scope="module")
+def artifact() -> Artifact:
+    """A small quantised model."""
+    return microtir.build(module_of(quantised_graph()), BASE.with_(module_name="first"))
+
+
+@pytest.fixture
+def archive(artifact: Artifact, tmp_path: Path) -> Path:
+    """The model in an archive."""
+    return artifact.export(tmp_path / "model.tar", "mlf")
+
+
+def test_sources_facts_and_results_come_back(artifact: Artifact, archive: Path) -> None:
+    """An imported program has the same files, interface and configuration, and runs."""
+    [found] = import_model_library_format(archive)
+    assert found.sources == artifact.sources
+    model, known = found.module.model, artifact.module.model
+    assert model is not None and known is not None
+    assert (model.ports, model.memory.workspace_size) == (known.ports, known.memory.workspace_size)
+    assert found.module.config == artifact.module.config
+    image = np.arange(12, dtype=np.int8).reshape(1, 3, 4, 1)
+    expected = host.load(artifact).run({"image": image})["scores"]
+    assert np.array_equal(host.load(found).run({"image": image})["scores"], expected)
+
+
+def test_several_modules_come_back_whole(artifact: Artifact, tmp_path: Path) -> None:
+    """Each has all its files, those that a program of several models leaves out included."""
+    config = BASE.with_(module_name="second", runtime=SYSTEM_LIB)
+    second = microtir.build(module_of(tiny_graph()), config)
+    path = microtir.export_model_library_format([artifact, second], tmp_path / "both.tar")
+    found = import_model_library_format(path)
+    assert [each.sources for each in found] == [artifact.sources, second.sources]
+
+
+def test_an_import_exports_the_same(archive: Path, tmp_path: Path) -> None:
+    """Only the text of the TIR, which is for people, is not kept."""
+    [found] = import_model_library_format(archive)
+    again = files(found.export(tmp_path / "again.tar", "mlf"))
+    assert again == {k: v for k, v in files(archive).items() if not k.endswith(".tir")}
+
+
+def test_functions_of_a_user_come_back(tmp_path: Path) -> None:
+    """Style "operator" is read, too."""
+    artifact = artifact_of(matmul_module())
+    [found] = import_model_library_format(artifact.export(tmp_path / "algebra.tar", "mlf"))
+    assert found.sources == artifact.sources
+    assert found.module.model is None
+
+
+def rewritten(archive: Path, change: Callable[[dict[str, Any], Files], None]) -> Path:
+    """The archive with other content."""
+    content = files(archive)
+    data = json.loads(content["metadata.json"])
+    change(data, content)
+    content["metadata.json"] = json.dumps(data).encode()
+    with tarfile.open(archive, "w") as tar:
+        for name, text in content.items():
+            entry = tarfile.TarInfo(name)
+            entry.size = len(text)
+            tar.addfile(entry, io.BytesIO(text))
+    return archive
+
+
+def _facts(data: dict[str, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = data["modules"]["first"]["microtir"]["metadata"]
+    return found
+
+
+def _layout(data: dict[str, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = data["modules"]["first"]["microtir"]["layout"]
+    return found
+
+
+DAMAGE: dict[str, tuple[Callable[[dict[str, Any], Files], Any], str]] = {
+    "version": (lambda d, _: d.update(version=8), "has version 8, not 7"),
+    "no modules": (lambda d, _: d.update(modules={}), "lists no module"),
+    "microTVM's": (lambda d, _: d["modules"]["first"].pop("microtir"), "by another program"),
+    "older": (lambda d, _: _facts(d).update(metadata_version=0), "another version of microtir"),
+    "no ports": (lambda d, _: _facts(d).pop("ports"), "lacks a fact"),
+    "no dtype": (lambda d, _: _facts(d)["ports"][0].update(dtype="int3"), "lacks a fact"),
+    "bad config": (lambda d, _: _facts(d)["config"].update(targets=["z80"]), "not legal"),
+    "no source": (lambda _, f: f.pop("codegen/host/src/first_lib0.c"), "lib0.c' is missing"),
+    "outside": (lambda _, f: f.update({"../evil.c": b""}), "lies outside"),
+    "absolute": (lambda _, f: f.update({"/etc/evil": b""}), "lies outside"),
+    "drive": (lambda _, f: f.update({"C:evil": b""}), "lies outside"),
+    "written outside": (
+        lambda d, _: _layout(d).update({"../x.c": "metadata.json"}),
+        "lies outside",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", DAMAGE)
+def test_what_is_damaged_is_refused(archive: Path, case: str) -> None:
+    """One diagnostic that names the file and says what is wrong in it; nothing is unpacked."""
+    change, text = DAMAGE[case]
+    with pytest.raises(ModelFileError, match=text) as caught:
+        import_model_library_format(rewritten(archive, change))
+    assert caught.value.where == str(archive)
+    assert {p.name for p in archive.parent.iterdir()} == {"model.tar"}
+
+
+def test_links_are_refused(archive: Path) -> None:
+    """A link could lead anywhere."""
+    with tarfile.open(archive, "a") as tar:
+        entry = tarfile.TarInfo("codegen/link.c")
+        entry.type, entry.linkname = tarfile.SYMTYPE, "/etc/passwd"
+        tar.addfile(entry)
+    with pytest.raises(ModelFileError, match="neither a file nor a folder"):
+        import_model_library_format(archive)
+
+
+@pytest.mark.parametrize("content", [b"", b"mine", b"\x00" * 1024])
+def test_other_files_are_refused(tmp_path: Path, content: bytes) -> None:
+    """Something that is no archive, and an archive with nothing in it."""
+    path = tmp_path / "model.tar"
+    path.write_bytes(content)
+    with pytest.raises(ModelFileError, match=r"no tar archive|no metadata.json"):
+        import_model_library_format(path)
+
+
+def test_missing_file(tmp_path: Path) -> None:
+    """A file that is not there is named."""
+    with pytest.raises(ModelFileError, match=r"nowhere\.tar: the archive cannot be read"):
+        import_model_library_format(tmp_path / "nowhere.tar")
