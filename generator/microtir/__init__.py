@@ -10,7 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from microtir import config, frontend, host, te, tir
+    from microtir import config, custom, frontend, host, te, tir
     from microtir.artifact import (
         Artifact,
         export_model_library_format,
@@ -38,6 +38,7 @@ __all__ = [
     "__version__",
     "build",
     "config",
+    "custom",
     "export_model_library_format",
     "frontend",
     "host",
@@ -48,7 +49,7 @@ __all__ = [
 ]
 
 if not TYPE_CHECKING:  # a type checker sees the imports above, and an error for any other name
-    _MODULES = ("config", "frontend", "host", "te", "tir")
+    _MODULES = ("config", "custom", "frontend", "host", "te", "tir")
     _HOMES = {
         "Artifact": "artifact",
         "CompilationConfig": "config",

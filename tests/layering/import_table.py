@@ -55,6 +55,13 @@ ALLOWED: dict[str, frozenset[str]] = {
     | MODULE
     | {"extra_passes", "graph", "plan", "te", "schedule", "lowering"}
     | {"executor", "memory", "codegen", "artifact"},
+    # what a user writes operators with, and a driver and a host to check them by
+    "custom": COMMON
+    | GRAPH_IR
+    | TIR
+    | MODULE
+    | {"te", "schedule", "driver", "host"}
+    | {"graph.reference"},
     "search": COMMON | MODULE | {"driver"},
     # a report describes the plan and the main that the driver shows its observer
     "report": COMMON | MODULE | GRAPH_IR | PLAN_IR | TIR | {"driver"},

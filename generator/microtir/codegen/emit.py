@@ -11,6 +11,7 @@ from microtir.codegen.constants import value_lines
 from microtir.codegen.entry import exported_entry, model_entry
 from microtir.codegen.environment import render
 from microtir.codegen.expressions import Requirements
+from microtir.codegen.externs import extern_files, prototype
 from microtir.codegen.flash import flash_readers
 from microtir.codegen.functions import FunctionText, function_text
 from microtir.codegen.helpers import with_dependencies
@@ -50,6 +51,7 @@ def emit(module: IRModule) -> tuple[SourceFile, ...]:
         ),
         *_weights(program, fingerprint),
         *packed,
+        *extern_files(program),
     )
     return (*files, SourceFile(METADATA_FILE, _metadata_text(program, files)))
 
@@ -85,6 +87,9 @@ def _fingerprint(program: Program, functions: list[FunctionText]) -> str:
         digest.update(function.signature.encode())
         digest.update(function.body.encode())
         digest.update(function.assembly.encode())
+    for extern in program.externs:
+        for source in extern.sources:
+            digest.update(source.text.encode())
     for array in program.constants:
         digest.update(array.declaration.encode())
         digest.update(array.data.tobytes())
@@ -130,13 +135,15 @@ def _source(
         has_weights=bool(program.constants),
         is_model=program.model is not None,
         uses_math=requirements.math or of_twins.math,
+        prototypes=[prototype(extern) for extern in program.externs],
         helpers=helpers,
         twin_helpers=[helper for helper in every if helper not in helpers],
         functions=bodies,
         has_assembly=bool(program.assembly),
         entries=entries,
         statuses=[
-            {"name": f"{program.macro}_{name}", "text": text} for name, _, text in header.STATUSES
+            {"name": f"{program.macro}_{name}", "text": text}
+            for name, _, text in header.statuses(program)
         ],
     )
 

@@ -226,7 +226,11 @@ def exported_entry(program: Program, function: PrimFunc) -> FunctionText:
             condition = f"(uintptr_t){name} % {parameter.alignment} != 0"
             lines += _check(condition, f"{program.macro}_ERROR_TENSOR_ALIGNMENT")
     arguments = ", ".join(names.of(p) for p in function.params)
-    lines += [f"{program.names[function]}({arguments});", f"return {program.macro}_OK;"]
+    call = f"{program.names[function]}({arguments})"
+    if function in program.fallible:
+        lines.append(f"return {call};")
+    else:
+        lines += [f"{call};", f"return {program.macro}_OK;"]
     return FunctionText("", "\n".join(exported_signature(program, function)), joined(lines))
 
 

@@ -37,12 +37,15 @@ def function_text(program: Program, function: PrimFunc, requirements: Requiremen
     body = printer.lines(function.body)
     unused = [f"(void){names.of(p)};" for p in function.params if not names.is_used(p)]
     storage = f"{program.macro}_LAYER" if function in program.layers else "static"
+    returns, end = "void", []
+    if function in program.fallible:
+        returns, end = "int32_t", [f"return {program.macro}_OK;"]
     written = program.written[function]
     parameters = [parameter_text(p, names.of(p), p in written) for p in function.params]
     text = FunctionText(
         "\n".join(block_comment(origin_lines(function))),
-        "\n".join(signature(f"{storage} void {program.names[function]}", parameters)),
-        joined([*unused, *body]),
+        "\n".join(signature(f"{storage} {returns} {program.names[function]}", parameters)),
+        joined([*unused, *body, *end]),
     )
     if function not in program.assembly:
         return text

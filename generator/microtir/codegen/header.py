@@ -9,7 +9,7 @@ from microtir import __version__
 from microtir.codegen.c_types import float_literal
 from microtir.codegen.entry import exported_signature, model_signature, workspace_name
 from microtir.codegen.layout import WIDTH, block_comment, columns, comment_text, wrap
-from microtir.codegen.program import Program
+from microtir.codegen.program import EXTERN_STATUS, Program
 from microtir.codegen.stack import worst_stack
 from microtir.codegen.statements import parameter_text
 from microtir.config.names import c_names
@@ -27,7 +27,13 @@ STATUSES: Sequence[tuple[str, int, str]] = (
     ("ERROR_ARGUMENT_RANGE", -3, "an integer argument is out of range"),
     ("ERROR_TENSOR_ALIGNMENT", -4, "a tensor is not aligned"),
     ("ERROR_TENSOR_PLACE", -5, "a tensor is not at its place in the workspace"),
+    (EXTERN_STATUS, -6, "a C function outside the model reported a failure"),
 )
+
+
+def statuses(program: Program) -> Sequence[tuple[str, int, str]]:
+    """The statuses that a program may return."""
+    return STATUSES if program.fallible else [s for s in STATUSES if s[0] != EXTERN_STATUS]
 
 
 def file_comment(program: Program, title: str, *, with_options: bool = False) -> str:
@@ -55,7 +61,7 @@ def status_lines(program: Program) -> str:
     rows = [
         (f"#define {program.macro}_{name}", f"({value})" if value < 0 else str(value),
          f"/* {text} */")
-        for name, value, text in STATUSES
+        for name, value, text in statuses(program)
     ]  # fmt: skip
     return "\n".join(columns(rows))
 

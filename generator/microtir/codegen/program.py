@@ -11,18 +11,25 @@ from microtir.codegen.constants import ConstantArray, constant_arrays
 from microtir.codegen.names import UniqueNames
 from microtir.config import CompilationConfig
 from microtir.config.names import macro_name
+from microtir.errors import UsageError
 from microtir.ir_module import IRModule, ModelInfo
 from microtir.tir.ir import (
     Buffer,
     BufferArgument,
     BufferView,
+    ExternCall,
+    ExternFunction,
     Invoke,
     KernelCall,
     PrimFunc,
     Store,
 )
+from microtir.tir.printer import extern_functions
 from microtir.tir.text import to_text
-from microtir.tir.visitor import walk
+from microtir.tir.visitor import buffers_written, walk
+
+EXTERN_STATUS = "ERROR_EXTERN"
+"""End of the macro of the status of a program in which an extern failed."""
 
 _NUMBERED = re.compile(r"[a-z]+\d+(?=_)")
 
@@ -40,6 +47,8 @@ class Program:
         arrays: the array that holds the data of a CONSTANT buffer.
         written: the parameters that a function stores to, itself or through a callee.
         assembly: template of the assembly of each micro-kernel that has one.
+        externs: the C functions that these call and do not define.
+        fallible: the functions that return a status, because they call an extern that does.
     """
 
     module: IRModule
@@ -50,6 +59,8 @@ class Program:
     arrays: Mapping[Buffer, ConstantArray]
     written: Mapping[PrimFunc, frozenset[Buffer]]
     assembly: Mapping[PrimFunc, str]
+    externs: tuple[ExternFunction, ...] = ()
+    fallible: frozenset[PrimFunc] = frozenset()
 
     @property
     def name(self) -> str:
@@ -86,6 +97,7 @@ class Program:
         return (
             *self.names.values(),
             *(array.name for array in self.constants),
+            *(extern.name for extern in self.externs),
             *(f"{self.name}_{name}" for name in public),
         )
 
@@ -107,7 +119,8 @@ def make_program(module: IRModule) -> Program:
     assembly = _assembly(module)
     originals = _originals(everything, assembly)
     functions = tuple(f for f in everything if originals[f] is f)
-    unique = UniqueNames()
+    externs = _externs(everything)
+    unique = UniqueNames(extern.name for extern in externs)
     prefix = config.module_name
     # The entry functions take the plain names, so their bodies come last in the choice of names.
     for exported in (f"{prefix}_run", f"{prefix}_status_text"):
@@ -128,6 +141,8 @@ def make_program(module: IRModule) -> Program:
         MappingProxyType(arrays),
         MappingProxyType(_written(module, everything)),
         MappingProxyType(assembly),
+        externs,
+        _fallible(module, everything),
     )
 
 
@@ -166,6 +181,46 @@ def _assembly(module: IRModule) -> dict[PrimFunc, str]:
     return found
 
 
+def _externs(functions: tuple[PrimFunc, ...]) -> tuple[ExternFunction, ...]:
+    """One of each name; those of two layers may be two objects that say the same.
+
+    Raises:
+        UsageError: they do not.
+    """
+    found: dict[str, ExternFunction] = {}
+    for extern in extern_functions(functions):
+        known = found.setdefault(extern.name, extern)
+        if _interface(known) != _interface(extern):
+            raise UsageError(
+                f"two C functions are called '{extern.name}'",
+                where="codegen",
+                legal="one C function of a name: the same parameter types, the same sources",
+                fix="give one of them another name",
+            )
+    return tuple(found.values())
+
+
+def _interface(extern: ExternFunction) -> tuple[object, ...]:
+    params = tuple((type(p), p.dtype, p in extern.writes) for p in extern.params)
+    return params, extern.returns_status, extern.sources
+
+
+def _fallible(module: IRModule, functions: tuple[PrimFunc, ...]) -> frozenset[PrimFunc]:
+    """Functions through which a failure of an extern comes back; callees come first."""
+    by_name = {f.name: f for f in module.functions}
+    found: set[PrimFunc] = set()
+    for function in functions:
+        for node in walk(function):
+            match node:
+                case ExternCall(extern) if extern.returns_status:
+                    found.add(function)
+                case Invoke(name) if by_name[name] in found:
+                    found.add(function)
+                case _:
+                    pass
+    return frozenset(found)
+
+
 def _originals(
     functions: tuple[PrimFunc, ...], assembly: Mapping[PrimFunc, str]
 ) -> dict[PrimFunc, PrimFunc]:
@@ -199,6 +254,8 @@ def _written(
                     yield from through(by_name[name], args)
                 case KernelCall(meaning, args):
                     yield from through(meaning, args)
+                case ExternCall():
+                    yield from buffers_written(node)
                 case _:
                     pass
 

@@ -11,7 +11,7 @@ from microtir.codegen.expressions import ExpressionPrinter, Requirements, linear
 from microtir.codegen.flash import reader_names, reads_from_flash
 from microtir.codegen.layout import indent
 from microtir.codegen.names import ScopedNames
-from microtir.codegen.program import Program
+from microtir.codegen.program import EXTERN_STATUS, Program
 from microtir.errors import UsageError
 from microtir.tir.analysis.bounds import Bounds
 from microtir.tir.analysis.interval import Interval
@@ -24,6 +24,8 @@ from microtir.tir.ir import (
     BufferArgument,
     BufferView,
     Expr,
+    ExternCall,
+    ExternFunction,
     FloatImm,
     For,
     If,
@@ -87,9 +89,12 @@ class StatementPrinter:
             case Allocate(buffer, body):
                 return self._allocate(buffer, body)
             case Invoke(function, args):
-                return [self._call(self.program.callee(function), args)]
+                callee = self.program.callee(function)
+                return self._checked(self._call(callee, args), callee in self.program.fallible)
             case KernelCall(meaning, args):
-                return [self._call(meaning, args)]
+                return [f"{self._call(meaning, args)};"]
+            case ExternCall(extern, args):
+                return self._checked(self._extern_call(extern, args), extern.returns_status)
 
     def _store(self, s: Store) -> str:
         target = self.expressions.element(s.buffer, s.indices)
@@ -181,7 +186,21 @@ class StatementPrinter:
             self.argument(argument, parameter in written)
             for parameter, argument in zip(callee.params, args, strict=True)
         ]
-        return f"{self.program.names[callee]}({', '.join(texts)});"
+        return f"{self.program.names[callee]}({', '.join(texts)})"
+
+    def _extern_call(self, extern: ExternFunction, args: Sequence[BufferArgument | Expr]) -> str:
+        texts = [
+            self.argument(argument, parameter in extern.writes)
+            for parameter, argument in zip(extern.params, args, strict=True)
+        ]
+        return f"{extern.name}({', '.join(texts)})"
+
+    def _checked(self, call: str, may_fail: bool) -> list[str]:
+        """A call as a statement: one that may fail ends the function."""
+        if not may_fail:
+            return [f"{call};"]
+        failure = f"{self.program.macro}_{EXTERN_STATUS}"
+        return [f"if ({call} != 0) {{", *indent([f"return {failure};"]), "}"]
 
     def argument(self, argument: BufferView | BufferArgument | Expr, is_written: bool) -> str:
         """Text of an argument; a pointer is to const unless the callee writes through it.

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TypeAlias
 
-from microtir.errors import MicrotirError, ModelFileError, UnsupportedModelError
+from microtir.errors import MicrotirError, ModelFileError, UnsupportedModelError, UsageError
 from microtir.frontend.operands import Operands
 from microtir.frontend.support import node_problems
 from microtir.frontend.tflite_file import (
@@ -26,13 +26,16 @@ from microtir.frontend.tflite_refusals import known_operator, operator_title, un
 from microtir.frontend.tflite_schema import OPTIONS_OF, BuiltinOperator
 from microtir.frontend.tflite_tensors import Tensors, unique_names
 from microtir.graph.ir import Graph, Node, Source, Tensor
+from microtir.graph.ops import Custom, CustomFunction
 from microtir.ir_module import IRModule
 
 ModelSource: TypeAlias = "str | Path | bytes | bytearray | memoryview"
 """The path of a model file, or its bytes."""
 
 
-def from_tflite(source: ModelSource, *, name: str | None = None) -> IRModule:
+def from_tflite(
+    source: ModelSource, *, name: str | None = None, operators: Sequence[CustomFunction] = ()
+) -> IRModule:
     """Read a TFLite model.
 
     Everything that the file leaves implicit is resolved: padding is explicit, axes are
@@ -42,6 +45,7 @@ def from_tflite(source: ModelSource, *, name: str | None = None) -> IRModule:
     Args:
         source: path of the file, or its bytes.
         name: of the graph; by default the file's name without its suffix, "model" for bytes.
+        operators: what custom operators of the file mean, see `microtir.custom`.
 
     Returns:
         A module with a graph and no configuration.
@@ -49,9 +53,10 @@ def from_tflite(source: ModelSource, *, name: str | None = None) -> IRModule:
     Raises:
         ModelFileError: the file is missing, unreadable, damaged or contradicts itself.
         UnsupportedModelError: with all `problems` that `check` would return.
+        UsageError: two operators have one name.
     """
     model = load(source)
-    reader = _GraphReader(parse(model))
+    reader = _GraphReader(parse(model), operators)
     graph = reader.graph(model.stem if name is None else name)
     if reader.problems:
         raise _summary(model, reader.problems)
@@ -66,6 +71,14 @@ def check(source: ModelSource) -> tuple[MicrotirError, ...]:
     except MicrotirError as error:
         return (error,)
     return tuple(reader.problems)
+
+
+def _by_name(operators: Sequence[CustomFunction]) -> Mapping[str, CustomFunction]:
+    names = [operator.name for operator in operators]
+    for name in names:
+        if names.count(name) > 1:
+            raise UsageError(f"two operators are called '{name}'", where="from_tflite(operators)")
+    return dict(zip(names, operators, strict=True))
 
 
 def _summary(model: ModelBytes, problems: list[MicrotirError]) -> MicrotirError:
@@ -84,8 +97,9 @@ def _summary(model: ModelBytes, problems: list[MicrotirError]) -> MicrotirError:
 class _GraphReader:
     """Reads operators one by one; a problem with one does not hide the others."""
 
-    def __init__(self, model: ModelFile) -> None:
+    def __init__(self, model: ModelFile, operators: Sequence[CustomFunction] = ()) -> None:
         check_dataflow(model)
+        self._custom = _by_name(operators)
         self.problems: list[MicrotirError] = []
         self._model = model
         self._tensors = Tensors(model, self.problems.append)
@@ -131,8 +145,10 @@ class _GraphReader:
         node = None
         try:
             code = known_operator(operator.code)
+            if code is None and operator.custom_name not in self._custom:
+                raise unknown_operator(operator, where, tuple(self._custom))
             if code is None:
-                raise unknown_operator(operator, where)
+                return self._custom_node(operator, inputs, outputs, name, source)
             if self._all_read(operator):
                 options = read_options(operator, OPTIONS_OF[code], where)
                 operands = Operands(where, code, options, inputs, outputs, self._is_computable)
@@ -143,6 +159,21 @@ class _GraphReader:
             # Operators that use the results are not to blame for them.
             self._computable.update(outputs)
         return node
+
+    def _custom_node(
+        self,
+        operator: FileOperator,
+        inputs: tuple[Tensor | None, ...],
+        outputs: tuple[Tensor, ...],
+        name: str,
+        source: Source,
+    ) -> Node | None:
+        """The node of an operator of the user; inputs that the file leaves out are not there."""
+        if not self._all_read(operator):
+            return None
+        present = tuple(tensor for tensor in inputs if tensor is not None)
+        op = Custom(self._custom[operator.custom_name], operator.custom_options)
+        return Node(op, present, outputs, name, source)
 
     def _all_read(self, operator: FileOperator) -> bool:
         """Whether all tensors could be read; the problem of one that could not is noted."""

@@ -84,6 +84,7 @@ class FileOperator:
     outputs: tuple[int, ...]
     options_type: int
     options: Table | None
+    custom_options: bytes = b""
 
 
 @dataclass(frozen=True, slots=True)
@@ -289,6 +290,7 @@ def _operators(root: Table, graph: Table, tensors: int) -> Iterator[FileOperator
             outputs=_indices(table, 2, "outputs", tensors),
             options_type=table.scalar(3, Scalar.UINT8),
             options=table.table(4, f"{where} options"),
+            custom_options=bytes(table.raw(5) or b""),
         )
 
 

@@ -6,7 +6,7 @@ reading a supported model never needs it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
 from microtir.errors import UnsupportedModelError, nearest
@@ -75,14 +75,18 @@ def type_title(number: int) -> str:
     return _name_in(tflite.TensorType, number) or f"number {number}"
 
 
-def unknown_operator(operator: FileOperator, where: str) -> UnsupportedModelError:
-    """The error for an operator that microtir does not have."""
+def unknown_operator(
+    operator: FileOperator, where: str, custom: Sequence[str] = ()
+) -> UnsupportedModelError:
+    """The error for an operator that microtir does not have; `custom` are those of the user."""
     if operator.custom_name:
         return UnsupportedModelError(
             f"the custom operator {brief(operator.custom_name)!r} is not supported",
             where=where,
-            legal="operators of the TFLite schema",
-            fix="convert the model with built-in operators only",
+            legal=", ".join(("operators of the TFLite schema", *map(repr, custom))),
+            fix=nearest(operator.custom_name, custom)
+            or "convert the model with built-in operators only, or give the operator to "
+            "from_tflite (docs/custom-operators.md)",
         )
     title = operator_title(operator)
     hint = nearest(title, (code.name for code in BuiltinOperator))

@@ -75,4 +75,4 @@ def _value_text(value: object) -> str:
         return str(value.value)
     if isinstance(value, Padding2D):
         return f"[{value.top}, {value.bottom}] x [{value.left}, {value.right}]"
-    return str(value)
+    return value.hex() if isinstance(value, bytes) else str(value)

@@ -66,6 +66,8 @@ def _attributes(op: Operator) -> str:
 
 
 def _spell(value: object) -> str:
+    if isinstance(value, bytes):
+        return f"of {len(value)} bytes"
     if isinstance(value, Enum):
         return str(value.value)
     if isinstance(value, tuple):

@@ -20,6 +20,7 @@ from microtir.graph.quantization import has_table
 from microtir.lowering import (
     accumulate,
     convolution,
+    custom,
     dense,
     elementwise,
     log_softmax,
@@ -200,6 +201,11 @@ FAMILIES: Mapping[type[Operator], tuple[Family, ...]] = MappingProxyType(
         ),
         ops.Dequantize: (Family(Kernel.DIRECT, elementwise.dequantize, _same_row, 6),),
         ops.CastTo: (Family(Kernel.DIRECT, elementwise.cast, _same_row, 4),),
+        ops.Custom: (
+            Family(
+                Kernel.CUSTOM, None, _whole, 20, scratch=custom.scratch_bytes, build=custom.emit
+            ),
+        ),
     }
 )
 

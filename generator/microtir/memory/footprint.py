@@ -23,6 +23,7 @@ from microtir.tir.ir import (
     Buffer,
     BufferArgument,
     Expr,
+    ExternCall,
     For,
     If,
     IntImm,
@@ -126,6 +127,8 @@ class _Reader:
                 self.access(buffer, indices, is_write=True)
             case KernelCall():
                 self.kernel(s)
+            case ExternCall():
+                self.extern(s)
             case Invoke():
                 raise MemoryPlanError("a layer function calls another one", where=s.function)
 
@@ -163,6 +166,19 @@ class _Reader:
                 arg = pointers[region.buffer]
                 if isinstance(arg, BufferArgument) and arg.buffer in self.params:
                     self.note(arg.buffer, arg.indices, self.reach(region), is_write=is_write)
+
+    def extern(self, s: ExternCall) -> None:
+        """Notes all elements of the parameters that the function reads or writes."""
+        for param, arg in zip(s.function.params, s.args, strict=True):
+            if not isinstance(arg, BufferArgument):
+                self.expr(arg)
+                continue
+            self.exprs(arg.indices)
+            if arg.buffer not in self.params or not isinstance(param, Buffer):
+                continue
+            for is_write, used in ((False, s.function.reads), (True, s.function.writes)):
+                if param in used:
+                    self.note(arg.buffer, arg.indices, (0, _elements(param)), is_write=is_write)
 
     def reach(self, region: Region) -> tuple[int, int]:
         """Elements [first, stop) of a kernel's parameter that a region lies in."""
@@ -237,6 +253,12 @@ class _Reader:
             return sorted({row % slots for row in range(rows.low, last + 1)})
         reached = self.bounds.of(index)
         return range(max(reached.low, 0), min(reached.high, slots - 1) + 1)
+
+
+def _elements(param: Buffer) -> int:
+    extents = [dim for dim in param.shape if isinstance(dim, int)]
+    assert len(extents) == len(param.shape), "layers of a model have constant shapes"
+    return math.prod(extents)
 
 
 def _point(interval: Interval) -> tuple[int, int]:

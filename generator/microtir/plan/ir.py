@@ -86,6 +86,7 @@ class Kernel(Enum):
     TABLE = "table"  # 256-entry look-up
     VIEW = "view"  # no code: the output is the input's memory
     COPY = "copy"  # elements move, nothing is computed
+    CUSTOM = "custom"  # an operator of the user, computed by a function of the user
     ACCUMULATE = "accumulate"  # input rows go into accumulators; a second function finishes
 
 

@@ -116,7 +116,7 @@ def _accesses(
                 yield from _accesses(index, facts, variables, None)
             yield from _accesses(value, facts, variables, step)
             yield Access(buffer, indices, True, facts, variables, reduction_of(node))
-        case ir.KernelCall() | ir.Invoke():
+        case ir.KernelCall() | ir.Invoke() | ir.ExternCall():
             for buffer in dict.fromkeys((*buffers_read(node), *buffers_written(node))):
                 yield Access(buffer, None, buffer in buffers_written(node), facts, variables)
         case _:

@@ -13,6 +13,7 @@ from microtir.tir.ir import (
     Buffer,
     BufferArgument,
     Expr,
+    ExternCall,
     For,
     If,
     IntImm,
@@ -20,6 +21,7 @@ from microtir.tir.ir import (
     KernelCall,
     Let,
     Load,
+    Param,
     PrimFunc,
     Scope,
     Seq,
@@ -67,8 +69,12 @@ class _Flow:
                 return self.run(body, written - {buffer})
             case Invoke():
                 return written | set(buffers_written(s))
-            case KernelCall():
-                return self.kernel(s, written)
+            case KernelCall(meaning, args):
+                used = set(buffers_read(meaning)), set(buffers_written(meaning))
+                return self.call(s, meaning.params, args, used, written)
+            case ExternCall(function, args):
+                used = set(function.reads), set(function.writes)
+                return self.call(s, function.params, args, used, written)
 
     def loop(self, s: For, written: frozenset[Buffer]) -> frozenset[Buffer]:
         self.read(s, (s.start, s.stop), written)
@@ -78,9 +84,17 @@ class _Flow:
             return after if runs else written
         return written | {b for b in after if b.shape}
 
-    def kernel(self, s: KernelCall, written: frozenset[Buffer]) -> frozenset[Buffer]:
-        reads, writes = set(buffers_read(s.meaning)), set(buffers_written(s.meaning))
-        for param, arg in zip(s.meaning.params, s.args, strict=False):
+    def call(
+        self,
+        s: KernelCall | ExternCall,
+        params: tuple[Param, ...],
+        args: tuple[BufferArgument | Expr, ...],
+        used: tuple[set[Buffer], set[Buffer]],
+        written: frozenset[Buffer],
+    ) -> frozenset[Buffer]:
+        """The buffers that are written after a call; `used` are those of reads and of writes."""
+        reads, writes = used
+        for param, arg in zip(params, args, strict=False):
             if not isinstance(arg, BufferArgument):
                 self.read(s, (arg,), written)
                 continue

@@ -15,7 +15,7 @@ import numpy as np
 from microtir.errors import InterpreterError
 from microtir.tir.interpreter_code import Compiled, compile_function
 from microtir.tir.interpreter_memory import View
-from microtir.tir.ir import Array, Buffer, PrimFunc, Var
+from microtir.tir.ir import Array, Buffer, ExternFunction, PrimFunc, Var
 from microtir.tir.visitor import buffers_written
 
 Argument: TypeAlias = "View | int"
@@ -58,6 +58,37 @@ class Machine:
         self.count(1)
         compiled.run(self, *_bind(func, args, caller))
         self._active.pop()
+
+    def leave(self, function: ExternFunction, args: Sequence[Argument], caller: str) -> None:
+        """Runs the meaning of a function outside the program on arrays over the memory.
+
+        Raises:
+            InterpreterError: it has none, or would read what nobody wrote.
+        """
+        if function.meaning is None:
+            raise InterpreterError(
+                f"'{function.name}' has no meaning in Python",
+                where=caller,
+                fix="give the ExternFunction a meaning",
+            )
+        self.count(1)
+        bound = _bind(function, args, caller)
+        sizes = {p: a for p, a in zip(function.params, bound, strict=True) if isinstance(a, int)}
+        given: list[Array | int] = []
+        for param, arg in zip(function.params, bound, strict=True):
+            if isinstance(param, Var) or isinstance(arg, int):
+                given.append(sizes[param])
+                continue
+            if param in function.reads and not all(arg.mask_bytes):
+                raise InterpreterError(
+                    f"'{function.name}' reads '{param.name}' before it is written", where=caller
+                )
+            shape = [sizes[d] if isinstance(d, Var) else d for d in param.shape]
+            given.append(np.frombuffer(arg.bytes, param.dtype.value).reshape(shape))
+        function.meaning(*given)
+        for param, arg in zip(function.params, bound, strict=True):
+            if param in function.writes and isinstance(arg, View):
+                arg.mask_bytes[:] = b"\x01" * len(arg.mask_bytes)
 
 
 class Interpreter:
@@ -137,7 +168,7 @@ def _argument(
     return View.of_array(value, initialised=initialised)
 
 
-def _bind(func: PrimFunc, args: Sequence[Argument], caller: str) -> list[Argument]:
+def _bind(func: PrimFunc | ExternFunction, args: Sequence[Argument], caller: str) -> list[Argument]:
     """Arguments cut to the parameters' sizes, after every check."""
 
     def refuse(param: Buffer | Var, what: str) -> NoReturn:

@@ -29,6 +29,7 @@ from microtir.tir.ir import (
     Call,
     Cast,
     Expr,
+    ExternCall,
     FloatImm,
     For,
     If,
@@ -229,6 +230,10 @@ class _Coder:
                     self.kernels[meaning] = self.constant("K", compile_function(meaning))
                 codes = ", ".join(self.argument(a) for a in args)
                 self.line(f"m.enter({self.kernels[meaning]}, [{codes}], {self.func.name!r})")
+            case ExternCall(extern, args):
+                codes = ", ".join(self.argument(a) for a in args)
+                external = self.constant("X", extern)
+                self.line(f"m.leave({external}, [{codes}], {self.func.name!r})")
 
     def loop(self, s: For) -> None:
         start, stop = self.expr(s.start), self.expr(s.stop)

@@ -18,7 +18,7 @@ Nodes are immutable; a rewrite builds new nodes and returns the same object wher
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from types import MappingProxyType
@@ -30,9 +30,10 @@ from microtir.tir.dtype import DType
 
 __all__ = [
     "Allocate", "Binary", "BinaryOp", "Buffer", "BufferArgument", "BufferView", "Call", "Cast",
-    "DType", "Dim", "Expr", "FloatImm", "For", "If", "IntImm", "Intrinsic", "Invoke", "KernelCall",
-    "KernelContract", "Let", "Load", "LoopKind", "Origin", "Param", "PrimFunc", "Region",
-    "RowAccess", "Scope", "Select", "Seq", "Stmt", "Store", "Unary", "UnaryOp", "Var",
+    "DType", "Dim", "Expr", "ExternCall", "ExternFunction", "ExternSource", "FloatImm", "For", "If",
+    "IntImm", "Intrinsic", "Invoke", "KernelCall", "KernelContract", "Let", "Load", "LoopKind",
+    "Origin", "Param", "PrimFunc", "Region", "RowAccess", "Scope", "Select", "Seq", "Stmt", "Store",
+    "Unary", "UnaryOp", "Var",
 ]  # fmt: skip
 
 Array: TypeAlias = npt.NDArray[Any]
@@ -343,7 +344,47 @@ class BufferArgument:
     indices: tuple[Expr, ...]
 
 
-Stmt: TypeAlias = Store | For | If | Seq | Let | Allocate | Invoke | KernelCall
+@dataclass(frozen=True, slots=True)
+class ExternSource:
+    """A C file that a program with an ExternFunction is compiled with.
+
+    `path` is relative to the generated sources. A file without prototypes of its own is `bare`:
+    that of the function is printed at its head.
+    """
+
+    path: str
+    text: str
+    bare: bool = False
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ExternFunction:
+    """A C function outside the program, and what analysis takes for granted about it.
+
+    It may read all of the buffers `reads` and writes all of the buffers `writes`, any write before
+    any read; both are parameters. With `returns_status` it returns an int32_t, 0 for success, and
+    who calls it fails as it does. `meaning` is what the interpreter runs: it is given an array for
+    each buffer and an int for each Var, in their order, and stores into the arrays.
+    """
+
+    name: str  # its C identifier
+    params: tuple[Param, ...]
+    reads: tuple[Buffer, ...]
+    writes: tuple[Buffer, ...]
+    meaning: Callable[..., None] | None = None
+    returns_status: bool = False
+    sources: tuple[ExternSource, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ExternCall:
+    """Calls a C function outside the program; arguments in parameter order."""
+
+    function: ExternFunction
+    args: tuple[BufferArgument | Expr, ...]
+
+
+Stmt: TypeAlias = Store | For | If | Seq | Let | Allocate | Invoke | KernelCall | ExternCall
 
 
 # --- functions ----------------------------------------------------------------------------------

@@ -23,6 +23,8 @@ from microtir.tir.ir import (
     BufferView,
     Dim,
     Expr,
+    ExternCall,
+    ExternFunction,
     For,
     If,
     Invoke,
@@ -46,7 +48,7 @@ from microtir.tir.parser_expr import Cursor, Symbols
 
 
 def parse(text: str) -> tuple[PrimFunc, ...]:
-    """The functions of a text, without the kernels that they call.
+    """The functions of a text, without the kernels and externs that they call.
 
     Raises:
         TirError: the text is malformed; the error names the line.
@@ -77,6 +79,7 @@ class _Parser:
         self.lines = lines
         self.position = 0
         self.inside: dict[PrimFunc, Symbols] = {}
+        self.externs: dict[str, ExternFunction] = {}
 
     # --- lines ---
 
@@ -110,6 +113,9 @@ class _Parser:
                 buffer = self.constant(cursor)
                 symbols[buffer.name] = buffer
                 continue
+            if cursor.accept("extern"):
+                self.extern(cursor, symbols)
+                continue
             exported = cursor.accept("export")
             is_kernel = cursor.accept("meaning")
             if not is_kernel:
@@ -125,6 +131,7 @@ class _Parser:
         name = cursor.name()
         symbols = outer.new_child()
         params = self.parameters(cursor, symbols)
+        cursor.end()
         header = self.header(symbols)
         body = self.block(1, symbols)
         func = PrimFunc(
@@ -140,6 +147,23 @@ class _Parser:
         self.inside[func] = symbols
         return func
 
+    def extern(self, cursor: Cursor, outer: Symbols) -> None:
+        """A declaration: what its function means in Python and its C files are not in the text."""
+        name = cursor.name()
+        params = self.parameters(cursor, outer.new_child())
+        used: list[tuple[Buffer, ...]] = []
+        for keyword in ("reads", "writes"):
+            buffers: list[Buffer] = []
+            if cursor.accept(keyword):
+                buffers.append(cursor.buffer())
+                while cursor.accept(","):
+                    buffers.append(cursor.buffer())
+            used.append(tuple(buffers))
+        status = cursor.accept("status")
+        cursor.end()
+        reads, writes = used
+        self.externs[name] = ExternFunction(name, params, reads, writes, returns_status=status)
+
     def parameters(self, cursor: Cursor, symbols: Symbols) -> tuple[Param, ...]:
         # A shape may name a variable that is listed later: variables are read first.
         start, cursor.symbols = cursor.position, symbols
@@ -148,7 +172,6 @@ class _Parser:
         cursor.position = start
         params = self.parameter_list(cursor, variables)
         symbols.update({p.name: p for p in params})
-        cursor.end()
         return params
 
     def parameter_list(self, cursor: Cursor, variables: list[Var] | None) -> tuple[Param, ...]:
@@ -318,6 +341,11 @@ class _Parser:
         if cursor.accept("invoke"):
             function = cursor.name()
             return Invoke(function, self.arguments(cursor, self.view))
+        if cursor.accept("extern"):
+            name = cursor.name()
+            if name not in self.externs:
+                raise cursor.error(f"no extern '{name}' is declared")
+            return ExternCall(self.externs[name], self.arguments(cursor, self.pointer))
         if cursor.accept("call"):
             return self.kernel_call(cursor, depth)
         return self.store(cursor)

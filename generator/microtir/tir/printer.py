@@ -2,6 +2,8 @@
 
     constant bias: int32[2] = [7, -9]
 
+    extern measure(x: int8[4, 2], y: int8[4, 2]): reads x writes y status
+
     func layer(x: int8[4, 2], y: int8[4, 2], y0: int32 in 0..4):
       for row in range(y0, 4):
         alloc acc: int32[] local
@@ -34,6 +36,8 @@ from microtir.tir.ir import (
     Cast,
     Dim,
     Expr,
+    ExternCall,
+    ExternFunction,
     FloatImm,
     For,
     If,
@@ -78,8 +82,8 @@ FUNCTION_OPS = (
     BinaryOp.FLOORDIV, BinaryOp.FLOORMOD, BinaryOp.TRUNCDIV, BinaryOp.MIN, BinaryOp.MAX,
 )  # fmt: skip
 KEYWORDS = frozenset({
-    "alloc", "and", "at", "block", "call", "else", "false", "for", "if", "in", "inf", "invoke",
-    "let", "nan", "not", "or", "pass", "true",
+    "alloc", "and", "at", "block", "call", "else", "extern", "false", "for", "if", "in", "inf",
+    "invoke", "let", "nan", "not", "or", "pass", "true",
 })  # fmt: skip
 _PLAIN_NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 _LIST_LIMIT = 16  # elements of a constant that are printed as numbers; more are printed as bytes
@@ -279,6 +283,9 @@ class _FunctionPrinter:
                 self.line(depth, f"invoke {_quoted(function)}({', '.join(map(self._arg, args))})")
             case KernelCall():
                 self._kernel_call(s, depth)
+            case ExternCall(extern, args):
+                arguments = ", ".join(map(self._arg, args))
+                self.line(depth, f"extern {_quoted(extern.name)}({arguments})")
 
     def _for(self, s: For, depth: int) -> None:
         kind = "" if s.kind is LoopKind.SERIAL else f" {s.kind.value}"
@@ -370,6 +377,7 @@ def to_text(functions: PrimFunc | Sequence[PrimFunc], *, constants: bool = True)
     tables = [_constant_text(b, names, full=constants) for b in constant_buffers(everything)]
     if tables:
         parts.append("\n".join(tables))
+    parts += [_extern_text(function) for function in extern_functions(everything)]
     inside: dict[PrimFunc, Names] = {}
     for func in everything:
         keyword = "func" if func in items else "meaning"
@@ -386,6 +394,22 @@ def _kernels(functions: Sequence[PrimFunc]) -> tuple[PrimFunc, ...]:
             if isinstance(node, KernelCall) and node.meaning not in found:
                 found.update(dict.fromkeys((*_kernels((node.meaning,)), node.meaning)))
     return tuple(found)
+
+
+def extern_functions(functions: Sequence[PrimFunc]) -> tuple[ExternFunction, ...]:
+    """Functions outside the program that functions call, each once, in order of first use."""
+    nodes = (node for func in functions for node in walk(func))
+    return tuple(dict.fromkeys(n.function for n in nodes if isinstance(n, ExternCall)))
+
+
+def _extern_text(function: ExternFunction) -> str:
+    printer = _FunctionPrinter(Names())
+    params = ", ".join(map(printer.param, function.params))
+    parts = [f"extern {_quoted(function.name)}({params}):"]
+    for keyword, buffers in (("reads", function.reads), ("writes", function.writes)):
+        if buffers:
+            parts.append(f"{keyword} {', '.join(map(printer.names, buffers))}")
+    return " ".join([*parts, "status"] if function.returns_status else parts)
 
 
 def constant_buffers(functions: Sequence[PrimFunc]) -> tuple[Buffer, ...]:

@@ -21,6 +21,7 @@ from microtir.tir.ir import (
     Allocate,
     Array,
     Buffer,
+    ExternCall,
     For,
     If,
     Invoke,
@@ -177,7 +178,7 @@ def _steps(s: Stmt, bounds: Bounds) -> int:
             return _steps(body, bounds)
         case KernelCall(meaning):
             return estimate_steps(meaning, {})
-        case Invoke():
+        case Invoke() | ExternCall():
             return 1
         case _:
             return 0

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
+from microtir.config.names import is_identifier
 from microtir.tir import arithmetic
 from microtir.tir.dtype import DType
 from microtir.tir.initialised import uninitialised_reads
@@ -25,6 +26,7 @@ from microtir.tir.ir import (
     Call,
     Cast,
     Expr,
+    ExternCall,
     FloatImm,
     For,
     If,
@@ -312,10 +314,20 @@ def _invoke_argument(param: Param, arg: BufferView | Expr) -> Iterator[str]:
 
 
 def _kernel_arguments(node: KernelCall, _: Context) -> Iterator[str]:
-    if len(node.meaning.params) != len(node.args):
-        yield f"{len(node.args)} arguments for {len(node.meaning.params)} parameters"
+    yield from _pointer_arguments(node.meaning.params, node.args)
+
+
+def _extern_arguments(node: ExternCall, _: Context) -> Iterator[str]:
+    yield from _pointer_arguments(node.function.params, node.args)
+
+
+def _pointer_arguments(
+    params: tuple[Param, ...], args: tuple[BufferArgument | Expr, ...]
+) -> Iterator[str]:
+    if len(params) != len(args):
+        yield f"{len(args)} arguments for {len(params)} parameters"
         return
-    for param, arg in zip(node.meaning.params, node.args, strict=True):
+    for param, arg in zip(params, args, strict=True):
         if isinstance(param, Buffer) != isinstance(arg, BufferArgument):
             yield f"'{param.name}' is given the wrong kind of argument"
             continue
@@ -341,6 +353,19 @@ def _kernel_contract(node: KernelCall, _: Context) -> Iterator[str]:
     for condition in contract.preconditions:
         if condition.dtype is not DType.BOOL:
             yield f"a precondition is {condition.dtype.value}"
+
+
+def _extern_function(node: ExternCall, _: Context) -> Iterator[str]:
+    function = node.function
+    if not is_identifier(function.name):
+        yield f"'{function.name}' is no C identifier"
+    for buffer in (*function.reads, *function.writes):
+        if buffer not in function.params:
+            yield f"'{buffer.name}' is not one of its parameters"
+    for param, arg in zip(function.params, node.args, strict=False):
+        constant = isinstance(arg, BufferArgument) and arg.buffer.scope is Scope.CONSTANT
+        if constant and param in function.writes:
+            yield f"it writes a constant through '{param.name}'"
 
 
 def _region(region: Region, params: tuple[Param, ...]) -> Iterator[str]:
@@ -422,6 +447,10 @@ RULES: tuple[Rule, ...] = (
          "parameters.", (KernelCall,), _kernel_arguments),
     Rule("kernel-contract", "A contract speaks about the kernel's parameters and writes no "
          "constant.", (KernelCall,), _kernel_contract),
+    Rule("extern-arguments", "An ExternCall gives arguments of the kinds and types of the "
+         "function's parameters.", (ExternCall,), _extern_arguments),
+    Rule("extern-function", "An ExternFunction has the name of a C function, reads and writes its "
+         "own parameters, and writes no constant.", (ExternCall,), _extern_function),
     Rule("initialised", "A LOCAL scalar is written on every path before it is read, a LOCAL array "
          "on some path.", (PrimFunc,), _initialised),
     Rule("recursion", "No function reaches itself.", (PrimFunc,), _recursion),

@@ -21,6 +21,7 @@ from microtir.tir.ir import (
     Call,
     Cast,
     Expr,
+    ExternCall,
     FloatImm,
     For,
     If,
@@ -60,7 +61,7 @@ def children(node: Node) -> tuple[Node, ...]:
             return (condition, then, otherwise)
         case Load(_, indices) | BufferArgument(_, indices):
             return indices
-        case Call(_, args) | Invoke(_, args) | KernelCall(_, args):
+        case Call(_, args) | Invoke(_, args) | KernelCall(_, args) | ExternCall(_, args):
             return args
         case Store(_, indices, value):
             return (*indices, value)
@@ -161,6 +162,9 @@ class Rewriter:
                 if _same(new_kernel, kernel_args):
                     return s
                 return KernelCall(meaning, new_kernel, contract, assembly)
+            case ExternCall(extern, extern_args):
+                new_extern = tuple([self._kernel_argument(a) for a in extern_args])
+                return s if _same(new_extern, extern_args) else ExternCall(extern, new_extern)
 
     def _invoke_argument(self, argument: BufferView | Expr) -> BufferView | Expr:
         if not isinstance(argument, BufferView):
@@ -270,6 +274,11 @@ def _accessed(node: Node | PrimFunc, *, written: bool) -> Iterator[Buffer]:
                 used = buffers_written(meaning) if written else buffers_read(meaning)
                 for parameter, argument in zip(meaning.params, args, strict=False):
                     if isinstance(argument, BufferArgument) and parameter in used:
+                        yield argument.buffer
+            case ExternCall(function, args):
+                touched = function.writes if written else function.reads
+                for parameter, argument in zip(function.params, args, strict=False):
+                    if isinstance(argument, BufferArgument) and parameter in touched:
                         yield argument.buffer
             case _:
                 pass

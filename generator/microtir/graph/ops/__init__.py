@@ -1,8 +1,9 @@
-"""All graph operators. The tuple `ALL` is the one list of them, in the order of the docs."""
+"""All graph operators. The tuple `ALL` lists those of model formats, in the order of the docs."""
 
 from __future__ import annotations
 
 from microtir.graph.ops.base import Activation, Operator, Padding2D
+from microtir.graph.ops.custom import Custom, CustomFunction
 from microtir.graph.ops.movement import (
     Concatenation,
     Pad,
@@ -48,8 +49,9 @@ ALL: tuple[type[Operator], ...] = (
 
 __all__ = [
     "ALL", "Activation", "Add", "AveragePool2D", "BinaryArithmetic", "CastTo", "Concatenation",
-    "Conv2D", "DepthwiseConv2D", "Dequantize", "FullyConnected", "HardSwish", "LeakyRelu",
-    "LogSoftmax", "Logistic", "MaxPool2D", "Maximum", "Mean", "Minimum", "Mul", "Operator", "Pad",
-    "Padding2D", "Pool2D", "Quantize", "Relu", "Reshape", "Resize", "ResizeBilinear",
-    "ResizeNearestNeighbor", "Softmax", "Split", "StridedSlice", "Sub", "Tanh", "Transpose",
+    "Conv2D", "Custom", "CustomFunction", "DepthwiseConv2D", "Dequantize", "FullyConnected",
+    "HardSwish", "LeakyRelu", "LogSoftmax", "Logistic", "MaxPool2D", "Maximum", "Mean",
+    "Minimum", "Mul", "Operator", "Pad", "Padding2D", "Pool2D", "Quantize", "Relu", "Reshape",
+    "Resize", "ResizeBilinear", "ResizeNearestNeighbor", "Softmax", "Split", "StridedSlice",
+    "Sub", "Tanh", "Transpose",
 ]  # fmt: skip

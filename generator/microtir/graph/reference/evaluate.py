@@ -16,6 +16,7 @@ from microtir.graph.ops import (
     CastTo,
     Concatenation,
     Conv2D,
+    Custom,
     DepthwiseConv2D,
     Dequantize,
     FullyConnected,
@@ -42,7 +43,7 @@ from microtir.graph.ops import (
     Tanh,
     Transpose,
 )
-from microtir.graph.reference import movement, pointwise, reduction, resize, spatial
+from microtir.graph.reference import custom, movement, pointwise, reduction, resize, spatial
 
 Observer: TypeAlias = Callable[[Node, tuple[Array, ...]], None]
 """Called with each node and its outputs, in the order of execution."""
@@ -80,6 +81,7 @@ _KERNELS: Mapping[type[Operator], _Kernel] = MappingProxyType(
         Quantize: pointwise.quantize,
         Dequantize: pointwise.dequantize,
         CastTo: pointwise.cast_to,
+        Custom: custom.custom,
     }
 )
 """The meaning of each operator: (operator, node, *inputs) -> output or outputs."""

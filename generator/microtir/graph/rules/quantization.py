@@ -31,6 +31,11 @@ def _own(node: Node) -> Iterator[Problem]:
         yield from _per_tensor(tensor)
 
 
+def _any(_node: Node) -> Iterator[Problem]:
+    """The operator's own affair."""
+    return iter(())
+
+
 def _equal(node: Node) -> Iterator[Problem]:
     """Nothing is rescaled: all tensors have one quantisation, or none."""
     first = node.inputs[0]
@@ -131,5 +136,6 @@ _RULES: Mapping[type[ops.Operator], Callable[[Node], Iterator[Problem]]] = Mappi
         ops.Quantize: _own,
         ops.Dequantize: _dequantized,
         ops.CastTo: _unused,
+        ops.Custom: _any,
     }
 )

@@ -252,6 +252,11 @@ def _resize(node: Node) -> tuple[Shape, ...]:
     return ((image[0], shape[1], shape[2], image[3]),)
 
 
+def _declared(node: Node) -> tuple[Shape, ...]:
+    """What an operator of the user makes is what its outputs are declared as."""
+    return tuple(tensor.shape for tensor in node.outputs)
+
+
 _SHAPES: Mapping[type[ops.Operator], Callable[[Node], tuple[Shape, ...]]] = MappingProxyType(
     {
         ops.Conv2D: _conv_2d,
@@ -283,5 +288,6 @@ _SHAPES: Mapping[type[ops.Operator], Callable[[Node], tuple[Shape, ...]]] = Mapp
         ops.Quantize: _same,
         ops.Dequantize: _same,
         ops.CastTo: _same,
+        ops.Custom: _declared,
     }
 )

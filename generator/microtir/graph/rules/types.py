@@ -20,6 +20,7 @@ _INPUTS: Mapping[type[ops.Operator], tuple[int, int]] = MappingProxyType(
         **dict.fromkeys(_LINEAR, (2, 3)),
         **dict.fromkeys(_BINARY, (2, 2)),
         ops.Concatenation: (1, _MANY),
+        ops.Custom: (1, _MANY),
     }
 )
 """Least and most inputs; operators that are not here take one."""
@@ -35,7 +36,7 @@ def arity(node: Node) -> Iterator[Problem]:
     if not low <= len(node.inputs) <= high:
         legal = str(low) if low == high else f"{low} to {high}"
         yield Problem(f"{node.op.name} has {len(node.inputs)} inputs", legal)
-    most = _MANY if isinstance(node.op, ops.Split) else 1
+    most = _MANY if isinstance(node.op, ops.Split | ops.Custom) else 1
     if not 1 <= len(node.outputs) <= most:
         yield Problem(f"{node.op.name} has {len(node.outputs)} outputs", "1")
 
@@ -79,6 +80,7 @@ _LEGAL: Mapping[type[ops.Operator], tuple[Callable[[_Types, DType], bool], str]]
         ops.Quantize: (_quantize, "float32 or an integer type to one of at most 32 bits"),
         ops.Dequantize: (_dequantize, "an integer type of at most 32 bits to float32"),
         ops.CastTo: (_any, "any"),
+        ops.Custom: (_any, "any"),
     }
 )
 

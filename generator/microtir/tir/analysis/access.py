@@ -22,6 +22,7 @@ from microtir.tir.ir import (
     BufferView,
     Dim,
     Expr,
+    ExternCall,
     For,
     If,
     IntImm,
@@ -108,6 +109,8 @@ class _Prover:
                 self.invoke(s)
             case KernelCall():
                 self.kernel(s)
+            case ExternCall(function, args):
+                self.pointers(function.params, args, function.name)
 
     def _noting(self, text: str) -> ExitStack:
         self.known.append(text)
@@ -199,19 +202,26 @@ class _Prover:
         if callee is not None:
             self.ranges(callee.params, s.args, s.function)
 
-    def kernel(self, s: KernelCall) -> None:
+    def pointers(
+        self, params: tuple[Param, ...], args: Sequence[BufferArgument | Expr], callee: str
+    ) -> dict[Var | Buffer, Expr | Buffer | int]:
+        """What a call is given: integers in their ranges, pointers to enough elements."""
         values: dict[Var | Buffer, Expr | Buffer | int] = {}
-        for param, arg in zip(s.meaning.params, s.args, strict=True):
+        for param, arg in zip(params, args, strict=True):
             if isinstance(arg, BufferArgument):
                 self.exprs(arg.indices)
                 self.access(arg.buffer, arg.indices)
             else:
                 self.expr(arg)
                 values[param] = arg
-        self.ranges(s.meaning.params, s.args, s.meaning.name)
-        for param, arg in zip(s.meaning.params, s.args, strict=True):
+        self.ranges(params, args, callee)
+        for param, arg in zip(params, args, strict=True):
             if isinstance(arg, BufferArgument) and isinstance(param, Buffer):
-                self.pointer(param, arg, values, s.meaning.name)
+                self.pointer(param, arg, values, callee)
+        return values
+
+    def kernel(self, s: KernelCall) -> None:
+        values = self.pointers(s.meaning.params, s.args, s.meaning.name)
         for region in (*s.contract.reads, *s.contract.writes):
             self.region(region, values, s.meaning.name)
         for condition in s.contract.preconditions:

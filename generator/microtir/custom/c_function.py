@@ -1,0 +1,136 @@
+"""Operators that are computed by a C function."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from microtir.config.names import is_identifier
+from microtir.custom.operands import activations, constant
+from microtir.custom.tensor_program import Reference
+from microtir.errors import UsageError
+from microtir.graph.ir import Array, Node, Tensor
+from microtir.graph.ops import CustomFunction
+from microtir.tir.dtype import DType
+from microtir.tir.ir import (
+    Buffer,
+    BufferArgument,
+    ExternCall,
+    ExternFunction,
+    ExternSource,
+    IntImm,
+    PrimFunc,
+    Var,
+)
+
+
+def from_c(
+    name: str,
+    reference: Reference,
+    *,
+    function: str,
+    code: str | None = None,
+    files: Sequence[str | os.PathLike[str]] = (),
+    scalars: Callable[[Node], Sequence[int]] = lambda _node: (),
+    scratch_bytes: Callable[[Node], int] = lambda _node: 0,
+    returns_status: bool = False,
+) -> CustomFunction:
+    """An operator as a C function.
+
+    Its parameters are ``const T *`` of each input, ``T *`` of each output, ``uint8_t *`` of scratch
+    if the operator asks for some, and an ``int32_t`` for each scalar. It reads and writes nothing
+    else; inputs may lie in flash, outputs do not lie over inputs.
+
+    Args:
+        name: of the operator, as model files call it.
+        reference: the same in numpy.
+        function: name of the C function.
+        code: its definition; the prototype and the standard integer types are there already.
+        files: C files and headers to compile with the program, beside or instead of `code`. With
+            neither, the function is expected of the program that the model is linked into.
+        scalars: int32 arguments of a node, such as extents and fixed-point multipliers.
+        scratch_bytes: workspace of one call.
+        returns_status: it returns an int32_t, 0 for success; any other makes the model's run
+            function return its own error. Otherwise it returns nothing.
+
+    Raises:
+        UsageError: the function's name is no C identifier, or a file cannot be read.
+    """
+    if not is_identifier(function):
+        raise UsageError(f"'{function}' is no C identifier", where="from_c(function)")
+    sources = tuple(map(_read, files))
+    if code is not None:
+        sources = (ExternSource(f"{function}.c", code, bare=True), *sources)
+
+    def build(node: Node, function_name: str) -> PrimFunc:
+        numbers, size = tuple(scalars(node)), scratch_bytes(node)
+        scratch = Buffer("scratch", (size,), DType.UINT8, alignment=8) if size else None
+        operands = _Operands(node, scratch)
+        limits = [Var(f"n{i}", low=n, high=n) for i, n in enumerate(numbers)]
+        extern = ExternFunction(
+            function,
+            (*operands.params, *limits),
+            reads=operands.params[: len(node.inputs)],
+            writes=operands.params[len(node.inputs) :],
+            meaning=_meaning(node, reference),
+            returns_status=returns_status,
+            sources=sources,
+        )
+        call = ExternCall(extern, (*operands.arguments, *map(IntImm, numbers)))
+        return PrimFunc(function_name, operands.outer, call, scratch=scratch)
+
+    return CustomFunction(name, reference, build, scratch_bytes)
+
+
+class _Operands:
+    """The buffers of a node: those of the C function, and those of the layer that calls it."""
+
+    def __init__(self, node: Node, scratch: Buffer | None) -> None:
+        tensors = (*activations(node), *node.outputs)
+        inside = {tensor: _flat(f"t{i}", tensor) for i, tensor in enumerate(tensors)}
+        given = [
+            constant(t, f"constant{i}", (t.type.elements,)) if t.is_constant else inside[t]
+            for i, t in enumerate((*node.inputs, *node.outputs))
+        ]
+        extra = () if scratch is None else (scratch,)
+        names = [f"x{i}" for i in range(len(node.inputs))]
+        names += [f"y{i}" for i in range(len(node.outputs))]
+        named = zip(names, (*node.inputs, *node.outputs), strict=True)
+        self.params = (
+            *(_flat(name, tensor) for name, tensor in named),
+            *(Buffer(b.name, b.shape, b.dtype) for b in extra),
+        )
+        self.outer = (*inside.values(), *extra)
+        self.arguments = tuple(BufferArgument(b, (IntImm(0),)) for b in (*given, *extra))
+
+
+def _flat(name: str, tensor: Tensor) -> Buffer:
+    return Buffer(name, (tensor.type.elements,), tensor.dtype)
+
+
+def _meaning(node: Node, reference: Reference) -> Callable[..., None]:
+    """What the C function does, by the function in numpy."""
+
+    def run(*given: Array | int) -> None:
+        arrays = [array for array in given if isinstance(array, np.ndarray)]
+        tensors = (*node.inputs, *node.outputs)
+        shaped = [a.reshape(t.shape) for a, t in zip(arrays, tensors, strict=False)]
+        inputs, outputs = shaped[: len(node.inputs)], shaped[len(node.inputs) :]
+        result = reference(node, *inputs)
+        for output, value in zip(outputs, result if isinstance(result, tuple) else (result,),
+                                 strict=True):  # fmt: skip
+            output[...] = value
+
+    return run
+
+
+def _read(file: str | os.PathLike[str]) -> ExternSource:
+    path = Path(file)
+    try:
+        return ExternSource(path.name, path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise UsageError(f"cannot be read: {reason}", where=str(path)) from None

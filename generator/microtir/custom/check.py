@@ -1,0 +1,97 @@
+"""An operator of the user by itself: a model of one node, compared with its meaning."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from microtir import driver, host
+from microtir.config import CompilationConfig, Target
+from microtir.errors import RunError
+from microtir.graph import reference
+from microtir.graph.ir import Array, Graph, Node, Source, Tensor, TensorType
+from microtir.graph.ops import Custom, CustomFunction
+from microtir.host.compare import FLOAT_RTOL, compare
+from microtir.ir_module import IRModule
+from microtir.tir.dtype import DType
+from microtir.tir.replay import random_array
+
+_LARGEST = 100  # of integers above 8 bits: sums and products of them stay in their types
+
+
+def as_model(
+    function: CustomFunction,
+    inputs: Sequence[TensorType | Array],
+    outputs: Sequence[TensorType],
+    options: bytes = b"",
+) -> IRModule:
+    """A model of one operator.
+
+    Args:
+        function: the operator.
+        inputs: a type for each input of the model; an array is a constant.
+        outputs: types of the outputs.
+        options: as a model file would have them.
+    """
+    tensors = [
+        Tensor(f"x{i}", given)
+        if isinstance(given, TensorType)
+        else Tensor(f"x{i}", TensorType(given.shape, DType(given.dtype.name)), given)
+        for i, given in enumerate(inputs)
+    ]
+    results = tuple(Tensor(f"y{i}", type_) for i, type_ in enumerate(outputs))
+    source = Source("", 0, f"CUSTOM '{function.name}'")
+    node = Node(Custom(function, options), tuple(tensors), results, function.name, source)
+    free = tuple(tensor for tensor in tensors if not tensor.is_constant)
+    return IRModule(graph=Graph(function.name, free, results, (node,)))
+
+
+def check(
+    function: CustomFunction,
+    inputs: Sequence[TensorType | Array],
+    outputs: Sequence[TensorType],
+    *,
+    options: bytes = b"",
+    samples: int = 10,
+    seed: int = 0,
+    config: CompilationConfig | Target | None = None,
+) -> None:
+    """Compile an operator for this machine, run it under sanitizers, compare it with its meaning.
+
+    Args:
+        function: the operator.
+        inputs: as for `as_model`; those that are not constant get random values.
+        outputs: as for `as_model`.
+        options: as a model file would have them.
+        samples: how many times.
+        seed: of the random values.
+        config: as for `build`.
+
+    Raises:
+        RunError: an output differs (integers at all, floats by more than 1e-5 of the largest), the
+            C function reported a failure, or a sanitizer objected.
+        MicrotirError: the operator cannot be compiled.
+    """
+    module = as_model(function, inputs, outputs, options)
+    graph = module.graph
+    assert graph is not None
+    model = host.load(driver.build(module, config), sanitize=True)
+    generator = np.random.default_rng(seed)
+    for number in range(samples):
+        given = {t.name: _random(generator, t) for t in graph.inputs}
+        expected = reference.execute(graph, given)
+        result = compare([expected], [model.run(given)], FLOAT_RTOL)
+        if result.differences:
+            first = result.differences[0]
+            raise RunError(
+                f"sample {number}: '{first.output}' at {list(first.index)} is {first.got}, "
+                f"its numpy function gives {first.expected}",
+                where=f"the operator '{function.name}'",
+                fix="correct the operator, or its numpy function",
+            )
+
+
+def _random(generator: np.random.Generator, tensor: Tensor) -> Array:
+    limit = None if tensor.dtype.bits <= 8 else _LARGEST
+    return random_array(generator, tensor.shape, tensor.dtype, limit)

@@ -1,0 +1,20 @@
+"""The tensors of a node as a function sees them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from microtir.graph.ir import Node, Tensor
+from microtir.tir.ir import Buffer, Scope
+
+
+def activations(node: Node) -> tuple[Tensor, ...]:
+    """Inputs that are not constant, each once: what main passes."""
+    return tuple(t for t in dict.fromkeys(node.inputs) if not t.is_constant)
+
+
+def constant(tensor: Tensor, name: str, shape: tuple[int, ...]) -> Buffer:
+    """A constant input as a buffer of some shape, stored in the program."""
+    assert tensor.data is not None
+    data = np.ascontiguousarray(tensor.data).reshape(shape)
+    return Buffer(name, shape, tensor.dtype, Scope.CONSTANT, data)
