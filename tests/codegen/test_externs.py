@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import microtir
+from microtir.codegen.stack import stack_of
 from microtir.errors import RunError, UsageError
 from microtir.tir.ir import ExternSource, PrimFunc, Seq
 from tests.tir.test_externs import caller, extern
@@ -78,3 +79,12 @@ def test_each_call_is_made_once() -> None:
     artifact = microtir.build(replace(once, body=Seq((once.body, once.body))))
     assert artifact.source("default.c").count("int32_t scaled(") == 1
     assert [f.path for f in artifact.sources].count("scaled.c") == 1
+
+
+def test_its_stack_counts() -> None:
+    """What a C function declares is part of the bound of the program."""
+    small, large = (
+        stack_of(microtir.lower(caller(replace(extern(), stack_bytes=size)))) for size in (0, 4096)
+    )
+    assert large.bytes == small.bytes + 4096
+    assert [frame.function for frame in large.frames] == ["default_main_body", "scaled", "library"]

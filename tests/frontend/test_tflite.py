@@ -213,7 +213,8 @@ def test_all_problems_at_once(tmp_path: Path) -> None:
         "legacy.tflite: operator 1 CUSTOM 'Magic' ('second'): the custom operator 'Magic' is not"
         " supported\n"
         "  legal: operators of the TFLite schema\n"
-        "  fix:   convert the model with built-in operators only"
+        "  fix:   convert the model with built-in operators only, or give the operator to"
+        " from_tflite (docs/custom-operators.md)"
     )
     assert half_type == (
         "legacy.tflite: tensor 4 'half': its type is FLOAT16\n"

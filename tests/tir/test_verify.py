@@ -20,6 +20,8 @@ from microtir.tir.ir import (
     Call,
     Cast,
     Expr,
+    ExternCall,
+    ExternFunction,
     FloatImm,
     For,
     IntImm,
@@ -88,7 +90,13 @@ def kernel_call(contract: KernelContract, target: Buffer = X) -> PrimFunc:
     return function(KernelCall(KERNEL, (BufferArgument(target, ZERO),), contract))
 
 
+def extern_call(extern: ExternFunction, *args: BufferArgument | Expr) -> PrimFunc:
+    """A call of a C function outside the program."""
+    return function(ExternCall(extern, args), Buffer("y", (4,), DType.INT8))
+
+
 KERNEL_BUFFER = Buffer("a", (2,), DType.INT32)
+EXTERN = ExternFunction("e", (KERNEL_BUFFER,), (), (KERNEL_BUFFER,))
 KERNEL = PrimFunc("k", (KERNEL_BUFFER,), Store(KERNEL_BUFFER, ZERO, IntImm(1)))
 LOOP = For(Var("i"), IntImm(0), IntImm(2), Store(X, ZERO, IntImm(1)))
 
@@ -185,6 +193,16 @@ BROKEN: dict[str, list[PrimFunc | str]] = {
         kernel_call(KernelContract((), (Region(KERNEL_BUFFER, ZERO, (1,)),)), CONSTANT),
         kernel_call(KernelContract((), (), alignment=6)),
         kernel_call(KernelContract((), (), preconditions=(N,))),
+    ],
+    "extern-arguments": [
+        extern_call(EXTERN),
+        extern_call(EXTERN, IntImm(0)),
+        extern_call(EXTERN, BufferArgument(Buffer("y", (4,), DType.INT8), ZERO)),
+    ],
+    "extern-function": [
+        extern_call(replace(EXTERN, name="two words"), BufferArgument(X, ZERO)),
+        extern_call(replace(EXTERN, reads=(X,)), BufferArgument(X, ZERO)),
+        extern_call(EXTERN, BufferArgument(CONSTANT, ZERO)),
     ],
     "initialised": [
         "alloc t: int32[] local\n  x[0] = t[]",

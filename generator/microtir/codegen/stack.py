@@ -22,6 +22,7 @@ from microtir.tir.ir import (
     Allocate,
     BufferView,
     Call,
+    ExternCall,
     For,
     Intrinsic,
     Invoke,
@@ -121,8 +122,8 @@ class _Chains:
 
     def of(self, function: PrimFunc) -> tuple[Frame, ...]:
         if function not in self._known:
-            below = (self.of(callee) for callee in self._callees(function))
-            deepest = max(below, key=_depth, default=())
+            below = [self.of(callee) for callee in self._callees(function)]
+            deepest = max((*below, *self._externs(function)), key=_depth, default=())
             self._known[function] = (self._frame(function), *deepest)
         return self._known[function]
 
@@ -132,6 +133,12 @@ class _Chains:
                 yield self._program.callee(node.function)
             elif isinstance(node, KernelCall):
                 yield node.meaning
+
+    def _externs(self, function: PrimFunc) -> Iterator[tuple[Frame, ...]]:
+        for node in walk(function):
+            if isinstance(node, ExternCall):
+                size = node.function.stack_bytes + self._register * _FRAME
+                yield (Frame(node.function.name, size),)
 
     def _frame(self, function: PrimFunc) -> Frame:
         nodes = tuple(walk(function))

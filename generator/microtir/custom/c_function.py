@@ -37,6 +37,7 @@ def from_c(
     scalars: Callable[[Node], Sequence[int]] = lambda _node: (),
     scratch_bytes: Callable[[Node], int] = lambda _node: 0,
     returns_status: bool = False,
+    stack_bytes: int = 0,
 ) -> CustomFunction:
     """An operator as a C function.
 
@@ -55,6 +56,8 @@ def from_c(
         scratch_bytes: workspace of one call.
         returns_status: it returns an int32_t, 0 for success; any other makes the model's run
             function return its own error. Otherwise it returns nothing.
+
+        stack_bytes: what it has on the stack besides a few variables, and what it calls.
 
     Raises:
         UsageError: the function's name is no C identifier, or a file cannot be read.
@@ -77,6 +80,7 @@ def from_c(
             writes=operands.params[len(node.inputs) :],
             meaning=_meaning(node, reference),
             returns_status=returns_status,
+            stack_bytes=stack_bytes,
             sources=sources,
         )
         call = ExternCall(extern, (*operands.arguments, *map(IntImm, numbers)))

@@ -373,6 +373,7 @@ class ExternFunction:
     writes: tuple[Buffer, ...]
     meaning: Callable[..., None] | None = None
     returns_status: bool = False
+    stack_bytes: int = 0  # of its variables and of what it calls, beyond what any call takes
     sources: tuple[ExternSource, ...] = ()
 
 
