@@ -65,6 +65,7 @@ system_packages() {
     command -v g++ >/dev/null || missing+=(g++)
     command -v clang >/dev/null || missing+=(clang)
     command -v git >/dev/null || missing+=(git)
+    command -v cppcheck >/dev/null || missing+=(cppcheck)
     command -v arm-none-eabi-gcc >/dev/null || missing+=(gcc-arm-none-eabi)
     arm_has libc.a || missing+=(libnewlib-arm-none-eabi)
     arm_has libstdc++.a || missing+=(libstdc++-arm-none-eabi-newlib)

@@ -34,6 +34,20 @@ const char *microtir_status_text(int32_t status)
         return "the registry is full: raise MICROTIR_MAX_MODULES";
     case MICROTIR_ERROR_NAME_TAKEN:
         return "a registered module has a function of this name";
+    case MICROTIR_ERROR_NO_MEMORY:
+        return "the memory manager has no such block left";
+    case MICROTIR_ERROR_BAD_FREE:
+        return "this is no block of the memory manager, or not the last one of a stack";
+    case MICROTIR_ERROR_MEMORY_LAYOUT:
+        return "the memory is misaligned, too small or too large";
+    case MICROTIR_ERROR_INDEX:
+        return "there is no tensor or node of this number";
+    case MICROTIR_ERROR_NOT_SET:
+        return "an input, an output, the workspace or the parameters are not set";
+    case MICROTIR_ERROR_PARAMETERS:
+        return "the parameters belong to another model, or are damaged";
+    case MICROTIR_ERROR_DEVICE_STATE:
+        return "the device is not in the state that this call needs";
     default:
         return "a status of a generated function";
     }

@@ -6,9 +6,16 @@
  * refuses to be compiled with another version. */
 #define MICROTIR_RUNTIME_VERSION 1
 
+#include "microtir/checksum.h"
 #include "microtir/config.h"
+#include "microtir/device.h"
+#include "microtir/graph.h"
+#include "microtir/memory.h"
 #include "microtir/packed.h"
+#include "microtir/parameters.h"
+#include "microtir/platform.h"
 #include "microtir/registry.h"
 #include "microtir/status.h"
+#include "microtir/tensor.h"
 
 #endif /* MICROTIR_RUNTIME_H */

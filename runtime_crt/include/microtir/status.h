@@ -24,7 +24,14 @@ enum microtir_status {
     MICROTIR_ERROR_WORKSPACE_SIZE = -110,     /* the workspace has too few bytes */
     MICROTIR_ERROR_FUNCTION_NOT_FOUND = -111, /* no function of this name or index */
     MICROTIR_ERROR_REGISTRY_FULL = -112,      /* raise MICROTIR_MAX_MODULES */
-    MICROTIR_ERROR_NAME_TAKEN = -113          /* a registered module has a function of this name */
+    MICROTIR_ERROR_NAME_TAKEN = -113,         /* a registered module has a function of this name */
+    MICROTIR_ERROR_NO_MEMORY = -114,          /* the manager's memory has no such block left */
+    MICROTIR_ERROR_BAD_FREE = -115,           /* not a block of this manager, or not the last one */
+    MICROTIR_ERROR_MEMORY_LAYOUT = -116,      /* memory that is misaligned, too small or too large */
+    MICROTIR_ERROR_INDEX = -117,              /* no tensor or node of this number */
+    MICROTIR_ERROR_NOT_SET = -118,            /* an input, output, workspace or parameters missing */
+    MICROTIR_ERROR_PARAMETERS = -119,         /* parameters of another model, or damaged */
+    MICROTIR_ERROR_DEVICE_STATE = -120        /* a device function out of order */
 };
 
 /* The meaning of a status as a sentence; never NULL. */

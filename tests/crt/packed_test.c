@@ -1,21 +1,5 @@
-/* runtime_test.c: unit tests of the C runtime; the argument names the test to run. */
-#include <stdio.h>
-#include <string.h>
-
-#include "microtir/runtime.h"
-
-static int failures;
-
-#define CHECK(actual, expected)                                                                \
-    do {                                                                                       \
-        const long check_actual = (long)(actual);                                              \
-        const long check_expected = (long)(expected);                                          \
-        if (check_actual != check_expected) {                                                  \
-            printf("line %d: %s is %ld, not %ld\n", __LINE__, #actual, check_actual,           \
-                   check_expected);                                                            \
-            failures++;                                                                        \
-        }                                                                                      \
-    } while (0)
+/* packed_test.c: the registry, packed arguments, and statuses. */
+#include "unit.h"
 
 /* --- two modules of functions that return a number --- */
 
@@ -268,9 +252,9 @@ static void test_texts(void)
     CHECK(strcmp(microtir_status_text(MICROTIR_OK), "done"), 0);
 #if MICROTIR_STATUS_TEXTS
     /* Every status has a sentence of its own. */
-    for (int32_t a = MICROTIR_ERROR_NULL_POINTER; a >= MICROTIR_ERROR_NAME_TAKEN; a--) {
+    for (int32_t a = MICROTIR_ERROR_NULL_POINTER; a >= MICROTIR_ERROR_DEVICE_STATE; a--) {
         CHECK(strcmp(microtir_status_text(a), microtir_status_text(-1)) != 0, 1);
-        for (int32_t b = a - 1; b >= MICROTIR_ERROR_NAME_TAKEN; b--) {
+        for (int32_t b = a - 1; b >= MICROTIR_ERROR_DEVICE_STATE; b--) {
             CHECK(strcmp(microtir_status_text(a), microtir_status_text(b)) != 0, 1);
         }
     }
@@ -279,10 +263,7 @@ static void test_texts(void)
 #endif
 }
 
-static const struct {
-    const char *name;
-    void (*run)(void);
-} tests[] = {
+const struct unit_test packed_tests[] = {
     {"find", test_find},
     {"at", test_at},
     {"registry", test_registry},
@@ -299,19 +280,5 @@ static const struct {
     {"workspace", test_workspace},
 #endif
     {"texts", test_texts},
+    {NULL, NULL},
 };
-
-int main(int argc, char **argv)
-{
-    int runs = 0;
-    for (size_t i = 0; i < sizeof tests / sizeof tests[0]; i++) {
-        if (argc < 2 || strcmp(argv[1], tests[i].name) == 0) {
-            tests[i].run();
-            runs++;
-        }
-    }
-    if (runs == 0) {
-        printf("there is no test of this name\n");
-    }
-    return runs == 0 || failures != 0;
-}

@@ -1,0 +1,130 @@
+/* graph.h: the graph executor, which runs a model as a table of calls.
+ *
+ * microtir generates the table, constant and in flash: nodes with the numbers of their tensors, and
+ * tensors with their places in the workspace. There is nothing to parse, no name to look up and no
+ * memory to allocate. Nodes can be run one by one, and watched.
+ */
+#ifndef MICROTIR_GRAPH_H
+#define MICROTIR_GRAPH_H
+
+#include <stdint.h>
+
+#include "microtir/config.h"
+#include "microtir/packed.h"
+#include "microtir/platform.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* --- what microtir generates --- */
+
+/* Where a tensor lies. */
+enum microtir_graph_place {
+    MICROTIR_GRAPH_INPUT = 0,    /* at a pointer of executor->inputs */
+    MICROTIR_GRAPH_OUTPUT = 1,   /* at a pointer of executor->outputs */
+    MICROTIR_GRAPH_WORKSPACE = 2 /* in executor->workspace */
+};
+
+struct microtir_graph_tensor {
+    uint32_t offset;             /* in the workspace, in bytes; else the number of the pointer */
+    uint32_t bytes;              /* of the tensor as it lies in memory */
+    uint8_t place;               /* enum microtir_graph_place */
+    struct microtir_dtype dtype; /* of the elements */
+};
+
+struct microtir_graph_executor;
+
+/* Calls one operator, or a loop over rows of several, with the tensors of these numbers. */
+typedef void (*microtir_graph_call)(const struct microtir_graph_executor *executor,
+                                    const uint16_t *tensors);
+
+struct microtir_graph_node {
+    microtir_graph_call call;
+    uint16_t first;   /* of its tensors in graph->arguments */
+    uint16_t outputs; /* how many of them it writes for others to read; these come first */
+};
+
+struct microtir_graph {
+    const struct microtir_graph_node *nodes; /* in the order in which they run */
+    const uint16_t *arguments;               /* numbers of tensors */
+    const struct microtir_graph_tensor *tensors;
+    const struct microtir_tensor_type *ports; /* of the inputs, then of the outputs */
+    const char *const *names;                 /* of the nodes; NULL unless built for debugging */
+    uint16_t node_count;
+    uint16_t input_count;
+    uint16_t output_count;
+    uint16_t alignment;           /* of the workspace, in bytes */
+    uint32_t workspace_bytes;     /* 0: the model needs none */
+    uint16_t parameter_alignment; /* in bytes; 0 where weights are part of the program */
+    uint32_t identity;            /* of the parameters */
+};
+
+/* --- what an application keeps --- */
+
+/* All pointers are the application's; one executor serves one run at a time. */
+struct microtir_graph_executor {
+    const struct microtir_graph *graph;
+    const void **inputs; /* graph->input_count pointers */
+    void **outputs;      /* graph->output_count pointers */
+    uint8_t *workspace;
+    const uint8_t *parameters;
+};
+
+/* Prepares a run of `graph`; `inputs` and `outputs` are arrays that the setters below fill. */
+int32_t microtir_graph_init(struct microtir_graph_executor *executor,
+                            const struct microtir_graph *graph, const void **inputs,
+                            void **outputs);
+
+/* Uses the memory of `tensor` as an input or output, after checking its type; nothing is copied. */
+int32_t microtir_graph_set_input(struct microtir_graph_executor *executor, int32_t index,
+                                 const struct microtir_tensor *tensor);
+int32_t microtir_graph_set_output(struct microtir_graph_executor *executor, int32_t index,
+                                  const struct microtir_tensor *tensor);
+
+/* Uses `bytes` bytes at `memory` as the workspace. */
+int32_t microtir_graph_set_workspace(struct microtir_graph_executor *executor, void *memory,
+                                     uint32_t bytes);
+
+/* Uses the file of parameters at `file`, after checking it; see parameters.h. */
+int32_t microtir_graph_set_parameters(struct microtir_graph_executor *executor, const void *file,
+                                      uint32_t bytes);
+
+/* Runs every node. */
+int32_t microtir_graph_run(const struct microtir_graph_executor *executor);
+
+/* Runs one node, whose predecessors have run. */
+int32_t microtir_graph_run_node(const struct microtir_graph_executor *executor, int32_t node);
+
+/* --- watching a run --- */
+
+/* What an application is told; hooks that are NULL are not called. */
+struct microtir_graph_observer {
+    void *context; /* passed to both hooks */
+
+    /* A node has run; `ticks` are the platform's, `name` is NULL unless built for debugging. */
+    void (*node)(void *context, int32_t node, const char *name, uint32_t ticks);
+
+    /* Called after that for each tensor that the node wrote, with its CRC-32. */
+    void (*tensor)(void *context, int32_t node, const struct microtir_graph_tensor *tensor,
+                   const void *data, uint32_t checksum);
+};
+
+/* Runs every node and tells the observer; `platform` says what time it is, and may be NULL. */
+int32_t microtir_graph_run_observed(const struct microtir_graph_executor *executor,
+                                    const struct microtir_graph_observer *observer,
+                                    const struct microtir_platform *platform);
+
+/* --- what generated calls ask for --- */
+
+/* Address of the tensor of a number, to read it. */
+const void *microtir_graph_read(const struct microtir_graph_executor *executor, uint16_t number);
+
+/* Address of the tensor of a number, to write it; NULL for an input. */
+void *microtir_graph_write(const struct microtir_graph_executor *executor, uint16_t number);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* MICROTIR_GRAPH_H */

@@ -1,0 +1,182 @@
+#include "microtir/graph.h"
+
+#include <stddef.h>
+
+#include "microtir/parameters.h"
+#include "microtir/status.h"
+
+int32_t microtir_graph_init(struct microtir_graph_executor *executor,
+                            const struct microtir_graph *graph, const void **inputs,
+                            void **outputs)
+{
+    if (executor == NULL || graph == NULL || inputs == NULL || outputs == NULL) {
+        return MICROTIR_ERROR_NULL_POINTER;
+    }
+    for (uint16_t i = 0; i < graph->input_count; i++) {
+        inputs[i] = NULL;
+    }
+    for (uint16_t i = 0; i < graph->output_count; i++) {
+        outputs[i] = NULL;
+    }
+    executor->graph = graph;
+    executor->inputs = inputs;
+    executor->outputs = outputs;
+    executor->workspace = NULL;
+    executor->parameters = NULL;
+    return MICROTIR_OK;
+}
+
+/* Address of a tensor that is of the type of port `number`. */
+static int32_t port_data(const struct microtir_graph *graph, uint32_t number,
+                         const struct microtir_tensor *tensor, void **data)
+{
+    const union microtir_value args[] = {{.v_tensor = tensor}};
+    const int32_t kinds[] = {MICROTIR_KIND_TENSOR};
+    return microtir_tensor_argument(args, kinds, 0, &graph->ports[number], data);
+}
+
+int32_t microtir_graph_set_input(struct microtir_graph_executor *executor, int32_t index,
+                                 const struct microtir_tensor *tensor)
+{
+    void *data = NULL;
+    if (executor == NULL) {
+        return MICROTIR_ERROR_NULL_POINTER;
+    }
+    if (index < 0 || index >= executor->graph->input_count) {
+        return MICROTIR_ERROR_INDEX;
+    }
+    const int32_t status = port_data(executor->graph, (uint32_t)index, tensor, &data);
+    if (status == MICROTIR_OK) {
+        executor->inputs[index] = data;
+    }
+    return status;
+}
+
+int32_t microtir_graph_set_output(struct microtir_graph_executor *executor, int32_t index,
+                                  const struct microtir_tensor *tensor)
+{
+    void *data = NULL;
+    if (executor == NULL) {
+        return MICROTIR_ERROR_NULL_POINTER;
+    }
+    if (index < 0 || index >= executor->graph->output_count) {
+        return MICROTIR_ERROR_INDEX;
+    }
+    const uint32_t number = executor->graph->input_count + (uint32_t)index;
+    const int32_t status = port_data(executor->graph, number, tensor, &data);
+    if (status == MICROTIR_OK) {
+        executor->outputs[index] = data;
+    }
+    return status;
+}
+
+int32_t microtir_graph_set_workspace(struct microtir_graph_executor *executor, void *memory,
+                                     uint32_t bytes)
+{
+    if (executor == NULL || memory == NULL) {
+        return MICROTIR_ERROR_NULL_POINTER;
+    }
+    if (bytes < executor->graph->workspace_bytes) {
+        return MICROTIR_ERROR_WORKSPACE_SIZE;
+    }
+    if ((uintptr_t)memory % executor->graph->alignment != 0u) {
+        return MICROTIR_ERROR_MEMORY_LAYOUT;
+    }
+    executor->workspace = memory;
+    return MICROTIR_OK;
+}
+
+int32_t microtir_graph_set_parameters(struct microtir_graph_executor *executor, const void *file,
+                                      uint32_t bytes)
+{
+    if (executor == NULL || file == NULL) {
+        return MICROTIR_ERROR_NULL_POINTER;
+    }
+    if (executor->graph->parameter_alignment == 0u) {
+        return MICROTIR_ERROR_PARAMETERS;
+    }
+    if ((uintptr_t)file % executor->graph->parameter_alignment != 0u) {
+        return MICROTIR_ERROR_MEMORY_LAYOUT;
+    }
+    const int32_t status = microtir_parameters_check(file, bytes, executor->graph->identity);
+    if (status == MICROTIR_OK) {
+        executor->parameters = file;
+    }
+    return status;
+}
+
+/* Checks that everything that a run reads is there. */
+static int32_t check_run(const struct microtir_graph_executor *executor)
+{
+    if (executor == NULL || executor->graph == NULL) {
+        return MICROTIR_ERROR_NULL_POINTER;
+    }
+#if MICROTIR_CHECK_GRAPH
+    const struct microtir_graph *const graph = executor->graph;
+    if ((graph->workspace_bytes != 0u && executor->workspace == NULL)
+        || (graph->parameter_alignment != 0u && executor->parameters == NULL)) {
+        return MICROTIR_ERROR_NOT_SET;
+    }
+    for (uint16_t i = 0; i < graph->input_count; i++) {
+        if (executor->inputs[i] == NULL) {
+            return MICROTIR_ERROR_NOT_SET;
+        }
+    }
+    for (uint16_t i = 0; i < graph->output_count; i++) {
+        if (executor->outputs[i] == NULL) {
+            return MICROTIR_ERROR_NOT_SET;
+        }
+    }
+#endif
+    return MICROTIR_OK;
+}
+
+int32_t microtir_graph_run(const struct microtir_graph_executor *executor)
+{
+    const int32_t status = check_run(executor);
+    if (status != MICROTIR_OK) {
+        return status;
+    }
+    const struct microtir_graph *const graph = executor->graph;
+    for (uint16_t i = 0; i < graph->node_count; i++) {
+        graph->nodes[i].call(executor, &graph->arguments[graph->nodes[i].first]);
+    }
+    return MICROTIR_OK;
+}
+
+int32_t microtir_graph_run_node(const struct microtir_graph_executor *executor, int32_t node)
+{
+    const int32_t status = check_run(executor);
+    if (status != MICROTIR_OK) {
+        return status;
+    }
+    const struct microtir_graph *const graph = executor->graph;
+    if (node < 0 || node >= graph->node_count) {
+        return MICROTIR_ERROR_INDEX;
+    }
+    graph->nodes[node].call(executor, &graph->arguments[graph->nodes[node].first]);
+    return MICROTIR_OK;
+}
+
+const void *microtir_graph_read(const struct microtir_graph_executor *executor, uint16_t number)
+{
+    const struct microtir_graph_tensor *const tensor = &executor->graph->tensors[number];
+    if (tensor->place == (uint8_t)MICROTIR_GRAPH_INPUT) {
+        return executor->inputs[tensor->offset];
+    }
+    return microtir_graph_write(executor, number);
+}
+
+void *microtir_graph_write(const struct microtir_graph_executor *executor, uint16_t number)
+{
+    const struct microtir_graph_tensor *const tensor = &executor->graph->tensors[number];
+    void *address = NULL;
+    if (tensor->place == (uint8_t)MICROTIR_GRAPH_WORKSPACE) {
+        address = executor->workspace + tensor->offset;
+    } else if (tensor->place == (uint8_t)MICROTIR_GRAPH_OUTPUT) {
+        address = executor->outputs[tensor->offset];
+    } else {
+        /* An input is never written. */
+    }
+    return address;
+}

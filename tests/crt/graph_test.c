@@ -1,0 +1,241 @@
+/* graph_test.c: the graph executor on a table written by hand: out = (in + 1) * weight. */
+#include "unit.h"
+
+static int32_t calls;
+
+static void increment(const struct microtir_graph_executor *executor, const uint16_t *tensors)
+{
+    const int32_t *const from = microtir_graph_read(executor, tensors[1]);
+    int32_t *const to = microtir_graph_write(executor, tensors[0]);
+    to[0] = from[0] + 1;
+    calls++;
+}
+
+static void multiply(const struct microtir_graph_executor *executor, const uint16_t *tensors)
+{
+    const int32_t *const from = microtir_graph_read(executor, tensors[1]);
+    int32_t *const to = microtir_graph_write(executor, tensors[0]);
+    const uint8_t *const weight = executor->parameters;
+    to[0] = from[0] * (weight == NULL ? 10 : weight[16]);
+    calls++;
+}
+
+static const struct microtir_graph_tensor tensors[] = {
+    {0, 4, MICROTIR_GRAPH_INPUT, {MICROTIR_ELEMENT_SIGNED, 32}},
+    {4, 4, MICROTIR_GRAPH_WORKSPACE, {MICROTIR_ELEMENT_SIGNED, 32}},
+    {0, 4, MICROTIR_GRAPH_OUTPUT, {MICROTIR_ELEMENT_SIGNED, 32}},
+};
+static const uint16_t arguments[] = {1, 0, 2, 1};
+static const struct microtir_graph_node nodes[] = {{increment, 0, 1}, {multiply, 2, 1}};
+static const char *const names[] = {"increment", "multiply"};
+static const int32_t extent[] = {1};
+static const struct microtir_tensor_type ports[] = {
+    {{MICROTIR_ELEMENT_SIGNED, 32}, 1, extent, 4},
+    {{MICROTIR_ELEMENT_SIGNED, 32}, 1, extent, 4},
+};
+static const struct microtir_graph graph = {nodes, arguments, tensors, ports, names,
+                                            2,     1,         1,       4,     8,
+                                            0,     0};
+static const struct microtir_graph apart = {nodes, arguments, tensors, ports, NULL,
+                                            2,     1,         1,       4,     8,
+                                            4,     7};
+
+static const int64_t shape[] = {1};
+static int32_t input[2];
+static int32_t output[2];
+static int32_t workspace[3];
+static const void *inputs[1];
+static void *outputs[1];
+
+static struct microtir_tensor view(int32_t *data)
+{
+    const struct microtir_tensor tensor = {data, 1, {MICROTIR_ELEMENT_SIGNED, 32}, shape, NULL, 0};
+    return tensor;
+}
+
+static struct microtir_graph_executor ready(const struct microtir_graph *table)
+{
+    const struct microtir_tensor in = view(input);
+    const struct microtir_tensor out = view(output);
+    struct microtir_graph_executor executor;
+    CHECK(microtir_graph_init(&executor, table, inputs, outputs), MICROTIR_OK);
+    CHECK(microtir_graph_set_input(&executor, 0, &in), MICROTIR_OK);
+    CHECK(microtir_graph_set_output(&executor, 0, &out), MICROTIR_OK);
+    CHECK(microtir_graph_set_workspace(&executor, workspace, 8), MICROTIR_OK);
+    return executor;
+}
+
+static void test_run(void)
+{
+    const struct microtir_graph_executor executor = ready(&graph);
+    input[0] = 4;
+    CHECK(microtir_graph_run(&executor), MICROTIR_OK);
+    CHECK(output[0], 50);
+    CHECK(workspace[1], 5);
+    CHECK(workspace[2], 0);
+}
+
+static void test_run_node(void)
+{
+    const struct microtir_graph_executor executor = ready(&graph);
+    input[0] = 6;
+    output[0] = 0;
+    CHECK(microtir_graph_run_node(&executor, 0), MICROTIR_OK);
+    CHECK(workspace[1], 7);
+    CHECK(output[0], 0);
+    CHECK(microtir_graph_run_node(&executor, 1), MICROTIR_OK);
+    CHECK(output[0], 70);
+    CHECK(microtir_graph_run_node(&executor, 2), MICROTIR_ERROR_INDEX);
+    CHECK(microtir_graph_run_node(&executor, -1), MICROTIR_ERROR_INDEX);
+}
+
+static void test_graph_arguments(void)
+{
+    struct microtir_graph_executor executor = ready(&graph);
+    const struct microtir_tensor tensor = view(input);
+    CHECK(microtir_graph_init(NULL, &graph, inputs, outputs), MICROTIR_ERROR_NULL_POINTER);
+    CHECK(microtir_graph_init(&executor, NULL, inputs, outputs), MICROTIR_ERROR_NULL_POINTER);
+    CHECK(microtir_graph_init(&executor, &graph, NULL, outputs), MICROTIR_ERROR_NULL_POINTER);
+    CHECK(microtir_graph_init(&executor, &graph, inputs, NULL), MICROTIR_ERROR_NULL_POINTER);
+    CHECK(microtir_graph_set_input(&executor, 1, &tensor), MICROTIR_ERROR_INDEX);
+    CHECK(microtir_graph_set_input(&executor, -1, &tensor), MICROTIR_ERROR_INDEX);
+    CHECK(microtir_graph_set_input(&executor, 0, NULL), MICROTIR_ERROR_NULL_POINTER);
+    CHECK(microtir_graph_set_input(NULL, 0, &tensor), MICROTIR_ERROR_NULL_POINTER);
+    CHECK(microtir_graph_set_output(&executor, 1, &tensor), MICROTIR_ERROR_INDEX);
+    CHECK(microtir_graph_set_output(&executor, -1, &tensor), MICROTIR_ERROR_INDEX);
+    CHECK(microtir_graph_set_output(NULL, 0, &tensor), MICROTIR_ERROR_NULL_POINTER);
+    CHECK(microtir_graph_set_workspace(NULL, workspace, 8), MICROTIR_ERROR_NULL_POINTER);
+    CHECK(microtir_graph_set_workspace(&executor, NULL, 8), MICROTIR_ERROR_NULL_POINTER);
+    CHECK(microtir_graph_set_workspace(&executor, workspace, 7), MICROTIR_ERROR_WORKSPACE_SIZE);
+    CHECK(microtir_graph_set_workspace(&executor, (uint8_t *)workspace + 1, 8),
+          MICROTIR_ERROR_MEMORY_LAYOUT);
+    CHECK(microtir_graph_run(NULL), MICROTIR_ERROR_NULL_POINTER);
+    CHECK(microtir_graph_run_node(NULL, 0), MICROTIR_ERROR_NULL_POINTER);
+    CHECK(microtir_graph_write(&executor, 0) == NULL, 1);
+}
+
+#if MICROTIR_CHECK_TENSORS
+static void test_graph_types(void)
+{
+    struct microtir_graph_executor executor = ready(&graph);
+    struct microtir_tensor tensor = view(input);
+    tensor.dtype.bits = 16;
+    CHECK(microtir_graph_set_input(&executor, 0, &tensor), MICROTIR_ERROR_TENSOR_DTYPE);
+    CHECK(microtir_graph_set_output(&executor, 0, &tensor), MICROTIR_ERROR_TENSOR_DTYPE);
+}
+#endif
+
+#if MICROTIR_CHECK_GRAPH
+static void test_not_set(void)
+{
+    struct microtir_graph_executor executor = ready(&graph);
+    calls = 0;
+    executor.workspace = NULL;
+    CHECK(microtir_graph_run(&executor), MICROTIR_ERROR_NOT_SET);
+    executor = ready(&graph);
+    inputs[0] = NULL;
+    CHECK(microtir_graph_run(&executor), MICROTIR_ERROR_NOT_SET);
+    executor = ready(&graph);
+    outputs[0] = NULL;
+    CHECK(microtir_graph_run(&executor), MICROTIR_ERROR_NOT_SET);
+    CHECK(microtir_graph_run_node(&executor, 0), MICROTIR_ERROR_NOT_SET);
+    executor = ready(&apart);
+    CHECK(microtir_graph_run(&executor), MICROTIR_ERROR_NOT_SET);
+    CHECK(calls, 0);
+}
+#endif
+
+static void test_graph_parameters(void)
+{
+    union {
+        uint32_t aligned;
+        uint8_t bytes[20];
+    } file = {.bytes = "MTIP\7\0\0\0\21\0\0\0"};
+    struct microtir_graph_executor executor = ready(&apart);
+    file.bytes[16] = 3;
+    const uint32_t crc = microtir_crc32(0, file.bytes + 16, 1);
+    for (int i = 0; i < 4; i++) {
+        file.bytes[12 + i] = (uint8_t)(crc >> (8 * i));
+    }
+    CHECK(microtir_graph_set_parameters(&executor, file.bytes, 16), MICROTIR_ERROR_PARAMETERS);
+    CHECK(microtir_graph_set_parameters(&executor, file.bytes + 1, 19),
+          MICROTIR_ERROR_MEMORY_LAYOUT);
+    CHECK(microtir_graph_set_parameters(&executor, NULL, 20), MICROTIR_ERROR_NULL_POINTER);
+    CHECK(microtir_graph_set_parameters(NULL, file.bytes, 20), MICROTIR_ERROR_NULL_POINTER);
+    CHECK(executor.parameters == NULL, 1);
+    CHECK(microtir_graph_set_parameters(&executor, file.bytes, 20), MICROTIR_OK);
+    input[0] = 4;
+    CHECK(microtir_graph_run(&executor), MICROTIR_OK);
+    CHECK(output[0], 15);
+    executor = ready(&graph);
+    CHECK(microtir_graph_set_parameters(&executor, file.bytes, 20), MICROTIR_ERROR_PARAMETERS);
+}
+
+/* --- watching --- */
+
+static int32_t seen_nodes;
+static int32_t seen_values[2];
+static uint32_t seen_checksums[2];
+static const char *seen_names[2];
+
+static void see_node(void *context, int32_t node, const char *name, uint32_t ticks)
+{
+    CHECK(*(const int *)context, 5);
+    CHECK(ticks, 0);
+    seen_names[node] = name;
+    seen_nodes++;
+}
+
+static void see_tensor(void *context, int32_t node, const struct microtir_graph_tensor *tensor,
+                       const void *data, uint32_t checksum)
+{
+    CHECK(*(const int *)context, 5);
+    CHECK(tensor->bytes, 4);
+    memcpy(&seen_values[node], data, 4);
+    seen_checksums[node] = checksum;
+}
+
+static void test_observed(void)
+{
+    int five = 5;
+    const struct microtir_graph_observer observer = {&five, see_node, see_tensor};
+    const struct microtir_graph_observer blind = {NULL, NULL, NULL};
+    struct microtir_graph_executor executor = ready(&graph);
+    seen_nodes = 0;
+    input[0] = 2;
+    CHECK(microtir_graph_run_observed(&executor, &observer, NULL), MICROTIR_OK);
+    CHECK(seen_nodes, 2);
+    CHECK(seen_values[0], 3);
+    CHECK(seen_values[1], 30);
+    CHECK(seen_checksums[1] == microtir_crc32(0, output, 4), 1);
+    CHECK(strcmp(seen_names[1], "multiply"), 0);
+    CHECK(microtir_graph_run_observed(&executor, &blind, NULL), MICROTIR_OK);
+    CHECK(microtir_graph_run_observed(&executor, NULL, NULL), MICROTIR_OK);
+    CHECK(microtir_graph_run_observed(NULL, &observer, NULL), MICROTIR_ERROR_NULL_POINTER);
+    CHECK(seen_nodes, 2);
+#if MICROTIR_CHECK_GRAPH
+    outputs[0] = NULL;
+    CHECK(microtir_graph_run_observed(&executor, &observer, NULL), MICROTIR_ERROR_NOT_SET);
+    CHECK(seen_nodes, 2);
+#endif
+    executor = ready(&graph);
+    executor.graph = &apart;
+    executor.parameters = (const uint8_t *)&graph;
+    CHECK(microtir_graph_run_observed(&executor, &observer, NULL), MICROTIR_OK);
+    CHECK(seen_names[1] == NULL, 1);
+}
+
+const struct unit_test graph_tests[] = {
+    {"graph_run", test_run},
+    {"graph_run_node", test_run_node},
+    {"graph_arguments", test_graph_arguments},
+#if MICROTIR_CHECK_TENSORS
+    {"graph_types", test_graph_types},
+#endif
+#if MICROTIR_CHECK_GRAPH
+    {"graph_not_set", test_not_set},
+#endif
+    {"graph_parameters", test_graph_parameters},
+    {"graph_observed", test_observed},
+    {NULL, NULL},
+};
