@@ -16,6 +16,7 @@ from microtir.memory.lifetimes import lifetimes, lower_bound
 from microtir.memory.place import place
 from microtir.memory.placement import exact_fit, first_fit, workspace_size
 from microtir.tir import build
+from microtir.tir.analysis.access import prove_accesses
 from microtir.tir.dtype import DType
 from microtir.tir.ir import (
     Allocate,
@@ -32,6 +33,8 @@ from microtir.tir.ir import (
     Store,
     Var,
 )
+from microtir.tir.text import parse_function, to_text
+from microtir.tir.verify import verify
 
 
 def layer(size_in: int, size_out: int) -> PrimFunc:
@@ -200,3 +203,14 @@ def test_what_a_loop_touches_lives_through_the_loop() -> None:
     """A buffer of a loop body keeps its bytes for all iterations."""
     program = Program([4, 4, 4], [0, 0, 1], loop=True)
     assert {(life.first, life.last) for life in lifetimes(program.main)} == {(0, 2)}
+
+
+def test_a_thousand_buffers_are_no_problem() -> None:
+    """Passes over main do not recurse over its buffers: a large model has many."""
+    program = Program([8] * 1000, [999, *range(999)])
+    verify(program.main, program.callees)
+    prove_accesses(program.main, program.callees)
+    assert to_text(parse_function(to_text(program.main))) == to_text(program.main)
+    placed, plan = place(program.main, program.callees, 4, Placement.GREEDY)
+    assert plan.workspace_size == plan.lower_bound == 16
+    verify(placed, program.callees)

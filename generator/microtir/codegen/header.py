@@ -84,7 +84,7 @@ def _port_title(port: Port) -> list[str]:
 
 
 def _type_text(port: Port) -> str:
-    return port.type.dtype.value + "".join(f"[{extent}]" for extent in port.type.shape)
+    return f"{port.type.dtype.value}" + "".join(f"[{extent}]" for extent in port.type.shape)
 
 
 def _scale(port: Port) -> tuple[float, int] | None:

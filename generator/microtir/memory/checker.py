@@ -33,6 +33,7 @@ from microtir.tir.ir import (
     Seq,
     Stmt,
 )
+from microtir.tir.visitor import allocations
 
 _TENSOR = 1 << 40  # more than the bytes of any tensor
 
@@ -205,8 +206,8 @@ def _calls(statement: Stmt, bounds: Bounds) -> Iterator[tuple[Invoke, tuple[int,
         case Seq(statements):
             for inner in statements:
                 yield from _calls(inner, bounds)
-        case Allocate(_, body):
-            yield from _calls(body, bounds)
+        case Allocate():
+            yield from _calls(allocations(statement)[1], bounds)
         case For(var, start, stop, body):
             first, last = bounds.of(start), bounds.of(stop)
             if not (first.is_point and last.is_point):

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from microtir.errors import MemoryPlanError
 from microtir.memory.moments import Touch, touches
 from microtir.tir.ir import Allocate, Buffer, BufferView, For, Invoke, PrimFunc, Scope, Seq, Stmt
-from microtir.tir.visitor import walk
+from microtir.tir.visitor import allocations, walk
 
 Bytes = npt.NDArray[np.int64]
 """A position in a buffer per moment."""
@@ -92,13 +92,14 @@ def lifetimes(
     for buffer in outputs:
         steps[buffer].append(max(end - 1, 0))
     moments, touched = touches(main.body, callees, tuple(steps))
+    needs = _alignments(main, callees)
     found = []
     for buffer, at in steps.items():
         if not at:
             raise MemoryPlanError(
                 "workspace buffer is never used", where=f"{main.name}: {buffer.name}"
             )
-        alignment = max(buffer.alignment, *_alignments(main, buffer, callees))
+        alignment = max(buffer.alignment, buffer.dtype.bytes, needs.get(buffer, 1))
         use = _Use(size_of(buffer), moments, buffer in inputs, buffer in outputs)
         begin, low, high = _extents(touched[buffer], use)
         found.append(
@@ -154,12 +155,12 @@ def _extents(touched: Sequence[Touch], use: _Use) -> tuple[int, Bytes, Bytes]:
     if parts is None:
         # Read before it is written, as far as is known here: all of it counts throughout.
         return begin, np.zeros(end - begin, np.int64), np.full(end - begin, size)
-    low = np.full(moments, np.iinfo(np.int64).max)
-    high: Bytes = np.zeros(moments, np.int64)
+    low = np.full(end - begin, np.iinfo(np.int64).max)
+    high: Bytes = np.zeros(end - begin, np.int64)
     for start, stop, first, last in parts:
-        low[first : last + 1] = np.minimum(low[first : last + 1], start)
-        high[first : last + 1] = np.maximum(high[first : last + 1], stop)
-    low, high = low[begin:end], high[begin:end]
+        at = slice(first - begin, last + 1 - begin)
+        low[at] = np.minimum(low[at], start)
+        high[at] = np.maximum(high[at], stop)
     wraps = low // size != (high - 1) // size
     return (
         begin,
@@ -192,26 +193,27 @@ def _parts(touched: Sequence[Touch], use: _Use) -> list[tuple[int, int, int, int
     ]
 
 
-def _alignments(main: PrimFunc, buffer: Buffer, callees: Mapping[str, PrimFunc]) -> Iterator[int]:
-    """What the element type of `buffer` and every call that names it need."""
-    yield buffer.dtype.bytes
+def _alignments(main: PrimFunc, callees: Mapping[str, PrimFunc]) -> Mapping[Buffer, int]:
+    """What the calls that name a buffer need of its address, in bytes."""
+    needs: dict[Buffer, int] = {}
     for node in walk(main):
         if not isinstance(node, Invoke):
             continue
         params = callees[node.function].params if node.function in callees else ()
         for number, arg in enumerate(node.args):
-            if isinstance(arg, BufferView) and arg.buffer is buffer:
-                yield arg.dtype.bytes
-                param = params[number] if params else buffer
-                yield param.alignment if isinstance(param, Buffer) else 1
+            if isinstance(arg, BufferView):
+                param = params[number] if params else arg.buffer
+                need = param.alignment if isinstance(param, Buffer) else 1
+                needs[arg.buffer] = max(needs.get(arg.buffer, 1), arg.dtype.bytes, need)
+    return needs
 
 
 def _allocated(statement: Stmt) -> Iterator[Buffer]:
     match statement:
-        case Allocate(buffer, body):
-            if buffer.scope is Scope.WORKSPACE:
-                yield buffer
-            yield from _allocated(body)
+        case Allocate():
+            buffers, inside = allocations(statement)
+            yield from (buffer for buffer in buffers if buffer.scope is Scope.WORKSPACE)
+            yield from _allocated(inside)
         case Seq(statements):
             for inner in statements:
                 yield from _allocated(inner)
@@ -224,8 +226,8 @@ def _allocated(statement: Stmt) -> Iterator[Buffer]:
 def _visit(statement: Stmt, step: int, touched: dict[Buffer, list[int]]) -> int:
     """Record the steps of `statement`, which begins at `step`; return the step after it."""
     match statement:
-        case Allocate(_, body):
-            return _visit(body, step, touched)
+        case Allocate():
+            return _visit(allocations(statement)[1], step, touched)
         case Seq(statements):
             for inner in statements:
                 step = _visit(inner, step, touched)

@@ -19,7 +19,7 @@ from microtir.tir.ir import (
     Seq,
     Stmt,
 )
-from microtir.tir.visitor import buffers_read, buffers_written
+from microtir.tir.visitor import allocations, buffers_read, buffers_written
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,8 +82,8 @@ def calls(statement: Stmt, bounds: Bounds) -> Iterator[tuple[Invoke, tuple[int, 
         case Seq(statements):
             for inner in statements:
                 yield from calls(inner, bounds)
-        case Allocate(_, body):
-            yield from calls(body, bounds)
+        case Allocate():
+            yield from calls(allocations(statement)[1], bounds)
         case For(var, start, stop, body):
             for value in range(bounds.of(start).low, bounds.of(stop).high):
                 bounds.ranges[var] = Interval(value, value)

@@ -23,6 +23,7 @@ from microtir.tir.ir import (
     Seq,
     Stmt,
 )
+from microtir.tir.visitor import allocated, allocations
 
 
 def place(
@@ -101,10 +102,10 @@ def relocate(main: PrimFunc, offsets: Mapping[Buffer, int], size: int, alignment
 
     def visit(statement: Stmt) -> Stmt:
         match statement:
-            case Allocate(buffer, body) if buffer.scope is Scope.WORKSPACE:
-                return visit(body)
-            case Allocate(buffer, body):
-                return Allocate(buffer, visit(body))
+            case Allocate():
+                buffers, inside = allocations(statement)
+                kept = [b for b in buffers if b.scope is not Scope.WORKSPACE]
+                return allocated(kept, visit(inside))
             case Seq(statements):
                 return Seq(tuple(visit(s) for s in statements))
             case For():

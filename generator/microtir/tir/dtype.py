@@ -19,38 +19,31 @@ class DType(Enum):
     FLOAT32 = "float32"
     FLOAT64 = "float64"
 
-    @property
-    def is_float(self) -> bool:
-        return self in (DType.FLOAT32, DType.FLOAT64)
+    # Asked for at every node of every expression, so worked out once.
+    is_float: bool
+    is_int: bool  # BOOL is not one
+    is_signed: bool
+    bits: int
+    bytes: int  # size of one element in memory
 
-    @property
-    def is_int(self) -> bool:
-        """True for the integer types; BOOL is not one."""
-        return not self.is_float and self is not DType.BOOL
-
-    @property
-    def is_signed(self) -> bool:
-        return not self.value.startswith("u") and self is not DType.BOOL
-
-    @property
-    def bits(self) -> int:
-        return 8 if self is DType.BOOL else int(self.value.lstrip("uintfloa"))
-
-    @property
-    def bytes(self) -> int:
-        """Size of one element in memory."""
-        return self.bits // 8
+    def __init__(self, name: str) -> None:
+        kind = name.rstrip("0123456789")
+        self.bits = 8 if kind == "bool" else int(name.removeprefix(kind))
+        self.bytes = self.bits // 8
+        self.is_float = kind == "float"
+        self.is_int = kind in ("int", "uint")
+        self.is_signed = kind in ("int", "float")
+        self._low = -(1 << (self.bits - 1)) if self.is_signed else 0
+        self._high = 1 if kind == "bool" else (1 << (self.bits - self.is_signed)) - 1
 
     @property
     def min(self) -> int:
         """Lowest value of an integer type (0 for BOOL)."""
         assert not self.is_float, "floating point has no integer range"
-        return -(1 << (self.bits - 1)) if self.is_signed else 0
+        return self._low
 
     @property
     def max(self) -> int:
         """Highest value of an integer type (1 for BOOL)."""
         assert not self.is_float, "floating point has no integer range"
-        if self is DType.BOOL:
-            return 1
-        return (1 << (self.bits - 1)) - 1 if self.is_signed else (1 << self.bits) - 1
+        return self._high

@@ -28,7 +28,7 @@ from microtir.tir.ir import (
     Stmt,
     Store,
 )
-from microtir.tir.visitor import buffers_read, buffers_written, walk
+from microtir.tir.visitor import allocations, buffers_read, buffers_written, walk
 
 
 def uninitialised_reads(func: PrimFunc) -> Iterator[tuple[Buffer, Stmt]]:
@@ -65,8 +65,9 @@ class _Flow:
             case Let(_, value, body):
                 self.read(s, (value,), written)
                 return self.run(body, written)
-            case Allocate(buffer, body):
-                return self.run(body, written - {buffer})
+            case Allocate():
+                buffers, inside = allocations(s)
+                return self.run(inside, written.difference(buffers))
             case Invoke():
                 return written | set(buffers_written(s))
             case KernelCall(meaning, args):

@@ -48,7 +48,7 @@ from microtir.tir.ir import (
     UnaryOp,
     Var,
 )
-from microtir.tir.visitor import walk
+from microtir.tir.visitor import allocations, walk
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,10 +218,13 @@ class _Coder:
                 self.vars[var] = Value(name, bound.range)
                 self.stmt(body)
                 del self.vars[var]
-            case Allocate(buffer, body):
-                self.allocate(buffer)
-                self.stmt(body)
-                del self.buffers[buffer]
+            case Allocate():
+                buffers, inside = allocations(s)
+                for buffer in buffers:
+                    self.allocate(buffer)
+                self.stmt(inside)
+                for buffer in buffers:
+                    del self.buffers[buffer]
             case Invoke(function, args):
                 codes = ", ".join(self.argument(a) for a in args)
                 self.line(f"m.invoke({function!r}, [{codes}], {self.func.name!r})")

@@ -110,11 +110,12 @@ class BinaryOp(Enum):
     AND = "and"  # BOOL operands, evaluated left to right and lazily
     OR = "or"
 
-    @property
-    def is_comparison(self) -> bool:
-        return self in (
-            BinaryOp.EQ, BinaryOp.NE, BinaryOp.LT, BinaryOp.LE, BinaryOp.GT, BinaryOp.GE,
-        )  # fmt: skip
+    is_comparison: bool
+    is_bool: bool  # whether the result is BOOL
+
+    def __init__(self, spelling: str) -> None:
+        self.is_comparison = spelling in ("==", "!=", "<", "<=", ">", ">=")
+        self.is_bool = self.is_comparison or spelling in ("and", "or")
 
 
 class UnaryOp(Enum):
@@ -159,12 +160,11 @@ class Binary:
     op: BinaryOp
     a: Expr
     b: Expr
+    # Kept: to ask the operands, and theirs, at every level takes quadratic time.
+    dtype: DType = field(init=False, repr=False, compare=False)
 
-    @property
-    def dtype(self) -> DType:
-        if self.op.is_comparison or self.op in (BinaryOp.AND, BinaryOp.OR):
-            return DType.BOOL
-        return self.a.dtype
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "dtype", DType.BOOL if self.op.is_bool else self.a.dtype)
 
 
 @dataclass(frozen=True, slots=True)

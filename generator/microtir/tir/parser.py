@@ -16,7 +16,6 @@ from microtir.errors import TirError
 from microtir.tir.build import seq
 from microtir.tir.dtype import DType
 from microtir.tir.ir import (
-    Allocate,
     Array,
     Buffer,
     BufferArgument,
@@ -45,6 +44,7 @@ from microtir.tir.ir import (
 )
 from microtir.tir.lexer import Line, TokenKind, lines_of
 from microtir.tir.parser_expr import Cursor, Symbols
+from microtir.tir.visitor import allocated
 
 
 def parse(text: str) -> tuple[PrimFunc, ...]:
@@ -306,10 +306,13 @@ class _Parser:
         """A Let or an Allocate: the rest of the block is its body."""
         inner = symbols.new_child()
         if cursor.accept("alloc"):
-            buffer = self.buffer(cursor, Scope.LOCAL)
-            cursor.end()
-            inner[buffer.name] = buffer
-            return Allocate(buffer, self.rest(depth, inner))
+            buffers = [self.allocation(cursor, inner)]
+            while (line := self.line_at(depth)) and Cursor(line, inner).at("alloc"):
+                self.position += 1
+                cursor = Cursor(line, inner)
+                cursor.expect("alloc")
+                buffers.append(self.allocation(cursor, inner))
+            return allocated(buffers, self.rest(depth, inner))
         cursor.expect("let")
         var = self.declaration(cursor)
         cursor.expect("=")
@@ -317,6 +320,12 @@ class _Parser:
         cursor.end()
         inner[var.name] = var
         return Let(var, value, self.rest(depth, inner))
+
+    def allocation(self, cursor: Cursor, symbols: Symbols) -> Buffer:
+        buffer = self.buffer(cursor, Scope.LOCAL)
+        cursor.end()
+        symbols[buffer.name] = buffer
+        return buffer
 
     def rest(self, depth: int, symbols: Symbols) -> Stmt:
         return self.block(depth, symbols) if self.line_at(depth) else Seq(())

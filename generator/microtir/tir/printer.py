@@ -60,7 +60,7 @@ from microtir.tir.ir import (
     UnaryOp,
     Var,
 )
-from microtir.tir.visitor import walk
+from microtir.tir.visitor import allocations, walk
 
 # Binding strength of the infix operators, weakest first.  Comparisons do not associate.
 PRECEDENCE: tuple[tuple[BinaryOp, ...], ...] = (
@@ -264,10 +264,12 @@ class _FunctionPrinter:
             case Let(var, value, body):
                 self.line(depth, f"let {self.variable(var)} = {self.expr(value)}")
                 self.stmt(body, depth)
-            case Allocate(buffer, body):
-                text = buffer_text(buffer, self.names)
-                self.line(depth, f"alloc {text} {buffer.scope.value}")
-                self.stmt(body, depth)
+            case Allocate():
+                buffers, inside = allocations(s)
+                for buffer in buffers:
+                    text = buffer_text(buffer, self.names)
+                    self.line(depth, f"alloc {text} {buffer.scope.value}")
+                self.stmt(inside, depth)
             case For():
                 self._for(s, depth)
             case If(condition, then, otherwise):

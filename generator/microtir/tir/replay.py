@@ -32,7 +32,7 @@ from microtir.tir.ir import (
     Stmt,
     Var,
 )
-from microtir.tir.visitor import buffers_read
+from microtir.tir.visitor import allocations, buffers_read
 
 _ROW_START, _ROW_STOP = "y0", "y1"
 _EXTENT_LIMIT = 8  # of parameters that are no rows: how far above its lowest value one is tried
@@ -174,8 +174,8 @@ def _steps(s: Stmt, bounds: Bounds) -> int:
             if not value.dtype.is_float:
                 bounds.ranges[var] = bounds.of(value)
             return _steps(body, bounds)
-        case Allocate(_, body):
-            return _steps(body, bounds)
+        case Allocate():
+            return _steps(allocations(s)[1], bounds)
         case KernelCall(meaning):
             return estimate_steps(meaning, {})
         case Invoke() | ExternCall():

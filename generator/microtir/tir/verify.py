@@ -6,6 +6,7 @@ That every access is in bounds is a proof, not a rule: see `tir.analysis.access`
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from types import MappingProxyType
 from typing import Any
 
@@ -32,7 +33,7 @@ from microtir.tir.ir import (
 )
 from microtir.tir.printer import expr_text, stmt_text
 from microtir.tir.verify_rules import RULES, Context, Rule
-from microtir.tir.visitor import Node, Visitor, children, walk
+from microtir.tir.visitor import Node, Visitor, allocations, children, walk
 
 
 def _by_node() -> Mapping[type, tuple[Rule, ...]]:
@@ -69,11 +70,25 @@ class _Checker(Visitor):
             case Let(var, value, body):
                 self.visit(value)
                 self._inside(var, context.vars, body)
-            case Allocate(buffer, body):
-                self._inside(buffer, context.buffers, body)
+            case Allocate():
+                self._allocations(node)
             case _:
                 for child in children(node):
                     self.visit(child)
+
+    def _allocations(self, outermost: Allocate) -> None:
+        """Directly nested Allocates; the outermost has been checked."""
+        buffers, inside = allocations(outermost)
+        node: Node = outermost
+        while isinstance(node, Allocate):
+            if node is not outermost:
+                self.statement = node
+                self.check(node)
+            self.context.defined.add(node.buffer)
+            self.context.buffers.add(node.buffer)
+            node = node.body
+        self.visit(inside)
+        self.context.buffers.difference_update(buffers)
 
     def _inside(self, item: Var | Buffer, scope: set[Any], body: Node) -> None:
         self.context.defined.add(item)
@@ -114,7 +129,13 @@ def verify(func: PrimFunc, functions: Mapping[str, PrimFunc] | None = None) -> N
     checker.visit(func.body)
     kernels = dict.fromkeys(n.meaning for n in walk(func) if isinstance(n, KernelCall))
     for kernel in kernels:
-        verify(kernel)
+        _verify_kernel(kernel)
+
+
+# Functions never change, and kernels pass through every pass as they are.
+@lru_cache(maxsize=256)
+def _verify_kernel(kernel: PrimFunc) -> None:
+    verify(kernel)
 
 
 def verify_module(functions: Sequence[PrimFunc]) -> None:

@@ -7,9 +7,12 @@ that a caller sees by identity whether anything did.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TypeAlias, TypeVar
+from functools import lru_cache
+from operator import attrgetter
+from types import MappingProxyType
+from typing import Any, TypeAlias, TypeVar
 
 from microtir.errors import TirError
 from microtir.tir.ir import (
@@ -50,31 +53,60 @@ def children(node: Node) -> tuple[Node, ...]:
     A KernelCall's contract and meaning speak about the parameters of the kernel, not about the
     function around the call, and are not entered.
     """
-    match node:
-        case Var() | IntImm() | FloatImm() | BufferView():
-            return ()
-        case Binary(_, a, b):
-            return (a, b)
-        case Unary(_, a) | Cast(_, a):
-            return (a,)
-        case Select(condition, then, otherwise):
-            return (condition, then, otherwise)
-        case Load(_, indices) | BufferArgument(_, indices):
-            return indices
-        case Call(_, args) | Invoke(_, args) | KernelCall(_, args) | ExternCall(_, args):
-            return args
-        case Store(_, indices, value):
-            return (*indices, value)
-        case For():
-            return (node.start, node.stop, node.body)
-        case If(condition, then_, else_):
-            return (condition, then_) if else_ is None else (condition, then_, else_)
-        case Seq(statements):
-            return statements
-        case Let(_, value, body):
-            return (value, body)
-        case Allocate(_, body):
-            return (body,)
+    return _CHILDREN[type(node)](node)
+
+
+def _leaf(_: Node) -> tuple[Node, ...]:
+    return ()
+
+
+def _branches(node: If) -> tuple[Node, ...]:
+    parts = (node.condition, node.then)
+    return parts if node.otherwise is None else (*parts, node.otherwise)
+
+
+# A table by type: walking takes a large part of the time of every pass.
+_CHILDREN: Mapping[type, Callable[[Any], tuple[Node, ...]]] = MappingProxyType({
+    Var: _leaf,
+    IntImm: _leaf,
+    FloatImm: _leaf,
+    BufferView: _leaf,
+    Binary: lambda n: (n.a, n.b),
+    Unary: lambda n: (n.a,),
+    Cast: lambda n: (n.value,),
+    Select: lambda n: (n.condition, n.then, n.otherwise),
+    Load: attrgetter("indices"),
+    BufferArgument: attrgetter("indices"),
+    Call: attrgetter("args"),
+    Invoke: attrgetter("args"),
+    KernelCall: attrgetter("args"),
+    ExternCall: attrgetter("args"),
+    Store: lambda n: (*n.indices, n.value),
+    For: lambda n: (n.start, n.stop, n.body),
+    If: _branches,
+    Seq: attrgetter("statements"),
+    Let: lambda n: (n.value, n.body),
+    Allocate: lambda n: (n.body,),
+})  # fmt: skip
+
+
+def allocations(s: Stmt) -> tuple[tuple[Buffer, ...], Stmt]:
+    """The buffers of directly nested Allocates, outermost first, and the statement inside them.
+
+    A main has one for every activation: recursion over them would end a large model.
+    """
+    buffers: list[Buffer] = []
+    while isinstance(s, Allocate):
+        buffers.append(s.buffer)
+        s = s.body
+    return tuple(buffers), s
+
+
+def allocated(buffers: Sequence[Buffer], s: Stmt) -> Stmt:
+    """A statement inside Allocates, outermost first: the reverse of `allocations`."""
+    for buffer in reversed(buffers):
+        s = Allocate(buffer, s)
+    return s
 
 
 class Visitor:
@@ -151,9 +183,11 @@ class Rewriter:
             case Let(var, value, body):
                 let = (self.binder(var), self.expr(value), self.stmt(body))
                 return s if _same(let, (var, value, body)) else Let(*let)
-            case Allocate(buffer, body):
-                alloc = (self.buffer(buffer), self.stmt(body))
-                return s if _same(alloc, (buffer, body)) else Allocate(*alloc)
+            case Allocate():
+                buffers, inside = allocations(s)
+                new_buffers, body = tuple([self.buffer(b) for b in buffers]), self.stmt(inside)
+                same = body is inside and _same(new_buffers, buffers)
+                return s if same else allocated(new_buffers, body)
             case Invoke(function, args):
                 new_args = tuple([self._invoke_argument(a) for a in args])
                 return s if _same(new_args, args) else Invoke(function, new_args)
@@ -253,12 +287,24 @@ def buffers_read(node: Node | PrimFunc) -> tuple[Buffer, ...]:
 
     What an Invoke does with a buffer is not known here: it counts as read and as written.
     """
-    return tuple(dict.fromkeys(_accessed(node, written=False)))
+    return _buffers(node, False)
 
 
 def buffers_written(node: Node | PrimFunc) -> tuple[Buffer, ...]:
     """Buffers that the tree may write, each once, in order of first use."""
-    return tuple(dict.fromkeys(_accessed(node, written=True)))
+    return _buffers(node, True)
+
+
+def _buffers(node: Node | PrimFunc, written: bool) -> tuple[Buffer, ...]:
+    if isinstance(node, PrimFunc):
+        return _of_function(node, written)
+    return tuple(dict.fromkeys(_accessed(node, written=written)))
+
+
+# Every statement that calls a micro-kernel asks for those of its meaning.
+@lru_cache(maxsize=256)
+def _of_function(function: PrimFunc, written: bool) -> tuple[Buffer, ...]:
+    return tuple(dict.fromkeys(_accessed(function, written=written)))
 
 
 def _accessed(node: Node | PrimFunc, *, written: bool) -> Iterator[Buffer]:

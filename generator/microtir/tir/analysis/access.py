@@ -40,7 +40,7 @@ from microtir.tir.ir import (
     Var,
 )
 from microtir.tir.printer import access_text, expr_text
-from microtir.tir.visitor import children, substitute, walk
+from microtir.tir.visitor import allocations, children, substitute, walk
 
 
 def prove_accesses(func: PrimFunc, functions: Mapping[str, PrimFunc] | None = None) -> None:
@@ -100,8 +100,8 @@ class _Prover:
                     self._noting(f"{var.name} = {expr_text(value)}"),
                 ):
                     self.stmt(body)
-            case Allocate(_, body):
-                self.stmt(body)
+            case Allocate():
+                self.stmt(allocations(s)[1])
             case Store(buffer, indices, value):
                 self.exprs((*indices, value))
                 self.access(buffer, indices)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import cache
 
 from microtir.tir.dtype import DType
 
@@ -22,7 +23,7 @@ class Interval:
     @staticmethod
     def of_type(dtype: DType) -> Interval:
         """Every value of an integer type or of BOOL."""
-        return Interval(dtype.min, dtype.max)
+        return _whole(dtype)
 
     @staticmethod
     def hull(values: Iterable[int]) -> Interval:
@@ -69,3 +70,8 @@ class Interval:
 def corners(function: Callable[[int, int], int], a: Interval, b: Interval) -> Interval:
     """Exact bounds of a function that is monotone in each argument while the other is fixed."""
     return Interval.hull(function(x, y) for x in (a.low, a.high) for y in (b.low, b.high))
+
+
+@cache
+def _whole(dtype: DType) -> Interval:
+    return Interval(dtype.min, dtype.max)
