@@ -124,7 +124,7 @@ def convolution(seed: int, *, depthwise: bool = False) -> DspCase:
 def fully_connected(seed: int) -> DspCase:
     """FULLY_CONNECTED with any number of outputs, one or more rows."""
     rng = np.random.default_rng([seed, 2])
-    inputs = int(rng.choice([4, 8, 12, 20, 64, 68, 7]))
+    inputs = int(rng.choice([4, 8, 12, 20, 64, 68, 7, 19, 300]))
     outputs, rows = int(rng.integers(1, 20)), int(rng.choice([1, 1, 2, 3]))
     activation = ops.Activation(rng.choice(np.array([a.value for a in ops.Activation])))
     x_data = _stored(rng, (rows, inputs))

@@ -20,6 +20,7 @@ from microtir.codegen.metadata import METADATA_FILE, metadata_of
 from microtir.codegen.packed import packed_files
 from microtir.codegen.program import Program, make_program
 from microtir.codegen.source_file import SourceFile
+from microtir.config.features import Feature
 from microtir.errors import UsageError
 from microtir.ir_module import IRModule, PortKind
 
@@ -140,6 +141,7 @@ def _source(
         twin_helpers=[helper for helper in every if helper not in helpers],
         functions=bodies,
         has_assembly=bool(program.assembly),
+        has_vectors=any(f.attrs.get("needs") == Feature.MVE.value for f in program.assembly),
         entries=entries,
         statuses=[
             {"name": f"{program.macro}_{name}", "text": text}

@@ -33,6 +33,8 @@ from microtir.lowering.dsp import convolution as dsp_convolution
 from microtir.lowering.dsp import dense as dsp_dense
 from microtir.lowering.dsp import depthwise as dsp_depthwise
 from microtir.lowering.layer import Layer
+from microtir.lowering.mve import convolution as mve_convolution
+from microtir.lowering.mve import dense as mve_dense
 from microtir.plan.ir import Candidate, Kernel, LayoutKind, RowWindow
 from microtir.tir.ir import PrimFunc
 
@@ -120,6 +122,17 @@ _GEMM_DSP_COMPACT = replace(
     code=dsp_convolution.compact_code_bytes,
     build=dsp_convolution.emit_compact,
 )
+_GEMM_MVE = Family(
+    Kernel.GEMM_VECTORS,
+    None,
+    convolution.row_window,
+    mve_convolution.cost,
+    mve_convolution.accepts,
+    Feature.MVE,
+    mve_convolution.scratch_bytes,
+    mve_convolution.code_bytes,
+    mve_convolution.emit,
+)
 _DENSE_DSP = Family(
     Kernel.DENSE_PAIRS,
     None,
@@ -128,6 +141,16 @@ _DENSE_DSP = Family(
     dsp_dense.accepts,
     Feature.DSP,
     build=dsp_dense.emit,
+)
+_DENSE_MVE = Family(
+    Kernel.GEMM_VECTORS,
+    None,
+    _same_row_if(dense.keeps_rows),
+    mve_dense.cost,
+    mve_dense.accepts,
+    Feature.MVE,
+    code=mve_dense.code_bytes,
+    build=mve_dense.emit,
 )
 _ACCUMULATE = Family(
     Kernel.ACCUMULATE,
@@ -138,7 +161,9 @@ _ACCUMULATE = Family(
     build=accumulate.emit,
     accumulators=accumulate.accumulator_bytes,
 )
-_CONVOLUTION = (_DIRECT_CONVOLUTION, _GEMM_DSP, _GEMM_DSP_COMPACT, _ACCUMULATE)
+_CONVOLUTION = (
+    _DIRECT_CONVOLUTION, _GEMM_DSP, _GEMM_DSP_COMPACT, _GEMM_MVE, _ACCUMULATE,
+)  # fmt: skip
 _DEPTHWISE_DSP = Family(
     Kernel.DEPTHWISE_WORDS,
     None,
@@ -165,6 +190,7 @@ FAMILIES: Mapping[type[Operator], tuple[Family, ...]] = MappingProxyType(
         ops.FullyConnected: (
             Family(Kernel.DIRECT, dense.fully_connected, _same_row_if(dense.keeps_rows), 6),
             _DENSE_DSP,
+            _DENSE_MVE,
         ),
         ops.AveragePool2D: (
             Family(Kernel.DIRECT, pooling.average_pool, pooling.row_window, 8),

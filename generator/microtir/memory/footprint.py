@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 from microtir.errors import MemoryPlanError
 from microtir.tir.analysis.bounds import Bounds
+from microtir.tir.analysis.inequalities import conjuncts, margin
 from microtir.tir.analysis.interval import Interval
 from microtir.tir.ir import (
     Allocate,
@@ -117,7 +118,7 @@ class _Reader:
                 self.expr(condition)
                 known = self.bounds.of(condition)
                 if known.high:
-                    self.stmt(then)
+                    self.guarded(condition, then)
                 if otherwise is not None and not known.low:
                     self.stmt(otherwise)
             case Allocate(_, body):
@@ -131,6 +132,34 @@ class _Reader:
                 self.extern(s)
             case Invoke():
                 raise MemoryPlanError("a layer function calls another one", where=s.function)
+
+    def guarded(self, condition: Expr, then: Stmt) -> None:
+        """Visits what runs where a condition holds, with the ranges that it leaves to variables."""
+        before = dict(self.bounds.ranges)
+        if all(self.narrow(guard) for guard in conjuncts(condition)):
+            self.stmt(then)
+        self.bounds.ranges = before
+
+    def narrow(self, guard: Expr) -> bool:
+        """Limits the ranges of variables to where an inequality holds; False if that is nowhere."""
+        terms = margin(guard)
+        if terms is None:
+            return True
+        for var, factor in terms.factors.items():
+            if not isinstance(var, Var):
+                continue
+            others = terms.constant
+            for e, f in terms.factors.items():
+                known = self.bounds.of(e)
+                others += 0 if e is var else max(known.low * f, known.high * f)
+            # The sum of this term and of the others is not negative.
+            known = self.bounds.of(var)
+            low = max(known.low, -(others // factor)) if factor > 0 else known.low
+            high = min(known.high, others // -factor) if factor < 0 else known.high
+            if low > high:
+                return False
+            self.bounds.ranges[var] = Interval(low, high)
+        return True
 
     def exprs(self, items: Sequence[Expr]) -> None:
         for item in items:

@@ -83,6 +83,7 @@ class Kernel(Enum):
     DEPTHWISE_WORDS = "depthwise_words"  # four channels a word, two pixels at a time
     ADD_SHIFTED = "add_shifted"  # the operand with the larger scale is shifted, not multiplied
     DEPTHWISE_SINGLE = "depthwise_single"  # one pixel at a time, with half the code
+    GEMM_VECTORS = "gemm_vectors"  # two pixels by four channels, sixteen products an instruction
     TABLE = "table"  # 256-entry look-up
     VIEW = "view"  # no code: the output is the input's memory
     COPY = "copy"  # elements move, nothing is computed

@@ -1,4 +1,4 @@
-/* Start-up of test programs on the emulated mps2-an386: no C library, exit status and text pass
+/* Start-up of test programs on emulated Arm boards: no C library, exit status and text pass
  * through semihosting. */
 #include <stdint.h>
 

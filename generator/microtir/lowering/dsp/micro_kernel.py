@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import NamedTuple
 
+from microtir.config.features import Feature
 from microtir.schedule import KernelDescription
 from microtir.te import Expr
 from microtir.tir import ir
@@ -31,6 +32,7 @@ def describe(
     template: str,
     values: Mapping[str, object],
     stack_bytes: int,
+    needs: Feature = Feature.DSP,
 ) -> KernelDescription:
     """A micro-kernel that reads all of its parameters but `written`, and writes all of those.
 
@@ -43,8 +45,10 @@ def describe(
         template: of the assembly, below templates/.
         values: what the template is given: finished text, and lists to repeat instructions by.
         stack_bytes: that the assembly pushes.
+        needs: what the assembly takes of a CPU.
     """
-    attrs = MappingProxyType({"about": about, "assembly": MappingProxyType(dict(values))})
+    given = MappingProxyType(dict(values))
+    attrs = MappingProxyType({"about": about, "assembly": given, "needs": needs.value})
     meaning = ir.PrimFunc(name, params, body, attrs=attrs)
     contract = ir.KernelContract(
         reads=tuple(_all_of(p) for p in params if p not in written),

@@ -2,40 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from microtir.tir import build
 from microtir.tir.analysis.facts import Facts
+from microtir.tir.analysis.inequalities import conjuncts, margin
+from microtir.tir.analysis.terms import Terms, cannot_overflow, rebuild
 from microtir.tir.ir import Binary, BinaryOp, Expr, For, If, IntImm, Load, Seq, Stmt, Var
-from microtir.tir.passes.terms import Terms, cannot_overflow, collect, rebuild
 from microtir.tir.visitor import Rewriter, variables_used, walk
 
 _DIVISIONS = (
     BinaryOp.FLOORDIV, BinaryOp.FLOORMOD, BinaryOp.TRUNCDIV, BinaryOp.SHIFT_LEFT,
     BinaryOp.SHIFT_RIGHT,
 )  # fmt: skip
-
-
-def conjuncts(condition: Expr) -> Iterator[Expr]:
-    """The conditions that `and` joins."""
-    if isinstance(condition, Binary) and condition.op is BinaryOp.AND:
-        yield from conjuncts(condition.a)
-        yield from conjuncts(condition.b)
-    else:
-        yield condition
-
-
-def margin(guard: Expr) -> Terms | None:
-    """The sum that is not negative exactly where an inequality of integers holds."""
-    if not isinstance(guard, Binary) or not guard.a.dtype.is_int:
-        return None
-    a, b = guard.a, guard.b
-    if guard.op in (BinaryOp.LT, BinaryOp.LE):
-        a, b = b, a
-    elif guard.op not in (BinaryOp.GT, BinaryOp.GE):
-        return None
-    strict = guard.op in (BinaryOp.LT, BinaryOp.GT)
-    return collect(Binary(BinaryOp.SUB, a, b)).plus(-1 if strict else 0)
 
 
 def limit(facts: Facts, var: Var, guard: Expr) -> tuple[bool, Expr] | None:

@@ -8,6 +8,7 @@ from typing import ClassVar
 
 from microtir.tir import build
 from microtir.tir.analysis.facts import Facts
+from microtir.tir.analysis.inequalities import conjuncts, margin
 from microtir.tir.analysis.interval import Interval
 from microtir.tir.duplicate import duplicate
 from microtir.tir.ir import (
@@ -23,7 +24,7 @@ from microtir.tir.ir import (
     Stmt,
     Var,
 )
-from microtir.tir.passes.guards import conjuncts, is_total, limit, margin, sole_guards, without
+from microtir.tir.passes.guards import is_total, limit, sole_guards, without
 from microtir.tir.visitor import Rewriter, rewrite_function, variables_used, walk
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from microtir.tir import build
 from microtir.tir.analysis.facts import Facts
 from microtir.tir.analysis.interval import Interval
+from microtir.tir.analysis.terms import Terms, cannot_overflow, collect, rebuild
 from microtir.tir.dtype import DType
 from microtir.tir.ir import (
     Binary,
@@ -24,7 +25,6 @@ from microtir.tir.ir import (
     UnaryOp,
     Var,
 )
-from microtir.tir.passes.terms import Terms, cannot_overflow, collect, rebuild
 from microtir.tir.visitor import Rewriter
 
 

@@ -1,9 +1,10 @@
-"""Runs compiled models on an emulated Cortex-M4 and compares what they compute."""
+"""Runs compiled models on emulated Arm cores and compares what they compute."""
 
 from __future__ import annotations
 
 import subprocess
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,16 +17,33 @@ from tests.support.batch import write_unit
 Array = npt.NDArray[Any]
 
 _HERE = Path(__file__).with_name("emulated")
-_CPU = ("-mcpu=cortex-m4", "-mthumb", "-mfloat-abi=hard", "-mfpu=fpv4-sp-d16")
+
+
+@dataclass(frozen=True)
+class Machine:
+    """A board as QEMU has it: its name, how to compile for it, and its linker script."""
+
+    name: str
+    flags: tuple[str, ...]
+    script: str
+
+
+M4 = Machine(
+    "mps2-an386",
+    ("-mcpu=cortex-m4", "-mthumb", "-mfloat-abi=hard", "-mfpu=fpv4-sp-d16"),
+    "an386.ld",
+)
+M55 = Machine("mps3-an547", ("-mcpu=cortex-m55", "-mthumb", "-mfloat-abi=hard"), "an547.ld")
 _RUN = (
-    "qemu-system-arm", "-M", "mps2-an386", "-display", "none", "-monitor", "none", "-serial",
-    "null", "-semihosting-config", "enable=on,target=native", "-icount", "shift=0", "-kernel",
+    "qemu-system-arm", "-display", "none", "-monitor", "none", "-serial", "null",
+    "-semihosting-config", "enable=on,target=native", "-icount", "shift=0",
 )  # fmt: skip
 ALIGNMENTS = 8  # inputs and outputs are placed at every offset below this
 _GUARD = 0x5A
 
 
 def differing(
+    machine: Machine,
     artifacts: Sequence[Artifact],
     inputs: Sequence[Sequence[Array]],
     outputs: Sequence[Array],
@@ -35,6 +53,7 @@ def differing(
     """Names of the artifacts whose output differs, or that write beside it.
 
     Args:
+        machine: that runs them.
         artifacts: models with one output and distinct module names.
         inputs: of each, in order.
         outputs: what each must compute.
@@ -54,14 +73,15 @@ def differing(
     main = ["int main(void)", "{", "    int bad = 0;", *calls, "    return bad > 0;", "}"]
     (folder / "main.c").write_text("\n".join([*text, *main]) + "\n", encoding="utf-8")
     build = [
-        "arm-none-eabi-gcc", *_CPU, "-std=c99", *flags, "-I.", "-nostartfiles",
-        f"-T{_HERE / 'link.ld'}", "--specs=nosys.specs", "-Wl,--no-warn-rwx-segments", "main.c",
-        "batch.c", str(_HERE / "start.c"), "-lm", "-o", "test.elf",
+        "arm-none-eabi-gcc", *machine.flags, "-std=c99", *flags, "-I.", "-nostartfiles",
+        f"-T{_HERE / machine.script}", "--specs=nosys.specs", "-Wl,--no-warn-rwx-segments",
+        "main.c", "batch.c", str(_HERE / "start.c"), "-lm", "-o", "test.elf",
     ]  # fmt: skip
     subprocess.run(build, cwd=folder, check=True, timeout=300)
     done = subprocess.run(
-        [*_RUN, "test.elf"], cwd=folder, capture_output=True, text=True, timeout=300,
-        stdin=subprocess.DEVNULL, check=False,
+        [*_RUN, "-M", machine.name, "-kernel", "test.elf"],
+        cwd=folder, capture_output=True, text=True, timeout=300, stdin=subprocess.DEVNULL,
+        check=False,
     )  # fmt: skip
     said = (done.stdout + done.stderr).split()
     assert done.returncode == bool(said), f"status {done.returncode}: {said}"

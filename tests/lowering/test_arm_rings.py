@@ -1,4 +1,4 @@
-"""DSP kernels take row ranges and rolling buffers, as all others do."""
+"""Kernels in assembly take row ranges and rolling buffers, as all others do."""
 
 from __future__ import annotations
 
@@ -19,28 +19,26 @@ from microtir.tir.ir import Array, Buffer, PrimFunc
 from microtir.tir.verify import verify
 from tests.support.dsp_cases import DspCase, add, convolution
 
-CONFIG = CompilationConfig.from_target(Target("c -mcpu=cortex-m4"))
-KERNELS = (
-    Kernel.GEMM,
-    Kernel.GEMM_COMPACT,
-    Kernel.DEPTHWISE_WORDS,
-    Kernel.DEPTHWISE_SINGLE,
-    Kernel.ADD_SHIFTED,
-)
+M4 = CompilationConfig.from_target(Target("c -mcpu=cortex-m4"))
+M55 = CompilationConfig.from_target(Target("c -mcpu=cortex-m55"))
+CONVOLUTIONS = {Kernel.GEMM: M4, Kernel.GEMM_COMPACT: M4, Kernel.GEMM_VECTORS: M55}
+DEPTHWISE = {Kernel.DEPTHWISE_WORDS: M4, Kernel.DEPTHWISE_SINGLE: M4}
+ADDS = {Kernel.ADD_SHIFTED: M4}
+CONFIGS = CONVOLUTIONS | DEPTHWISE | ADDS
 
 
 def planned(case: DspCase, kernel: Kernel) -> PlannedOperator | None:
     """The case with a kernel, if it offers that."""
     node = case.graph.nodes[0]
-    offered = {c.kernel: c for c in candidates(node, CONFIG)}
+    offered = {c.kernel: c for c in candidates(node, CONFIGS[kernel])}
     return PlannedOperator(node, offered[kernel]) if kernel in offered else None
 
 
 def found(kernel: Kernel, count: int) -> list[tuple[DspCase, PlannedOperator]]:
     """Cases that a kernel accepts."""
-    if kernel is Kernel.ADD_SHIFTED:
+    if kernel in ADDS:
         make = add
-    elif kernel in (Kernel.GEMM, Kernel.GEMM_COMPACT):
+    elif kernel in CONVOLUTIONS:
         make = convolution
     else:
         make = partial(convolution, depthwise=True)
@@ -97,7 +95,7 @@ def row_by_row(case: DspCase, operator: PlannedOperator) -> Array:
     return np.concatenate(rows).reshape(output.shape)
 
 
-@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("kernel", CONFIGS)
 def test_rows_over_rings_equal_the_reference(kernel: Kernel) -> None:
     """Row by row over rings of exactly the window, every bit is that of the reference."""
     for case, operator in found(kernel, 12):
@@ -105,7 +103,7 @@ def test_rows_over_rings_equal_the_reference(kernel: Kernel) -> None:
         np.testing.assert_array_equal(row_by_row(case, operator), want, err_msg=case.name)
 
 
-@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("kernel", CONFIGS)
 def test_layers_are_proven_and_whole_calls_equal_the_reference(kernel: Kernel) -> None:
     """The interpreter, which knows no undefined step, agrees on whole tensors."""
     for case, operator in found(kernel, 8):
@@ -119,7 +117,7 @@ def test_layers_are_proven_and_whole_calls_equal_the_reference(kernel: Kernel) -
 
 def test_scratch_is_declared_by_the_candidate() -> None:
     """A function takes at most the scratch that its candidate announced, aligned to words."""
-    for kernel in KERNELS[:4]:
+    for kernel in CONVOLUTIONS | DEPTHWISE:
         for _, operator in found(kernel, 12):
             param = emitted(operator, {}).scratch
             size = 0 if param is None else size_of(param)

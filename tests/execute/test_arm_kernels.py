@@ -1,0 +1,132 @@
+"""Kernels in assembly: portable twins on this machine, assembly on emulated Arm cores."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import microtir
+from microtir import CompilationConfig, Target
+from microtir.config.enums import Optimize
+from microtir.graph.reference import execute
+from microtir.ir_module import IRModule
+from microtir.plan.ir import Kernel, Plan
+from tests.support import c_compilers
+from tests.support.batch import load_batch
+from tests.support.c_compilers import strict_problems
+from tests.support.dsp_cases import DspCase, cases
+from tests.support.emulated_arm import M4, M55, Machine, differing
+
+PER_KIND = 30
+# Where code costs nothing, and where small layers take the compact kernels.
+GOALS = (Optimize.SPEED, Optimize.BALANCED)
+
+
+@dataclass(frozen=True)
+class Core:
+    """A CPU with kernels of its own.
+
+    At least `expected` of the cases must reach each kernel, or the tests say little.
+    """
+
+    mcpu: str
+    machine: Machine
+    triple: str
+    expected: Mapping[Kernel, int]
+
+    @property
+    def config(self) -> CompilationConfig:
+        return CompilationConfig.from_target(Target(f"c -mcpu={self.mcpu}"))
+
+
+CORES = {
+    "dsp": Core("cortex-m4", M4, "thumbv7em-none-eabi", {
+        Kernel.GEMM: 12, Kernel.GEMM_COMPACT: 8, Kernel.DEPTHWISE_WORDS: 10,
+        Kernel.DENSE_PAIRS: 24, Kernel.ADD_SHIFTED: 40,
+    }),
+    "mve": Core("cortex-m55", M55, "thumbv8.1m.main-none-eabihf", {
+        Kernel.GEMM_VECTORS: 30,
+    }),
+}  # fmt: skip
+
+Batch = tuple[Core, list[DspCase], list[microtir.Artifact]]
+
+
+def compiled(
+    core: Core, case: DspCase, goal: Optimize, chosen: Counter[Kernel]
+) -> microtir.Artifact:
+    """The C of a case for a goal; counts the kernel that was chosen for it."""
+
+    def observe(stage: str, result: object) -> None:
+        if stage == "plan":
+            assert isinstance(result, Plan)
+            chosen.update(op.candidate.kernel for op in result.operators)
+
+    module = IRModule(graph=case.graph)
+    config = core.config.with_(module_name=f"{case.name}_{goal.value}", optimize=goal)
+    return microtir.build(module, config, observe=observe)
+
+
+@pytest.fixture(scope="module", params=CORES)
+def batch(request: pytest.FixtureRequest) -> Batch:
+    """Cases and their artifacts; every kernel of the core is among them often enough."""
+    core = CORES[request.param]
+    chosen: Counter[Kernel] = Counter()
+    some = [case for _ in GOALS for case in cases(PER_KIND)]
+    goals = [goal for goal in GOALS for _ in cases(PER_KIND)]
+    artifacts = [compiled(core, case, goal, chosen) for case, goal in zip(some, goals, strict=True)]
+    assert all(chosen[kernel] >= least for kernel, least in core.expected.items()), chosen
+    return core, some, artifacts
+
+
+def expected(some: Sequence[DspCase]) -> list[np.ndarray[tuple[int, ...], np.dtype[np.int8]]]:
+    """What the numpy reference computes for each case."""
+    return [execute(case.graph, case.named_inputs())["y"] for case in some]
+
+
+@pytest.mark.xdist_group("dsp")
+def test_portable_twins_equal_the_reference(batch: Batch, tmp_path: Path) -> None:
+    """The C that other compilers print for the kernels gives every bit of the reference."""
+    _, some, artifacts = batch
+    for case, model, want in zip(
+        some, load_batch(artifacts, tmp_path), expected(some), strict=True
+    ):
+        got = model.run(case.named_inputs())["y"]
+        np.testing.assert_array_equal(got, want, err_msg=case.name)
+
+
+@pytest.mark.xdist_group("dsp")
+@pytest.mark.parametrize("level", ["-O0", "-O2"])
+def test_assembly_equals_the_reference(batch: Batch, tmp_path: Path, level: str) -> None:
+    """The assembly does, too, with inputs and outputs at every offset, and writes nothing else."""
+    core, some, artifacts = batch
+    inputs = [case.inputs for case in some]
+    assert differing(core.machine, artifacts, inputs, expected(some), tmp_path, (level,)) == []
+
+
+HEADERS = str(Path(c_compilers.__file__).with_name("freestanding"))
+
+
+def flags_of(core: Core, compiler: str) -> tuple[str, ...]:
+    """How a compiler is told the core; the host's is told nothing and compiles the twins."""
+    cpu = f"-mcpu={core.mcpu}"
+    if compiler == "clang":
+        return (f"--target={core.triple}", cpu, "-ffreestanding", "-isystem", HEADERS)
+    return (cpu, "-mthumb") if compiler == "arm-none-eabi-gcc" else ()
+
+
+@pytest.mark.xdist_group("dsp")
+@pytest.mark.parametrize("compiler", ["arm-none-eabi-gcc", "clang", "gcc"])
+def test_no_compiler_warns(batch: Batch, tmp_path: Path, compiler: str) -> None:
+    """Assembly and twins pass the strict set: literals are short, nothing is unused."""
+    core, _, artifacts = batch
+    by_size = sorted(artifacts, key=lambda a: sum(len(file.text) for file in a.sources))
+    for artifact in by_size[-4:]:
+        for file in artifact.sources:
+            (tmp_path / file.path).write_text(file.text, encoding="utf-8")
+    assert strict_problems(tmp_path, compiler, "c99", *flags_of(core, compiler)) == ""
