@@ -8,7 +8,9 @@
  * Every argument of the program is a tensor, FILE:BYTES:ALIGNMENT, or an integer, =VALUE. Tensors
  * are read from their files and written back; the status is printed. Each tensor has memory of its
  * own that ends where the tensor ends: one byte further is an error that the sanitizer sees.
+ * +OFFSET:BYTES behind a tensor says that nobody may touch these bytes of it while the call runs.
  */
+#include <sanitizer/asan_interface.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -57,6 +59,14 @@ static struct tensor load(char *argument)
     return tensor;
 }
 
+static const uint8_t *guard(const struct tensor *tensor, const char *argument, size_t *bytes)
+{
+    char *end = NULL;
+    const size_t offset = strtoul(argument + 1, &end, 10);
+    *bytes = strtoul(end + 1, NULL, 10);
+    return tensor->data + offset;
+}
+
 static void store(const struct tensor *tensor)
 {
     FILE *const file = fopen(tensor->path, "wb");
@@ -79,6 +89,10 @@ int main(int argc, char **argv)
     for (int i = 1; i < argc; i++) {
         if (argv[i][0] == '=') {
             n[integer_count++] = strtoll(argv[i] + 1, NULL, 10);
+        } else if (argv[i][0] == '+') {
+            size_t bytes = 0;
+            const uint8_t *const start = guard(&tensors[tensor_count - 1], argv[i], &bytes);
+            ASAN_POISON_MEMORY_REGION(start, bytes);
         } else {
             tensors[tensor_count] = load(argv[i]);
             b[tensor_count] = tensors[tensor_count].data;
@@ -89,6 +103,7 @@ int main(int argc, char **argv)
     (void)n;
     const int32_t status = HARNESS_CALL;
     for (int i = 0; i < tensor_count; i++) {
+        ASAN_UNPOISON_MEMORY_REGION(tensors[i].data, tensors[i].bytes);
         store(&tensors[i]);
     }
     printf("%ld %s\n", (long)status, HARNESS_TEXT(status));

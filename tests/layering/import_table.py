@@ -80,6 +80,7 @@ UNREACHABLE: dict[str, tuple[frozenset[str], str]] = {
 
 # Third-party modules that are imported only where a user asks for them, and are not dependencies.
 OPTIONAL_THIRD_PARTY: dict[str, str] = {
+    "ortools": "the solver of `memory.placement=optimal`",
     "serial": "serial ports of real boards, for --port",
     "tflite_micro": "the oracle of `verify --oracle tflm`",
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import sys
 from dataclasses import replace
 
 import pytest
@@ -10,11 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from microtir.config.enums import Placement
-from microtir.errors import MemoryPlanError
+from microtir.errors import MemoryPlanError, ToolError
 from microtir.memory.checker import check
 from microtir.memory.lifetimes import lifetimes, lower_bound
 from microtir.memory.place import place
 from microtir.memory.placement import exact_fit, first_fit, workspace_size
+from microtir.memory.solver import optimal_fit
 from microtir.tir import build
 from microtir.tir.analysis.access import prove_accesses
 from microtir.tir.dtype import DType
@@ -109,6 +111,35 @@ def test_the_search_is_never_worse_than_first_fit(program: Program) -> None:
     lives = lifetimes(program.main)
     exact = workspace_size(lives, exact_fit(lives, 1))
     assert lower_bound(lives) <= exact <= workspace_size(lives, first_fit(lives, 1))
+
+
+@settings(deadline=None, max_examples=40)
+@given(programs, st.sampled_from([1, 4]))
+def test_the_solver_is_never_worse_and_its_bound_holds(program: Program, alignment: int) -> None:
+    """The solver is at or below what the search finds, and at or above what it has proven."""
+    lives = lifetimes(program.main)
+    offsets, bound = optimal_fit(lives, alignment)
+    size = workspace_size(lives, offsets)
+    assert lower_bound(lives) <= bound <= size
+    assert size <= workspace_size(lives, exact_fit(lives, alignment))
+    assert all(offset % alignment == 0 for offset in offsets.values())
+    assert (offsets, bound) == optimal_fit(lives, alignment), "the same answer every time"
+    _, plan = place(program.main, program.callees, alignment, Placement.OPTIMAL)
+    assert (plan.workspace_size, plan.lower_bound) == (size, bound)
+
+
+def test_a_missing_solver_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who asks for the solver and has none is told what to install."""
+    monkeypatch.setitem(sys.modules, "ortools.sat.python", None)
+    with pytest.raises(ToolError, match="OR-Tools is not installed") as caught:
+        place(*small_program(), 1, Placement.OPTIMAL)
+    assert caught.value.fix == "pip install 'microtir[solver]'"
+
+
+def small_program() -> tuple[PrimFunc, dict[str, PrimFunc]]:
+    """Two layers."""
+    program = Program([4, 8], [0, 0])
+    return program.main, program.callees
 
 
 def test_the_search_finds_a_placement_that_first_fit_orders_miss() -> None:

@@ -72,3 +72,5 @@ class Placement(Spelled):
 
     GREEDY = "greedy"
     EXACT = "exact"
+    OPTIMAL = "optimal"
+    GUARDED = "guarded"

@@ -128,6 +128,7 @@ class Harness:
         self._compiler = compiler
         self._name = module_name(artifact)
         self._texts: dict[int, str] = {}
+        self._guards = list(_gaps(artifact))
         placed = [port["name"] for port in artifact.metadata["ports"] if port["offset"] is not None]
         if placed:
             raise UsageError(
@@ -146,7 +147,8 @@ class Harness:
         call = f"{self._name}_run({structs}, b[{len(pointers)}])"
         memory = self._artifact.metadata["memory"]
         strict = memory["alignment"] if memory else 1
-        return self._execute(call, [*inputs, *outputs, workspace], {len(pointers): strict})
+        arguments = [*inputs, *outputs, workspace]
+        return self._execute(call, arguments, {len(pointers): strict}, self._guards)
 
     def call(self, function: str, arguments: Sequence[Array | int]) -> int:
         texts, counts = [], {"b": 0, "n": 0}
@@ -164,7 +166,11 @@ class Harness:
         return self._texts.get(status, "unknown status")
 
     def _execute(
-        self, call: str, arguments: Sequence[Array | int], alignments: dict[int, int]
+        self,
+        call: str,
+        arguments: Sequence[Array | int],
+        alignments: dict[int, int],
+        guards: Sequence[str] = (),
     ) -> int:
         program = sanitized_executable(self._artifact, self._compiler, call)
         with tempfile.TemporaryDirectory(prefix="microtir-") as folder:
@@ -179,7 +185,7 @@ class Harness:
                 alignment = max(alignments.get(len(arrays), 1), argument.dtype.itemsize)
                 texts.append(f"{path}:{argument.nbytes}:{alignment}")
                 arrays.append((path, argument))
-            status = self._status(program, texts)
+            status = self._status(program, [*texts, *guards])
             for path, array in arrays:
                 if array.flags.writeable:
                     array[...] = np.fromfile(path, dtype=array.dtype).reshape(array.shape)
@@ -207,3 +213,13 @@ class Harness:
         status, text = done.stdout.rstrip("\n").split(" ", 1)
         self._texts[int(status)] = text
         return int(status)
+
+
+def _gaps(artifact: Artifact) -> Iterator[str]:
+    """Bytes of the workspace that no buffer ever takes, as arguments of the harness."""
+    memory = artifact.metadata["memory"]
+    end = 0
+    for placement in sorted(memory["placements"], key=lambda p: p["offset"]) if memory else ():
+        if placement["offset"] > end:
+            yield f"+{end}:{placement['offset'] - end}"
+        end = max(end, placement["offset"] + placement["size"])

@@ -9,8 +9,9 @@ from microtir.config.enums import Placement
 from microtir.ir_module import BufferPlacement, MemoryPlan
 from microtir.memory.checker import check
 from microtir.memory.lifetimes import Lifetime, lifetimes, lower_bound
-from microtir.memory.placement import exact_fit, first_fit, workspace_size
+from microtir.memory.placement import exact_fit, first_fit, guarded_fit, workspace_size
 from microtir.memory.residency import Peak, Steps, kept_at, kept_bytes, peak_of, steps_of
+from microtir.memory.solver import optimal_fit
 from microtir.tir.dtype import DType
 from microtir.tir.ir import (
     Allocate,
@@ -41,7 +42,7 @@ def place(
         callees: the layer functions by name; the checker asks them what they read and write.
         alignment: least one of every buffer and of the block, in bytes, a power of two; a buffer
             whose elements or layers need more gets more, and then so does the block.
-        placement: GREEDY or EXACT.
+        placement: how offsets are found.
         inputs: parameters of main that lie in the workspace, too, and may be overwritten.
         outputs: parameters of main that lie in the workspace, too.
 
@@ -52,10 +53,10 @@ def place(
 
     Raises:
         MemoryPlanError: the independent checker found a living byte overwritten.
+        ToolError: the placement is OPTIMAL, and there is no solver.
     """
     lives = lifetimes(main, callees, inputs, outputs)
-    fit = {Placement.GREEDY: first_fit, Placement.EXACT: exact_fit}[placement]
-    offsets = fit(lives, alignment)
+    offsets, bound = _fit(lives, alignment, placement)
     size = workspace_size(lives, offsets)
     block_alignment = max((alignment, *(life.alignment for life in lives)))
     placed = relocate(main, offsets, size, block_alignment) if size else main
@@ -67,13 +68,28 @@ def place(
     peak = peak_of(lives, steps)
     plan = MemoryPlan(
         workspace_size=size,
-        lower_bound=lower_bound(lives),
+        lower_bound=bound,
         alignment=block_alignment,
         placements=tuple(_placement(life, offsets, steps, peak) for life in lives),
         verified=True,
         peak_step=peak.step,
     )
     return placed, plan
+
+
+def _fit(
+    lives: Sequence[Lifetime], alignment: int, placement: Placement
+) -> tuple[Mapping[Buffer, int], int]:
+    """Offsets, and bytes that no placement of these lifetimes is below."""
+    match placement:
+        case Placement.GREEDY:
+            return first_fit(lives, alignment), lower_bound(lives)
+        case Placement.EXACT:
+            return exact_fit(lives, alignment), lower_bound(lives)
+        case Placement.GUARDED:
+            return guarded_fit(lives, alignment), lower_bound(lives)
+        case Placement.OPTIMAL:
+            return optimal_fit(lives, alignment)
 
 
 def _placement(

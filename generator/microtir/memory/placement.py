@@ -27,6 +27,8 @@ _ORDERS: tuple[Callable[[Lifetime], tuple[int, ...]], ...] = (
 
 
 SEARCH_NODES = 10_000
+GUARD = 64  # bytes: more than a micro-kernel reads ahead
+_GUARD_ALIGNMENT = 8
 _REPAIRS = 60
 
 
@@ -37,7 +39,7 @@ def first_fit(lives: Sequence[Lifetime], alignment: int) -> Mapping[Buffer, int]
     Deterministic: ties keep program order. Stops early at the lower bound.  Where no order
     reaches it, the buffers that end highest are tried earlier, some times over.
     """
-    fitter = _Fitter.of(lives, alignment)
+    fitter = Fitter.of(lives, alignment)
     bound = fitter.bound
     orders = [sorted(range(len(lives)), key=lambda n: order(lives[n])) for order in _ORDERS]
     best, best_size = _NO_FIT
@@ -61,7 +63,7 @@ def exact_fit(lives: Sequence[Lifetime], alignment: int) -> Mapping[Buffer, int]
     It ends at a lower bound or after SEARCH_NODES partial placements, and then the gap of the
     plan says what may be left.
     """
-    fitter = _Fitter.of(lives, alignment)
+    fitter = Fitter.of(lives, alignment)
     first = first_fit(lives, alignment)
     best = {number: first[life.buffer] for number, life in enumerate(lives)}
     best_size = workspace_size(lives, first)
@@ -78,6 +80,20 @@ def exact_fit(lives: Sequence[Lifetime], alignment: int) -> Mapping[Buffer, int]
         nodes += 1
         stack.extend(fitter.extended(partial, n) for n in by_size if n not in partial.offsets)
     return {life.buffer: best[number] for number, life in enumerate(lives)}
+
+
+def guarded_fit(lives: Sequence[Lifetime], alignment: int) -> Mapping[Buffer, int]:
+    """Return offsets at which no buffer shares a byte with another or touches it.
+
+    A sanitizer that watches the gaps of GUARD bytes and more sees every access beside a buffer.
+    It needs them to end at a multiple of 8.
+    """
+    offsets: dict[Buffer, int] = {}
+    end = -GUARD
+    for life in lives:
+        offsets[life.buffer] = _up(end + GUARD, max(alignment, life.alignment, _GUARD_ALIGNMENT))
+        end = offsets[life.buffer] + life.size
+    return offsets
 
 
 def workspace_size(lives: Sequence[Lifetime], offsets: Mapping[Buffer, int]) -> int:
@@ -108,7 +124,7 @@ _EMPTY = _Partial({}, 0, 0)
 
 
 @dataclass(frozen=True, slots=True)
-class _Fitter:
+class Fitter:
     """Buffers by number, their alignments and the distances between them.
 
     `above[a][b]` is how far b starts behind a if it lies above a; absent if they never meet.
@@ -121,7 +137,7 @@ class _Fitter:
     bound: int
 
     @staticmethod
-    def of(lives: Sequence[Lifetime], alignment: int) -> _Fitter:
+    def of(lives: Sequence[Lifetime], alignment: int) -> Fitter:
         above: list[dict[int, int]] = [{} for _ in lives]
         order = sorted(range(len(lives)), key=lambda n: lives[n].begin)
         for position, a in enumerate(order):
@@ -133,7 +149,7 @@ class _Fitter:
                     above[a][b], above[b][a] = up, down
         needs = [max(alignment, life.alignment) for life in lives]
         bound = max(_aligned_bound(lives, alignment), _pair_bound(lives, above))
-        return _Fitter(lives, needs, above, bound)
+        return Fitter(lives, needs, above, bound)
 
     def fit(self, order: Iterable[int]) -> Fit:
         """Place buffers in an order."""
