@@ -233,7 +233,7 @@ def test_kernel_call_prints_its_meaning() -> None:
         function_text(program, function, Requirements(set())).body
     )
     assert function_text(program, kernel, Requirements(set())).signature == (
-        "static void small_copy_pair(const int8_t *a, int32_t *b)"
+        "static void small_copy_pair(const int8_t *a, int32_t *restrict b)"
     )
 
 

@@ -20,7 +20,7 @@ from microtir.plan import plan
 from microtir.plan.ir import Kernel, Plan, PlannedOperator
 from microtir.tir.analysis.access import prove_accesses
 from microtir.tir.interpreter import Interpreter
-from microtir.tir.ir import Array
+from microtir.tir.ir import Array, PrimFunc
 from microtir.tir.verify import verify
 from tests.support.operator_cases import generate, operator_dtypes
 
@@ -45,8 +45,16 @@ def run_layer(operator: PlannedOperator, planned: Plan, values: dict[Tensor, Arr
     inputs = [values[t] for t in dict.fromkeys(node.inputs) if not t.is_constant]
     outputs = [np.zeros(t.shape, t.dtype.value) for t in node.outputs]
     rows = [0, node.outputs[0].type.rows] if operator.candidate.takes_row_range else []
-    Interpreter([function]).run("layer", [*inputs, *outputs, *rows])
+    Interpreter([function]).run("layer", [*inputs, *outputs, *scratch(function), *rows])
     return outputs
+
+
+def scratch(function: PrimFunc) -> list[Array]:
+    """Memory for the scratch parameter, with values that no kernel may rely on."""
+    if function.scratch is None:
+        return []
+    shape = tuple(n for n in function.scratch.shape if isinstance(n, int))
+    return [np.full(shape, 77, function.scratch.dtype.value)]
 
 
 @pytest.mark.parametrize(("operator", "dtype"), operator_dtypes())

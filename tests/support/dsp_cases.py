@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from microtir.graph import ops
-from microtir.graph.ir import Graph, Quantization, Tensor
+from microtir.graph.ir import Graph, Quantization, Tensor, TensorType
 from microtir.tir.dtype import DType
 from tests.support import graphs
 
@@ -119,6 +119,24 @@ def convolution(seed: int, *, depthwise: bool = False) -> DspCase:
         op = ops.Conv2D(strides, dilations=dilations, padding=padding, activation=activation)
     name = f"{'depthwise' if depthwise else 'conv'}_{seed}"
     return _finish(name, op, tensors, y, x_data)
+
+
+def floating(seed: int, *, depthwise: bool = False) -> DspCase:
+    """The shapes of `convolution` with float32 values."""
+    case = convolution(seed, depthwise=depthwise)
+    node = case.graph.nodes[0]
+    rng = np.random.default_rng([seed, 4])
+
+    def values(shape: tuple[int, ...]) -> Array:
+        return rng.normal(size=shape).astype(np.float32)
+
+    x = graphs.tensor("x", node.inputs[0].shape, DType.FLOAT32)
+    constants = (
+        Tensor(t.name, TensorType(t.shape, DType.FLOAT32), values(t.shape)) for t in node.inputs[1:]
+    )
+    y = graphs.tensor("y", node.output.shape, DType.FLOAT32)
+    name = f"float_{'depthwise' if depthwise else 'conv'}_{seed}"
+    return _finish(name, node.op, (x, *constants), y, values(x.shape))
 
 
 def fully_connected(seed: int) -> DspCase:

@@ -11,7 +11,7 @@ from microtir.codegen.layout import WIDTH, block_comment, indent, wrap
 from microtir.codegen.names import ScopedNames
 from microtir.codegen.program import Program
 from microtir.codegen.statements import StatementPrinter, parameter_text
-from microtir.tir.ir import Origin, PrimFunc
+from microtir.tir.ir import KEPT_APART, Origin, PrimFunc
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,12 +36,17 @@ def function_text(program: Program, function: PrimFunc, requirements: Requiremen
     printer = StatementPrinter(program, function, names, requirements)
     body = printer.lines(function.body)
     unused = [f"(void){names.of(p)};" for p in function.params if not names.is_used(p)]
-    storage = f"{program.macro}_LAYER" if function in program.layers else "static"
+    apart_in_c = function in program.layers or function.attrs.get(KEPT_APART)
+    storage = f"{program.macro}_LAYER" if program.model and apart_in_c else "static"
     returns, end = "void", []
     if function in program.fallible:
         returns, end = "int32_t", [f"return {program.macro}_OK;"]
     written = program.written[function]
-    parameters = [parameter_text(p, names.of(p), p in written) for p in function.params]
+    # Any write of a micro-kernel may come before any read: the regions of a call are apart.
+    apart = function in program.kernels and function not in program.assembly
+    parameters = [
+        parameter_text(p, names.of(p), p in written, is_apart=apart) for p in function.params
+    ]
     text = FunctionText(
         "\n".join(block_comment(origin_lines(function))),
         "\n".join(signature(f"{storage} {returns} {program.names[function]}", parameters)),

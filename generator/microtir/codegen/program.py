@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass
 from types import MappingProxyType
 
@@ -86,6 +86,11 @@ class Program:
         return self.module.functions[:-1] if self.model else ()
 
     @property
+    def kernels(self) -> frozenset[PrimFunc]:
+        """The functions that are micro-kernels."""
+        return frozenset(self.functions) - frozenset(self.module.functions)
+
+    @property
     def exported(self) -> tuple[PrimFunc, ...]:
         """The functions that a user's program offers; a model has its entry instead."""
         return () if self.model else tuple(f for f in self.module.functions if f.exported)
@@ -117,7 +122,7 @@ def make_program(module: IRModule) -> Program:
     config = module.require_config("codegen")
     everything = tuple(dict.fromkeys(_with_kernels(module)))
     assembly = _assembly(module)
-    originals = _originals(everything, assembly)
+    originals = _originals(everything, set(everything) - set(module.functions), assembly)
     functions = tuple(f for f in everything if originals[f] is f)
     externs = _externs(everything)
     unique = UniqueNames(extern.name for extern in externs)
@@ -222,19 +227,21 @@ def _fallible(module: IRModule, functions: tuple[PrimFunc, ...]) -> frozenset[Pr
 
 
 def _originals(
-    functions: tuple[PrimFunc, ...], assembly: Mapping[PrimFunc, str]
+    functions: tuple[PrimFunc, ...],
+    kernels: Set[PrimFunc],
+    assembly: Mapping[PrimFunc, str],
 ) -> dict[PrimFunc, PrimFunc]:
     """For each function the first one that is printed as it would be; micro-kernels only.
 
     Layers of equal shapes make equal kernels, each for itself: a program needs one of them.
     """
-    seen: dict[tuple[str, str, str], PrimFunc] = {}
+    seen: dict[tuple[str, str | None, str], PrimFunc] = {}
     originals: dict[PrimFunc, PrimFunc] = {}
     for function in functions:
         originals[function] = function
-        if function in assembly:
+        if function in kernels:
             values = repr(function.attrs.get("assembly"))
-            key = to_text(function), assembly[function], values
+            key = to_text(function), assembly.get(function), values
             originals[function] = seen.setdefault(key, function)
     return originals
 

@@ -255,12 +255,16 @@ def pointer_cast(name: str, from_: DType, to: DType, offset: int, is_const: bool
     return f"({const}{C_TYPES[to]} *){through}{name}"
 
 
-def parameter_text(parameter: Param, name: str, is_written: bool) -> str:
-    """Declaration of a parameter of a function's body."""
+def parameter_text(parameter: Param, name: str, is_written: bool, *, is_apart: bool = False) -> str:
+    """Declaration of a parameter of a function's body.
+
+    `is_apart`: nothing that is written through it is read through another parameter.
+    """
     if isinstance(parameter, Var):
         return f"{C_TYPES[parameter.dtype]} {name}"
     const = "" if is_written else "const "
-    return f"{const}{C_TYPES[parameter.dtype]} *{name}"
+    restrict = "restrict " if is_written and is_apart else ""
+    return f"{const}{C_TYPES[parameter.dtype]} *{restrict}{name}"
 
 
 def _split_first(s: Stmt) -> tuple[Stmt, Stmt]:

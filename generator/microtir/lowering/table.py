@@ -28,6 +28,8 @@ from microtir.lowering import (
     pooling,
 )
 from microtir.lowering import softmax as softmax_
+from microtir.lowering.blocked import convolution as blocked_convolution
+from microtir.lowering.blocked import depthwise as blocked_depthwise
 from microtir.lowering.dsp import add as dsp_add
 from microtir.lowering.dsp import convolution as dsp_convolution
 from microtir.lowering.dsp import dense as dsp_dense
@@ -62,7 +64,8 @@ class Family:
     """One way to compute the operators of a family.
 
     `window` gives the input rows behind an output row, or None; `accepts` limits the family to
-    the nodes it can compute, `needs` to targets with a feature; `cost` is the estimated number of
+    the nodes it can compute, `needs` to targets with a feature, `without` to those that lack one;
+    `cost` is the estimated number of
     instructions per element or MAC, or of a node; `code` what its kernels add to the program.
     """
 
@@ -76,6 +79,7 @@ class Family:
     code: Callable[[Node], int] = lambda _node: 0
     build: Build | None = None
     accumulators: Callable[[Node], int] = lambda _node: 0
+    without: Feature | None = None
 
 
 def _same_row_if(keeps_rows: Callable[[Node], bool]) -> Windows:
@@ -103,7 +107,9 @@ _ADD_DSP = Family(
     Feature.DSP,
     build=dsp_add.emit,
 )
-_DIRECT_CONVOLUTION = Family(Kernel.DIRECT, convolution.convolution, convolution.row_window, 9)
+_DIRECT_CONVOLUTION = Family(
+    Kernel.DIRECT, convolution.convolution, convolution.row_window, convolution.cost
+)
 _GEMM_DSP = Family(
     Kernel.GEMM,
     None,
@@ -161,9 +167,40 @@ _ACCUMULATE = Family(
     build=accumulate.emit,
     accumulators=accumulate.accumulator_bytes,
 )
+# Pointers to constants are passed on, which AVR cannot do.
+_BLOCKED = Family(
+    Kernel.BLOCKED,
+    None,
+    convolution.row_window,
+    blocked_convolution.cost,
+    blocked_convolution.accepts_int8,
+    without=Feature.AVR_PROGMEM,
+    scratch=blocked_convolution.scratch_bytes,
+    code=blocked_convolution.code_bytes,
+    build=blocked_convolution.emit,
+)
+_BLOCKED_FLOAT = replace(_BLOCKED, accepts=blocked_convolution.accepts_float, needs=Feature.FPU)
+_BLOCKED_DEPTHWISE = replace(
+    _BLOCKED,
+    kernel=Kernel.DEPTHWISE_BLOCKED,
+    accepts=blocked_depthwise.accepts_int8,
+    cost=blocked_depthwise.cost,
+    scratch=blocked_depthwise.scratch_bytes,
+    code=blocked_depthwise.code_bytes,
+    build=blocked_depthwise.emit,
+)
+_BLOCKED_DEPTHWISE_FLOAT = replace(
+    _BLOCKED_DEPTHWISE, accepts=blocked_depthwise.accepts_float, needs=Feature.FPU
+)
 _CONVOLUTION = (
-    _DIRECT_CONVOLUTION, _GEMM_DSP, _GEMM_DSP_COMPACT, _GEMM_MVE, _ACCUMULATE,
-)  # fmt: skip
+    _DIRECT_CONVOLUTION,
+    _GEMM_DSP,
+    _GEMM_DSP_COMPACT,
+    _GEMM_MVE,
+    _BLOCKED,
+    _BLOCKED_FLOAT,
+    _ACCUMULATE,
+)
 _DEPTHWISE_DSP = Family(
     Kernel.DEPTHWISE_WORDS,
     None,
@@ -186,7 +223,13 @@ _DEPTHWISE_DSP_SINGLE = replace(
 FAMILIES: Mapping[type[Operator], tuple[Family, ...]] = MappingProxyType(
     {
         ops.Conv2D: _CONVOLUTION,
-        ops.DepthwiseConv2D: (*_CONVOLUTION, _DEPTHWISE_DSP, _DEPTHWISE_DSP_SINGLE),
+        ops.DepthwiseConv2D: (
+            *_CONVOLUTION,
+            _DEPTHWISE_DSP,
+            _DEPTHWISE_DSP_SINGLE,
+            _BLOCKED_DEPTHWISE,
+            _BLOCKED_DEPTHWISE_FLOAT,
+        ),
         ops.FullyConnected: (
             Family(Kernel.DIRECT, dense.fully_connected, _same_row_if(dense.keeps_rows), 6),
             _DENSE_DSP,
@@ -245,8 +288,13 @@ def families_of(node: Node, target: Target | None = None) -> tuple[Family, ...]:
     """
     offered = FAMILIES.get(type(node.op), ())
     if target is not None:
-        offered = tuple(f for f in offered if f.needs is None or target.has(f.needs))
+        offered = tuple(f for f in offered if _suits(f, target))
     return tuple(f for f in offered if f.accepts(node))
+
+
+def _suits(family: Family, target: Target) -> bool:
+    has_all = family.needs is None or target.has(family.needs)
+    return has_all and (family.without is None or not target.has(family.without))
 
 
 def candidate(node: Node, family: Family) -> Candidate:

@@ -84,6 +84,8 @@ class Kernel(Enum):
     ADD_SHIFTED = "add_shifted"  # the operand with the larger scale is shifted, not multiplied
     DEPTHWISE_SINGLE = "depthwise_single"  # one pixel at a time, with half the code
     GEMM_VECTORS = "gemm_vectors"  # two pixels by four channels, sixteen products an instruction
+    BLOCKED = "blocked"  # a block of sums in registers, in plain C
+    DEPTHWISE_BLOCKED = "depthwise_blocked"  # the same for depthwise convolutions
     TABLE = "table"  # 256-entry look-up
     VIEW = "view"  # no code: the output is the input's memory
     COPY = "copy"  # elements move, nothing is computed

@@ -423,6 +423,10 @@ class RowAccess:
     height: int
 
 
+KEPT_APART = "kept_apart"
+"""Attribute of a micro-kernel that fills the registers: it stays a function of its own in C."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class PrimFunc:
     """A function. Buffers it never stores to are `const` in C; it returns nothing.

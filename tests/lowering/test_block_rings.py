@@ -1,4 +1,4 @@
-"""Kernels in assembly take row ranges and rolling buffers, as all others do."""
+"""Kernels around register blocks take row ranges and rolling buffers, as all others do."""
 
 from __future__ import annotations
 
@@ -19,10 +19,15 @@ from microtir.tir.ir import Array, Buffer, PrimFunc
 from microtir.tir.verify import verify
 from tests.support.dsp_cases import DspCase, add, convolution
 
+M3 = CompilationConfig.from_target(Target("c -mcpu=cortex-m3"))
 M4 = CompilationConfig.from_target(Target("c -mcpu=cortex-m4"))
 M55 = CompilationConfig.from_target(Target("c -mcpu=cortex-m55"))
-CONVOLUTIONS = {Kernel.GEMM: M4, Kernel.GEMM_COMPACT: M4, Kernel.GEMM_VECTORS: M55}
-DEPTHWISE = {Kernel.DEPTHWISE_WORDS: M4, Kernel.DEPTHWISE_SINGLE: M4}
+CONVOLUTIONS = {
+    Kernel.GEMM: M4, Kernel.GEMM_COMPACT: M4, Kernel.GEMM_VECTORS: M55, Kernel.BLOCKED: M3,
+}  # fmt: skip
+DEPTHWISE = {
+    Kernel.DEPTHWISE_WORDS: M4, Kernel.DEPTHWISE_SINGLE: M4, Kernel.DEPTHWISE_BLOCKED: M3,
+}  # fmt: skip
 ADDS = {Kernel.ADD_SHIFTED: M4}
 CONFIGS = CONVOLUTIONS | DEPTHWISE | ADDS
 

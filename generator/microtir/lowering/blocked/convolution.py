@@ -1,0 +1,244 @@
+"""Convolutions by blocks of pixels and output channels, straight from rows of the input.
+
+No patch is gathered: the pixels of a block lie a constant number of elements apart, so that each
+needs no more than an offset.  A depthwise convolution of one input channel is a convolution.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from microtir import te
+from microtir.graph.ir import Node
+from microtir.graph.ops import Conv2D, DepthwiseConv2D
+from microtir.graph.quantization import conv_params
+from microtir.lowering.blocked.finish import Activate, Finish, Table, requantise
+from microtir.lowering.blocked.geometry import (
+    Geometry,
+    copy_cost,
+    scratch_bytes,
+    windowed_rows,
+)
+from microtir.lowering.blocked.kernels import Block, Runs, product, turns_of
+from microtir.lowering.dsp.code import at, let, loop, seq
+from microtir.lowering.dsp.linear import constant
+from microtir.lowering.dsp.micro_kernel import call
+from microtir.lowering.layer import Layer
+from microtir.tir import ir
+from microtir.tir.dtype import DType
+
+__all__ = ["accepts_float", "accepts_int8", "code_bytes", "cost", "emit", "scratch_bytes"]
+
+# 8 sums are what 14 registers hold beside weights, an element and pointers; floats have their own.
+_INT8 = Block(pixels=4, channels=2, turn=4)
+_FLOAT = Block(pixels=4, channels=4, turn=8)
+_UNROLLED = 12  # elements of a run that need no loop
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Packed:
+    """Constants of a layer: weights (turns, rows, parts, length * channels) and table."""
+
+    weights: ir.Buffer
+    table: ir.Buffer | None
+    finish: Finish
+
+
+def _matrix(node: Node) -> npt.NDArray[np.generic]:
+    """Weights (channels, rows, columns, input channels)."""
+    weights = node.inputs[1].data
+    assert weights is not None
+    return weights.transpose(3, 1, 2, 0) if isinstance(node.op, DepthwiseConv2D) else weights
+
+
+def _block(node: Node) -> Block:
+    """The block of whole pixels."""
+    most = _INT8 if node.inputs[0].dtype is DType.INT8 else _FLOAT
+    channels = min(most.channels, node.output.shape[-1])
+    geometry = Geometry.of(node)
+    width = geometry.output.width * (node.output.type.rows if geometry.is_pointwise else 1)
+    length = _runs(geometry, geometry.copied_step).length
+    turn = length if length <= _UNROLLED else most.turn
+    return Block(min(most.pixels, width), channels, turn)
+
+
+def _runs(geometry: Geometry, row_step: int) -> Runs:
+    rows, columns = geometry.windows.rows, geometry.windows.columns
+    channels = geometry.image.channels
+    joined = columns.taps == 1 or columns.dilation == 1
+    parts, length = (1, columns.taps * channels) if joined else (columns.taps, channels)
+    return Runs(
+        rows.taps, parts, length, row_step, columns.dilation * channels, columns.stride * channels
+    )
+
+
+def finish_of(node: Node, matrix: npt.NDArray[np.generic]) -> tuple[Finish, Table | None] | None:
+    """What the layer does with its sums, and the table that is read for it."""
+    op = node.op
+    assert isinstance(op, Conv2D | DepthwiseConv2D)
+    if node.inputs[0].dtype is DType.INT8:
+        params = conv_params(op, node.inputs[0].type, node.inputs[1].type, node.output.type)
+        return requantise(node, params, matrix.reshape(len(matrix), -1).astype(np.int8))
+    bias = node.inputs[2].data if len(node.inputs) > 2 else None
+    table = None if bias is None else bias.reshape(-1, 1)
+    return Activate(table is not None, op.activation), table
+
+
+def _is_product(node: Node) -> bool:
+    """Whether each output channel sums over all input channels, and windows can be found."""
+    if node.inputs[1].data is None or not Geometry.of(node).has_one_image:
+        return False
+    return isinstance(node.op, Conv2D) or node.inputs[0].shape[-1] == 1
+
+
+def accepts_int8(node: Node) -> bool:
+    """int8 convolutions over one image whose factors fit the short requantisation."""
+    return (
+        node.inputs[0].dtype is DType.INT8
+        and _is_product(node)
+        and finish_of(node, _matrix(node)) is not None
+    )
+
+
+def accepts_float(node: Node) -> bool:
+    """float32 convolutions over one image; weights are float32, too."""
+    floats = node.inputs[0].dtype is DType.FLOAT32 and node.inputs[1].dtype is DType.FLOAT32
+    return floats and _is_product(node)
+
+
+def _blocks(node: Node, block: Block) -> list[tuple[int, int]]:
+    """How often blocks of how many pixels are computed for the whole output."""
+    geometry = Geometry.of(node)
+    rows, width = geometry.output.images * geometry.output.height, geometry.output.width
+    if geometry.is_pointwise:
+        rows, width = 1, rows * width
+        counts = [(width // block.pixels, block.pixels), (width % block.pixels, 1)]
+    else:
+        counts = [(width // block.pixels, block.pixels), (1, width % block.pixels)]
+    return [(count * rows, pixels) for count, pixels in counts if count * pixels]
+
+
+def cost(node: Node) -> int:
+    """Instructions, from counts of emulated Cortex-M3 and M4."""
+    geometry, block = Geometry.of(node), _block(node)
+    runs, channels = _runs(geometry, geometry.copied_step), block.channels
+    found = finish_of(node, _matrix(node))
+    assert found is not None, "accepts was asked"
+    turns = len(turns_of(node.output.shape[-1], channels))
+    total = copy_cost(node)
+    for count, pixels in _blocks(node, block):
+        products = runs.taps * (pixels * channels + pixels + channels)
+        loops = runs.taps * 12 // block.turn + runs.rows * runs.parts * 8
+        outputs = channels * (4 + pixels * found[0].instructions)
+        total += count * (turns * (products + loops + outputs + 20) + 20)
+    return total
+
+
+def code_bytes(node: Node) -> int:
+    """Of the kernels; other layers may use the same."""
+    geometry, block = Geometry.of(node), _block(node)
+    runs = _runs(geometry, geometry.copied_step)
+    found = finish_of(node, _matrix(node))
+    assert found is not None, "accepts was asked"
+    printed = min(block.turn + runs.length % block.turn, runs.length)
+    size = 0
+    for _, pixels in _blocks(node, block):
+        products = printed * (pixels * block.channels + pixels + block.channels)
+        size += 4 * (products + pixels * block.channels * found[0].instructions) + 120
+    return size
+
+
+def emit(layer: Layer, name: str) -> ir.PrimFunc:
+    """The layer function: blocks of pixels, then those that are left of a row."""
+    return _Emitter(layer).function(name)
+
+
+class _Emitter:
+    def __init__(self, layer: Layer) -> None:
+        self.layer = layer
+        self.geometry = Geometry.of(layer.node)
+        self.block = _block(layer.node)
+        self.packed = _packed(layer.node, self.geometry, self.block)
+
+    def function(self, name: str) -> ir.PrimFunc:
+        layouts = self.layer.layouts
+        whole = all(
+            layouts[t].rows == t.type.rows
+            for t in (self.layer.node.inputs[0], *self.layer.node.outputs)
+        )
+        if self.geometry.is_pointwise and whole:
+            return self.flat_pixels(name)
+        return windowed_rows(self.layer, self.geometry, name, self.pixels())
+
+    def some(
+        self, pixels: int, row_step: int, source: ir.BufferArgument, target: ir.BufferArgument
+    ) -> ir.Stmt:
+        """The block of some pixels."""
+        block = Block(pixels, self.block.channels, self.block.turn)
+        runs = _runs(self.geometry, row_step)
+        kernel = product(block, runs, self.geometry.output.channels, self.packed.finish)
+        table = () if self.packed.table is None else (at(self.packed.table, 0, 0),)
+        return call(kernel, source, at(self.packed.weights, 0, 0, 0, 0), *table, target)
+
+    def pixels(
+        self,
+    ) -> Callable[[te.Expr, int, Callable[[te.Expr], ir.BufferArgument]], ir.Stmt]:
+        """An output row from its bordered rows."""
+        y, width, together = self.layer.output_rows(), self.geometry.output.width, self.block.pixels
+        blocks, rest = divmod(width, together)
+        stride = self.geometry.windows.columns.stride
+
+        def row_of(
+            row: te.Expr, row_step: int, source: Callable[[te.Expr], ir.BufferArgument]
+        ) -> ir.Stmt:
+            def some(column: te.Expr, count: int) -> ir.Stmt:
+                return self.some(count, row_step, source(column * stride), y.at(row, column, 0))
+
+            whole = loop("block", 0, blocks, lambda b: some(b * together, together))
+            last = some(te.as_expr(blocks * together, DType.INT32), rest) if rest else seq()
+            return seq(whole, last)
+
+        return row_of
+
+    def flat_pixels(self, name: str) -> ir.PrimFunc:
+        """All pixels of the row range as one line: rows of any width fill whole blocks."""
+        layer, width, together = self.layer, self.geometry.output.width, self.block.pixels
+        x, y = layer.input_rows(0), layer.output_rows()
+        first, pixels = layer.y0 * width, (layer.y1 - layer.y0) * width
+        step = self.geometry.direct_step
+
+        def some(pixel: te.Expr, count: int) -> ir.Stmt:
+            row, column = pixel // width, pixel % width
+            return self.some(count, step, x.at(row, column, 0), y.at(row, column, 0))
+
+        def both(blocks: te.Expr) -> ir.Stmt:
+            whole = loop("block", 0, blocks, lambda b: some(first + b * together, together))
+            if width % together == 0:
+                return whole
+            rest = loop("pixel", first + blocks * together, first + pixels, lambda p: some(p, 1))
+            return seq(whole, rest)
+
+        # An empty range may be given with y1 < y0, which must not reach rows before y0.
+        body = let("blocks", te.maximum(pixels, 0) // together, both)
+        return layer.function(name, None, body)
+
+
+def _packed(node: Node, geometry: Geometry, block: Block) -> _Packed:
+    matrix = _matrix(node)
+    found = finish_of(node, matrix)
+    assert found is not None, "accepts was asked"
+    finish, table = found
+    starts = turns_of(len(matrix), block.channels)
+    order = [start + n for start in starts for n in range(block.channels)]
+    runs = _runs(geometry, geometry.copied_step)
+    shape = (len(starts), runs.rows, runs.parts)
+    turns = matrix[order].reshape(len(starts), block.channels, runs.rows, runs.parts, runs.length)
+    return _Packed(
+        constant("weights", turns.transpose(0, 2, 3, 4, 1).reshape(*shape, -1)),
+        None if table is None else constant("constants", table[order]),
+        finish,
+    )

@@ -1,0 +1,138 @@
+"""Depthwise convolutions: the windows of neighbouring pixels share weights and elements."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from microtir import te
+from microtir.graph.ir import Node
+from microtir.graph.ops import DepthwiseConv2D
+from microtir.lowering.blocked.convolution import finish_of
+from microtir.lowering.blocked.finish import Finish, Table
+from microtir.lowering.blocked.geometry import Geometry, copy_cost, scratch_bytes, windowed_rows
+from microtir.lowering.blocked.kernels import Taps, depthwise
+from microtir.lowering.dsp.code import at, loop, seq
+from microtir.lowering.dsp.linear import constant
+from microtir.lowering.dsp.micro_kernel import call
+from microtir.lowering.layer import Layer
+from microtir.tir import ir
+from microtir.tir.dtype import DType
+from microtir.tir.ir import Array
+
+__all__ = ["accepts_float", "accepts_int8", "code_bytes", "cost", "emit", "scratch_bytes"]
+
+_MOST_PIXELS = 4  # whose sums stay in registers beside a row of weights
+_UNROLLED = 16  # taps
+
+
+def _weights(node: Node) -> Array:
+    """Weights (channels, rows, columns)."""
+    weights = node.inputs[1].data
+    assert weights is not None
+    by_channel: Array = weights[0].transpose(2, 0, 1)
+    return by_channel
+
+
+def _finish(node: Node) -> tuple[Finish, Table | None] | None:
+    return finish_of(node, _weights(node))
+
+
+def _is_plain(node: Node) -> bool:
+    """One image, one output per input channel, more than one channel."""
+    op = node.op
+    assert isinstance(op, DepthwiseConv2D)
+    if node.inputs[1].data is None or op.depth_multiplier != 1 or node.inputs[0].shape[-1] == 1:
+        return False
+    return Geometry.of(node).image.images == 1
+
+
+def accepts_int8(node: Node) -> bool:
+    """int8, with factors that fit the short requantisation."""
+    int8 = node.inputs[0].dtype is DType.INT8
+    return int8 and _is_plain(node) and _finish(node) is not None
+
+
+def accepts_float(node: Node) -> bool:
+    """float32, weights too."""
+    floats = node.inputs[0].dtype is DType.FLOAT32 and node.inputs[1].dtype is DType.FLOAT32
+    return floats and _is_plain(node)
+
+
+def _taps(geometry: Geometry, row_step: int) -> Taps:
+    rows, columns, channels = (
+        geometry.windows.rows,
+        geometry.windows.columns,
+        geometry.image.channels,
+    )
+    return Taps(
+        rows.taps, columns.taps, row_step, columns.dilation * channels, columns.stride * channels
+    )
+
+
+def _row_cost(taps: Taps, pixels: int, finish: Finish) -> int:
+    """Instructions of one channel of a block."""
+    loads = taps.rows * (len(taps.loads(pixels)) + taps.columns)
+    return loads + taps.count * pixels + pixels * finish.instructions + 12
+
+
+def _pixels(node: Node, finish: Finish) -> int:
+    """Pixels of a block: what makes a row of the output cheapest."""
+    geometry = Geometry.of(node)
+    taps, width = _taps(geometry, geometry.copied_step), geometry.output.width
+
+    def row(pixels: int) -> int:
+        blocks, rest = divmod(width, pixels)
+        last = _row_cost(taps, rest, finish) if rest else 0
+        return blocks * _row_cost(taps, pixels, finish) + last
+
+    return min(range(1, min(_MOST_PIXELS, width) + 1), key=row)
+
+
+def cost(node: Node) -> int:
+    """Instructions, from counts of emulated Cortex-M3 and M4."""
+    geometry, found = Geometry.of(node), _finish(node)
+    assert found is not None, "accepts was asked"
+    taps, pixels = _taps(geometry, geometry.copied_step), _pixels(node, found[0])
+    blocks, rest = divmod(geometry.output.width, pixels)
+    row = blocks * _row_cost(taps, pixels, found[0])
+    row += _row_cost(taps, rest, found[0]) if rest else 0
+    return geometry.output.height * row * geometry.output.channels + copy_cost(node)
+
+
+def code_bytes(node: Node) -> int:
+    """Of the kernels; other layers may use the same."""
+    geometry, found = Geometry.of(node), _finish(node)
+    assert found is not None, "accepts was asked"
+    taps, pixels = _taps(geometry, geometry.copied_step), _pixels(node, found[0])
+    rest = geometry.output.width % pixels
+    return sum(4 * _row_cost(taps, n, found[0]) + 60 for n in (pixels, rest) if n)
+
+
+def emit(layer: Layer, name: str) -> ir.PrimFunc:
+    """The layer function: blocks of pixels of each row, then those that are left."""
+    node, geometry = layer.node, Geometry.of(layer.node)
+    found = _finish(node)
+    assert found is not None, "accepts was asked"
+    finish, rows = found
+    weights = constant("weights", _weights(node))
+    table = () if rows is None else (at(constant("constants", rows), 0, 0),)
+    together, width = _pixels(node, finish), geometry.output.width
+    y, stride = layer.output_rows(), geometry.windows.columns.stride
+
+    def pixels(
+        row: te.Expr, row_step: int, source: Callable[[te.Expr], ir.BufferArgument]
+    ) -> ir.Stmt:
+        taps = _taps(geometry, row_step)
+
+        def some(column: te.Expr, count: int) -> ir.Stmt:
+            rolled = taps.count > _UNROLLED
+            kernel = depthwise(count, taps, geometry.image.channels, finish, rolled=rolled)
+            target = y.at(row, column, 0)
+            return call(kernel, source(column * stride), at(weights, 0, 0, 0), *table, target)
+
+        blocks, rest = divmod(width, together)
+        whole = loop("block", 0, blocks, lambda b: some(b * together, together))
+        last = some(te.as_expr(blocks * together, DType.INT32), rest) if rest else seq()
+        return seq(whole, last)
+
+    return windowed_rows(layer, geometry, name, pixels)

@@ -1,0 +1,191 @@
+"""What turns the sum of a channel into its output, for int8 and for float32.
+
+int8 shares the exact sequence of `dsp.requantise`, shifted by 128: values are clamped to [0, 255],
+whose ends are immediates of every CPU (one USAT on Arm), and 128 is subtracted in the end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from microtir import te
+from microtir.graph.ir import Node
+from microtir.graph.ops import Activation
+from microtir.graph.quantization import LinearParams
+from microtir.lowering.arithmetic import activate
+from microtir.lowering.dsp.code import let, load, seq
+from microtir.lowering.dsp.linear import requantised
+from microtir.lowering.dsp.requantise import WORDS, Rescaling
+from microtir.tir import ir
+from microtir.tir.dtype import DType
+
+_OFFSET = 128
+_ROUND_UP = 1 << 31
+
+Table = npt.NDArray[np.generic]
+
+
+class Finish(Protocol):
+    """How sums of a layer become outputs; part of the identity of its kernels."""
+
+    @property
+    def name(self) -> str:
+        """Distinguishes kernels."""
+
+    @property
+    def element(self) -> DType:
+        """Type of inputs, weights and outputs."""
+
+    @property
+    def sum(self) -> DType:
+        """Type of the sums."""
+
+    @property
+    def words(self) -> int:
+        """Columns of the table of constants, whose rows are channels; 0 if it needs none."""
+
+    @property
+    def instructions(self) -> int:
+        """Per output."""
+
+    def start(self, table: ir.Buffer, channel: te.Expr) -> te.Expr:
+        """What the sums of a channel begin with."""
+
+    def each(
+        self,
+        table: ir.Buffer,
+        channel: te.Expr,
+        totals: Sequence[te.Expr],
+        put: Callable[[int, te.Expr], ir.Stmt],
+    ) -> ir.Stmt:
+        """`put(n, output)` for the n-th of the sums of one channel."""
+
+
+@dataclass(frozen=True, slots=True)
+class Requantise:
+    """int8: bias, factor, zero point, clamp."""
+
+    rescaling: Rescaling
+
+    element = DType.INT8
+    sum = DType.INT32
+    words = WORDS
+
+    @property
+    def name(self) -> str:
+        r = self.rescaling
+        shift = "" if r.shift is None else f"_shift{r.shift}"
+        clamp = "" if (r.low, r.high) == (0, 255) else f"_{r.low - _OFFSET}_{r.high - _OFFSET}"
+        clamp = clamp.replace("-", "m")
+        return f"{'linear' if r.corrects_ties else 'relu'}{shift}{clamp}"
+
+    @property
+    def instructions(self) -> int:
+        return 10 + 2 * self.rescaling.corrects_ties
+
+    def start(self, table: ir.Buffer, channel: te.Expr) -> te.Expr:
+        return te.as_expr(0, self.sum)
+
+    def each(
+        self,
+        table: ir.Buffer,
+        channel: te.Expr,
+        totals: Sequence[te.Expr],
+        put: Callable[[int, te.Expr], ir.Stmt],
+    ) -> ir.Stmt:
+        # Read before the first output is written: what int8_t points to may be the table.
+        def outputs(bias: te.Expr, factor: te.Expr, rounding: te.Expr, shift: te.Expr) -> ir.Stmt:
+            def output(n: int, high: te.Expr) -> ir.Stmt:
+                return put(n, self._stored(high, rounding, shift))
+
+            return seq(
+                *(
+                    let("high", self._scaled(total * 2 + bias, factor), partial(output, n))
+                    for n, total in enumerate(totals)
+                )
+            )
+
+        shared = self.rescaling.shift
+        words = [load(table, channel, n) for n in range(WORDS)]
+        return let("bias", words[0], lambda bias: let(
+            "factor", words[1], lambda factor: let(
+                "rounding", words[2], lambda rounding: (
+                    outputs(bias, factor, rounding, te.as_expr(shared, DType.INT32))
+                    if shared is not None
+                    else let("shift", words[3], lambda by: outputs(bias, factor, rounding, by))
+                ),
+            ),
+        ))  # fmt: skip
+
+    @staticmethod
+    def _scaled(doubled: te.Expr, factor: te.Expr) -> te.Expr:
+        product = te.cast(DType.INT64, doubled) * te.cast(DType.INT64, factor)
+        return te.cast(DType.INT32, (product + _ROUND_UP) >> 32)
+
+    def _stored(self, high: te.Expr, rounding: te.Expr, shift: te.Expr) -> te.Expr:
+        if self.rescaling.corrects_ties:
+            high = high + (high >> 31)
+        value = te.clamp((high + rounding) >> shift, self.rescaling.low, self.rescaling.high)
+        return te.cast(DType.INT8, value - _OFFSET)
+
+
+def requantise(
+    node: Node, params: LinearParams, matrix: npt.NDArray[np.int8]
+) -> tuple[Requantise, Table] | None:
+    """The finish of an int8 layer and its table, (channels, 4); None if a channel does not fit.
+
+    Args:
+        node: with a bias as third input, or without.
+        params: of the layer.
+        matrix: its weights, (channels, K) in any order of K.
+    """
+    raised = replace(
+        params,
+        output_zero_point=params.output_zero_point + _OFFSET,
+        activation_min=params.activation_min + _OFFSET,
+        activation_max=params.activation_max + _OFFSET,
+    )
+    made = requantised(matrix, node, raised)
+    return None if made is None else (Requantise(made.rescaling), made.constants)
+
+
+@dataclass(frozen=True, slots=True)
+class Activate:
+    """float32: bias if there is one, activation."""
+
+    has_bias: bool
+    activation: Activation
+
+    element = DType.FLOAT32
+    sum = DType.FLOAT32
+
+    @property
+    def words(self) -> int:
+        return int(self.has_bias)
+
+    @property
+    def name(self) -> str:
+        return f"float{'_bias' * self.has_bias}_{self.activation.value}"
+
+    @property
+    def instructions(self) -> int:
+        return 2 + 4 * (self.activation is not Activation.NONE)
+
+    def start(self, table: ir.Buffer, channel: te.Expr) -> te.Expr:
+        return load(table, channel, 0) if self.has_bias else te.as_expr(0.0, self.sum)
+
+    def each(
+        self,
+        table: ir.Buffer,
+        channel: te.Expr,
+        totals: Sequence[te.Expr],
+        put: Callable[[int, te.Expr], ir.Stmt],
+    ) -> ir.Stmt:
+        activated = (activate(total, self.activation) for total in totals)
+        return seq(*(put(n, value) for n, value in enumerate(activated)))

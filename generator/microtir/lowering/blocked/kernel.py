@@ -1,0 +1,94 @@
+"""How the register blocks of this folder are described."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from types import MappingProxyType
+
+from microtir import te
+from microtir.lowering.dsp.code import load, loop, seq, store
+from microtir.schedule import KernelDescription
+from microtir.tir import ir
+from microtir.tir.dtype import DType
+
+
+def portable(
+    name: str,
+    about: str,
+    params: tuple[ir.Buffer, ...],
+    written: ir.Buffer,
+    body: ir.Stmt,
+    *,
+    kept_apart: bool = True,
+) -> KernelDescription:
+    """A micro-kernel that is printed as C for every CPU.
+
+    Args:
+        name: says what it is specialised for; equal kernels have equal names.
+        about: its comment.
+        params: pointers, each spanning what the kernel reaches from it.
+        written: the parameter that it writes, all of it; the others are read.
+        body: the meaning.
+        kept_apart: from the layers that call it, whose variables would compete for registers.
+    """
+    attrs = MappingProxyType({"about": (about,), ir.KEPT_APART: kept_apart})
+    meaning = ir.PrimFunc(name, params, body, attrs=attrs)
+    reads = tuple(_all_of(p) for p in params if p is not written)
+    return KernelDescription(meaning, ir.KernelContract(reads, (_all_of(written),)))
+
+
+def _all_of(buffer: ir.Buffer) -> ir.Region:
+    extents = tuple(d for d in buffer.shape if isinstance(d, int))
+    return ir.Region(buffer, (ir.IntImm(0),) * len(extents), extents)
+
+
+def each(name: str, count: int, body: Callable[[te.Expr], ir.Stmt]) -> ir.Stmt:
+    """A loop over [0, count), or the body alone if there is one turn."""
+    if count == 1:
+        return body(te.as_expr(0, DType.INT32))
+    return loop(name, 0, count, body)
+
+
+def unrolled(name: str, count: int, turn: int, body: Callable[[te.Expr, int], ir.Stmt]) -> ir.Stmt:
+    """`body` for [0, count), `turn` of them in each turn of a loop and the rest behind it.
+
+    It is given the number of the turn and the number within the turn (for the rest, that of the
+    last whole turn and numbers that go on), so that indices can end in a constant.
+    """
+    turns = count // turn
+    if turns == 0:
+        return seq(*(body(te.as_expr(0, DType.INT32), i) for i in range(count)))
+    whole = each(name, turns, lambda n: seq(*(body(n, i) for i in range(turn))))
+    last = te.as_expr(turns - 1, DType.INT32)
+    return seq(whole, *(body(last, turn + i) for i in range(count % turn)))
+
+
+def accumulators(count: int, dtype: DType) -> list[ir.Buffer]:
+    """Sums, each a variable of its own: an array would invite the compiler to keep it in memory."""
+    names = ["sum"] if count == 1 else [f"sum{n}" for n in range(count)]
+    return [ir.Buffer(name, (), dtype, ir.Scope.LOCAL) for name in names]
+
+
+def started(sums: Sequence[ir.Buffer], starts: Sequence[te.Expr], body: ir.Stmt) -> ir.Stmt:
+    """`body` with the sums in scope, each with the value that it starts from."""
+    for total, start in zip(reversed(sums), reversed(starts), strict=True):
+        body = ir.Allocate(total, seq(store(total, (), start), body))
+    return body
+
+
+def accumulate(total: ir.Buffer, value: te.Expr) -> ir.Stmt:
+    """Adds a value to a sum."""
+    return store(total, (), load(total) + value)
+
+
+def copy(size: int, dtype: DType) -> KernelDescription:
+    """Moves `size` elements; parameters: from, to."""
+    source, target = ir.Buffer("source", (size,), dtype), ir.Buffer("target", (size,), dtype)
+    return portable(
+        f"copy_{dtype.value}_{size}",
+        f"Copies {size} elements",
+        (source, target),
+        target,
+        loop("i", 0, size, lambda i: store(target, (i,), load(source, i))),
+        kept_apart=False,
+    )

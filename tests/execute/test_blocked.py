@@ -1,0 +1,96 @@
+"""Register blocks in plain C, for CPUs without kernels of their own and for floats."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import microtir
+from microtir import CompilationConfig, Target
+from microtir.config.enums import Optimize
+from microtir.graph.reference import execute
+from microtir.ir_module import IRModule
+from microtir.plan.ir import Kernel, Plan
+from microtir.tir.ir import Array
+from tests.support.batch import load_batch
+from tests.support.c_compilers import strict_problems
+from tests.support.dsp_cases import DspCase, cases, floating
+
+CONFIG = CompilationConfig.from_target(Target("c -mcpu=cortex-m3"))
+FLOATS = CompilationConfig.from_target(Target("c -mcpu=cortex-m4"))
+PER_KIND = 40
+# At least this many of the cases must reach the blocks, or the tests say little.
+EXPECTED = {Kernel.BLOCKED: 40, Kernel.DEPTHWISE_BLOCKED: 30}
+
+
+def some_cases() -> list[DspCase]:
+    """int8 of every kind, and convolutions of floats."""
+    floats = [floating(seed, depthwise=bool(seed % 2)) for seed in range(PER_KIND)]
+    return [*cases(PER_KIND, 900), *floats]
+
+
+def compiled(case: DspCase, chosen: Counter[Kernel]) -> microtir.Artifact:
+    """The C of a case; counts the kernel that was chosen for it."""
+
+    def observe(stage: str, result: object) -> None:
+        if stage == "plan":
+            assert isinstance(result, Plan)
+            chosen.update(op.candidate.kernel for op in result.operators)
+
+    config = FLOATS if case.inputs[0].dtype == np.float32 else CONFIG
+    module = IRModule(graph=case.graph)
+    named = config.with_(module_name=f"{case.name}_blocked", optimize=Optimize.SPEED)
+    return microtir.build(module, named, observe=observe)
+
+
+@pytest.fixture(scope="module")
+def batch() -> tuple[list[DspCase], list[microtir.Artifact]]:
+    """Cases and their artifacts; blocks are among them often enough."""
+    chosen: Counter[Kernel] = Counter()
+    some = some_cases()
+    artifacts = [compiled(case, chosen) for case in some]
+    assert all(chosen[kernel] >= least for kernel, least in EXPECTED.items()), chosen
+    return some, artifacts
+
+
+def expected(some: Sequence[DspCase]) -> list[Array]:
+    """What the numpy reference computes for each case."""
+    return [execute(case.graph, case.named_inputs())["y"] for case in some]
+
+
+@pytest.mark.xdist_group("blocked")
+def test_blocks_equal_the_reference(
+    batch: tuple[list[DspCase], list[microtir.Artifact]], tmp_path: Path
+) -> None:
+    """Integers to the bit, floats within 1e-5, for any shape, border and quantisation."""
+    some, artifacts = batch
+    for case, model, want in zip(
+        some, load_batch(artifacts, tmp_path), expected(some), strict=True
+    ):
+        got = model.run(case.named_inputs())["y"]
+        if want.dtype == np.float32:
+            scale = max(1.0, float(np.abs(want).max(initial=0)))
+            np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-6 * scale, err_msg=case.name)
+        else:
+            np.testing.assert_array_equal(got, want, err_msg=case.name)
+
+
+COMPILERS = {"arm-none-eabi-gcc": ("-mcpu=cortex-m3", "-mthumb"), "clang": (), "gcc": ()}
+
+
+@pytest.mark.xdist_group("blocked")
+@pytest.mark.parametrize("compiler", COMPILERS)
+def test_no_compiler_warns(
+    batch: tuple[list[DspCase], list[microtir.Artifact]], tmp_path: Path, compiler: str
+) -> None:
+    """The blocks pass the strict set."""
+    _, artifacts = batch
+    by_size = sorted(artifacts, key=lambda a: sum(len(file.text) for file in a.sources))
+    for artifact in by_size[-4:]:
+        for file in artifact.sources:
+            (tmp_path / file.path).write_text(file.text, encoding="utf-8")
+    assert strict_problems(tmp_path, compiler, "c99", *COMPILERS[compiler]) == ""
