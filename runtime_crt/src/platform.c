@@ -25,8 +25,8 @@ static uint32_t ticks_of(const struct microtir_platform *platform)
     return platform->ticks != NULL ? platform->ticks(platform->context) : 0u;
 }
 
-int32_t microtir_measure(const struct microtir_platform *platform, int32_t (*function)(void *argument),
-                         void *argument, uint32_t *ticks)
+int32_t microtir_measure(const struct microtir_platform *platform,
+                         int32_t (*function)(void *argument), void *argument, uint32_t *ticks)
 {
     if (function == NULL || ticks == NULL) {
         return MICROTIR_ERROR_NULL_POINTER;

@@ -68,8 +68,8 @@ static int32_t check_compact(const struct microtir_tensor *tensor)
     return MICROTIR_OK;
 }
 
-int32_t microtir_tensor_view(struct microtir_tensor *tensor, void *data, struct microtir_dtype dtype,
-                             int32_t rank, const int64_t *shape)
+int32_t microtir_tensor_view(struct microtir_tensor *tensor, void *data,
+                             struct microtir_dtype dtype, int32_t rank, const int64_t *shape)
 {
     uint64_t bytes = 0;
     if (tensor == NULL) {

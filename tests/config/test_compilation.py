@@ -15,6 +15,7 @@ import microtir.config
 from microtir.config import (
     Budget,
     CallingConvention,
+    Compatibility,
     CompilationConfig,
     Executor,
     Numerics,
@@ -334,6 +335,7 @@ def configurations(draw: st.DrawFn) -> CompilationConfig:
         workspace_pools=draw(st.sampled_from([None, [pool]])),
         module_name=draw(st.sampled_from(["default", "kws", "MyNet"])),
         optimize=draw(st.sampled_from(list(Optimize))),
+        compatibility=draw(st.sampled_from(list(Compatibility))),
         budget=Budget(draw(size), draw(size)),
         pass_config={
             "tir.disable_unroll": unroll == 0 and draw(st.booleans()),

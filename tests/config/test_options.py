@@ -27,6 +27,7 @@ CONTRADICTIONS = [
     {"pass_config.tir.disable_unroll=True", "pass_config.tir.unroll_max_extent=256"},
     {"pass_config.memory.use_workspace_io=True", "executor.interface-api='packed'"},
     {"pass_config.memory.use_workspace_io=True", "runtime.system-lib=True"},
+    {"pass_config.memory.use_workspace_io=True", "compatibility='microtvm'"},
 ]
 
 # Nothing of these is accepted in a configuration yet; budget and pass_config are given in parts.

@@ -18,13 +18,15 @@ from microtir.artifact.mlf_layout import (
     METADATA,
     ORIGINS,
     PARAMETERS,
+    SOURCES,
+    has_workspace,
     is_model,
     module_name,
     places,
 )
 from microtir.artifact.mlf_metadata import archive_metadata, joint_workspace
 from microtir.artifact.mlf_reader import is_archive
-from microtir.codegen import joint_workspace_header
+from microtir.codegen import joint_workspace_header, joint_workspace_source
 from microtir.errors import OutputError, UsageError
 from microtir.tir.text import to_text
 
@@ -74,6 +76,10 @@ def export_model_library_format(
         sizes = joint_workspace(given)
         text = joint_workspace_header(tuple(map(module_name, given)), **sizes)
         _add(files, {f"{HEADERS}/joint_workspace.h": text.encode()})
+        inside = [module_name(artifact) for artifact in given if has_workspace(artifact)]
+        if inside:
+            source = joint_workspace_source(inside)
+            _add(files, {f"{SOURCES}/joint_workspace.c": source.encode()})
     metadata = archive_metadata(given, layouts, timestamp)
     files[METADATA] = (json.dumps(metadata, indent=2) + "\n").encode()
     target = Path(path)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
-from microtir.codegen import METADATA_FILE
+from microtir.codegen import METADATA_FILE, dropin_prefix
 
 if TYPE_CHECKING:
     from microtir.artifact.artifact import Artifact
@@ -17,6 +18,7 @@ HEADERS = "codegen/host/include"
 PARAMETERS = "parameters"
 ORIGINS = "src"  # what the sources were made from, and what a build system must not compile
 RUNTIME = "runtime"
+TEMPLATES = "templates"
 
 _RUNTIME_SOURCE = "runtime_crt/"  # in the files of an artifact
 
@@ -36,6 +38,12 @@ def has_runtime(artifact: Artifact) -> bool:
     return any(file.path.startswith(_RUNTIME_SOURCE) for file in artifact.sources)
 
 
+def has_workspace(artifact: Artifact) -> bool:
+    """Whether the workspace is part of the code, as in microTVM's interface without pools."""
+    name = f"{dropin_prefix(module_name(artifact))}_workspace.c"
+    return any(file.path == name for file in artifact.sources)
+
+
 def places(artifact: Artifact, *, is_alone: bool) -> Mapping[str, str]:
     """Path of every source of an artifact in the archive; its metadata have none of their own.
 
@@ -52,7 +60,9 @@ def _places(artifact: Artifact, is_alone: bool) -> Iterator[tuple[str, str]]:
     for file in artifact.sources:
         if file.path == METADATA_FILE:
             continue
-        if file.path.startswith(_RUNTIME_SOURCE):
+        if file.path.endswith(".template"):
+            yield file.path, f"{TEMPLATES}/{PurePosixPath(file.path).name}"
+        elif file.path.startswith(_RUNTIME_SOURCE):
             yield file.path, f"{RUNTIME}/{file.path.removeprefix(_RUNTIME_SOURCE)}"
         elif file.path.endswith(".h"):
             yield file.path, f"{HEADERS}/{file.path}"
@@ -67,4 +77,4 @@ def _places(artifact: Artifact, is_alone: bool) -> Iterator[tuple[str, str]]:
 
 def once_per_program(name: str) -> tuple[str, ...]:
     """Sources of a module that a program with several modules must leave out."""
-    return (f"{name}_system_lib.c",)
+    return (f"{name}_system_lib.c", f"{dropin_prefix(name)}_workspace.c")

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 from microtir.codegen import header
 from microtir.codegen.constants import value_lines
+from microtir.codegen.dropin import dropin_files
 from microtir.codegen.entry import exported_entry, model_entry
 from microtir.codegen.environment import render
 from microtir.codegen.expressions import Requirements
@@ -19,7 +20,9 @@ from microtir.codegen.layout import INDENT, comment_text
 from microtir.codegen.metadata import METADATA_FILE, metadata_of
 from microtir.codegen.packed import packed_files
 from microtir.codegen.program import Program, make_program
+from microtir.codegen.runtime import runtime_files
 from microtir.codegen.source_file import SourceFile
+from microtir.config.enums import Compatibility
 from microtir.config.features import Feature
 from microtir.errors import UsageError
 from microtir.ir_module import IRModule, PortKind
@@ -44,6 +47,7 @@ def emit(module: IRModule) -> tuple[SourceFile, ...]:
     entries = _entries(program, requirements)
     fingerprint = _fingerprint(program, [*bodies, *entries])
     packed = packed_files(program, fingerprint) if program.config.needs_packed_wrapper() else ()
+    dropin = _dropin(program, fingerprint)
     files = (
         SourceFile(f"{program.name}.h", _header(program, fingerprint)),
         SourceFile(
@@ -53,8 +57,17 @@ def emit(module: IRModule) -> tuple[SourceFile, ...]:
         *_weights(program, fingerprint),
         *packed,
         *extern_files(program),
+        *dropin,
+        *(runtime_files(with_microtvm=bool(dropin)) if packed or dropin else ()),
     )
     return (*files, SourceFile(METADATA_FILE, _metadata_text(program, files)))
+
+
+def _dropin(program: Program, fingerprint: str) -> tuple[SourceFile, ...]:
+    """What `compatibility` asks for; a user's functions are called by no application of others."""
+    if program.model is None or program.config.compatibility is Compatibility.NONE:
+        return ()
+    return dropin_files(program, program.model, fingerprint)
 
 
 def _metadata_text(program: Program, files: tuple[SourceFile, ...] = ()) -> str:

@@ -77,13 +77,14 @@ def port_sections(program: Program, model: ModelInfo) -> list[str]:
 
 def _port_title(port: Port) -> list[str]:
     kind = "Input" if port.kind is PortKind.INPUT else "Output"
-    lines = [f"{kind} '{port.name}': {_type_text(port)}"]
+    lines = [f"{kind} '{port.name}': {type_text(port)}"]
     if _scale(port) is not None:
         lines[0] += ", real value = scale * (value - zero point)"
     return [lines[0]]
 
 
-def _type_text(port: Port) -> str:
+def type_text(port: Port) -> str:
+    """Element type and extents of a tensor."""
     return f"{port.type.dtype.value}" + "".join(f"[{extent}]" for extent in port.type.shape)
 
 
@@ -133,7 +134,7 @@ def struct_text(program: Program, model: ModelInfo, kind: PortKind) -> str:
     members = [
         (
             f"{parameter_text(parameter, port.c_name, _is_written(port, parameter, written))};",
-            f"/* {_type_text(port)} */",
+            f"/* {type_text(port)} */",
         )
         for port, parameter in zip(model.ports, program.entry.params, strict=False)
         if port.kind is kind

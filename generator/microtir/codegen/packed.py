@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from microtir import resources
 from microtir.codegen import header
 from microtir.codegen.c_types import C_TYPES, integer_literal
 from microtir.codegen.entry import exported_name
@@ -19,7 +18,6 @@ from microtir.tir.dtype import DType
 from microtir.tir.ir import Buffer, Param, PrimFunc, Var
 
 RUNTIME_VERSION = 1  # MICROTIR_RUNTIME_VERSION of runtime_crt/include/microtir/runtime.h
-RUNTIME_FOLDER = "runtime_crt"
 
 _LOCALS = ("args", "kinds", "count", "result", "result_kind", "resource", "status", "inputs",
            "outputs", "workspace")  # fmt: skip
@@ -72,7 +70,7 @@ class Wrapper:
 
 
 def packed_files(program: Program, fingerprint: str) -> tuple[SourceFile, ...]:
-    """Header and source of the packed interface, system library, and the C runtime itself."""
+    """Header and source of the packed interface, and the system library."""
     model = program.model
     wrappers = (
         (_model_wrapper(program, model),)
@@ -100,14 +98,7 @@ def packed_files(program: Program, fingerprint: str) -> tuple[SourceFile, ...]:
         )
         for suffix, title in titles
     ]
-    return (*generated, *_runtime_files())
-
-
-def _runtime_files() -> Iterator[SourceFile]:
-    root = resources.runtime_crt()
-    for path in sorted(p for p in root.rglob("*") if p.suffix in (".h", ".c", ".md")):
-        relative = path.relative_to(root).as_posix()
-        yield SourceFile(f"{RUNTIME_FOLDER}/{relative}", path.read_text(encoding="utf-8"))
+    return tuple(generated)
 
 
 def _model_wrapper(program: Program, model: ModelInfo) -> Wrapper:

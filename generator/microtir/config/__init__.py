@@ -7,6 +7,7 @@ from microtir.config.compilation import CompilationConfig
 from microtir.config.creators import host, micro
 from microtir.config.enums import (
     CallingConvention,
+    Compatibility,
     ExecutorKind,
     InterfaceApi,
     Numerics,
@@ -30,6 +31,7 @@ __all__ = [
     "OPTIONS",
     "Budget",
     "CallingConvention",
+    "Compatibility",
     "CompilationConfig",
     "ConstantPoolInfo",
     "Executor",

@@ -10,6 +10,7 @@ from microtir.config import serial
 from microtir.config.budget import Budget
 from microtir.config.enums import (
     CallingConvention,
+    Compatibility,
     ExecutorKind,
     InterfaceApi,
     Numerics,
@@ -56,6 +57,7 @@ class CompilationConfig:
         module_name: a C identifier; names files and public identifiers.
         numerics: the reference that results are equal to.
         optimize: the goal that candidates are ranked by.
+        compatibility: whose C interface is generated beside microtir's own.
         budget: limits in bytes.
         pass_config: options of single passes.
 
@@ -72,6 +74,7 @@ class CompilationConfig:
     module_name: str
     numerics: Numerics
     optimize: Optimize
+    compatibility: Compatibility
     budget: Budget
     pass_config: PassConfig
 
@@ -87,6 +90,7 @@ class CompilationConfig:
         module_name: str = "default",
         numerics: Numerics | str = Numerics.TFLM,
         optimize: Optimize | str = Optimize.BALANCED,
+        compatibility: Compatibility | str = Compatibility.NONE,
         budget: Budget | Mapping[str, int | None] | None = None,
         pass_config: PassConfig | Mapping[str, object] | None = None,
     ) -> None:
@@ -103,6 +107,7 @@ class CompilationConfig:
             module_name=_option("module_name", module_name),
             numerics=Numerics(_option("numerics", numerics)),
             optimize=Optimize(_option("optimize", optimize)),
+            compatibility=Compatibility(_option("compatibility", compatibility)),
             budget=_budget(budget),
             pass_config=(
                 pass_config if isinstance(pass_config, PassConfig) else PassConfig(pass_config)
@@ -114,6 +119,7 @@ class CompilationConfig:
         self.budget.check_built()
         self.pass_config.check_built()
         self._check_workspace_io()
+        self._check_compatibility()
 
     def _check_workspace_io(self) -> None:
         packed = self.entry_calling_convention() is CallingConvention.PACKED
@@ -127,6 +133,26 @@ class CompilationConfig:
             legal="True with interface-api 'c' and without system-lib",
             fix="leave one of them out",
         )
+
+    def _check_compatibility(self) -> None:
+        if self.compatibility is Compatibility.NONE:
+            return
+        conflict, fix = "", ""
+        if self.executor.kind is not ExecutorKind.AOT:
+            conflict, fix = f"executor '{self.executor.name}'", "use executor 'aot'"
+        elif self.entry_calling_convention() is CallingConvention.PACKED:
+            conflict, fix = "interface-api 'packed'", "use interface-api 'c'"
+        elif self.pass_config.use_workspace_io and not self.declares_workspace():
+            conflict = "memory.use_workspace_io without a declared workspace pool"
+            fix = "declare a pool, which microTVM's functions for it take: workspace_pools='sram'"
+        if conflict:
+            raise ConfigError(
+                f"CompilationConfig field 'compatibility' got '{self.compatibility}', which "
+                f"contradicts {conflict}",
+                where="compatibility",
+                legal="microtvm with executor 'aot' and interface-api 'c'",
+                fix=fix,
+            )
 
     @staticmethod
     def from_target(
@@ -174,6 +200,10 @@ class CompilationConfig:
     def workspace_pool(self) -> WorkspacePoolInfo:
         """The memory that every activation lives in."""
         return self.workspace_pools[0]
+
+    def declares_workspace(self) -> bool:
+        """Whether the user named the memory for activations."""
+        return self.workspace_pools != (WorkspacePoolInfo(DEFAULT_WORKSPACE),)
 
     def workspace_alignment(self) -> int:
         """Least alignment, in bytes, of the workspace and of every buffer in it."""

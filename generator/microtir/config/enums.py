@@ -48,6 +48,13 @@ class CallingConvention(Spelled):
     PACKED = "packed"  # arrays of values and type codes
 
 
+class Compatibility(Spelled):
+    """Whose C interface is generated beside microtir's own."""
+
+    NONE = "none"
+    MICROTVM = "microtvm"
+
+
 class Numerics(Spelled):
     """The reference whose results the generated code reproduces."""
 

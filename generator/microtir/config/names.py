@@ -32,7 +32,8 @@ NULL EOF I errno stdin stdout stderr complex imaginary unix linux i386
 INPUT OUTPUT HIGH LOW PI HALF_PI TWO_PI EULER DEFAULT EXTERNAL INTERNAL CHANGE FALLING RISING
 DEC HEX OCT BIN SERIAL DISPLAY LSBFIRST MSBFIRST
 """
-RESERVED_WORDS = frozenset((_C_KEYWORDS + _CPP_KEYWORDS + _MACROS).split())
+KEYWORDS = frozenset((_C_KEYWORDS + _CPP_KEYWORDS).split())
+RESERVED_WORDS = KEYWORDS | frozenset(_MACROS.split())
 
 # A generated `string.h` beside the application would be found instead of the C library's.
 _STANDARD_HEADERS = """

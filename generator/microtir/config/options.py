@@ -13,6 +13,7 @@ from types import MappingProxyType
 
 from microtir.config.domains import Choice, Flag, Integer, Structure, Word
 from microtir.config.enums import (
+    Compatibility,
     ExecutorKind,
     InterfaceApi,
     Numerics,
@@ -144,6 +145,14 @@ _CONFIG = (
         "Chooses what candidate kernels are ranked by: speed by estimated instructions, ram by "
         "scratch memory, flash by bytes of weights, the others breaking ties; ram also streams "
         "layers row by row where that needs less, and balanced does as speed does.",
+    ),
+    Option(
+        Section.CONFIG,
+        "compatibility",
+        Choice(Compatibility),
+        "none",
+        "Generates another tool's C interface beside microtir's own: microtvm writes "
+        "tvmgen_<module>.h with the names that applications for microTVM use.",
     ),
     Option(
         Section.CONFIG,

@@ -28,6 +28,7 @@ def to_dict(config: CompilationConfig) -> dict[str, object]:
         "module_name": config.module_name,
         "numerics": str(config.numerics),
         "optimize": str(config.optimize),
+        "compatibility": str(config.compatibility),
         "budget": config.budget.known(),
         "pass_config": config.pass_config.known(),
     }

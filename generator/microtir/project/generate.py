@@ -6,7 +6,6 @@ import os
 from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
 
-from microtir import resources
 from microtir.artifact import Artifact
 from microtir.config.features import Feature
 from microtir.errors import nearest
@@ -157,18 +156,21 @@ def _model_files(artifacts: Sequence[Artifact], template: Template) -> dict[str,
         for source in artifact.sources:
             # A program has one system library: its functions would be defined for each model.
             is_twice = len(artifacts) > 1 and source.path == f"{name}_system_lib.c"
-            if not is_twice and not source.path.startswith(RUNTIME_FOLDER):
-                path = checked_path(f"{template.models}/{name}/{source.path}", source.path)
-                files[path] = source.text.encode()
-    if any(file.path.startswith(RUNTIME_FOLDER) for a in artifacts for file in a.sources):
-        for folder, place in (
-            ("include", template.runtime_headers),
-            ("src", template.runtime_sources),
-        ):
-            root = resources.runtime_crt() / folder
-            for file in sorted(root.rglob("*.[ch]")):
-                files[f"{place}/{file.relative_to(root).as_posix()}"] = file.read_bytes()
+            if not is_twice:
+                path = _place(source.path, name, template)
+                files |= {checked_path(path, source.path): source.text.encode()} if path else {}
     return files
+
+
+def _place(path: str, name: str, template: Template) -> str | None:
+    """Where a file of an artifact lies in a project; None for what only people read."""
+    for folder, place in (
+        (f"{RUNTIME_FOLDER}include/", template.runtime_headers),
+        (f"{RUNTIME_FOLDER}src/", template.runtime_sources),
+    ):
+        if path.startswith(folder):
+            return f"{place}/{path.removeprefix(folder)}"
+    return None if path.startswith(RUNTIME_FOLDER) else f"{template.models}/{name}/{path}"
 
 
 def _copied_weights(artifacts: Sequence[Artifact], board: Board) -> int:

@@ -49,8 +49,8 @@ void microtir_require(const struct microtir_platform *platform, int32_t status);
 
 /* Calls `function` and gives the ticks that it took in `ticks`, 0 where the platform cannot tell.
  * Returns what the function returns. */
-int32_t microtir_measure(const struct microtir_platform *platform, int32_t (*function)(void *argument),
-                         void *argument, uint32_t *ticks);
+int32_t microtir_measure(const struct microtir_platform *platform,
+                         int32_t (*function)(void *argument), void *argument, uint32_t *ticks);
 
 /* Lines that MICROTIR_LOG_LEVEL leaves out take no code, and their texts no flash. */
 #if MICROTIR_LOG_LEVEL >= 1

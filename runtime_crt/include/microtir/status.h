@@ -27,9 +27,9 @@ enum microtir_status {
     MICROTIR_ERROR_NAME_TAKEN = -113,         /* a registered module has a function of this name */
     MICROTIR_ERROR_NO_MEMORY = -114,          /* the manager's memory has no such block left */
     MICROTIR_ERROR_BAD_FREE = -115,           /* not a block of this manager, or not the last one */
-    MICROTIR_ERROR_MEMORY_LAYOUT = -116,      /* memory that is misaligned, too small or too large */
+    MICROTIR_ERROR_MEMORY_LAYOUT = -116,      /* memory misaligned, too small or too large */
     MICROTIR_ERROR_INDEX = -117,              /* no tensor or node of this number */
-    MICROTIR_ERROR_NOT_SET = -118,            /* an input, output, workspace or parameters missing */
+    MICROTIR_ERROR_NOT_SET = -118,            /* an input, output or workspace is missing */
     MICROTIR_ERROR_PARAMETERS = -119,         /* parameters of another model, or damaged */
     MICROTIR_ERROR_DEVICE_STATE = -120        /* a device function out of order */
 };

@@ -12,8 +12,8 @@ extern "C" {
 #endif
 
 /* Makes `tensor` a row-major view of `data`. `shape` must live as long as the view. */
-int32_t microtir_tensor_view(struct microtir_tensor *tensor, void *data, struct microtir_dtype dtype,
-                             int32_t rank, const int64_t *shape);
+int32_t microtir_tensor_view(struct microtir_tensor *tensor, void *data,
+                             struct microtir_dtype dtype, int32_t rank, const int64_t *shape);
 
 /* Gives the number of bytes from the first element to the last, if there is no gap between them. */
 int32_t microtir_tensor_bytes(const struct microtir_tensor *tensor, uint64_t *bytes);

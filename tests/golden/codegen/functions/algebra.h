@@ -13,6 +13,7 @@
  *   module_name      "algebra"
  *   numerics         "tflm"
  *   optimize         "balanced"
+ *   compatibility    "none"
  *   budget           {}
  *   pass_config      {"tir.disable_unroll": false, "tir.unroll_max_extent": 0,
  *           "tir.verify_each_pass": false, "tir.replay_each_pass": false,
@@ -31,7 +32,7 @@ extern "C" {
 #endif
 
 /* The sources refuse to be compiled with the header of another run of microtir. */
-#define ALGEBRA_FINGERPRINT 0x43dcc678
+#define ALGEBRA_FINGERPRINT 0xc04953cd
 
 /* Memory, in bytes. */
 #define ALGEBRA_WEIGHTS_SIZE 0 /* constant, in flash where the linker puts it */

@@ -12,7 +12,7 @@
 
 #include <stddef.h>
 
-#if !defined(SMALL_FINGERPRINT) || SMALL_FINGERPRINT != 0xc4ee9645
+#if !defined(SMALL_FINGERPRINT) || SMALL_FINGERPRINT != 0x059177eb
 #error "small.h is from another run of microtir than this file: generate all files anew"
 #endif
 

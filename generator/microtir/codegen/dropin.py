@@ -1,0 +1,226 @@
+"""The C interface of microTVM for a model, for applications that were written against it.
+
+Names, members and macros are those of its `tvmgen_<module>.h`; the functions call microtir's own.
+An application links them instead of what microTVM generated, and needs no other change.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from microtir.codegen import header
+from microtir.codegen.environment import render
+from microtir.codegen.functions import FunctionText, joined, signature
+from microtir.codegen.layout import block_comment, columns
+from microtir.codegen.names import ScopedNames
+from microtir.codegen.program import Program
+from microtir.codegen.source_file import SourceFile
+from microtir.config.names import KEYWORDS, is_identifier, macro_name
+from microtir.ir_module import ModelInfo, Port, PortKind
+
+_INPUTS, _OUTPUTS, _POOLS = "inputs", "outputs", "workspace_pools"
+
+
+@dataclass(frozen=True, slots=True)
+class _Interface:
+    """What the functions of the interface are printed from.
+
+    Args:
+        prefix: start of every name.
+        pool: member of the struct of pools; empty where the workspace is ours.
+        members: microTVM's names of the tensors of `inputs` and of `outputs`.
+        is_mapped: whether the tensors lie in the workspace.
+    """
+
+    program: Program
+    model: ModelInfo
+    prefix: str
+    pool: str
+    members: dict[str, list[tuple[Port, str]]]
+    is_mapped: bool
+
+    def struct(self, name: str) -> str:
+        return f"struct {self.prefix}_{name}"
+
+    @property
+    def workspace(self) -> str:
+        return f"{_POOLS}->{self.pool}" if self.pool else f"{self.prefix}_workspace"
+
+
+def dropin_prefix(name: str) -> str:
+    """What names of the interface begin with; microTVM spells a module's name in lower case."""
+    return f"tvmgen_{name.lower()}"
+
+
+def dropin_files(program: Program, model: ModelInfo, fingerprint: str) -> tuple[SourceFile, ...]:
+    """Header and sources of the interface; a workspace that is ours is a file of its own."""
+    interface = _interface(program, model)
+    prefix = interface.prefix
+    files = [(f"{prefix}.h", "tvmgen.h.j2"), (f"{prefix}.c", "tvmgen.c.j2")]
+    if not interface.pool:
+        files.append((f"{prefix}_workspace.c", "tvmgen_workspace.c.j2"))
+    values = {
+        "prefix": prefix,
+        "guard": f"{macro_name(prefix)}_H_",
+        "name": program.name,
+        "macro": program.macro,
+        "fingerprint": fingerprint,
+        "sizes": _sizes(interface),
+        "memory": _memory(interface),
+        "structs": list(_structs(interface)),
+        "functions": list(_functions(interface)),
+        "has_workspace": not interface.pool,
+    }
+    return tuple(
+        SourceFile(
+            path,
+            render(
+                f"c/{template}",
+                comment=header.file_comment(program, f"{path}: the interface of microTVM"),
+                **values,
+            ),
+        )
+        for path, template in files
+    )
+
+
+def _interface(program: Program, model: ModelInfo) -> _Interface:
+    config = program.config
+    names = [_member(port) for port in model.ports]
+    members: dict[str, list[tuple[Port, str]]] = {_INPUTS: [], _OUTPUTS: []}
+    for port, name in zip(model.ports, names, strict=True):
+        unique = port.c_name if names.count(name) > 1 else name
+        members[_INPUTS if port.kind is PortKind.INPUT else _OUTPUTS].append((port, unique))
+    return _Interface(
+        program=program,
+        model=model,
+        prefix=dropin_prefix(program.name),
+        pool=config.workspace_pool().c_name if config.declares_workspace() else "",
+        members=members,
+        is_mapped=any(port.offset is not None for port in model.ports),
+    )
+
+
+def _member(port: Port) -> str:
+    """The name that microTVM gives a tensor, or ours where its own would not be C."""
+    name = re.sub(r"[^A-Za-z0-9_]", "_", port.name)
+    return name if is_identifier(name) and name not in KEYWORDS else port.c_name
+
+
+def _sizes(interface: _Interface) -> list[str]:
+    macro = macro_name(interface.prefix)
+    tensors = [tensor for group in interface.members.values() for tensor in group]
+    return columns([
+        (f"#define {macro}_{macro_name(name)}_SIZE", str(port.type.bytes))
+        for port, name in tensors
+    ])  # fmt: skip
+
+
+def _memory(interface: _Interface) -> list[str]:
+    macro, size = macro_name(interface.prefix), str(interface.model.memory.workspace_size)
+    names = [f"{macro}_WORKSPACE_SIZE"]
+    if interface.pool:
+        names.append(f"{macro}_{macro_name(interface.pool)}_WORKSPACE_POOL_SIZE")
+    return columns([(f"#define {name}", size) for name in names])
+
+
+def _structs(interface: _Interface) -> Iterator[str]:
+    for group, tensors in interface.members.items():
+        rows = [(f"void *{name};", f"/* {header.type_text(port)} */") for port, name in tensors]
+        # C has no empty struct.
+        yield _struct(interface.struct(group), rows or [("uint8_t none;", "/* there is none */")])
+    if interface.pool:
+        aligned = f"aligned to {interface.program.macro}_WORKSPACE_ALIGNMENT"
+        rows = [(f"void *{interface.pool};", f"/* {aligned} of {interface.program.name}.h */")]
+        yield _struct(interface.struct(_POOLS), rows)
+
+
+def _struct(name: str, rows: list[tuple[str, str]]) -> str:
+    return "\n".join([f"{name} {{", *(f"    {line}" for line in columns(rows)), "};"])
+
+
+def _functions(interface: _Interface) -> Iterator[FunctionText]:
+    if interface.is_mapped:
+        yield from (_map(interface, group) for group in (_INPUTS, _OUTPUTS))
+    yield _run(interface)
+    if not interface.pool:
+        yield _main(interface)
+
+
+def _text(comment: list[str], head: str, parameters: list[str], body: list[str]) -> FunctionText:
+    return FunctionText(
+        "\n".join(block_comment(comment)), "\n".join(signature(head, parameters)), joined(body)
+    )
+
+
+def _map(interface: _Interface, group: str) -> FunctionText:
+    """`_map_inputs` or `_map_outputs`: where the tensors lie in the workspace."""
+    places = [
+        f"(uint8_t *){interface.workspace} + {port.offset}" if port.offset else interface.workspace
+        for port, _ in interface.members[group]
+    ]
+    body = [f"const {interface.struct(group)} mapped = {{{', '.join(places) or '0'}}};"]
+    return _text(
+        [f"The {group}, where they lie in the workspace."],
+        f"{interface.struct(group)} {interface.prefix}_map_{group}",
+        [f"{interface.struct(_POOLS)} *{_POOLS}"],
+        [*([] if places else [f"(void){_POOLS};"]), *body, "return mapped;"],
+    )
+
+
+def _run(interface: _Interface) -> FunctionText:
+    """`_run`: from microTVM's structs to microtir's."""
+    name = interface.program.name
+    pools = [_POOLS] if interface.pool else []
+    tensors = [] if interface.is_mapped else [_INPUTS, _OUTPUTS]
+    body = _null_check(interface, [*tensors, *pools])
+    if interface.is_mapped:
+        body += [
+            f"const {interface.struct(group)} {group} = {interface.prefix}_map_{group}({_POOLS});"
+            for group in (_INPUTS, _OUTPUTS)
+        ]
+    access = "." if interface.is_mapped else "->"
+    for group, own in ((_INPUTS, "given"), (_OUTPUTS, "made")):
+        members = [f"{group}{access}{member}" for _, member in interface.members[group]]
+        body.append(f"const struct {name}_{group} {own} = {{{', '.join(members) or '0'}}};")
+    body.append(f"return {name}_run(&given, &made, {interface.workspace});")
+    lines = ["Runs the model once."]
+    if interface.is_mapped:
+        lines[0] = "Runs the model once on the tensors in the workspace, and overwrites the inputs."
+    if not interface.pool:
+        lines.append("Not re-entrant: there is one workspace.")
+    return _text(
+        [*lines, "", f"Returns 0, or a negative status that {name}_status_text() explains."],
+        f"int32_t {interface.prefix}_run",
+        [f"{interface.struct(group)} *{group}" for group in (*tensors, *pools)],
+        body,
+    )
+
+
+def _null_check(interface: _Interface, structs: list[str]) -> list[str]:
+    pointers = [*structs, *([interface.workspace] if interface.pool else [])]
+    condition = " || ".join(f"{pointer} == NULL" for pointer in pointers)
+    status = f"{interface.program.macro}_ERROR_NULL_POINTER"
+    return [f"if ({condition}) {{", f"    return {status};", "}"]
+
+
+def _main(interface: _Interface) -> FunctionText:
+    """`___tvm_main__`: the tensors as arguments, as some applications call a model."""
+    names = ScopedNames((*interface.program.file_names, "given", "made"))
+    arguments = {
+        group: [names.reserve(member) for _, member in tensors]
+        for group, tensors in interface.members.items()
+    }
+    body = [
+        f"{interface.struct(group)} {own} = {{{', '.join(arguments[group]) or '0'}}};"
+        for group, own in ((_INPUTS, "given"), (_OUTPUTS, "made"))
+    ]
+    parameters = [f"void *{name}" for group in arguments.values() for name in group]
+    return _text(
+        [f"The same as {interface.prefix}_run: the inputs, then the outputs."],
+        f"int32_t {interface.prefix}___tvm_main__",
+        parameters or ["void"],
+        [*body, f"return {interface.prefix}_run(&given, &made);"],
+    )

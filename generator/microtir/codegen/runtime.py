@@ -1,0 +1,28 @@
+"""The C runtime as part of an artifact."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from microtir import resources
+from microtir.codegen.source_file import SourceFile
+
+RUNTIME_FOLDER = "runtime_crt"
+_MICROTVM = "microtvm"  # below runtime_crt: headers of microTVM, for `compatibility`
+_SUFFIXES = (".h", ".c", ".md", ".template")
+
+
+def runtime_files(*, with_microtvm: bool) -> tuple[SourceFile, ...]:
+    """The runtime; what belongs to the interface of microTVM lies in the same folders."""
+    root = resources.runtime_crt()
+    files = {path: text for path, text in _files(root) if not path.startswith(f"{_MICROTVM}/")}
+    if with_microtvm:
+        files |= dict(_files(root / _MICROTVM))
+    return tuple(SourceFile(f"{RUNTIME_FOLDER}/{path}", files[path]) for path in sorted(files))
+
+
+def _files(root: Path) -> Iterator[tuple[str, str]]:
+    for path in root.rglob("*"):
+        if path.suffix in _SUFFIXES:
+            yield path.relative_to(root).as_posix(), path.read_text(encoding="utf-8")

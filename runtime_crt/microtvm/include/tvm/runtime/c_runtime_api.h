@@ -1,0 +1,58 @@
+/* c_runtime_api.h: the types of microTVM's runtime that applications name. */
+#ifndef TVM_RUNTIME_C_RUNTIME_API_H_
+#define TVM_RUNTIME_C_RUNTIME_API_H_
+
+#include <dlpack/dlpack.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "tvm/runtime/crt/defaults.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Marks functions that a library offers; means nothing where programs are linked statically. */
+#ifndef TVM_DLL
+#define TVM_DLL
+#endif
+
+typedef int64_t tvm_index_t;
+
+/* Kinds of arguments of a packed function; those below 4 are DLDataTypeCode. */
+typedef enum {
+    kTVMArgInt = kDLInt,
+    kTVMArgFloat = kDLFloat,
+    kTVMOpaqueHandle = 3,
+    kTVMNullptr = 4,
+    kTVMDataType = 5,
+    kDLDevice = 6,
+    kTVMDLTensorHandle = 7,
+    kTVMObjectHandle = 8,
+    kTVMModuleHandle = 9,
+    kTVMPackedFuncHandle = 10,
+    kTVMStr = 11,
+    kTVMBytes = 12,
+    kTVMNDArrayHandle = 13
+} TVMArgTypeCode;
+
+typedef DLTensor *TVMArrayHandle;
+
+/* One argument of a packed function; its kind says which member holds. */
+typedef union {
+    int64_t v_int64;
+    double v_float64;
+    void *v_handle;
+    const char *v_str;
+    DLDataType v_type;
+    DLDevice v_device;
+} TVMValue;
+
+#ifdef __cplusplus
+}
+#endif
+
+#include "tvm/runtime/crt/error_codes.h"
+#include "tvm/runtime/crt/platform.h"
+
+#endif /* TVM_RUNTIME_C_RUNTIME_API_H_ */

@@ -1,0 +1,184 @@
+"""The C interface of microTVM: applications that were written against it compile, link and run.
+
+The applications of `microtvm_apps` use what microTVM documents, one kind of interface each; none of
+them knows anything of microtir.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import tarfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import microtir
+from microtir import CompilationConfig
+from microtir.artifact import Artifact
+from microtir.errors import ConfigError
+from microtir.graph import ops
+from microtir.graph.ir import Graph
+from microtir.tir.dtype import DType
+from tests.support.c_compilers import (
+    C_COMPILERS,
+    CPP_COMPILERS,
+    HOST_COMPILERS,
+    INCLUDES,
+    STRICT,
+    STRICT_CPP,
+    compiler_output,
+    strict_problems,
+)
+from tests.support.graphs import graph, node, quant, tensor
+from tests.support.small_models import (
+    module_of,
+    quantised_graph,
+    reference_outputs,
+    tiny_graph,
+)
+
+APPS = Path(__file__).with_name("microtvm_apps")
+BASE = CompilationConfig(targets="c", compatibility="microtvm")
+POOL = BASE.with_(workspace_pools="dtcm-2")
+WORKSPACE_IO = POOL.with_(pass_config={"memory.use_workspace_io": True})
+CONFIGS = {
+    "structs": BASE,
+    "main_function": BASE,
+    "pools": POOL,
+    "workspace_io": WORKSPACE_IO,
+}
+
+
+def built(config: CompilationConfig, model: Graph | None = None) -> Artifact:
+    """The model that the applications run."""
+    return microtir.build(module_of(model or quantised_graph()), config)
+
+
+def expected() -> list[int]:
+    """What the applications print: the scores of an image of multiples of 11."""
+    image = (11 * np.arange(12)).astype(np.int8).reshape(1, 3, 4, 1)
+    [scores] = reference_outputs(quantised_graph(), {"image": image}).values()
+    return [int(value) for value in scores.ravel()]
+
+
+def printed(command: list[str], folder: Path) -> list[int]:
+    """Compile an application, run it, and read the numbers that it prints."""
+    problems = compiler_output([*command, "-o", "app", "-lm"], folder)
+    assert not problems, problems
+    done = subprocess.run(["./app"], cwd=folder, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout
+    return [int(line) for line in done.stdout.split()]
+
+
+@pytest.mark.parametrize("compiler", HOST_COMPILERS)
+@pytest.mark.parametrize("app", CONFIGS)
+def test_application_runs_unchanged(app: str, compiler: str, tmp_path: Path) -> None:
+    """It compiles without a warning against the generated header, links, and gets the scores."""
+    artifact = built(CONFIGS[app])
+    folder = artifact.export(tmp_path / "generated")
+    units = [file.path for file in artifact.sources if file.path.endswith(".c")]
+    (tmp_path / "app.c").write_text((APPS / f"{app}.c").read_text())
+    flags = ["-std=c99", "-Wall", "-Wextra", "-Werror", *INCLUDES]
+    assert printed([compiler, *flags, "../app.c", *units], folder) == expected()
+
+
+def test_two_models_of_an_archive_share_their_workspace(tmp_path: Path) -> None:
+    """Unpacked like one of microTVM, all of codegen/host/src compiled: one workspace for both."""
+    models = [built(BASE), built(BASE.with_(module_name="second"), tiny_graph())]
+    path = microtir.export_model_library_format(models, tmp_path / "both.tar")
+    with tarfile.open(path) as tar:
+        tar.extractall(tmp_path, filter="data")
+    units = sorted(
+        p.relative_to(tmp_path).as_posix() for p in tmp_path.glob("codegen/host/src/*.c")
+    )
+    assert "codegen/host/src/joint_workspace.c" in units
+    flags = ["-std=c99", *STRICT, "-Icodegen/host/include", "-Iruntime/include"]
+    assert printed(["gcc", *flags, str(APPS / "two_models.c"), *units], tmp_path) == expected()
+    again = microtir.import_model_library_format(path)
+    assert [a.sources for a in again] == [a.sources for a in models]
+    assert (tmp_path / "templates" / "platform.c.template").is_file()
+    assert (tmp_path / "runtime" / "include" / "tvm" / "runtime" / "c_runtime_api.h").is_file()
+
+
+@pytest.mark.parametrize("compiler", C_COMPILERS)
+@pytest.mark.parametrize("config", [BASE, WORKSPACE_IO], ids=["internal", "mapped"])
+def test_no_warning(config: CompilationConfig, compiler: str, tmp_path: Path) -> None:
+    """Every generated file passes the project's flags on every compiler."""
+    artifact = built(config)
+    artifact.export(tmp_path / "out")
+    for path in (tmp_path / "out" / "runtime_crt" / "src").glob("*.c"):
+        path.unlink()  # tests/crt compiles them
+    assert not strict_problems(tmp_path / "out", compiler, "c99")
+
+
+@pytest.mark.parametrize("compiler", CPP_COMPILERS)
+def test_headers_are_fit_for_cpp(compiler: str, tmp_path: Path) -> None:
+    """All headers, each included first and twice, also from C++."""
+    artifact = built(WORKSPACE_IO)
+    artifact.export(tmp_path)
+    headers = [f.path.removeprefix("runtime_crt/include/") for f in artifact.sources]
+    for number, header in enumerate(h for h in headers if re.match(r"(tvm|dlpack).*\.h$", h)):
+        (tmp_path / f"h{number}.cpp").write_text(f"#include <{header}>\n" * 2)
+        command = [compiler, "-std=c++17", *STRICT_CPP, *INCLUDES, "-fsyntax-only"]
+        assert not compiler_output([*command, f"h{number}.cpp"], tmp_path)
+
+
+def test_names_are_those_of_microtvm() -> None:
+    """Lower case for files and identifiers, upper case for macros; the tensors' own names."""
+    x = tensor("Serving:0", (1, 4), DType.INT8, quant(0.1, 3))
+    y = tensor("2nd/out", (1, 4), DType.INT8, quant(1 / 128, 0))
+    model = graph([node(ops.Tanh(), (x,), y)], [x], [y])
+    artifact = built(BASE.with_(module_name="MyNet"), model)
+    text = artifact.source("tvmgen_mynet.h")
+    assert "#define TVMGEN_MYNET_SERVING_0_SIZE" in text
+    assert re.search(r"struct tvmgen_mynet_inputs \{\n    void \*Serving_0; ", text)
+    assert re.search(r"struct tvmgen_mynet_outputs \{\n    void \*t_2nd_out; ", text)
+    assert "int32_t tvmgen_mynet_run(" in text
+    assert "#define TVMGEN_MYNET_WORKSPACE_SIZE" in text
+
+
+def test_codes_of_errors_are_those_of_microtvm(tmp_path: Path) -> None:
+    """Category and number make a code; applications compare and print them."""
+    built(BASE).export(tmp_path)
+    (tmp_path / "codes.c").write_text("""
+#include <tvm/runtime/crt/error_codes.h>
+_Static_assert(kTvmErrorPlatformNoMemory == 0x503, "platform");
+_Static_assert(kTvmErrorFunctionNameNotFound == 0x100, "registry");
+_Static_assert(kTvmErrorFunctionCallInvalidArg == 0x803, "call");
+_Static_assert(kTvmErrorNoError == 0, "none");
+""")
+    command = ["gcc", "-std=c11", *INCLUDES, "-fsyntax-only", "codes.c"]
+    assert not compiler_output(command, tmp_path)
+
+
+def test_an_application_s_own_config_counts(tmp_path: Path) -> None:
+    """Macros of a crt_config.h on the include path take precedence over the defaults."""
+    built(BASE).export(tmp_path)
+    (tmp_path / "crt_config.h").write_text("#define TVM_CRT_MAX_PACKET_SIZE_BYTES 512\n")
+    (tmp_path / "app.c").write_text("""
+#include <tvm/runtime/c_runtime_api.h>
+_Static_assert(TVM_CRT_MAX_PACKET_SIZE_BYTES == 512, "own");
+_Static_assert(TVM_CRT_MAX_NDIM == 6, "default");
+""")
+    command = ["gcc", "-std=c11", *INCLUDES, "-fsyntax-only", "app.c"]
+    assert not compiler_output(command, tmp_path)
+
+
+def test_without_the_option_there_is_nothing_of_it() -> None:
+    """The names of microTVM are there on demand only."""
+    assert not any("tvm" in f.path for f in built(CompilationConfig(targets="c")).sources)
+
+
+@pytest.mark.parametrize(
+    ("changes", "text"),
+    [
+        ({"pass_config": {"memory.use_workspace_io": True}}, "without a declared workspace pool"),
+        ({"compatibility": "tvm"}, "'compatibility' got 'tvm'"),
+    ],
+)
+def test_what_microtvm_could_not_is_refused(changes: dict[str, object], text: str) -> None:
+    """Workspace I/O without a pool crashed its compiler."""
+    with pytest.raises(ConfigError, match=text):
+        BASE.with_(**changes)
