@@ -14,6 +14,7 @@ from microtir.config import CompilationConfig, Target, host
 from microtir.config.names import c_names
 from microtir.errors import TirError, UsageError
 from microtir.executor import aot
+from microtir.external import Library, library_of, partition
 from microtir.extra_passes import ExtraPasses, applied
 from microtir.graph import verify as graph_verify
 from microtir.graph.ir import Graph
@@ -71,6 +72,7 @@ def lower(
     *,
     observe: Observer | None = None,
     passes: ExtraPasses | None = None,
+    libraries: Sequence[Library] = (),
 ) -> IRModule:
     """Lower a program to PrimFuncs that codegen prints as they are.
 
@@ -84,6 +86,8 @@ def lower(
         simple_mode: skip loop partition and unrolling, nothing else.
         observe: called after each stage.
         passes: functions of the user, run at the points that they name and verified after each.
+        libraries: kernels of others beside those that the configuration names; each gets the layers
+            where it says that it is cheaper.
 
     Returns:
         A lowered module: same attributes and config, functions in printing order, entry last.
@@ -106,21 +110,27 @@ def lower(
         see("tir", functions)
         lowered = replace(module, config=config, functions=functions, is_lowered=True)
     else:
-        lowered = _lower_model(module, module.graph, config, name, simple_mode, see, extra)
+        task = _Task(config, name, simple_mode, see, extra, libraries)
+        lowered = _lower_model(module, module.graph, task)
     _check_code(config, lowered)
     return lowered
 
 
-def _lower_model(
-    module: IRModule,
-    original: Graph,
-    config: CompilationConfig,
-    name: str,
-    simple_mode: bool,
-    see: Observer,
-    extra: ExtraPasses,
-) -> IRModule:
-    graph = _optimise_graph(original, extra)
+@dataclass(frozen=True, slots=True)
+class _Task:
+    """How a model is to be lowered."""
+
+    config: CompilationConfig
+    name: str
+    simple_mode: bool
+    see: Observer
+    extra: ExtraPasses
+    libraries: Sequence[Library]
+
+
+def _lower_model(module: IRModule, original: Graph, task: _Task) -> IRModule:
+    config, see, extra = task.config, task.see, task.extra
+    graph = _with_libraries(_optimise_graph(original, extra), config, task.libraries)
     see("graph", graph)
     workspace_io = config.pass_config.use_workspace_io
     planned = plan(
@@ -130,13 +140,13 @@ def _lower_model(
     naive = _emit_layers(planned)
     see("lowering", tuple(f for functions in naive.values() for f in functions))
     lowered = {
-        op: tuple(_lower_function(f, config, simple_mode, extra) for f in functions)
+        op: tuple(_lower_function(f, config, task.simple_mode, extra) for f in functions)
         for op, functions in naive.items()
     }
     layers = tuple(f for functions in lowered.values() for f in functions)
     see("tir", layers)
     callees = {f.name: f for f in layers}
-    main = aot.main(planned, lowered, name)
+    main = aot.main(planned, lowered, task.name)
     _verify_main(main, callees)
     main = applied(extra.main, "main", main, lambda _, f, __: _verify_main(f, callees))
     see("executor", main)
@@ -167,6 +177,7 @@ def build(
     simple_mode: bool = False,
     observe: Observer | None = None,
     passes: ExtraPasses | None = None,
+    libraries: Sequence[Library] = (),
 ) -> Artifact:
     """Compile a program to C: exactly the emission of what `lower` gives.
 
@@ -180,6 +191,7 @@ def build(
         simple_mode: as for `lower`.
         observe: called after each stage of `lower` and after codegen.
         passes: as for `lower`.
+        libraries: as for `lower`.
 
     Returns:
         The generated sources with their metadata, in memory.
@@ -196,7 +208,8 @@ def build(
             fix="give the config to the module before lower(), or build from the original module",
         )
     lowered = lower(module, name=name if not module.is_lowered else "main",
-                    simple_mode=simple_mode, observe=observe, passes=passes)  # fmt: skip
+                    simple_mode=simple_mode, observe=observe, passes=passes,
+                    libraries=libraries)  # fmt: skip
     artifact = Artifact(lowered, codegen.emit(lowered))
     if observe:
         observe("codegen", artifact)
@@ -256,6 +269,20 @@ def _optimise_graph(graph: Graph, extra: ExtraPasses) -> Graph:
     return applied(extra.graph_last, "graph_last", graph, _check_graph)
 
 
+def _with_libraries(graph: Graph, config: CompilationConfig, libraries: Sequence[Library]) -> Graph:
+    """The graph with the layers that libraries compute given to them."""
+    named = [(library_of(external), external) for external in config.external]
+    graph = partition(
+        graph,
+        [*named, *((library, None) for library in libraries)],
+        config.primary_target(),
+        lambda node: min((c.cost for c in candidates(node, config)), default=0),
+        config.module_name,
+    )
+    graph_verify.verify(graph)
+    return graph
+
+
 def _check_graph(_before: Graph, after: Graph, _pass_name: str) -> None:
     graph_verify.verify(after)
 
@@ -266,7 +293,7 @@ def _emit_layers(planned: Plan) -> dict[PlannedOperator, tuple[PrimFunc, ...]]:
     width = len(str(len(computed)))
     layers: dict[PlannedOperator, tuple[PrimFunc, ...]] = {}
     for number, op in enumerate(computed):
-        name = f"layer{number:0{width}}_{op.node.op.name}"
+        name = f"layer{number:0{width}}_{op.node.op.label}"
         layers[op] = (emit(op, planned.layouts, name),)
         if op.candidate.accumulates:
             layers[op] += (emit_finish(op, planned.layouts, f"{name}_finish"),)

@@ -10,7 +10,7 @@ import pytest
 import microtir
 from microtir.codegen.stack import stack_of
 from microtir.errors import RunError, UsageError
-from microtir.tir.ir import ExternSource, PrimFunc, Seq
+from microtir.tir.ir import ExternSource, PrimFunc, Seq, SourceKind
 from tests.tir.test_externs import caller, extern
 
 SCALED = """
@@ -26,7 +26,7 @@ int32_t scaled(const int8_t *x, int8_t *y, int32_t factor)
 
 def program(factor: int) -> PrimFunc:
     """A call of the C function above."""
-    source = ExternSource("scaled.c", SCALED, bare=True)
+    source = ExternSource("scaled.c", SCALED, SourceKind.DEFINITION)
     return caller(replace(extern(), sources=(source,)), factor)
 
 

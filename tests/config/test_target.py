@@ -114,7 +114,7 @@ def test_wrong_target_is_refused(spec: str | Mapping[str, object], text: str) ->
         ("constants-byte-alignment", "Executor('aot', {'constant-byte-alignment'"),
         ("constant-byte-alignment", "Executor('aot', {'constant-byte-alignment'"),
         ("system-lib", "Runtime('crt', {'system-lib'"),
-        ("libs", "external kernel libraries"),
+        ("libs", "the field external: cmsis-nn=FOLDER"),
     ],
 )
 def test_d3_options_that_live_elsewhere_are_refused_with_their_place(

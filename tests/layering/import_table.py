@@ -37,8 +37,13 @@ ALLOWED: dict[str, frozenset[str]] = {
     "plan": COMMON | GRAPH_IR,  # candidates come in as a function, from the driver
     "te": COMMON | TIR | {"schedule"},  # te.create_schedule makes what schedule rewrites
     "schedule": COMMON | TIR,
-    "lowering": COMMON | GRAPH_IR | OPERATOR_FACTS | PLAN_IR | TIR | {"te", "schedule", "external"},
-    "external": COMMON | GRAPH_IR | PLAN_IR | TIR,
+    "lowering": COMMON | GRAPH_IR | OPERATOR_FACTS | PLAN_IR | TIR | {"te", "schedule"},
+    # what a layer given away means, and the C that calls the library
+    "external": COMMON
+    | GRAPH_IR
+    | OPERATOR_FACTS
+    | TIR
+    | {"graph.reference", "codegen.environment"},
     "tir": COMMON | MODULE,
     "executor": COMMON | GRAPH_IR | PLAN_IR | TIR | MODULE,
     "memory": COMMON | TIR | MODULE,
@@ -53,7 +58,7 @@ ALLOWED: dict[str, frozenset[str]] = {
     | PLAN_IR
     | TIR
     | MODULE
-    | {"extra_passes", "graph", "plan", "te", "schedule", "lowering"}
+    | {"extra_passes", "external", "graph", "plan", "te", "schedule", "lowering"}
     | {"executor", "memory", "codegen", "artifact"},
     # what a user writes operators with, and a driver and a host to check them by
     "custom": COMMON
@@ -62,7 +67,8 @@ ALLOWED: dict[str, frozenset[str]] = {
     | MODULE
     | {"te", "schedule", "driver", "host"}
     | {"graph.reference"},
-    "search": COMMON | MODULE | {"driver"},
+    # it measures what the driver makes on emulated boards
+    "search": COMMON | MODULE | {"driver", "project"},
     # a report describes the plan and the main that the driver shows its observer
     "report": COMMON | MODULE | GRAPH_IR | PLAN_IR | TIR | {"driver"},
     # `profile --explain` prints what the plan decided.

@@ -9,7 +9,7 @@ import typer
 
 from microtir.cli.board_options import Board, Timeout
 from microtir.cli.building import build_model
-from microtir.cli.model import Model
+from microtir.cli.model import Model, read_model
 from microtir.cli.output import cell, facts, write, write_json, write_table
 from microtir.cli.progress import Progress
 from microtir.config import CompilationConfig
@@ -33,6 +33,14 @@ def profile(
         bool,
         typer.Option("--explain", help="Says for each layer which kernel was chosen, and why."),
     ] = False,
+    choose_external: Annotated[
+        bool,
+        typer.Option(
+            "--choose-external",
+            help="Measures each layer with and without the library of --external, and says which "
+            "to give it.",
+        ),
+    ] = False,
     keep: Annotated[
         Path | None,
         typer.Option("--keep", metavar="DIR", help="Leaves the project there; DIR is replaced."),
@@ -47,6 +55,8 @@ def profile(
     from microtir.project.profile import profile as profile_on
 
     chosen = load_board(board)
+    if choose_external:
+        return _choose_external(model, config, chosen, timeout)
     with Progress() as progress:
         built = build_model(model, config, progress)
         progress.show(f"building and running on {board}")
@@ -57,6 +67,29 @@ def profile(
         _print(result, chosen)
         if explain:
             _explain(result, built.plan)
+    return ExitCode.DONE
+
+
+def _choose_external(
+    model: Model, config: CompilationConfig, board: BoardFacts, timeout: float
+) -> ExitCode:
+    """Prints what each layer costs either way, and the flag that takes the cheaper ones."""
+    from microtir.search.external import choose_external
+
+    with Progress() as progress:
+        module = read_model(model, config)
+        progress.show(f"measuring twice on {board.name}")
+        choice = choose_external(module, config, board, timeout)
+    write_table(
+        ("operator", "layer", "own", "external", "chosen"),
+        [
+            (c.operator, c.name, c.own, c.external, "external" if c.is_external else "own")
+            for c in choice.layers
+        ],
+        right=("operator", "own", "external"),
+    )
+    flags = " ".join(f"--external {library}" for library in choice.config.external)
+    write(f"\n{flags or 'no layer is cheaper with the library: leave --external out'}")
     return ExitCode.DONE
 
 

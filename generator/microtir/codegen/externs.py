@@ -9,15 +9,15 @@ from microtir.codegen.program import Program
 from microtir.codegen.source_file import SourceFile
 from microtir.codegen.statements import parameter_text
 from microtir.errors import UsageError
-from microtir.tir.ir import ExternFunction, ExternSource
+from microtir.tir.ir import ExternFunction, ExternSource, SourceKind
 
 
 def prototype(extern: ExternFunction) -> str:
-    """The declaration of a function, without `extern`, which C leaves out for functions."""
+    """The declaration of a function, without a semicolon."""
     names = UniqueNames((extern.name,))
     parameters = [parameter_text(p, names.fresh(p.name), p in extern.writes) for p in extern.params]
     result = "int32_t" if extern.returns_status else "void"
-    return "\n".join(signature(f"{result} {extern.name}", parameters)) + ";"
+    return "\n".join(signature(f"{result} {extern.name}", parameters))
 
 
 def extern_files(program: Program) -> tuple[SourceFile, ...]:
@@ -29,19 +29,36 @@ def extern_files(program: Program) -> tuple[SourceFile, ...]:
     stems = (program.name, f"{program.name}_weights")
     taken = {f"{stem}.{suffix}" for stem in stems for suffix in "ch"}
     files: dict[str, str] = {}
+    parts: dict[str, dict[tuple[ExternFunction, ExternSource], None]] = {}
     for extern in program.externs:
         for source in extern.sources:
-            text = _text(extern, source)
-            if source.path in taken or files.setdefault(source.path, text) != text:
+            whole = source.kind is SourceKind.FILE
+            if whole and files.setdefault(source.path, source.text) == source.text:
+                clash = source.path in taken or source.path in parts
+            else:
+                clash = whole or source.path in taken or source.path in files
+                parts.setdefault(source.path, {})[extern, source] = None
+            if clash:
                 raise UsageError(
                     f"two different files are called '{source.path}'",
                     where=f"the C function '{extern.name}'",
                     fix="give one of them another path",
                 )
-    return tuple(SourceFile(path, text) for path, text in files.items())
+    files |= {path: _joined(tuple(items)) for path, items in parts.items()}
+    return tuple(SourceFile(path, text) for path, text in sorted(files.items()))
 
 
-def _text(extern: ExternFunction, source: ExternSource) -> str:
-    if not source.bare:
-        return source.text
-    return render("c/extern.c.j2", prototype=prototype(extern), text=source.text.strip("\n"))
+def _joined(parts: tuple[tuple[ExternFunction, ExternSource], ...]) -> str:
+    """A file of definitions and bodies, each behind its prototype."""
+    included = dict.fromkeys(i for _, source in parts for i in source.includes)
+    functions = [
+        {
+            "prototype": prototype(extern),
+            "text": source.text.strip("\n"),
+            "is_body": source.kind is SourceKind.BODY,
+        }
+        for extern, source in parts
+    ]
+    return render(
+        "c/extern.c.j2", includes=list(included), functions=functions,
+    )  # fmt: skip

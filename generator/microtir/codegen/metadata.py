@@ -12,6 +12,7 @@ from microtir.codegen.program import Program
 from microtir.codegen.stack import worst_stack
 from microtir.ir_module import ModelInfo, Port
 from microtir.tir.ir import Buffer, Param, PrimFunc, Var
+from microtir.tir.printer import extern_functions
 
 METADATA_FILE = "metadata.json"
 METADATA_VERSION = 1
@@ -50,6 +51,7 @@ class LayerData(TypedDict):
     """One layer function. `index` is the operator's position in the model file.
 
     An operator may have two functions; the one that leaves sums for the other has no outputs.
+    `externs` are the C functions outside the program that it calls.
     `facts` are lines about its tensors: shape, type, quantisation. `weights_bytes` counts the
     constants that no layer before it reads, `scratch_bytes` the memory that lasts for one call.
     """
@@ -65,6 +67,7 @@ class LayerData(TypedDict):
     facts: list[str]
     weights_bytes: int
     scratch_bytes: int
+    externs: list[str]
 
 
 class PlacementData(TypedDict):
@@ -207,6 +210,7 @@ def _layer(program: Program, layer: PrimFunc) -> LayerData:
         "facts": list(origin.facts) if origin else [],
         "weights_bytes": sum(a.bytes for a in program.constants if a.users[:1] == (layer.name,)),
         "scratch_bytes": _bytes(layer.scratch) if layer.scratch is not None else 0,
+        "externs": [extern.name for extern in extern_functions((layer,))],
     }
 
 

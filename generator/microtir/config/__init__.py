@@ -9,6 +9,7 @@ from microtir.config.enums import (
     CallingConvention,
     Compatibility,
     ExecutorKind,
+    ExternalLibrary,
     InterfaceApi,
     Numerics,
     Optimize,
@@ -17,6 +18,7 @@ from microtir.config.enums import (
     TargetKind,
 )
 from microtir.config.executor import Executor
+from microtir.config.external import External
 from microtir.config.features import Family, Feature
 from microtir.config.flags import FLAGS, config_from_file, config_from_flags
 from microtir.config.option import Option, Section
@@ -36,6 +38,8 @@ __all__ = [
     "ConstantPoolInfo",
     "Executor",
     "ExecutorKind",
+    "External",
+    "ExternalLibrary",
     "Family",
     "Feature",
     "InterfaceApi",

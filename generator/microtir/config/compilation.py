@@ -19,6 +19,7 @@ from microtir.config.enums import (
 )
 from microtir.config.executor import Executor
 from microtir.config.explain import explain
+from microtir.config.external import External, externals
 from microtir.config.option import Section, shown
 from microtir.config.optionmap import store
 from microtir.config.options import find
@@ -58,6 +59,7 @@ class CompilationConfig:
         numerics: the reference that results are equal to.
         optimize: the goal that candidates are ranked by.
         compatibility: whose C interface is generated beside microtir's own.
+        external: libraries of kernels of others.
         budget: limits in bytes.
         pass_config: options of single passes.
 
@@ -75,6 +77,7 @@ class CompilationConfig:
     numerics: Numerics
     optimize: Optimize
     compatibility: Compatibility
+    external: tuple[External, ...]
     budget: Budget
     pass_config: PassConfig
 
@@ -91,6 +94,7 @@ class CompilationConfig:
         numerics: Numerics | str = Numerics.TFLM,
         optimize: Optimize | str = Optimize.BALANCED,
         compatibility: Compatibility | str = Compatibility.NONE,
+        external: External | str | Iterable[External | str] | None = None,
         budget: Budget | Mapping[str, int | None] | None = None,
         pass_config: PassConfig | Mapping[str, object] | None = None,
     ) -> None:
@@ -108,6 +112,7 @@ class CompilationConfig:
             numerics=Numerics(_option("numerics", numerics)),
             optimize=Optimize(_option("optimize", optimize)),
             compatibility=Compatibility(_option("compatibility", compatibility)),
+            external=externals(external),
             budget=_budget(budget),
             pass_config=(
                 pass_config if isinstance(pass_config, PassConfig) else PassConfig(pass_config)

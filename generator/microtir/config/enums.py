@@ -81,3 +81,9 @@ class Placement(Spelled):
     EXACT = "exact"
     OPTIMAL = "optimal"
     GUARDED = "guarded"
+
+
+class ExternalLibrary(Spelled):
+    """Libraries of kernels that microtir knows how to call."""
+
+    CMSIS_NN = "cmsis-nn"  # Arm's, for Cortex-M

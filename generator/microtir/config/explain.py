@@ -68,6 +68,8 @@ def _field(name: str, config: CompilationConfig) -> tuple[str, str] | None:
             for pool in pools
         ]
         return name, ", ".join(texts) or "none"
+    if name == "external":
+        return name, ", ".join(map(str, config.external)) or "none"
     return name, str(getattr(config, name))
 
 

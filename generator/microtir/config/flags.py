@@ -21,7 +21,7 @@ from microtir.errors import ConfigError, ConfigFileError, nearest
 FlagValue = str | int | bool | Path | Sequence[str] | None
 
 _POOLS = (Section.WORKSPACE_POOL, Section.CONSTANT_POOL)
-_MANY = ("targets", "workspace_pools", "constant_pools")
+_MANY = ("targets", "workspace_pools", "constant_pools", "external")
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ def _flag_of(option: Option) -> Flag:
     if option.section in _POOLS:
         metavar, choices = f"POOL:{metavar}", ()
     elif option.name in _MANY:
-        metavar = "NAME" if option.name != "targets" else "TARGET"
+        metavar = {"targets": "TARGET", "external": "LIBRARY=FOLDER"}.get(option.name, "NAME")
     elif option.name == "target_host":
         metavar = "TARGET"
     return Flag(

@@ -20,7 +20,7 @@ LEGACY: Mapping[str, str] = MappingProxyType(
         "runtime": "it is a field of CompilationConfig: runtime=Runtime('crt')",
         "device": "drop it: the CPU is named by mcpu, the part by model",
         "tag": "drop it: there are no target tags; a creator such as micro() names a part",
-        "libs": "drop it: external kernel libraries are not built yet",
+        "libs": "name the library and its folder in the field external: cmsis-nn=FOLDER",
         "tir.disable_vectorize": "drop it: no vector types are ever generated for C",
         "tir.usmp.enable": "drop it: memory is always planned",
         "tir.usmp.algorithm": "use memory.placement",

@@ -156,6 +156,21 @@ _CONFIG = (
     ),
     Option(
         Section.CONFIG,
+        "external",
+        Structure(
+            "tuple of External",
+            "LIBRARY=FOLDER for the layers where it is estimated cheaper, LIBRARY=FOLDER,all, or "
+            "LIBRARY=FOLDER,0,3 for operators by position; libraries: cmsis-nn",
+            good=(),  # a configuration may name any folder; a build needs one that is there
+            bad=("cmsis-nn", "cmsis-nn=", "cmsisnn=x", 5, "cmsis-nn=x,all,3"),
+        ),
+        None,
+        "Lets a library of others compute layers: its sources are read from the folder, and those "
+        "that are needed are copied to the generated ones.",
+        derived="none",
+    ),
+    Option(
+        Section.CONFIG,
         "budget",
         Structure(
             "Budget",

@@ -29,6 +29,7 @@ def to_dict(config: CompilationConfig) -> dict[str, object]:
         "numerics": str(config.numerics),
         "optimize": str(config.optimize),
         "compatibility": str(config.compatibility),
+        "external": [str(library) for library in config.external],
         "budget": config.budget.known(),
         "pass_config": config.pass_config.known(),
     }

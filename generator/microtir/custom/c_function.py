@@ -23,6 +23,7 @@ from microtir.tir.ir import (
     ExternSource,
     IntImm,
     PrimFunc,
+    SourceKind,
     Var,
 )
 
@@ -66,7 +67,7 @@ def from_c(
         raise UsageError(f"'{function}' is no C identifier", where="from_c(function)")
     sources = tuple(map(_read, files))
     if code is not None:
-        sources = (ExternSource(f"{function}.c", code, bare=True), *sources)
+        sources = (ExternSource(f"{function}.c", code, SourceKind.DEFINITION), *sources)
 
     def build(node: Node, function_name: str) -> PrimFunc:
         numbers, size = tuple(scalars(node)), scratch_bytes(node)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from microtir.graph.ir import Node
-from microtir.graph.ops import Conv2D, DepthwiseConv2D, FullyConnected
+from microtir.graph.ops import Conv2D, Custom, DepthwiseConv2D, FullyConnected
 
 
 def macs(node: Node) -> int:
@@ -21,4 +21,4 @@ def macs(node: Node) -> int:
         return node.output.type.elements * height * width
     if isinstance(node.op, FullyConnected):
         return math.prod(node.inputs[0].shape) * node.inputs[1].shape[0]
-    return 0
+    return node.op.function.macs if isinstance(node.op, Custom) else 0

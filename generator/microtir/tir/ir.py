@@ -32,8 +32,8 @@ __all__ = [
     "Allocate", "Binary", "BinaryOp", "Buffer", "BufferArgument", "BufferView", "Call", "Cast",
     "DType", "Dim", "Expr", "ExternCall", "ExternFunction", "ExternSource", "FloatImm", "For", "If",
     "IntImm", "Intrinsic", "Invoke", "KernelCall", "KernelContract", "Let", "Load", "LoopKind",
-    "Origin", "Param", "PrimFunc", "Region", "RowAccess", "Scope", "Select", "Seq", "Stmt", "Store",
-    "Unary", "UnaryOp", "Var",
+    "Origin", "Param", "PrimFunc", "Region", "RowAccess", "Scope", "Select", "Seq", "SourceKind",
+    "Stmt", "Store", "Unary", "UnaryOp", "Var",
 ]  # fmt: skip
 
 Array: TypeAlias = npt.NDArray[Any]
@@ -344,17 +344,26 @@ class BufferArgument:
     indices: tuple[Expr, ...]
 
 
+class SourceKind(Enum):
+    """How much of a C file the text of an ExternSource is."""
+
+    FILE = "file"  # all of it
+    DEFINITION = "definition"  # of the function; its prototype is printed before
+    BODY = "body"  # of the function; the signature has the names of its parameters
+
+
 @dataclass(frozen=True, slots=True)
 class ExternSource:
     """A C file that a program with an ExternFunction is compiled with.
 
-    `path` is relative to the generated sources. A file without prototypes of its own is `bare`:
-    that of the function is printed at its head.
+    `path` is relative to the generated sources. Parts that are not whole files share a file if
+    they have the same path; `includes` are the headers, in the quotes of C, that they need.
     """
 
     path: str
     text: str
-    bare: bool = False
+    kind: SourceKind = SourceKind.FILE
+    includes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)

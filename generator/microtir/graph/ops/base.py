@@ -11,7 +11,12 @@ from typing import ClassVar
 class Operator:
     """An operator with its attributes; the tensors it applies to belong to the node."""
 
-    name: ClassVar[str] = ""  # snake_case; names layer functions in C
+    name: ClassVar[str] = ""  # snake_case
+
+    @property
+    def label(self) -> str:
+        """What names the layer's function in C."""
+        return self.name
 
 
 class Activation(Enum):

@@ -24,12 +24,16 @@ class CustomFunction:
         build: writes the function of a node, of a given name; parameters are the inputs that are
             not constant, each once, and then the outputs.
         scratch_bytes: workspace of one call of `build`'s function, which then has a parameter more.
+        label: part of the names of functions in C.
+        macs: multiply-accumulates of one call.
     """
 
     name: str
     reference: Callable[..., Array | tuple[Array, ...]]
     build: Callable[[Node, str], PrimFunc]
     scratch_bytes: Callable[[Node], int] = lambda _node: 0
+    label: str = "custom"
+    macs: int = 0
 
     def __repr__(self) -> str:
         return self.name
@@ -42,3 +46,7 @@ class Custom(Operator):
     name: ClassVar[str] = "custom"
     function: CustomFunction
     options: bytes = b""
+
+    @property
+    def label(self) -> str:
+        return self.function.label

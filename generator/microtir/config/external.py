@@ -1,0 +1,106 @@
+"""External: a library of kernels of others, where it is, and for which operators it is used."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from microtir.config.enums import ExternalLibrary
+from microtir.config.option import Section, shown
+from microtir.config.options import find
+from microtir.errors import ConfigError
+
+_FIELD = "external"
+_COST, _ALL = "cost", "all"
+
+
+@dataclass(frozen=True, slots=True)
+class External:
+    """Kernels of a library that is found at `path`, a folder of its sources.
+
+    Args:
+        library: which one.
+        path: the folder; it is read when a model is compiled.
+        operators: positions in the model file of the operators that the library computes; None
+            leaves the choice to the estimated costs.
+        everything: use it wherever it can compute an operator, whatever the cost.
+
+    Raises:
+        ConfigError: an unknown library, no path, or both `operators` and `everything`.
+    """
+
+    library: ExternalLibrary
+    path: str
+    operators: tuple[int, ...] | None = None
+    everything: bool = False
+
+    def __post_init__(self) -> None:
+        if not self.path:
+            raise _problem(str(self), "names no folder")
+        if self.operators == ():
+            raise _problem(str(self), "is for no operator")
+        if self.operators is not None and self.everything:
+            raise _problem(str(self), "is for some operators, and for all of them")
+
+    def __str__(self) -> str:
+        """As the command line has it."""
+        text = f"{self.library}={self.path}"
+        if self.everything:
+            return f"{text},{_ALL}"
+        return text if self.operators is None else ",".join([text, *map(str, self.operators)])
+
+    @staticmethod
+    def parse(text: str) -> External:
+        """The External that a text spells; a folder's name may hold commas, but not end in one.
+
+        Raises:
+            ConfigError: it spells none.
+        """
+        name, equals, rest = text.partition("=")
+        names = [str(member) for member in ExternalLibrary]
+        if not equals or name.strip() not in names:
+            raise _problem(text, "names no library" if equals else "has no '='")
+        words = rest.split(",")
+        numbers: list[int] = []
+        while len(words) > 1 and words[-1].strip().isdecimal():
+            numbers.append(int(words.pop()))
+        everything = choice = False
+        if len(words) > 1 and words[-1].strip() in (_ALL, _COST):
+            everything, choice = words[-1].strip() == _ALL, True
+            words.pop()
+        if choice and numbers:
+            raise _problem(text, "is for some operators, and for a choice of them")
+        operators = tuple(sorted(set(numbers))) if numbers else None
+        return External(ExternalLibrary(name.strip()), ",".join(words), operators, everything)
+
+
+def externals(given: object) -> tuple[External, ...]:
+    """The libraries of a configuration.
+
+    Raises:
+        ConfigError: an entry is none, or a library is there twice.
+    """
+    if given is None:
+        return ()
+    if isinstance(given, str | External):
+        given = (given,)
+    if not isinstance(given, Iterable):
+        raise _problem(given, "is no sequence of libraries")
+    found = []
+    for entry in given:
+        if not isinstance(entry, str | External):
+            raise _problem(entry, "is no library")
+        found.append(External.parse(entry) if isinstance(entry, str) else entry)
+    libraries = [external.library for external in found]
+    for library in libraries:
+        if libraries.count(library) > 1:
+            raise _problem(str(library), "is there twice")
+    return tuple(found)
+
+
+def _problem(given: object, what: str) -> ConfigError:
+    return ConfigError(
+        f"CompilationConfig field '{_FIELD}' got {shown(given)}, which {what}",
+        where=_FIELD,
+        legal=find(Section.CONFIG, _FIELD).legal(),
+    )

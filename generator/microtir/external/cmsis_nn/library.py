@@ -1,0 +1,66 @@
+"""Which layers CMSIS-NN computes, at what estimated cost, and by which calls.
+
+Costs are rounded from what emulated Cortex-M3, M4 and M55 take; where the choice is
+close, measure (docs/external-kernels.md).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from microtir.codegen.environment import render
+from microtir.external.cmsis_nn import calls, costs
+from microtir.external.cmsis_nn.sources import FOLDER, Sources, read_sources
+from microtir.external.interface import Code, Library, Match, Rule
+from microtir.graph import ops
+from microtir.graph.ops import Operator
+
+_STACK = 1024  # bytes: the deepest chain of its kernels takes less
+
+
+@dataclass(frozen=True, slots=True)
+class _Kernel:
+    operator: type[Operator]
+    call: Callable[[Match], calls.Call]
+    accepts: Callable[[Match], bool]
+    cost: Callable[[Match], int]
+
+
+_KERNELS = (
+    _Kernel(ops.Conv2D, calls.convolution, calls.is_convolution, costs.convolution),
+    _Kernel(ops.DepthwiseConv2D, calls.depthwise, calls.is_depthwise, costs.depthwise),
+    _Kernel(ops.FullyConnected, calls.dense, calls.is_dense, costs.dense),
+    _Kernel(ops.Add, calls.add, calls.is_add, costs.add),
+    _Kernel(ops.AveragePool2D, calls.average_pool, calls.is_pool, costs.pool),
+    _Kernel(ops.MaxPool2D, calls.max_pool, calls.is_pool, costs.pool),
+    _Kernel(ops.Softmax, calls.softmax, calls.is_softmax, costs.softmax),
+)
+
+
+def cmsis_nn(path: str) -> Library:
+    """The library in a folder.
+
+    Raises:
+        ToolError: see `read_sources`.
+    """
+    sources = read_sources(path)
+    return Library("cmsis-nn", tuple(_rule(kernel, sources) for kernel in _KERNELS))
+
+
+def _rule(kernel: _Kernel, sources: Sources) -> Rule:
+    def emit(match: Match) -> Code:
+        call = kernel.call(match)
+        return Code(
+            body=render(f"external/cmsis_nn/{call.template}.c.j2", **call.values),
+            constants=call.constants,
+            scratch_bytes=call.scratch_bytes,
+            includes=(f"{FOLDER}/arm_nnfunctions.h",),
+            sources=sources.needed(call.functions),
+            stack_bytes=_STACK,
+        )
+
+    def accepts(match: Match) -> bool:
+        return kernel.accepts(match) and all(map(sources.has, kernel.call(match).functions))
+
+    return Rule((kernel.operator,), emit, kernel.cost, accepts)

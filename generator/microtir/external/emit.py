@@ -1,0 +1,77 @@
+"""The function of a layer that calls a library."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from microtir.codegen.environment import render
+from microtir.external.interface import Code, Library, Match
+from microtir.external.meaning import evaluated
+from microtir.graph.ir import Array
+from microtir.tir.dtype import DType
+from microtir.tir.ir import (
+    Buffer,
+    BufferArgument,
+    ExternCall,
+    ExternFunction,
+    ExternSource,
+    IntImm,
+    PrimFunc,
+    Scope,
+    SourceKind,
+)
+
+_ALIGNMENT = 8
+
+
+def call_of(match: Match, code: Code, library: Library, name: str, prefix: str) -> PrimFunc:
+    """A layer function whose body is one call; parameters are those that main passes."""
+    inputs = [
+        Buffer("x" if len(match.inputs) == 1 else f"x{i}", t.shape, t.dtype)
+        for i, t in enumerate(match.inputs)
+    ]
+    output = Buffer("y", match.output.shape, match.output.dtype)
+    constants = [
+        Buffer(key, data.shape, DType(data.dtype.name), Scope.CONSTANT, np.ascontiguousarray(data))
+        for key, data in code.constants.items()
+    ]
+    size = code.scratch_bytes
+    scratch = [Buffer("scratch", (size,), DType.UINT8, alignment=_ALIGNMENT)] if size else []
+    given = (*inputs, output, *constants, *scratch)
+    params = tuple(Buffer(b.name, b.shape, b.dtype) for b in given)
+    stem = library.name.replace("-", "_")
+    written = len(inputs)
+    extern = ExternFunction(
+        f"{prefix}_{stem}_{name}",
+        params,
+        reads=(*params[:written], *params[written + 1 : written + 1 + len(constants)]),
+        writes=(params[written], *params[len(params) - len(scratch) :]),
+        meaning=_meaning(match),
+        returns_status=True,
+        stack_bytes=code.stack_bytes,
+        sources=(
+            ExternSource(
+                f"{prefix}_{stem}.c",
+                render("external/call.c.j2", body=code.body.strip("\n"), hooks=library.hooks),
+                SourceKind.BODY,
+                code.includes,
+            ),
+            *code.sources,
+        ),
+    )
+    call = ExternCall(extern, tuple(BufferArgument(b, (IntImm(0),) * len(b.shape)) for b in given))
+    return PrimFunc(
+        name, (*inputs, output, *scratch), call, scratch=scratch[0] if scratch else None
+    )
+
+
+def _meaning(match: Match) -> Callable[..., None]:
+    """What the interpreter runs instead of the library."""
+
+    def run(*given: Array) -> None:
+        count = len(match.inputs)
+        given[count][...] = evaluated(match, given[:count])
+
+    return run

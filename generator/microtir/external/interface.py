@@ -1,0 +1,114 @@
+"""What a library of kernels, or a code generator of others, says about itself.
+
+A Library is data: patterns of operators with the conditions under which it computes them, an
+estimate of what that costs, and the C that calls it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+from microtir.config.target import Target
+from microtir.graph.ir import Array, Node, Tensor
+from microtir.graph.macs import macs
+from microtir.graph.ops import Operator
+from microtir.tir.ir import ExternSource
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """A chain of nodes that a pattern fits, each the only reader of the one before."""
+
+    nodes: tuple[Node, ...]
+    target: Target
+
+    @property
+    def first(self) -> Node:
+        return self.nodes[0]
+
+    @property
+    def last(self) -> Node:
+        return self.nodes[-1]
+
+    @property
+    def inputs(self) -> tuple[Tensor, ...]:
+        """What comes from outside and is not constant, each once."""
+        inside = {t for node in self.nodes for t in node.outputs}
+        read = (t for node in self.nodes for t in node.inputs)
+        return tuple(dict.fromkeys(t for t in read if t not in inside and not t.is_constant))
+
+    @property
+    def output(self) -> Tensor:
+        return self.last.output
+
+    @property
+    def macs(self) -> int:
+        return sum(macs(node) for node in self.nodes)
+
+
+@dataclass(frozen=True, slots=True)
+class Code:
+    """The C of one call.
+
+    Args:
+        body: statements, indented once, that leave 0 or an error in the `int32_t status`, which is
+            0 before. They see the inputs as `x` (`x0`, `x1`, … if there are several), the output
+            as `y`, the constants by their names, and `uint8_t *scratch`; all are pointers.
+        constants: arrays that are stored with the weights.
+        scratch_bytes: of the workspace, aligned to 8 bytes, for this call alone.
+        includes: headers in the quotes of C, as paths beside the generated sources.
+        sources: whole files to compile with the program, headers among them.
+        stack_bytes: what the call takes on the stack.
+    """
+
+    body: str
+    constants: Mapping[str, Array] = field(default_factory=lambda: MappingProxyType({}))
+    scratch_bytes: int = 0
+    includes: tuple[str, ...] = ()
+    sources: tuple[ExternSource, ...] = ()
+    stack_bytes: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A pattern that a library computes in one call.
+
+    Args:
+        pattern: operators, each of which reads the output of the one before.
+        emit: the C of a match.
+        accepts: whether the library computes exactly what these nodes mean.
+        cost: estimated instructions, for the choice between this and other kernels.
+    """
+
+    pattern: tuple[type[Operator], ...]
+    emit: Callable[[Match], Code]
+    cost: Callable[[Match], int]
+    accepts: Callable[[Match], bool] = lambda _match: True
+
+
+@dataclass(frozen=True, slots=True)
+class Hooks:
+    """C functions ``int32_t f(void)`` around every call: to wake a device and to put it to sleep.
+
+    `close` is called whether the call succeeded or not, but not if `open` failed.
+    """
+
+    open: str
+    close: str
+
+
+@dataclass(frozen=True, slots=True)
+class Library:
+    """A library of kernels.
+
+    Args:
+        name: lower case; in names of C functions and files, `-` becomes `_`.
+        rules: longer patterns first, and of equal ones the preferred first.
+        hooks: of its device.
+    """
+
+    name: str
+    rules: tuple[Rule, ...]
+    hooks: Hooks | None = None

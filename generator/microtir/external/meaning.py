@@ -1,0 +1,18 @@
+"""What a match means: its nodes, one after another."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from microtir.external.interface import Match
+from microtir.graph.ir import Array, Tensor
+from microtir.graph.reference import evaluate
+
+
+def evaluated(match: Match, inputs: Sequence[Array]) -> Array:
+    """The output of a match for arrays of its inputs."""
+    values: dict[Tensor, Array] = dict(zip(match.inputs, inputs, strict=True))
+    for node in match.nodes:
+        given = [values[t] if t.data is None else t.data for t in node.inputs]
+        values.update(zip(node.outputs, evaluate(node, given), strict=True))
+    return values[match.output]

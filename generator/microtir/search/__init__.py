@@ -1,0 +1,1 @@
+"""Searches: callers of the driver that try configurations and measure what they cost."""

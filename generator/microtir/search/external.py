@@ -1,0 +1,96 @@
+"""Which layers a library of others should compute, by what they cost on an emulated board."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from microtir import driver
+from microtir.config import CompilationConfig, External
+from microtir.errors import UsageError
+from microtir.ir_module import IRModule
+from microtir.project.boards import Board
+from microtir.project.emulate import DEFAULT_TIMEOUT
+from microtir.project.profile import profile
+
+
+@dataclass(frozen=True, slots=True)
+class LayerChoice:
+    """Instructions of one operator of the model file; None where the library cannot compute it."""
+
+    operator: int
+    name: str
+    own: int
+    external: int | None
+
+    @property
+    def is_external(self) -> bool:
+        return self.external is not None and self.external < self.own
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """What was measured, and the configuration that gives each layer to the cheaper kernel."""
+
+    layers: tuple[LayerChoice, ...]
+    config: CompilationConfig
+
+
+def choose_external(
+    module: IRModule,
+    config: CompilationConfig,
+    board: Board,
+    timeout: float = DEFAULT_TIMEOUT,
+) -> Choice:
+    """Measure every layer with the compiler's own kernels and with those of a library.
+
+    Args:
+        module: a model.
+        config: names one library; what it says of operators does not matter.
+        board: emulated.
+        timeout: seconds of one run.
+
+    Raises:
+        UsageError: the configuration does not name one library.
+        MicrotirError: whatever `build` and `profile` raise.
+    """
+    if len(config.external) != 1:
+        raise UsageError(
+            f"the configuration names {len(config.external)} libraries",
+            where="external",
+            legal="one, to compare with",
+            fix="name it: --external cmsis-nn=FOLDER",
+        )
+    (library,) = config.external
+    whole = External(library.library, library.path, everything=True)
+    own = _measured(module, config.with_(external=()), board, timeout)
+    external = _measured(module, config.with_(external=whole), board, timeout)
+    layers = tuple(
+        LayerChoice(index, name, instructions, _of_library(external, index))
+        for index, (name, instructions, _) in own.items()
+    )
+    chosen = tuple(layer.operator for layer in layers if layer.is_external)
+    used = (replace(whole, operators=chosen, everything=False),) if chosen else ()
+    return Choice(layers, config.with_(external=used))
+
+
+def _of_library(measured: Mapping[int, tuple[str, int, bool]], index: int) -> int | None:
+    _, instructions, is_external = measured.get(index, ("", 0, False))
+    return instructions if is_external else None
+
+
+def _measured(
+    module: IRModule, config: CompilationConfig, board: Board, timeout: float
+) -> dict[int, tuple[str, int, bool]]:
+    """Per operator of the model file: name, instructions, whether a library computes it."""
+    artifact = driver.build(module, config)
+    costs = {
+        layer.function: layer.instructions
+        for layer in profile(artifact, board, timeout=timeout).layers
+    }
+    found: dict[int, tuple[str, int, bool]] = {}
+    for layer in artifact.metadata["layers"]:
+        before = found.get(layer["index"], ("", 0, False))[1]
+        instructions = before + costs.get(layer["function"], 0)
+        found[layer["index"]] = (layer["name"], instructions, bool(layer["externs"]))
+    return found
