@@ -147,6 +147,13 @@ def test_only_needed_files_are_copied() -> None:
     )
 
 
+def test_output_does_not_name_the_folder() -> None:
+    """The same library elsewhere gives the same bytes."""
+    artifact = microtir.build(IRModule(graph=quantised_graph()), config())
+    assert artifact.metadata["config"]["external"] == ["cmsis-nn=cmsis_nn_stand_in,all"]
+    assert not any(str(STAND_IN) in source.text for source in artifact.sources)
+
+
 def test_a_refusal_of_the_library_is_not_lost(tmp_path: Path) -> None:
     """Its status ends the run; what asks for more scratch than was planned is refused, too."""
     for place, change in (

@@ -44,7 +44,7 @@ def file_comment(program: Program, title: str, *, with_options: bool = False) ->
         lines.append(f"Model    {model.source_file}, {model.source_bytes} bytes")
         lines.append(f"SHA-256  {model.source_sha256}")
     if with_options:
-        options = [(key, json.dumps(value)) for key, value in program.config.to_dict().items()]
+        options = [(key, json.dumps(value)) for key, value in program.config.recorded().items()]
         lines += ["", "Options:"]
         for row in columns(options, gap="  "):
             lines += wrap(f"  {row}", WIDTH - 4)

@@ -156,7 +156,7 @@ def metadata_of(program: Program, files: Sequence[str]) -> Metadata:
         "metadata_version": METADATA_VERSION,
         "generator": f"microtir {__version__}",
         "module_name": program.name,
-        "config": program.config.to_dict(),
+        "config": program.config.recorded(),
         "weights_bytes": sum(array.bytes for array in program.constants),
         "model": _model(model) if model else None,
         "ports": [_port(port) for port in model.ports] if model else [],

@@ -226,6 +226,11 @@ class CompilationConfig:
         """
         return serial.to_dict(self)
 
+    def recorded(self) -> dict[str, object]:
+        """`to_dict` for generated files: without what only this machine knows, such as folders."""
+        known = tuple(library.without_path() for library in self.external)
+        return serial.to_dict(self.with_(external=known) if known else self)
+
     @staticmethod
     def from_dict(data: Mapping[str, Any]) -> CompilationConfig:
         """The configuration that `to_dict` wrote; missing fields take their defaults.

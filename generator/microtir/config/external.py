@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import PurePath
 
 from microtir.config.enums import ExternalLibrary
 from microtir.config.option import Section, shown
@@ -48,6 +49,10 @@ class External:
         if self.everything:
             return f"{text},{_ALL}"
         return text if self.operators is None else ",".join([text, *map(str, self.operators)])
+
+    def without_path(self) -> External:
+        """The same for the record of a build, which says no more of a machine than this name."""
+        return replace(self, path=PurePath(self.path).name or self.path)
 
     @staticmethod
     def parse(text: str) -> External:

@@ -217,7 +217,7 @@ def add(match: Match) -> Call:
         "add",
         ("arm_elementwise_add_s8",),
         {
-            "inputs": ("x", "x") if a is b else ("x0", "x1"),
+            "inputs": "x, x" if a is b else "x0, x1",
             "first": f"{-p.input1_zero_point}, {p.input1.multiplier}, {p.input1.shift}",
             "second": f"{-p.input2_zero_point}, {p.input2.multiplier}, {p.input2.shift}",
             "left_shift": p.left_shift,

@@ -9,7 +9,7 @@
 
 #include <stddef.h>
 
-#if !defined(ALGEBRA_FINGERPRINT) || ALGEBRA_FINGERPRINT != 0xc04953cd
+#if !defined(ALGEBRA_FINGERPRINT) || ALGEBRA_FINGERPRINT != 0x19121ffd
 #error "algebra.h is from another run of microtir than this file: generate all files anew"
 #endif
 

@@ -14,6 +14,7 @@
  *   numerics         "tflm"
  *   optimize         "balanced"
  *   compatibility    "none"
+ *   external         []
  *   budget           {}
  *   pass_config      {"tir.disable_unroll": false, "tir.unroll_max_extent": 0,
  *           "tir.verify_each_pass": false, "tir.replay_each_pass": false,
@@ -32,7 +33,7 @@ extern "C" {
 #endif
 
 /* The sources refuse to be compiled with the header of another run of microtir. */
-#define ALGEBRA_FINGERPRINT 0xc04953cd
+#define ALGEBRA_FINGERPRINT 0x19121ffd
 
 /* Memory, in bytes. */
 #define ALGEBRA_WEIGHTS_SIZE 0 /* constant, in flash where the linker puts it */
