@@ -123,7 +123,16 @@ def convolution(seed: int, *, depthwise: bool = False) -> DspCase:
 
 def floating(seed: int, *, depthwise: bool = False) -> DspCase:
     """The shapes of `convolution` with float32 values."""
-    case = convolution(seed, depthwise=depthwise)
+    name = f"float_{'depthwise' if depthwise else 'conv'}_{seed}"
+    return _as_floats(name, seed, convolution(seed, depthwise=depthwise))
+
+
+def floating_dense(seed: int) -> DspCase:
+    """The shapes of `fully_connected` with float32 values."""
+    return _as_floats(f"float_dense_{seed}", seed, fully_connected(seed))
+
+
+def _as_floats(name: str, seed: int, case: DspCase) -> DspCase:
     node = case.graph.nodes[0]
     rng = np.random.default_rng([seed, 4])
 
@@ -135,7 +144,6 @@ def floating(seed: int, *, depthwise: bool = False) -> DspCase:
         Tensor(t.name, TensorType(t.shape, DType.FLOAT32), values(t.shape)) for t in node.inputs[1:]
     )
     y = graphs.tensor("y", node.output.shape, DType.FLOAT32)
-    name = f"float_{'depthwise' if depthwise else 'conv'}_{seed}"
     return _finish(name, node.op, (x, *constants), y, values(x.shape))
 
 

@@ -29,6 +29,7 @@ from microtir.lowering import (
 )
 from microtir.lowering import softmax as softmax_
 from microtir.lowering.blocked import convolution as blocked_convolution
+from microtir.lowering.blocked import dense as blocked_dense
 from microtir.lowering.blocked import depthwise as blocked_depthwise
 from microtir.lowering.dsp import add as dsp_add
 from microtir.lowering.dsp import convolution as dsp_convolution
@@ -97,7 +98,14 @@ def _is_no_table(node: Node) -> bool:
 _LOOK_UP = Family(Kernel.TABLE, elementwise.table, _same_row, 4, _is_table)
 _FLOAT = Family(Kernel.DIRECT, elementwise.float_function, _same_row, 20, _is_no_table)
 _UNARY = (_LOOK_UP, _FLOAT)
-_BINARY = (Family(Kernel.DIRECT, elementwise.binary, _same_row_if(elementwise.keeps_rows), 20),)
+_BINARY = (
+    Family(
+        Kernel.DIRECT,
+        elementwise.binary,
+        _same_row_if(elementwise.keeps_rows),
+        elementwise.binary_cost,
+    ),
+)
 _ADD_DSP = Family(
     Kernel.ADD_SHIFTED,
     None,
@@ -106,6 +114,14 @@ _ADD_DSP = Family(
     dsp_add.accepts,
     Feature.DSP,
     build=dsp_add.emit,
+)
+_ADD_PORTABLE = replace(
+    _ADD_DSP,
+    kernel=Kernel.ADD_PORTABLE,
+    cost=dsp_add.portable_cost,
+    needs=None,
+    build=dsp_add.emit_portable,
+    without=Feature.AVR_PROGMEM,
 )
 _DIRECT_CONVOLUTION = Family(
     Kernel.DIRECT, convolution.convolution, convolution.row_window, convolution.cost
@@ -192,6 +208,19 @@ _BLOCKED_DEPTHWISE = replace(
 _BLOCKED_DEPTHWISE_FLOAT = replace(
     _BLOCKED_DEPTHWISE, accepts=blocked_depthwise.accepts_float, needs=Feature.FPU
 )
+_BLOCKED_DENSE = Family(
+    Kernel.BLOCKED,
+    None,
+    _same_row_if(dense.keeps_rows),
+    blocked_dense.cost,
+    blocked_dense.accepts_int8,
+    without=Feature.AVR_PROGMEM,
+    code=blocked_dense.code_bytes,
+    build=blocked_dense.emit,
+)
+_BLOCKED_DENSE_FLOAT = replace(
+    _BLOCKED_DENSE, accepts=blocked_dense.accepts_float, needs=Feature.FPU
+)
 _CONVOLUTION = (
     _DIRECT_CONVOLUTION,
     _GEMM_DSP,
@@ -233,6 +262,8 @@ FAMILIES: Mapping[type[Operator], tuple[Family, ...]] = MappingProxyType(
         ops.FullyConnected: (
             Family(Kernel.DIRECT, dense.fully_connected, _same_row_if(dense.keeps_rows), 6),
             _DENSE_DSP,
+            _BLOCKED_DENSE,
+            _BLOCKED_DENSE_FLOAT,
             _DENSE_MVE,
         ),
         ops.AveragePool2D: (
@@ -241,7 +272,7 @@ FAMILIES: Mapping[type[Operator], tuple[Family, ...]] = MappingProxyType(
         ),
         ops.MaxPool2D: (Family(Kernel.DIRECT, pooling.max_pool, pooling.row_window, 8),),
         ops.Mean: (Family(Kernel.DIRECT, pooling.mean, _whole, 5), _ACCUMULATE),
-        ops.Add: (*_BINARY, _ADD_DSP),
+        ops.Add: (*_BINARY, _ADD_DSP, _ADD_PORTABLE),
         ops.Sub: _BINARY,
         ops.Mul: _BINARY,
         ops.Minimum: _BINARY,

@@ -82,6 +82,7 @@ class Kernel(Enum):
     DENSE_PAIRS = "dense_pairs"  # eight outputs a pass, two for each packed weight
     DEPTHWISE_WORDS = "depthwise_words"  # four channels a word, two pixels at a time
     ADD_SHIFTED = "add_shifted"  # the operand with the larger scale is shifted, not multiplied
+    ADD_PORTABLE = "add_portable"  # the same in plain C
     DEPTHWISE_SINGLE = "depthwise_single"  # one pixel at a time, with half the code
     GEMM_VECTORS = "gemm_vectors"  # two pixels by four channels, sixteen products an instruction
     BLOCKED = "blocked"  # a block of sums in registers, in plain C

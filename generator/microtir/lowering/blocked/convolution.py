@@ -37,6 +37,9 @@ __all__ = ["accepts_float", "accepts_int8", "code_bytes", "cost", "emit", "scrat
 _INT8 = Block(pixels=4, channels=2, turn=4)
 _FLOAT = Block(pixels=4, channels=4, turn=8)
 _UNROLLED = 12  # elements of a run that need no loop
+# Neighbouring pixels share elements of a longer run.  Where they are met again this soon, compilers
+# keep them from turn to turn, in more registers than there are; then each tap is a run of its own.
+_TURNS_APART = 3
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -55,25 +58,33 @@ def _matrix(node: Node) -> npt.NDArray[np.generic]:
     return weights.transpose(3, 1, 2, 0) if isinstance(node.op, DepthwiseConv2D) else weights
 
 
+def _most(node: Node) -> Block:
+    """The block where there are enough pixels and channels."""
+    return _INT8 if node.inputs[0].dtype is DType.INT8 else _FLOAT
+
+
 def _block(node: Node) -> Block:
     """The block of whole pixels."""
-    most = _INT8 if node.inputs[0].dtype is DType.INT8 else _FLOAT
+    most = _most(node)
     channels = min(most.channels, node.output.shape[-1])
     geometry = Geometry.of(node)
     width = geometry.output.width * (node.output.type.rows if geometry.is_pointwise else 1)
-    length = _runs(geometry, geometry.copied_step).length
+    length = _runs(node).length
     turn = length if length <= _UNROLLED else most.turn
     return Block(min(most.pixels, width), channels, turn)
 
 
-def _runs(geometry: Geometry, row_step: int) -> Runs:
+def _runs(node: Node, row_step: int | None = None) -> Runs:
+    """What a pixel reads; `row_step` is that of rows in scratch by default."""
+    geometry, turn = Geometry.of(node), _most(node).turn
     rows, columns = geometry.windows.rows, geometry.windows.columns
     channels = geometry.image.channels
-    joined = columns.taps == 1 or columns.dilation == 1
-    parts, length = (1, columns.taps * channels) if joined else (columns.taps, channels)
-    return Runs(
-        rows.taps, parts, length, row_step, columns.dilation * channels, columns.stride * channels
-    )
+    step, together = columns.stride * channels, columns.taps * channels
+    near = together > _UNROLLED and step < together and step <= _TURNS_APART * turn
+    joined = columns.taps == 1 or (columns.dilation == 1 and not near)
+    parts, length = (1, together) if joined else (columns.taps, channels)
+    step_of_rows = geometry.copied_step if row_step is None else row_step
+    return Runs(rows.taps, parts, length, step_of_rows, columns.dilation * channels, step)
 
 
 def finish_of(node: Node, matrix: npt.NDArray[np.generic]) -> tuple[Finish, Table | None] | None:
@@ -124,15 +135,16 @@ def _blocks(node: Node, block: Block) -> list[tuple[int, int]]:
 
 def cost(node: Node) -> int:
     """Instructions, from counts of emulated Cortex-M3 and M4."""
-    geometry, block = Geometry.of(node), _block(node)
-    runs, channels = _runs(geometry, geometry.copied_step), block.channels
+    block, runs = _block(node), _runs(node)
+    channels = block.channels
     found = finish_of(node, _matrix(node))
     assert found is not None, "accepts was asked"
     turns = len(turns_of(node.output.shape[-1], channels))
     total = copy_cost(node)
     for count, pixels in _blocks(node, block):
         products = runs.taps * (pixels * channels + pixels + channels)
-        loops = runs.taps * 12 // block.turn + runs.rows * runs.parts * 8
+        repeats = runs.length > block.turn
+        loops = repeats * runs.taps * 8 // block.turn + runs.rows * runs.parts * 8
         outputs = channels * (4 + pixels * found[0].instructions)
         total += count * (turns * (products + loops + outputs + 20) + 20)
     return total
@@ -140,8 +152,7 @@ def cost(node: Node) -> int:
 
 def code_bytes(node: Node) -> int:
     """Of the kernels; other layers may use the same."""
-    geometry, block = Geometry.of(node), _block(node)
-    runs = _runs(geometry, geometry.copied_step)
+    block, runs = _block(node), _runs(node)
     found = finish_of(node, _matrix(node))
     assert found is not None, "accepts was asked"
     printed = min(block.turn + runs.length % block.turn, runs.length)
@@ -162,7 +173,7 @@ class _Emitter:
         self.layer = layer
         self.geometry = Geometry.of(layer.node)
         self.block = _block(layer.node)
-        self.packed = _packed(layer.node, self.geometry, self.block)
+        self.packed = _packed(layer.node, self.block)
 
     def function(self, name: str) -> ir.PrimFunc:
         layouts = self.layer.layouts
@@ -179,7 +190,7 @@ class _Emitter:
     ) -> ir.Stmt:
         """The block of some pixels."""
         block = Block(pixels, self.block.channels, self.block.turn)
-        runs = _runs(self.geometry, row_step)
+        runs = _runs(self.layer.node, row_step)
         kernel = product(block, runs, self.geometry.output.channels, self.packed.finish)
         table = () if self.packed.table is None else (at(self.packed.table, 0, 0),)
         return call(kernel, source, at(self.packed.weights, 0, 0, 0, 0), *table, target)
@@ -227,14 +238,14 @@ class _Emitter:
         return layer.function(name, None, body)
 
 
-def _packed(node: Node, geometry: Geometry, block: Block) -> _Packed:
+def _packed(node: Node, block: Block) -> _Packed:
     matrix = _matrix(node)
     found = finish_of(node, matrix)
     assert found is not None, "accepts was asked"
     finish, table = found
     starts = turns_of(len(matrix), block.channels)
     order = [start + n for start in starts for n in range(block.channels)]
-    runs = _runs(geometry, geometry.copied_step)
+    runs = _runs(node)
     shape = (len(starts), runs.rows, runs.parts)
     turns = matrix[order].reshape(len(starts), block.channels, runs.rows, runs.parts, runs.length)
     return _Packed(

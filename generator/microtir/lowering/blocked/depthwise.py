@@ -21,7 +21,9 @@ from microtir.tir.ir import Array
 
 __all__ = ["accepts_float", "accepts_int8", "code_bytes", "cost", "emit", "scratch_bytes"]
 
-_MOST_PIXELS = 4  # whose sums stay in registers beside a row of weights
+# Whose sums stay in registers beside a row of weights; floats have registers of their own.
+_MOST_PIXELS = 4
+_MOST_PIXELS_FLOAT = 6
 _UNROLLED = 16  # taps
 
 
@@ -85,7 +87,8 @@ def _pixels(node: Node, finish: Finish) -> int:
         last = _row_cost(taps, rest, finish) if rest else 0
         return blocks * _row_cost(taps, pixels, finish) + last
 
-    return min(range(1, min(_MOST_PIXELS, width) + 1), key=row)
+    most = _MOST_PIXELS_FLOAT if finish.element.is_float else _MOST_PIXELS
+    return min(range(1, min(most, width) + 1), key=row)
 
 
 def cost(node: Node) -> int:

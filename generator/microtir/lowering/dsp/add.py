@@ -7,7 +7,7 @@ one half, and rounding never happens: it is shifted.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -84,7 +84,17 @@ def cost(node: Node) -> int:
     return node.output.type.elements * 15 + node.output.type.rows * 40
 
 
-def emit(layer: Layer, name: str) -> ir.PrimFunc:
+def portable_cost(node: Node) -> int:
+    """Instructions of the kernel's C, from counts of the emulated Cortex-M3."""
+    return node.output.type.elements * 27 + node.output.type.rows * 40
+
+
+def emit_portable(layer: Layer, name: str) -> ir.PrimFunc:
+    """The layer function for CPUs without the extension: the same kernel as C alone."""
+    return emit(layer, name, has_assembly=False)
+
+
+def emit(layer: Layer, name: str, *, has_assembly: bool = True) -> ir.PrimFunc:
     """The layer function: one call of the kernel for each row."""
     node = layer.node
     total = _sum(node)
@@ -93,6 +103,8 @@ def emit(layer: Layer, name: str) -> ir.PrimFunc:
     y = layer.output_rows()
     words = constant("constants", np.array(total.words, np.int32))
     kernel = add(node.output.type.row_elements, total.shift, total.rescaling)
+    if not has_assembly:
+        kernel = replace(kernel, assembly=None)
     body = loop(
         "row", layer.y0, layer.y1,
         lambda row: call(
