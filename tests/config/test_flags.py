@@ -20,7 +20,7 @@ from microtir.config import (
     config_from_flags,
     host,
 )
-from microtir.config.flags import FlagValue
+from microtir.config.flag import FlagValue
 from microtir.errors import ConfigError, ConfigFileError, ExitCode
 
 CONTRACT = [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from microtir.artifact.artifact import Artifact, ExportFormat
 from microtir.artifact.mlf import export_model_library_format
-from microtir.artifact.mlf_reader import import_model_library_format
+from microtir.artifact.mlf_reader import import_model_library_format, model_info
 from microtir.codegen import METADATA_FILE, Metadata, SourceFile
 from microtir.codegen.metadata import FunctionData, ParameterData
 
@@ -19,4 +19,5 @@ __all__ = [
     "SourceFile",
     "export_model_library_format",
     "import_model_library_format",
+    "model_info",
 ]

@@ -150,12 +150,15 @@ def _sources(
 
 
 def _ir_module(facts: Metadata) -> IRModule:
-    model, memory = facts["model"], facts["memory"]
     config = CompilationConfig.from_dict(facts["config"])
-    if model is None or memory is None:
-        return IRModule(config=config, is_lowered=True)
-    info = _model(model, facts["ports"], memory)
-    return IRModule(config=config, model=info, is_lowered=True)
+    return IRModule(config=config, model=model_info(facts), is_lowered=True)
+
+
+def model_info(facts: Metadata) -> ModelInfo | None:
+    """Facts of a model as the compiler has them; None for a user's functions."""
+    if facts["model"] is None or facts["memory"] is None:
+        return None
+    return _model(facts["model"], facts["ports"], facts["memory"])
 
 
 def _model(model: ModelData, ports: list[PortData], memory: MemoryData) -> ModelInfo:

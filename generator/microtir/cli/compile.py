@@ -13,6 +13,7 @@ from microtir.cli.model import Model
 from microtir.cli.output import cell, facts, shape, write, write_json, write_table
 from microtir.cli.progress import Progress
 from microtir.cli.projects import ProjectTypeName, create_project, print_project
+from microtir.cli.tvmc import TFLITE, InputShapes, ModelFormat, check_input_shapes
 from microtir.config import CompilationConfig
 from microtir.errors import ExitCode, UsageError
 
@@ -66,10 +67,13 @@ def compile_model(
         typer.Option("--force", help="Replaces a folder that holds other files, which are lost."),
     ] = False,
     timestamp: Timestamp = False,
+    model_format: ModelFormat = TFLITE,
+    input_shapes: InputShapes = None,
     as_json: Annotated[bool, typer.Option("--json", help="Prints the summary as JSON.")] = False,
 ) -> ExitCode:
     """Compiles a model to C. Needs no C compiler."""
     check_choice("output format", output_format, _FORMATS, "--output-format")
+    check_choice("model format", model_format, (TFLITE,), "--model-format")
     if timestamp and output_format != ARCHIVE:
         raise UsageError(
             "--timestamp is of no use without --output-format mlf", where="microtir compile"
@@ -87,7 +91,9 @@ def compile_model(
             where="microtir compile",
         )
     with Progress() as progress:
-        artifact = build_model(model, config, progress).artifact
+        built = build_model(model, config, progress)
+        check_input_shapes(input_shapes, built.model)
+        artifact = built.artifact
         written = _export(artifact, output, output_format, timestamp=timestamp, force=force)
     if as_json:
         write_json(_summary(artifact, written))

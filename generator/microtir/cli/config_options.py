@@ -17,10 +17,12 @@ from microtir.cli.archive import check_flags
 from microtir.cli.model import module_name
 from microtir.cli.output import write
 from microtir.config import FLAGS, CompilationConfig, config_from_flags, host
-from microtir.config.flags import FlagValue
+from microtir.config.flag import FlagValue
+from microtir.config.tvmc import TVMC_FLAGS
 from microtir.errors import ExitCode
 
 PANEL = "Configuration"
+TVMC_PANEL = "As tvmc has it"
 _DUMP = "dump_config"
 
 Verb = Callable[..., ExitCode]
@@ -39,7 +41,7 @@ def with_config(verb: Verb) -> Verb:
     ]
 
     def command(**arguments: Any) -> ExitCode:
-        given = {flag.dest: arguments.pop(flag.dest) for flag in FLAGS}
+        given = {flag.dest: arguments.pop(flag.dest) for flag in (*FLAGS, *TVMC_FLAGS)}
         check_flags(arguments["model"], given)
         is_dump = arguments.pop(_DUMP)
         config = configuration(given, arguments["model"], arguments.get("board"))
@@ -83,15 +85,16 @@ def _flag_parameters() -> list[inspect.Parameter]:
             annotation=Annotated[
                 list[str] | None if flag.repeatable else str | None,
                 typer.Option(
+                    *([flag.short] if flag.short else []),
                     flag.name,
                     metavar=flag.metavar,
                     help=flag.help,
                     show_default=False,
-                    rich_help_panel=PANEL,
+                    rich_help_panel=PANEL if flag in FLAGS else TVMC_PANEL,
                 ),
             ],
         )
-        for flag in FLAGS
+        for flag in (*FLAGS, *TVMC_FLAGS)
     ]
     dump = inspect.Parameter(
         _DUMP,

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from microtir.cli.board_options import Board, Timeout
+from microtir.cli.board_options import Timeout
 from microtir.cli.model import Model
 from microtir.cli.output import write
 from microtir.cli.progress import Progress
@@ -20,12 +20,29 @@ from microtir.cli.projects import (
     create_project,
     print_project,
 )
+from microtir.cli.tvmc import ProjectOption, check_platform, project_request
 from microtir.config import CompilationConfig
 from microtir.errors import ExitCode, UsageError
 
+if TYPE_CHECKING:
+    from microtir.project import Project
+
+ProjectBoard = Annotated[
+    str | None,
+    typer.Option(
+        "--board",
+        metavar="BOARD",
+        help="The board; `microtir boards` lists them. Without --target its own is taken.",
+        show_default=False,
+    ),
+]
 Folder = Annotated[
     Path,
     typer.Argument(metavar="DIR", help="A project's folder.", show_default=False),
+]
+Platform = Annotated[
+    str | None,
+    typer.Argument(metavar="PLATFORM", help="As tvmc has it; a project knows its own."),
 ]
 SerialPort = Annotated[
     str | None,
@@ -36,21 +53,23 @@ SerialPort = Annotated[
 def create(
     model: Model,
     config: CompilationConfig,
-    output: Annotated[
-        Path,
-        typer.Option(
-            "--output", "-o", metavar="DIR", help="Folder of the project.", show_default=False
-        ),
-    ],
-    board: Board,
     more: Annotated[
         list[str] | None,
         typer.Argument(metavar="MODEL", help="More models; all share one workspace."),
     ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output", "-o", metavar="DIR", help="Folder of the project.", show_default=False
+        ),
+    ] = None,
+    board: ProjectBoard = None,
     project_type: ProjectTypeName = None,
     force: Annotated[
         bool,
-        typer.Option("--force", help="Replaces a folder that is there; what it holds is lost."),
+        typer.Option(
+            "--force", "-f", help="Replaces a folder that is there; what it holds is lost."
+        ),
     ] = False,
     template_dir: TemplateDir = None,
     golden: GoldenSamples = None,
@@ -59,9 +78,15 @@ def create(
         int | None,
         typer.Option("--stack", metavar="BYTES", help="Bytes for the stack. Default: the board's."),
     ] = None,
+    project_option: ProjectOption = None,
 ) -> ExitCode:
     """Writes a project: models, an application that runs them on samples, a README."""
     models = [model, *(more or [])]
+    if output is None:
+        print_project(_as_tvmc(models, config, project_option or [], force=force))
+        return ExitCode.DONE
+    _check_own_form(board, project_option)
+    assert board is not None
     if golden is not None and len(models) > 1:
         raise UsageError("--golden is for one model, and there are several", where="--golden")
     project = create_project(
@@ -80,6 +105,39 @@ def create(
     return ExitCode.DONE
 
 
+def _as_tvmc(
+    words: list[str], config: CompilationConfig, options: list[str], *, force: bool
+) -> Project:
+    """The project that a command line of tvmc asks for: DIR ARCHIVE PLATFORM and options."""
+    request = project_request(words, options)
+    return create_project(
+        [request.archive],
+        config,
+        request.folder,
+        request.board,
+        request.project_type,
+        force=force,
+        stack=request.stack,
+        definitions=request.definitions,
+        is_server=request.is_server,
+    )
+
+
+def _check_own_form(board: str | None, options: list[str] | None) -> None:
+    if board is None:
+        raise UsageError(
+            "a project is for a board",
+            where="microtir micro create-project",
+            fix="add --board BOARD",
+        )
+    if options:
+        raise UsageError(
+            "--project-option goes with DIR ARCHIVE PLATFORM, and without -o",
+            where="microtir micro create-project",
+            fix="use the options of this command: --project-type, --stack",
+        )
+
+
 def build_project(
     folder: Folder,
     arguments: Annotated[
@@ -93,16 +151,17 @@ def build_project(
     project = load_project(folder)
     with Progress() as progress:
         progress.show(f"building {folder}")
-        program = project.build(arguments or ())
+        program = project.build(check_platform(arguments or (), project.type.value))
     write(f"{program}: {program.stat().st_size:,} bytes")
     return ExitCode.DONE
 
 
-def flash(folder: Folder, port: SerialPort = None) -> ExitCode:
+def flash(folder: Folder, platform: Platform = None, port: SerialPort = None) -> ExitCode:
     """Writes a program that was built to its board."""
     from microtir.project import load_project
 
     project = load_project(folder)
+    check_platform([platform] if platform else [], project.type.value)
     with Progress() as progress:
         progress.show(f"writing to {project.board.title}")
         project.flash(port)

@@ -10,6 +10,7 @@ import typer
 
 from microtir.cli.app import APP
 from microtir.cli.output import write_error
+from microtir.config.tvmc import REFUSED
 from microtir.errors import MicrotirError, UsageError, nearest
 
 INTERRUPTED = 130
@@ -80,10 +81,13 @@ def _usage_error(error: Exception) -> UsageError:
     what = getattr(error, "format_message", lambda: str(error))().rstrip(".")
     unknown = getattr(error, "option_name", None)
     parameter = getattr(error, "param", None)
-    if unknown is not None and context is not None and what.startswith("No such option"):
+    fix = f"`{where} --help` lists what there is"
+    if unknown is not None and unknown in REFUSED:
+        what, fix = f"there is no option '{unknown}', which tvmc has", REFUSED[unknown]
+    elif unknown is not None and context is not None and what.startswith("No such option"):
         known = [name for known in context.command.params for name in known.opts]
         hint = nearest(unknown, [name for name in [*known, "--help"] if name.startswith("--")])
         what = f"there is no option '{unknown}': {hint}".removesuffix(": ")
     elif parameter is not None and what.startswith("Missing argument"):
         what = f"the argument {parameter.name.upper()} is missing"
-    return UsageError(what, where=where, fix=f"`{where} --help` lists what there is")
+    return UsageError(what, where=where, fix=fix)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -66,6 +67,8 @@ def create_project(
     golden: Path | None = None,
     samples: int = DEFAULT_SAMPLES,
     stack: int | None = None,
+    definitions: Sequence[str] = (),
+    is_server: bool = False,
 ) -> Project:
     """Compile models and write a project with all of them.
 
@@ -95,7 +98,12 @@ def create_project(
             project_type or types[0],
             output,
             force=force,
-            options=ProjectOptions(samples=values, stack=stack),
+            options=ProjectOptions(
+                samples={} if is_server else values,
+                stack=stack,
+                definitions=definitions,
+                server=is_server,
+            ),
             template_dir=template_dir,
         )
 

@@ -21,6 +21,7 @@ from microtir.cli.model import Model
 from microtir.cli.models import AsJson
 from microtir.cli.output import shape, write, write_json, write_table
 from microtir.cli.progress import Progress
+from microtir.cli.run_project import CPU, MICRO, Device, run_served, served_model, served_project
 from microtir.cli.verify import Sanitize, Seed
 from microtir.config import CompilationConfig
 from microtir.errors import ExitCode, OutputError, UsageError
@@ -31,6 +32,17 @@ if TYPE_CHECKING:
     from microtir.host.samples import Samples
     from microtir.host.verify import Runner
     from microtir.ir_module import ModelInfo
+
+Outputs = Annotated[
+    Path | None,
+    typer.Option("--outputs", "-o", metavar="FILE.npz", help="Writes the outputs by their names."),
+]
+PrintTop = Annotated[
+    int | None,
+    typer.Option(
+        "--print-top", metavar="N", min=1, help="Prints the N largest values of each output."
+    ),
+]
 
 _FILLS = ("zeros", "ones", "random")
 
@@ -56,37 +68,38 @@ def run(
             help="Makes up an input, in stored units, without --inputs. Default: random.",
         ),
     ] = None,
-    outputs: Annotated[
-        Path | None,
-        typer.Option(
-            "--outputs", "-o", metavar="FILE.npz", help="Writes the outputs by their names."
-        ),
-    ] = None,
-    print_top: Annotated[
-        int | None,
-        typer.Option(
-            "--print-top", metavar="N", min=1, help="Prints the N largest values of each output."
-        ),
-    ] = None,
+    outputs: Outputs = None,
+    print_top: PrintTop = None,
     seed: Seed = 0,
     sanitize: Sanitize = False,
     as_json: AsJson = False,
     board: MaybeBoard = None,
     port: Port = None,
     timeout: Timeout = 300.0,
+    device: Device = CPU,
 ) -> ExitCode:
     """Runs the C of a model, on this machine or on a board."""
     _check(inputs, fill_mode)
-    check_board_options("microtir run", board, port, sanitize=sanitize)
+    check_choice("device", device, (CPU, MICRO), "--device")
+    if device == MICRO:
+        _refuse_board(board, sanitize)
+        project = served_project(model)
+        info = served_model(project)
+        samples = _samples(info, inputs, fill_mode, seed)
+        with Progress() as progress:
+            progress.show(f"running on {project.board.title}")
+            results = run_served(project, info, samples, port, timeout)
+    else:
+        check_board_options("microtir run", board, port, sanitize=sanitize)
+        with Progress() as progress:
+            artifact = one_program(model, config, progress)
+            info = _model(artifact)
+            samples = _samples(info, inputs, fill_mode, seed)
+            progress.show("compiling and running the C")
+            run_there = board_runner(artifact, board, port, timeout)
+            results = _results(artifact, samples, run_there, sanitize)
     from microtir.host.samples import stack
 
-    with Progress() as progress:
-        artifact = one_program(model, config, progress)
-        info = _model(artifact)
-        samples = _samples(info, inputs, fill_mode, seed)
-        progress.show("compiling and running the C")
-        run_there = board_runner(artifact, board, port, timeout)
-        results = _results(artifact, samples, run_there, sanitize)
     if outputs is not None:
         _save(outputs, stack(results, samples.stacked))
     if as_json:
@@ -94,6 +107,15 @@ def run(
     else:
         _print(info, results, print_top)
     return ExitCode.DONE
+
+
+def _refuse_board(board: str | None, sanitize: bool) -> None:
+    """A project has its board, and a program that no sanitizer sees."""
+    for flag, given in (("--board", board is not None), ("--sanitize", sanitize)):
+        if given:
+            raise UsageError(
+                f"{flag} is of no use with --device micro", where="microtir run", fix="leave it out"
+            )
 
 
 def _model(artifact: Artifact) -> ModelInfo:

@@ -6,46 +6,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 from pathlib import Path
 
 from microtir.config.assemble import assemble
 from microtir.config.compilation import CompilationConfig
-from microtir.config.creators import host
+from microtir.config.creators import MODELS, host, micro
+from microtir.config.flag import Flag, FlagValue
 from microtir.config.option import Option, Section, shown
 from microtir.config.options import OPTIONS, find
 from microtir.config.serial import from_text
+from microtir.config.tvmc import TVMC_FLAGS, from_tvmc, from_tvmc_file
 from microtir.errors import ConfigError, ConfigFileError, nearest
-
-FlagValue = str | int | bool | Path | Sequence[str] | None
 
 _POOLS = (Section.WORKSPACE_POOL, Section.CONSTANT_POOL)
 _MANY = ("targets", "workspace_pools", "constant_pools", "external")
-
-
-@dataclass(frozen=True, slots=True)
-class Flag:
-    """One flag of the command line.
-
-    Attributes:
-        name: as typed: ``--executor-aot-interface-api``.
-        metavar: what stands for its value in the help.
-        help: one sentence, with default and legal values.
-        repeatable: whether it may be given several times.
-        choices: all spellings of its value where they can be listed.
-    """
-
-    name: str
-    metavar: str
-    help: str
-    repeatable: bool = False
-    choices: tuple[str, ...] = ()
-
-    @property
-    def dest(self) -> str:
-        """The Python name that argument parsers give it."""
-        return self.name.removeprefix("--").replace("-", "_")
 
 
 def _flag_of(option: Option) -> Flag:
@@ -69,7 +44,11 @@ def _flag_of(option: Option) -> Flag:
 def _all_flags() -> tuple[Flag, ...]:
     keys = [option.name for option in OPTIONS if option.section is Section.PASS]
     return (
-        Flag("--config", "FILE.json", "Reads a configuration; other flags change it."),
+        Flag(
+            "--config",
+            "FILE.json|NAME",
+            "Reads a configuration, or takes that of a part by its name; other flags change it.",
+        ),
         *(
             _flag_of(option)
             for option in OPTIONS
@@ -102,18 +81,19 @@ def config_from_flags(
         ConfigError: an unknown flag, an illegal value, or a contradiction.
         ConfigFileError: `--config` names a file that cannot be read.
     """
-    flags = {flag.dest: flag for flag in FLAGS}
+    flags = {flag.dest: flag for flag in (*FLAGS, *TVMC_FLAGS)}
     texts: dict[str, tuple[object, ...]] = {}
     for key, value in given.items():
         dest = key.removeprefix("--").replace("-", "_")
         if dest not in flags:
-            hint = nearest(f"--{dest}".replace("_", "-"), [flag.name for flag in FLAGS])
+            hint = nearest(f"--{dest}".replace("_", "-"), [flag.name for flag in flags.values()])
             raise ConfigError(f"the flag '{key}' is unknown: {hint}".removesuffix(": "), where=key)
         if value is not None and value != () and value != []:
             texts[dest] = _values(flags[dest], value)
     file = texts.pop("config", None)
     if file is not None:
-        base = config_from_file(Path(str(file[0])))
+        base = _base(str(file[0]), base)
+    texts = from_tvmc(texts)
     values: dict[Option, object] = {}
     values.update(_pass_option(assignment) for assignment in texts.pop("pass_config", ()))
     for option in OPTIONS:
@@ -123,8 +103,24 @@ def config_from_flags(
     return assemble(values, host() if base is None else base)
 
 
+def _base(text: str, base: CompilationConfig | None) -> CompilationConfig:
+    """The configuration that `--config` names: a file, or a part as microTVM's did."""
+    names = ("default", *MODELS)
+    if text not in names or Path(text).exists():
+        hint = "" if Path(text).suffix or Path(text).exists() else nearest(text, names)
+        if hint:
+            raise ConfigFileError(
+                f"there is no configuration '{text}': {hint}",
+                where="--config",
+                legal=f"a file, or one of {', '.join(names)}",
+            )
+        return config_from_file(Path(text))
+    chosen = host() if text in ("default", "host") else micro(text)
+    return chosen if base is None else chosen.with_(module_name=base.module_name)
+
+
 def config_from_file(path: str | Path) -> CompilationConfig:
-    """The configuration in a JSON file, as `--dump-config` and `to_json` write it.
+    """The configuration in a JSON file, as `--dump-config` and `to_json`, or tvmc, have it.
 
     Raises:
         ConfigFileError: the file cannot be read.
@@ -138,7 +134,7 @@ def config_from_file(path: str | Path) -> CompilationConfig:
             f"the configuration cannot be read: {reason}", where=str(path)
         ) from None
     try:
-        return CompilationConfig.from_dict(from_text(text))
+        return CompilationConfig.from_dict(from_tvmc_file(from_text(text)))
     except ConfigError as error:
         raise ConfigError(
             error.what,

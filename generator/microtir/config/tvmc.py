@@ -1,0 +1,253 @@
+"""What tvmc spells differently: its flags, targets, pass options and configuration files.
+
+Everything here is turned into flags and fields of the option table, with the meaning that it has
+for tvmc, or refused with what took its place. Nothing is read and ignored: an option that is
+dropped asks for what microtir does in any case.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
+
+from microtir.config.flag import Flag
+from microtir.config.option import Section, shown
+from microtir.config.options import find
+from microtir.errors import ConfigError
+
+_ATTRIBUTES = ("mcpu", "march", "mattr", "mabi", "model", "keys")
+_CMSIS_NN = "cmsis-nn"
+# Code generators that tvmc takes beside a target kind.
+_OTHERS = ("ethos-u", "ethos-n", "compute-library", "bnns", "vitis-ai", "clml", "llvm", "cuda")
+_NEXT_TARGET = re.compile(rf"\s*,\s*(?=(?:c|{_CMSIS_NN}|{'|'.join(_OTHERS)})(?:\s|,|$))")
+_OPT_LEVEL = "3"
+
+TVMC_FLAGS: tuple[Flag, ...] = (
+    *(
+        Flag(f"--target-c-{name}", name.upper(), f'The same as -{name} in --target "c …".')
+        for name in _ATTRIBUTES
+    ),
+    Flag(f"--target-{_CMSIS_NN}-mcpu", "MCPU", f'The same as -mcpu in --target "{_CMSIS_NN} …".'),
+    Flag(
+        "--opt-level",
+        _OPT_LEVEL,
+        "All passes run in any case; --optimize chooses a goal, --pass-config single passes.",
+        short="-O",
+    ),
+    Flag(
+        "--workspace-pools-targets",
+        "POOL:KIND",
+        "Every target reaches every pool, and a kind that is none of the targets' is refused.",
+        repeatable=True,
+    ),
+)
+
+# Flags of tvmc that have no counterpart, each with what to do instead.
+REFUSED: Mapping[str, str] = MappingProxyType(
+    {
+        "--cross-compiler": "compile writes C and calls no compiler: micro create-project makes a "
+        "project that does",
+        "--cross-compiler-options": "give them to the build of a project: micro build DIR CFLAGS=…",
+        "--desired-layout": "drop it: layouts are chosen for each edge of the graph",
+        "--desired-layout-ops": "drop it: layouts are chosen for each edge of the graph",
+        "--dump-code": "use --output-format mlf, which holds src/NAME.tir, or microtir report",
+        "--dump-offloads": "use microtir profile --explain",
+        "--disabled-pass": "use --pass-config; microtir options lists the keys",
+        "--print-pass-times": "drop it: microtir explain pipeline lists the passes",
+        "--mixed-precision": "convert the model before: types are those of the file",
+        "--mixed-precision-ops": "convert the model before: types are those of the file",
+        "--end-to-end": "use microtir profile: instructions are counted exactly",
+        "--number": "use microtir profile: instructions are counted exactly",
+        "--repeat": "use microtir profile: instructions are counted exactly",
+        "--list-options": "use microtir boards and --help",
+        "--print-time": "use microtir profile",
+        "--profile": "use microtir profile",
+        "--rpc-key": "use --board, with --port for a real one",
+        "--rpc-tracker": "use --board, with --port for a real one",
+        "--runtime-cpp-system-lib": "use --runtime-crt-system-lib: the runtime is written in C",
+        "--executor-vm": "use --executor aot",
+    }
+)
+
+Texts = dict[str, tuple[object, ...]]
+
+
+def from_tvmc(texts: Mapping[str, tuple[object, ...]]) -> Texts:
+    """The flags that a command line of tvmc stands for.
+
+    Args:
+        texts: values by dest, of flags of both kinds.
+
+    Raises:
+        ConfigError: a value of tvmc that nothing here has the meaning of.
+    """
+    result = dict(texts)
+    attributes = {
+        name: str(result.pop(f"target_c_{name}")[0])
+        for name in _ATTRIBUTES
+        if f"target_c_{name}" in result
+    }
+    cmsis = result.pop("target_cmsis_nn_mcpu", ())
+    if "target" in result or attributes or cmsis:
+        given = [str(target) for target in result.get("target", ("c",))]
+        external = [str(text) for text in result.get("external", ())]
+        result["target"] = _targets(given, attributes, [str(c) for c in cmsis], external)
+    level = result.pop("opt_level", (_OPT_LEVEL,))[0]
+    if str(level) != _OPT_LEVEL:
+        raise ConfigError(
+            f"the flag '-O' got {shown(level)}, and there are no levels",
+            where="-O",
+            legal=_OPT_LEVEL,
+            fix="choose a goal with --optimize, or single passes with --pass-config",
+        )
+    for value in _split(result.pop("workspace_pools_targets", ())):
+        _check_pool_target(value)
+    result |= {
+        dest: _split(values)
+        for dest, values in result.items()
+        if dest.startswith(("workspace_pools_", "constant_pools_"))
+    }
+    if "pass_config" in result:
+        assignments = [_assignment(str(text)) for text in result["pass_config"]]
+        result["pass_config"] = tuple(text for text in assignments if text)
+    return result
+
+
+def from_tvmc_file(data: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields that a configuration file in tvmc's form spells; others stay as they are.
+
+    Raises:
+        ConfigError: a pass option or target that nothing here has the meaning of.
+    """
+    result = {name.replace("-", "_"): value for name, value in data.items()}
+    for field in ("executor", "runtime"):
+        value = result.get(field)
+        if isinstance(value, Mapping) and "kind" in value:
+            options = {name: given for name, given in value.items() if name != "kind"}
+            section = _section(field, value["kind"])
+            result[field] = {
+                "name": value["kind"],
+                "options": {
+                    n: find(section, n).domain.from_text(v) if isinstance(v, str) else v
+                    for n, v in options.items()
+                },
+            }
+    if "pass-config" in data and isinstance(data["pass-config"], Mapping):
+        result["pass_config"] = _pass_options(data["pass-config"])
+    targets = result.get("targets")
+    if isinstance(targets, list):
+        result["targets"] = [_file_target(target) for target in targets]
+    return result
+
+
+def _section(field: str, kind: object) -> Section:
+    if field == "runtime":
+        return Section.RUNTIME_CRT
+    return Section.EXECUTOR_GRAPH if kind == "graph" else Section.EXECUTOR_AOT
+
+
+def _file_target(target: object) -> object:
+    if isinstance(target, Mapping) and target.get("kind") in (_CMSIS_NN, *_OTHERS):
+        raise _other_generator(str(target["kind"]))
+    return target
+
+
+def _pass_options(given: Mapping[str, Any]) -> dict[str, object]:
+    result: dict[str, object] = {}
+    for key, value in given.items():
+        text = _assignment(f"{key}={value}")
+        if text is not None:
+            name, _, rest = text.partition("=")
+            result[name] = find(Section.PASS, name).domain.from_text(rest)
+    return result
+
+
+def _split(values: tuple[object, ...]) -> tuple[object, ...]:
+    """Values of several pools in one argument: tvmc separates them by commas."""
+    return tuple(part for value in values for part in str(value).split(","))
+
+
+def _check_pool_target(value: object) -> None:
+    pool, colon, kind = str(value).partition(":")
+    if not colon or kind != "c":
+        raise ConfigError(
+            f"the flag '--workspace-pools-targets' got {shown(value)}",
+            where="--workspace-pools-targets",
+            legal=f"{pool or 'POOL'}:c",
+        )
+
+
+def _targets(
+    given: list[str], attributes: Mapping[str, str], cmsis: list[str], external: list[str]
+) -> tuple[object, ...]:
+    """Target strings of kinds of ours; what a code generator says of the CPU is kept."""
+    plain: list[str] = []
+    for text in given:
+        for target in _NEXT_TARGET.split(text) if not text.lstrip().startswith("{") else [text]:
+            kind, _, rest = target.strip().partition(" ")
+            if kind == _CMSIS_NN and any(name.startswith(f"{_CMSIS_NN}=") for name in external):
+                cmsis = [*cmsis, *re.findall(r"-mcpu=(\S+)", rest)]
+            elif kind in (_CMSIS_NN, *_OTHERS):
+                raise _other_generator(kind)
+            else:
+                plain.append(target.strip())
+    words = "".join(f" -{name}={value}" for name, value in attributes.items())
+    result = [f"{t}{words}" if t.split()[:1] == ["c"] else t for t in plain or ["c"]]
+    if cmsis and all("-mcpu=" not in target for target in result):
+        result = [f"{t} -mcpu={cmsis[0]}" if t.split()[:1] == ["c"] else t for t in result]
+    return tuple(result)
+
+
+def _other_generator(kind: str) -> ConfigError:
+    if kind == _CMSIS_NN:
+        return ConfigError(
+            f"the target names '{_CMSIS_NN}', whose sources are not part of microtir",
+            where="target.kind",
+            fix=f"add --external {_CMSIS_NN}=FOLDER,all with a folder of its sources, or leave "
+            f"'{_CMSIS_NN}' out for microtir's own kernels",
+        )
+    return ConfigError(
+        f"there is no code generator '{kind}'",
+        where="target.kind",
+        legal=f"c, {_CMSIS_NN}",
+        fix="leave it out",
+    )
+
+
+# What holds in any case: asking for it changes nothing, asking for the contrary is refused.
+_ALWAYS = {
+    "tir.disable_vectorize": "no vector types are ever generated for C",
+    "tir.usmp.enable": "memory is always planned",
+    "tir.disable_storage_rewrite": "memory is always planned, by one planner",
+}
+_ALGORITHMS = {"greedy_by_size": "greedy", "greedy_by_conflicts": "greedy", "hill_climb": "exact"}
+
+
+def _assignment(text: str) -> str | None:
+    """An assignment to a pass option of ours; None for what holds in any case."""
+    key, equals, value = (part.strip() for part in text.partition("="))
+    if not equals:
+        return text
+    if key in _ALWAYS:
+        if value.lower() in ("1", "true", "on", "yes"):
+            return None
+        raise ConfigError(
+            f"pass_config key '{key}' got {shown(value)}: {_ALWAYS[key]}",
+            where=f"pass_config.{key}",
+            legal="True",
+            fix="drop it",
+        )
+    if key == "tir.usmp.use_workspace_io":
+        return f"memory.use_workspace_io={value}"
+    if key == "tir.usmp.algorithm":
+        if value not in _ALGORITHMS:
+            raise ConfigError(
+                f"pass_config key '{key}' got {shown(value)}",
+                where=f"pass_config.{key}",
+                legal=", ".join(_ALGORITHMS),
+                fix="or use memory.placement, which it stands for",
+            )
+        return f"memory.placement={_ALGORITHMS[value]}"
+    return text

@@ -1,0 +1,145 @@
+"""Command lines written for tvmc: accepted with their meaning, or refused with a way out."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from microtir.config.tvmc import REFUSED, TVMC_FLAGS
+from tests.support.command import INT8, TEST_SET, Command
+
+COMPILE = [
+    "--target=c",
+    "--target-c-mcpu=cortex-m4",
+    "--runtime=crt",
+    "--runtime-crt-system-lib",
+    "0",
+    "--executor=aot",
+    "--executor-aot-interface-api=c",
+    "--executor-aot-unpacked-api=1",
+    "--executor-aot-workspace-byte-alignment=8",
+    "--executor-aot-link-params=1",
+    "--pass-config",
+    "tir.disable_vectorize=1",
+    "--pass-config",
+    "tir.usmp.enable=1",
+    "--workspace-pools=sram",
+    "--workspace-pools-targets=sram:c",
+    "--workspace-pools-size-hint-bytes=sram:65536",
+    "--model-format",
+    "tflite",
+    "--input-shapes",
+    "image:[1,8,8,1]",
+    "--module-name=default",
+    "-O",
+    "3",
+    "--compatibility",
+    "microtvm",
+]
+
+
+def test_the_tutorial_s_command_line(microtir: Command, tmp_path: Path) -> None:
+    """Compile to an archive, a project, a build, a run with made-up inputs, as tvmc has them."""
+    archive, folder = tmp_path / "module.tar", tmp_path / "project"
+    done = microtir("compile", INT8, *COMPILE, "--output-format", "mlf", "--output", archive)
+    assert (done.status, done.err) == (0, "")
+    plain = tmp_path / "plain.tar"
+    assert microtir("compile", INT8, "-f", "mlf", "-o", plain, "--target", "c").status == 0
+    made = microtir(
+        *("micro", "create-project", folder, plain, "crt"),
+        *("--project-option", "project_type=host_driven"),
+    )
+    assert (made.status, made.err) == (0, "")
+    assert microtir("micro", "build", folder, "crt").status == 0
+    np.savez(tmp_path / "in.npz", image=np.load(TEST_SET)["inputs"][0])
+    for words, out in ((("--device", "micro", folder), "a.npz"), ((INT8,), "b.npz")):
+        ran = microtir("run", *words, "-i", tmp_path / "in.npz", "-o", tmp_path / out)
+        assert (ran.status, ran.err) == (0, "")
+    one, two = (np.load(tmp_path / name)["probabilities"] for name in ("a.npz", "b.npz"))
+    assert np.array_equal(one, two)
+    printed = microtir("run", "--device", "micro", folder, "--fill-mode", "ones", "--print-top", 2)
+    assert len(printed.out.splitlines()) == 5
+
+
+def test_project_options(microtir: Command, tmp_path: Path) -> None:
+    """Options after the first need no flag of their own; boards have tvmc's names."""
+    archive, folder = tmp_path / "module.tar", tmp_path / "project"
+    microtir("compile", INT8, "-f", "mlf", "-o", archive, "--target", "c -mcpu=cortex-m33")
+    made = microtir(
+        *("micro", "create", "-f", folder, archive, "zephyr", "--project-option"),
+        *("project_type=aot_standalone_demo", "board=nrf5340dk_nrf5340_cpuapp"),
+    )
+    assert (made.status, made.err) == (0, "")
+    assert json.loads((folder / "project.json").read_text())["board"] == "nrf5340dk"
+    refused = microtir("micro", "flash", folder, "arduino")
+    assert "the project is of type 'zephyr'" in refused.diagnostic
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        (("p", "m.tar"), "there is no folder to write to"),
+        (("p", "m.tar", "zephir"), "did you mean 'zephyr'?"),
+        (("p", "m.tar", "zephyr"), "'zephyr' needs a board"),
+        (("p", "m.tar", "zephyr", "bord=x"), "did you mean 'board'?"),
+        (("p", "m.tar", "zephyr", "board=x", "board=y"), "'board' is given twice"),
+        (("p", "m.tar", "crt", "project_type=host"), "did you mean 'host_driven'?"),
+        (("p", "m.tar", "crt", "config_main_stack_size=2K"), "got '2K'"),
+        (("p", "m.tar", "zephyr", "board=host", "project_type=host_driven"), "zephyr"),
+    ],
+)
+def test_wrong_projects(microtir: Command, words: tuple[str, ...], text: str) -> None:
+    """A wrong word or option is named before anything is read, with the nearest."""
+    result = microtir("micro", "create-project", *words)
+    assert result.status in (2, 3)
+    assert text in result.diagnostic
+
+
+def test_both_forms_do_not_mix(microtir: Command, tmp_path: Path) -> None:
+    """A project option beside -o would be ignored."""
+    command = ("micro", "create-project", INT8, "-o", tmp_path / "p", "--board", "host")
+    result = microtir(*command, "--project-option", "board=host")
+    assert "--project-option goes with DIR ARCHIVE PLATFORM" in result.diagnostic
+    result = microtir("micro", "create-project", INT8, "-o", tmp_path / "p")
+    assert "add --board BOARD" in result.diagnostic
+
+
+@pytest.mark.parametrize("flag", REFUSED)
+def test_flags_without_a_counterpart(microtir: Command, flag: str) -> None:
+    """Each says what to do instead; none is a flag of a verb."""
+    result = microtir("compile", INT8, flag, "x")
+    assert result.status == 2
+    assert f"there is no option '{flag}', which tvmc has" in result.diagnostic
+    assert f"fix:   {REFUSED[flag]}" in result.diagnostic
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        (("compile", INT8, "--target-c-mcp", "x"), "did you mean '--target-c-mcpu'?"),
+        (("compile", INT8, "--workspace-pool", "x"), "did you mean '--workspace-pools'?"),
+        (("compile", INT8, "-o", "x", "--model-format", "tfl"), "did you mean 'tflite'?"),
+        (("compile", INT8, "-o", "x", "--input-shapes", "image:[1,9,9,1]"), "[1, 8, 8, 1]"),
+        (("compile", INT8, "-o", "x", "--input-shapes", "imag:[1]"), "is no input"),
+        (("compile", INT8, "-o", "x", "--input-shapes", "image=1"), "cannot read"),
+        (("run", INT8, "--device", "cuda"), "there is no device 'cuda'"),
+        (("run", INT8, "--device", "micro"), "is no project's folder"),
+    ],
+)
+def test_wrong_words_get_the_nearest(
+    microtir: Command, words: tuple[object, ...], text: str
+) -> None:
+    """A wrong flag or word is one diagnostic with the nearest name, or with what is so."""
+    result = microtir(*words)
+    assert result.status == 2
+    assert text in result.diagnostic
+
+
+def test_help_has_them(microtir: Command) -> None:
+    """The flags stand under a heading of their own, after those of the configuration."""
+    text = microtir("compile", "--help").out.split("\nAs tvmc has it:\n")[1]
+    found = [line.split()[0].rstrip(",") for line in text.splitlines() if line.startswith("  -")]
+    assert found == [flag.short or flag.name for flag in TVMC_FLAGS]
