@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 import microtir
 from microtir import IRModule
-from microtir.config import host
+from microtir.config import CompilationConfig, host
 from microtir.config.enums import Optimize
 from microtir.graph.ir import Graph
 from microtir.graph.reference import execute
@@ -18,9 +18,11 @@ from microtir.tir.visitor import walk
 from tests.support.streams import Garden
 
 
-def lowered(graph: Graph, goal: Optimize = Optimize.RAM) -> IRModule:
+def lowered(
+    graph: Graph, goal: Optimize = Optimize.RAM, config: CompilationConfig | None = None
+) -> IRModule:
     """The module of a graph, lowered for a goal."""
-    return microtir.lower(IRModule(graph=graph, config=host().with_(optimize=goal)))
+    return microtir.lower(IRModule(graph=graph, config=(config or host()).with_(optimize=goal)))
 
 
 def constant_shape(buffer: Buffer) -> tuple[int, ...]:
@@ -63,6 +65,17 @@ def test_random_graphs_stream_to_the_bit(seed: int) -> None:
     assert module.model is not None
     memory = module.model.memory
     assert memory.verified and memory.lower_bound <= memory.workspace_size
+    expected = execute(graph, {graph.inputs[0].name: x})
+    for tensor, got in zip(graph.outputs, run(module, x), strict=True):
+        np.testing.assert_array_equal(got, expected[tensor.name])
+
+
+@settings(deadline=None, max_examples=15)
+@given(st.integers(0, 2**20), st.sampled_from([Optimize.RAM, Optimize.BALANCED]))
+def test_kernels_with_scratch_stream_to_the_bit(seed: int, goal: Optimize) -> None:
+    """What a nest leaves of the memory goes to kernels of the CPU, which read and write rings."""
+    graph, x = random_graph(seed)
+    module = lowered(graph, goal, CompilationConfig(targets="c -mcpu=cortex-m4"))
     expected = execute(graph, {graph.inputs[0].name: x})
     for tensor, got in zip(graph.outputs, run(module, x), strict=True):
         np.testing.assert_array_equal(got, expected[tensor.name])

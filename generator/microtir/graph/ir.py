@@ -76,6 +76,10 @@ class TensorType:
         return self.elements // self.rows if self.rows else 0
 
     @property
+    def row_bytes(self) -> int:
+        return self.row_elements * self.dtype.bytes
+
+    @property
     def quant(self) -> Quantization:
         """The quantisation; only for tensors that are known to have one."""
         assert self.quantization is not None

@@ -66,8 +66,9 @@ class Family:
 
     `window` gives the input rows behind an output row, or None; `accepts` limits the family to
     the nodes it can compute, `needs` to targets with a feature, `without` to those that lack one;
-    `cost` is the estimated number of
-    instructions per element or MAC, or of a node; `code` what its kernels add to the program.
+    `cost` is the estimated number of instructions per element or MAC, or of a node; `row_cost` that
+    of a node whose rows are computed by a call each, where that differs; `code` what its kernels
+    add to the program.
     """
 
     kernel: Kernel
@@ -81,6 +82,7 @@ class Family:
     build: Build | None = None
     accumulators: Callable[[Node], int] = lambda _node: 0
     without: Feature | None = None
+    row_cost: Callable[[Node], int] | None = None
 
 
 def _same_row_if(keeps_rows: Callable[[Node], bool]) -> Windows:
@@ -136,11 +138,13 @@ _GEMM_DSP = Family(
     dsp_convolution.scratch_bytes,
     dsp_convolution.code_bytes,
     dsp_convolution.emit,
+    row_cost=dsp_convolution.row_cost,
 )
 _GEMM_DSP_COMPACT = replace(
     _GEMM_DSP,
     kernel=Kernel.GEMM_COMPACT,
     cost=dsp_convolution.compact_cost,
+    row_cost=dsp_convolution.compact_row_cost,
     code=dsp_convolution.compact_code_bytes,
     build=dsp_convolution.emit_compact,
 )
@@ -333,6 +337,7 @@ def candidate(node: Node, family: Family) -> Candidate:
     window = family.window(node)
     activations = [t for t in node.inputs if not t.is_constant]
     work = max(macs(node), sum(t.type.elements for t in node.outputs))
+    cost = family.cost * work if isinstance(family.cost, int) else family.cost(node)
     return Candidate(
         kernel=family.kernel,
         input_layouts=(LayoutKind.NHWC,) * len(activations),
@@ -342,5 +347,6 @@ def candidate(node: Node, family: Family) -> Candidate:
         code_bytes=family.code(node),
         weight_bytes=sum(t.type.bytes for t in node.inputs if t.is_constant),
         accumulator_bytes=family.accumulators(node),
-        cost=family.cost * work if isinstance(family.cost, int) else family.cost(node),
+        cost=cost,
+        row_cost=cost if family.row_cost is None else family.row_cost(node),
     )

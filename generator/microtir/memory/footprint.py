@@ -14,8 +14,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from microtir.errors import MemoryPlanError
-from microtir.tir.analysis.bounds import Bounds
-from microtir.tir.analysis.inequalities import conjuncts, margin
+from microtir.tir.analysis.facts import Facts
 from microtir.tir.analysis.interval import Interval
 from microtir.tir.ir import (
     Allocate,
@@ -95,7 +94,8 @@ class _Reader:
         self.params = frozenset(p for p in function.params if isinstance(p, Buffer))
         variables = [p for p in function.params if isinstance(p, Var)]
         values = zip(variables, scalars, strict=True)
-        self.bounds = Bounds({var: Interval(value, value) for var, value in values})
+        self.facts = Facts()
+        self.facts.bounds.ranges.update({var: Interval(value, value) for var, value in values})
         self.spans: list[Span] = []
 
     def stmt(self, s: Stmt) -> None:
@@ -105,22 +105,22 @@ class _Reader:
                     self.stmt(inner)
             case For(var, start, stop, body):
                 self.exprs((start, stop))
-                low, high = self.bounds.of(start).low, self.bounds.of(stop).high - 1
-                if low <= high:
-                    self.bounds.ranges[var] = Interval(low, high)
-                    self.stmt(body)
+                if self.facts.interval(start).low < self.facts.interval(stop).high:
+                    with self.facts.loop(var, start, stop):
+                        self.stmt(body)
             case Let(var, value, body):
                 self.expr(value)
-                if not value.dtype.is_float:
-                    self.bounds.ranges[var] = self.bounds.of(value)
-                self.stmt(body)
+                with self.facts.let(var, value):
+                    self.stmt(body)
             case If(condition, then, otherwise):
                 self.expr(condition)
-                known = self.bounds.of(condition)
+                known = self.facts.interval(condition)
                 if known.high:
-                    self.guarded(condition, then)
+                    with self.facts.assuming(condition):
+                        self.stmt(then)
                 if otherwise is not None and not known.low:
-                    self.stmt(otherwise)
+                    with self.facts.assuming(condition, truth=False):
+                        self.stmt(otherwise)
             case Allocate(_, body):
                 self.stmt(body)
             case Store(buffer, indices, value):
@@ -133,34 +133,6 @@ class _Reader:
             case Invoke():
                 raise MemoryPlanError("a layer function calls another one", where=s.function)
 
-    def guarded(self, condition: Expr, then: Stmt) -> None:
-        """Visits what runs where a condition holds, with the ranges that it leaves to variables."""
-        before = dict(self.bounds.ranges)
-        if all(self.narrow(guard) for guard in conjuncts(condition)):
-            self.stmt(then)
-        self.bounds.ranges = before
-
-    def narrow(self, guard: Expr) -> bool:
-        """Limits the ranges of variables to where an inequality holds; False if that is nowhere."""
-        terms = margin(guard)
-        if terms is None:
-            return True
-        for var, factor in terms.factors.items():
-            if not isinstance(var, Var):
-                continue
-            others = terms.constant
-            for e, f in terms.factors.items():
-                known = self.bounds.of(e)
-                others += 0 if e is var else max(known.low * f, known.high * f)
-            # The sum of this term and of the others is not negative.
-            known = self.bounds.of(var)
-            low = max(known.low, -(others // factor)) if factor > 0 else known.low
-            high = min(known.high, others // -factor) if factor < 0 else known.high
-            if low > high:
-                return False
-            self.bounds.ranges[var] = Interval(low, high)
-        return True
-
     def exprs(self, items: Sequence[Expr]) -> None:
         for item in items:
             self.expr(item)
@@ -172,11 +144,13 @@ class _Reader:
                 self.access(buffer, indices, is_write=False)
             case Select(condition, then, otherwise):
                 self.expr(condition)
-                known = self.bounds.of(condition)
+                known = self.facts.interval(condition)
                 if known.high:
-                    self.expr(then)
+                    with self.facts.assuming(condition):
+                        self.expr(then)
                 if not known.low:
-                    self.expr(otherwise)
+                    with self.facts.assuming(condition, truth=False):
+                        self.expr(otherwise)
             case _:
                 for part in children(e):
                     self.expr(part)  # type: ignore[arg-type]  # parts of an Expr are Exprs
@@ -217,7 +191,7 @@ class _Reader:
         ):
             assert isinstance(dim, int), "kernels of layers have constant shapes"
             constant = all(not isinstance(node, Var) for node in walk(start))
-            low, high = (0, dim - extent) if not constant else _point(self.bounds.of(start))
+            low, high = (0, dim - extent) if not constant else _point(self.facts.interval(start))
             first, last = first * dim + low, last * dim + high + extent - 1
         return first, last + 1
 
@@ -234,7 +208,7 @@ class _Reader:
         slots, row = extents[0], math.prod(extents[1:])
         inner_low = inner_high = 0
         for index, extent in zip(indices[1:], extents[1:], strict=True):
-            interval = self.bounds.of(index)
+            interval = self.facts.interval(index)
             inner_low = inner_low * extent + max(interval.low, 0)
             inner_high = inner_high * extent + min(interval.high, extent - 1)
         start, stop = inner_low + reach[0], inner_high + reach[1]
@@ -277,10 +251,10 @@ class _Reader:
     def slots(self, index: Expr, slots: int) -> Sequence[int]:
         """Slots that an outermost index may reach, ascending."""
         if isinstance(index, Binary) and index.op is BinaryOp.FLOORMOD and index.b == IntImm(slots):
-            rows = self.bounds.of(index.a)
+            rows = self.facts.interval(index.a)
             last = min(rows.high, rows.low + slots - 1)
             return sorted({row % slots for row in range(rows.low, last + 1)})
-        reached = self.bounds.of(index)
+        reached = self.facts.interval(index)
         return range(max(reached.low, 0), min(reached.high, slots - 1) + 1)
 
 

@@ -172,25 +172,32 @@ def _extents(touched: Sequence[Touch], use: _Use) -> tuple[int, Bytes, Bytes]:
 def _parts(touched: Sequence[Touch], use: _Use) -> list[tuple[int, int, int, int]] | None:
     """Parts of a buffer with the first and last moment at which each is kept: start, stop, moments.
 
+    A call writes all that it declares, so that what a part held is dead from its last read on.
     None if something is read before it is written.
     """
     edges = np.array(sorted({0, use.size, *(t.start for t in touched), *(t.stop for t in touched)}))
     first = np.full(len(edges) - 1, 0 if use.is_filled else -1)
     last = np.full(len(edges) - 1, 0 if use.is_filled else -1)
+    kept: list[tuple[int, int, int, int]] = []
+
+    def keep(parts: Sequence[int]) -> None:
+        kept.extend((int(edges[n]), int(edges[n + 1]), int(first[n]), int(last[n])) for n in parts)
+
     for touch in sorted(touched, key=lambda t: (t.moment, not t.is_read)):
-        at = slice(*np.searchsorted(edges, (touch.start, touch.stop)))
+        low, high = np.searchsorted(edges, (touch.start, touch.stop))
+        at = slice(low, high)
         if touch.is_read and (first[at] < 0).any():
             return None
         if touch.is_written:
+            # What was there is overwritten: since its last use nothing had to be kept.
+            keep(low + np.flatnonzero((first[at] >= 0) & (last[at] < touch.moment - 1)))
+            first[at] = np.where(last[at] < touch.moment - 1, touch.moment, first[at])
             first[at] = np.where(first[at] < 0, touch.moment, first[at])
         last[at] = touch.moment
     if use.is_read:
         last[first >= 0] = max(use.moments - 1, 0)
-    return [
-        (int(edges[n]), int(edges[n + 1]), int(first[n]), int(last[n]))
-        for n in range(len(first))
-        if first[n] >= 0
-    ]
+    keep(np.flatnonzero(first >= 0))
+    return kept
 
 
 def _alignments(main: PrimFunc, callees: Mapping[str, PrimFunc]) -> Mapping[Buffer, int]:

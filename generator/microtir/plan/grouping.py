@@ -1,112 +1,130 @@
-"""Chooses which consecutive operators stream together: least peak memory, then fewest calls.
+"""Chooses which consecutive operators stream together, and what each is computed by.
 
-Dynamic programming over the positions of the graph.  What a group needs is the bytes that live
-across it, its rings at the fullest moment of its nest, and its inputs and outputs, less what an
-output may share with an input that dies under it.  Rows are never computed twice, so that there
-is no second price beside the number of calls.
+Every way to run operators [start, stop) as one group is a choice: what lives across it, its rings
+at the fullest moment of each operator, and its inputs and outputs, less what an output may share
+with an input that dies under it.  What is left of a limit is room for scratch, and with less room
+an operator takes a slower kernel.  So a choice has a price for each limit, and dynamic
+programming over the positions of the graph finds the cheapest plan within a limit, or the least
+limit that has a plan.
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from microtir.graph.ir import Tensor
-from microtir.plan.ir import Group, Kernel, PlannedOperator, Step
-from microtir.plan.nest import NEVER, History, histories, longest_nest, nest_of, runs_of, streamable
+from microtir.plan.ir import Group, Kernel, PlannedOperator
+from microtir.plan.nest import histories, longest_nest, nest_of, runs_of, streamable
+from microtir.plan.offers import Offer, Offers
+from microtir.plan.storage import Overlaps, Storage
 
 # A nest this deep is beyond what pays, and keeps planning time linear in the operators.
 LONGEST_GROUP = 40
 
 
 @dataclass(frozen=True, slots=True)
-class Storage:
-    """Where tensors live: `root` shares memory with a tensor; `caller` is not the workspace.
+class Choice:
+    """Operators [start, start + len(offers)) as one group; a nest or a single call.
 
-    Lifetimes are positions in the graph, both inclusive: -1 for what is there from the start, the
-    number of operators for what is needed at the end.
+    `taken` holds for each of them the bytes that everything but its scratch takes at the fullest
+    of its calls.
     """
-
-    root: Mapping[Tensor, Tensor]
-    first: Mapping[Tensor, int]
-    last: Mapping[Tensor, int]
-    shared: frozenset[Tensor]
-    caller: frozenset[Tensor]
-
-    @staticmethod
-    def of(
-        operators: Sequence[PlannedOperator],
-        root: Mapping[Tensor, Tensor],
-        outputs: Sequence[Tensor],
-        caller: Sequence[Tensor],
-    ) -> Storage:
-        first: dict[Tensor, int] = {}
-        last: dict[Tensor, int] = {}
-        for number, operator in enumerate(operators):
-            for tensor in operator.inputs:
-                first.setdefault(root[tensor], -1)
-                last[root[tensor]] = number
-            for tensor in operator.node.outputs:
-                first.setdefault(root[tensor], number)
-                last[root[tensor]] = number
-        last.update({root[tensor]: len(operators) for tensor in outputs})
-        shared = [t for t, r in root.items() if t is not r]
-        return Storage(
-            root, first, last, frozenset((*shared, *(root[t] for t in shared))), frozenset(caller)
-        )
-
-    def alive(self, start: int, stop: int) -> Iterator[Tensor]:
-        """Roots in the workspace that hold something while operators [start, stop) run."""
-        for tensor, first in self.first.items():
-            if tensor not in self.caller and first < stop and self.last[tensor] >= start:
-                yield tensor
-
-    def is_internal(self, tensor: Tensor, stop: int) -> bool:
-        """Whether nobody behind operators [.., stop) sees a tensor, nor what it shares with."""
-        return (
-            tensor not in self.shared
-            and tensor not in self.caller
-            and self.last.get(tensor, stop) < stop
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class _Choice:
-    """Operators [start, stop) as one group; `sink` is the last one if the group is a nest."""
 
     start: int
-    stop: int
-    sink: PlannedOperator | None
-    peak: int  # bytes
-    calls: int
+    offers: tuple[Offer, ...]
+    taken: tuple[int, ...]
+    is_nest: bool
+
+    @property
+    def stop(self) -> int:
+        return self.start + len(self.offers)
+
+    @property
+    def least(self) -> int:
+        """Bytes that it cannot do without."""
+        return max(t + o.least for t, o in zip(self.taken, self.offers, strict=True))
+
+    def within(self, limit: int) -> tuple[int, ...] | None:
+        """The best candidate of each operator within a limit, by number; None if one has none."""
+        found = [o.within(limit - t) for o, t in zip(self.offers, self.taken, strict=True)]
+        numbers = tuple(n for n in found if n is not None)
+        return numbers if len(numbers) == len(found) else None
+
+    def price(self, limit: int) -> int | None:
+        """What the goal charges within a limit, or None."""
+        numbers = self.within(limit)
+        if numbers is None:
+            return None
+        return sum(o.prices[n] for o, n in zip(self.offers, numbers, strict=True))
+
+    def group(self, limit: int) -> Group:
+        """The group with the best candidates within a limit, one that has a price."""
+        numbers = self.within(limit) or ()
+        members = tuple(
+            PlannedOperator(o.node, o.candidates[n])
+            for o, n in zip(self.offers, numbers, strict=True)
+        )
+        return Group(members, nest_of(members) if self.is_nest else None)
 
 
-def stream(
-    operators: Sequence[PlannedOperator],
-    accumulators: Mapping[PlannedOperator, PlannedOperator],
-    storage: Storage,
-) -> tuple[Group, ...]:
-    """Return the groups with the least peak, and of those the ones with the fewest calls.
+class Choices:
+    """Every choice of a graph.
 
     Args:
-        operators: one for each node, in graph order.
-        accumulators: for some of them the same node with an ACCUMULATE kernel.
+        offers: one for each node, in graph order.
         storage: of all tensors that are not constant.
     """
-    choices = [_whole(storage, number, operator) for number, operator in enumerate(operators)]
-    limit = max((choice.peak for choice in choices), default=0)
-    for stop, last in enumerate(operators, 1):
-        for sink in (last, accumulators.get(last)):
-            if sink is not None and streamable(sink):
-                choices += _nests(operators, sink, stop, storage, limit)
-    peak = max(
-        (choice.peak for choice in _least(choices, lambda path, c: max(path, c.peak))), default=0
-    )
-    chosen = _least([c for c in choices if c.peak <= peak], lambda path, c: path + c.calls)
-    return _turned([_group(operators, choice) for choice in chosen], storage)
+
+    def __init__(self, offers: Sequence[Offers], storage: Storage) -> None:
+        self._storage = storage
+        self._operators = len(offers)
+        self._all = [_whole(storage, number, o.whole) for number, o in enumerate(offers)]
+        # A nest that takes more than all calls on their own is of no use.
+        limit = max((choice.least for choice in self._all), default=0)
+        for stop, last in enumerate(offers, 1):
+            for sink in (last.rows, last.accumulated):
+                if sink is not None and streamable(sink.operator):
+                    self._all += _nests(offers, sink, stop, storage, limit)
+        self._all.sort(key=lambda choice: (choice.stop, -choice.start))
+
+    @property
+    def least(self) -> int:
+        """The smallest limit, in bytes, within which there is a plan."""
+        path = self._best(lambda before, choice: max(before, choice.least))
+        return max((choice.least for choice in path), default=0)
+
+    def cheapest(self, limit: int) -> tuple[Group, ...] | None:
+        """The groups with the least price within a limit in bytes; None below `least`."""
+        if limit < self.least:
+            return None
+        prices = {id(choice): choice.price(limit) for choice in self._all}
+
+        def extended(before: int, choice: Choice) -> int | None:
+            price = prices[id(choice)]
+            return None if price is None else before + price
+
+        return _turned([c.group(limit) for c in self._best(extended)], self._storage)
+
+    def _best(self, extend: Callable[[int, Choice], int | None]) -> tuple[Choice, ...]:
+        """The path of adjoining choices, from the first operator to the last, of least value."""
+        best: dict[int, tuple[int, Choice | None]] = {0: (0, None)}
+        for choice in self._all:
+            if choice.start in best:
+                value = extend(best[choice.start][0], choice)
+                known = best.get(choice.stop)
+                if value is not None and (known is None or value < known[0]):
+                    best[choice.stop] = value, choice
+        path: list[Choice] = []
+        position = self._operators
+        while position:
+            last = best[position][1]
+            assert last is not None, "every operator can run in one call"
+            path.append(last)
+            position = last.start
+        return tuple(reversed(path))
 
 
 def _turned(groups: Sequence[Group], storage: Storage) -> tuple[Group, ...]:
@@ -144,57 +162,35 @@ def rings(groups: Sequence[Group], storage: Storage) -> dict[Tensor, int]:
     return heights
 
 
-def _least(
-    choices: Sequence[_Choice], extend: Callable[[int, _Choice], int]
-) -> tuple[_Choice, ...]:
-    """The path of adjoining choices, from the first operator to the last, with the least value."""
-    best: dict[int, tuple[int, tuple[_Choice, ...]]] = {0: (0, ())}
-    for choice in sorted(choices, key=lambda c: (c.stop, -c.start)):
-        if choice.start in best:
-            value, path = best[choice.start]
-            value = extend(value, choice)
-            if choice.stop not in best or value < best[choice.stop][0]:
-                best[choice.stop] = value, (*path, choice)
-    return best[max(best)][1]
-
-
-def _whole(storage: Storage, number: int, operator: PlannedOperator) -> _Choice:
+def _whole(storage: Storage, number: int, offer: Offer) -> Choice:
     """An operator in one call, or in none."""
-    if operator.candidate.kernel is Kernel.VIEW:
-        return _Choice(number, number + 1, None, 0, 0)
-    peak = sum(t.type.bytes for t in storage.alive(number, number + 1))
-    return _Choice(number, number + 1, None, peak, 1)
-
-
-def _group(operators: Sequence[PlannedOperator], choice: _Choice) -> Group:
-    if choice.sink is None:
-        return Group((operators[choice.start],))
-    members = (*operators[choice.start : choice.stop - 1], choice.sink)
-    return Group(members, nest_of(members))
+    taken = 0
+    if offer.candidates[0].kernel is not Kernel.VIEW:
+        taken = sum(t.type.bytes for t in storage.alive(number, number + 1))
+    return Choice(number, (offer,), (taken,), is_nest=False)
 
 
 def _nests(
-    operators: Sequence[PlannedOperator],
-    sink: PlannedOperator,
-    stop: int,
-    storage: Storage,
-    limit: int,
-) -> Iterator[_Choice]:
+    offers: Sequence[Offers], sink: Offer, stop: int, storage: Storage, limit: int
+) -> Iterator[Choice]:
     """Every nest that ends in `sink` and keeps its rings within a limit.
 
     What a tensor goes through does not depend on operators before its own, so one execution of
     the longest nest prices all of them.
     """
-    start, nest = _longest(operators, sink, stop)
-    members = (*operators[start : stop - 1], sink)
+    members = _members(offers, sink, stop)
+    start, operators = stop - len(members), [member.operator for member in members]
+    nest = nest_of(operators)
+    assert nest is not None, "the longest one was asked for"
     runs = runs_of(nest)
-    calls = Counter(run.operator.node for run in runs)
-    outputs = [] if sink.candidate.accumulates else [sink.node.output]
-    seen = dict.fromkeys((*(t for op in members for t in op.inputs), *outputs))
+    numbers = {operator.node: number for number, operator in enumerate(operators)}
+    ran = np.array([numbers[run.operator.node] for run in runs])
+    accumulators = operators[-1].candidate.accumulator_bytes
+    outputs = [] if accumulators else [sink.node.output]
+    seen = dict.fromkeys((*(t for op in operators for t in op.inputs), *outputs))
     known = histories(runs, tuple(seen))
-    rings = np.full(len(runs), sink.candidate.accumulator_bytes)
+    rings = np.full(len(runs), accumulators)
     inside: set[Tensor] = set()
-    count = int(sink.candidate.accumulates)
     for first in range(stop - 1, start - 1, -1):
         tensor = members[first - start].node.output
         if first < stop - 1:
@@ -203,58 +199,24 @@ def _nests(
                 return
             if internal:
                 inside.add(tensor)
-                rings = rings + known[tensor].alive * known[tensor].height * _row_bytes(tensor)
-        most = int(rings.max())
-        if most > limit:
+                rings = rings + known[tensor].alive * known[tensor].height * tensor.type.row_bytes
+        fullest = np.zeros(len(members), np.int64)
+        np.maximum.at(fullest, ran, rings)
+        if int(fullest.max()) > limit:
             return
-        count += calls[members[first - start].node]
         around = [t for t in storage.alive(first, stop) if t not in inside]
         whole = sum(t.type.bytes for t in around)
-        peak = most + whole - _Overlaps(storage, known, first, stop).most(around)
-        yield _Choice(first, stop, sink, peak, count)
+        whole -= Overlaps(storage, known, first, stop).most(around)
+        taken = tuple(int(bytes_) + whole for bytes_ in fullest[first - start :])
+        yield Choice(first, tuple(members[first - start :]), taken, is_nest=True)
 
 
-def _longest(
-    operators: Sequence[PlannedOperator], sink: PlannedOperator, stop: int
-) -> tuple[int, Step]:
-    first = stop - 1
-    while first > max(stop - LONGEST_GROUP, 0) and streamable(operators[first - 1]):
-        first -= 1
-    start, nest = longest_nest((*operators[first : stop - 1], sink))
-    return first + start, nest
-
-
-@dataclass(frozen=True, slots=True)
-class _Overlaps:
-    """What outputs of the operators [start, stop) may take over from inputs that die in them."""
-
-    storage: Storage
-    known: Mapping[Tensor, History]
-    start: int
-    stop: int
-
-    def most(self, around: Sequence[Tensor]) -> int:
-        """Most bytes that one output takes over from one input."""
-        dying = [
-            t for t in around
-            if self.storage.first[t] < self.start and self.storage.last[t] < self.stop
-        ]  # fmt: skip
-        new = [t for t in around if self.storage.first[t] >= self.start]
-        return max((self.of(x, y) for x in dying for y in new), default=0)
-
-    def of(self, x: Tensor, y: Tensor) -> int:
-        """Bytes saved by placing y below x at their distance (decision 8)."""
-        readers = [t for t in self.known if self.storage.root[t] is x]
-        writers = [t for t in self.known if self.storage.root[t] is y]
-        if len(readers) != 1 or len(writers) != 1:
-            return 0
-        (reader,), (writer,) = readers, writers
-        oldest, made = self.known[reader].oldest, self.known[writer].made
-        both = (oldest != NEVER) & (made > 0)
-        ends = made[both] * _row_bytes(writer) - oldest[both] * _row_bytes(reader)
-        distance = max(int(ends.max(initial=0)), 0)
-        return x.type.bytes + y.type.bytes - max(x.type.bytes + distance, y.type.bytes)
-
-
-def _row_bytes(tensor: Tensor) -> int:
-    return tensor.type.row_elements * tensor.dtype.bytes
+def _members(offers: Sequence[Offers], sink: Offer, stop: int) -> list[Offer]:
+    """The operators of the longest nest that ends in `sink`, the operator before `stop`."""
+    members = [sink]
+    for offer in reversed(offers[max(stop - LONGEST_GROUP, 0) : stop - 1]):
+        if offer.rows is None or not streamable(offer.rows.operator):
+            break
+        members.insert(0, offer.rows)
+    start, _ = longest_nest([member.operator for member in members])
+    return members[start:]

@@ -43,7 +43,7 @@ class Layout:
 
     def bytes(self, type_: TensorType) -> int:
         """Bytes that a tensor of `type_` takes in this layout."""
-        return self.rows * type_.row_elements * type_.dtype.bytes
+        return self.rows * type_.row_bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +101,8 @@ class Candidate:
     `windows` holds, per non-constant input, the rows that one output row needs; None means that
     the kernel computes its whole output in one call. An ACCUMULATE kernel counts rows of its
     input instead: it adds rows [y0, y1) to `accumulator_bytes` of accumulators, which a second
-    function turns into the output. `cost` is an estimate in instructions.
+    function turns into the output. `cost` is an estimate in instructions of one call for all
+    rows, `row_cost` of a call for each row.
     """
 
     kernel: Kernel
@@ -113,6 +114,7 @@ class Candidate:
     cost: int
     accumulator_bytes: int = 0
     code_bytes: int = 0  # of its micro-kernels, though other layers may share them
+    row_cost: int = 0
 
     @property
     def takes_row_range(self) -> bool:

@@ -1,8 +1,9 @@
-"""Chooses a kernel for every operator and a layout for every edge.
+"""Chooses a kernel for every operator, a layout for every edge, and what streams together.
 
-The best-ranked candidate wins.  Where RAM is the goal, consecutive operators stream together
-(`plan.grouping`) and what stays inside a group is a ring; otherwise every operator is a group of
-its own and every edge a whole NHWC tensor.
+Where only speed counts, or size, every operator is a group of its own and every edge a whole
+tensor.  Within a limit on memory consecutive operators stream together (`plan.grouping`); what
+stays inside a group is a ring, and a kernel that has no room for its scratch makes way for the
+next best.
 """
 
 from __future__ import annotations
@@ -13,15 +14,25 @@ from types import MappingProxyType
 
 from microtir.config.enums import Optimize
 from microtir.errors import UnsupportedModelError
-from microtir.graph.ir import Graph, Node, Tensor
-from microtir.plan.grouping import Storage, rings, stream
-from microtir.plan.ir import Candidate, Group, Kernel, Layout, Plan, PlannedOperator
+from microtir.graph.ir import Graph, Node
+from microtir.plan.grouping import Choices, rings
+from microtir.plan.ir import Candidate, Group, Kernel, Layout, Plan
+from microtir.plan.offers import Offers
+from microtir.plan.storage import Storage, Views
 
 CandidatesOf = Callable[[Node], tuple[Candidate, ...]]
 
+# How much more memory than the least a balanced plan may take, inputs and outputs included.
+_BALANCED = 1.3
+
 
 def plan(
-    graph: Graph, candidates_of: CandidatesOf, goal: Optimize, *, workspace_io: bool = False
+    graph: Graph,
+    candidates_of: CandidatesOf,
+    goal: Optimize,
+    *,
+    workspace_io: bool = False,
+    limit: int | None = None,
 ) -> Plan:
     """Return the plan of a graph.
 
@@ -30,35 +41,24 @@ def plan(
         candidates_of: gives the legal kernels of a node, never empty.
         goal: what to rank candidates by.
         workspace_io: inputs and outputs share the workspace with everything else.
+        limit: bytes of workspace that the plan should keep to; where none does, the one with the
+            least is returned.
 
     Raises:
         UnsupportedModelError: a node has no candidate.
     """
-    storage = _Storage(graph)
-    operators: list[PlannedOperator] = []
-    accumulators: dict[PlannedOperator, PlannedOperator] = {}
-    for node in graph.nodes:
-        offered = [
-            c for c in candidates_of(node) if c.kernel is not Kernel.VIEW or storage.merge(node)
-        ]
-        candidates = sorted(offered, key=_rank(goal))
-        chosen = next((c for c in candidates if not c.accumulates), None)
-        if chosen is None:
-            raise UnsupportedModelError(
-                f"no kernel can compute this operator '{node.op.name}'", where=str(node.source)
-            )
-        operators.append(PlannedOperator(node, chosen))
-        for candidate in candidates:
-            if candidate.accumulates:
-                accumulators.setdefault(operators[-1], PlannedOperator(node, candidate))
+    views = Views(graph)
+    offers = [_offers(node, candidates_of, goal, views) for node in graph.nodes]
     tensors = [t for t in graph.tensors() if not t.is_constant]
-    roots = {t: storage.root(t) for t in tensors}
-    groups = tuple(Group((operator,)) for operator in operators)
+    roots = {t: views.root(t) for t in tensors}
     layouts = {t: Layout.whole(t.type) for t in tensors}
-    if goal is Optimize.RAM:
-        caller = () if workspace_io else (*graph.inputs, *graph.outputs)
-        lives = Storage.of(operators, roots, graph.outputs, caller)
-        groups = stream(operators, accumulators, lives)
+    if limit is None and goal in (Optimize.SPEED, Optimize.FLASH):
+        groups = tuple(Group((offer.whole.operator,)) for offer in offers)
+    else:
+        ports = tuple(dict.fromkeys((*graph.inputs, *graph.outputs)))
+        lives = Storage.of(graph, roots, () if workspace_io else ports)
+        apart = 0 if workspace_io else sum(t.type.bytes for t in ports)
+        groups = _within(Choices(offers, lives), goal, limit, apart)
         for tensor, height in rings(groups, lives).items():
             layouts[tensor] = replace(layouts[tensor], rows=height)
     return Plan(
@@ -69,55 +69,31 @@ def plan(
     )
 
 
-# What a byte of code may cost where neither speed nor size is all that counts: unrolling a layer
-# that runs half a million times pays, for one of ten thousand steps it does not.
-_INSTRUCTIONS_PER_BYTE = 16
+def _offers(node: Node, candidates_of: CandidatesOf, goal: Optimize, views: Views) -> Offers:
+    legal = [c for c in candidates_of(node) if c.kernel is not Kernel.VIEW or views.merge(node)]
+    offers = Offers.of(node, legal, goal)
+    if offers is None:
+        raise UnsupportedModelError(
+            f"no kernel can compute this operator '{node.op.name}'", where=str(node.source)
+        )
+    return offers
 
 
-def _rank(goal: Optimize) -> Callable[[Candidate], tuple[int, ...]]:
-    """Order of preference; the first entries decide, the others break ties."""
-    match goal:
-        case Optimize.RAM:
-            return lambda c: (c.scratch_bytes, c.cost, c.weight_bytes)
-        case Optimize.FLASH:
-            return lambda c: (c.weight_bytes + c.code_bytes, c.cost, c.scratch_bytes)
-        case Optimize.BALANCED:
-            return lambda c: (
-                c.cost + _INSTRUCTIONS_PER_BYTE * c.code_bytes,
-                c.scratch_bytes,
-                c.weight_bytes,
-            )
-        case Optimize.SPEED:
-            return lambda c: (c.cost, c.scratch_bytes, c.weight_bytes)
+def _within(choices: Choices, goal: Optimize, limit: int | None, apart: int) -> tuple[Group, ...]:
+    """The cheapest groups within what the goal allows, and a limit.
 
-
-class _Storage:
-    """Union of tensors that share memory, built up view by view.
-
-    The root is the tensor that the memory is known by: a graph input or output if the class
-    holds one, since those lie in the caller's memory.
+    Args:
+        choices: of the graph.
+        goal: `ram` takes the least memory, `balanced` little more than that.
+        limit: bytes, or None.
+        apart: bytes of inputs and outputs that lie outside the workspace.
     """
-
-    def __init__(self, graph: Graph) -> None:
-        self._parent: dict[Tensor, Tensor] = {}
-        self._fixed = frozenset((*graph.inputs, *graph.outputs))
-
-    def root(self, tensor: Tensor) -> Tensor:
-        while tensor in self._parent:
-            tensor = self._parent[tensor]
-        return tensor
-
-    def merge(self, node: Node) -> bool:
-        """Let the output of a view share its input's memory; False if it must be copied.
-
-        Two tensors of the caller (input to output, or two outputs) are different memory, and a
-        constant lies in flash: those are copied.
-        """
-        source, target = self.root(node.inputs[0]), self.root(node.output)
-        if source.is_constant or (source in self._fixed and target in self._fixed):
-            return False
-        if target in self._fixed:
-            self._parent[source] = target
-        else:
-            self._parent[target] = source
-        return True
+    least = choices.least
+    allowed = {
+        Optimize.RAM: least,
+        Optimize.BALANCED: max(int(_BALANCED * (least + apart)) - apart, least),
+    }.get(goal)
+    bounds = [bound for bound in (allowed, limit) if bound is not None]
+    groups = choices.cheapest(max(min(bounds), least))
+    assert groups is not None, "at the least limit there is a plan"
+    return groups

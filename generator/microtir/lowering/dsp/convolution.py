@@ -97,13 +97,30 @@ def scratch_bytes(node: Node) -> int:
 
 
 def cost(node: Node, unroll: Unroll = FAST) -> int:
-    """Instructions, from counts of the emulated Cortex-M4."""
+    """Instructions of all rows in one call, from counts of the emulated Cortex-M4."""
     geometry = Geometry.of(node)
-    output, steps = geometry.output, geometry.segments.steps
+    output = geometry.output
+    lines = 1 if geometry.is_pointwise else output.images * output.height
     pixels = output.images * output.height * output.width
-    # For 4 pixels and 2 channels: 12 a step, 3 a turn of the loop, 58 for the rest.
-    block = 12 * steps + 3 * turns(steps, unroll) + 58
-    return pixels * (block * output.channels // 8 + 4 * steps + 20)
+    return lines * _line_cost(geometry, pixels // lines, unroll)
+
+
+def row_cost(node: Node, unroll: Unroll = FAST) -> int:
+    """Instructions where every row is a call of its own."""
+    geometry = Geometry.of(node)
+    rows = geometry.output.images * geometry.output.height
+    return rows * _line_cost(geometry, geometry.output.width, unroll)
+
+
+def _line_cost(geometry: Geometry, pixels: int, unroll: Unroll) -> int:
+    """Instructions for pixels that blocks may span: 4 by 4 pixels, then one by one."""
+    channels, steps = geometry.output.channels, geometry.segments.steps
+    blocks, singles = divmod(pixels, PIXELS)
+    looped = 3 * turns(steps, unroll)
+    # For two channels: 12 a step and 58 beside them, or 5 and 26 for a single pixel.
+    block = (12 * steps + looped + 58) * channels // 2 + 16 * steps + 80
+    single = (5 * steps + looped + 26) * channels // 2 + 8 * steps + 40
+    return blocks * block + singles * single
 
 
 def code_bytes(node: Node, unroll: Unroll = FAST) -> int:
@@ -134,8 +151,13 @@ def emit_compact(layer: Layer, name: str) -> ir.PrimFunc:
 
 
 def compact_cost(node: Node) -> int:
-    """Instructions of the compact form."""
+    """Instructions of the compact form in one call."""
     return cost(node, COMPACT)
+
+
+def compact_row_cost(node: Node) -> int:
+    """Instructions of the compact form in a call for each row."""
+    return row_cost(node, COMPACT)
 
 
 def compact_code_bytes(node: Node) -> int:
