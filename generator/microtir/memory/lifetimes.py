@@ -190,13 +190,13 @@ def _parts(touched: Sequence[Touch], use: _Use) -> list[tuple[int, int, int, int
             return None
         if touch.is_written:
             # What was there is overwritten: since its last use nothing had to be kept.
-            keep(low + np.flatnonzero((first[at] >= 0) & (last[at] < touch.moment - 1)))
+            keep((low + np.flatnonzero((first[at] >= 0) & (last[at] < touch.moment - 1))).tolist())
             first[at] = np.where(last[at] < touch.moment - 1, touch.moment, first[at])
             first[at] = np.where(first[at] < 0, touch.moment, first[at])
         last[at] = touch.moment
     if use.is_read:
         last[first >= 0] = max(use.moments - 1, 0)
-    keep(np.flatnonzero(first >= 0))
+    keep(np.flatnonzero(first >= 0).tolist())
     return kept
 
 
