@@ -132,10 +132,67 @@ def _lower_model(module: IRModule, original: Graph, task: _Task) -> IRModule:
     config, see, extra = task.config, task.see, task.extra
     graph = _with_libraries(_optimise_graph(original, extra), config, task.libraries)
     see("graph", graph)
+    made = _within_limits(
+        graph,
+        config,
+        lambda g, limit: _layers_and_main(g, config, name, simple_mode, see, extra, limit),
+    )
+    for limit in _workspace_limits(config):
+        memory.check_workspace(limit, made.memory, made.main, {f.name: f for f in made.layers})
+    verify_module((*made.layers, made.main))
+    see("memory", made.memory)
+    return replace(
+        module,
+        config=config,
+        functions=(*made.layers, made.main),
+        model=_describe(original, graph, made.memory, config.pass_config.use_workspace_io),
+        is_lowered=True,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Made:
+    """What became of a plan: layer functions, main on its workspace, and where all lies there."""
+
+    plan: Plan
+    layers: tuple[PrimFunc, ...]
+    main: PrimFunc
+    memory: MemoryPlan
+
+
+def _within_limits(
+    graph: Graph, config: CompilationConfig, make: Callable[[Graph, int | None], _Made]
+) -> _Made:
+    """The program of the best plan whose workspace keeps to every limit, or of the smallest.
+
+    Planning counts bytes without the gaps that alignment and placement leave: where these do not
+    fit any more, it is asked for a plan with as much less.
+    """
+    bound = min((limit.bytes for limit in _workspace_limits(config)), default=None)
+    made = make(graph, bound)
+    target = bound
+    while bound is not None and target is not None and made.memory.workspace_size > bound:
+        if target <= made.plan.least:
+            break
+        target -= made.memory.workspace_size - bound
+        made = make(graph, target)
+    return made
+
+
+def _layers_and_main(
+    graph: Graph,
+    config: CompilationConfig,
+    name: str,
+    simple_mode: bool,
+    see: Observer,
+    extra: ExtraPasses,
+    limit: int | None,
+) -> _Made:
     workspace_io = config.pass_config.use_workspace_io
     planned = plan(
-        graph, lambda n: candidates(n, config), config.optimize, workspace_io=workspace_io
-    )
+        graph, lambda n: candidates(n, config), config.optimize,
+        workspace_io=workspace_io, limit=limit,
+    )  # fmt: skip
     see("plan", planned)
     naive = _emit_layers(planned)
     see("lowering", tuple(f for functions in naive.values() for f in functions))
@@ -154,17 +211,7 @@ def _lower_model(module: IRModule, original: Graph, task: _Task) -> IRModule:
         main, callees, config.workspace_alignment(), config.pass_config.placement,
         *(_port_buffers(graph, main) if workspace_io else ()),
     )  # fmt: skip
-    for limit in _workspace_limits(config):
-        memory.check_workspace(limit, memory_plan, main, callees)
-    verify_module((*layers, main))
-    see("memory", memory_plan)
-    return replace(
-        module,
-        config=config,
-        functions=(*layers, main),
-        model=_describe(original, graph, memory_plan, workspace_io),
-        is_lowered=True,
-    )
+    return _Made(planned, layers, main, memory_plan)
 
 
 def build(

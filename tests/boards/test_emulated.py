@@ -71,7 +71,7 @@ def test_example_model(name: str, tmp_path: Path) -> None:
         model = project.models[0]
         functions = [model.run, *(layer.function for layer in model.layers)]
         assert [cost.function for cost in measured.by_function] == functions
-        assert all(cost.calls == 1 and cost.instructions > 0 for cost in measured.by_function)
+        assert all(cost.calls >= 1 and cost.instructions > 0 for cost in measured.by_function)
         assert 16 <= measured.stack_painted <= 512
         assert all(cost.cycles is None for cost in measured.by_function) == bool(measured.blocks)
 

@@ -81,6 +81,26 @@ def test_kernels_with_scratch_stream_to_the_bit(seed: int, goal: Optimize) -> No
         np.testing.assert_array_equal(got, expected[tensor.name])
 
 
+def test_a_budget_decides_how_fast_a_plan_may_be() -> None:
+    """Between the fastest plan and the smallest one, each budget is kept, and a looser one used."""
+    m4 = CompilationConfig(targets="c -mcpu=cortex-m4")
+    for seed in range(6):
+        graph, x = random_graph(seed)
+        expected = execute(graph, {graph.inputs[0].name: x})
+        ram, speed = (lowered(graph, goal, m4).model for goal in (Optimize.RAM, Optimize.SPEED))
+        assert ram is not None and speed is not None
+        least, most = ram.memory.workspace_size, speed.memory.workspace_size
+        sizes = []
+        for budget in sorted({least, (least + most) // 2, most}):
+            module = lowered(graph, Optimize.SPEED, m4.with_(budget={"ram": max(budget, 1)}))
+            assert module.model is not None
+            sizes.append(module.model.memory.workspace_size)
+            assert sizes[-1] <= budget
+            for tensor, got in zip(graph.outputs, run(module, x), strict=True):
+                np.testing.assert_array_equal(got, expected[tensor.name])
+        assert sizes[-1] == most
+
+
 def test_random_graphs_do_stream() -> None:
     """The property above is about nests: most of the graphs have one, and none takes more RAM."""
     streamed = 0

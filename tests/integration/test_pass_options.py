@@ -183,10 +183,15 @@ def test_the_goal_reaches_the_planner(goal: Optimize, monkeypatch: pytest.Monkey
     asked: list[Optimize] = []
 
     def recording(
-        graph: Graph, candidates_of: CandidatesOf, given: Optimize, *, workspace_io: bool
+        graph: Graph,
+        candidates_of: CandidatesOf,
+        given: Optimize,
+        *,
+        workspace_io: bool,
+        limit: int | None,
     ) -> Plan:
         asked.append(given)
-        return plan(graph, candidates_of, given, workspace_io=workspace_io)
+        return plan(graph, candidates_of, given, workspace_io=workspace_io, limit=limit)
 
     monkeypatch.setattr("microtir.driver.plan", recording)
     microtir.build(module_of(tiny_graph()), BASE.with_(optimize=goal))

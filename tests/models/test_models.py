@@ -102,10 +102,13 @@ def test_sanitizers_and_poison(compiled: Callable[[str], Compiled], name: str) -
 
 @pytest.mark.parametrize("name", EACH)
 def test_workspace_gap(compiled: Callable[[str], Compiled], name: str) -> None:
-    """The workspace is verified, and as small as any placement of its buffers can be."""
+    """The workspace is verified, and near what no placement of its buffers can go below.
+
+    The bound counts the rows that a ring holds at a moment; its place is that of the whole ring.
+    """
     info = compiled(name).artifact.module.model
     assert info is not None and info.memory.verified
-    assert info.memory.gap == 0
+    assert info.memory.gap <= info.memory.lower_bound // 6
 
 
 @pytest.mark.parametrize("name", [p for p in EACH if p.values[0] != "kws_hybrid"])

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -90,7 +91,7 @@ class Choices:
                     self._all += _nests(offers, sink, stop, storage, limit)
         self._all.sort(key=lambda choice: (choice.stop, -choice.start))
 
-    @property
+    @cached_property
     def least(self) -> int:
         """The smallest limit, in bytes, within which there is a plan."""
         path = self._best(lambda before, choice: max(before, choice.least))

@@ -194,13 +194,15 @@ class Plan:
     """Every decision about a graph.
 
     `layouts` has an entry for each tensor that is not constant; `storage` maps a tensor to the
-    tensor in whose memory it lives, itself unless it is a view.
+    tensor in whose memory it lives, itself unless it is a view. `least` is a lower bound, in
+    bytes, of the workspace of any plan of the graph, where planning worked that out.
     """
 
     graph: Graph
     groups: tuple[Group, ...]
     layouts: Mapping[Tensor, Layout]
     storage: Mapping[Tensor, Tensor]
+    least: int = 0
 
     @property
     def operators(self) -> tuple[PlannedOperator, ...]:

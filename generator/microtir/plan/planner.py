@@ -52,13 +52,16 @@ def plan(
     tensors = [t for t in graph.tensors() if not t.is_constant]
     roots = {t: views.root(t) for t in tensors}
     layouts = {t: Layout.whole(t.type) for t in tensors}
+    least = 0
     if limit is None and goal in (Optimize.SPEED, Optimize.FLASH):
         groups = tuple(Group((offer.whole.operator,)) for offer in offers)
     else:
         ports = tuple(dict.fromkeys((*graph.inputs, *graph.outputs)))
         lives = Storage.of(graph, roots, () if workspace_io else ports)
         apart = 0 if workspace_io else sum(t.type.bytes for t in ports)
-        groups = _within(Choices(offers, lives), goal, limit, apart)
+        choices = Choices(offers, lives)
+        least = choices.least
+        groups = _within(choices, goal, limit, apart)
         for tensor, height in rings(groups, lives).items():
             layouts[tensor] = replace(layouts[tensor], rows=height)
     return Plan(
@@ -66,6 +69,7 @@ def plan(
         groups=groups,
         layouts=MappingProxyType(layouts),
         storage=MappingProxyType(roots),
+        least=least,
     )
 
 
