@@ -89,6 +89,23 @@ def test_example_on_this_machine(tmp_path: Path) -> None:
     assert (result.status, result.output.count(" equal\n")) == (0, 5), result.output
 
 
+def test_tensors_in_the_workspace(tmp_path: Path) -> None:
+    """A project keeps no memory for tensors that lie in the workspace, alone or beside others."""
+    samples = {name: digits_samples(3) for name in ("digits", "other")}
+    models = [digits("c", workspace_io=True), digits("c", "other")]
+    for number in (1, 2):
+        given = {name: samples[name] for name in ("digits", "other")[:number]}
+        project = generate(
+            models[:number], "host", "cmake", tmp_path / f"p{number}",
+            options=ProjectOptions(samples=given),
+        )  # fmt: skip
+        text = next(project.folder.rglob("models.c")).read_text()
+        assert ("} tensors;" in text) == (number == 2)
+        project.build([STRICT])
+        result = project.run()
+        assert (result.status, result.output.count(" equal\n")) == (0, 3 * number), result.output
+
+
 @pytest.mark.parametrize("name", _one_per_compiler())
 def test_library_for_boards(name: str, tmp_path: Path) -> None:
     """The library is built with the board's compiler, and is no program."""

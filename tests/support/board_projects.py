@@ -16,9 +16,10 @@ from microtir.project.project import Layer, ProjectModel
 
 
 @cache
-def digits(target: str, module_name: str = "digits") -> Artifact:
+def digits(target: str, module_name: str = "digits", *, workspace_io: bool = False) -> Artifact:
     """The example model, compiled for a target."""
     config = microtir.CompilationConfig.from_target(microtir.Target(target))
+    config = config.with_(pass_config={"memory.use_workspace_io": workspace_io})
     model = microtir.frontend.from_tflite(resources.example("digits/digits_int8.tflite"))
     return microtir.build(model, config.with_(module_name=module_name))
 

@@ -18,7 +18,10 @@ MAX_SAMPLES = 65535  # the application counts them in 16 bits
 
 @dataclass(frozen=True, slots=True)
 class PortValues:
-    """An input or output: texts that the templates print as they are."""
+    """An input or output: texts that the templates print as they are.
+
+    `place` is a pointer to it; where `is_own` is false it points into the workspace.
+    """
 
     label: str
     member: str
@@ -28,6 +31,8 @@ class PortValues:
     bytes: int
     samples: str
     tolerance: str
+    place: str
+    is_own: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +75,12 @@ class ModelValues:
 
     @property
     def io_bytes(self) -> int:
-        return sum(port.bytes for port in self.ports)
+        return sum(port.bytes for port in self.own_ports)
+
+    @property
+    def own_ports(self) -> tuple[PortValues, ...]:
+        """Those that the application has memory for."""
+        return tuple(port for port in self.ports if port.is_own)
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,14 +143,6 @@ def _model(artifact: Artifact, options: ProjectOptions, arrays: list[SampleArray
             where="project.generate(artifact)",
             fix="build it from a model, or use the exported sources in a project of your own",
         )
-    placed = [port.name for port in model.ports if port.offset is not None]
-    if placed:
-        raise ProjectError(
-            f"'{placed[0]}' of '{name}' lies in the workspace, and the application of a project "
-            "has memory of its own for tensors",
-            where="project.generate(artifact)",
-            fix="build it without memory.use_workspace_io",
-        )
     samples = options.samples.get(name)
     if samples is None:
         samples = Samples({}) if options.server else arbitrary_samples(model.inputs)
@@ -158,7 +160,7 @@ def _model(artifact: Artifact, options: ProjectOptions, arrays: list[SampleArray
         if values is not None:
             array = sample_array(f"{name}_{port.kind.value}{number}_samples", port, values)
             arrays.append(array)
-        ports[port.kind].append(_port(port, array, samples.rtol))
+        ports[port.kind].append(_port(name, port, array, samples.rtol))
     code = [file for file in artifact.sources if file.path == f"{name}.c"]
     return ModelValues(
         name=name,
@@ -201,7 +203,8 @@ def _sample_count(name: str, arrays: list[Array]) -> int:
     return counts[0]
 
 
-def _port(port: Port, array: SampleArray | None, rtol: float) -> PortValues:
+def _port(model: str, port: Port, array: SampleArray | None, rtol: float) -> PortValues:
+    own = f"tensors.of_{model}.{port.c_name}"
     return PortValues(
         label=_c_text(port.name),
         member=port.c_name,
@@ -211,6 +214,8 @@ def _port(port: Port, array: SampleArray | None, rtol: float) -> PortValues:
         bytes=port.type.bytes,
         samples=array.name if array else "NULL",
         tolerance=f"{rtol!r}f",
+        place=own if port.offset is None else f"(void *)&workspace.of_{model}[{port.offset}]",
+        is_own=port.offset is None,
     )
 
 

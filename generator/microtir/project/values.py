@@ -64,6 +64,7 @@ def project_values(
         "program": project.program,
         "models": models.models,
         "model_count": len(names),
+        "has_own_tensors": any(model.own_ports for model in models.models),
         "uses_math": any(model.uses_math for model in models.models),
         "sample_arrays": models.sample_arrays,
         "memory_table": _memory_table(models, stack),
