@@ -68,7 +68,7 @@ ALLOWED: dict[str, frozenset[str]] = {
     | {"te", "schedule", "driver", "host"}
     | {"graph.reference"},
     # it measures what the driver makes on emulated boards
-    "search": COMMON | MODULE | {"driver", "project"},
+    "search": COMMON | MODULE | {"driver", "artifact", "project"},
     # a report describes the plan and the main that the driver shows its observer
     "report": COMMON | MODULE | GRAPH_IR | PLAN_IR | TIR | {"driver"},
     # `profile --explain` prints what the plan decided.

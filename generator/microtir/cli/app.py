@@ -16,6 +16,7 @@ from microtir.cli.config_options import PANEL, TVMC_PANEL, with_config
 from microtir.cli.listings import explain, operators, options, targets
 from microtir.cli.models import check, inspect
 from microtir.cli.output import write
+from microtir.cli.pareto import pareto
 from microtir.cli.profile import profile
 from microtir.cli.report import report
 from microtir.cli.run import run
@@ -86,6 +87,7 @@ APP.command("compile", cls=Command)(with_config(compile_model))
 APP.command("verify", cls=Command)(with_config(verify))
 APP.command("run", cls=Command)(with_config(run))
 APP.command("profile", cls=Command)(with_config(profile))
+APP.command("pareto", cls=Command)(with_config(pareto))
 APP.command("check", cls=Command)(with_config(check))
 APP.command("inspect", cls=Command)(inspect)
 APP.command("report", cls=Command)(with_config(report))

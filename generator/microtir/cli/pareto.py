@@ -1,0 +1,111 @@
+"""`microtir pareto`: what less RAM costs on a board."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from microtir.cli.board_options import Board, Timeout
+from microtir.cli.model import Model, read_model
+from microtir.cli.output import write, write_file, write_json, write_table
+from microtir.cli.progress import Progress
+from microtir.config import CompilationConfig
+from microtir.errors import ExitCode
+
+if TYPE_CHECKING:
+    from microtir.artifact import Artifact
+    from microtir.search.pareto import Cost, Frontier
+
+
+def pareto(
+    model: Model,
+    config: CompilationConfig,
+    board: Board,
+    points: Annotated[
+        int,
+        typer.Option("--points", metavar="N", min=1, max=64, help="Budgets of RAM to try."),
+    ] = 6,
+    plot: Annotated[
+        Path | None,
+        typer.Option("--plot", metavar="FILE.svg", help="Draws instructions over RAM."),
+    ] = None,
+    json: Annotated[
+        Path | None,
+        typer.Option("--json", metavar="FILE", help="Writes the figures as JSON; - is stdout."),
+    ] = None,
+    timeout: Timeout = 300.0,
+) -> ExitCode:
+    """Shows what less RAM costs on an emulated board.
+
+    Builds and measures the model for every goal and for budgets of RAM between the fastest
+    program and the smallest: RAM without the stack, instructions, flash, and the flags to get it.
+    """
+    from microtir.project import load_board
+    from microtir.search.pareto import pareto as search
+
+    chosen = load_board(board)
+    with Progress() as progress:
+        progress.show("reading the model")
+        module = read_model(model, config)
+        found = search(
+            module, config, lambda a: _cost(a, board, timeout), points, progress.show
+        )  # fmt: skip
+    title = f"{module.graph.name if module.graph else model} on {chosen.name}"
+    if plot is not None:
+        from microtir.search.chart import to_svg
+
+        write_file(plot, to_svg(found, title))
+    if json is not None:
+        write_json(_facts(found, title), json)
+    if str(json) != "-":
+        _print(found, title)
+    return ExitCode.DONE
+
+
+def _cost(artifact: Artifact, board: str, timeout: float) -> Cost:
+    from microtir.project import load_board
+    from microtir.project.profile import profile
+    from microtir.search.pareto import Cost
+
+    result = profile(artifact, load_board(board), timeout=timeout)
+    ram = result.ram
+    return Cost(
+        ram=ram.total - ram.stack,
+        instructions=result.instructions,
+        flash=result.code + result.weights,
+    )
+
+
+def _facts(frontier: Frontier, title: str) -> dict[str, object]:
+    return {
+        "title": title,
+        "trials": [
+            {
+                "flags": trial.flags,
+                "ram": trial.cost.ram,
+                "instructions": trial.cost.instructions,
+                "flash": trial.cost.flash,
+                "on_frontier": frontier.is_best(trial),
+            }
+            for trial in frontier.trials
+        ],
+    }
+
+
+def _print(frontier: Frontier, title: str) -> None:
+    write(f"{title}: bytes of RAM without the stack, instructions of one inference, bytes of flash")
+    write("")
+    rows = [
+        (
+            trial.cost.ram, trial.cost.instructions, trial.cost.flash,
+            "yes" if frontier.is_best(trial) else "", trial.flags,
+        )
+        for trial in frontier.trials
+    ]  # fmt: skip
+    write_table(
+        ("RAM", "instructions", "flash", "frontier", "flags"),
+        rows,
+        right=("RAM", "instructions", "flash"),
+    )

@@ -1,0 +1,131 @@
+"""The frontier of a model on a board: what less RAM costs in instructions, and in flash.
+
+Every trial is a configuration that a user can ask for: a goal, and a budget of RAM between the
+workspace of the fastest plan and that of the smallest.  All of them are built and measured; those
+that another one beats in one figure and equals or beats in the others are not on the frontier.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from microtir import driver
+from microtir.artifact import Artifact
+from microtir.config import Budget, CompilationConfig, Optimize
+from microtir.ir_module import IRModule
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """One inference: bytes of RAM without the stack, instructions, bytes of code and weights."""
+
+    ram: int
+    instructions: int
+    flash: int
+
+    def beats(self, other: Cost) -> bool:
+        """Whether it is as good in every figure, and better in one."""
+        mine = (self.ram, self.instructions, self.flash)
+        its = (other.ram, other.instructions, other.flash)
+        return mine != its and all(a <= b for a, b in zip(mine, its, strict=True))
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """What one configuration came to."""
+
+    config: CompilationConfig
+    cost: Cost
+
+    @property
+    def flags(self) -> str:
+        """What to add to the command line to get this program."""
+        ram = self.config.budget.ram
+        budget = "" if ram is None else f" --ram-budget {ram}"
+        return f"--optimize {self.config.optimize.value}{budget}"
+
+
+@dataclass(frozen=True, slots=True)
+class Frontier:
+    """All trials that made different programs, the largest RAM first."""
+
+    trials: tuple[Trial, ...]
+
+    @property
+    def best(self) -> tuple[Trial, ...]:
+        """The trials that no other one beats."""
+        return tuple(t for t in self.trials if self.is_best(t))
+
+    def is_best(self, trial: Trial) -> bool:
+        """Whether no other trial beats this one."""
+        return not any(other.cost.beats(trial.cost) for other in self.trials)
+
+
+Measure = Callable[[Artifact], Cost]
+Tell = Callable[[str], None]
+
+
+def pareto(
+    module: IRModule, config: CompilationConfig, measure: Measure, points: int, tell: Tell
+) -> Frontier:
+    """Return the measured frontier of a model.
+
+    Args:
+        module: a model as a frontend made it.
+        config: what all trials have in common; its goal and its budget of RAM are replaced.
+        measure: gives the cost of a program; called once for each program that differs.
+        points: budgets of RAM to try between the largest workspace and the smallest.
+        tell: called with what is done next.
+
+    Raises:
+        MicrotirError: any diagnostic of building or measuring.
+    """
+    programs: dict[str, Trial] = {}
+    for trial in _configurations(module, config, points):
+        goal, ram = trial.optimize.value, trial.budget.ram
+        tell(f"trial {len(programs) + 1}: {goal}" + ("" if ram is None else f", {ram} bytes"))
+        artifact = driver.build(module, trial)
+        program = _program(artifact)
+        if program not in programs:
+            programs[program] = Trial(trial, measure(artifact))
+    trials = sorted(programs.values(), key=lambda t: (-t.cost.ram, t.cost.instructions))
+    return Frontier(tuple(trials))
+
+
+def _configurations(
+    module: IRModule, config: CompilationConfig, points: int
+) -> Iterator[CompilationConfig]:
+    """The goals, then budgets in geometric steps from the fastest plan to the smallest."""
+    budget = config.budget
+    free = config.with_(budget=Budget(flash=budget.flash, stack=budget.stack))
+    for goal in Optimize:
+        yield free.with_(optimize=goal)
+    most, least = (
+        _workspace(module, free.with_(optimize=goal)) for goal in (Optimize.SPEED, Optimize.RAM)
+    )
+    for ram in _steps(least, most, points):
+        limits = Budget(ram=ram, flash=budget.flash, stack=budget.stack)
+        yield free.with_(optimize=Optimize.SPEED, budget=limits)
+
+
+def _steps(least: int, most: int, count: int) -> Sequence[int]:
+    """So many sizes from `least` to below `most`, each the same share larger than the last."""
+    if least <= 0 or most <= least:
+        return []
+    ratio = most / least
+    return sorted({int(least * ratio ** (n / count)) for n in range(count)}, reverse=True)
+
+
+def _workspace(module: IRModule, config: CompilationConfig) -> int:
+    model = driver.lower(module.with_configuration(config)).model
+    assert model is not None, "a frontend gave the graph"
+    return model.memory.workspace_size
+
+
+def _program(artifact: Artifact) -> str:
+    """The C of a program, without the lines that tell its configuration from another."""
+    files = (file.text for file in artifact.sources if file.path.endswith(".c"))
+    return "\n".join(
+        line for text in files for line in text.splitlines() if "FINGERPRINT" not in line
+    )
