@@ -43,7 +43,7 @@ class _Axis:
 
     @staticmethod
     def of(values: Sequence[int], start: float, stop: float) -> _Axis:
-        low, high = max(min(values), 1), max(max(values), 2)
+        low, high = max(min(values), 1), max(*values, 2)
         margin = max((high / low) ** 0.06, 1.02)
         return _Axis(low / margin, high * margin, start, stop)
 

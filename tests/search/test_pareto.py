@@ -1,0 +1,75 @@
+"""The frontier: every trial is a configuration that a user can ask for, and is measured once."""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ET
+
+from microtir.artifact import Artifact
+from microtir.config import CompilationConfig, Optimize
+from microtir.search import Cost, Frontier, Trial, pareto
+from microtir.search.chart import to_svg
+from tests.support.small_models import module_of, quantised_graph
+
+BASE = CompilationConfig(targets="c -mcpu=cortex-m4")
+
+
+def trial(ram: int, instructions: int, flash: int) -> Trial:
+    """A trial with these figures."""
+    return Trial(BASE, Cost(ram, instructions, flash))
+
+
+def workspace(artifact: Artifact) -> int:
+    """Bytes of the workspace of a program."""
+    facts = artifact.metadata["memory"]
+    assert facts is not None
+    return facts["workspace_size"]
+
+
+def test_what_another_beats_is_not_on_the_frontier() -> None:
+    """Equal in all is no defeat; worse in one and better in none is."""
+    good, bad, other = trial(10, 10, 10), trial(10, 11, 10), trial(11, 9, 10)
+    frontier = Frontier((other, good, bad))
+    assert frontier.best == (other, good)
+    assert not good.cost.beats(good.cost)
+
+
+def test_each_program_is_measured_once_and_keeps_its_budget() -> None:
+    """The flags of a trial give its program again."""
+    module = module_of(quantised_graph())
+    measured: list[Artifact] = []
+    told: list[str] = []
+
+    def measure(artifact: Artifact) -> Cost:
+        measured.append(artifact)
+        return Cost(workspace(artifact), 1000 - len(measured), 5)
+
+    found = pareto(module, BASE.with_(budget={"ram": 7}), measure, 4, told.append)
+    assert len(found.trials) == len(measured) >= 2
+    rams = [t.cost.ram for t in found.trials]
+    assert rams == sorted(rams, reverse=True)
+    for t in found.trials:
+        limit = t.config.budget.ram
+        assert limit is None or t.cost.ram <= limit
+    assert any(t.config.optimize is Optimize.SPEED for t in found.trials)
+    assert told[0].startswith("trial 1: ")
+
+
+def test_the_flags_say_goal_and_budget() -> None:
+    """What the table prints is what the command line takes."""
+    config = BASE.with_(optimize="speed", budget={"ram": 4000})
+    assert Trial(config, Cost(1, 1, 1)).flags == "--optimize speed --ram-budget 4000"
+    assert Trial(BASE, Cost(1, 1, 1)).flags == "--optimize balanced"
+
+
+def test_the_picture_has_a_mark_for_each_trial() -> None:
+    """Well-formed, the same bytes again, and every mark inside."""
+    frontier = Frontier((trial(5000, 100, 9), trial(900, 120_000, 9), trial(950, 130_000, 9)))
+    text = to_svg(frontier, "m & n on b")
+    assert text == to_svg(frontier, "m & n on b")
+    root = ET.fromstring(text)
+    marks = root.findall("{http://www.w3.org/2000/svg}circle")
+    assert len(marks) == 3
+    for mark in marks:
+        assert 0 < float(mark.attrib["cx"]) < 720 and 0 < float(mark.attrib["cy"]) < 440
+    one = to_svg(Frontier((trial(1, 1, 1),)), "one")
+    assert one.count("<circle") == 1
