@@ -13,13 +13,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from operator import add
 
 import numpy as np
 
 from microtir.graph.ir import Tensor
 from microtir.plan.ir import Group, Kernel, PlannedOperator
 from microtir.plan.nest import histories, longest_nest, nest_of, runs_of, streamable
-from microtir.plan.offers import Offer, Offers
+from microtir.plan.offers import NO_PRICE, Offer, Offers, Prices
 from microtir.plan.storage import Overlaps, Storage
 
 # A nest this deep is beyond what pays, and keeps planning time linear in the operators.
@@ -48,25 +49,17 @@ class Choice:
         """Bytes that it cannot do without."""
         return max(t + o.least for t, o in zip(self.taken, self.offers, strict=True))
 
-    def within(self, limit: int) -> tuple[int, ...] | None:
-        """The best candidate of each operator within a limit, by number; None if one has none."""
-        found = [o.within(limit - t) for o, t in zip(self.offers, self.taken, strict=True)]
-        numbers = tuple(n for n in found if n is not None)
-        return numbers if len(numbers) == len(found) else None
-
-    def price(self, limit: int) -> int | None:
-        """What the goal charges within a limit, or None."""
-        numbers = self.within(limit)
-        if numbers is None:
-            return None
-        return sum(o.prices[n] for o, n in zip(self.offers, numbers, strict=True))
+    @property
+    def most(self) -> int:
+        """Bytes with which every operator has its best candidate."""
+        best = [o.candidates[0].scratch_bytes for o in self.offers]
+        return max(t + b for t, b in zip(self.taken, best, strict=True))
 
     def group(self, limit: int) -> Group:
-        """The group with the best candidates within a limit, one that has a price."""
-        numbers = self.within(limit) or ()
+        """The group with the best candidates within a limit that it has a price for."""
         members = tuple(
-            PlannedOperator(o.node, o.candidates[n])
-            for o, n in zip(self.offers, numbers, strict=True)
+            PlannedOperator(o.node, o.within(limit - t))
+            for o, t in zip(self.offers, self.taken, strict=True)
         )
         return Group(members, nest_of(members) if self.is_nest else None)
 
@@ -84,39 +77,40 @@ class Choices:
         self._operators = len(offers)
         self._all = [_whole(storage, number, o.whole) for number, o in enumerate(offers)]
         # A nest that takes more than all calls on their own is of no use.
+        self.most = max((choice.most for choice in self._all), default=0)
         limit = max((choice.least for choice in self._all), default=0)
         for stop, last in enumerate(offers, 1):
             for sink in (last.rows, last.accumulated):
                 if sink is not None and streamable(sink.operator):
                     self._all += _nests(offers, sink, stop, storage, limit)
         self._all.sort(key=lambda choice: (choice.stop, -choice.start))
+        self._prices = Prices([(c.offers, c.taken) for c in self._all])
 
     @cached_property
     def least(self) -> int:
         """The smallest limit, in bytes, within which there is a plan."""
-        path = self._best(lambda before, choice: max(before, choice.least))
+        path, _ = self._best([c.least for c in self._all], max)
         return max((choice.least for choice in path), default=0)
 
-    def cheapest(self, limit: int) -> tuple[Group, ...] | None:
-        """The groups with the least price within a limit in bytes; None below `least`."""
-        if limit < self.least:
-            return None
-        prices = {id(choice): choice.price(limit) for choice in self._all}
+    def price(self, limit: int) -> int:
+        """What the cheapest plan within a limit in bytes, `least` or more, is charged."""
+        return self._best(self._prices.within(limit), add)[1]
 
-        def extended(before: int, choice: Choice) -> int | None:
-            price = prices[id(choice)]
-            return None if price is None else before + price
+    def cheapest(self, limit: int) -> tuple[Group, ...]:
+        """The groups with the least price within a limit in bytes, `least` or more."""
+        path, _ = self._best(self._prices.within(limit), add)
+        return _turned([choice.group(limit) for choice in path], self._storage)
 
-        return _turned([c.group(limit) for c in self._best(extended)], self._storage)
-
-    def _best(self, extend: Callable[[int, Choice], int | None]) -> tuple[Choice, ...]:
-        """The path of adjoining choices, from the first operator to the last, of least value."""
+    def _best(
+        self, values: Sequence[int], join: Callable[[int, int], int]
+    ) -> tuple[tuple[Choice, ...], int]:
+        """The path of adjoining choices from first to last operator of least value, and that."""
         best: dict[int, tuple[int, Choice | None]] = {0: (0, None)}
-        for choice in self._all:
-            if choice.start in best:
-                value = extend(best[choice.start][0], choice)
+        for choice, own in zip(self._all, values, strict=True):
+            if choice.start in best and own < NO_PRICE:
+                value = join(best[choice.start][0], own)
                 known = best.get(choice.stop)
-                if value is not None and (known is None or value < known[0]):
+                if known is None or value < known[0]:
                     best[choice.stop] = value, choice
         path: list[Choice] = []
         position = self._operators
@@ -125,7 +119,7 @@ class Choices:
             assert last is not None, "every operator can run in one call"
             path.append(last)
             position = last.start
-        return tuple(reversed(path))
+        return tuple(reversed(path)), best[self._operators][0]
 
 
 def _turned(groups: Sequence[Group], storage: Storage) -> tuple[Group, ...]:
@@ -167,7 +161,7 @@ def _whole(storage: Storage, number: int, offer: Offer) -> Choice:
     """An operator in one call, or in none."""
     taken = 0
     if offer.candidates[0].kernel is not Kernel.VIEW:
-        taken = sum(t.type.bytes for t in storage.alive(number, number + 1))
+        taken = sum(t.type.bytes for t in storage.living[number])
     return Choice(number, (offer,), (taken,), is_nest=False)
 
 
@@ -186,12 +180,16 @@ def _nests(
     runs = runs_of(nest)
     numbers = {operator.node: number for number, operator in enumerate(operators)}
     ran = np.array([numbers[run.operator.node] for run in runs])
+    by_member = np.argsort(ran, kind="stable")
+    begins = np.searchsorted(ran[by_member], np.arange(len(members)))
     accumulators = operators[-1].candidate.accumulator_bytes
     outputs = [] if accumulators else [sink.node.output]
     seen = dict.fromkeys((*(t for op in operators for t in op.inputs), *outputs))
     known = histories(runs, tuple(seen))
     rings = np.full(len(runs), accumulators)
     inside: set[Tensor] = set()
+    living: dict[Tensor, None] = {}
+    overlaps = Overlaps(storage, known)
     for first in range(stop - 1, start - 1, -1):
         tensor = members[first - start].node.output
         if first < stop - 1:
@@ -201,13 +199,12 @@ def _nests(
             if internal:
                 inside.add(tensor)
                 rings = rings + known[tensor].alive * known[tensor].height * tensor.type.row_bytes
-        fullest = np.zeros(len(members), np.int64)
-        np.maximum.at(fullest, ran, rings)
+        fullest = np.maximum.reduceat(rings[by_member], begins)
         if int(fullest.max()) > limit:
             return
-        around = [t for t in storage.alive(first, stop) if t not in inside]
-        whole = sum(t.type.bytes for t in around)
-        whole -= Overlaps(storage, known, first, stop).most(around)
+        living.update(dict.fromkeys(storage.living[first]))
+        around = [t for t in living if t not in inside]
+        whole = sum(t.type.bytes for t in around) - overlaps.most(around, first, stop)
         taken = tuple(int(bytes_) + whole for bytes_ in fullest[first - start :])
         yield Choice(first, tuple(members[first - start :]), taken, is_nest=True)
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from microtir.config.enums import Optimize
 from microtir.graph.ir import Node
 from microtir.plan.ir import Candidate, Kernel, PlannedOperator
@@ -16,8 +18,9 @@ _INSTRUCTIONS_PER_BYTE = 16
 # Instructions of a call of a layer function: its arguments, registers saved, loops set up.
 _CALL = 40
 
-# More than all instructions of a model: where size is the goal, speed only breaks ties.
-_ANY_SPEED = 1 << 48
+# More than all instructions of a model: where size is the goal, speed only breaks ties.  Times the
+# bytes of a model that is still no overflow of 64 bits.
+_ANY_SPEED = 1 << 36
 
 Price = Callable[[int, Candidate], int]
 """Of so many instructions in the kernels of a candidate, by the goal."""
@@ -34,7 +37,7 @@ def price_of(goal: Optimize) -> Price:
             return lambda cost, _c: cost
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Offer:
     """Candidates for the same calls of one node, best first, with the price of each."""
 
@@ -52,10 +55,9 @@ class Offer:
         """Bytes of scratch that it cannot do without."""
         return min(c.scratch_bytes for c in self.candidates)
 
-    def within(self, scratch: int) -> int | None:
-        """The best candidate with at most so many bytes of scratch, by number."""
-        fits = (n for n, c in enumerate(self.candidates) if c.scratch_bytes <= scratch)
-        return next(fits, None)
+    def within(self, scratch: int) -> Candidate:
+        """The best candidate with at most so many bytes of scratch, `least` or more."""
+        return next(c for c in self.candidates if c.scratch_bytes <= scratch)
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,3 +105,38 @@ def _offer(node: Node, candidates: Sequence[Candidate], price: Callable[[Candida
         if all(c.scratch_bytes < better.scratch_bytes for better in useful):
             useful.append(c)
     return Offer(node, tuple(useful), tuple(price(c) for c in useful))
+
+
+NO_PRICE = 1 << 60
+
+
+class Prices:
+    """What several operators together are charged within a limit, for many such sets at once.
+
+    Args:
+        sets: offers, and for each the bytes that everything but its scratch takes.
+    """
+
+    def __init__(self, sets: Sequence[tuple[Sequence[Offer], Sequence[int]]]) -> None:
+        offers = list(dict.fromkeys(offer for given, _ in sets for offer in given))
+        numbers = {offer: number for number, offer in enumerate(offers)}
+        width = max((len(offer.candidates) for offer in offers), default=0) + 1
+        # Behind the candidates of an offer stands what has room anywhere and is charged too much.
+        self._scratch = np.full((len(offers), width), np.iinfo(np.int64).min)
+        self._charged = np.full((len(offers), width), NO_PRICE)
+        for row, offer in enumerate(offers):
+            for column, (c, price) in enumerate(zip(offer.candidates, offer.prices, strict=True)):
+                self._scratch[row, column], self._charged[row, column] = c.scratch_bytes, price
+        self._offers = np.array([numbers[o] for given, _ in sets for o in given], np.int64)
+        self._taken = np.array([t for _, taken in sets for t in taken], np.int64)
+        self._begins = np.cumsum([0, *(len(given) for given, _ in sets)])[:-1]
+
+    def within(self, limit: int) -> list[int]:
+        """The price of each set, NO_PRICE or more where one of its offers has no candidate."""
+        room = limit - self._taken
+        first = np.argmax(self._scratch[self._offers] <= room[:, np.newaxis], axis=1)
+        charged = np.minimum(self._charged[self._offers, first], NO_PRICE)
+        # Sums of several that are too dear would not fit into 64 bits.
+        dear = np.add.reduceat(charged >= NO_PRICE, self._begins) > 0
+        sums = np.add.reduceat(np.where(charged >= NO_PRICE, 0, charged), self._begins)
+        return [NO_PRICE if none else int(price) for price, none in zip(sums, dear, strict=True)]

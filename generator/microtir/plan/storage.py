@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from microtir.graph.ir import Graph, Node, Tensor
@@ -47,7 +47,8 @@ class Storage:
     """Where tensors live: `root` shares memory with a tensor; `caller` is not the workspace.
 
     Lifetimes are positions in the graph, both inclusive: -1 for what is there from the start, the
-    number of operators for what is needed at the end.
+    number of operators for what is needed at the end. `living` has for each operator the roots in
+    the workspace that hold something while it runs.
     """
 
     root: Mapping[Tensor, Tensor]
@@ -55,6 +56,7 @@ class Storage:
     last: Mapping[Tensor, int]
     shared: frozenset[Tensor]
     caller: frozenset[Tensor]
+    living: Sequence[Sequence[Tensor]]
 
     @staticmethod
     def of(graph: Graph, root: Mapping[Tensor, Tensor], caller: Sequence[Tensor]) -> Storage:
@@ -71,15 +73,19 @@ class Storage:
                 last[root[tensor]] = number
         last.update({root[tensor]: len(graph.nodes) for tensor in graph.outputs})
         shared = [t for t, r in root.items() if t is not r]
+        living: list[list[Tensor]] = [[] for _ in graph.nodes]
+        for tensor, begin in first.items():
+            if tensor not in caller:
+                for now in living[max(begin, 0) : last[tensor] + 1]:
+                    now.append(tensor)
         return Storage(
-            root, first, last, frozenset((*shared, *(root[t] for t in shared))), frozenset(caller)
+            root,
+            first,
+            last,
+            frozenset((*shared, *(root[t] for t in shared))),
+            frozenset(caller),
+            living,
         )
-
-    def alive(self, start: int, stop: int) -> Iterator[Tensor]:
-        """Roots in the workspace that hold something while operators [start, stop) run."""
-        for tensor, first in self.first.items():
-            if tensor not in self.caller and first < stop and self.last[tensor] >= start:
-                yield tensor
 
     def is_internal(self, tensor: Tensor, stop: int) -> bool:
         """Whether nobody behind operators [.., stop) sees a tensor, nor what it shares with."""
@@ -90,32 +96,47 @@ class Storage:
         )
 
 
-@dataclass(frozen=True, slots=True)
 class Overlaps:
-    """What outputs of the operators [start, stop) may take over from inputs that die in them."""
+    """What an output may take over from an input that dies in a nest.
 
-    storage: Storage
-    known: Mapping[Tensor, History]
-    start: int
-    stop: int
+    Args:
+        storage: of all tensors.
+        known: what happens in the nest to each tensor that it reads or writes for others.
+    """
 
-    def most(self, around: Sequence[Tensor]) -> int:
-        """Most bytes that one output takes over from one input."""
-        dying = [
-            t for t in around
-            if self.storage.first[t] < self.start and self.storage.last[t] < self.stop
-        ]  # fmt: skip
-        new = [t for t in around if self.storage.first[t] >= self.start]
-        return max((self.of(x, y) for x in dying for y in new), default=0)
+    def __init__(self, storage: Storage, known: Mapping[Tensor, History]) -> None:
+        self._storage = storage
+        self._known = known
+        self._seen: dict[Tensor, list[Tensor]] = {}
+        for tensor in known:
+            self._seen.setdefault(storage.root[tensor], []).append(tensor)
+        self._pairs: dict[tuple[Tensor, Tensor], int] = {}
 
-    def of(self, x: Tensor, y: Tensor) -> int:
+    def most(self, around: Iterable[Tensor], start: int, stop: int) -> int:
+        """Most bytes that one output of [start, stop) takes over from one input.
+
+        Args:
+            around: what lives while they run and does not stay inside.
+            start: the first operator.
+            stop: the one behind the last.
+        """
+        first, last = self._storage.first, self._storage.last
+        dying = [t for t in around if first[t] < start and last[t] < stop]
+        new = [t for t in around if first[t] >= start]
+        return max((self._of(x, y) for x in dying for y in new), default=0)
+
+    def _of(self, x: Tensor, y: Tensor) -> int:
+        if (x, y) not in self._pairs:
+            self._pairs[x, y] = self._saved(x, y)
+        return self._pairs[x, y]
+
+    def _saved(self, x: Tensor, y: Tensor) -> int:
         """Bytes saved by placing y below x at their distance (decision 8)."""
-        readers = [t for t in self.known if self.storage.root[t] is x]
-        writers = [t for t in self.known if self.storage.root[t] is y]
+        readers, writers = self._seen.get(x, ()), self._seen.get(y, ())
         if len(readers) != 1 or len(writers) != 1:
             return 0
         (reader,), (writer,) = readers, writers
-        oldest, made = self.known[reader].oldest, self.known[writer].made
+        oldest, made = self._known[reader].oldest, self._known[writer].made
         both = (oldest != NEVER) & (made > 0)
         ends = made[both] * writer.type.row_bytes - oldest[both] * reader.type.row_bytes
         distance = max(int(ends.max(initial=0)), 0)

@@ -10,7 +10,7 @@ from functools import lru_cache
 import jinja2
 
 from microtir import resources
-from microtir.search.pareto import Frontier, Trial
+from microtir.search.pareto import Cost, Frontier, Trial
 
 _WIDTH, _HEIGHT = 720, 440
 _LEFT, _RIGHT, _TOP, _BOTTOM = 84, 24, 24, 56
@@ -52,15 +52,16 @@ class _Axis:
         return self.start + share * (self.stop - self.start)
 
     def ticks(self) -> list[_Tick]:
-        """Round values in reach: 1, 2 and 5 times powers of ten, more where these are few."""
+        """Round values in reach: 1, 2 and 5 times powers of ten, or even steps over a short way."""
         lowest = math.floor(math.log10(self.low))
-        for leads in ((1, 2, 5), (1, 1.5, 2, 3, 4, 5, 6, 8), tuple(n / 10 for n in range(10, 100))):
-            values = [lead * 10**power for power in range(lowest, lowest + 12) for lead in leads]
-            inside = [value for value in values if self.low <= value <= self.high]
-            if len(inside) >= 3:
-                break
-        step = -(-len(inside) // 8) or 1
-        return [_Tick(f"{self.at(value):.1f}", _short(value)) for value in inside[::step]]
+        values = [lead * 10.0**power for power in range(lowest, lowest + 12) for lead in (1, 2, 5)]
+        if self.high / self.low < 8:
+            step = 10.0 ** math.floor(math.log10((self.high - self.low) / 3))
+            step *= max(n for n in (1, 2, 5) if n * step <= (self.high - self.low) / 3)
+            first = math.ceil(self.low / step)
+            values = [n * step for n in range(first, first + 8)]
+        inside = [value for value in values if self.low <= value <= self.high]
+        return [_Tick(f"{self.at(value):.1f}", _short(value)) for value in inside]
 
 
 def to_svg(frontier: Frontier, title: str) -> str:
@@ -83,10 +84,16 @@ def to_svg(frontier: Frontier, title: str) -> str:
         top=_TOP,
         bottom=_HEIGHT - _BOTTOM,
         marks=marks,
-        path=" ".join(f"{mark.x},{mark.y}" for mark in marks if mark.is_best),
+        path=" ".join(f"{m.x},{m.y}" for m, on in zip(marks, _falling(costs), strict=True) if on),
         across=across.ticks(),
         up=up.ticks(),
     )  # fmt: skip
+
+
+def _falling(costs: Sequence[Cost]) -> list[bool]:
+    """Whether each cost is on the line: nothing with as little RAM is as fast, flash aside."""
+    flat = [Cost(cost.ram, cost.instructions, 0) for cost in costs]
+    return [not any(other.beats(cost) for other in flat) for cost in flat]
 
 
 def _mark(trial: Trial, across: _Axis, up: _Axis, *, is_best: bool) -> _Mark:
