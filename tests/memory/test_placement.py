@@ -117,7 +117,7 @@ def test_the_search_is_never_worse_than_first_fit(program: Program) -> None:
 @given(programs, st.sampled_from([1, 4]))
 def test_the_solver_is_never_worse_and_its_bound_holds(program: Program, alignment: int) -> None:
     """The solver is at or below what the search finds, and at or above what it has proven."""
-    lives = lifetimes(program.main)
+    lives = lifetimes(program.main, program.callees)
     offsets, bound = optimal_fit(lives, alignment)
     size = workspace_size(lives, offsets)
     assert lower_bound(lives) <= bound <= size
