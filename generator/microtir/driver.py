@@ -129,14 +129,10 @@ class _Task:
 
 
 def _lower_model(module: IRModule, original: Graph, task: _Task) -> IRModule:
-    config, see, extra = task.config, task.see, task.extra
-    graph = _with_libraries(_optimise_graph(original, extra), config, task.libraries)
+    config, see = task.config, task.see
+    graph = _with_libraries(_optimise_graph(original, task.extra), config, task.libraries)
     see("graph", graph)
-    made = _within_limits(
-        graph,
-        config,
-        lambda g, limit: _layers_and_main(g, config, name, simple_mode, see, extra, limit),
-    )
+    made = _within_limits(graph, task)
     for limit in _workspace_limits(config):
         memory.check_workspace(limit, made.memory, made.main, {f.name: f for f in made.layers})
     verify_module((*made.layers, made.main))
@@ -160,34 +156,25 @@ class _Made:
     memory: MemoryPlan
 
 
-def _within_limits(
-    graph: Graph, config: CompilationConfig, make: Callable[[Graph, int | None], _Made]
-) -> _Made:
+def _within_limits(graph: Graph, task: _Task) -> _Made:
     """The program of the best plan whose workspace keeps to every limit, or of the smallest.
 
     Planning counts bytes without the gaps that alignment and placement leave: where these do not
     fit any more, it is asked for a plan with as much less.
     """
-    bound = min((limit.bytes for limit in _workspace_limits(config)), default=None)
-    made = make(graph, bound)
+    bound = min((limit.bytes for limit in _workspace_limits(task.config)), default=None)
+    made = _layers_and_main(graph, task, bound)
     target = bound
     while bound is not None and target is not None and made.memory.workspace_size > bound:
         if target <= made.plan.least:
             break
         target -= made.memory.workspace_size - bound
-        made = make(graph, target)
+        made = _layers_and_main(graph, task, target)
     return made
 
 
-def _layers_and_main(
-    graph: Graph,
-    config: CompilationConfig,
-    name: str,
-    simple_mode: bool,
-    see: Observer,
-    extra: ExtraPasses,
-    limit: int | None,
-) -> _Made:
+def _layers_and_main(graph: Graph, task: _Task, limit: int | None) -> _Made:
+    config, see, extra = task.config, task.see, task.extra
     workspace_io = config.pass_config.use_workspace_io
     planned = plan(
         graph, lambda n: candidates(n, config), config.optimize,

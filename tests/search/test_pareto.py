@@ -6,7 +6,7 @@ import xml.etree.ElementTree as ET
 
 from microtir.artifact import Artifact
 from microtir.config import CompilationConfig, Optimize
-from microtir.search import Cost, Frontier, Trial, pareto
+from microtir.search.pareto import Cost, Frontier, Trial, pareto
 from microtir.search.chart import to_svg
 from tests.support.small_models import module_of, quantised_graph
 
