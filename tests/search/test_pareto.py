@@ -6,8 +6,8 @@ import xml.etree.ElementTree as ET
 
 from microtir.artifact import Artifact
 from microtir.config import CompilationConfig, Optimize
-from microtir.search.pareto import Cost, Frontier, Trial, pareto
 from microtir.search.chart import to_svg
+from microtir.search.pareto import Cost, Frontier, Trial, pareto
 from tests.support.small_models import module_of, quantised_graph
 
 BASE = CompilationConfig(targets="c -mcpu=cortex-m4")
