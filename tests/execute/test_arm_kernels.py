@@ -50,7 +50,7 @@ CORES = {
         Kernel.DENSE_PAIRS: 24, Kernel.ADD_SHIFTED: 40,
     }),
     "mve": Core("cortex-m55", M55, "thumbv8.1m.main-none-eabihf", {
-        Kernel.GEMM_VECTORS: 30,
+        Kernel.GEMM_VECTORS: 60, Kernel.DEPTHWISE_VECTORS: 24,
     }),
 }  # fmt: skip
 

@@ -89,7 +89,7 @@ def convolution(seed: int, *, depthwise: bool = False) -> DspCase:
         taps = (1, 1)
     dilations = (int(rng.integers(1, 3)), int(rng.integers(1, 3)))
     strides = (int(rng.integers(1, 3)), int(rng.integers(1, 3)))
-    channels = int(rng.choice([1, 2, 3, 4, 5, 7, 8, 11, 12, 16, 20, 33]))
+    channels = int(rng.choice([1, 2, 3, 4, 5, 7, 8, 11, 12, 16, 20, 33, 100]))
     reach = tuple((k - 1) * d + 1 for k, d in zip(taps, dilations, strict=True))
     pads = [int(rng.integers(0, r)) for r in (reach[0], reach[0], reach[1], reach[1])]
     pads = [0] * 4 if rng.random() < 0.3 else pads

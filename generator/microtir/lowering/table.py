@@ -38,6 +38,7 @@ from microtir.lowering.dsp import depthwise as dsp_depthwise
 from microtir.lowering.layer import Layer
 from microtir.lowering.mve import convolution as mve_convolution
 from microtir.lowering.mve import dense as mve_dense
+from microtir.lowering.mve import depthwise as mve_depthwise
 from microtir.plan.ir import Candidate, Kernel, LayoutKind, RowWindow
 from microtir.tir.ir import PrimFunc
 
@@ -252,6 +253,17 @@ _DEPTHWISE_DSP_SINGLE = replace(
     code=dsp_depthwise.single_code_bytes,
     build=dsp_depthwise.emit_single,
 )
+_DEPTHWISE_MVE = Family(
+    Kernel.DEPTHWISE_VECTORS,
+    None,
+    convolution.row_window,
+    mve_depthwise.cost,
+    mve_depthwise.accepts,
+    Feature.MVE,
+    mve_depthwise.scratch_bytes,
+    mve_depthwise.code_bytes,
+    mve_depthwise.emit,
+)
 
 FAMILIES: Mapping[type[Operator], tuple[Family, ...]] = MappingProxyType(
     {
@@ -262,6 +274,7 @@ FAMILIES: Mapping[type[Operator], tuple[Family, ...]] = MappingProxyType(
             _DEPTHWISE_DSP_SINGLE,
             _BLOCKED_DEPTHWISE,
             _BLOCKED_DEPTHWISE_FLOAT,
+            _DEPTHWISE_MVE,
         ),
         ops.FullyConnected: (
             Family(Kernel.DIRECT, dense.fully_connected, _same_row_if(dense.keeps_rows), 6),
