@@ -36,6 +36,7 @@ from microtir.lowering.dsp import convolution as dsp_convolution
 from microtir.lowering.dsp import dense as dsp_dense
 from microtir.lowering.dsp import depthwise as dsp_depthwise
 from microtir.lowering.layer import Layer
+from microtir.lowering.mve import add as mve_add
 from microtir.lowering.mve import convolution as mve_convolution
 from microtir.lowering.mve import dense as mve_dense
 from microtir.lowering.mve import depthwise as mve_depthwise
@@ -129,6 +130,15 @@ _ADD_PORTABLE = replace(
 _DIRECT_CONVOLUTION = Family(
     Kernel.DIRECT, convolution.convolution, convolution.row_window, convolution.cost
 )
+_ADD_MVE = Family(
+    Kernel.ADD_VECTORS,
+    None,
+    _same_row,
+    mve_add.cost,
+    mve_add.accepts,
+    Feature.MVE,
+    build=mve_add.emit,
+)
 _GEMM_DSP = Family(
     Kernel.GEMM,
     None,
@@ -176,7 +186,6 @@ _DENSE_MVE = Family(
     mve_dense.cost,
     mve_dense.accepts,
     Feature.MVE,
-    code=mve_dense.code_bytes,
     build=mve_dense.emit,
 )
 _ACCUMULATE = Family(
@@ -289,7 +298,7 @@ FAMILIES: Mapping[type[Operator], tuple[Family, ...]] = MappingProxyType(
         ),
         ops.MaxPool2D: (Family(Kernel.DIRECT, pooling.max_pool, pooling.row_window, 8),),
         ops.Mean: (Family(Kernel.DIRECT, pooling.mean, _whole, 5), _ACCUMULATE),
-        ops.Add: (*_BINARY, _ADD_DSP, _ADD_PORTABLE),
+        ops.Add: (*_BINARY, _ADD_DSP, _ADD_MVE, _ADD_PORTABLE),
         ops.Sub: _BINARY,
         ops.Mul: _BINARY,
         ops.Minimum: _BINARY,

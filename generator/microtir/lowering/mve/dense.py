@@ -9,7 +9,7 @@ from microtir.graph.quantization import fully_connected_params
 from microtir.lowering.dsp.code import at, let, loop, seq
 from microtir.lowering.dsp.micro_kernel import call
 from microtir.lowering.layer import Layer
-from microtir.lowering.mve.gemm_kernels import PIXELS, code_size, gemm, instructions
+from microtir.lowering.mve.gemm_kernels import PIXELS, gemm, instructions
 from microtir.lowering.mve.linear import PackedLinear, pack_linear
 from microtir.tir import ir
 from microtir.tir.dtype import DType
@@ -47,13 +47,6 @@ def cost(node: Node) -> int:
     pairs, single = divmod(_rows(node), PIXELS)
     several = pairs * instructions(PIXELS, inputs, outputs)
     return several + single * instructions(1, inputs, outputs) + 20
-
-
-def code_bytes(node: Node) -> int:
-    """Of the kernels; other layers may use the same."""
-    inputs = node.inputs[1].shape[1]
-    rows = _rows(node)
-    return code_size(1, inputs) * (rows % PIXELS) + code_size(PIXELS, inputs) * (rows >= PIXELS)
 
 
 def emit(layer: Layer, name: str) -> ir.PrimFunc:
