@@ -17,7 +17,7 @@ from microtir.tir.analysis.access import prove_accesses
 from microtir.tir.interpreter import Interpreter
 from microtir.tir.ir import Array, Buffer, PrimFunc
 from microtir.tir.verify import verify
-from tests.support.dsp_cases import DspCase, add, convolution
+from tests.support.dsp_cases import DspCase, add, convolution, pool
 
 M3 = CompilationConfig.from_target(Target("c -mcpu=cortex-m3"))
 M4 = CompilationConfig.from_target(Target("c -mcpu=cortex-m4"))
@@ -30,7 +30,8 @@ DEPTHWISE = {
     Kernel.DEPTHWISE_VECTORS: M55,
 }  # fmt: skip
 ADDS = {Kernel.ADD_SHIFTED: M4, Kernel.ADD_PORTABLE: M3, Kernel.ADD_VECTORS: M55}
-CONFIGS = CONVOLUTIONS | DEPTHWISE | ADDS
+POOLS = {Kernel.POOL_VECTORS: M55}
+CONFIGS = CONVOLUTIONS | DEPTHWISE | ADDS | POOLS
 
 
 def planned(case: DspCase, kernel: Kernel) -> PlannedOperator | None:
@@ -44,6 +45,8 @@ def found(kernel: Kernel, count: int) -> list[tuple[DspCase, PlannedOperator]]:
     """Cases that a kernel accepts."""
     if kernel in ADDS:
         make = add
+    elif kernel in POOLS:
+        make = pool
     elif kernel in CONVOLUTIONS:
         make = convolution
     else:
@@ -123,7 +126,7 @@ def test_layers_are_proven_and_whole_calls_equal_the_reference(kernel: Kernel) -
 
 def test_scratch_is_declared_by_the_candidate() -> None:
     """A function takes at most the scratch that its candidate announced, aligned to words."""
-    for kernel in CONVOLUTIONS | DEPTHWISE:
+    for kernel in CONVOLUTIONS | DEPTHWISE | POOLS:
         for _, operator in found(kernel, 12):
             param = emitted(operator, {}).scratch
             size = 0 if param is None else size_of(param)

@@ -185,6 +185,28 @@ def add(seed: int) -> DspCase:
     return _finish(f"add_{seed}", op, (a, b), y, *data)
 
 
+def pool(seed: int) -> DspCase:
+    """AVERAGE_POOL_2D or MAX_POOL_2D over any part of the image, with or without padding."""
+    rng = np.random.default_rng([seed, 4])
+    height, width = int(rng.integers(1, 10)), int(rng.integers(1, 10))
+    channels = int(rng.choice([1, 3, 4, 8, 13, 16, 20, 33, 130]))
+    window = (int(rng.integers(1, height + 1)), int(rng.integers(1, width + 1)))
+    window = (height, width) if rng.random() < 0.2 else window
+    strides = (int(rng.integers(1, 4)), int(rng.integers(1, 4)))
+    pads = [int(rng.integers(0, k)) for k in (window[0], window[0], window[1], window[1])]
+    pads = [0] * 4 if rng.random() < 0.5 else pads
+    out_h = (height + pads[0] + pads[1] - window[0]) // strides[0] + 1
+    out_w = (width + pads[2] + pads[3] - window[1]) // strides[1] + 1
+    quantization = graphs.quant(1 / 16, int(rng.integers(-128, 128)))
+    x_data = _stored(rng, (1, height, width, channels))
+    x = graphs.tensor("x", x_data.shape, DType.INT8, quantization)
+    y = graphs.tensor("y", (1, out_h, out_w, channels), DType.INT8, quantization)
+    kind = ops.AveragePool2D if rng.random() < 0.5 else ops.MaxPool2D
+    activation = ops.Activation(rng.choice(np.array([a.value for a in ops.Activation])))
+    op = kind(window, strides, padding=ops.Padding2D(*pads), activation=activation)
+    return _finish(f"pool_{seed}", op, (x,), y, x_data)
+
+
 def cases(count: int, first: int = 0) -> list[DspCase]:
     """`count` cases of each kind."""
     seeds = range(first, first + count)
@@ -193,4 +215,5 @@ def cases(count: int, first: int = 0) -> list[DspCase]:
         *(convolution(seed, depthwise=True) for seed in seeds),
         *(fully_connected(seed) for seed in seeds),
         *(add(seed) for seed in seeds),
+        *(pool(seed) for seed in seeds),
     ]

@@ -40,6 +40,7 @@ from microtir.lowering.mve import add as mve_add
 from microtir.lowering.mve import convolution as mve_convolution
 from microtir.lowering.mve import dense as mve_dense
 from microtir.lowering.mve import depthwise as mve_depthwise
+from microtir.lowering.mve import pooling as mve_pooling
 from microtir.plan.ir import Candidate, Kernel, LayoutKind, RowWindow
 from microtir.tir.ir import PrimFunc
 
@@ -273,6 +274,16 @@ _DEPTHWISE_MVE = Family(
     mve_depthwise.code_bytes,
     mve_depthwise.emit,
 )
+_POOL_MVE = Family(
+    Kernel.POOL_VECTORS,
+    None,
+    pooling.row_window,
+    mve_pooling.cost,
+    mve_pooling.accepts,
+    Feature.MVE,
+    mve_pooling.scratch_bytes,
+    build=mve_pooling.emit,
+)
 
 FAMILIES: Mapping[type[Operator], tuple[Family, ...]] = MappingProxyType(
     {
@@ -293,10 +304,14 @@ FAMILIES: Mapping[type[Operator], tuple[Family, ...]] = MappingProxyType(
             _DENSE_MVE,
         ),
         ops.AveragePool2D: (
-            Family(Kernel.DIRECT, pooling.average_pool, pooling.row_window, 8),
+            Family(Kernel.DIRECT, pooling.average_pool, pooling.row_window, pooling.cost),
             _ACCUMULATE,
+            _POOL_MVE,
         ),
-        ops.MaxPool2D: (Family(Kernel.DIRECT, pooling.max_pool, pooling.row_window, 8),),
+        ops.MaxPool2D: (
+            Family(Kernel.DIRECT, pooling.max_pool, pooling.row_window, pooling.cost),
+            _POOL_MVE,
+        ),
         ops.Mean: (Family(Kernel.DIRECT, pooling.mean, _whole, 5), _ACCUMULATE),
         ops.Add: (*_BINARY, _ADD_DSP, _ADD_MVE, _ADD_PORTABLE),
         ops.Sub: _BINARY,

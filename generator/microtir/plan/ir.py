@@ -89,6 +89,7 @@ class Kernel(Enum):
     DEPTHWISE_BLOCKED = "depthwise_blocked"  # the same for depthwise convolutions
     DEPTHWISE_VECTORS = "depthwise_vectors"  # sixteen channels at a time, a row a call
     ADD_VECTORS = "add_vectors"  # as ADD_SHIFTED, four elements at a time
+    POOL_VECTORS = "pool_vectors"  # all channels of a run of pixels at a time
     TABLE = "table"  # 256-entry look-up
     VIEW = "view"  # no code: the output is the input's memory
     COPY = "copy"  # elements move, nothing is computed

@@ -30,17 +30,18 @@ def copy(size: int) -> KernelDescription:
     )
 
 
-def fill(size: int, value: int) -> KernelDescription:
-    """Sets `size` bytes to `value`; parameter: to."""
-    target = ir.Buffer("target", (size,), DType.INT8)
+def fill(size: int, value: int, dtype: DType = DType.INT8) -> KernelDescription:
+    """Sets `size` elements to `value`, which is a byte, or 0 of any type; parameter: to."""
+    assert value == 0 or dtype is DType.INT8
+    target = ir.Buffer("target", (size,), dtype)
     return describe(
-        f"fill_{size}_{value}".replace("-", "m"),
-        (f"Sets {size} bytes to {value}",),
+        f"fill_{size}_{dtype.value}_{value}".replace("-", "m"),
+        (f"Sets {size} elements to {value}",),
         (target,),
         (target,),
         loop("i", 0, size, lambda i: store(target, (i,), value)),
         "kernels/mve/fill.j2",
-        {"value": str(value), **_pieces(size)},
+        {"value": str(value), "size": str(size * dtype.bytes)},
         stack_bytes=8,
         needs=Feature.MVE,
     )
