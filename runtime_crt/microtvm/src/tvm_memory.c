@@ -1,0 +1,111 @@
+/* tvm_memory.c: microTVM's memory managers over those of the runtime. */
+#include <stddef.h>
+#include <stdint.h>
+
+#include "microtir/memory.h"
+#include "microtir/status.h"
+#include "tvm/runtime/crt/page_allocator.h"
+#include "tvm/runtime/crt/stack_allocator.h"
+
+static tvm_crt_error_t code_of(int32_t status)
+{
+    if (status == MICROTIR_OK) {
+        return kTvmErrorNoError;
+    }
+    if (status == MICROTIR_ERROR_NO_MEMORY) {
+        return kTvmErrorPlatformNoMemory;
+    }
+    if (status == MICROTIR_ERROR_BAD_FREE) {
+        return kTvmErrorPlatformStackAllocBadFree;
+    }
+    return kTvmErrorPlatformCheckFailure;
+}
+
+/* The runtime counts in 32 bits: more than that is never there. */
+static uint32_t bytes_of(size_t bytes)
+{
+#if SIZE_MAX > UINT32_MAX
+    return bytes > UINT32_MAX ? UINT32_MAX : (uint32_t)bytes;
+#else
+    return (uint32_t)bytes;
+#endif
+}
+
+tvm_crt_error_t StackMemoryManager_Init(tvm_workspace_t *tvm_runtime_workspace,
+                                        uint8_t *g_aot_memory, size_t workspace_size)
+{
+    return code_of(
+            microtir_stack_init(tvm_runtime_workspace, g_aot_memory, bytes_of(workspace_size)));
+}
+
+tvm_crt_error_t StackMemoryManager_Allocate(tvm_workspace_t *tvm_runtime_workspace, int32_t nbytes,
+                                            void **current_alloc)
+{
+    if (nbytes < 0) {
+        return kTvmErrorPlatformNoMemory;
+    }
+    return code_of(microtir_stack_allocate(tvm_runtime_workspace, (uint32_t)nbytes, current_alloc));
+}
+
+tvm_crt_error_t StackMemoryManager_Free(tvm_workspace_t *tvm_runtime_workspace, void *ptr)
+{
+    return code_of(microtir_stack_free(tvm_runtime_workspace, ptr));
+}
+
+/* A manager of pages with microTVM's face; `face` is the first member, so that a pointer to it is
+ * one to the manager. */
+struct manager {
+    MemoryManagerInterface face;
+    struct microtir_pages pages;
+};
+
+static tvm_crt_error_t allocate(MemoryManagerInterface *self, size_t num_bytes, DLDevice dev,
+                                void **out_ptr)
+{
+    struct manager *const manager = (struct manager *)(void *)self;
+    const tvm_crt_error_t code =
+            code_of(microtir_pages_allocate(&manager->pages, bytes_of(num_bytes), out_ptr));
+    (void)dev;
+    if (code == kTvmErrorNoError) {
+        self->vleak_size++;
+    }
+    return code;
+}
+
+static tvm_crt_error_t release(MemoryManagerInterface *self, void *ptr, DLDevice dev)
+{
+    struct manager *const manager = (struct manager *)(void *)self;
+    const tvm_crt_error_t code = code_of(microtir_pages_free(&manager->pages, ptr));
+    (void)dev;
+    if (code == kTvmErrorNoError) {
+        self->vleak_size--;
+    }
+    return code;
+}
+
+tvm_crt_error_t PageMemoryManagerCreate(MemoryManagerInterface **manager, uint8_t *memory_pool,
+                                        size_t memory_pool_size_bytes, size_t page_size_bytes_log2)
+{
+    const size_t own = (sizeof(struct manager) + TVM_RUNTIME_ALLOC_ALIGNMENT_BYTES - 1u)
+            / TVM_RUNTIME_ALLOC_ALIGNMENT_BYTES * TVM_RUNTIME_ALLOC_ALIGNMENT_BYTES;
+    struct manager *const made = (struct manager *)(void *)memory_pool;
+    tvm_crt_error_t code;
+
+    if (manager == NULL || memory_pool == NULL || page_size_bytes_log2 > 30u
+            || (uintptr_t)memory_pool % TVM_RUNTIME_ALLOC_ALIGNMENT_BYTES != 0u) {
+        return kTvmErrorPlatformCheckFailure;
+    }
+    if (memory_pool_size_bytes <= own) {
+        return kTvmErrorPlatformNoMemory;
+    }
+    code = code_of(microtir_pages_init(&made->pages, memory_pool + own,
+                                       bytes_of(memory_pool_size_bytes - own),
+                                       (uint32_t)1 << page_size_bytes_log2));
+    if (code == kTvmErrorNoError) {
+        made->face.Allocate = allocate;
+        made->face.Free = release;
+        made->face.vleak_size = 0;
+        *manager = &made->face;
+    }
+    return code;
+}
