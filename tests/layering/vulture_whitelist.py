@@ -12,6 +12,7 @@ WHITELIST: dict[str, str] = {
     "all_values": "tests over all options: those of the package and of a board outside it",
     "custom_operator": "whoever writes a model with an operator of their own",
     "leave": "the Python that the interpreter translates TIR to",
+    "set_inputs": "whoever drives a model on a board",
     "with_attr": "whoever marks a module, by the name in the RFC",
     "__getattr__": "Python, when a public name of the package is first used",
     "__dir__": "Python's interactive shell",

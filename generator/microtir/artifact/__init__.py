@@ -6,7 +6,7 @@ from microtir.artifact.artifact import Artifact, ExportFormat
 from microtir.artifact.mlf import export_model_library_format
 from microtir.artifact.mlf_reader import import_model_library_format, model_info
 from microtir.codegen import METADATA_FILE, Metadata, SourceFile
-from microtir.codegen.metadata import FunctionData, ParameterData
+from microtir.codegen.metadata import FunctionData, OutputData, ParameterData
 
 # `host` and `project` read artifacts, and the facts in them, without knowing codegen.
 __all__ = [
@@ -15,6 +15,7 @@ __all__ = [
     "ExportFormat",
     "FunctionData",
     "Metadata",
+    "OutputData",
     "ParameterData",
     "SourceFile",
     "export_model_library_format",

@@ -9,10 +9,14 @@ from microtir.host.backend import Harness, Library
 from microtir.host.build import Build
 from microtir.host.functions import Function
 from microtir.host.model import POISON, LayerResult, Model
+from microtir.host.session import LayerStep, Session
 from microtir.host.tensors import Array, TensorInfo
 from microtir.host.toolchain import find_compiler
 
-__all__ = ["POISON", "Function", "LayerResult", "Model", "TensorInfo", "load", "run_sanitized"]
+__all__ = [
+    "POISON", "Function", "LayerResult", "LayerStep", "Model", "Session", "TensorInfo", "load",
+    "run_sanitized",
+]  # fmt: skip
 
 
 def load(

@@ -50,8 +50,8 @@ class Model:
         self.artifact = artifact
         self._backend = backend
         self._metadata: Metadata = artifact.metadata
-        self.inputs: tuple[TensorInfo, ...] = ports(artifact, "input")
-        self.outputs: tuple[TensorInfo, ...] = ports(artifact, "output")
+        self.inputs: tuple[TensorInfo, ...] = ports(artifact.metadata, "input")
+        self.outputs: tuple[TensorInfo, ...] = ports(artifact.metadata, "output")
         self.functions: dict[str, Function] = {
             data["name"]: Function(data, backend) for data in self._metadata["functions"]
         }

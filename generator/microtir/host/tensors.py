@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from microtir.artifact import Artifact
+from microtir.artifact import Metadata
 from microtir.errors import RunError, nearest
 
 Array: TypeAlias = npt.NDArray[Any]
@@ -40,7 +40,7 @@ class TensorInfo:
         return part.view(self.dtype).reshape(self.shape)
 
 
-def ports(artifact: Artifact, kind: str) -> tuple[TensorInfo, ...]:
+def ports(metadata: Metadata, kind: str) -> tuple[TensorInfo, ...]:
     """The inputs ("input") or outputs ("output") of a model, in the order of the header."""
     return tuple(
         TensorInfo(
@@ -52,7 +52,7 @@ def ports(artifact: Artifact, kind: str) -> tuple[TensorInfo, ...]:
             port["quantization"]["zero_point"] if port["quantization"] else None,
             port["offset"],
         )
-        for port in artifact.metadata["ports"]
+        for port in metadata["ports"]
         if port["kind"] == kind
     )
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from microtir.artifact import Artifact
+import numpy as np
+
+from microtir.artifact import Artifact, OutputData
 from microtir.config.names import macro_name
 from microtir.errors import nearest
 from microtir.ir_module import Port, PortKind
@@ -59,7 +61,13 @@ class ModelValues:
     weights_bytes: int
     source_bytes: int
     layer_count: int
+    layer_bytes: tuple[int, ...]
     uses_math: bool
+
+    @property
+    def layer_table(self) -> str:
+        """The C table of `layer_bytes`: a model without layers has none."""
+        return f"bytes_of_{self.name}" if self.layer_bytes else "NULL"
 
     @property
     def ports(self) -> tuple[PortValues, ...]:
@@ -132,6 +140,12 @@ def describe_models(artifacts: Sequence[Artifact], options: ProjectOptions) -> M
     return Models(models, tuple(arrays))
 
 
+def _largest_output(outputs: Sequence[OutputData]) -> int:
+    """Bytes of the largest tensor that a layer writes."""
+    sizes = (o["rows"] * o["row_elements"] * np.dtype(o["dtype"]).itemsize for o in outputs)
+    return max(sizes, default=0)
+
+
 def _model(artifact: Artifact, options: ProjectOptions, arrays: list[SampleArray]) -> ModelValues:
     """The values of one model; the arrays of its samples are added to `arrays`."""
     facts = artifact.metadata
@@ -173,6 +187,7 @@ def _model(artifact: Artifact, options: ProjectOptions, arrays: list[SampleArray
         weights_bytes=facts["weights_bytes"],
         source_bytes=sum(len(file.text) for file in code),
         layer_count=len(facts["layers"]),
+        layer_bytes=tuple(_largest_output(row["outputs"]) for row in facts["layers"]),
         uses_math=any("#include <math.h>" in file.text for file in code),
     )
 

@@ -7,13 +7,14 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
+from microtir.artifact import Metadata
 from microtir.project.boards import Board, ProjectType, Requirement, read_board
 from microtir.project.build import run_build
 from microtir.project.emulate import DEFAULT_TIMEOUT, RunResult, emulator_command, run_program
 from microtir.project.errors import ProjectError
-from microtir.project.link import DEFAULT_BAUD, ProcessLink, SerialLink, find_port
+from microtir.project.link import DEFAULT_BAUD, Link, ProcessLink, SerialLink, find_port
 from microtir.project.session import RUN_TIMEOUT, Session
 from microtir.project.template import Step
 from microtir.project.toolchain import check_requirements, require_program
@@ -132,8 +133,10 @@ class Project:
         if port is None and self.board.emulator is None and serial and serial.vid is not None:
             port = find_port(serial.vid, serial.pid)
         if port is not None:
-            return Session(SerialLink(port, serial.baud if serial else DEFAULT_BAUD), run_timeout)
-        return Session(ProcessLink(emulator_command(self.board, program)), run_timeout)
+            line: Link = SerialLink(port, serial.baud if serial else DEFAULT_BAUD)
+        else:
+            line = ProcessLink(emulator_command(self.board, program))
+        return Session(line, run_timeout, self._metadata())
 
     def flash(self, port: str | None = None) -> None:
         """Write the program that was built to the board.
@@ -162,6 +165,29 @@ class Project:
         require_program(command[0], package, self.flash_step.note if self.flash_step else None)
         run_build([word.replace("{port}", port or "") for word in self._filled(command)],
                   self.folder)  # fmt: skip
+
+    def _metadata(self) -> tuple[Metadata, ...]:
+        """What was generated with the models says of them.
+
+        Raises:
+            ProjectError: a file is not there, or damaged.
+        """
+        found = []
+        for model in self.models:
+            path = next(self.folder.glob(f"**/{model.name}/metadata.json"), None)
+            try:
+                if path is None:
+                    raise ProjectError(
+                        f"has no metadata.json of the model '{model.name}'",
+                        where=str(self.folder),
+                        fix="generate the project again",
+                    )
+                found.append(cast("Metadata", json.loads(path.read_text(encoding="utf-8"))))
+            except (OSError, ValueError) as error:
+                raise ProjectError(
+                    f"is damaged: {error}", where=str(path), fix="generate the project again"
+                ) from None
+        return tuple(found)
 
     def built_program(self) -> Path:
         """The program's file; ProjectError if it is not there yet."""

@@ -1,5 +1,7 @@
 """Talking to a program that serves (templates/projects/server): inputs, runs, outputs, figures.
 
+A run may go step by step: it then waits behind every layer, whose output can be read meanwhile.
+
 Each request waits for its answer. A request that was not answered in time is sent again with the
 same sequence number; the program does not do it again then, it repeats its answer. So bytes that a
 line loses cost time and nothing else.
@@ -18,13 +20,14 @@ from types import TracebackType
 
 import numpy as np
 
-from microtir.ir_module import ModelInfo, Port
+from microtir.artifact import Metadata
+from microtir.ir_module import ModelInfo
 from microtir.project.errors import EmulatorError
 from microtir.project.link import Link, LinkClosedError
 from microtir.project.options import Array
 from microtir.project.transport import Decoder, Frame, encode
 
-PROTOCOL = 1
+PROTOCOL = 2
 
 RUN_TIMEOUT = 300.0  # seconds of one inference
 
@@ -44,6 +47,8 @@ class Message(IntEnum):
     READ = 5
     LAYERS = 6
     END = 7
+    STEP = 8
+    PEEK = 9
     REFUSED = 127
 
 
@@ -75,18 +80,35 @@ class RemoteRun:
     layer_ticks: tuple[int, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """A run that waits behind a layer, of which the rows [first, last) of an output are there."""
+
+    layer: int  # in the order of the metadata
+    output: int
+    first: int
+    last: int
+
+
 class Session:
     """A conversation with a program that serves.
 
     Args:
         link: the line; the session closes it.
         run_timeout: seconds that one inference may take.
+        metadata: what is known of the program's models, in their order.
 
     Raises:
         EmulatorError: nobody answers, or something else than the program of this version.
     """
 
-    def __init__(self, link: Link, run_timeout: float = RUN_TIMEOUT) -> None:
+    def __init__(
+        self,
+        link: Link,
+        run_timeout: float = RUN_TIMEOUT,
+        metadata: Sequence[Metadata] = (),
+    ) -> None:
+        self.metadata = tuple(metadata)
         self._link = link
         self._run_timeout = run_timeout
         self._decoder = Decoder()
@@ -132,31 +154,66 @@ class Session:
             EmulatorError: the program does not answer, or refuses: it has another model.
         """
         for index, port in enumerate(model.inputs):
-            data = np.ascontiguousarray(inputs[port.name]).tobytes()
-            step = self._payload - 6
-            for offset in range(0, len(data), step):
-                head = struct.pack("<BBI", number, index, offset)
-                self._ask(Message.WRITE, head + data[offset : offset + step])
+            self.write(number, index, np.ascontiguousarray(inputs[port.name]).tobytes())
+        status, ticks = self.start(number)
+        outputs = {}
+        if status == 0:
+            for index, port in enumerate(model.outputs):
+                values = np.frombuffer(
+                    self.read(number, index, port.type.bytes), np.dtype(port.type.dtype.value)
+                )
+                outputs[port.name] = values.reshape(port.type.shape)
+        return RemoteRun(status, outputs, ticks, self._layer_ticks(number))
+
+    def write(self, number: int, index: int, data: bytes) -> None:
+        """Fill an input of a model; EmulatorError if there is none of this size."""
+        step = self._payload - 6
+        for offset in range(0, len(data), step):
+            head = struct.pack("<BBI", number, index, offset)
+            self._ask(Message.WRITE, head + data[offset : offset + step])
+
+    def start(self, number: int) -> tuple[int, int]:
+        """Run a model; gives what its run function returned, and the ticks that it took."""
+        status, ticks = struct.unpack("<iI", self._ask_to_run(Message.RUN, number))
+        return status, ticks
+
+    def read(self, number: int, index: int, size: int) -> bytes:
+        """The bytes of an output of a model."""
+        return self._parts(Message.READ, bytes((number, index)), size)
+
+    def step(self, number: int) -> Waiting | int:
+        """Run a model up to the end of its next layer, or to its end.
+
+        Returns:
+            Where it waits, or what its run function returned.
+
+        Raises:
+            EmulatorError: the program does not answer, or refuses.
+        """
+        answer = self._ask_to_run(Message.STEP, number)
+        if answer[0] == 0:
+            (status,) = struct.unpack("<i", answer[1:])
+            return int(status)
+        return Waiting(*struct.unpack("<HBii", answer[1:]))
+
+    def peek(self, number: int, size: int) -> bytes:
+        """The first bytes of the output of the layer behind which a run waits."""
+        return self._parts(Message.PEEK, bytes((number,)), size)
+
+    def _ask_to_run(self, message: Message, number: int) -> bytes:
         # A request for a run that was lost is not noticed before the run would have ended, so that
         # it is repeated meanwhile: a program that runs already does not run twice.
         wait = min(self._run_timeout, _ANSWER_TIMEOUT)
         attempts = math.ceil(self._run_timeout / wait)
-        answer = self._ask(Message.RUN, bytes((number,)), wait, attempts)
-        status, ticks = struct.unpack("<iI", answer)
-        outputs = {}
-        if status == 0:
-            for index, port in enumerate(model.outputs):
-                outputs[port.name] = self._read(number, index, port)
-        return RemoteRun(status, outputs, ticks, self._layer_ticks(number))
+        return self._ask(message, bytes((number,)), wait, attempts)
 
-    def _read(self, number: int, index: int, port: Port) -> Array:
+    def _parts(self, message: Message, head: bytes, size: int) -> bytes:
+        """So many bytes, asked for in as many requests as it takes."""
         parts = []
-        for offset in range(0, port.type.bytes, self._payload):
-            count = min(self._payload, port.type.bytes - offset)
-            request = struct.pack("<BBIH", number, index, offset, count)
-            parts.append(self._ask(Message.READ, request))
-        values = np.frombuffer(b"".join(parts), dtype=np.dtype(port.type.dtype.value))
-        return values.reshape(port.type.shape)
+        for offset in range(0, size, self._payload):
+            count = min(self._payload, size - offset)
+            parts.append(self._ask(message, head + struct.pack("<IH", offset, count)))
+        return b"".join(parts)
 
     def _layer_ticks(self, number: int) -> tuple[int, ...]:
         found: list[int] = []

@@ -19,11 +19,23 @@ static struct frame request;
 static struct frame answer;
 static uint32_t last_ticks;
 
-void layer_done(uint16_t layer)
+/* A run that waits behind its layers. */
+static struct {
+    const struct model *model; /* NULL if no run goes by steps */
+    const uint8_t *data;       /* of the layer behind which it waits, else NULL */
+    uint32_t bytes;
+} steps;
+
+static void wait_behind(
+        uint16_t layer, uint8_t output, const void *data, int32_t first, int32_t last);
+
+void layer_done(uint16_t layer, uint8_t output, const void *data, int32_t first, int32_t last)
 {
-    uint32_t now = ticks_now();
-    layer_ticks[layer] += now - last_ticks;
-    last_ticks = now;
+    layer_ticks[layer] += ticks_now() - last_ticks;
+    if (steps.model != NULL) {
+        wait_behind(layer, output, data, first, last);
+    }
+    last_ticks = ticks_now();
 }
 
 static uint32_t tensor_bytes(const struct tensor *tensor)
@@ -123,6 +135,20 @@ static int16_t read_layers(const struct model *model, uint16_t length, uint8_t *
     return (int16_t)(4u * count);
 }
 
+static int16_t peek(uint16_t length, uint8_t *to)
+{
+    if (length != 7u || steps.data == NULL) {
+        return -1;
+    }
+    uint32_t offset = get_u32(frame_payload(&request) + 1);
+    uint16_t count = get_u16(frame_payload(&request) + 5);
+    if (offset > steps.bytes || count > steps.bytes - offset || count > FRAME_PAYLOAD) {
+        return -1;
+    }
+    memcpy(to, steps.data + offset, count);
+    return (int16_t)count;
+}
+
 static int16_t handle(uint8_t type, uint16_t length, uint8_t *to)
 {
     if (type == MESSAGE_HELLO) {
@@ -135,6 +161,9 @@ static int16_t handle(uint8_t type, uint16_t length, uint8_t *to)
         return -1;
     }
     const struct model *model = &models[frame_payload(&request)[0]];
+    if (steps.data != NULL && (type == MESSAGE_WRITE || type == MESSAGE_RUN)) {
+        return -1;
+    }
     switch (type) {
     case MESSAGE_MODEL:
         return describe(model, to);
@@ -146,42 +175,113 @@ static int16_t handle(uint8_t type, uint16_t length, uint8_t *to)
         return read_output(model, length, to);
     case MESSAGE_LAYERS:
         return read_layers(model, length, to);
+    case MESSAGE_PEEK:
+        return peek(length, to);
     default:
         return -1;
     }
 }
 
-static void answer_request(void)
+static void send(int16_t length)
 {
     uint8_t type = frame_type(&request);
-    uint8_t sequence = frame_sequence(&request);
-    /* A computer that starts anew says hello, with any sequence number. */
-    int16_t is_repeated = answer.count != 0 && type != MESSAGE_HELLO &&
-                          sequence == frame_sequence(&answer);
-    if (!is_repeated) {
-        int16_t length = handle(type, frame_length(&request), frame_payload(&answer));
-        if (length < 0) {
-            frame_payload(&answer)[0] = type;
-            type = MESSAGE_REFUSED;
-            length = 1;
-        }
-        frame_finish(&answer, sequence, type, (uint16_t)length);
+    if (length < 0) {
+        frame_payload(&answer)[0] = type;
+        type = MESSAGE_REFUSED;
+        length = 1;
+    }
+    frame_finish(&answer, frame_sequence(&request), type, (uint16_t)length);
+    platform_write(answer.bytes, answer.count);
+}
+
+/* Sends the last answer again if the request is the last one; a computer that starts anew says
+ * hello, with any sequence number. */
+static int16_t is_answered(void)
+{
+    if (answer.count == 0 || frame_type(&request) == MESSAGE_HELLO ||
+        frame_sequence(&request) != frame_sequence(&answer)) {
+        return 0;
     }
     platform_write(answer.bytes, answer.count);
+    return 1;
+}
+
+/* Drops the request and waits for the next one. */
+static void next_request(void)
+{
+    int16_t has_frame = request.count != 0 ? frame_drop(&request) : 0;
+    while (!has_frame) {
+        int16_t byte = platform_read();
+        has_frame = byte >= 0 ? frame_receive(&request, (uint8_t)byte) : 0;
+    }
+}
+
+/* Answers the STEP that led here, and serves until the run may go on; then the request that said
+ * so has no answer yet. */
+static void wait_behind(
+        uint16_t layer, uint8_t output, const void *data, int32_t first, int32_t last)
+{
+    uint8_t *to = frame_payload(&answer);
+    to[0] = 1;
+    put_u16(to + 1, layer);
+    to[3] = output;
+    put_u32(to + 4, (uint32_t)first);
+    put_u32(to + 8, (uint32_t)last);
+    send(12);
+    steps.data = data;
+    steps.bytes = layer_bytes[steps.model - models][layer];
+    for (;;) {
+        next_request();
+        if (is_answered()) {
+            continue;
+        }
+        uint8_t type = frame_type(&request);
+        if (type == MESSAGE_STEP) {
+            break;
+        }
+        if (type == MESSAGE_HELLO || type == MESSAGE_END) {
+            steps.model = NULL;
+            break;
+        }
+        send(handle(type, frame_length(&request), frame_payload(&answer)));
+    }
+    steps.data = NULL;
+}
+
+/* Runs a model that waits behind its layers; what is asked for at its end may be something else. */
+static int16_t run_by_steps(void)
+{
+    uint8_t *to = frame_payload(&answer);
+    uint8_t number = frame_payload(&request)[0];
+    if (frame_length(&request) != 1u || number >= model_count) {
+        return -1;
+    }
+    memset(layer_ticks, 0, layer_ticks_bytes);
+    last_ticks = ticks_now();
+    steps.model = &models[number];
+    int32_t status = models[number].run();
+    steps.model = NULL;
+    if (frame_type(&request) != MESSAGE_STEP) {
+        return handle(frame_type(&request), frame_length(&request), to);
+    }
+    to[0] = 0;
+    put_u32(to + 1, (uint32_t)status);
+    return 5;
 }
 
 int16_t server_run(void)
 {
     ticks_start();
     for (;;) {
-        int16_t byte = platform_read();
-        int16_t has_frame = byte >= 0 ? frame_receive(&request, (uint8_t)byte) : 0;
-        while (has_frame) {
-            answer_request();
-            if (frame_type(&answer) == MESSAGE_END) {
-                return frame_payload(&request)[0];
-            }
-            has_frame = frame_drop(&request);
+        next_request();
+        if (!is_answered()) {
+            uint8_t type = frame_type(&request);
+            uint8_t *to = frame_payload(&answer);
+            send(type == MESSAGE_STEP ? run_by_steps()
+                                      : handle(type, frame_length(&request), to));
+        }
+        if (frame_type(&answer) == MESSAGE_END) {
+            return frame_payload(&request)[0];
         }
     }
 }

@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-#define SERVER_PROTOCOL 1u
+#define SERVER_PROTOCOL 2u
 
 /* Messages; the payload of the request, then that of the answer, which has the same type.
  * Tensors are numbered as in the table of the model, offsets count bytes.
@@ -17,7 +17,15 @@
  *            count u16
  *   LAYERS   model u8, first u16, count u16         ticks u32 of each
  *   END      status u8                              -
+ *   STEP     model u8                               1 u8, layer u16, output u8, first i32,
+ *                                                   last i32; or 0 u8, status i32
+ *   PEEK     model u8, offset u32, count u16        bytes
  *   REFUSED  (only an answer)                       the type that was asked for
+ *
+ * STEP starts a run that waits behind every layer, or behind the rows [first, last) of it where
+ * layers run row by row, and answers when it waits. The next STEP lets it go on; the last one is
+ * answered with the status of the run. While it waits PEEK reads the output of the layer, from its
+ * beginning, and WRITE and RUN are refused. HELLO and END let it run to its end.
  */
 enum message {
     MESSAGE_HELLO = 1,
@@ -27,6 +35,8 @@ enum message {
     MESSAGE_READ = 5,
     MESSAGE_LAYERS = 6,
     MESSAGE_END = 7,
+    MESSAGE_STEP = 8,
+    MESSAGE_PEEK = 9,
     MESSAGE_REFUSED = 127
 };
 
