@@ -26,6 +26,7 @@ from microtir.config.enums import Compatibility
 from microtir.config.features import Feature
 from microtir.errors import UsageError
 from microtir.ir_module import IRModule, PortKind
+from microtir.tir.ir import SHARED
 
 
 def emit(module: IRModule) -> tuple[SourceFile, ...]:
@@ -154,6 +155,7 @@ def _source(
         twin_helpers=[helper for helper in every if helper not in helpers],
         functions=bodies,
         has_assembly=bool(program.assembly),
+        has_shared=any(f.attrs.get(SHARED) for f in program.functions),
         has_vectors=any(f.attrs.get("needs") == Feature.MVE.value for f in program.assembly),
         entries=entries,
         statuses=[

@@ -11,7 +11,7 @@ from microtir.codegen.layout import WIDTH, block_comment, indent, wrap
 from microtir.codegen.names import ScopedNames
 from microtir.codegen.program import Program
 from microtir.codegen.statements import StatementPrinter, parameter_text
-from microtir.tir.ir import KEPT_APART, Origin, PrimFunc
+from microtir.tir.ir import KEPT_APART, SHARED, Origin, PrimFunc
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,14 +36,14 @@ def function_text(program: Program, function: PrimFunc, requirements: Requiremen
     printer = StatementPrinter(program, function, names, requirements)
     body = printer.lines(function.body)
     unused = [f"(void){names.of(p)};" for p in function.params if not names.is_used(p)]
-    apart_in_c = function in program.layers or function.attrs.get(KEPT_APART)
-    storage = f"{program.macro}_LAYER" if program.model and apart_in_c else "static"
+    storage = _storage(program, function)
     returns, end = "void", []
     if function in program.fallible:
         returns, end = "int32_t", [f"return {program.macro}_OK;"]
     written = program.written[function]
     # Any write of a micro-kernel may come before any read: the regions of a call are apart.
-    apart = function in program.kernels and function not in program.assembly
+    is_kernel = function in program.kernels and not function.attrs.get(SHARED)
+    apart = is_kernel and function not in program.assembly
     parameters = [
         parameter_text(p, names.of(p), p in written, is_apart=apart) for p in function.params
     ]
@@ -62,6 +62,14 @@ def function_text(program: Program, function: PrimFunc, requirements: Requiremen
         assembly_signature="\n".join(signature(head, unread)),
         assembly="\n".join(assembly_lines(program.assembly[function], function)),
     )
+
+
+def _storage(program: Program, function: PrimFunc) -> str:
+    """What stands in front of the return type."""
+    if function.attrs.get(SHARED):
+        return f"{program.macro}_SHARED"
+    is_apart = function in program.layers or function.attrs.get(KEPT_APART)
+    return f"{program.macro}_LAYER" if program.model and is_apart else "static"
 
 
 def joined(lines: Sequence[str]) -> str:

@@ -9,6 +9,7 @@ from types import MappingProxyType
 
 from microtir.codegen.constants import ConstantArray, constant_arrays
 from microtir.codegen.names import UniqueNames
+from microtir.codegen.sharing import shared
 from microtir.config import CompilationConfig
 from microtir.config.names import macro_name
 from microtir.errors import UsageError
@@ -120,6 +121,7 @@ class Program:
 def make_program(module: IRModule) -> Program:
     """Collect functions and constants of a lowered module and give them C names."""
     config = module.require_config("codegen")
+    module = shared(module)
     everything = tuple(dict.fromkeys(_with_kernels(module)))
     assembly = _assembly(module)
     originals = _originals(everything, set(everything) - set(module.functions), assembly)

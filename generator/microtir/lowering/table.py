@@ -178,6 +178,7 @@ _DENSE_DSP = Family(
     dsp_dense.cost,
     dsp_dense.accepts,
     Feature.DSP,
+    code=dsp_dense.code_bytes,
     build=dsp_dense.emit,
 )
 _DENSE_MVE = Family(

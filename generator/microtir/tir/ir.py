@@ -435,6 +435,9 @@ class RowAccess:
 KEPT_APART = "kept_apart"
 """Attribute of a micro-kernel that fills the registers: it stays a function of its own in C."""
 
+SHARED = "shared"
+"""Attribute of a kernel that several layers are: its buffers may lie over each other, as theirs."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PrimFunc:

@@ -96,6 +96,11 @@ def cost(node: Node) -> int:
     return rows * (outputs * inputs + outputs * 8 + 60)
 
 
+def code_bytes(node: Node) -> int:
+    """Of the kernels; other layers may use the same."""
+    return sum(150 + 168 * block.pairs for block in _blocks(node.inputs[1].shape[0]))
+
+
 def emit(layer: Layer, name: str) -> ir.PrimFunc:
     """The layer function: one call of the kernel, or two, for each row of inputs."""
     node = layer.node
