@@ -17,8 +17,8 @@ from microtir.executor import aot
 from microtir.external import Library, library_of, partition
 from microtir.extra_passes import ExtraPasses, applied
 from microtir.graph import verify as graph_verify
-from microtir.graph.ir import Graph
-from microtir.graph.passes import GRAPH_PASSES, GraphPass
+from microtir.graph.ir import Graph, TensorType
+from microtir.graph.passes import GRAPH_PASSES, GraphPass, RowPorts
 from microtir.ir_module import IRModule, MemoryPlan, ModelInfo, Port, PortKind
 from microtir.lowering import candidates, emit, emit_finish
 from microtir.memory import Limit
@@ -131,6 +131,8 @@ class _Task:
 def _lower_model(module: IRModule, original: Graph, task: _Task) -> IRModule:
     config, see = task.config, task.see
     graph = _with_libraries(_optimise_graph(original, task.extra), config, task.libraries)
+    executor = config.executor
+    graph = RowPorts(executor.row_fed_inputs, executor.row_drained_outputs)(graph)
     see("graph", graph)
     made = _within_limits(graph, task)
     for limit in _workspace_limits(config):
@@ -141,7 +143,7 @@ def _lower_model(module: IRModule, original: Graph, task: _Task) -> IRModule:
         module,
         config=config,
         functions=(*made.layers, made.main),
-        model=_describe(original, graph, made.memory, config.pass_config.use_workspace_io),
+        model=_describe(original, graph, config, made.memory),
         is_lowered=True,
     )
 
@@ -417,23 +419,33 @@ def _port_buffers(graph: Graph, main: PrimFunc) -> tuple[tuple[Buffer, ...], tup
 
 
 def _describe(
-    original: Graph, graph: Graph, memory_plan: MemoryPlan, workspace_io: bool
+    original: Graph, graph: Graph, config: CompilationConfig, memory_plan: MemoryPlan
 ) -> ModelInfo:
-    inputs, outputs = graph.inputs, graph.outputs
+    inputs, outputs, executor = graph.inputs, graph.outputs, config.executor
     tensors = (*inputs, *outputs)
     placed = memory_plan.placements[: len(tensors)]
-    offsets = [p.offset for p in placed] if workspace_io else [None] * len(tensors)
+    offsets: list[int | None] = [None] * len(tensors)
+    if config.pass_config.use_workspace_io:
+        offsets = [p.offset for p in placed]
     kinds = [PortKind.INPUT] * len(inputs) + [PortKind.OUTPUT] * len(outputs)
+    by_rows = [executor.row_fed_inputs] * len(inputs)
+    by_rows += [executor.row_drained_outputs] * len(outputs)
     # One struct holds the inputs and another the outputs, yet the macros of both share a prefix.
     names = c_names([t.name for t in tensors])
     return ModelInfo(
         name=graph.name,
         ports=tuple(
-            Port(kind, tensor.name, c_name, tensor.type, offset)
-            for kind, tensor, c_name, offset in zip(kinds, tensors, names, offsets, strict=True)
+            Port(kind, tensor.name, c_name, tensor.type, offset, _row_bytes(tensor.type, is_by_rows))
+            for kind, tensor, c_name, offset, is_by_rows in zip(
+                kinds, tensors, names, offsets, by_rows, strict=True
+            )
         ),
         source_file=original.nodes[0].source.file if original.nodes else "",
         source_sha256=original.source_sha256,
         source_bytes=original.source_bytes,
         memory=memory_plan,
     )
+
+
+def _row_bytes(type_: TensorType, is_by_rows: bool) -> int | None:
+    return type_.row_elements * type_.dtype.bytes if is_by_rows else None

@@ -27,6 +27,7 @@ class Port:
     """An input or output of the entry function: the model's name for it, its C name, its type.
 
     `offset` is its place in the workspace, in bytes, or None if the caller has other memory for it.
+    `row_bytes` is the size of a row if functions of the caller hand it over row by row, else None.
     """
 
     kind: PortKind
@@ -34,6 +35,7 @@ class Port:
     c_name: str
     type: TensorType
     offset: int | None = None
+    row_bytes: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

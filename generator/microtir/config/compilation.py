@@ -32,6 +32,7 @@ from microtir.config.pools import (
     check_pools,
     pool_from,
 )
+from microtir.config.row_ports import check_row_ports
 from microtir.config.runtime import Runtime
 from microtir.config.target import Target, TargetLike, TargetsLike, targets_from
 from microtir.errors import ConfigError
@@ -125,6 +126,7 @@ class CompilationConfig:
         self.pass_config.check_built()
         self._check_workspace_io()
         self._check_compatibility()
+        check_row_ports(self)
 
     def _check_workspace_io(self) -> None:
         packed = self.entry_calling_convention() is CallingConvention.PACKED

@@ -71,6 +71,16 @@ class Executor(OptionMap):
         return self._flag("link-params")
 
     @property
+    def row_fed_inputs(self) -> bool:
+        """Whether the application hands over inputs row by row."""
+        return self.kind is ExecutorKind.AOT and self._flag("row-fed-inputs")
+
+    @property
+    def row_drained_outputs(self) -> bool:
+        """Whether the application takes outputs row by row."""
+        return self.kind is ExecutorKind.AOT and self._flag("row-drained-outputs")
+
+    @property
     def workspace_byte_alignment(self) -> int | None:
         """Bytes, or None where it follows from the target (ask the CompilationConfig)."""
         return self._number("workspace-byte-alignment") if self.kind is ExecutorKind.AOT else None

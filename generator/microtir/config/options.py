@@ -303,6 +303,25 @@ _AOT = (
     ),
 )
 
+_AOT_ROWS = (
+    Option(
+        Section.EXECUTOR_AOT,
+        "row-fed-inputs",
+        Flag(),
+        False,
+        "Asks the application for the rows of each input as they are needed, by a function that "
+        "it sets, so that no memory holds an input as a whole.",
+    ),
+    Option(
+        Section.EXECUTOR_AOT,
+        "row-drained-outputs",
+        Flag(),
+        False,
+        "Gives the application the rows of each output as they are done, by a function that it "
+        "sets.",
+    ),
+)
+
 _GRAPH = (
     Option(
         Section.EXECUTOR_GRAPH,
@@ -457,6 +476,7 @@ OPTIONS: tuple[Option, ...] = (
     *_CONFIG,
     *_TARGET,
     *_AOT,
+    *_AOT_ROWS,
     *_GRAPH,
     *_CRT,
     *_BUDGET,

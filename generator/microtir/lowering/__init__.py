@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from types import MappingProxyType
 
 from microtir import te
 from microtir.config.compilation import CompilationConfig
 from microtir.graph.ir import Node, Tensor
+from microtir.graph.ops import Operator, ReadRows, WriteRows
 from microtir.lowering import accumulate
 from microtir.lowering.layer import Layer
 from microtir.lowering.provenance import origin_of
@@ -48,7 +50,16 @@ def emit(operator: PlannedOperator, layouts: Mapping[Tensor, Layout], name: str)
         assert family.build is not None, "a family has one of them"
         function = family.build(layer, name)
     origin = replace(origin_of(node), is_partial=chosen.accumulates)
-    return replace(function, origin=origin, rows=layer.row_accesses(chosen.windows))
+    accesses = layer.row_accesses(chosen.windows)
+    attrs = {**function.attrs, **_PORTS.get(type(node.op), {})}
+    return replace(function, origin=origin, rows=accesses, attrs=MappingProxyType(attrs))
+
+
+# The attribute "port" makes codegen print a function as calls of the application.
+_PORTS: Mapping[type[Operator], Mapping[str, object]] = MappingProxyType({
+    ReadRows: {"port": "inputs"},
+    WriteRows: {"port": "outputs"},
+})  # fmt: skip
 
 
 def emit_finish(operator: PlannedOperator, layouts: Mapping[Tensor, Layout], name: str) -> PrimFunc:

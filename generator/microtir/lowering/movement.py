@@ -23,6 +23,12 @@ def copy(layer: Layer) -> None:
     layer.tensor(lambda i: x[i], (layer.node.output.type.elements,))
 
 
+def rows(layer: Layer) -> None:
+    """Emit READ_ROWS and WRITE_ROWS: what the application does row by row, as a copy."""
+    x = layer.image(0)
+    layer.rows(x.at)
+
+
 def pad(layer: Layer) -> None:
     """Emit PAD and PADV2."""
     op, x = layer.node.op, layer.whole(0)

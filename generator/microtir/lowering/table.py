@@ -343,6 +343,8 @@ FAMILIES: Mapping[type[Operator], tuple[Family, ...]] = MappingProxyType(
         ),
         ops.Dequantize: (Family(Kernel.DIRECT, elementwise.dequantize, _same_row, 6),),
         ops.CastTo: (Family(Kernel.DIRECT, elementwise.cast, _same_row, 4),),
+        ops.ReadRows: (Family(Kernel.COPY, movement.rows, _same_row, 6),),
+        ops.WriteRows: (Family(Kernel.COPY, movement.rows, _same_row, 6),),
         ops.Custom: (
             Family(
                 Kernel.CUSTOM, None, _whole, 20, scratch=custom.scratch_bytes, build=custom.emit

@@ -7,10 +7,12 @@ from microtir.graph.ops.custom import Custom, CustomFunction
 from microtir.graph.ops.movement import (
     Concatenation,
     Pad,
+    ReadRows,
     Reshape,
     Split,
     StridedSlice,
     Transpose,
+    WriteRows,
 )
 from microtir.graph.ops.pointwise import (
     Add,
@@ -51,7 +53,7 @@ __all__ = [
     "ALL", "Activation", "Add", "AveragePool2D", "BinaryArithmetic", "CastTo", "Concatenation",
     "Conv2D", "Custom", "CustomFunction", "DepthwiseConv2D", "Dequantize", "FullyConnected",
     "HardSwish", "LeakyRelu", "LogSoftmax", "Logistic", "MaxPool2D", "Maximum", "Mean",
-    "Minimum", "Mul", "Operator", "Pad", "Padding2D", "Pool2D", "Quantize", "Relu", "Reshape",
-    "Resize", "ResizeBilinear", "ResizeNearestNeighbor", "Softmax", "Split", "StridedSlice",
-    "Sub", "Tanh", "Transpose",
+    "Minimum", "Mul", "Operator", "Pad", "Padding2D", "Pool2D", "Quantize", "ReadRows", "Relu",
+    "Reshape", "Resize", "ResizeBilinear", "ResizeNearestNeighbor", "Softmax", "Split",
+    "StridedSlice", "Sub", "Tanh", "Transpose", "WriteRows",
 ]  # fmt: skip

@@ -60,3 +60,17 @@ class StridedSlice(Operator):
     begin: tuple[int, ...] = ()
     strides: tuple[int, ...] = ()  # may be negative
     extent: tuple[int, ...] = ()  # elements taken per input axis
+
+
+@dataclass(frozen=True, slots=True)
+class ReadRows(Operator):
+    """Takes the rows of an input from the application one by one; of no model file."""
+
+    name: ClassVar[str] = "read_rows"
+
+
+@dataclass(frozen=True, slots=True)
+class WriteRows(Operator):
+    """Gives the rows of an output to the application one by one; of no model file."""
+
+    name: ClassVar[str] = "write_rows"

@@ -7,6 +7,7 @@ from microtir.graph.passes.fuse_activation import FuseActivation
 from microtir.graph.passes.remove_dead_nodes import RemoveDeadNodes
 from microtir.graph.passes.remove_identities import RemoveIdentities
 from microtir.graph.passes.rewrite import GraphPass
+from microtir.graph.passes.row_ports import RowPorts
 
 GRAPH_PASSES: tuple[GraphPass, ...] = (
     FoldConstants(),
@@ -27,4 +28,5 @@ __all__ = [
     "GraphPass",
     "RemoveDeadNodes",
     "RemoveIdentities",
+    "RowPorts",
 ]

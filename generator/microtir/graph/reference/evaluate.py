@@ -32,6 +32,7 @@ from microtir.graph.ops import (
     Operator,
     Pad,
     Quantize,
+    ReadRows,
     Relu,
     Reshape,
     ResizeBilinear,
@@ -42,6 +43,7 @@ from microtir.graph.ops import (
     Sub,
     Tanh,
     Transpose,
+    WriteRows,
 )
 from microtir.graph.reference import custom, movement, pointwise, reduction, resize, spatial
 
@@ -73,6 +75,8 @@ _KERNELS: Mapping[type[Operator], _Kernel] = MappingProxyType(
         Pad: movement.pad,
         Concatenation: movement.concatenation,
         Reshape: movement.reshape,
+        ReadRows: movement.rows,
+        WriteRows: movement.rows,
         Transpose: movement.transpose,
         Split: movement.split,
         StridedSlice: movement.strided_slice,

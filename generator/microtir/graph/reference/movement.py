@@ -5,7 +5,16 @@ from __future__ import annotations
 import numpy as np
 
 from microtir.graph.ir import Array, Node
-from microtir.graph.ops import Concatenation, Pad, Reshape, Split, StridedSlice, Transpose
+from microtir.graph.ops import (
+    Concatenation,
+    Pad,
+    ReadRows,
+    Reshape,
+    Split,
+    StridedSlice,
+    Transpose,
+    WriteRows,
+)
 
 
 def pad(op: Pad, _node: Node, x: Array) -> Array:
@@ -22,6 +31,11 @@ def concatenation(op: Concatenation, _node: Node, *parts: Array) -> Array:
 def reshape(_op: Reshape, node: Node, x: Array) -> Array:
     """RESHAPE, SQUEEZE and EXPAND_DIMS."""
     return x.reshape(node.output.shape)
+
+
+def rows(_op: ReadRows | WriteRows, _node: Node, x: Array) -> Array:
+    """Rows change hands, not values."""
+    return x
 
 
 def transpose(op: Transpose, _node: Node, x: Array) -> Array:

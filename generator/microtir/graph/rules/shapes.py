@@ -270,6 +270,8 @@ _SHAPES: Mapping[type[ops.Operator], Callable[[Node], tuple[Shape, ...]]] = Mapp
         ops.Mul: _broadcast,
         ops.Minimum: _broadcast,
         ops.Maximum: _broadcast,
+        ops.ReadRows: _same,
+        ops.WriteRows: _same,
         ops.Relu: _same,
         ops.LeakyRelu: _same,
         ops.HardSwish: _same,

@@ -68,7 +68,7 @@ def _any(_inputs: _Types, _output: DType) -> bool:
 
 _MOVEMENT = (
     ops.Pad, ops.Concatenation, ops.Reshape, ops.Transpose, ops.Split, ops.StridedSlice,
-    ops.ResizeNearestNeighbor,
+    ops.ResizeNearestNeighbor, ops.ReadRows, ops.WriteRows,
 )  # fmt: skip
 _LEGAL: Mapping[type[ops.Operator], tuple[Callable[[_Types, DType], bool], str]] = MappingProxyType(
     {

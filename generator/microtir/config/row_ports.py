@@ -1,0 +1,46 @@
+"""Inputs and outputs that are handed over row by row: what contradicts them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from microtir.config.enums import CallingConvention, Compatibility
+from microtir.errors import ConfigError
+
+if TYPE_CHECKING:
+    from microtir.config.compilation import CompilationConfig
+
+
+def check_row_ports(config: CompilationConfig) -> None:
+    """Rows are handed over by functions in the structs of the C interface.
+
+    Raises:
+        ConfigError: names the option and what it contradicts.
+    """
+    asked = [
+        name
+        for name, is_set in (
+            ("row-fed-inputs", config.executor.row_fed_inputs),
+            ("row-drained-outputs", config.executor.row_drained_outputs),
+        )
+        if is_set
+    ]
+    is_packed = config.entry_calling_convention() is CallingConvention.PACKED
+    against = [
+        text
+        for text, is_set in (
+            ("interface-api 'packed'", is_packed),
+            ("'system-lib' = True", config.needs_packed_wrapper()),
+            ("'compatibility' = 'microtvm'", config.compatibility is Compatibility.MICROTVM),
+            ("'memory.use_workspace_io' = True", config.pass_config.use_workspace_io),
+        )
+        if is_set
+    ]
+    if asked and against:
+        raise ConfigError(
+            f"Executor('aot') option '{asked[0]}' got True, which contradicts {against[0]}: "
+            "there is no tensor that could be passed or placed as a whole",
+            where=f"executor.{asked[0]}",
+            legal="True with interface-api 'c', without system-lib and use_workspace_io",
+            fix="leave one of them out",
+        )

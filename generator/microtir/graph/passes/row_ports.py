@@ -1,0 +1,41 @@
+"""Lets the application hand over inputs and take outputs row by row."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+from microtir.graph.ir import Graph, Node, Source, Tensor
+from microtir.graph.ops import Operator, ReadRows, WriteRows
+from microtir.graph.passes.rewrite import substitute
+
+
+@dataclass(frozen=True, slots=True)
+class RowPorts:
+    """Puts an operator between each input, or output, and the rest of the graph.
+
+    To planning it is an operator like any other: where its neighbours stream, the tensor between
+    them is a ring of a few rows, and what the application sees is no tensor but calls.
+    """
+
+    inputs: bool
+    outputs: bool
+    name: ClassVar[str] = "row_ports"
+
+    def __call__(self, graph: Graph) -> Graph:
+        read = [t for t in graph.inputs if self.inputs]
+        written = [t for t in graph.outputs if self.outputs]
+        inner = {t: Tensor(f"{t.name}_rows", t.type) for t in (*read, *written)}
+        file = graph.nodes[0].source.file if graph.nodes else ""
+        return replace(
+            graph,
+            nodes=(
+                *(_node(ReadRows(), t, inner[t], t.name, file) for t in read),
+                *(substitute(node, inner) for node in graph.nodes),
+                *(_node(WriteRows(), inner[t], t, t.name, file) for t in written),
+            ),
+        ) if inner else graph
+
+
+def _node(op: Operator, source: Tensor, target: Tensor, name: str, file: str) -> Node:
+    return Node(op, (source,), (target,), name, Source(file, -1, op.name.upper()))
