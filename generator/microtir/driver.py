@@ -435,8 +435,8 @@ def _describe(
     return ModelInfo(
         name=graph.name,
         ports=tuple(
-            Port(kind, tensor.name, c_name, tensor.type, offset, _row_bytes(tensor.type, is_by_rows))
-            for kind, tensor, c_name, offset, is_by_rows in zip(
+            Port(kind, t.name, c_name, t.type, offset, _row_bytes(t.type) if is_by_rows else None)
+            for kind, t, c_name, offset, is_by_rows in zip(
                 kinds, tensors, names, offsets, by_rows, strict=True
             )
         ),
@@ -447,5 +447,5 @@ def _describe(
     )
 
 
-def _row_bytes(type_: TensorType, is_by_rows: bool) -> int | None:
-    return type_.row_elements * type_.dtype.bytes if is_by_rows else None
+def _row_bytes(type_: TensorType) -> int:
+    return type_.row_elements * type_.dtype.bytes

@@ -59,6 +59,24 @@ static struct tensor load(char *argument)
     return tensor;
 }
 
+/* A tensor that is handed over row by row. */
+struct harness_rows {
+    uint8_t *data;
+    size_t row_bytes;
+};
+
+__attribute__((unused)) static void harness_read(void *context, int32_t row, void *data)
+{
+    const struct harness_rows *const rows = context;
+    memcpy(data, rows->data + (size_t)row * rows->row_bytes, rows->row_bytes);
+}
+
+__attribute__((unused)) static void harness_write(void *context, int32_t row, void *data)
+{
+    const struct harness_rows *const rows = context;
+    memcpy(rows->data + (size_t)row * rows->row_bytes, data, rows->row_bytes);
+}
+
 static const uint8_t *guard(const struct tensor *tensor, const char *argument, size_t *bytes)
 {
     char *end = NULL;

@@ -28,6 +28,16 @@ CONTRADICTIONS = [
     {"pass_config.memory.use_workspace_io=True", "executor.interface-api='packed'"},
     {"pass_config.memory.use_workspace_io=True", "runtime.system-lib=True"},
     {"pass_config.memory.use_workspace_io=True", "compatibility='microtvm'"},
+    *(
+        {f"executor.{option}=True", other}
+        for option in ("row-fed-inputs", "row-drained-outputs")
+        for other in (
+            "pass_config.memory.use_workspace_io=True",
+            "runtime.system-lib=True",
+            "compatibility='microtvm'",
+            "executor.interface-api='packed'",
+        )
+    ),
 ]
 
 # Nothing of these is accepted in a configuration yet; budget and pass_config are given in parts,

@@ -23,6 +23,7 @@ from microtir.config.assemble import assemble
 from microtir.config.samples import Sample, all_values
 from microtir.errors import ConfigError, MemoryPlanError
 from microtir.graph.ir import Array
+from microtir.ir_module import Port, PortKind
 from tests.support.c_compilers import INCLUDES, STRICT, compiler_output
 from tests.support.program_text import program_text
 from tests.support.small_models import (
@@ -72,6 +73,24 @@ def compiled(artifact: Artifact, folder: Path) -> str:
     return compiler_output(["gcc", *flags, *units, "-o", "program.so", "-lm"], folder)
 
 
+MOVE = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int32, ctypes.c_void_p)
+
+
+def members(port: Port, place: int, alive: list[object]) -> tuple[int | None, None]:
+    """What the struct holds for a tensor: a pointer, or a function and its context."""
+    size = port.row_bytes
+    if size is None:
+        return place, None
+
+    def move(_context: object, row: int, data: int) -> None:
+        whole = place + row * size
+        is_input = port.kind is PortKind.INPUT
+        ctypes.memmove(data if is_input else whole, whole if is_input else data, size)
+
+    alive.append(MOVE(move))
+    return ctypes.cast(alive[-1], ctypes.c_void_p).value, None  # type: ignore[arg-type]
+
+
 def run(folder: Path, artifact: Artifact, data: Array, result: Array) -> int:
     """Call the entry function with a workspace of exactly the promised size and alignment."""
     memory = artifact.metadata["memory"]
@@ -89,7 +108,11 @@ def run(folder: Path, artifact: Artifact, data: Array, result: Array) -> int:
         # Both lie in the workspace, where the output may take the place of the input.
         places = [address + given.offset, address + made.offset]
         ctypes.memmove(places[0], data.ctypes.data, data.nbytes)
-    inputs, outputs = ((ctypes.c_void_p * 1)(place) for place in places)
+    alive: list[object] = []
+    inputs, outputs = (
+        (ctypes.c_void_p * 2)(*members(port, place, alive))
+        for port, place in zip(model.ports, places, strict=True)
+    )
     entry.argtypes = [ctypes.c_void_p] * 3
     entry.restype = ctypes.c_int32
     status = int(entry(ctypes.addressof(inputs), ctypes.addressof(outputs), address))

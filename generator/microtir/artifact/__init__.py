@@ -6,7 +6,7 @@ from microtir.artifact.artifact import Artifact, ExportFormat
 from microtir.artifact.mlf import export_model_library_format
 from microtir.artifact.mlf_reader import import_model_library_format, model_info
 from microtir.codegen import METADATA_FILE, Metadata, SourceFile
-from microtir.codegen.metadata import FunctionData, OutputData, ParameterData
+from microtir.codegen.metadata import FunctionData, OutputData, ParameterData, PortData
 
 # `host` and `project` read artifacts, and the facts in them, without knowing codegen.
 __all__ = [
@@ -17,6 +17,7 @@ __all__ = [
     "Metadata",
     "OutputData",
     "ParameterData",
+    "PortData",
     "SourceFile",
     "export_model_library_format",
     "import_model_library_format",

@@ -185,4 +185,11 @@ def _port(port: PortData) -> Port:
     given = port["quantization"]
     quantization = Quantization((given["scale"],), (given["zero_point"],)) if given else None
     kind = TensorType(tuple(port["shape"]), DType(port["dtype"]), quantization)
-    return Port(PortKind(port["kind"]), port["name"], port["member"], kind, port["offset"])
+    return Port(
+        PortKind(port["kind"]),
+        port["name"],
+        port["member"],
+        kind,
+        port["offset"],
+        port["row_bytes"],
+    )

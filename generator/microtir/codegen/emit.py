@@ -20,6 +20,7 @@ from microtir.codegen.layout import INDENT, comment_text
 from microtir.codegen.metadata import METADATA_FILE, metadata_of
 from microtir.codegen.packed import packed_files
 from microtir.codegen.program import Program, make_program
+from microtir.codegen.rows import is_row_port, row_port_text
 from microtir.codegen.runtime import runtime_files
 from microtir.codegen.source_file import SourceFile
 from microtir.config.enums import Compatibility
@@ -41,7 +42,11 @@ def emit(module: IRModule) -> tuple[SourceFile, ...]:
     # What only the twins of assembly call would be unused where the assembly is compiled.
     requirements, of_twins = Requirements(set()), Requirements(set())
     bodies = [
-        function_text(program, function, of_twins if function in program.assembly else requirements)
+        row_port_text(program, function)
+        if is_row_port(function)
+        else function_text(
+            program, function, of_twins if function in program.assembly else requirements
+        )
         for function in program.functions
         if not (program.model and function is program.entry)
     ]
@@ -126,7 +131,7 @@ def _header(program: Program, fingerprint: str) -> str:
         has_workspace=model is not None,
         needs_no_workspace=model is not None and model.memory.workspace_size == 0,
         statuses=header.status_lines(program),
-        structs=[header.struct_text(program, model, kind) for kind in PortKind] if model else [],
+        structs=header.structs(program, model) if model else [],
         functions=header.prototypes(program),
     )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from microtir.codegen.c_types import C_TYPES, integer_literal
 from microtir.codegen.expressions import Requirements
@@ -12,7 +12,7 @@ from microtir.codegen.layout import comment_text
 from microtir.codegen.names import ScopedNames
 from microtir.codegen.program import Program
 from microtir.codegen.statements import StatementPrinter, parameter_text, pointer_cast
-from microtir.ir_module import BufferPlacement, ModelInfo
+from microtir.ir_module import BufferPlacement, ModelInfo, Port
 from microtir.tir.dtype import DType
 from microtir.tir.ir import Buffer, BufferView, Expr, Invoke, PrimFunc, Stmt, Var
 from microtir.tir.visitor import walk
@@ -31,9 +31,11 @@ class _MainPrinter(StatementPrinter):
         names: ScopedNames,
         requirements: Requirements,
         views: dict[tuple[int, BufferView], str],
+        row_ports: Mapping[Buffer, str],
     ) -> None:
         super().__init__(program, program.entry, names, requirements)
         self._views = views
+        self._row_ports = row_ports
         self._step = 0
 
     def lines(self, s: Stmt) -> list[str]:
@@ -45,7 +47,7 @@ class _MainPrinter(StatementPrinter):
         return lines
 
     def view(self, view: BufferView, is_written: bool) -> str:
-        name = self._views.get((self._step, view))
+        name = self._row_ports.get(view.buffer) or self._views.get((self._step, view))
         return super().view(view, is_written) if name is None else name
 
     def _hooks(self, callee: PrimFunc, s: Invoke) -> list[str]:
@@ -80,7 +82,8 @@ def _call_comment(callee: PrimFunc) -> list[str]:
     origin = callee.origin
     if origin is None:
         return []
-    return [f"/* {comment_text(f'{origin.index}  {origin.operator}  {origin.node}')} */"]
+    number = f"{origin.index}  " if origin.index >= 0 else ""
+    return [f"/* {comment_text(f'{number}{origin.operator}  {origin.node}')} */"]
 
 
 def model_entry(program: Program, model: ModelInfo, requirements: Requirements) -> FunctionText:
@@ -91,15 +94,18 @@ def model_entry(program: Program, model: ModelInfo, requirements: Requirements) 
     main = program.entry
     buffers = [p for p in main.params if isinstance(p, Buffer)]
     ports, rest = buffers[: len(model.ports)], buffers[len(model.ports) :]
-    local = []
+    local, row_ports = [], {}
     for buffer, port in zip(ports, model.ports, strict=True):
+        if port.row_bytes is not None:
+            row_ports[buffer] = f"&{port.kind.value}s->{port.c_name}"
+            continue
         pointer = parameter_text(buffer, "", buffer in program.written[main])
         name = names.define(buffer, port.c_name)
         local.append((buffer, f"{pointer}const {name} = {port.kind.value}s->{port.c_name};"))
     pool = workspace_name(program)
     local += [(b, f"uint8_t *const {names.define(b, 'memory')} = {pool};") for b in rest]
     views, pointers = _workspace_pointers(main, rest, model, names)
-    printer = _MainPrinter(program, names, requirements, views)
+    printer = _MainPrinter(program, names, requirements, views, row_ports)
     body = printer.lines(main.body)
     used = [line for buffer, line in local if buffer in rest or names.is_used(buffer)]
     blocks = [
@@ -134,7 +140,7 @@ def model_signature(program: Program) -> list[str]:
 def _model_checks(program: Program, model: ModelInfo, has_workspace: bool) -> list[str]:
     pool = workspace_name(program)
     structs = ["inputs", "outputs", *([pool] if has_workspace else [])]
-    members = [f"{port.kind.value}s->{port.c_name}" for port in model.ports]
+    members = [_pointer(port) for port in model.ports]
     null = f"{program.macro}_ERROR_NULL_POINTER"
     if not has_workspace:
         unused = [f"(void){pool}; /* this model needs none */"]
@@ -146,6 +152,12 @@ def _model_checks(program: Program, model: ModelInfo, has_workspace: bool) -> li
         *_check(misaligned, f"{program.macro}_ERROR_WORKSPACE_ALIGNMENT"),
         *_place_checks(program, model, pool),
     ]
+
+
+def _pointer(port: Port) -> str:
+    """What must be set for a tensor: where it is, or the function that hands over its rows."""
+    member = f"{port.kind.value}s->{port.c_name}"
+    return member if port.row_bytes is None else f"{member}.move"
 
 
 def _place_checks(program: Program, model: ModelInfo, pool: str) -> list[str]:

@@ -105,7 +105,8 @@ def origin_lines(function: PrimFunc) -> list[str]:
 
 def title(origin: Origin) -> str:
     """One line that names the operator in the model file."""
-    return f"{origin.operator} '{origin.node}', operator {origin.index} of the model"
+    where = f", operator {origin.index} of the model" if origin.index >= 0 else ""
+    return f"{origin.operator} '{origin.node}'{where}"
 
 
 def _macs(origin: Origin) -> list[str]:

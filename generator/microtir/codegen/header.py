@@ -10,6 +10,7 @@ from microtir.codegen.c_types import float_literal
 from microtir.codegen.entry import exported_signature, model_signature, workspace_name
 from microtir.codegen.layout import WIDTH, block_comment, columns, comment_text, wrap
 from microtir.codegen.program import EXTERN_STATUS, Program
+from microtir.codegen.rows import STRUCT_COMMENT, struct_name
 from microtir.codegen.stack import worst_stack
 from microtir.codegen.statements import parameter_text
 from microtir.config.names import c_names
@@ -105,6 +106,9 @@ def _port_macros(program: Program, port: Port, stem: str) -> list[str]:
         ("RANK", str(len(port.type.shape))),
         ("SHAPE", f"{{{shape}}}"),
     ]
+    if port.row_bytes is not None:
+        facts.append(("ROWS", str(port.type.rows)))
+        facts.append(("ROW_SIZE", f"{port.row_bytes} /* bytes */"))
     quantization = _scale(port)
     if quantization is not None:
         scale, zero_point = quantization
@@ -128,14 +132,17 @@ def memory_lines(program: Program) -> str:
     return "\n".join(columns([(f"#define {program.macro}_{n}", text) for n, text in rows]))
 
 
+def structs(program: Program, model: ModelInfo) -> list[str]:
+    """The types of what a model's entry takes."""
+    ports = [struct_text(program, model, kind) for kind in PortKind]
+    return [*rows_struct(program, model), *ports]
+
+
 def struct_text(program: Program, model: ModelInfo, kind: PortKind) -> str:
     """The struct of all inputs or of all outputs."""
     written = program.written[program.entry]
     members = [
-        (
-            f"{parameter_text(parameter, port.c_name, _is_written(port, parameter, written))};",
-            f"/* {type_text(port)} */",
-        )
+        (f"{_member(program, port, parameter, written)};", f"/* {type_text(port)} */")
         for port, parameter in zip(model.ports, program.entry.params, strict=False)
         if port.kind is kind
     ]
@@ -143,6 +150,24 @@ def struct_text(program: Program, model: ModelInfo, kind: PortKind) -> str:
     members = members or [("uint8_t none;", f"/* the model has no {kind.value} */")]
     lines = [f"    {line}" for line in columns(members)]
     return "\n".join([f"struct {program.name}_{kind.value}s {{", *lines, "};"])
+
+
+def rows_struct(program: Program, model: ModelInfo) -> list[str]:
+    """The type of tensors that are handed over row by row; nothing if there are none."""
+    if all(port.row_bytes is None for port in model.ports):
+        return []
+    members = [
+        "    void (*move)(void *context, int32_t row, void *data);",
+        "    void *context;",
+    ]
+    comment = block_comment(list(STRUCT_COMMENT))
+    return ["\n".join([*comment, f"{struct_name(program)} {{", *members, "};"])]
+
+
+def _member(program: Program, port: Port, parameter: Param, written: frozenset[Buffer]) -> str:
+    if port.row_bytes is not None:
+        return f"{struct_name(program)} {port.c_name}"
+    return parameter_text(parameter, port.c_name, _is_written(port, parameter, written))
 
 
 def _is_written(port: Port, parameter: Param, written: frozenset[Buffer]) -> bool:
@@ -178,6 +203,8 @@ def _run_comment(program: Program) -> str:
             ),
             ("", "tensors are row-major, and a run overwrites the inputs"),
         ]
+    if any(port.row_bytes is not None for port in model.ports):
+        rows.append(("", "a tensor that is handed over row by row needs its `move` set"))
     if model.memory.workspace_size == 0:
         rows.append((pool, "not used: this model needs none, NULL is fine"))
     else:

@@ -27,6 +27,7 @@ class PortData(TypedDict):
     """An input or output: `name` in the model, `member` of the C struct.
 
     `offset` is its place in the workspace, in bytes; null if the caller has other memory for it.
+    `row_bytes` is the size of a row where functions of the caller hand it over row by row.
     """
 
     kind: str
@@ -36,6 +37,7 @@ class PortData(TypedDict):
     dtype: str
     bytes: int
     offset: int | None
+    row_bytes: int | None
     quantization: QuantizationData | None
 
 
@@ -188,6 +190,7 @@ def _port(port: Port) -> PortData:
         "dtype": port.type.dtype.value,
         "bytes": port.type.bytes,
         "offset": port.offset,
+        "row_bytes": port.row_bytes,
         "quantization": (
             {"scale": quantization.scale, "zero_point": quantization.zero_point}
             if quantization is not None and whole

@@ -111,6 +111,8 @@ class Program:
         """Parameters through which a layer writes tensors of the model: not scratch, not sums."""
         if layer.origin is not None and layer.origin.is_partial:
             return ()
+        if layer.attrs.get("port") == "outputs":
+            return ()  # the application has taken the rows
         buffers = (p for p in layer.params if isinstance(p, Buffer) and p is not layer.scratch)
         return tuple(b for b in buffers if b in self.written[layer])
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 from microtir.executor.nest import loops
 from microtir.graph.ir import Tensor
+from microtir.graph.ops import WriteRows
 from microtir.plan.ir import Group, Kernel, Plan, PlannedOperator
 from microtir.tir import build
 from microtir.tir.ir import (
@@ -95,7 +96,9 @@ class _Calls:
     def of_group(self, group: Group) -> list[Stmt]:
         if group.nest is not None:
             sink = group.nest.operator
-            call = self.rows_from_the_end if group.backward else self.rows
+            # An application takes rows in ascending order; what it takes keeps no memory alive.
+            backward = group.backward and not isinstance(sink.node.op, WriteRows)
+            call = self.rows_from_the_end if backward else self.rows
             return [loops(group.nest, call), *self.finish(sink)]
         (operator,) = group.operators
         if operator.candidate.kernel is Kernel.VIEW:

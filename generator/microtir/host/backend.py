@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import subprocess
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Protocol
 
 import cffi
 import numpy as np
 
-from microtir.artifact import Artifact
+from microtir.artifact import Artifact, PortData
 from microtir.errors import RunError, UsageError
 from microtir.host.build import Build, module_name, sanitized_executable, shared_library
 from microtir.host.declarations import declarations
@@ -48,10 +49,20 @@ class Library:
         declared: C text of what the program's header declares.
         name: what the program's identifiers begin with.
         has_hook: whether it is a debug build.
+        row_bytes: size of a row of each tensor that is handed over row by row, by its member.
     """
 
-    def __init__(self, path: Path, declared: str, name: str, *, has_hook: bool = False) -> None:
+    def __init__(
+        self,
+        path: Path,
+        declared: str,
+        name: str,
+        *,
+        has_hook: bool = False,
+        row_bytes: Mapping[str, int] = MappingProxyType({}),
+    ) -> None:
         self.has_hook = has_hook
+        self._row_bytes = row_bytes
         self._name = name
         self._ffi: Any = cffi.FFI()
         self._ffi.cdef(declared + (_HOOK if has_hook else ""))
@@ -63,7 +74,12 @@ class Library:
         path = shared_library(artifact, build)
         name = module_name(artifact)
         declared = declarations(build.compiler, path.parent, [f"{name}.h"])
-        return Library(path, declared, name, has_hook=build.debug)
+        sizes = {
+            port["member"]: port["row_bytes"]
+            for port in artifact.metadata["ports"]
+            if port["row_bytes"] is not None
+        }
+        return Library(path, declared, name, has_hook=build.debug, row_bytes=sizes)
 
     def run(self, inputs: Sequence[Array], outputs: Sequence[Array], workspace: Array) -> int:
         return self.bound(inputs, outputs, workspace)()
@@ -72,12 +88,17 @@ class Library:
         self, inputs: Sequence[Array], outputs: Sequence[Array], workspace: Array
     ) -> Callable[[], int]:
         """The entry function with its arguments, to call it often: keep library and arrays."""
+        alive: list[object] = []
         structs = [
-            self._struct(kind, arrays)
+            self._struct(kind, arrays, alive)
             for kind, arrays in (("inputs", inputs), ("outputs", outputs))
         ]
         memory = self._ffi.cast("void *", workspace.ctypes.data)
-        return partial(getattr(self._library, f"{self._name}_run"), *structs, memory)
+        return partial(self._run, alive, *structs, memory)
+
+    def _run(self, _alive: Sequence[object], *arguments: object) -> int:
+        """Call the entry function; C does not keep callbacks alive."""
+        return int(getattr(self._library, f"{self._name}_run")(*arguments))
 
     def call(self, function: str, arguments: Sequence[Array | int]) -> int:
         callee = getattr(self._library, function)
@@ -109,12 +130,28 @@ class Library:
         finally:
             self._library.microtir_host_hook = before
 
-    def _struct(self, kind: str, arrays: Sequence[Array]) -> Any:
+    def _struct(self, kind: str, arrays: Sequence[Array], alive: list[object]) -> Any:
         struct = self._ffi.new(f"struct {self._name}_{kind} *")
         fields = self._ffi.typeof(f"struct {self._name}_{kind}").fields
         for (member, field), array in zip(fields, arrays, strict=False):
-            setattr(struct, member, self._ffi.cast(field.type, array.ctypes.data))
+            if member in self._row_bytes:
+                move = self._mover(array, self._row_bytes[member], kind == "inputs")
+                getattr(struct, member).move = move
+                alive.append(move)
+            else:
+                setattr(struct, member, self._ffi.cast(field.type, array.ctypes.data))
         return struct
+
+    def _mover(self, array: Array, size: int, is_input: bool) -> object:
+        """The function that hands over the rows of an array of `size` bytes each."""
+        rows = array.reshape(-1).view(np.uint8)
+
+        def move(_context: object, row: int, data: object) -> None:
+            part = rows[row * size : (row + 1) * size]
+            target, source = (data, part) if is_input else (part, data)
+            self._ffi.memmove(target, source, size)
+
+        return self._ffi.callback("void (void *, int32_t, void *)", move)
 
 
 class Harness:
@@ -139,7 +176,9 @@ class Harness:
 
     def run(self, inputs: Sequence[Array], outputs: Sequence[Array], workspace: Array) -> int:
         split = len(inputs)
-        pointers = [f"b[{i}]" for i in range(split + len(outputs))]
+        pointers = [
+            _pointer(f"b[{i}]", port) for i, port in enumerate(self._artifact.metadata["ports"])
+        ]
         structs = ", ".join(
             f"&(const struct {self._name}_{kind}){{{', '.join(values) or '0'}}}"
             for kind, values in (("inputs", pointers[:split]), ("outputs", pointers[split:]))
@@ -223,3 +262,12 @@ def _gaps(artifact: Artifact) -> Iterator[str]:
         if placement["offset"] > end:
             yield f"+{end}:{placement['offset'] - end}"
         end = max(end, placement["offset"] + placement["size"])
+
+
+def _pointer(pointer: str, port: PortData) -> str:
+    """What a member of a struct is set to in the harness."""
+    if port["row_bytes"] is None:
+        return pointer
+    move = "harness_read" if port["kind"] == "input" else "harness_write"
+    rows = f"&(struct harness_rows){{{pointer}, {port['row_bytes']}}}"
+    return f"{{{move}, {rows}}}"

@@ -312,7 +312,11 @@ def _ram(artifact: Artifact, sizes: Sizes, stack: int, bound: StackBound) -> Ram
     return Ram(
         workspace=min(workspace, memory["workspace_size"]),
         scratch=max(memory["workspace_size"] - workspace, 0),
-        io=sum(p["bytes"] for p in artifact.metadata["ports"] if p["offset"] is None),
+        io=sum(
+            port["bytes"]
+            for port in artifact.metadata["ports"]
+            if port["offset"] is None and port["row_bytes"] is None
+        ),
         data=sizes.data,
         stack=stack,
         stack_bound=bound,

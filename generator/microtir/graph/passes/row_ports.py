@@ -27,14 +27,18 @@ class RowPorts:
         written = [t for t in graph.outputs if self.outputs]
         inner = {t: Tensor(f"{t.name}_rows", t.type) for t in (*read, *written)}
         file = graph.nodes[0].source.file if graph.nodes else ""
-        return replace(
-            graph,
-            nodes=(
-                *(_node(ReadRows(), t, inner[t], t.name, file) for t in read),
-                *(substitute(node, inner) for node in graph.nodes),
-                *(_node(WriteRows(), inner[t], t, t.name, file) for t in written),
-            ),
-        ) if inner else graph
+        return (
+            replace(
+                graph,
+                nodes=(
+                    *(_node(ReadRows(), t, inner[t], t.name, file) for t in read),
+                    *(substitute(node, inner) for node in graph.nodes),
+                    *(_node(WriteRows(), inner[t], t, t.name, file) for t in written),
+                ),
+            )
+            if inner
+            else graph
+        )
 
 
 def _node(op: Operator, source: Tensor, target: Tensor, name: str, file: str) -> Node:
