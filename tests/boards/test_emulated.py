@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from microtir import CompilationConfig, Executor, build, frontend, resources
 from microtir.project import (
     Console,
     ProjectOptions,
@@ -14,6 +15,7 @@ from microtir.project import (
     generate,
     load_board,
     measure,
+    profile,
 )
 from tests.support.board_projects import digits, digits_samples, executed_boards, with_main
 
@@ -119,3 +121,21 @@ def test_cmake(name: str, tmp_path: Path) -> None:
     result = project.run()
     assert result.status == 0
     assert "digits sample 0 probabilities = " in result.output
+
+
+@pytest.mark.parametrize("name", ["mps2_an386", "atmega2560"])
+def test_rows_are_handed_over(name: str, tmp_path: Path) -> None:
+    """Input and output by rows on a board: the same results, in a workspace of a few rows."""
+    board = load_board(name)
+    executor = Executor("aot", {"row-fed-inputs": True, "row-drained-outputs": True})
+    config = CompilationConfig(
+        targets=str(board.target), executor=executor, optimize="ram", module_name="digits"
+    )
+    model = frontend.from_tflite(resources.example("digits/digits_int8.tflite"))
+    options = ProjectOptions(samples={"digits": digits_samples(3)})
+    artifact = build(model, config)
+    project = generate(artifact, board, ProjectType.BAREMETAL, tmp_path / "p", options=options)
+    project.build([STRICT])
+    result = project.run(timeout=60)
+    assert (result.status, result.output.count(" equal\n")) == (0, 3), result.output
+    assert profile(artifact, board).ram.io == 0

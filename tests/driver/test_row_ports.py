@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import itertools
+import os
+import sys
+from pathlib import Path
 from typing import Any
 
 import cffi
@@ -15,6 +18,7 @@ from microtir.artifact import Artifact
 from microtir.config import CompilationConfig, Executor, Optimize, Runtime
 from microtir.errors import ConfigError
 from microtir.graph.ir import Graph
+from tests.support.pages import ROOT, follow, shown
 from tests.support.small_models import (
     mixed_graph,
     module_of,
@@ -156,3 +160,11 @@ def test_some_by_rows_and_some_not() -> None:
         options = {"row-fed-inputs": fed, "row-drained-outputs": drained}
         model = host.load(built(graph, Optimize.SPEED, **options), opt_level=0)
         np.testing.assert_array_equal(model.run(inputs)["scores"], expected)
+
+
+def test_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What docs/rows.md shows is what happens."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PYTHONPATH", str(ROOT / "generator"))
+    monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}:{os.environ['PATH']}")
+    assert shown("rows.md")[0] in follow("rows.md", tmp_path)

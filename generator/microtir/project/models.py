@@ -35,6 +35,11 @@ class PortValues:
     tolerance: str
     place: str
     is_own: bool
+    row_bytes: int | None = None  # of a tensor that is handed over row by row
+
+    @property
+    def by_rows(self) -> bool:
+        return self.row_bytes is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,6 +236,7 @@ def _port(model: str, port: Port, array: SampleArray | None, rtol: float) -> Por
         tolerance=f"{rtol!r}f",
         place=own if port.offset is None else f"(void *)&workspace.of_{model}[{port.offset}]",
         is_own=port.offset is None,
+        row_bytes=port.row_bytes,
     )
 
 

@@ -65,6 +65,7 @@ def project_values(
         "models": models.models,
         "model_count": len(names),
         "has_own_tensors": any(model.own_ports for model in models.models),
+        "has_rows": any(port.by_rows for model in models.models for port in model.ports),
         "uses_math": any(model.uses_math for model in models.models),
         "sample_arrays": models.sample_arrays,
         "memory_table": _memory_table(models, stack),
