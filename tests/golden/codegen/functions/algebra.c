@@ -9,7 +9,7 @@
 
 #include <stddef.h>
 
-#if !defined(ALGEBRA_FINGERPRINT) || ALGEBRA_FINGERPRINT != 0x19121ffd
+#if !defined(ALGEBRA_FINGERPRINT) || ALGEBRA_FINGERPRINT != 0x190b514b
 #error "algebra.h is from another run of microtir than this file: generate all files anew"
 #endif
 

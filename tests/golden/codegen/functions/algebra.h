@@ -6,7 +6,8 @@
  *   target_host      "c"
  *   targets          ["c"]
  *   executor         {"name": "aot",
- *           "options": {"interface-api": "c", "unpacked-api": true, "link-params": true}}
+ *           "options": {"interface-api": "c", "unpacked-api": true, "link-params": true,
+ *               "row-fed-inputs": false, "row-drained-outputs": false}}
  *   runtime          {"name": "crt", "options": {"system-lib": false}}
  *   workspace_pools  [{"pool_name": "workspace", "targets": [], "pool_info_properties": {}}]
  *   constant_pools   []
@@ -33,7 +34,7 @@ extern "C" {
 #endif
 
 /* The sources refuse to be compiled with the header of another run of microtir. */
-#define ALGEBRA_FINGERPRINT 0x19121ffd
+#define ALGEBRA_FINGERPRINT 0x190b514b
 
 /* Memory, in bytes. */
 #define ALGEBRA_WEIGHTS_SIZE 0 /* constant, in flash where the linker puts it */

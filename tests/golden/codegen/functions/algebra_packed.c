@@ -11,7 +11,7 @@
 
 #include "algebra.h"
 
-#if !defined(ALGEBRA_FINGERPRINT) || ALGEBRA_FINGERPRINT != 0xfecf3964
+#if !defined(ALGEBRA_FINGERPRINT) || ALGEBRA_FINGERPRINT != 0x4bc9533d
 #error "algebra.h is from another run of microtir than this file: generate all files anew"
 #endif
 

@@ -8,7 +8,8 @@
  *   target_host      "c"
  *   targets          ["c"]
  *   executor         {"name": "aot",
- *           "options": {"interface-api": "c", "unpacked-api": true, "link-params": true}}
+ *           "options": {"interface-api": "c", "unpacked-api": true, "link-params": true,
+ *               "row-fed-inputs": false, "row-drained-outputs": false}}
  *   runtime          {"name": "crt", "options": {"system-lib": false}}
  *   workspace_pools  [{"pool_name": "workspace", "targets": [], "pool_info_properties": {}}]
  *   constant_pools   []
@@ -35,7 +36,7 @@ extern "C" {
 #endif
 
 /* The sources refuse to be compiled with the header of another run of microtir. */
-#define SMALL_FINGERPRINT 0x73978a13
+#define SMALL_FINGERPRINT 0xe0436283
 
 /* Input 'serving/image:0': int8[4][3], real value = scale * (value - zero point) */
 #define SMALL_IMAGE_SIZE       12 /* bytes */
