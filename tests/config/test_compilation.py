@@ -278,7 +278,13 @@ def test_json_states_every_option() -> None:
     data = json.loads(CompilationConfig(targets=M4).to_json())
     assert data["executor"] == {
         "name": "aot",
-        "options": {"interface-api": "c", "unpacked-api": True, "link-params": True},
+        "options": {
+            "interface-api": "c",
+            "unpacked-api": True,
+            "link-params": True,
+            "row-fed-inputs": False,
+            "row-drained-outputs": False,
+        },
     }
     assert data["pass_config"]["memory.placement"] == "greedy"
     assert list(data) == [field.name for field in dataclasses.fields(CompilationConfig)]

@@ -26,6 +26,8 @@ def test_defaults_of_aot() -> None:
         "link-params": True,
         "workspace-byte-alignment": None,
         "constant-byte-alignment": None,
+        "row-fed-inputs": False,
+        "row-drained-outputs": False,
     }
     assert executor.kind is ExecutorKind.AOT
     assert executor.name == "aot"
@@ -157,6 +159,8 @@ def test_registered_names_and_useful_types() -> None:
         "link-params": "bool",
         "workspace-byte-alignment": "int",
         "constant-byte-alignment": "int",
+        "row-fed-inputs": "bool",
+        "row-drained-outputs": "bool",
     }
     assert options["interface-api"].domain.choices() == ("c", "packed")
     assert list(Runtime.list_registered_options("crt")) == ["system-lib"]

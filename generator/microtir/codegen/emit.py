@@ -26,7 +26,7 @@ from microtir.codegen.source_file import SourceFile
 from microtir.config.enums import Compatibility
 from microtir.config.features import Feature
 from microtir.errors import UsageError
-from microtir.ir_module import IRModule, PortKind
+from microtir.ir_module import IRModule
 from microtir.tir.ir import SHARED
 
 

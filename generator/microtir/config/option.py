@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
+from types import MappingProxyType
 
 from microtir.config.domains import Domain, Flag, Value
 from microtir.errors import ConfigError
@@ -128,3 +129,8 @@ def shown(value: object) -> str:
     """A short repr of a rejected value."""
     text = repr(value)
     return text if len(text) <= 80 else f"{text[:77]}..."
+
+
+def pending(instead: str, *values: object) -> Mapping[object, str]:
+    """Values that are legal and not built yet, with what to do instead; none given: all others."""
+    return MappingProxyType(dict.fromkeys(values or (None,), instead))

@@ -8,9 +8,6 @@ CompilationConfig check against these rows, the flags of the command line are de
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from types import MappingProxyType
-
 from microtir.config.domains import Choice, Flag, Integer, Structure, Word
 from microtir.config.enums import (
     Compatibility,
@@ -24,20 +21,15 @@ from microtir.config.enums import (
 )
 from microtir.config.legacy import LEGACY
 from microtir.config.names import module_name_problem
-from microtir.config.option import Option, Section, UnknownOptionError
+from microtir.config.option import Option, Section, UnknownOptionError, pending
+from microtir.config.pool_options import MAX_BYTES, POOL_OPTIONS
 from microtir.errors import nearest
 
-MAX_BYTES = 2**31 - 1
 MAX_ALIGNMENT = 128
-
-
-def _pending(instead: str, *values: object) -> Mapping[object, str]:
-    return MappingProxyType(dict.fromkeys(values or (None,), instead))
 
 
 _ALIGNMENT = Integer(1, MAX_ALIGNMENT, power=True)
 _BYTES = Integer(1, MAX_BYTES)
-_UNLIMITED = Integer(1, MAX_BYTES, also=-1)
 _NATURAL = "the strictest of targets and host: AVR 1, MVE and 64-bit CPUs 8, others 4"
 _MODULE_NAME = Word(
     "a C identifier that is no keyword, macro or standard header and has no leading or double "
@@ -83,7 +75,7 @@ _CONFIG = (
         Choice(ExecutorKind),
         "aot",
         "Chooses how operators are called: aot writes one C function that calls them in turn.",
-        pending=_pending("use executor 'aot'", "graph"),
+        pending=pending("use executor 'aot'", "graph"),
     ),
     Option(
         Section.CONFIG,
@@ -119,7 +111,7 @@ _CONFIG = (
         "Declares the memory that weights live in; without one they are const arrays, which the "
         "linker places.",
         derived="none",
-        pending=_pending("leave it out: weights are const arrays of the generated code"),
+        pending=pending("leave it out: weights are const arrays of the generated code"),
     ),
     Option(
         Section.CONFIG,
@@ -135,7 +127,7 @@ _CONFIG = (
         "tflm",
         "Names the reference whose results the code reproduces: tflm is bit-exact with the "
         "reference kernels of tflite-micro for int8.",
-        pending=_pending("use numerics 'tflm'", "tflite_ref", "tflite_opt", "onnxruntime", "float"),
+        pending=pending("use numerics 'tflm'", "tflite_ref", "tflite_opt", "onnxruntime", "float"),
     ),
     Option(
         Section.CONFIG,
@@ -264,7 +256,7 @@ _AOT = (
         Choice(InterfaceApi),
         "c",
         "Chooses the interface of the entry function: c takes typed structs of inputs and outputs.",
-        pending=_pending("use interface-api 'c'", "packed"),
+        pending=pending("use interface-api 'c'", "packed"),
     ),
     Option(
         Section.EXECUTOR_AOT,
@@ -273,7 +265,7 @@ _AOT = (
         None,
         "Passes tensors to operators as plain C arguments.",
         derived="True with interface-api 'c', else False; anything else is a contradiction",
-        pending=_pending("use unpacked-api True with interface-api 'c'", False),
+        pending=pending("use unpacked-api True with interface-api 'c'", False),
     ),
     Option(
         Section.EXECUTOR_AOT,
@@ -281,7 +273,7 @@ _AOT = (
         Flag(),
         True,
         "Emits the weights as C arrays.",
-        pending=_pending("use link-params True", False),
+        pending=pending("use link-params True", False),
     ),
     Option(
         Section.EXECUTOR_AOT,
@@ -374,53 +366,6 @@ _BUDGET = (
 )
 
 
-def _pool_options(section: Section, size: Option) -> tuple[Option, ...]:
-    latency = Integer(0, MAX_BYTES)
-    unlimited = _UNLIMITED
-    instead = "leave it at its default: placement looks at sizes only"
-    hints = (
-        ("clock_frequency_hz", unlimited, -1, "States the clock of the memory in Hz."),
-        ("read_bandwidth_bytes_per_cycle", unlimited, -1, "States bytes read per cycle."),
-        ("write_bandwidth_bytes_per_cycle", unlimited, -1, "States bytes written per cycle."),
-        ("read_latency_cycles", latency, 0, "States the cycles before a read."),
-        ("write_latency_cycles", latency, 0, "States the cycles before a write."),
-    )
-    return (
-        size,
-        Option(
-            section,
-            "is_internal",
-            Flag(),
-            False,
-            "Makes the pool an array of the generated code; False leaves it to the application.",
-            pending=_pending("leave it out: the application provides the memory", True),
-            spelling="",
-        ),
-        *(
-            # No flag while there is only one value to give.
-            Option(section, name, domain, default, text, pending=_pending(instead), spelling="")
-            for name, domain, default, text in hints
-        ),
-    )
-
-
-_WORKSPACE_SIZE = Option(
-    Section.WORKSPACE_POOL,
-    "size_hint_bytes",
-    _UNLIMITED,
-    -1,
-    "Limits the pool to so many bytes: a plan that needs more is refused; -1 is no limit.",
-)
-_CONSTANT_SIZE = Option(
-    Section.CONSTANT_POOL,
-    "size_hint_bytes",
-    _UNLIMITED,
-    -1,
-    "Limits the pool to so many bytes.",
-    pending=_pending("use the flash budget, which limits the bytes of all weights"),
-    spelling="",
-)
-
 _PASS = (
     Option(
         Section.PASS,
@@ -480,8 +425,7 @@ OPTIONS: tuple[Option, ...] = (
     *_GRAPH,
     *_CRT,
     *_BUDGET,
-    *_pool_options(Section.WORKSPACE_POOL, _WORKSPACE_SIZE),
-    *_pool_options(Section.CONSTANT_POOL, _CONSTANT_SIZE),
+    *POOL_OPTIONS,
     *_PASS,
 )
 
