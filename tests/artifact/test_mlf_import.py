@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 
 import microtir
-from microtir import CompilationConfig, host, import_model_library_format
+from microtir import CompilationConfig, Executor, host, import_model_library_format
 from microtir.artifact import Artifact
 from microtir.errors import ModelFileError
-from tests.artifact.test_mlf import SYSTEM_LIB, Files, files
+from tests.artifact.test_mlf import SYSTEM_LIB, Files, files, metadata
 from tests.support.programs import artifact_of, matmul_module
 from tests.support.small_models import module_of, quantised_graph, tiny_graph
 
@@ -46,6 +46,20 @@ def test_sources_facts_and_results_come_back(artifact: Artifact, archive: Path) 
     image = np.arange(12, dtype=np.int8).reshape(1, 3, 4, 1)
     expected = host.load(artifact).run({"image": image})["scores"]
     assert np.array_equal(host.load(found).run({"image": image})["scores"], expected)
+
+
+def test_rows_come_back(tmp_path: Path) -> None:
+    """What tensors that are handed over row by row say of themselves is not lost."""
+    executor = Executor("aot", {"row-fed-inputs": True})
+    artifact = microtir.build(module_of(quantised_graph()), BASE.with_(executor=executor))
+    path = artifact.export(tmp_path / "rows.tar", "mlf")
+    [found] = import_model_library_format(path)
+    model, known = found.module.model, artifact.module.model
+    assert model is not None and known is not None
+    assert model.ports == known.ports
+    assert model.inputs[0].row_bytes
+    [main] = metadata(path)["modules"]["default"]["memory"]["functions"]["main"]
+    assert main["io_size_bytes"] == model.outputs[0].type.bytes
 
 
 def test_several_modules_come_back_whole(artifact: Artifact, tmp_path: Path) -> None:

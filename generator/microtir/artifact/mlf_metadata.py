@@ -109,12 +109,17 @@ def _model_memory(facts: Metadata) -> Json:
         "device": CPU,
         "workspace_size_bytes": memory["workspace_size"],
         "constants_size_bytes": facts["weights_bytes"],
-        "io_size_bytes": sum(port["bytes"] for port in ports if port["offset"] is None),
+        "io_size_bytes": sum(_own_bytes(port) for port in ports),
         "inputs": {port["name"]: _port(port) for port in ports if port["kind"] == "input"},
         "outputs": {port["name"]: _port(port) for port in ports if port["kind"] == "output"},
     }
     operators = [_layer(layer) for layer in facts["layers"]]
     return {"functions": {"main": [main], "operator_functions": operators}}
+
+
+def _own_bytes(port: PortData) -> int:
+    """Memory that a tensor has outside of the workspace: none if it comes and goes by rows."""
+    return port["bytes"] if port["offset"] is None and port["row_bytes"] is None else 0
 
 
 def _port(port: PortData) -> Json:
