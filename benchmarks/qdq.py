@@ -7,6 +7,7 @@ transposed at run time: callers transpose inputs and outputs of rank 4 (`to_nchw
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Sequence
 from typing import Any
 
@@ -48,9 +49,7 @@ def qdq_model(graph: Graph, *, unsigned: bool) -> bytes:
 
 class _Writer:
     def __init__(self, graph: Graph, unsigned: bool) -> None:
-        import onnx
-
-        self.onnx: Any = onnx
+        self.onnx: Any = importlib.import_module("onnx")
         self.graph = graph
         self.unsigned = unsigned
         self.nodes: list[Any] = []

@@ -45,6 +45,9 @@ arm_has() {
 board_packages() {
   command -v cmake >/dev/null || missing+=(cmake)
   command -v qemu-system-arm >/dev/null || missing+=(qemu-system-arm)
+  command -v qemu-aarch64 >/dev/null || missing+=(qemu-user)
+  command -v aarch64-linux-gnu-gcc >/dev/null || missing+=(gcc-aarch64-linux-gnu)
+  [ -d /usr/aarch64-linux-gnu/include ] || missing+=(libc6-dev-arm64-cross)
   command -v qemu-system-riscv32 >/dev/null || missing+=(qemu-system-misc)
   command -v riscv64-unknown-elf-gcc >/dev/null || missing+=(gcc-riscv64-unknown-elf)
   [ -d /usr/lib/picolibc/riscv64-unknown-elf ] || missing+=(picolibc-riscv64-unknown-elf)

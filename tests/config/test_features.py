@@ -29,7 +29,7 @@ EXPECTED = {
     "cortex-a53": f"{V7M} fp fp.dp bit64",
     "cortex-a72": f"{V7M} fp fp.dp bit64",
     "aarch64": f"{V7M} fp fp.dp bit64",
-    "x86-64": f"{V7M} fp fp.dp bit64",
+    "x86-64": f"{V7M} fp fp.dp vector bit64",
     "atmega328p": "unaligned progmem",
     "atmega2560": "unaligned progmem",
     "esp32": "mul-long div fp",

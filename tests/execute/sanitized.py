@@ -8,8 +8,7 @@ from pathlib import Path
 from tests.execute.cases import cases_of, compare
 from tests.execute.test_operators import SANITIZED_SEEDS
 from tests.support.operator_cases import OPERATORS
-
-FLAGS = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-fno-omit-frame-pointer")
+from tests.support.sanitizers import FLAGS
 
 
 def main() -> int:

@@ -1,4 +1,4 @@
-"""Random single-layer int8 graphs for the kernels of DSP targets, extremes included."""
+"""Random single-layer int8 graphs for the kernels of DSP and vector targets, extremes included."""
 
 from __future__ import annotations
 
@@ -27,6 +27,19 @@ class DspCase:
     def named_inputs(self) -> dict[str, Array]:
         names = (t.name for t in self.graph.inputs)
         return dict(zip(names, self.inputs, strict=True))
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """What shapes are drawn from."""
+
+    widths: range = range(1, 10)
+    heights: range = range(1, 8)
+    channels: tuple[int, ...] = (1, 2, 3, 4, 5, 7, 8, 11, 12, 16, 20, 33, 100)
+    outputs: tuple[int, ...] = (1, 2, 3, 4, 5, 8, 9, 14)
+
+
+SMALL = Sizes()
 
 
 def _weights(rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
@@ -80,30 +93,31 @@ def _stored(rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
     return rng.integers(-128, 128, shape).astype(np.int8)
 
 
-def convolution(seed: int, *, depthwise: bool = False) -> DspCase:
-    """CONV_2D or DEPTHWISE_CONV_2D: widths 1 to 9, any channels, strides, dilations, padding."""
+def convolution(seed: int, *, depthwise: bool = False, sizes: Sizes = SMALL) -> DspCase:
+    """CONV_2D or DEPTHWISE_CONV_2D: any width, channels, strides, dilations, padding."""
     rng = np.random.default_rng([seed, int(depthwise)])
-    height, width = int(rng.integers(1, 8)), int(rng.integers(1, 10))
+    height = int(rng.integers(sizes.heights.start, sizes.heights.stop))
+    width = int(rng.integers(sizes.widths.start, sizes.widths.stop))
     taps = (int(rng.integers(1, 4)), int(rng.integers(1, 4)))
     if rng.random() < 0.3:
         taps = (1, 1)
     dilations = (int(rng.integers(1, 3)), int(rng.integers(1, 3)))
     strides = (int(rng.integers(1, 3)), int(rng.integers(1, 3)))
-    channels = int(rng.choice([1, 2, 3, 4, 5, 7, 8, 11, 12, 16, 20, 33, 100]))
+    channels = int(rng.choice(sizes.channels))
     reach = tuple((k - 1) * d + 1 for k, d in zip(taps, dilations, strict=True))
     pads = [int(rng.integers(0, r)) for r in (reach[0], reach[0], reach[1], reach[1])]
     pads = [0] * 4 if rng.random() < 0.3 else pads
     out_h = (height + pads[0] + pads[1] - reach[0]) // strides[0] + 1
     out_w = (width + pads[2] + pads[3] - reach[1]) // strides[1] + 1
     if out_h < 1 or out_w < 1:
-        return convolution(seed + 1_000_000, depthwise=depthwise)
+        return convolution(seed + 1_000_000, depthwise=depthwise, sizes=sizes)
     activation = ops.Activation(rng.choice(np.array([a.value for a in ops.Activation])))
     padding = ops.Padding2D(*pads)
     x_data = _stored(rng, (1, height, width, channels))
     x = graphs.tensor(
         "x", x_data.shape, DType.INT8, graphs.quant(1 / 64, int(rng.integers(-128, 128)))
     )
-    outputs = channels if depthwise else int(rng.choice([1, 2, 3, 4, 5, 8, 9, 14]))
+    outputs = channels if depthwise else int(rng.choice(sizes.outputs))
     terms = taps[0] * taps[1] * (1 if depthwise else channels)
     y, quant = _output(
         rng, (1, out_h, out_w, outputs), outputs, terms, 3 if depthwise else 0, activation
@@ -207,12 +221,27 @@ def pool(seed: int) -> DspCase:
     return _finish(f"pool_{seed}", op, (x,), y, x_data)
 
 
-def cases(count: int, first: int = 0) -> list[DspCase]:
+def global_average(seed: int, sizes: Sizes = SMALL) -> DspCase:
+    """AVERAGE_POOL_2D over a whole image."""
+    rng = np.random.default_rng([seed, 4])
+    height = int(rng.integers(sizes.heights.start, sizes.heights.stop))
+    width = int(rng.integers(sizes.widths.start, sizes.widths.stop))
+    channels = int(rng.choice(sizes.channels))
+    data = _stored(rng, (1, height, width, channels))
+    quant = graphs.quant(1 / 64, int(rng.integers(-128, 128)))
+    x = graphs.tensor("x", data.shape, DType.INT8, quant)
+    y = graphs.tensor("y", (1, 1, 1, channels), DType.INT8, quant)
+    activation = ops.Activation(rng.choice(np.array([a.value for a in ops.Activation])))
+    op = ops.AveragePool2D((height, width), (height, width), activation=activation)
+    return _finish(f"average_{seed}", op, (x,), y, data)
+
+
+def cases(count: int, first: int = 0, sizes: Sizes = SMALL) -> list[DspCase]:
     """`count` cases of each kind."""
     seeds = range(first, first + count)
     return [
-        *(convolution(seed) for seed in seeds),
-        *(convolution(seed, depthwise=True) for seed in seeds),
+        *(convolution(seed, sizes=sizes) for seed in seeds),
+        *(convolution(seed, depthwise=True, sizes=sizes) for seed in seeds),
         *(fully_connected(seed) for seed in seeds),
         *(add(seed) for seed in seeds),
         *(pool(seed) for seed in seeds),

@@ -21,23 +21,33 @@ _HERE = Path(__file__).with_name("emulated")
 
 @dataclass(frozen=True)
 class Machine:
-    """A board as QEMU has it: its name, how to compile for it, and its linker script."""
+    """A machine as QEMU has it: a compiler with its flags, what else is linked, and who runs it."""
 
-    name: str
-    flags: tuple[str, ...]
-    script: str
+    compiler: tuple[str, ...]
+    links: tuple[str, ...]
+    run: tuple[str, ...]
 
 
-M4 = Machine(
-    "mps2-an386",
-    ("-mcpu=cortex-m4", "-mthumb", "-mfloat-abi=hard", "-mfpu=fpv4-sp-d16"),
-    "an386.ld",
-)
-M55 = Machine("mps3-an547", ("-mcpu=cortex-m55", "-mthumb", "-mfloat-abi=hard"), "an547.ld")
-_RUN = (
-    "qemu-system-arm", "-display", "none", "-monitor", "none", "-serial", "null",
-    "-semihosting-config", "enable=on,target=native", "-icount", "shift=0",
+def _board(name: str, script: str, *flags: str) -> Machine:
+    """A board without an operating system."""
+    return Machine(
+        ("arm-none-eabi-gcc", *flags, "-nostartfiles", f"-T{_HERE / script}", "--specs=nosys.specs",
+         "-Wl,--no-warn-rwx-segments"),
+        (str(_HERE / "start.c"), "-lm"),
+        ("qemu-system-arm", "-display", "none", "-monitor", "none", "-serial", "null",
+         "-semihosting-config", "enable=on,target=native", "-icount", "shift=0", "-M", name,
+         "-kernel"),
+    )  # fmt: skip
+
+
+M4 = _board(
+    "mps2-an386", "an386.ld",
+    "-mcpu=cortex-m4", "-mthumb", "-mfloat-abi=hard", "-mfpu=fpv4-sp-d16",
 )  # fmt: skip
+M55 = _board("mps3-an547", "an547.ld", "-mcpu=cortex-m55", "-mthumb", "-mfloat-abi=hard")
+AARCH64 = Machine(
+    ("aarch64-linux-gnu-gcc", "-static"), (str(_HERE / "put.c"), "-lm"), ("qemu-aarch64",)
+)
 ALIGNMENTS = 8  # inputs and outputs are placed at every offset below this
 _GUARD = 0x5A
 
@@ -73,13 +83,12 @@ def differing(
     main = ["int main(void)", "{", "    int bad = 0;", *calls, "    return bad > 0;", "}"]
     (folder / "main.c").write_text("\n".join([*text, *main]) + "\n", encoding="utf-8")
     build = [
-        "arm-none-eabi-gcc", *machine.flags, "-std=c99", *flags, "-I.", "-nostartfiles",
-        f"-T{_HERE / machine.script}", "--specs=nosys.specs", "-Wl,--no-warn-rwx-segments",
-        "main.c", "batch.c", str(_HERE / "start.c"), "-lm", "-o", "test.elf",
+        *machine.compiler, "-std=c99", *flags, "-I.", "main.c", "batch.c", *machine.links, "-o",
+        "test.elf",
     ]  # fmt: skip
     subprocess.run(build, cwd=folder, check=True, timeout=300)
     done = subprocess.run(
-        [*_RUN, "-M", machine.name, "-kernel", "test.elf"],
+        [*machine.run, "test.elf"],
         cwd=folder, capture_output=True, text=True, timeout=300, stdin=subprocess.DEVNULL,
         check=False,
     )  # fmt: skip

@@ -16,6 +16,7 @@ from microtir.codegen.externs import extern_files, prototype
 from microtir.codegen.flash import flash_readers
 from microtir.codegen.functions import FunctionText, function_text
 from microtir.codegen.helpers import with_dependencies
+from microtir.codegen.intrinsics import has_intrinsics, support_text
 from microtir.codegen.layout import INDENT, comment_text
 from microtir.codegen.metadata import METADATA_FILE, metadata_of
 from microtir.codegen.packed import packed_files
@@ -145,6 +146,7 @@ def _source(
     fingerprint: str,
 ) -> str:
     helpers = with_dependencies(requirements.helpers)
+    has_bodies = any(has_intrinsics(kernel) for kernel in program.assembly)
     every = with_dependencies(requirements.helpers | of_twins.helpers)
     return render(
         "c/source.c.j2",
@@ -159,9 +161,13 @@ def _source(
         helpers=helpers,
         twin_helpers=[helper for helper in every if helper not in helpers],
         functions=bodies,
-        has_assembly=bool(program.assembly),
+        has_assembly=bool(program.assembly) and not has_bodies,
         has_shared=any(f.attrs.get(SHARED) for f in program.functions),
         has_vectors=any(f.attrs.get("needs") == Feature.MVE.value for f in program.assembly),
+        intrinsics=support_text(program.assembly, program.name, program.macro)
+        if has_bodies
+        else "",
+        body_macro=f"{program.macro}_{'VECTORS' if has_bodies else 'ASSEMBLY'}",
         entries=entries,
         statuses=[
             {"name": f"{program.macro}_{name}", "text": text}

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from microtir.codegen.assembly import assembly_lines
 from microtir.codegen.expressions import Requirements
+from microtir.codegen.intrinsics import has_intrinsics, intrinsics_lines
 from microtir.codegen.layout import WIDTH, block_comment, indent, wrap
 from microtir.codegen.names import ScopedNames
 from microtir.codegen.program import Program
@@ -18,7 +19,8 @@ from microtir.tir.ir import KEPT_APART, SHARED, Origin, PrimFunc
 class FunctionText:
     """What the template prints: `signature` without the brace that opens the body.
 
-    A micro-kernel with assembly has two more texts, for the compilers and CPUs that can use it.
+    A micro-kernel with assembly or intrinsics has two more texts, for the compilers and CPUs that
+    can use them.
     """
 
     comment: str
@@ -54,6 +56,10 @@ def function_text(program: Program, function: PrimFunc, requirements: Requiremen
     )
     if function not in program.assembly:
         return text
+    if has_intrinsics(function):
+        template = program.assembly[function]
+        lines = intrinsics_lines(template, function, program.name, program.macro)
+        return replace(text, assembly_signature=text.signature, assembly=joined(lines))
     # The assembly finds its arguments in registers: to the compiler they look unused.
     unread = [f"{program.macro}_UNUSED {parameter}" for parameter in parameters]
     head = f"{program.macro}_ASSEMBLY void {program.names[function]}"

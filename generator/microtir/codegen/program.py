@@ -244,7 +244,7 @@ def _originals(
     for function in functions:
         originals[function] = function
         if function in kernels:
-            values = repr(function.attrs.get("assembly"))
+            values = repr([function.attrs.get(kind) for kind in ("assembly", "intrinsics")])
             key = to_text(function), assembly.get(function), values
             originals[function] = seen.setdefault(key, function)
     return originals

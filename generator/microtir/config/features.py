@@ -32,6 +32,7 @@ class Feature(Spelled):
     MVE_FLOAT = "mve.fp"  # Helium vectors of floats
     FPU = "fp"  # single precision in hardware
     FPU_DOUBLE = "fp.dp"  # double precision in hardware
+    VECTOR = "vector"  # vectors of 256 bits or more: AVX2, VNNI; what exactly, the compiler says
     BIT64 = "bit64"  # 64-bit integer registers and pointers
     AVR_PROGMEM = "progmem"  # constants in flash are read by an instruction of their own
 
@@ -99,7 +100,7 @@ ARCHITECTURES: Mapping[str, Core] = _table(
     Core("armv7-r", Family.ARM, "armv7-r", _V7EM, _DOUBLE),
     Core("armv7-a", Family.ARM, "armv7-a", _V7EM - {_F.DIVIDE}, _DOUBLE),
     Core("armv8-a", Family.ARM, "armv8-a", _WIDE),
-    Core("x86-64", Family.X86, "x86-64", _WIDE),
+    Core("x86-64", Family.X86, "x86-64", _WIDE | {_F.VECTOR}),
 )
 
 CPUS: Mapping[str, Core] = _table(
@@ -121,7 +122,7 @@ CPUS: Mapping[str, Core] = _table(
     Core("cortex-a53", Family.ARM, "armv8-a", _WIDE),
     Core("cortex-a72", Family.ARM, "armv8-a", _WIDE),
     Core("aarch64", Family.ARM, "armv8-a", _WIDE),
-    Core("x86-64", Family.X86, "x86-64", _WIDE),
+    Core("x86-64", Family.X86, "x86-64", _WIDE | {_F.VECTOR}),
     Core("atmega328p", Family.AVR, "avr5", frozenset({_F.UNALIGNED, _F.AVR_PROGMEM})),
     Core("atmega2560", Family.AVR, "avr6", frozenset({_F.UNALIGNED, _F.AVR_PROGMEM})),
     Core("esp32", Family.XTENSA, None, _ESP | _FLOAT),

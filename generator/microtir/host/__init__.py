@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from microtir.artifact import Artifact
+from microtir.config.features import Feature
 from microtir.host.backend import Harness, Library
 from microtir.host.build import Build
 from microtir.host.functions import Function
 from microtir.host.model import POISON, LayerResult, Model
 from microtir.host.session import LayerStep, Session
 from microtir.host.tensors import Array, TensorInfo
-from microtir.host.toolchain import find_compiler
+from microtir.host.toolchain import Compiler, find_compiler
 
 __all__ = [
     "POISON", "Function", "LayerResult", "LayerStep", "Model", "Session", "TensorInfo", "load",
@@ -24,7 +25,7 @@ def load(
     *,
     compiler: str | None = None,
     sanitize: bool = False,
-    opt_level: int = 2,
+    opt_level: int | None = None,
     debug: bool = False,
 ) -> Model:
     """Compile an artifact with the C compiler of this machine and load it.
@@ -33,7 +34,8 @@ def load(
         artifact: what `build` returned.
         compiler: name or path of gcc or clang; by default that of CC, or the first one found.
         sanitize: run every call in a process under address and undefined-behaviour sanitizers.
-        opt_level: 0 to 3.
+        opt_level: 0 to 3; by default 2, or 3 with every instruction of this machine
+            (``-march=native``) for a target with vectors, such as ``c -mcpu=native``.
         debug: let `Model.run_layers` see every layer.
 
     Returns:
@@ -45,7 +47,14 @@ def load(
     found = find_compiler(compiler)
     if sanitize:
         return Model(artifact, Harness(artifact, found))
-    return Model(artifact, Library.compiled(artifact, Build(found, opt_level, debug)))
+    return Model(artifact, Library.compiled(artifact, _build(artifact, found, opt_level, debug)))
+
+
+def _build(artifact: Artifact, compiler: Compiler, opt_level: int | None, debug: bool) -> Build:
+    config = artifact.module.config
+    vectors = config is not None and config.primary_target().has(Feature.VECTOR)
+    level = (3 if vectors else 2) if opt_level is None else opt_level
+    return Build(compiler, level, debug, native=vectors)
 
 
 def run_sanitized(

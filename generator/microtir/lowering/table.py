@@ -41,6 +41,10 @@ from microtir.lowering.mve import convolution as mve_convolution
 from microtir.lowering.mve import dense as mve_dense
 from microtir.lowering.mve import depthwise as mve_depthwise
 from microtir.lowering.mve import pooling as mve_pooling
+from microtir.lowering.vector import add as vector_add
+from microtir.lowering.vector import convolution as vector_convolution
+from microtir.lowering.vector import depthwise as vector_depthwise
+from microtir.lowering.vector import pooling as vector_pooling
 from microtir.plan.ir import Candidate, Kernel, LayoutKind, RowWindow
 from microtir.tir.ir import PrimFunc
 
@@ -140,6 +144,15 @@ _ADD_MVE = Family(
     Feature.MVE,
     build=mve_add.emit,
 )
+_ADD_VECTOR = Family(
+    Kernel.ADD_LANES,
+    None,
+    _same_row,
+    vector_add.cost,
+    vector_add.accepts,
+    Feature.VECTOR,
+    build=vector_add.emit,
+)
 _GEMM_DSP = Family(
     Kernel.GEMM,
     None,
@@ -237,11 +250,41 @@ _BLOCKED_DENSE = Family(
 _BLOCKED_DENSE_FLOAT = replace(
     _BLOCKED_DENSE, accepts=blocked_dense.accepts_float, needs=Feature.FPU
 )
+_GEMM_VECTOR = Family(
+    Kernel.GEMM_PANELS,
+    None,
+    convolution.row_window,
+    vector_convolution.cost,
+    vector_convolution.accepts,
+    Feature.VECTOR,
+    vector_convolution.scratch_bytes,
+    build=vector_convolution.emit,
+)
+_DEPTHWISE_VECTOR = Family(
+    Kernel.DEPTHWISE_LANES,
+    None,
+    convolution.row_window,
+    vector_depthwise.cost,
+    vector_depthwise.accepts,
+    Feature.VECTOR,
+    vector_depthwise.scratch_bytes,
+    build=vector_depthwise.emit,
+)
+_DENSE_VECTOR = Family(
+    Kernel.GEMM_PANELS,
+    None,
+    _same_row,
+    vector_convolution.cost_dense,
+    vector_convolution.accepts_dense,
+    Feature.VECTOR,
+    build=vector_convolution.emit_dense,
+)
 _CONVOLUTION = (
     _DIRECT_CONVOLUTION,
     _GEMM_DSP,
     _GEMM_DSP_COMPACT,
     _GEMM_MVE,
+    _GEMM_VECTOR,
     _BLOCKED,
     _BLOCKED_FLOAT,
     _ACCUMULATE,
@@ -296,6 +339,7 @@ FAMILIES: Mapping[type[Operator], tuple[Family, ...]] = MappingProxyType(
             _BLOCKED_DEPTHWISE,
             _BLOCKED_DEPTHWISE_FLOAT,
             _DEPTHWISE_MVE,
+            _DEPTHWISE_VECTOR,
         ),
         ops.FullyConnected: (
             Family(Kernel.DIRECT, dense.fully_connected, _same_row_if(dense.keeps_rows), 6),
@@ -303,9 +347,19 @@ FAMILIES: Mapping[type[Operator], tuple[Family, ...]] = MappingProxyType(
             _BLOCKED_DENSE,
             _BLOCKED_DENSE_FLOAT,
             _DENSE_MVE,
+            _DENSE_VECTOR,
         ),
         ops.AveragePool2D: (
             Family(Kernel.DIRECT, pooling.average_pool, pooling.row_window, pooling.cost),
+            Family(
+                Kernel.POOL_LANES,
+                None,
+                pooling.row_window,
+                1,
+                vector_pooling.accepts,
+                Feature.VECTOR,
+                build=vector_pooling.emit,
+            ),
             _ACCUMULATE,
             _POOL_MVE,
         ),
@@ -314,7 +368,7 @@ FAMILIES: Mapping[type[Operator], tuple[Family, ...]] = MappingProxyType(
             _POOL_MVE,
         ),
         ops.Mean: (Family(Kernel.DIRECT, pooling.mean, _whole, 5), _ACCUMULATE),
-        ops.Add: (*_BINARY, _ADD_DSP, _ADD_MVE, _ADD_PORTABLE),
+        ops.Add: (*_BINARY, _ADD_DSP, _ADD_MVE, _ADD_PORTABLE, _ADD_VECTOR),
         ops.Sub: _BINARY,
         ops.Mul: _BINARY,
         ops.Minimum: _BINARY,

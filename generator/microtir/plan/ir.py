@@ -90,6 +90,10 @@ class Kernel(Enum):
     DEPTHWISE_VECTORS = "depthwise_vectors"  # sixteen channels at a time, a row a call
     ADD_VECTORS = "add_vectors"  # as ADD_SHIFTED, four elements at a time
     POOL_VECTORS = "pool_vectors"  # all channels of a run of pixels at a time
+    GEMM_PANELS = "gemm_panels"  # pixels times weights of eight channels, for wide vectors
+    DEPTHWISE_LANES = "depthwise_lanes"  # sixteen channels of a vector, two taps a product
+    POOL_LANES = "pool_lanes"  # a sum for each channel, channels innermost
+    ADD_LANES = "add_lanes"  # eight sums of a vector
     TABLE = "table"  # 256-entry look-up
     VIEW = "view"  # no code: the output is the input's memory
     COPY = "copy"  # elements move, nothing is computed

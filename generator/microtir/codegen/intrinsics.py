@@ -1,0 +1,73 @@
+"""Bodies of micro-kernels in vector intrinsics, and the functions that they share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from microtir.codegen.environment import render
+from microtir.codegen.layout import wrap
+from microtir.tir.ir import PrimFunc
+
+SUPPORT = "kernels/vector/support/all.j2"
+_MOST_PIXELS = 6  # twice as many sums leave room for weights and inputs in 16 registers
+_STORED_TOGETHER = (4, 2, 1)  # pixels
+
+
+def has_intrinsics(kernel: PrimFunc) -> bool:
+    """Whether a micro-kernel's template is a body in C, not assembly."""
+    return "intrinsics" in kernel.attrs
+
+
+def intrinsics_lines(template: str, kernel: PrimFunc, name: str, macro: str) -> list[str]:
+    """The body of a micro-kernel; `name` and `macro` begin the identifiers of its file.
+
+    Raises:
+        TemplateError: names template and line.
+    """
+    values = _values(kernel)
+    return render(template, name=name, macro=macro, **values).rstrip("\n").split("\n")
+
+
+def support_text(kernels: Iterable[PrimFunc], name: str, macro: str) -> str:
+    """The functions that bodies share, behind a test for what compiler and CPU can do.
+
+    Args:
+        kernels: those of the file; what none of them calls is left out.
+        name: begins the identifiers of the file.
+        macro: begins its macros.
+    """
+    given = [_values(kernel) for kernel in kernels]
+    pixels = [int(values["pixels"]) for values in given if values["part"] == "product"]
+    needed = {_MOST_PIXELS for count in pixels if count >= _MOST_PIXELS}
+    needed |= {count % _MOST_PIXELS for count in pixels} - {0}
+    text = render(
+        SUPPORT,
+        name=name,
+        macro=macro,
+        parts=sorted({values["part"] for values in given}),
+        blocks=[_block(count) for count in sorted(needed)],
+        rests=[_block(count) for count in sorted(needed - {_MOST_PIXELS})],
+        most=str(_MOST_PIXELS) if _MOST_PIXELS in needed else "",
+    )
+    return "\n".join(part for line in text.rstrip("\n").split("\n") for part in wrap(line))
+
+
+def _values(kernel: PrimFunc) -> Mapping[str, Any]:
+    """What the template of a kernel is given."""
+    values = kernel.attrs["intrinsics"]
+    assert isinstance(values, Mapping), "kernels with intrinsics say what their template is given"
+    return values
+
+
+def _block(pixels: int) -> dict[str, object]:
+    """What the template is given for a block of neighbouring pixels."""
+    groups, first = [], 0
+    while first < pixels:
+        count = next(n for n in _STORED_TOGETHER if n <= pixels - first)
+        # Vectors are packed by fours: a smaller group fills up with its own.
+        members = [first + n % count for n in range(_STORED_TOGETHER[0])]
+        results = ", ".join(f"result{member}" for member in members)
+        groups.append({"first": str(first), "pixels": str(count), "results": results})
+        first += count
+    return {"pixels": str(pixels), "numbers": [str(n) for n in range(pixels)], "groups": groups}

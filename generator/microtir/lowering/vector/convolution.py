@@ -1,0 +1,245 @@
+"""Convolutions and fully connected layers as products of pixels with packed weights.
+
+Any kernel size, stride, dilation and padding.  A kernel computes a run of neighbouring pixels: a
+row or part of one, or several rows where no pixel needs another one's input.  Values outside the
+image are the input's zero point, so that the full sum of weights folds into the bias; images
+that windows leave are copied into scratch, with a border.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from microtir import te
+from microtir.graph.ir import Node
+from microtir.graph.ops import Conv2D, DepthwiseConv2D, FullyConnected
+from microtir.graph.quantization import conv_params, fully_connected_params
+from microtir.lowering import dense
+from microtir.lowering.convolution import windows_of
+from microtir.lowering.dsp.code import at, loop, seq
+from microtir.lowering.layer import Extents, Layer
+from microtir.lowering.vector.gemm import PackedLinear, Source, gemm, pack
+from microtir.lowering.vector.image import PaddedImage, reach
+from microtir.lowering.vector.micro_kernel import call
+from microtir.lowering.vector.rows import in_blocks
+from microtir.lowering.window import Windows
+from microtir.tir import ir
+from microtir.tir.dtype import DType
+
+_MOST_LANES = 16384  # bytes of stack for the inputs of one kernel
+_MOST_PIXELS = 48  # of several rows: more would not be faster
+
+
+@dataclass(frozen=True, slots=True)
+class _Geometry:
+    windows: Windows
+    image: Extents
+    output: Extents
+
+    @staticmethod
+    def of(node: Node) -> _Geometry:
+        return _Geometry(
+            windows_of(node), Extents.of(node.inputs[0].type), Extents.of(node.output.type)
+        )
+
+    @property
+    def is_pointwise(self) -> bool:
+        """Whether output pixel n needs input pixel n and nothing else."""
+        rows, columns = self.windows.rows, self.windows.columns
+        same = (rows.taps, columns.taps, rows.stride, columns.stride) == (1, 1, 1, 1)
+        return same and not self.is_padded
+
+    @property
+    def is_padded(self) -> bool:
+        return self.windows.clip(self.output)
+
+    @property
+    def padded(self) -> PaddedImage:
+        return PaddedImage(self.windows, self.image, self.output)
+
+    def source(self, pixels: int, row_elements: int) -> Source:
+        """The inputs of neighbouring pixels of one row, in rows of so many elements."""
+        rows, columns, channels = self.windows.rows, self.windows.columns, self.image.channels
+        joined = columns.dilation == 1
+        return Source(
+            rows=rows.taps,
+            length=reach(columns, pixels) * channels,
+            stride=rows.dilation * row_elements,
+            step=columns.stride * channels,
+            segment=(columns.taps if joined else 1) * channels,
+            parts=1 if joined else columns.taps,
+            part_step=columns.dilation * channels,
+        )
+
+    def pixels_of_kernel(self) -> int | None:
+        """How many pixels of a row one kernel computes; None if not even one fits."""
+        parts = 1
+        while True:
+            pixels = -(-self.output.width // parts)
+            if self.source(pixels, 0).lane_bytes <= _MOST_LANES:
+                return pixels
+            if pixels == 1:
+                return None
+            parts += 1
+
+
+def _packed(node: Node) -> PackedLinear | None:
+    op, weights = node.op, node.inputs[1].data
+    assert isinstance(op, Conv2D | DepthwiseConv2D) and weights is not None
+    if isinstance(op, DepthwiseConv2D):
+        weights = weights.transpose(3, 1, 2, 0)
+    params = conv_params(op, node.inputs[0].type, node.inputs[1].type, node.output.type)
+    source = _Geometry.of(node).source(1, 0)
+    return pack(weights.reshape(len(weights), source.segments, source.segment), node, params)
+
+
+def accepts(node: Node) -> bool:
+    """int8 convolutions over one image whose factors fit the packed form."""
+    if node.inputs[0].dtype is not DType.INT8 or node.inputs[1].data is None:
+        return False
+    geometry = _Geometry.of(node)
+    if isinstance(node.op, DepthwiseConv2D) and geometry.image.channels > 1:
+        return False
+    if geometry.pixels_of_kernel() is None or 0 in (geometry.output.height, geometry.output.width):
+        return False
+    one = geometry.image.images == 1 or geometry.is_pointwise
+    return one and _packed(node) is not None
+
+
+def scratch_bytes(node: Node) -> int:
+    """Of the image with its border."""
+    geometry = _Geometry.of(node)
+    return geometry.padded.bytes if _needs_scratch(geometry) else 0
+
+
+def _needs_scratch(geometry: _Geometry) -> bool:
+    """Rows of a ring do not follow each other; which layout an input has is not known yet."""
+    return geometry.is_padded or geometry.windows.rows.taps > 1
+
+
+def cost(node: Node) -> int:
+    """Instructions, from counts of the compiled kernels for AVX2."""
+    geometry, output = _Geometry.of(node), Extents.of(node.output.type)
+    source, pixels = geometry.source(1, 0), output.images * output.height * output.width
+    products = source.segments * source.quads * output.channels // 6
+    return pixels * (products + 2 * output.channels + source.segments * source.segment // 8 + 4)
+
+
+def emit(layer: Layer, name: str) -> ir.PrimFunc:
+    """The layer function: kernels over runs of pixels."""
+    geometry, packed = _Geometry.of(layer.node), _packed(layer.node)
+    assert packed is not None, "accepts() was asked"
+    if geometry.is_pointwise:
+        return _emit_flat(layer, name, packed, geometry.image.channels, geometry.output.width)
+    return _Emitter(layer, geometry, packed).function(name)
+
+
+def _product(source: Source, pixels: int, packed: PackedLinear, x: ir.BufferArgument,
+             y: ir.BufferArgument) -> ir.Stmt:  # fmt: skip
+    weights = at(packed.weights, 0, 0, 0, 0)
+    constants, rounding = at(packed.constants, 0, 0, 0), at(packed.rounding, 0, 0)
+    return call(gemm(source, pixels, packed), x, weights, constants, rounding, y)
+
+
+def _emit_flat(
+    layer: Layer, name: str, packed: PackedLinear, values: int, width: int
+) -> ir.PrimFunc:
+    """Pixels of `values` inputs each, several rows at a time where they follow each other."""
+    x, y = layer.input_rows(0), layer.output_rows()
+    together = 1
+    if x.is_whole and y.is_whole:
+        rows = y.type.rows
+        most = max(1, min(_MOST_PIXELS // width, _MOST_LANES // (2 * values * width + 8)))
+        together = max(n for n in range(1, most + 1) if rows % n == 0)
+
+    def some(row: te.Expr, count: int) -> ir.Stmt:
+        pixels = count * width
+        tiles = -(-pixels * values * 2 // _MOST_LANES)
+        part = -(-pixels // tiles)
+        source = Source(1, part * values, 0, values, values)
+
+        def tile(n: te.Expr) -> ir.Stmt:
+            first = te.minimum(n * part, pixels - part)
+            return _product(source, part, packed, x.at(row, first, 0), y.at(row, first, 0))
+
+        return loop("tile", 0, tiles, tile)
+
+    return layer.function(name, None, in_blocks(layer, together, some))
+
+
+class _Emitter:
+    """Convolutions whose pixels need several inputs, row by row."""
+
+    def __init__(self, layer: Layer, geometry: _Geometry, packed: PackedLinear) -> None:
+        self.layer = layer
+        self.geometry = geometry
+        self.packed = packed
+        self.x, self.y = layer.input_rows(0), layer.output_rows()
+        padded = _needs_scratch(geometry)
+        self.scratch = geometry.padded.buffer() if padded else None
+        self.row_elements = geometry.padded.row_elements if padded else 0
+
+    def function(self, name: str) -> ir.PrimFunc:
+        layer, pixels = self.layer, self.geometry.pixels_of_kernel()
+        assert pixels is not None, "accepts() was asked"
+        source = self.geometry.source(pixels, self.row_elements)
+        width = self.geometry.output.width
+
+        def tile(row: te.Expr, n: te.Expr) -> ir.Stmt:
+            first = te.minimum(n * pixels, width - pixels)
+            x, y = self.inputs(row, first), self.y.at(row, first, 0)
+            return _product(source, pixels, self.packed, x, y)
+
+        rows = loop(
+            "row", layer.y0, layer.y1,
+            lambda row: loop("tile", 0, -(-width // pixels), lambda n: tile(row, n)),
+        )  # fmt: skip
+        if self.scratch is None:
+            return layer.function(name, None, rows)
+        zero_point = layer.node.inputs[0].type.quant.zero_point
+        fill = self.geometry.padded.fill(self.scratch, self.x, zero_point, layer.y0, layer.y1)
+        return layer.function(name, self.scratch, seq(fill, rows))
+
+    def inputs(self, row: te.Expr, first: te.Expr) -> ir.BufferArgument:
+        """Where the inputs of output pixel (row, first) begin."""
+        rows, columns = self.geometry.windows.rows, self.geometry.windows.columns
+        if self.scratch is None:
+            return self.x.at(row * rows.stride, first * columns.stride, 0)
+        place = (row - self.layer.y0) * rows.stride * self.row_elements
+        step = columns.stride * self.geometry.image.channels
+        return at(self.scratch, 0, place + first * step)
+
+
+# --- fully connected ---
+
+
+def _packed_dense(node: Node) -> PackedLinear | None:
+    op, weights = node.op, node.inputs[1].data
+    assert isinstance(op, FullyConnected) and weights is not None
+    types = node.inputs[0].type, node.inputs[1].type, node.output.type
+    return pack(weights.reshape(len(weights), 1, -1), node, fully_connected_params(op, *types))
+
+
+def accepts_dense(node: Node) -> bool:
+    """int8 layers whose rows are those of the input and whose factors fit the packed form."""
+    weights = node.inputs[1]
+    if {node.inputs[0].dtype, weights.dtype} != {DType.INT8} or weights.data is None:
+        return False
+    inputs = weights.shape[1]
+    fits = 0 < 2 * inputs <= _MOST_LANES and node.output.type.elements > 0
+    return fits and dense.keeps_rows(node) and _packed_dense(node) is not None
+
+
+def cost_dense(node: Node) -> int:
+    """Instructions, from counts of the compiled kernels for AVX2."""
+    outputs, inputs = node.inputs[1].shape
+    rows = node.output.type.elements // outputs
+    return rows * (outputs * inputs // 16 + 3 * outputs + inputs // 8)
+
+
+def emit_dense(layer: Layer, name: str) -> ir.PrimFunc:
+    """The layer function: rows of inputs are pixels."""
+    packed = _packed_dense(layer.node)
+    assert packed is not None, "accepts_dense() was asked"
+    inputs = layer.node.inputs[1].shape[1]
+    return _emit_flat(layer, name, packed, inputs, Extents.of(layer.node.output.type).width)

@@ -1,0 +1,130 @@
+"""Depthwise convolutions with channels in vector lanes.
+
+Rows that a kernel computes follow each other in scratch, where the image lies with its border.
+Where there are fewer channels than lanes, several neighbouring pixels share a vector.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from microtir import te
+from microtir.graph.ir import Node
+from microtir.graph.ops import DepthwiseConv2D
+from microtir.graph.quantization import conv_params
+from microtir.lowering.convolution import windows_of
+from microtir.lowering.dsp.code import at, seq
+from microtir.lowering.layer import Extents, Layer
+from microtir.lowering.vector.depthwise_kernel import (
+    BLOCK,
+    Grid,
+    PackedDepthwise,
+    depthwise,
+    pack,
+)
+from microtir.lowering.vector.image import PaddedImage
+from microtir.lowering.vector.micro_kernel import call
+from microtir.lowering.vector.rows import in_blocks
+from microtir.lowering.window import Windows
+from microtir.tir import ir
+from microtir.tir.dtype import DType
+
+_MOST_TAPS = 64  # their code is printed one by one
+
+
+@dataclass(frozen=True, slots=True)
+class _Geometry:
+    windows: Windows
+    image: Extents
+    output: Extents
+
+    @staticmethod
+    def of(node: Node) -> _Geometry:
+        return _Geometry(
+            windows_of(node), Extents.of(node.inputs[0].type), Extents.of(node.output.type)
+        )
+
+    @property
+    def padded(self) -> PaddedImage:
+        return PaddedImage(self.windows, self.image, self.output)
+
+    @property
+    def copies(self) -> int:
+        """Neighbouring pixels that share a vector."""
+        channels, width = self.output.channels, self.output.width
+        shares = self.windows.columns.stride == 1 and BLOCK % channels == 0
+        return BLOCK // channels if shares and width * channels % BLOCK == 0 else 1
+
+    def grid(self, rows: int) -> Grid:
+        """What a kernel for some rows reads and writes."""
+        channels, row_elements = self.image.channels, self.padded.row_elements
+        down, across = self.windows.rows, self.windows.columns
+        return Grid(
+            rows=rows,
+            row_step=down.stride * row_elements,
+            pixels=self.output.width // self.copies,
+            step=across.stride * channels * self.copies,
+            channels=channels * self.copies,
+            output_row=self.output.width * channels,
+            taps=(down.taps, across.taps),
+            tap_steps=(down.dilation * row_elements, across.dilation * channels),
+        )
+
+
+def _packed(node: Node) -> PackedDepthwise | None:
+    op, weights = node.op, node.inputs[1].data
+    assert isinstance(op, DepthwiseConv2D) and weights is not None
+    params = conv_params(op, node.inputs[0].type, node.inputs[1].type, node.output.type)
+    channels = weights.shape[3]
+    return pack(weights.reshape(-1, channels), node, params, _Geometry.of(node).copies)
+
+
+def accepts(node: Node) -> bool:
+    """int8 images of one multiplier per channel, whose factors fit the packed form."""
+    op, weights = node.op, node.inputs[1].data
+    if not isinstance(op, DepthwiseConv2D) or op.depth_multiplier != 1 or weights is None:
+        return False
+    geometry = _Geometry.of(node)
+    if node.inputs[0].dtype is not DType.INT8 or geometry.image.images != 1:
+        return False
+    if node.output.type.elements == 0 or weights.shape[1] * weights.shape[2] > _MOST_TAPS:
+        return False
+    return _packed(node) is not None
+
+
+def scratch_bytes(node: Node) -> int:
+    """Of the image with its border."""
+    return _Geometry.of(node).padded.bytes
+
+
+def cost(node: Node) -> int:
+    """Instructions, from counts of the compiled kernel for AVX2."""
+    geometry = _Geometry.of(node)
+    taps, output = geometry.windows.rows.taps * geometry.windows.columns.taps, geometry.output
+    blocks = -(-output.channels // BLOCK)
+    pixels = output.height * output.width // geometry.copies
+    return pixels * (blocks * (5 * taps + 30) + 4) + geometry.image.height * 20
+
+
+def emit(layer: Layer, name: str) -> ir.PrimFunc:
+    """The layer function: the border, then kernels for all rows, or for one after the other."""
+    node, geometry, packed = layer.node, _Geometry.of(layer.node), _packed(layer.node)
+    assert packed is not None, "accepts() was asked"
+    x, y = layer.input_rows(0), layer.output_rows()
+    image = geometry.padded
+    scratch = image.buffer()
+    whole = geometry.output.height if y.is_whole else 1
+
+    def some(row: te.Expr, count: int) -> ir.Stmt:
+        place = (row - layer.y0) * (geometry.windows.rows.stride * image.row_elements)
+        return call(
+            depthwise(geometry.grid(count), packed),
+            at(scratch, 0, place),
+            at(packed.weights, 0, 0, 0, 0, 0),
+            at(packed.constants, 0, 0, 0, 0),
+            at(packed.rounding, 0, 0, 0, 0),
+            y.at(row, 0, 0),
+        )
+
+    fill = image.fill(scratch, x, node.inputs[0].type.quant.zero_point, layer.y0, layer.y1)
+    return layer.function(name, scratch, seq(fill, in_blocks(layer, whole, some)))

@@ -1,0 +1,108 @@
+"""Images with a border: the input rows of a call, copied beside each other into scratch.
+
+Windows that leave the image read the border, which holds the input's zero point, so that no
+kernel tests for it.  Copying costs a few percent of what the kernels take.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from microtir import te
+from microtir.lowering.dsp.code import at, let, load, loop, seq, store, when
+from microtir.lowering.layer import Extents, Rows
+from microtir.lowering.vector.micro_kernel import call, describe
+from microtir.lowering.window import Window, Windows
+from microtir.schedule import KernelDescription
+from microtir.tir import ir
+from microtir.tir.dtype import DType
+
+SLACK = 16  # bytes behind the last row that a kernel may read
+
+
+@dataclass(frozen=True, slots=True)
+class PaddedImage:
+    """The part of an image that windows over `output` read, with its border."""
+
+    windows: Windows
+    image: Extents
+    output: Extents
+
+    @property
+    def width(self) -> int:
+        """Pixels of a row."""
+        return reach(self.windows.columns, self.output.width)
+
+    @property
+    def row_elements(self) -> int:
+        return self.width * self.image.channels
+
+    @property
+    def bytes(self) -> int:
+        """Scratch for the rows of a whole call."""
+        return reach(self.windows.rows, self.output.height) * self.row_elements + SLACK
+
+    def buffer(self) -> ir.Buffer:
+        """The scratch: one row, so that whoever follows rows of buffers sees one span of bytes."""
+        return ir.Buffer("scratch", (1, self.bytes), DType.INT8)
+
+    def fill(
+        self, scratch: ir.Buffer, x: Rows, zero_point: int, y0: te.Expr, y1: te.Expr
+    ) -> ir.Stmt:
+        """Copies what the output rows [y0, y1) read to the beginning of `scratch`."""
+        rows = self.windows.rows
+
+        def row(number: te.Expr) -> ir.Stmt:
+            begin = number * self.row_elements
+
+            def filled(first: int, stop: int) -> ir.Stmt:
+                if first >= stop:
+                    return seq()
+                return loop(
+                    "i", first, stop, lambda i: store(scratch, (0, begin + i), zero_point)
+                )  # fmt: skip
+
+            def copied(y: te.Expr) -> ir.Stmt:
+                there = (y >= 0) & (y < rows.size)
+                return when(there, self._copied(scratch, x, begin, y, filled),
+                            filled(0, self.row_elements))  # fmt: skip
+
+            return let("y_in", y0 * rows.stride - rows.before + number, copied)
+
+        count = te.maximum((y1 - y0 - 1) * rows.stride + reach(rows, 1), 0)
+        return loop("number", 0, count, row)
+
+    def _copied(
+        self, scratch: ir.Buffer, x: Rows, begin: te.Expr, y: te.Expr, filled: _Fill
+    ) -> ir.Stmt:
+        columns, channels = self.windows.columns, self.image.channels
+        left = columns.before * channels
+        count = min(columns.size, self.width - columns.before) * channels
+        copy = call(_copy(count), x.at(y, 0, 0), at(scratch, 0, begin + left))
+        return seq(filled(0, left), copy, filled(left + count, self.row_elements))
+
+
+class _Fill(Protocol):
+    """Stores the zero point to [first, stop) of the current row."""
+
+    def __call__(self, first: int, stop: int) -> ir.Stmt: ...
+
+
+def _copy(count: int) -> KernelDescription:
+    """Copies `count` values; parameters: from, to."""
+    x, y = ir.Buffer("x", (count,), DType.INT8), ir.Buffer("y", (count,), DType.INT8)
+    return describe(
+        f"copy_{count}",
+        f"Copies {count} values",
+        (x, y),
+        y,
+        loop("i", 0, count, lambda i: store(y, (i,), load(x, i))),
+        "kernels/vector/copy.j2",
+        {"part": "copy", "count": str(count)},
+    )
+
+
+def reach(window: Window, outputs: int) -> int:
+    """Input positions that the first `outputs` positions of the output span."""
+    return (outputs - 1) * window.stride + (window.taps - 1) * window.dilation + 1

@@ -1,0 +1,49 @@
+"""Kernels for wide vectors: portable twins, AVX2, and VNNI by emulation, against the reference."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.execute import vector
+from tests.execute.vector import Batch, compare
+from tests.support import c_compilers
+from tests.support.c_compilers import strict_problems
+from tests.support.sanitizers import run_sanitized
+
+VNNI = ("-march=native", "-mavx2", "-include", str(Path(c_compilers.__file__).with_name("vnni.h")))
+# Twins are what every other CPU runs; a CPU without AVX2 runs them with -march=native, too.
+BODIES = {"twins": (), "native": ("-march=native",), "vnni": VNNI}
+
+
+@pytest.fixture(scope="module")
+def batch() -> Batch:
+    """Cases and their artifacts."""
+    return vector.batch()
+
+
+@pytest.mark.xdist_group("vector")
+@pytest.mark.parametrize("body", BODIES)
+def test_kernels_equal_the_reference(batch: Batch, tmp_path: Path, body: str) -> None:
+    """Every body gives every bit of the reference: any shape, quantisation and border."""
+    compare(batch, tmp_path, BODIES[body])
+
+
+def test_kernels_are_clean_under_sanitizers(tmp_path: Path) -> None:
+    """Twins and intrinsics read and write inside their buffers, and nothing is undefined."""
+    assert run_sanitized("tests.execute.vector", tmp_path) == "vector kernels clean"
+
+
+@pytest.mark.xdist_group("vector")
+@pytest.mark.parametrize("compiler", c_compilers.HOST_COMPILERS)
+@pytest.mark.parametrize("flags", [(), ("-mavx2",), ("-mavx2", "-mavxvnni")], ids="-".join)
+def test_no_compiler_warns(
+    batch: Batch, tmp_path: Path, compiler: str, flags: tuple[str, ...]
+) -> None:
+    """All bodies pass the strict set."""
+    by_size = sorted(batch[1], key=lambda a: sum(len(file.text) for file in a.sources))
+    for artifact in by_size[-3:]:
+        for file in artifact.sources:
+            (tmp_path / file.path).write_text(file.text, encoding="utf-8")
+    assert strict_problems(tmp_path, compiler, "c99", *flags) == ""
