@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import tarfile
 from pathlib import Path
 
 import numpy as np
@@ -22,12 +23,12 @@ from microtir.graph import reference
 from microtir.host.samples import Samples
 from microtir.host.verify import verify
 from microtir.ir_module import IRModule
-from microtir.project import load_board
+from microtir.project import ProjectType, generate, load_board
 from microtir.project.remote import run_samples
 from microtir.search.external import choose_external
 from tests.support.c_compilers import HOST_COMPILERS, strict_problems
 from tests.support.command import Command
-from tests.support.operator_cases import generate
+from tests.support.operator_cases import generate as generate_case
 from tests.support.pages import follow
 from tests.support.small_models import quantised_graph
 
@@ -65,7 +66,7 @@ def test_operators_are_bit_exact(operator: str, folder: Path) -> None:
     """Random shapes, strides, paddings and quantisation, against the numpy reference."""
     used = 0
     for seed in range(5):
-        case = generate(operator, seed, "int8")
+        case = generate_case(operator, seed, "int8")
         module = from_tflite(case.model)
         assert module.graph is not None
         artifact = microtir.build(module, config(folder))
@@ -266,3 +267,33 @@ def test_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "CMSIS-NN").symlink_to(STAND_IN)
     follow("external-kernels.md", tmp_path)
+
+
+def named(name: str) -> Artifact:
+    """A model of another name with the same library."""
+    return microtir.build(IRModule(graph=quantised_graph()), config().with_(module_name=name))
+
+
+def test_two_models_share_the_library(tmp_path: Path) -> None:
+    """A program has each of its functions once."""
+    project = generate(
+        [named("one"), named("two")], "mps2_an386", ProjectType.BAREMETAL, tmp_path / "p"
+    )
+    assert project.build().is_file()
+
+
+def test_archives_keep_its_files_together(tmp_path: Path) -> None:
+    """Model Library Format: what the library's files include is where they look for it."""
+    archive = tmp_path / "models.tar"
+    microtir.export_model_library_format([named("one"), named("two")], archive)
+    with tarfile.open(archive) as tar:
+        names = [name for name in tar.getnames() if "cmsis_nn/arm_nn" in name]
+    assert sorted(names) == [
+        f"./codegen/host/src/cmsis_nn/{file}"
+        for file in ("arm_nn_stand_in.c", "arm_nn_types.h", "arm_nnfunctions.h")
+    ]
+    for artifact, again in zip(
+        (named("one"), named("two")),
+        microtir.import_model_library_format(archive), strict=True,
+    ):  # fmt: skip
+        assert {f.path for f in artifact.sources} == {f.path for f in again.sources}

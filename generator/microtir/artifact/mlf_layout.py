@@ -64,6 +64,9 @@ def _places(artifact: Artifact, is_alone: bool) -> Iterator[tuple[str, str]]:
             yield file.path, f"{TEMPLATES}/{PurePosixPath(file.path).name}"
         elif file.path.startswith(_RUNTIME_SOURCE):
             yield file.path, f"{RUNTIME}/{file.path.removeprefix(_RUNTIME_SOURCE)}"
+        elif "/" in file.path:
+            # A library of others: its files name each other as they lie in its folder.
+            yield file.path, f"{SOURCES}/{file.path}"
         elif file.path.endswith(".h"):
             yield file.path, f"{HEADERS}/{file.path}"
         elif not is_alone and file.path in once_per_program(name):

@@ -151,11 +151,15 @@ def _program(template: Template, board: Board) -> str | None:
 def _model_files(artifacts: Sequence[Artifact], template: Template) -> dict[str, bytes]:
     """Every model in a folder of its own, and one C runtime for all of them that use it."""
     files: dict[str, bytes] = {}
+    seen: dict[str, str] = {}
     for artifact in artifacts:
         name = artifact.metadata["module_name"]
         for source in artifact.sources:
             # A program has one system library: its functions would be defined for each model.
             is_twice = len(artifacts) > 1 and source.path == f"{name}_system_lib.c"
+            # So would those of a library, or of an operator of the user, that two models call.
+            is_shared = source.path.endswith(".c") and not source.path.startswith(f"{name}_")
+            is_twice |= is_shared and seen.setdefault(source.path, name) != name
             if not is_twice:
                 path = _place(source.path, name, template)
                 files |= {checked_path(path, source.path): source.text.encode()} if path else {}
