@@ -100,6 +100,12 @@ def lower(
     module = _as_module(inputs, args, name, binds)
     extra = passes or ExtraPasses()
     extra.refuse_points_off_the_road(has_graph=module.graph is not None, ends=module.is_lowered)
+    if libraries and (module.graph is None or module.is_lowered):
+        raise UsageError(
+            "libraries take layers of a model, and there is none to plan",
+            where="lower(libraries)",
+            legal="a model that is not lowered",
+        )
     if module.is_lowered:
         return module
     config = module.config or host()

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import microtir
-from microtir.errors import RunError
+from microtir.errors import RunError, UsageError
 from microtir.external import Code, Hooks, Library, Match, Rule
 from microtir.graph import ops, reference
 from microtir.graph.ir import Array
@@ -159,3 +159,10 @@ def test_preferred_rules_come_first() -> None:
     ]
     reverse = Library("npu", (single, rule))
     assert layers(model(), reverse)[:2] == ["default_layer0_mul", "default_layer1_leaky_relu_npu"]
+
+
+def test_libraries_are_for_models() -> None:
+    """What has no layers to give away refuses a library, instead of ignoring it."""
+    lowered = microtir.lower(model())
+    with pytest.raises(UsageError, match="libraries take layers of a model"):
+        microtir.build(lowered, libraries=[npu()])
