@@ -40,13 +40,17 @@ from microtir.tir.verify import verify
 
 
 def layer(size_in: int, size_out: int) -> PrimFunc:
-    """A function that reads all of its first buffer and writes all of its second."""
+    """A function that reads all of its first buffer and writes all of its second, twice over.
+
+    What is written in the first pass is in the way of the second, wherever it is.
+    """
     x, y = Buffer("x", (size_in,), DType.INT8), Buffer("y", (size_out,), DType.INT8)
-    i = Var("i")
-    source, target = (build.minimum(i, size - 1) for size in (size_in, size_out))
-    store = Store(y, (target,), Load(x, (source,)))
-    body = For(i, IntImm(0), IntImm(max(size_in, size_out)), store)
-    return PrimFunc(f"layer_{size_in}_{size_out}", (x, y), body)
+    passes = []
+    for i in (Var("i"), Var("j")):
+        source, target = (build.minimum(i, size - 1) for size in (size_in, size_out))
+        store = Store(y, (target,), Load(x, (source,)))
+        passes.append(For(i, IntImm(0), IntImm(max(size_in, size_out)), store))
+    return PrimFunc(f"layer_{size_in}_{size_out}", (x, y), Seq(tuple(passes)))
 
 
 def view(buffer: Buffer) -> BufferView:

@@ -4,8 +4,8 @@ Shares no code and no notion with the planner: it knows nothing of lifetimes, no
 layers declare.  It executes main call by call, and of every byte of the workspace it remembers
 which byte of which tensor was written there last.  A read demands that each byte that it reaches
 is the one that it means: after a ring has moved on, or another buffer has taken the place, it is
-not.  No call may write where another of its arguments is used, and every view must lie where its
-elements and its layer need it.
+not.  No call may write where another of its arguments is used, unless its accesses one by one show
+that each byte is read before; and every view must lie where its elements and its layer need it.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ import numpy.typing as npt
 
 from microtir.errors import MemoryPlanError
 from microtir.memory.footprint import Footprints, Span
+from microtir.memory.trace import overwrites_unread, trace
 from microtir.tir.analysis.bounds import Bounds
 from microtir.tir.analysis.interval import Interval
 from microtir.tir.ir import (
@@ -114,7 +115,11 @@ class _Memory:
                 used.setdefault(places[span.param].buffer, []).append(span)
                 if span.is_write:
                     self.write(span, places[span.param])
-        _refuse_clashes(used, places, where)
+        clash = _clash(used, places)
+        if clash is not None and not _is_in_order(callee, scalars, places):
+            raise MemoryPlanError(
+                "it is written over another argument", where=f"{where}, buffer {clash.name}"
+            )
 
     def read(self, span: Span, place: _Place, where: str) -> None:
         start, stop = place.start + span.start, place.start + span.stop
@@ -176,10 +181,8 @@ def _places(
     return places
 
 
-def _refuse_clashes(
-    used: Mapping[Buffer, Sequence[Span]], places: Mapping[Buffer, _Place], where: str
-) -> None:
-    """Any write of a call may come before any read: no buffer is written where another is used."""
+def _clash(used: Mapping[Buffer, Sequence[Span]], places: Mapping[Buffer, _Place]) -> Buffer | None:
+    """A buffer that a call writes where another argument is used, or None."""
     pieces = [
         (buffer, places[s.param].start + s.start, places[s.param].start + s.stop, s.is_write)
         for buffer, spans in used.items()
@@ -189,10 +192,24 @@ def _refuse_clashes(
         if is_write:
             for other, other_start, other_stop, _ in pieces:
                 if other is not buffer and start < other_stop and other_start < stop:
-                    raise MemoryPlanError(
-                        "it is written over another argument",
-                        where=f"{where}, buffer {buffer.name}",
-                    )
+                    return buffer
+    return None
+
+
+def _is_in_order(callee: PrimFunc, scalars: Sequence[int], places: Mapping[Buffer, _Place]) -> bool:
+    """Whether a call reads every byte before another argument takes its place.
+
+    Any write of a call may come before any read, unless its accesses, one by one, say otherwise.
+    """
+    try:
+        accesses = trace(callee, scalars)
+    except MemoryPlanError:
+        return False
+    positions = {n: p for n, p in enumerate(callee.params) if p in places}
+    own = [a for a in accesses if a[1] in positions]
+    starts = {n: places[p].start for n, p in positions.items() if isinstance(p, Buffer)}
+    sizes = {n: p.dtype.bytes for n, p in positions.items() if isinstance(p, Buffer)}
+    return not overwrites_unread(own, starts, sizes)
 
 
 def _calls(statement: Stmt, bounds: Bounds) -> Iterator[tuple[Invoke, tuple[int, ...]]]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
@@ -30,6 +30,7 @@ class Lifetime:
 
     `first` and `last` are steps (positions of Invokes in program order, inclusive), for people.
     At moment `begin + i` bytes [low[i], high[i]) are kept; none where low equals high.
+    `taken_over` names inputs over which it is written in place, and at which moments.
     """
 
     buffer: Buffer
@@ -40,6 +41,17 @@ class Lifetime:
     begin: int
     low: Bytes
     high: Bytes
+    taken_over: Mapping[Buffer, frozenset[int]] = field(default_factory=dict)
+
+    @property
+    def counted(self) -> Bytes:
+        """Bytes per moment that sums count: what takes the place of an input is not twice there."""
+        sizes = self.high - self.low
+        for moments in self.taken_over.values():
+            for moment in moments:
+                at = moment - self.begin
+                sizes[at] = sizes[at - 1] if at else 0
+        return sizes
 
     @property
     def end(self) -> int:
@@ -61,7 +73,12 @@ class Lifetime:
         both = (self.low[mine] < self.high[mine]) & (above.low[other] < above.high[other])
         if not both.any():
             return None
-        return int((self.high[mine] - above.low[other])[both].max())
+        ends = self.high[mine].copy()
+        for moment in self.taken_over.get(above.buffer, ()):
+            # What the call itself writes has been read before: only older rows count.
+            at = moment - self.begin
+            ends[moment - begin] = self.high[at - 1] if at else 0
+        return int((ends - above.low[other])[both].max())
 
 
 def lifetimes(
@@ -91,7 +108,7 @@ def lifetimes(
         steps[buffer].append(0)
     for buffer in outputs:
         steps[buffer].append(max(end - 1, 0))
-    moments, touched = touches(main.body, callees, tuple(steps))
+    moments, touched, pairs = touches(main.body, callees, tuple(steps))
     needs = _alignments(main, callees)
     found = []
     for buffer, at in steps.items():
@@ -103,7 +120,10 @@ def lifetimes(
         use = _Use(size_of(buffer), moments, buffer in inputs, buffer in outputs)
         begin, low, high = _extents(touched[buffer], use)
         found.append(
-            Lifetime(buffer, size_of(buffer), min(at), max(at), alignment, begin, low, high)
+            Lifetime(
+                *(buffer, size_of(buffer), min(at), max(at), alignment, begin, low, high),
+                {x: frozenset(when) for (x, y), when in pairs.items() if y is buffer},
+            )
         )
     return tuple(found)
 
@@ -115,7 +135,7 @@ def lower_bound(lives: Sequence[Lifetime]) -> int:
     """
     total: Bytes = np.zeros(max((life.end for life in lives), default=0), np.int64)
     for life in lives:
-        total[life.begin : life.end] += life.high - life.low
+        total[life.begin : life.end] += life.counted
     return max(int(total.max(initial=0)), max((life.size for life in lives), default=0))
 
 

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from microtir.memory.in_place import Pair, in_place
 from microtir.tir.analysis.bounds import Bounds
 from microtir.tir.analysis.interval import Interval
 from microtir.tir.ir import (
@@ -35,14 +36,22 @@ class Touch:
 
 def touches(
     body: Stmt, callees: Mapping[str, PrimFunc], buffers: Sequence[Buffer]
-) -> tuple[int, Mapping[Buffer, list[Touch]]]:
-    """Run main's calls in order; return their number and what each touches of `buffers`."""
+) -> tuple[int, Mapping[Buffer, list[Touch]], Mapping[Pair, list[int]]]:
+    """Run main's calls in order.
+
+    Returns:
+        Their number, what each touches of `buffers`, and for each input and output of which one
+        takes the other's place within calls, at which moments.
+    """
     found: dict[Buffer, list[Touch]] = {buffer: [] for buffer in buffers}
     reads = {name: frozenset(buffers_read(f.body)) for name, f in callees.items()}
     writes = {name: frozenset(buffers_written(f.body)) for name, f in callees.items()}
+    over = {name: in_place(f) for name, f in callees.items()}
+    pairs: dict[Pair, list[int]] = {}
     moment = -1
     for moment, (call, scalars) in enumerate(calls(body, Bounds())):
         callee = callees.get(call.function)
+        spans: dict[Buffer, tuple[Buffer, int, int]] = {}
         for number, arg in enumerate(call.args):
             if not isinstance(arg, BufferView) or arg.buffer not in found:
                 continue
@@ -53,11 +62,15 @@ def touches(
             assert isinstance(param, Buffer)
             start, stop = _span(arg, callee.rows.get(param), scalars)
             if start < stop:
+                spans[param] = arg.buffer, start, stop
                 # What scratch holds before a call means nothing, so nothing reads it.
                 is_read = param in reads[callee.name] and param is not callee.scratch
                 is_written = param in writes[callee.name] or param is callee.scratch
                 found[arg.buffer].append(Touch(moment, start, stop, is_read, is_written))
-    return moment + 1, found
+        for x, y in over[callee.name] if callee is not None else ():
+            if x in spans and y in spans and spans[x][1:] == spans[y][1:]:
+                pairs.setdefault((spans[x][0], spans[y][0]), []).append(moment)
+    return moment + 1, found, pairs
 
 
 def _span(view: BufferView, rows: RowAccess | None, scalars: Sequence[int]) -> tuple[int, int]:

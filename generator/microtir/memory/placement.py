@@ -189,7 +189,7 @@ def _aligned_bound(lives: Sequence[Lifetime], alignment: int) -> int:
     whole = np.ones(moments, np.bool_)
     for life in lives:
         window = slice(life.begin, life.end)
-        kept = life.high - life.low
+        kept = life.counted
         padding = np.where(kept > 0, -life.size % alignment, 0)
         whole[window] &= (kept == 0) | (kept == life.size)
         total[window] += kept + padding

@@ -43,7 +43,7 @@ def peak_of(lives: Sequence[Lifetime], steps: Steps) -> Peak:
     """Return where most bytes are kept; the first step if there is nothing to keep."""
     total = np.zeros(len(steps), np.int64)
     for life in lives:
-        total[life.begin : life.end] += life.high - life.low
+        total[life.begin : life.end] += life.counted
     moment = int(total.argmax()) if len(total) else 0
     return Peak(moment, int(steps[moment]) if len(steps) else 0)
 
@@ -52,7 +52,7 @@ def kept_at(life: Lifetime, moment: int) -> int:
     """Bytes that a buffer keeps at a moment."""
     if not life.begin <= moment < life.end:
         return 0
-    return int(life.high[moment - life.begin] - life.low[moment - life.begin])
+    return int(life.counted[moment - life.begin])
 
 
 def kept_bytes(life: Lifetime, steps: Steps) -> tuple[KeptBytes, ...]:
