@@ -252,7 +252,8 @@ def build(
     lowered = lower(module, name=name if not module.is_lowered else "main",
                     simple_mode=simple_mode, observe=observe, passes=passes,
                     libraries=libraries)  # fmt: skip
-    artifact = Artifact(lowered, codegen.emit(lowered))
+    sources = codegen.emit(lowered)
+    artifact = Artifact(lowered, sources, codegen.data_files(lowered, sources))
     if observe:
         observe("codegen", artifact)
     return artifact

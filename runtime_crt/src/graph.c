@@ -133,15 +133,15 @@ static int32_t check_run(const struct microtir_graph_executor *executor)
 
 int32_t microtir_graph_run(const struct microtir_graph_executor *executor)
 {
-    const int32_t status = check_run(executor);
+    int32_t status = check_run(executor);
     if (status != MICROTIR_OK) {
         return status;
     }
     const struct microtir_graph *const graph = executor->graph;
-    for (uint16_t i = 0; i < graph->node_count; i++) {
-        graph->nodes[i].call(executor, &graph->arguments[graph->nodes[i].first]);
+    for (uint16_t i = 0; i < graph->node_count && status == MICROTIR_OK; i++) {
+        status = graph->nodes[i].call(executor, &graph->arguments[graph->nodes[i].first]);
     }
-    return MICROTIR_OK;
+    return status;
 }
 
 int32_t microtir_graph_run_node(const struct microtir_graph_executor *executor, int32_t node)
@@ -154,8 +154,7 @@ int32_t microtir_graph_run_node(const struct microtir_graph_executor *executor, 
     if (node < 0 || node >= graph->node_count) {
         return MICROTIR_ERROR_INDEX;
     }
-    graph->nodes[node].call(executor, &graph->arguments[graph->nodes[node].first]);
-    return MICROTIR_OK;
+    return graph->nodes[node].call(executor, &graph->arguments[graph->nodes[node].first]);
 }
 
 const void *microtir_graph_read(const struct microtir_graph_executor *executor, uint16_t number)

@@ -13,7 +13,7 @@ import pytest
 
 from microtir.codegen.program import Program, make_program
 from microtir.codegen.stack import worst_stack
-from microtir.config import CompilationConfig, Runtime
+from microtir.config import CompilationConfig, Executor, Runtime
 from microtir.driver import build, lower
 from microtir.graph import ops
 from microtir.graph.ir import Graph
@@ -109,6 +109,52 @@ def test_no_compiler_takes_more(name: str, model: Callable[[], Graph], tmp_path:
     taken = [frames_of(module, command, f"-O{n}", tmp_path / "out") for n in ("0", "1", "2", "s")]
     assert max(taken) <= bound
     assert bound <= 12 * max(taken), "a bound that is never near is of no use"
+
+
+EXECUTORS = {
+    "packed": (
+        Executor("aot", {"interface-api": "packed"}),
+        ("_run", "_run_unpacked", "_packed", "_layer", "microtir_tensor_argument"),
+    ),
+    "graph": (Executor("graph"), ("_run", "microtir_graph_run", "_node_", "_layer")),
+    "debug": (
+        Executor("debug"),
+        ("_run", "_run_observed", "microtir_graph_run_observed", "microtir_measure", "run_step",
+         "microtir_graph_run_node", "_node_", "_layer"),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("level", ["-O0", "-O2"])
+@pytest.mark.parametrize("name", EXECUTORS)
+def test_no_executor_takes_more(name: str, level: str, tmp_path: Path) -> None:
+    """What runs between the entry and a layer counts: the largest frame of each kind."""
+    executor, chain = EXECUTORS[name]
+    config_ = CompilationConfig(targets="c", executor=executor)
+    artifact = build(module_of(mixed_layers()), config_)
+    artifact.export(tmp_path / "out")
+    units = [file.path for file in artifact.sources if file.path.endswith(".c")]
+    options = ("-std=c99", level, "-fstack-usage", "-w", "-I.", "-Iruntime_crt/include", "-c")
+    subprocess.run(["gcc", *options, *units], cwd=tmp_path / "out", check=True, timeout=60)
+    text = "".join(path.read_text() for path in (tmp_path / "out").glob("*.su"))
+    found = {function.split(".")[0]: int(size) for function, size in FRAMES.findall(text)}
+    taken = sum(
+        max((size for function, size in found.items() if _is_of(function, part)), default=0)
+        for part in chain
+    )
+    bound = worst_stack(make_program(artifact.module)).bytes
+    assert taken <= bound <= 12 * taken
+
+
+def _is_of(function: str, part: str) -> bool:
+    """Whether a function is meant by a part of a chain: by its whole name, start or end."""
+    if part in ("_node_", "_layer"):
+        return function.startswith(f"default{part}") and not function.endswith("_packed")
+    return (
+        function == part
+        or (part.startswith("_") and function in (f"default{part}",))
+        or (part == "_packed" and function.endswith(part))
+    )
 
 
 def test_the_chain_is_named_from_the_entry_to_the_library() -> None:

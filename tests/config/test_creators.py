@@ -54,7 +54,7 @@ def test_s2_9_micro_takes_options_and_executor() -> None:
         ("nonsense!", None, None, "legal: atsamd51, cxd5602gg"),
         ("nrf52840", "-mcpu=cortex-m0", None, "'mcpu' is given twice"),
         ("nrf52840", "-mcu=x", None, "did you mean 'mcpu'?"),
-        ("nrf52840", None, "graph", "not built yet"),
+        ("nrf52840", None, "grap", "did you mean 'graph'?"),
     ],
 )
 def test_s2_9_micro_refuses(model: str, options: str, executor: str, text: str) -> None:

@@ -38,11 +38,13 @@ def test_defaults_of_aot() -> None:
     assert executor.constant_byte_alignment is None
 
 
-def test_graph_executor_is_packed_and_keeps_weights_apart() -> None:
-    """The graph executor has microTVM's only option, with microTVM's default."""
-    executor = Executor("graph")
+@pytest.mark.parametrize("name", ["graph", "debug"])
+def test_graph_executors_keep_weights_apart(name: str) -> None:
+    """The graph executor has microTVM's only option, with microTVM's default; so has debug."""
+    executor = Executor(name)
     assert dict(executor) == {"link-params": False}
-    assert executor.interface_api is InterfaceApi.PACKED
+    assert executor.interface_api is InterfaceApi.C
+    assert executor.unpacked_api
     assert executor.workspace_byte_alignment is None
     assert executor.constant_byte_alignment is None
 
@@ -57,18 +59,18 @@ def test_graph_executor_is_packed_and_keeps_weights_apart() -> None:
         ("c", True, True),
         ("c", False, False),
         ("packed", None, True),
-        ("packed", True, False),
+        ("packed", True, True),
         ("packed", False, True),
     ],
 )
 def test_s2_2_unpacked_api_follows_from_interface_api(
     interface: str | None, unpacked: bool | None, legal: bool
 ) -> None:
-    """Left out it is derived; given it must agree, and the error names both options."""
+    """Left out it is derived; the C interface has no packed operators, and the error says so."""
     given = {"interface-api": interface, "unpacked-api": unpacked}
     options = {name: value for name, value in given.items() if value is not None}
     if legal:
-        expected = interface != "packed"
+        expected = interface != "packed" if unpacked is None else unpacked
         assert Executor("aot", options)["unpacked-api"] is expected
     else:
         with pytest.raises(ConfigError) as caught:
@@ -149,7 +151,7 @@ def test_access_by_name_is_checked() -> None:
 
 def test_registered_names_and_useful_types() -> None:
     """The listings say what a user can give, not the names of internal classes."""
-    assert Executor.list_registered() == ("aot", "graph")
+    assert Executor.list_registered() == ("aot", "graph", "debug")
     assert Runtime.list_registered() == ("crt",)
     options = Executor.list_registered_options("aot")
     kinds = {name: option.domain.type_name for name, option in options.items()}

@@ -74,7 +74,7 @@ def test_flags_describe_themselves() -> None:
     interface = by_name["--executor-aot-interface-api"]
     assert interface.metavar == "c|packed"
     assert interface.choices == ("c", "packed")
-    assert "Legal: c. Default: c." in interface.help
+    assert "Legal: c, packed. Default: c." in interface.help
     assert by_name["--target"].repeatable and by_name["--pass-config"].repeatable
     assert not by_name["--module-name"].repeatable
     assert by_name["--workspace-pools-size-hint-bytes"].metavar == "POOL:INT"
@@ -190,7 +190,7 @@ def test_pool_flags_take_names_in_either_form() -> None:
         ({"--executor-aot-unpacked-api": "2"}, "'unpacked-api' got '2'"),
         ({"--executor-aot-unpacked-api": "0"}, "contradicts 'interface-api'"),
         ({"--executor-aot-workspace-byte-alignment": "3"}, "not a power of two"),
-        ({"--executor": "graph"}, "not built yet"),
+        ({"--executor": "grap"}, "did you mean 'graph'?"),
         (
             {"--executor": "graph", "--executor-aot-unpacked-api": "1"},
             "the executor is 'graph'",

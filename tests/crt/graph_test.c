@@ -3,21 +3,23 @@
 
 static int32_t calls;
 
-static void increment(const struct microtir_graph_executor *executor, const uint16_t *tensors)
+static int32_t increment(const struct microtir_graph_executor *executor, const uint16_t *tensors)
 {
     const int32_t *const from = microtir_graph_read(executor, tensors[1]);
     int32_t *const to = microtir_graph_write(executor, tensors[0]);
     to[0] = from[0] + 1;
     calls++;
+    return MICROTIR_OK;
 }
 
-static void multiply(const struct microtir_graph_executor *executor, const uint16_t *tensors)
+static int32_t multiply(const struct microtir_graph_executor *executor, const uint16_t *tensors)
 {
     const int32_t *const from = microtir_graph_read(executor, tensors[1]);
     int32_t *const to = microtir_graph_write(executor, tensors[0]);
     const uint8_t *const weight = executor->parameters;
     to[0] = from[0] * (weight == NULL ? 10 : weight[16]);
     calls++;
+    return from[0] == 99 ? -6 : MICROTIR_OK;
 }
 
 static const struct microtir_graph_tensor tensors[] = {
@@ -73,6 +75,8 @@ static void test_run(void)
     CHECK(output[0], 50);
     CHECK(workspace[1], 5);
     CHECK(workspace[2], 0);
+    input[0] = 98;
+    CHECK(microtir_graph_run(&executor), -6);
 }
 
 static void test_run_node(void)

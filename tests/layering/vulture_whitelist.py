@@ -6,7 +6,6 @@ from __future__ import annotations
 WHITELIST: dict[str, str] = {
     "format_options": "typer, when it prints the help of a verb",
     "from_json": "whoever keeps a configuration as text",
-    "should_link_params": "whoever asks a configuration what it means, by the name in the RFC",
     "list_registered": "whoever looks for executors and runtimes, by microTVM's name",
     "list_registered_options": "whoever looks for options, by microTVM's name",
     "all_values": "tests over all options: those of the package and of a board outside it",

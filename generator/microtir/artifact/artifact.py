@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import cast
 
 from microtir.artifact.folder import write_sources
-from microtir.codegen import METADATA_FILE, Metadata, SourceFile
+from microtir.codegen import METADATA_FILE, DataFile, Metadata, SourceFile
 from microtir.errors import UsageError, nearest
 from microtir.ir_module import IRModule
 
@@ -30,10 +30,17 @@ class Artifact:
         module: the lowered module; one that was imported from an archive has no functions, only
             configuration and the facts of the model.
         sources: what codegen printed, `metadata.json` included.
+        data: files that are not text: the constants, where they are no arrays of the code.
     """
 
     module: IRModule
     sources: tuple[SourceFile, ...]
+    data: tuple[DataFile, ...] = ()
+
+    @property
+    def files(self) -> tuple[SourceFile | DataFile, ...]:
+        """Everything that was generated."""
+        return (*self.sources, *self.data)
 
     @property
     def metadata(self) -> Metadata:
@@ -67,7 +74,7 @@ class Artifact:
             OutputError: there are files that are not microtir's, or writing failed.
         """
         if _checked_format(format) is ExportFormat.SOURCES:
-            return write_sources(Path(path), self.sources, force=force)
+            return write_sources(Path(path), self.files, force=force)
         from microtir.artifact.mlf import export_model_library_format
 
         return export_model_library_format(self, path, force=force)

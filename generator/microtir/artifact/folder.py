@@ -8,11 +8,11 @@ import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 
-from microtir.codegen import METADATA_FILE, SourceFile
+from microtir.codegen import METADATA_FILE, DataFile, SourceFile
 from microtir.errors import OutputError
 
 
-def write_sources(target: Path, sources: Iterable[SourceFile], *, force: bool) -> Path:
+def write_sources(target: Path, files: Iterable[SourceFile | DataFile], *, force: bool) -> Path:
     """Write generated files into a folder; one that microtir wrote before is replaced.
 
     Raises:
@@ -20,7 +20,7 @@ def write_sources(target: Path, sources: Iterable[SourceFile], *, force: bool) -
     """
     try:
         _refuse_foreign(target, force)
-        _write(target, sources)
+        _write(target, files)
     except OSError as error:
         raise cannot_write(target, error) from None
     return target
@@ -61,17 +61,17 @@ def _is_ours(folder: Path) -> bool:
     return isinstance(written, list) and found <= {str(name) for name in written}
 
 
-def _write(target: Path, sources: Iterable[SourceFile]) -> None:
+def _write(target: Path, files: Iterable[SourceFile | DataFile]) -> None:
     """Fill a folder beside the target and move it into place, which a crash cannot cut in half."""
     parent = target.absolute().parent
     parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=f".{target.name}.", dir=parent) as scratch:
         new, old = Path(scratch) / "new", Path(scratch) / "old"
         new.mkdir()
-        for file in sources:
+        for file in files:
             path = new / file.path
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(file.text.encode())
+            path.write_bytes(file.content)
         if target.is_symlink() or not target.exists():
             new.rename(target.resolve())
             return

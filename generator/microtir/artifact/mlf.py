@@ -121,6 +121,7 @@ def _beside(artifact: Artifact) -> dict[str, bytes]:
     """What microTVM put beside the sources: parameters, and the program they were made from."""
     name = module_name(artifact)
     files = {f"{PARAMETERS}/{name}.params": _NO_PARAMETERS} if is_model(artifact) else {}
+    files |= {f"{PARAMETERS}/{file.path}": file.content for file in artifact.data}
     if artifact.module.functions:
         text = to_text(artifact.module.functions, constants=False)
         files[f"{ORIGINS}/{name}.tir"] = text.encode()

@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, cast
 
-from microtir.artifact.mlf_layout import METADATA, VERSION
+from microtir.artifact.mlf_layout import METADATA, PARAMETERS, VERSION
 from microtir.artifact.mlf_metadata import EXTRA
-from microtir.codegen import METADATA_FILE, Metadata, SourceFile
+from microtir.codegen import METADATA_FILE, DataFile, Metadata, SourceFile
 from microtir.codegen.metadata import METADATA_VERSION, MemoryData, ModelData, PortData
 from microtir.config import CompilationConfig
 from microtir.errors import ConfigError, ModelFileError
@@ -59,7 +59,8 @@ def _artifact(file: Path, members: Mapping[str, bytes], written: dict[str, Any])
         facts = cast("Metadata", written["metadata"])
         sources = _sources(file, members, written["layout"])
         text = json.dumps(facts, indent=2) + "\n"
-        return Artifact(_ir_module(facts), (*sources, SourceFile(METADATA_FILE, text)))
+        files = (*sources, SourceFile(METADATA_FILE, text))
+        return Artifact(_ir_module(facts), files, _parameters(file, members, facts))
     except ConfigError as error:
         raise _damaged(file, f"the configuration is not legal: {error.what}") from None
     except (KeyError, TypeError, ValueError, AttributeError) as error:
@@ -147,6 +148,16 @@ def _sources(
             raise _damaged(file, f"'{place}' is missing")
         sources.append(SourceFile(_checked_path(file, path), members[place].decode()))
     return sources
+
+
+def _parameters(file: Path, members: Mapping[str, bytes], facts: Metadata) -> tuple[DataFile, ...]:
+    """The constants, if they are a file of their own."""
+    if facts["parameters"] is None:
+        return ()
+    name = facts["parameters"]["file"]
+    if f"{PARAMETERS}/{name}" not in members:
+        raise _damaged(file, f"'{PARAMETERS}/{name}' is missing")
+    return (DataFile(_checked_path(file, name), members[f"{PARAMETERS}/{name}"]),)
 
 
 def _ir_module(facts: Metadata) -> IRModule:

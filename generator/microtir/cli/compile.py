@@ -137,9 +137,7 @@ def _summary(artifact: Artifact, folder: Path) -> dict[str, object]:
     metadata = artifact.metadata
     return {
         "output": str(folder),
-        "files": [
-            {"path": file.path, "bytes": len(file.text.encode())} for file in artifact.sources
-        ],
+        "files": [{"path": file.path, "bytes": len(file.content)} for file in artifact.files],
         "module_name": metadata["module_name"],
         "model": metadata["model"],
         "layers": len(metadata["layers"]),
@@ -169,7 +167,7 @@ def _print(artifact: Artifact, folder: Path) -> None:
     ]
     rows.append(("call", f"{name}_run(&inputs, &outputs, workspace), see {name}.h"))
     write(f"{metadata['model']['file'] if metadata['model'] else name} -> {folder}")
-    files = [(file.path, len(file.text.encode())) for file in artifact.sources]
+    files = [(file.path, len(file.content)) for file in artifact.files]
     write_table(("file", "bytes"), files, right=("bytes",))
     write("")
     facts(rows)

@@ -31,6 +31,19 @@ C_TYPES: Mapping[DType, str] = MappingProxyType({
 })  # fmt: skip
 
 
+_ELEMENTS: Mapping[DType, str] = MappingProxyType({
+    DType.BOOL: "BOOL",
+    **dict.fromkeys((DType.INT8, DType.INT16, DType.INT32, DType.INT64), "SIGNED"),
+    **dict.fromkeys((DType.UINT8, DType.UINT16, DType.UINT32), "UNSIGNED"),
+    **dict.fromkeys((DType.FLOAT32, DType.FLOAT64), "FLOAT"),
+})  # fmt: skip
+
+
+def runtime_dtype(dtype: DType) -> str:
+    """Initialiser of the runtime's `struct microtir_dtype`."""
+    return f"{{MICROTIR_ELEMENT_{_ELEMENTS[dtype]}, {dtype.bits}}}"
+
+
 def is_promoted(dtype: DType) -> bool:
     """Whether C computes with `int` where TIR computes with this type."""
     return not dtype.is_float and dtype.bits < 32

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from microtir.codegen import header
 from microtir.codegen.constants import value_lines
@@ -15,15 +15,22 @@ from microtir.codegen.expressions import Requirements
 from microtir.codegen.externs import extern_files, prototype
 from microtir.codegen.flash import flash_readers
 from microtir.codegen.functions import FunctionText, function_text
+from microtir.codegen.graph import GraphText, graph_entries, graph_files, graph_text
 from microtir.codegen.helpers import with_dependencies
 from microtir.codegen.intrinsics import has_intrinsics, support_text
 from microtir.codegen.layout import INDENT, comment_text
-from microtir.codegen.metadata import METADATA_FILE, metadata_of
-from microtir.codegen.packed import packed_files
+from microtir.codegen.metadata import METADATA_FILE, Metadata, metadata_of
+from microtir.codegen.packed import (
+    entry_wrappers,
+    operator_wrappers,
+    packed_files,
+    registered,
+)
+from microtir.codegen.parameters import file_bytes, file_name, identity
 from microtir.codegen.program import Program, make_program
 from microtir.codegen.rows import is_row_port, row_port_text
 from microtir.codegen.runtime import runtime_files
-from microtir.codegen.source_file import SourceFile
+from microtir.codegen.source_file import DataFile, SourceFile
 from microtir.config.enums import Compatibility
 from microtir.config.features import Feature
 from microtir.errors import UsageError
@@ -52,22 +59,27 @@ def emit(module: IRModule) -> tuple[SourceFile, ...]:
         if not (program.model and function is program.entry)
     ]
     entries = _entries(program, requirements)
-    fingerprint = _fingerprint(program, [*bodies, *entries])
-    packed = packed_files(program, fingerprint) if program.config.needs_packed_wrapper() else ()
+    graph = None
+    if program.model and program.is_graph:
+        graph = graph_text(program, program.model, requirements)
+    number = identity(program, _code(bodies)) if program.is_apart else ""
+    fingerprint = _fingerprint(program, [*bodies, *entries], number)
     dropin = _dropin(program, fingerprint)
+    needs_runtime = program.is_graph or program.is_packed or program.config.runtime.system_lib
     files = (
-        SourceFile(f"{program.name}.h", _header(program, fingerprint)),
+        SourceFile(f"{program.name}.h", _header(program, fingerprint, number)),
         SourceFile(
             f"{program.name}.c",
-            _source(program, bodies, entries, requirements, of_twins, fingerprint),
+            _source(program, bodies, entries, requirements, of_twins, graph, fingerprint),
         ),
         *_weights(program, fingerprint),
-        *packed,
+        *(graph_files(program, program.model) if program.model and graph else ()),
+        *packed_files(program, fingerprint),
         *extern_files(program),
         *dropin,
-        *(runtime_files(with_microtvm=bool(dropin)) if packed or dropin else ()),
+        *(runtime_files(with_microtvm=bool(dropin)) if needs_runtime or dropin else ()),
     )
-    return (*files, SourceFile(METADATA_FILE, _metadata_text(program, files)))
+    return (*files, SourceFile(METADATA_FILE, _metadata_text(program, number, files)))
 
 
 def _dropin(program: Program, fingerprint: str) -> tuple[SourceFile, ...]:
@@ -77,9 +89,20 @@ def _dropin(program: Program, fingerprint: str) -> tuple[SourceFile, ...]:
     return dropin_files(program, program.model, fingerprint)
 
 
-def _metadata_text(program: Program, files: tuple[SourceFile, ...] = ()) -> str:
+def data_files(module: IRModule, sources: Sequence[SourceFile]) -> tuple[DataFile, ...]:
+    """Return the file of constants of a module that `emit` printed, if they are no arrays."""
+    (text,) = (file.text for file in sources if file.path == METADATA_FILE)
+    metadata: Metadata = json.loads(text)
+    facts = metadata["parameters"]
+    if facts is None:
+        return ()
+    return (DataFile(facts["file"], file_bytes(make_program(module), facts["identity"])),)
+
+
+def _metadata_text(program: Program, number: str, files: tuple[SourceFile, ...] = ()) -> str:
     paths = [*(file.path for file in files), METADATA_FILE]
-    return json.dumps(metadata_of(program, paths), indent=2) + "\n"
+    paths += [file_name(program)] * program.is_apart
+    return json.dumps(metadata_of(program, paths, number), indent=2) + "\n"
 
 
 def _program(module: IRModule) -> Program:
@@ -96,18 +119,18 @@ def _program(module: IRModule) -> Program:
 
 
 def _entries(program: Program, requirements: Requirements) -> list[FunctionText]:
+    if program.model and program.is_graph:
+        return graph_entries(program, program.model)
     if program.model:
         return [model_entry(program, program.model, requirements)]
     return [exported_entry(program, function) for function in program.exported]
 
 
-def _fingerprint(program: Program, functions: list[FunctionText]) -> str:
+def _fingerprint(program: Program, functions: list[FunctionText], number: str) -> str:
     """A number that differs between any two programs: header and sources must match."""
-    digest = hashlib.sha256(_metadata_text(program).encode())
-    for function in functions:
-        digest.update(function.signature.encode())
-        digest.update(function.body.encode())
-        digest.update(function.assembly.encode())
+    digest = hashlib.sha256(_metadata_text(program, number).encode())
+    for text in _code(functions):
+        digest.update(text.encode())
     for extern in program.externs:
         for source in extern.sources:
             digest.update(source.text.encode())
@@ -117,7 +140,20 @@ def _fingerprint(program: Program, functions: list[FunctionText]) -> str:
     return f"0x{digest.hexdigest()[:8]}"
 
 
-def _header(program: Program, fingerprint: str) -> str:
+def _code(functions: list[FunctionText]) -> Iterator[str]:
+    """Everything of functions but their comments."""
+    for function in functions:
+        yield from (function.signature, function.body, function.assembly)
+
+
+def _structs(program: Program) -> list[str]:
+    """The structs of tensors that the function that runs a model takes."""
+    if program.model is None:
+        return []
+    return header.structs(program, program.model)
+
+
+def _header(program: Program, fingerprint: str, number: str) -> str:
     model = program.model
     return render(
         "c/header.h.j2",
@@ -128,12 +164,13 @@ def _header(program: Program, fingerprint: str) -> str:
         macro=program.macro,
         fingerprint=fingerprint,
         ports=header.port_sections(program, model) if model else [],
-        memory=header.memory_lines(program),
+        memory=header.memory_lines(program, number),
         has_workspace=model is not None,
         needs_no_workspace=model is not None and model.memory.workspace_size == 0,
         statuses=header.status_lines(program),
-        structs=header.structs(program, model) if model else [],
+        structs=_structs(program) if not program.is_packed else [],
         functions=header.prototypes(program),
+        is_packed=program.is_packed,
     )
 
 
@@ -143,6 +180,7 @@ def _source(
     entries: list[FunctionText],
     requirements: Requirements,
     of_twins: Requirements,
+    graph: GraphText | None,
     fingerprint: str,
 ) -> str:
     helpers = with_dependencies(requirements.helpers)
@@ -154,7 +192,16 @@ def _source(
         name=program.name,
         macro=program.macro,
         fingerprint=fingerprint,
-        has_weights=bool(program.constants),
+        has_weights=bool(program.constants) and not program.is_apart,
+        is_apart=program.is_apart,
+        is_packed=program.is_packed,
+        graph=graph,
+        structs=_structs(program) if program.is_packed else [],
+        operators=operator_wrappers(program),
+        wrappers=entry_wrappers(program) if program.is_packed else [],
+        registered=registered(program),
+        function_count=len(registered(program)),
+        uses_runtime=program.is_graph or program.is_packed,
         is_model=program.model is not None,
         uses_math=requirements.math or of_twins.math,
         prototypes=[prototype(extern) for extern in program.externs],
@@ -177,7 +224,7 @@ def _source(
 
 
 def _weights(program: Program, fingerprint: str) -> Iterator[SourceFile]:
-    if not program.constants:
+    if not program.constants or program.is_apart:
         return
     values = {
         "name": program.name,

@@ -6,13 +6,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from microtir.codegen.assembly import assembly_lines
+from microtir.codegen.c_types import C_TYPES
 from microtir.codegen.expressions import Requirements
 from microtir.codegen.intrinsics import has_intrinsics, intrinsics_lines
 from microtir.codegen.layout import WIDTH, block_comment, indent, wrap
 from microtir.codegen.names import ScopedNames
+from microtir.codegen.parameters import offsets
 from microtir.codegen.program import Program
-from microtir.codegen.statements import StatementPrinter, parameter_text
-from microtir.tir.ir import KEPT_APART, SHARED, Origin, PrimFunc
+from microtir.codegen.statements import StatementPrinter, parameter_text, pointer_cast
+from microtir.tir.dtype import DType
+from microtir.tir.ir import KEPT_APART, SHARED, Origin, PrimFunc, Scope
+from microtir.tir.visitor import buffers_read
+
+PARAMETERS = "const uint8_t *parameters"
+"""The last parameter in C of a function that reads constants out of a file of their own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +43,7 @@ def function_text(program: Program, function: PrimFunc, requirements: Requiremen
     for parameter in function.params:
         names.define(parameter)
     printer = StatementPrinter(program, function, names, requirements)
+    pointers = parameter_pointers(program, function)
     body = printer.lines(function.body)
     unused = [f"(void){names.of(p)};" for p in function.params if not names.is_used(p)]
     storage = _storage(program, function)
@@ -49,10 +57,12 @@ def function_text(program: Program, function: PrimFunc, requirements: Requiremen
     parameters = [
         parameter_text(p, names.of(p), p in written, is_apart=apart) for p in function.params
     ]
+    if program.takes_parameters(function):
+        parameters.append(PARAMETERS)
     text = FunctionText(
         "\n".join(block_comment(origin_lines(function))),
         "\n".join(signature(f"{storage} {returns} {program.names[function]}", parameters)),
-        joined([*unused, *body, *end]),
+        joined([*unused, *pointers, *body, *end]),
     )
     if function not in program.assembly:
         return text
@@ -76,6 +86,21 @@ def _storage(program: Program, function: PrimFunc) -> str:
         return f"{program.macro}_SHARED"
     is_apart = function in program.layers or function.attrs.get(KEPT_APART)
     return f"{program.macro}_LAYER" if program.model and is_apart else "static"
+
+
+def parameter_pointers(program: Program, function: PrimFunc) -> list[str]:
+    """A pointer to each constant that a function itself reads out of the file of parameters."""
+    if not program.is_apart:
+        return []
+    places = offsets(program.constants)
+    constants = (b for b in buffers_read(function) if b.scope is Scope.CONSTANT)
+    arrays = dict.fromkeys(program.arrays[buffer].name for buffer in constants)
+    known = {array.name: array for array in program.constants}
+    lines = []
+    for array in (known[name] for name in arrays):
+        place = pointer_cast("parameters", DType.UINT8, array.dtype, places[array.name], True)
+        lines.append(f"const {C_TYPES[array.dtype]} *const {array.name} = {place};")
+    return lines
 
 
 def joined(lines: Sequence[str]) -> str:

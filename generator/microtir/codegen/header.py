@@ -9,7 +9,8 @@ from microtir import __version__
 from microtir.codegen.c_types import float_literal
 from microtir.codegen.entry import exported_signature, model_signature, workspace_name
 from microtir.codegen.layout import WIDTH, block_comment, columns, comment_text, wrap
-from microtir.codegen.program import EXTERN_STATUS, Program
+from microtir.codegen.parameters import alignment, file_name, file_size
+from microtir.codegen.program import EXTERN_STATUS, PARAMETERS_STATUS, Program
 from microtir.codegen.rows import STRUCT_COMMENT, struct_name
 from microtir.codegen.stack import worst_stack
 from microtir.codegen.statements import parameter_text
@@ -19,7 +20,7 @@ from microtir.tir.dtype import DType
 from microtir.tir.ir import Buffer, Param, PrimFunc, Var
 
 # Stems of macros that are not about a tensor of the model.
-_MACROS = ("WORKSPACE", "WEIGHTS", "STACK")
+_MACROS = ("WORKSPACE", "WEIGHTS", "STACK", "PARAMETERS")
 
 STATUSES: Sequence[tuple[str, int, str]] = (
     ("OK", 0, "done"),
@@ -29,12 +30,14 @@ STATUSES: Sequence[tuple[str, int, str]] = (
     ("ERROR_TENSOR_ALIGNMENT", -4, "a tensor is not aligned"),
     ("ERROR_TENSOR_PLACE", -5, "a tensor is not at its place in the workspace"),
     (EXTERN_STATUS, -6, "a C function outside the model reported a failure"),
+    (PARAMETERS_STATUS, -7, "the parameters are misaligned, or not those of this code"),
 )
 
 
 def statuses(program: Program) -> Sequence[tuple[str, int, str]]:
     """The statuses that a program may return."""
-    return STATUSES if program.fallible else [s for s in STATUSES if s[0] != EXTERN_STATUS]
+    possible = {EXTERN_STATUS: bool(program.fallible), PARAMETERS_STATUS: program.is_apart}
+    return [status for status in STATUSES if possible.get(status[0], True)]
 
 
 def file_comment(program: Program, title: str, *, with_options: bool = False) -> str:
@@ -118,15 +121,23 @@ def _port_macros(program: Program, port: Port, stem: str) -> list[str]:
     return columns([(f"{prefix}_{name}", text) for name, text in facts])
 
 
-def memory_lines(program: Program) -> str:
-    """Macros of sizes and alignments."""
+def memory_lines(program: Program, identity: str = "") -> str:
+    """Macros of sizes and alignments, and of the file of constants if there is one."""
     rows = []
     if program.model:
         memory = program.model.memory
         rows.append(("WORKSPACE_SIZE", str(memory.workspace_size)))
         rows.append(("WORKSPACE_ALIGNMENT", str(memory.alignment)))
     weights = sum(array.bytes for array in program.constants)
-    rows.append(("WEIGHTS_SIZE", f"{weights} /* constant, in flash where the linker puts it */"))
+    if program.is_apart:
+        rows.append(("PARAMETERS_SIZE", f"{file_size(program.constants)} /* of the file */"))
+        rows.append(("PARAMETERS_ALIGNMENT", str(alignment(program.constants))))
+        rows.append(("PARAMETERS_IDENTITY", f"UINT32_C({identity})"))
+        rows.append(("WEIGHTS_SIZE", f"{weights} /* constant, in the file of parameters */"))
+    else:
+        rows.append(
+            ("WEIGHTS_SIZE", f"{weights} /* constant, in flash where the linker puts it */")
+        )
     stack = worst_stack(program).bytes
     rows.append(("STACK_SIZE", f"{stack} /* at most, for one call compiled without -O3 */"))
     return "\n".join(columns([(f"#define {program.macro}_{n}", text) for n, text in rows]))
@@ -141,6 +152,8 @@ def structs(program: Program, model: ModelInfo) -> list[str]:
 def struct_text(program: Program, model: ModelInfo, kind: PortKind) -> str:
     """The struct of all inputs or of all outputs."""
     written = program.written[program.entry]
+    if program.config.has_packed_operators():  # their tensors have no const
+        written |= {p for p in program.entry.params if isinstance(p, Buffer)}
     members = [
         (f"{_member(program, port, parameter, written)};", f"/* {type_text(port)} */")
         for port, parameter in zip(model.ports, program.entry.params, strict=False)
@@ -177,6 +190,8 @@ def _is_written(port: Port, parameter: Param, written: frozenset[Buffer]) -> boo
 
 def prototypes(program: Program) -> list[str]:
     """The functions that run something, each with its comment."""
+    if program.is_packed:
+        return []  # packed.h has them
     if program.model:
         return ["\n".join([_run_comment(program), *_ended(model_signature(program))])]
     return [
@@ -211,6 +226,9 @@ def _run_comment(program: Program) -> str:
         size, alignment = f"{macro}_WORKSPACE_SIZE", f"{macro}_WORKSPACE_ALIGNMENT"
         rows.append((pool, f"{size} bytes, aligned to {alignment};"))
         rows.append(("", "what it holds need not be kept between calls"))
+    if program.is_apart:
+        rows.append(("parameters", f"the file {file_name(program)}, aligned to"))
+        rows.append(("", f"{macro}_PARAMETERS_ALIGNMENT"))
     return "\n".join(
         block_comment([
             "Runs the model once.",
@@ -226,6 +244,8 @@ def _run_comment(program: Program) -> str:
 def _function_comment(program: Program, function: PrimFunc) -> str:
     written = program.written[function]
     rows = [(f"  {p.name}", _parameter_text(p, p in written)) for p in function.params]
+    if program.takes_parameters(function):
+        rows.append(("  parameters", f"the file {file_name(program)}"))
     return "\n".join(
         block_comment([
             f"Function '{function.name}'.",

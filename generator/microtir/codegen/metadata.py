@@ -7,7 +7,9 @@ from collections.abc import Sequence
 from typing import TypedDict
 
 from microtir import __version__
-from microtir.codegen.entry import exported_name, takes_row_range
+from microtir.codegen.entry import exported_name
+from microtir.codegen.main_printer import takes_row_range
+from microtir.codegen.parameters import alignment, file_name, file_size
 from microtir.codegen.program import Program
 from microtir.codegen.stack import worst_stack
 from microtir.ir_module import ModelInfo, Port
@@ -115,6 +117,15 @@ class ModelData(TypedDict):
     bytes: int
 
 
+class ParameterFileData(TypedDict):
+    """The file of constants: `identity` is that of the code that reads it."""
+
+    file: str
+    bytes: int
+    alignment: int
+    identity: str
+
+
 class ParameterData(TypedDict):
     """A parameter of a user's function; a dimension is a number or the name of a parameter."""
 
@@ -129,9 +140,12 @@ class ParameterData(TypedDict):
 
 
 class FunctionData(TypedDict):
+    """A function of a user's program; `takes_parameters` if the file of constants comes last."""
+
     name: str
     function: str
     parameters: list[ParameterData]
+    takes_parameters: bool
 
 
 class Metadata(TypedDict):
@@ -148,11 +162,18 @@ class Metadata(TypedDict):
     memory: MemoryData | None
     stack: StackData
     functions: list[FunctionData]
+    parameters: ParameterFileData | None
     files: list[str]
 
 
-def metadata_of(program: Program, files: Sequence[str]) -> Metadata:
-    """Describe a program; `files` are the paths of everything that is generated."""
+def metadata_of(program: Program, files: Sequence[str], identity: str = "") -> Metadata:
+    """Describe a program.
+
+    Args:
+        program: what was printed.
+        files: the paths of everything that is generated.
+        identity: of the file of constants, if there is one.
+    """
     model = program.model
     return {
         "metadata_version": METADATA_VERSION,
@@ -166,7 +187,17 @@ def metadata_of(program: Program, files: Sequence[str]) -> Metadata:
         "memory": _memory(model) if model else None,
         "stack": _stack(program),
         "functions": [_function(program, function) for function in program.exported],
+        "parameters": _parameter_file(program, identity) if program.is_apart else None,
         "files": sorted(files),
+    }
+
+
+def _parameter_file(program: Program, identity: str) -> ParameterFileData:
+    return {
+        "file": file_name(program),
+        "bytes": file_size(program.constants),
+        "alignment": alignment(program.constants),
+        "identity": identity,
     }
 
 
@@ -266,6 +297,7 @@ def _function(program: Program, function: PrimFunc) -> FunctionData:
         "name": function.name,
         "function": exported_name(program, function),
         "parameters": [_parameter(p, p in written) for p in function.params],
+        "takes_parameters": program.takes_parameters(function),
     }
 
 

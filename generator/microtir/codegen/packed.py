@@ -1,14 +1,13 @@
-"""The packed interface: wrappers that unpack arguments, check them and call the C interface."""
+"""The packed interface: wrappers that unpack arguments, check them and call plain functions."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
-from types import MappingProxyType
 
 from microtir.codegen import header
-from microtir.codegen.c_types import C_TYPES, integer_literal
-from microtir.codegen.entry import exported_name
+from microtir.codegen.c_types import C_TYPES, integer_literal, runtime_dtype
+from microtir.codegen.entry import checked_name, exported_name, run_name
 from microtir.codegen.environment import render
 from microtir.codegen.names import ScopedNames
 from microtir.codegen.program import Program
@@ -20,13 +19,7 @@ from microtir.tir.ir import Buffer, Param, PrimFunc, Var
 RUNTIME_VERSION = 1  # MICROTIR_RUNTIME_VERSION of runtime_crt/include/microtir/runtime.h
 
 _LOCALS = ("args", "kinds", "count", "result", "result_kind", "resource", "status", "inputs",
-           "outputs", "workspace")  # fmt: skip
-_ELEMENTS: Mapping[DType, str] = MappingProxyType({
-    DType.BOOL: "BOOL",
-    **dict.fromkeys((DType.INT8, DType.INT16, DType.INT32, DType.INT64), "SIGNED"),
-    **dict.fromkeys((DType.UINT8, DType.UINT16, DType.UINT32), "UNSIGNED"),
-    **dict.fromkeys((DType.FLOAT32, DType.FLOAT64), "FLOAT"),
-})  # fmt: skip
+           "outputs", "workspace", "parameters")  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,49 +49,80 @@ class Scalar:
 
 
 @dataclass(frozen=True, slots=True)
+class Memory:
+    """An argument that is plain bytes: `size` and `alignment` are macros of the header."""
+
+    name: str
+    index: int
+    size: str
+    alignment: str
+
+
+@dataclass(frozen=True, slots=True)
 class Wrapper:
-    """A packed function. `call` are the lines that follow once every argument is unpacked."""
+    """A packed function. `call` are the lines that follow once every argument is unpacked.
+
+    `storage` is empty for one that applications see. With `takes_parameters` the resource points
+    to a pointer to the file of constants.
+    """
 
     name: str
     registered: str
     comment: str
+    storage: str
     count: int
     scalars: tuple[Scalar, ...]
     tensors: tuple[Argument, ...]
-    workspace: str  # index of the workspace argument; empty if there is none
+    memories: tuple[Memory, ...]
     call: tuple[str, ...]
+    takes_parameters: bool = False
 
 
-def packed_files(program: Program, fingerprint: str) -> tuple[SourceFile, ...]:
-    """Header and source of the packed interface, and the system library."""
-    model = program.model
-    wrappers = (
-        (_model_wrapper(program, model),)
-        if model
-        else tuple(_function_wrapper(program, f) for f in program.exported)
+def entry_wrappers(program: Program) -> tuple[Wrapper, ...]:
+    """The packed functions that an application calls."""
+    if program.model:
+        return (_model_wrapper(program, program.model),)
+    return tuple(_function_wrapper(program, f) for f in program.exported)
+
+
+def operator_wrappers(program: Program) -> tuple[Wrapper, ...]:
+    """The packed functions through which main calls its operators, if it does."""
+    if not program.config.has_packed_operators():
+        return ()
+    return tuple(_operator_wrapper(program, layer) for layer in program.layers)
+
+
+def packed_files(program: Program, fingerprint: str) -> Iterator[SourceFile]:
+    """Headers and sources of the packed interface and of the system library."""
+    if program.is_packed or program.config.runtime.system_lib:
+        yield _file(program, fingerprint, "packed.h", "the packed interface")
+    if program.config.needs_packed_wrapper():
+        yield _file(program, fingerprint, "packed.c", "the packed interface")
+    if program.config.runtime.system_lib:
+        yield _file(program, fingerprint, "system_lib.c", "the system library")
+
+
+def _file(program: Program, fingerprint: str, suffix: str, title: str) -> SourceFile:
+    name = f"{program.name}_{suffix}"
+    return SourceFile(
+        name,
+        render(
+            f"c/{suffix}.j2",
+            comment=header.file_comment(program, f"{name}: {title}"),
+            name=program.name,
+            macro=program.macro,
+            fingerprint=fingerprint,
+            runtime_version=RUNTIME_VERSION,
+            wrappers=entry_wrappers(program),
+            registered=registered(program),
+            function_count=len(registered(program)),
+        ),
     )
-    titles = [
-        ("packed.h", "the packed interface"),
-        ("packed.c", "the packed interface"),
-        ("system_lib.c", "the system library"),
-    ]
-    generated = [
-        SourceFile(
-            f"{program.name}_{suffix}",
-            render(
-                f"c/{suffix}.j2",
-                comment=header.file_comment(program, f"{program.name}_{suffix}: {title}"),
-                name=program.name,
-                macro=program.macro,
-                fingerprint=fingerprint,
-                runtime_version=RUNTIME_VERSION,
-                wrappers=wrappers,
-                function_count=len(wrappers),
-            ),
-        )
-        for suffix, title in titles
-    ]
-    return tuple(generated)
+
+
+def registered(program: Program) -> list[Wrapper]:
+    """What the module's table lists: entry functions, then operators that can be called so."""
+    return [*entry_wrappers(program), *operator_wrappers(program)]
 
 
 def _model_wrapper(program: Program, model: ModelInfo) -> Wrapper:
@@ -115,26 +139,86 @@ def _model_wrapper(program: Program, model: ModelInfo) -> Wrapper:
         )
         for kind in PortKind
     }
+    memories = [_memory(program, "workspace", len(tensors))]
+    if program.is_apart:
+        memories.append(_memory(program, "parameters", len(tensors) + 1))
+    memory = ", ".join(m.name for m in memories)
     call = [
         *(
             f"const struct {program.name}_{kind.value}s {kind.value}s = {{{members[kind] or '0'}}};"
             for kind in PortKind
         ),
-        f"return {program.name}_run(&inputs, &outputs, workspace);",
+        f"return {run_name(program)}(&inputs, &outputs, {memory});",
     ]
+    apart = ", and the file of parameters likewise" * program.is_apart
     return Wrapper(
-        f"{program.name}_run_packed",
+        _wrapper_name(program, f"{program.name}_run"),
         f"{program.name}_run",
-        "Arguments: the inputs, the outputs, and the workspace as a uint8 tensor",
-        len(tensors) + 1,
+        f"Arguments: the inputs, the outputs, and the workspace as a uint8 tensor{apart}",
+        "",
+        len(tensors) + len(memories),
         (),
         tuple(tensors),
-        str(len(tensors)),
+        tuple(memories),
         tuple(call),
     )
 
 
+def _memory(program: Program, name: str, index: int) -> Memory:
+    stem = f"{program.macro}_{name.upper()}"
+    return Memory(name, index, f"{stem}_SIZE", f"{stem}_ALIGNMENT")
+
+
+def _wrapper_name(program: Program, public: str) -> str:
+    """The public name, unless a function with plain arguments has it."""
+    return public if program.is_packed else f"{public}_packed"
+
+
 def _function_wrapper(program: Program, function: PrimFunc) -> Wrapper:
+    public = exported_name(program, function)
+    count = len(function.params)
+    memories = [_memory(program, "parameters", count)] * program.takes_parameters(function)
+    scalars, tensors, arguments = _arguments(program, function)
+    call = ", ".join([*arguments, *(memory.name for memory in memories)])
+    return Wrapper(
+        _wrapper_name(program, public),
+        public,
+        "Arguments: those of the function in their order, tensors and integers",
+        "",
+        count + len(memories),
+        scalars,
+        tensors,
+        tuple(memories),
+        (f"return {checked_name(program, function)}({call});",),
+    )
+
+
+def _operator_wrapper(program: Program, layer: PrimFunc) -> Wrapper:
+    scalars, tensors, arguments = _arguments(program, layer)
+    apart = program.takes_parameters(layer)
+    name = program.names[layer]
+    call = f"{name}({', '.join([*arguments, *['parameters'] * apart])})"
+    lines = [f"return {call};"]
+    if layer not in program.fallible:
+        lines = [f"{call};", f"return {program.macro}_OK;"]
+    return Wrapper(
+        f"{name}_packed",
+        name,
+        "Arguments: those of the function in their order, tensors and integers",
+        "static ",
+        len(layer.params),
+        scalars,
+        tensors,
+        (),
+        tuple(lines),
+        apart,
+    )
+
+
+def _arguments(
+    program: Program, function: PrimFunc
+) -> tuple[tuple[Scalar, ...], tuple[Argument, ...], list[str]]:
+    """Integers and tensors of a function, and the text of its arguments in their order."""
     names = _names(program, len(function.params))
     defined = {p: names.define(p) for p in function.params}
     scalars, tensors = [], []
@@ -146,18 +230,8 @@ def _function_wrapper(program: Program, function: PrimFunc) -> Wrapper:
                 f"(int32_t){defined[d]}" if isinstance(d, Var) else str(d) for d in parameter.shape
             ]
             tensors.append(_argument(defined[parameter], index, parameter, extents))
-    arguments = ", ".join(_call_argument(p, defined[p]) for p in function.params)
-    public = exported_name(program, function)
-    return Wrapper(
-        f"{public}_packed",
-        public,
-        "Arguments: those of the function in their order, tensors and integers",
-        len(function.params),
-        tuple(scalars),
-        tuple(tensors),
-        "",
-        (f"return {public}({arguments});",),
-    )
+    texts = [_call_argument(p, defined[p]) for p in function.params]
+    return tuple(scalars), tuple(tensors), texts
 
 
 def _names(program: Program, count: int) -> ScopedNames:
@@ -179,8 +253,8 @@ def _scalar(parameter: Var, name: str, index: int) -> Scalar:
 
 
 def _argument(name: str, index: int, buffer: Buffer, extents: list[str]) -> Argument:
-    element = f"{{MICROTIR_ELEMENT_{_ELEMENTS[buffer.dtype]}, {buffer.dtype.bits}}}"
     alignment = max(buffer.alignment, buffer.dtype.bytes)
     is_constant = all(isinstance(extent, int) for extent in buffer.shape)
     storage = "static const" if is_constant else "const"
-    return Argument(name, index, element, len(extents), ", ".join(extents), storage, alignment)
+    dtype, shape = runtime_dtype(buffer.dtype), ", ".join(extents)
+    return Argument(name, index, dtype, len(extents), shape, storage, alignment)

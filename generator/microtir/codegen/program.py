@@ -11,6 +11,7 @@ from microtir.codegen.constants import ConstantArray, constant_arrays
 from microtir.codegen.names import UniqueNames
 from microtir.codegen.sharing import shared
 from microtir.config import CompilationConfig
+from microtir.config.enums import CallingConvention
 from microtir.config.names import macro_name
 from microtir.errors import UsageError
 from microtir.ir_module import IRModule, ModelInfo
@@ -23,14 +24,18 @@ from microtir.tir.ir import (
     Invoke,
     KernelCall,
     PrimFunc,
+    Scope,
     Store,
 )
 from microtir.tir.printer import extern_functions
 from microtir.tir.text import to_text
-from microtir.tir.visitor import buffers_written, walk
+from microtir.tir.visitor import buffers_read, buffers_written, walk
 
 EXTERN_STATUS = "ERROR_EXTERN"
 """End of the macro of the status of a program in which an extern failed."""
+
+PARAMETERS_STATUS = "ERROR_PARAMETERS"
+"""End of the macro of the status of a program that was given other parameters than its own."""
 
 _NUMBERED = re.compile(r"[a-z]+\d+(?=_)")
 
@@ -50,6 +55,7 @@ class Program:
         assembly: template of the assembly of each micro-kernel that has one.
         externs: the C functions that these call and do not define.
         fallible: the functions that return a status, because they call an extern that does.
+        readers: the functions that read constants, themselves or through a callee.
     """
 
     module: IRModule
@@ -62,6 +68,7 @@ class Program:
     assembly: Mapping[PrimFunc, str]
     externs: tuple[ExternFunction, ...] = ()
     fallible: frozenset[PrimFunc] = frozenset()
+    readers: frozenset[PrimFunc] = frozenset()
 
     @property
     def name(self) -> str:
@@ -97,10 +104,33 @@ class Program:
         return () if self.model else tuple(f for f in self.module.functions if f.exported)
 
     @property
+    def is_packed(self) -> bool:
+        """Whether the entry functions take packed arguments."""
+        return self.config.entry_calling_convention() is CallingConvention.PACKED
+
+    @property
+    def is_graph(self) -> bool:
+        """Whether the program is a table of calls."""
+        return self.model is not None and self.config.is_graph()
+
+    @property
+    def is_apart(self) -> bool:
+        """Whether constants are in a file of their own, which run functions are given."""
+        return not self.config.should_link_params()
+
+    def takes_parameters(self, function: PrimFunc) -> bool:
+        """Whether a function has one more argument, the file of constants."""
+        return self.is_apart and (
+            function in self.readers or (self.model is not None and function is self.entry)
+        )
+
+    @property
     def file_names(self) -> tuple[str, ...]:
         """Identifiers with file scope, which no local name may hide."""
-        public = ("run", "run_packed", "status_text", *(f.name for f in self.exported))
+        exported = [f"{f.name}{end}" for f in self.exported for end in ("", "_unpacked")]
+        public = ("run", "run_packed", "run_unpacked", "status_text", "module", *exported)
         return (
+            *(("parameters",) if self.is_apart else ()),
             *self.names.values(),
             *(array.name for array in self.constants),
             *(extern.name for extern in self.externs),
@@ -152,6 +182,7 @@ def make_program(module: IRModule) -> Program:
         MappingProxyType(assembly),
         externs,
         _fallible(module, everything),
+        _readers(module, everything),
     )
 
 
@@ -227,6 +258,22 @@ def _fallible(module: IRModule, functions: tuple[PrimFunc, ...]) -> frozenset[Pr
                     found.add(function)
                 case _:
                     pass
+    return frozenset(found)
+
+
+def _readers(module: IRModule, functions: tuple[PrimFunc, ...]) -> frozenset[PrimFunc]:
+    """Functions that read constants, themselves or through a callee; callees come first."""
+    by_name = {f.name: f for f in module.functions}
+    found: set[PrimFunc] = set()
+    for function in functions:
+        callees = [
+            by_name[node.function] if isinstance(node, Invoke) else node.meaning
+            for node in walk(function)
+            if isinstance(node, Invoke | KernelCall)
+        ]
+        reads = any(b.scope is Scope.CONSTANT for b in buffers_read(function))
+        if reads or any(callee in found for callee in callees):
+            found.add(function)
     return frozenset(found)
 
 

@@ -1,4 +1,4 @@
-"""A generated file, in memory."""
+"""Generated files, in memory."""
 
 from __future__ import annotations
 
@@ -11,3 +11,16 @@ class SourceFile:
 
     path: str
     text: str
+
+    @property
+    def content(self) -> bytes:
+        """The bytes of the file."""
+        return self.text.encode()
+
+
+@dataclass(frozen=True, slots=True)
+class DataFile:
+    """A generated file that is not text; `path` as for a SourceFile."""
+
+    path: str
+    content: bytes

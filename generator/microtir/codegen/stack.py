@@ -16,6 +16,7 @@ from dataclasses import dataclass
 
 from microtir.codegen.program import Program, make_program
 from microtir.config import Target
+from microtir.config.enums import ExecutorKind
 from microtir.config.features import Family, Feature
 from microtir.ir_module import IRModule
 from microtir.tir.ir import (
@@ -38,6 +39,15 @@ _FRAME = 24
 # What the deepest helper or routine of the compiler's library takes (64-bit products, memcpy),
 # and what one of <math.h> does where floats are emulated.
 _LIBRARY = 16
+_VALUE = 8  # bytes of a union microtir_value
+_VIEW = 8  # struct microtir_tensor
+_EXECUTOR = 8  # struct microtir_graph_executor
+# Functions of the runtime between the entry of a graph and a node.
+_EXECUTED = ("microtir_graph_run",)
+_OBSERVED = (
+    "run_observed", "microtir_graph_run_observed", "microtir_measure", "run_step",
+    "microtir_graph_run_node",
+)  # fmt: skip
 _MATH = 64
 
 _MATH_CALLS = frozenset({
@@ -84,9 +94,25 @@ def worst_stack(program: Program) -> WorstStack:
         for node in walk(function)
     )
     library = Frame("library", register * (_MATH if uses_math else _LIBRARY))
-    wrapper = Frame(f"{program.name}_run_packed", register * _FRAME)
-    around = (wrapper,) if program.config.needs_packed_wrapper() else ()
-    return WorstStack((*around, *deepest, library))
+    return WorstStack((*_around(program, register), *deepest, library))
+
+
+def _around(program: Program, register: int) -> Iterator[Frame]:
+    """What runs before main, or between main and a layer."""
+    roots = (program.entry,) if program.model else program.exported
+    arguments = max(len(root.params) for root in roots)
+    name = f"{program.name}_run"
+    if program.is_packed or program.config.needs_packed_wrapper():
+        yield Frame(f"{name}_packed", register * (_FRAME + arguments))
+    if program.config.has_packed_operators() and program.layers:
+        most = max(len(layer.params) for layer in program.layers)
+        yield Frame("operator_packed", register * (_FRAME + most))
+    if program.is_graph:
+        # The executor and its arrays of pointers; main is then a node.
+        yield Frame(name, register * (_FRAME + arguments + _EXECUTOR))
+        debug = program.config.executor.kind is ExecutorKind.DEBUG
+        for function in _OBSERVED if debug else _EXECUTED:
+            yield Frame(function, register * _FRAME)
 
 
 def _depth(chain: tuple[Frame, ...]) -> int:
@@ -150,6 +176,9 @@ class _Chains:
             for view in node.args if isinstance(view, BufferView)
         }  # fmt: skip
         arrays = sum(_array_bytes(node) for node in nodes if isinstance(node, Allocate))
+        if self._program.config.has_packed_operators():
+            arguments = sum(len(node.args) for node in nodes if isinstance(node, Invoke))
+            arrays += arguments * (_VIEW * self._register + _VALUE)
         size = arrays + self._register * (variables + len(pointers) + _FRAME)
         size = max(size, self._assembly.get(function, 0))
         return Frame(_c_name(self._program, function), size)

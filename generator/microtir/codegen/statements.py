@@ -186,6 +186,8 @@ class StatementPrinter:
             self.argument(argument, parameter in written)
             for parameter, argument in zip(callee.params, args, strict=True)
         ]
+        if self.program.takes_parameters(callee):
+            texts.append("parameters")
         return f"{self.program.names[callee]}({', '.join(texts)})"
 
     def _extern_call(self, extern: ExternFunction, args: Sequence[BufferArgument | Expr]) -> str:

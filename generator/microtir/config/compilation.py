@@ -149,6 +149,8 @@ class CompilationConfig:
             conflict, fix = f"executor '{self.executor.name}'", "use executor 'aot'"
         elif self.entry_calling_convention() is CallingConvention.PACKED:
             conflict, fix = "interface-api 'packed'", "use interface-api 'c'"
+        elif not self.should_link_params():
+            conflict, fix = "'link-params' = False", "use link-params True"
         elif self.pass_config.use_workspace_io and not self.declares_workspace():
             conflict = "memory.use_workspace_io without a declared workspace pool"
             fix = "declare a pool, which microTVM's functions for it take: workspace_pools='sram'"
@@ -203,6 +205,14 @@ class CompilationConfig:
         """
         unpacked = self.entry_calling_convention() is CallingConvention.UNPACKED
         return self.runtime.system_lib and unpacked
+
+    def is_graph(self) -> bool:
+        """Whether a model is a table of calls; programs that are no model have no executor."""
+        return self.executor.kind is not ExecutorKind.AOT
+
+    def has_packed_operators(self) -> bool:
+        """Whether operators take packed arguments."""
+        return not self.executor.unpacked_api
 
     def workspace_pool(self) -> WorkspacePoolInfo:
         """The memory that every activation lives in."""

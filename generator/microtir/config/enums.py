@@ -26,6 +26,7 @@ class ExecutorKind(Spelled):
 
     AOT = "aot"
     GRAPH = "graph"
+    DEBUG = "debug"  # graph, with names and hooks
 
 
 class RuntimeKind(Spelled):

@@ -15,6 +15,7 @@ SECTIONS: Mapping[ExecutorKind, Section] = MappingProxyType(
     {
         ExecutorKind.AOT: Section.EXECUTOR_AOT,
         ExecutorKind.GRAPH: Section.EXECUTOR_GRAPH,
+        ExecutorKind.DEBUG: Section.EXECUTOR_DEBUG,
     }
 )
 
@@ -23,7 +24,7 @@ class Executor(OptionMap):
     """An executor and its options: ``Executor("aot", {"interface-api": "c"})``.
 
     Args:
-        name: `aot` or `graph`.
+        name: `aot`, `graph` or `debug`.
         options: see `Executor.list_registered_options(name)`.
 
     Raises:
@@ -38,16 +39,17 @@ class Executor(OptionMap):
         kind = _kind(name)
         values = checked(SECTIONS[kind], options, "executor")
         if kind is ExecutorKind.AOT:
-            unpacked = values["interface-api"] == InterfaceApi.C.value
-            if values["unpacked-api"] is (not unpacked):
+            is_c = values["interface-api"] == InterfaceApi.C.value
+            if is_c and values["unpacked-api"] is False:
                 raise ConfigError(
-                    f"Executor('aot') option 'unpacked-api' got {not unpacked}, which contradicts "
-                    f"'interface-api' = '{values['interface-api']}'",
+                    "Executor('aot') option 'unpacked-api' got False, which contradicts "
+                    "'interface-api' = 'c'",
                     where="executor.unpacked-api",
-                    legal=f"{unpacked} with interface-api '{values['interface-api']}'",
-                    fix="leave unpacked-api out: it follows from interface-api",
+                    legal="True with interface-api 'c'",
+                    fix="leave unpacked-api out, or choose interface-api 'packed'",
                 )
-            values["unpacked-api"] = unpacked
+            if values["unpacked-api"] is None:
+                values["unpacked-api"] = is_c
         store(self, section=SECTIONS[kind], settings=tuple(values.values()))
 
     @property
@@ -60,10 +62,15 @@ class Executor(OptionMap):
 
     @property
     def interface_api(self) -> InterfaceApi:
-        """The C interface of the entry function; an executor without the choice is packed."""
-        if self.kind is ExecutorKind.GRAPH:
-            return InterfaceApi.PACKED
+        """The C interface of the entry function; an executor without the choice has `c`."""
+        if self.kind is not ExecutorKind.AOT:
+            return InterfaceApi.C
         return InterfaceApi(self["interface-api"])
+
+    @property
+    def unpacked_api(self) -> bool:
+        """Whether operators take plain C arguments."""
+        return self.kind is not ExecutorKind.AOT or self._flag("unpacked-api")
 
     @property
     def link_params(self) -> bool:

@@ -18,6 +18,7 @@ class Section(Enum):
     TARGET = ("Target option", "target.", '--target "c -{name}=VALUE"')
     EXECUTOR_AOT = ("Executor('aot') option", "executor.", "--executor-aot-{name}")
     EXECUTOR_GRAPH = ("Executor('graph') option", "executor.", "--executor-graph-{name}")
+    EXECUTOR_DEBUG = ("Executor('debug') option", "executor.", "--executor-debug-{name}")
     RUNTIME_CRT = ("Runtime('crt') option", "runtime.", "--runtime-crt-{name}")
     BUDGET = ("Budget field", "budget.", "--{name}-budget")
     WORKSPACE_POOL = ("workspace pool property", "workspace_pools.", "--workspace-pools-{name}")

@@ -74,8 +74,9 @@ _CONFIG = (
         "executor",
         Choice(ExecutorKind),
         "aot",
-        "Chooses how operators are called: aot writes one C function that calls them in turn.",
-        pending=pending("use executor 'aot'", "graph"),
+        "Chooses how operators are called: aot writes one C function that calls them in turn, "
+        "graph a table of calls that the runtime walks, debug the same with names, times and "
+        "checksums.",
     ),
     Option(
         Section.CONFIG,
@@ -255,25 +256,25 @@ _AOT = (
         "interface-api",
         Choice(InterfaceApi),
         "c",
-        "Chooses the interface of the entry function: c takes typed structs of inputs and outputs.",
-        pending=pending("use interface-api 'c'", "packed"),
+        "Chooses the interface of the entry function: c takes typed structs of inputs and outputs, "
+        "packed an array of tensors whose types it checks.",
     ),
     Option(
         Section.EXECUTOR_AOT,
         "unpacked-api",
         Flag(),
         None,
-        "Passes tensors to operators as plain C arguments.",
-        derived="True with interface-api 'c', else False; anything else is a contradiction",
-        pending=pending("use unpacked-api True with interface-api 'c'", False),
+        "Passes tensors to operators as plain C arguments; False passes checked tensors, and "
+        "registers the operators, too, where there is a system-lib.",
+        derived="True with interface-api 'c', where False is a contradiction; else False",
     ),
     Option(
         Section.EXECUTOR_AOT,
         "link-params",
         Flag(),
         True,
-        "Emits the weights as C arrays.",
-        pending=pending("use link-params True", False),
+        "Emits the weights as C arrays; False writes them to a file, which the application loads "
+        "and passes to the run function.",
     ),
     Option(
         Section.EXECUTOR_AOT,
@@ -314,15 +315,19 @@ _AOT_ROWS = (
     ),
 )
 
-_GRAPH = (
-    Option(
-        Section.EXECUTOR_GRAPH,
-        "link-params",
-        Flag(),
-        False,
-        "Emits the weights as C arrays.",
-    ),
-)
+
+def _graph_options(section: Section) -> tuple[Option, ...]:
+    return (
+        Option(
+            section,
+            "link-params",
+            Flag(),
+            False,
+            "Emits the weights as C arrays; False writes them to a file, which the application "
+            "loads and passes to the run function.",
+        ),
+    )
+
 
 _CRT = (
     Option(
@@ -422,7 +427,8 @@ OPTIONS: tuple[Option, ...] = (
     *_TARGET,
     *_AOT,
     *_AOT_ROWS,
-    *_GRAPH,
+    *_graph_options(Section.EXECUTOR_GRAPH),
+    *_graph_options(Section.EXECUTOR_DEBUG),
     *_CRT,
     *_BUDGET,
     *POOL_OPTIONS,

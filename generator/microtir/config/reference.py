@@ -17,6 +17,7 @@ _TITLES = {
     Section.TARGET: "Attributes of `Target`",
     Section.EXECUTOR_AOT: 'Options of `Executor("aot")`',
     Section.EXECUTOR_GRAPH: 'Options of `Executor("graph")`',
+    Section.EXECUTOR_DEBUG: 'Options of `Executor("debug")`',
     Section.RUNTIME_CRT: 'Options of `Runtime("crt")`',
     Section.BUDGET: "Fields of `Budget`",
     Section.WORKSPACE_POOL: "Properties of `WorkspacePoolInfo`",

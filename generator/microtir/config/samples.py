@@ -8,17 +8,23 @@ from dataclasses import dataclass
 from microtir.config.option import Option, Section
 from microtir.config.options import OPTIONS
 
-# Options of what a configuration cannot have yet: an executor, a pool.
-_OF_NOTHING = (Section.EXECUTOR_GRAPH, Section.CONSTANT_POOL)
+# Options of what the default configuration does not have: another executor, a pool.
+_EXECUTORS = {Section.EXECUTOR_GRAPH: "graph", Section.EXECUTOR_DEBUG: "debug"}
+_OF_NOTHING = (*_EXECUTORS, Section.CONSTANT_POOL)
 
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """A value of an option, for `assemble`; `accepted` says whether alone it is accepted."""
+    """A value of an option, for `assemble`.
+
+    `accepted` says whether alone it is accepted; `companion` is the name and the value of the
+    option without which it is refused, if that is so.
+    """
 
     option: Option
     value: object
     accepted: bool
+    companion: tuple[str, object] | None = None
 
 
 def all_values() -> Iterator[Sample]:
@@ -31,7 +37,8 @@ def all_values() -> Iterator[Sample]:
             continue
         good, bad = option.domain.samples()
         for value in good:
-            yield Sample(option, value, _is_built(option, value))
+            companion = _companion(option, value)
+            yield Sample(option, value, not companion and _is_built(option, value), companion)
         for value in bad:
             yield Sample(option, value, accepted=False)
 
@@ -42,3 +49,11 @@ def _is_built(option: Option, value: object) -> bool:
     if None in option.pending:
         return value == option.default
     return value not in option.pending
+
+
+def _companion(option: Option, value: object) -> tuple[str, object] | None:
+    if option.section in _EXECUTORS:
+        return "executor", _EXECUTORS[option.section]
+    if option.name == "unpacked-api" and value is False:
+        return "interface-api", "packed"
+    return None

@@ -18,6 +18,7 @@ from microtir.artifact import Artifact, PortData
 from microtir.errors import RunError, UsageError
 from microtir.host.build import Build, module_name, sanitized_executable, shared_library
 from microtir.host.declarations import declarations
+from microtir.host.interface import Interface, interface_of, packed_call
 from microtir.host.tensors import Array
 from microtir.host.toolchain import Compiler
 
@@ -50,6 +51,7 @@ class Library:
         name: what the program's identifiers begin with.
         has_hook: whether it is a debug build.
         row_bytes: size of a row of each tensor that is handed over row by row, by its member.
+        interface: how its functions take their arguments.
     """
 
     def __init__(
@@ -60,9 +62,11 @@ class Library:
         *,
         has_hook: bool = False,
         row_bytes: Mapping[str, int] = MappingProxyType({}),
+        interface: Interface | None = None,
     ) -> None:
         self.has_hook = has_hook
         self._row_bytes = row_bytes
+        self._interface = interface or Interface()
         self._name = name
         self._ffi: Any = cffi.FFI()
         self._ffi.cdef(declared + (_HOOK if has_hook else ""))
@@ -73,13 +77,18 @@ class Library:
         """Compile an artifact and load it; ToolError if the compiler fails."""
         path = shared_library(artifact, build)
         name = module_name(artifact)
-        declared = declarations(build.compiler, path.parent, [f"{name}.h"])
+        interface = interface_of(artifact)
+        headers = [f"{name}.h", *(["packed.h"] if interface.is_packed else [])]
+        declared = declarations(build.compiler, path.parent, headers)
         sizes = {
             port["member"]: port["row_bytes"]
             for port in artifact.metadata["ports"]
             if port["row_bytes"] is not None
         }
-        return Library(path, declared, name, has_hook=build.debug, row_bytes=sizes)
+        return Library(
+            path, declared, name,
+            has_hook=build.debug, row_bytes=sizes, interface=interface,
+        )  # fmt: skip
 
     def run(self, inputs: Sequence[Array], outputs: Sequence[Array], workspace: Array) -> int:
         return self.bound(inputs, outputs, workspace)()
@@ -89,18 +98,38 @@ class Library:
     ) -> Callable[[], int]:
         """The entry function with its arguments, to call it often: keep library and arrays."""
         alive: list[object] = []
+        function = f"{self._name}_run"
+        memory = (workspace, *self._interface.extra)
+        if self._interface.is_packed:
+            return self._packed(function, [*inputs, *outputs, *memory])
         structs = [
             self._struct(kind, arrays, alive)
             for kind, arrays in (("inputs", inputs), ("outputs", outputs))
         ]
-        memory = self._ffi.cast("void *", workspace.ctypes.data)
-        return partial(self._run, alive, *structs, memory)
+        pointers = [self._ffi.cast("void *", array.ctypes.data) for array in memory]
+        return partial(self._run, alive, *structs, *pointers)
 
     def _run(self, _alive: Sequence[object], *arguments: object) -> int:
         """Call the entry function; C does not keep callbacks alive."""
         return int(getattr(self._library, f"{self._name}_run")(*arguments))
 
+    def _packed(self, function: str, arguments: Sequence[Array | int]) -> Callable[[], int]:
+        """A function with packed arguments, which are kept alive by what is returned."""
+        call = packed_call(arguments)
+        data = [0 if isinstance(a, int) else a.ctypes.data for a in arguments]
+        return partial(
+            self._library.microtir_host_call,
+            self._ffi.new("char[]", function.encode()),
+            len(arguments),
+            self._ffi.new("void *[]", [self._ffi.cast("void *", address) for address in data]),
+            self._ffi.new("int32_t[]", call.ranks),
+            self._ffi.new("int64_t[]", call.numbers),
+            self._ffi.new("uint8_t[]", call.types),
+        )
+
     def call(self, function: str, arguments: Sequence[Array | int]) -> int:
+        if self._interface.is_packed:
+            return int(self._packed(function, arguments)())
         callee = getattr(self._library, function)
         types = self._ffi.typeof(callee).args
         values = [
@@ -166,6 +195,7 @@ class Harness:
         self._name = module_name(artifact)
         self._texts: dict[int, str] = {}
         self._guards = list(_gaps(artifact))
+        self._interface = interface_of(artifact)
         placed = [port["name"] for port in artifact.metadata["ports"] if port["offset"] is not None]
         if placed:
             raise UsageError(
@@ -176,18 +206,24 @@ class Harness:
 
     def run(self, inputs: Sequence[Array], outputs: Sequence[Array], workspace: Array) -> int:
         split = len(inputs)
-        pointers = [
-            _pointer(f"b[{i}]", port) for i, port in enumerate(self._artifact.metadata["ports"])
-        ]
-        structs = ", ".join(
-            f"&(const struct {self._name}_{kind}){{{', '.join(values) or '0'}}}"
-            for kind, values in (("inputs", pointers[:split]), ("outputs", pointers[split:]))
-        )
-        call = f"{self._name}_run({structs}, b[{len(pointers)}])"
+        arguments = [*inputs, *outputs, workspace, *self._interface.extra]
+        first = split + len(outputs)
         memory = self._artifact.metadata["memory"]
-        strict = memory["alignment"] if memory else 1
-        arguments = [*inputs, *outputs, workspace]
-        return self._execute(call, arguments, {len(pointers): strict}, self._guards)
+        strict = {first: memory["alignment"] if memory else 1}
+        strict |= dict.fromkeys(range(first + 1, len(arguments)), self._parameter_alignment())
+        guards = {first: self._guards}
+        if self._interface.is_packed:
+            packed = _packed_text(f"{self._name}_run", arguments)
+            return self._execute(packed, arguments, strict, guards)
+        facts = self._artifact.metadata["ports"]
+        pointers = [_pointer(f"b[{i}]", port) for i, port in enumerate(facts)]
+        pointers += [f"b[{i}]" for i in range(first, len(arguments))]
+        structs = [
+            f"&(const struct {self._name}_{kind}){{{', '.join(values) or '0'}}}"
+            for kind, values in (("inputs", pointers[:split]), ("outputs", pointers[split:first]))
+        ]
+        call = f"{self._name}_run({', '.join([*structs, *pointers[first:]])})"
+        return self._execute(call, arguments, strict, guards)
 
     def call(self, function: str, arguments: Sequence[Array | int]) -> int:
         texts, counts = [], {"b": 0, "n": 0}
@@ -198,8 +234,15 @@ class Harness:
             counts[kind] += 1
         facts = next(f for f in self._artifact.metadata["functions"] if f["function"] == function)
         alignments = [p["alignment"] for p in facts["parameters"] if p["kind"] == "buffer"]
+        alignments += [self._parameter_alignment()] * facts["takes_parameters"]
         call = f"{function}({', '.join(texts)})"
+        if self._interface.is_packed:
+            call = _packed_text(function, arguments)
         return self._execute(call, arguments, dict(enumerate(alignments)))
+
+    def _parameter_alignment(self) -> int:
+        facts = self._artifact.metadata["parameters"]
+        return facts["alignment"] if facts else 1
 
     def status_text(self, status: int) -> str:
         return self._texts.get(status, "unknown status")
@@ -209,7 +252,7 @@ class Harness:
         call: str,
         arguments: Sequence[Array | int],
         alignments: dict[int, int],
-        guards: Sequence[str] = (),
+        guards: Mapping[int, Sequence[str]] | None = None,
     ) -> int:
         program = sanitized_executable(self._artifact, self._compiler, call)
         with tempfile.TemporaryDirectory(prefix="microtir-") as folder:
@@ -223,8 +266,9 @@ class Harness:
                 path.write_bytes(argument.tobytes())
                 alignment = max(alignments.get(len(arrays), 1), argument.dtype.itemsize)
                 texts.append(f"{path}:{argument.nbytes}:{alignment}")
+                texts += (guards or {}).get(len(arrays), ())
                 arrays.append((path, argument))
-            status = self._status(program, [*texts, *guards])
+            status = self._status(program, texts)
             for path, array in arrays:
                 if array.flags.writeable:
                     array[...] = np.fromfile(path, dtype=array.dtype).reshape(array.shape)
@@ -271,3 +315,24 @@ def _pointer(pointer: str, port: PortData) -> str:
     move = "harness_read" if port["kind"] == "input" else "harness_write"
     rows = f"&(struct harness_rows){{{pointer}, {port['row_bytes']}}}"
     return f"{{{move}, {rows}}}"
+
+
+def _packed_text(function: str, arguments: Sequence[Array | int]) -> str:
+    """A call of templates/host/packed.h with tensors b[0], b[1] ... of the harness."""
+    call = packed_call(arguments)
+    data, tensors = [], 0
+    for argument in arguments:
+        is_tensor = not isinstance(argument, int)
+        data.append(f"b[{tensors}]" if is_tensor else "0")
+        tensors += is_tensor
+
+    def array(kind: str, values: Sequence[object]) -> str:
+        return f"({kind}[]){{{', '.join(map(str, values)) or '0'}}}"
+
+    described = [
+        array("void *const", data),
+        array("const int32_t", call.ranks),
+        array("const int64_t", call.numbers),
+        array("const uint8_t", call.types),
+    ]
+    return f'microtir_host_call("{function}", {len(arguments)}, {", ".join(described)})'

@@ -8,6 +8,7 @@ from pathlib import Path
 from microtir import resources
 from microtir.artifact import Artifact
 from microtir.host import cache
+from microtir.host.interface import interface_of
 from microtir.host.toolchain import Compiler, run_compiler
 
 LIBRARY = "program.so"
@@ -49,6 +50,7 @@ def shared_library(artifact: Artifact, build: Build) -> Path:
     flags = [*_COMMON, f"-O{build.opt_level}", "-fPIC", "-shared"]
     if build.native:
         flags.append("-march=native")
+    flags += _packed_support(artifact, files)
     if build.debug:
         files |= {name: _support(name) for name in ("hook.h", "hook.c")}
         flags += ["-include", "hook.h", _hook_macro(artifact)]
@@ -70,17 +72,33 @@ def sanitized_executable(artifact: Artifact, compiler: Compiler, call: str) -> P
     flags = [
         *("-std=gnu99" if flag == "-std=c99" else flag for flag in _COMMON),
         *_SANITIZERS,
-        f'-DHARNESS_HEADER="{module_name(artifact)}.h"',
+        f'-DHARNESS_HEADER="{call_header(artifact)}"',
         f"-DHARNESS_CALL={call}",
         f"-DHARNESS_TEXT={module_name(artifact)}_status_text",
     ]
     files = {**_files(artifact), "harness.c": _support("harness.c")}
+    flags += _packed_support(artifact, files)
     return _compiled(compiler, flags, files, HARNESS)
 
 
 def module_name(artifact: Artifact) -> str:
     """What every C identifier of the artifact begins with."""
     return artifact.metadata["module_name"]
+
+
+def call_header(artifact: Artifact) -> str:
+    """The header that declares what a caller calls."""
+    return "host_call.h" if interface_of(artifact).is_packed else f"{module_name(artifact)}.h"
+
+
+def _packed_support(artifact: Artifact, files: dict[str, str]) -> list[str]:
+    """Add what calls packed functions, if the artifact has them; its flags."""
+    if not interface_of(artifact).is_packed:
+        return []
+    name = module_name(artifact)
+    files |= {file: _support(file) for file in ("packed.h", "packed.c")}
+    files["host_call.h"] = f'#include "{name}.h"\n#include "packed.h"\n'
+    return [f'-DHOST_HEADER="{name}_packed.h"', f"-DHOST_MODULE={name}_module"]
 
 
 def _compiled(compiler: Compiler, flags: list[str], files: dict[str, str], name: str) -> Path:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NoReturn
 
 import numpy as np
@@ -16,8 +16,10 @@ from microtir.host.tensors import Array
 class Function:
     """One exported function. Arrays that it writes are changed in place."""
 
-    def __init__(self, data: FunctionData, backend: Backend) -> None:
+    def __init__(self, data: FunctionData, backend: Backend, extra: Sequence[Array] = ()) -> None:
+        """Make a function; `extra` follows its arguments: the file of constants."""
         self._data = data
+        self._extra = tuple(extra)
         self._backend = backend
 
     @property
@@ -43,7 +45,7 @@ class Function:
             scalars[p["name"]] if p["kind"] == "scalar" else self._array(p, a, scalars)
             for p, a in pairs
         ]
-        status = self._backend.call(self._data["function"], values)
+        status = self._backend.call(self._data["function"], [*values, *self._extra])
         if status != 0:
             raise RunError(
                 f"the function returned status {status}: {self._backend.status_text(status)}",

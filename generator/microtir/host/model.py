@@ -12,6 +12,7 @@ from microtir.artifact import Artifact, Metadata
 from microtir.errors import RunError, UsageError, nearest
 from microtir.host.backend import Backend, Library
 from microtir.host.functions import Function
+from microtir.host.interface import interface_of
 from microtir.host.tensors import (
     Array,
     TensorInfo,
@@ -52,8 +53,10 @@ class Model:
         self._metadata: Metadata = artifact.metadata
         self.inputs: tuple[TensorInfo, ...] = ports(artifact.metadata, "input")
         self.outputs: tuple[TensorInfo, ...] = ports(artifact.metadata, "output")
+        extra = interface_of(artifact).extra
         self.functions: dict[str, Function] = {
-            data["name"]: Function(data, backend) for data in self._metadata["functions"]
+            data["name"]: Function(data, backend, extra if data["takes_parameters"] else ())
+            for data in self._metadata["functions"]
         }
 
     def run(self, inputs: Mapping[str, Array], *, fill_workspace: int = POISON) -> dict[str, Array]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from microtir.artifact import Artifact, OutputData
+from microtir.config.enums import CallingConvention
 from microtir.config.names import macro_name
 from microtir.errors import nearest
 from microtir.ir_module import Port, PortKind
@@ -162,6 +163,7 @@ def _model(artifact: Artifact, options: ProjectOptions, arrays: list[SampleArray
             where="project.generate(artifact)",
             fix="build it from a model, or use the exported sources in a project of your own",
         )
+    _check_interface(artifact, name)
     samples = options.samples.get(name)
     if samples is None:
         samples = Samples({}) if options.server else arbitrary_samples(model.inputs)
@@ -195,6 +197,21 @@ def _model(artifact: Artifact, options: ProjectOptions, arrays: list[SampleArray
         layer_bytes=tuple(_largest_output(row["outputs"]) for row in facts["layers"]),
         uses_math=any("#include <math.h>" in file.text for file in code),
     )
+
+
+def _check_interface(artifact: Artifact, name: str) -> None:
+    """Refuse what the application of a project does not call, or has nothing to pass to."""
+    config = artifact.module.require_config("project")
+    what, fix = "", ""
+    if config.entry_calling_convention() is CallingConvention.PACKED:
+        what = f"'{name}' takes packed arguments, and the application of a project passes structs"
+        fix = "build it with interface-api 'c'; a system-lib offers both"
+    elif not config.should_link_params():
+        what = f"the weights of '{name}' are in a file, which the application of a project does "
+        what += "not load"
+        fix = f"build it with --executor-{config.executor.name}-link-params 1"
+    if what:
+        raise ProjectError(what, where="project.generate(artifact)", fix=fix)
 
 
 def _given(arrays: Mapping[str, Array], ports: Sequence[Port], where: str) -> dict[str, Array]:

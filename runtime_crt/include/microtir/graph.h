@@ -35,9 +35,10 @@ struct microtir_graph_tensor {
 
 struct microtir_graph_executor;
 
-/* Calls one operator, or a loop over rows of several, with the tensors of these numbers. */
-typedef void (*microtir_graph_call)(const struct microtir_graph_executor *executor,
-                                    const uint16_t *tensors);
+/* Calls one operator, or a loop over rows of several, with the tensors of these numbers. Returns
+ * MICROTIR_OK, or what the operator returned. */
+typedef int32_t (*microtir_graph_call)(const struct microtir_graph_executor *executor,
+                                       const uint16_t *tensors);
 
 struct microtir_graph_node {
     microtir_graph_call call;
@@ -90,7 +91,7 @@ int32_t microtir_graph_set_workspace(struct microtir_graph_executor *executor, v
 int32_t microtir_graph_set_parameters(struct microtir_graph_executor *executor, const void *file,
                                       uint32_t bytes);
 
-/* Runs every node. */
+/* Runs every node, up to the first that fails. */
 int32_t microtir_graph_run(const struct microtir_graph_executor *executor);
 
 /* Runs one node, whose predecessors have run. */

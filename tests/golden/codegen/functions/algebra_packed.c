@@ -11,12 +11,13 @@
 
 #include "algebra.h"
 
-#if !defined(ALGEBRA_FINGERPRINT) || ALGEBRA_FINGERPRINT != 0x4bc9533d
+#if !defined(ALGEBRA_FINGERPRINT) || ALGEBRA_FINGERPRINT != 0xd024317b
 #error "algebra.h is from another run of microtir than this file: generate all files anew"
 #endif
 
-int32_t algebra_matmul_packed(const union microtir_value *args, const int32_t *kinds,
-        int32_t count, union microtir_value *result, int32_t *result_kind, void *resource)
+int32_t algebra_matmul_packed(
+        const union microtir_value *args, const int32_t *kinds, int32_t count,
+        union microtir_value *result, int32_t *result_kind, void *resource)
 {
     (void)result;
     (void)resource;
@@ -47,7 +48,7 @@ int32_t algebra_matmul_packed(const union microtir_value *args, const int32_t *k
     }
 
     static const int32_t shape_1[] = {4, 3};
-    const struct microtir_tensor_type type_1 = {
+    static const struct microtir_tensor_type type_1 = {
         {MICROTIR_ELEMENT_FLOAT, 32}, 2, shape_1, 4
     };
     void *b = NULL;

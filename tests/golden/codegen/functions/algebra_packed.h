@@ -23,8 +23,9 @@ extern "C" {
 
 /* 'algebra_matmul' in the packed calling convention.
  * Arguments: those of the function in their order, tensors and integers. */
-int32_t algebra_matmul_packed(const union microtir_value *args, const int32_t *kinds,
-        int32_t count, union microtir_value *result, int32_t *result_kind, void *resource);
+int32_t algebra_matmul_packed(
+        const union microtir_value *args, const int32_t *kinds, int32_t count,
+        union microtir_value *result, int32_t *result_kind, void *resource);
 
 /* The packed functions by name. */
 const struct microtir_module *algebra_module(void);

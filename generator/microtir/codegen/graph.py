@@ -1,0 +1,422 @@
+"""The graph executor's table: one node per statement of main, as C and as JSON for tools."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from microtir.codegen import header
+from microtir.codegen.c_types import C_TYPES, runtime_dtype
+from microtir.codegen.entry import model_checks, model_signature, run_parameters, workspace_name
+from microtir.codegen.environment import render
+from microtir.codegen.expressions import Requirements
+from microtir.codegen.functions import FunctionText, joined, signature
+from microtir.codegen.layout import block_comment, columns, comment_text
+from microtir.codegen.main_printer import MainPrinter, label_of, views_of
+from microtir.codegen.names import ScopedNames
+from microtir.codegen.packed import RUNTIME_VERSION
+from microtir.codegen.program import Program
+from microtir.codegen.source_file import SourceFile
+from microtir.config.enums import ExecutorKind
+from microtir.errors import UsageError
+from microtir.ir_module import ModelInfo, PortKind
+from microtir.tir.dtype import DType
+from microtir.tir.ir import Buffer, BufferView, Invoke, PrimFunc, Seq, Stmt
+from microtir.tir.visitor import walk
+
+MAX_NUMBER = 65535  # of a tensor, node or argument: the runtime counts in 16 bits
+_PLACES = ("INPUT", "OUTPUT", "WORKSPACE")
+
+
+@dataclass(frozen=True, slots=True)
+class Tensor:
+    """A tensor of the graph: `offset` is in bytes in the workspace, else its number in its place.
+
+    `elements` are those of the layout that it has in memory.
+    """
+
+    place: str
+    offset: int
+    elements: int
+    dtype: DType
+    name: str = field(compare=False)
+
+    @property
+    def bytes(self) -> int:
+        return self.elements * self.dtype.bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """One statement of main; `outputs`, `inputs` and `scratch` are numbers of tensors.
+
+    Outputs are what it leaves for others, scratch what it writes for itself: rings, sums.
+    """
+
+    name: str
+    layers: tuple[PrimFunc, ...]
+    statement: Stmt
+    first_step: int
+    outputs: tuple[int, ...]
+    inputs: tuple[int, ...]
+    scratch: tuple[int, ...]
+
+    @property
+    def arguments(self) -> tuple[int, ...]:
+        """All of them, in the order in which the node's function takes them."""
+        return (*self.outputs, *self.inputs, *self.scratch)
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Everything that the generated tables hold."""
+
+    nodes: tuple[Node, ...]
+    tensors: tuple[Tensor, ...]
+
+    def numbered(self, node: Node) -> tuple[tuple[int, Tensor], ...]:
+        """The tensors of a node in the order of its arguments, with their numbers."""
+        return tuple((n, self.tensors[n]) for n in node.arguments)
+
+
+@dataclass(frozen=True, slots=True)
+class GraphText:
+    """What the template prints."""
+
+    nodes: list[FunctionText]
+    node_rows: list[str]
+    argument_rows: list[str]
+    tensor_rows: list[str]
+    shapes: list[str]
+    port_rows: list[str]
+    names: list[str]
+    fields: list[str]
+
+
+def make_table(program: Program, model: ModelInfo) -> Table:
+    """Cut main into nodes.
+
+    Raises:
+        UsageError: there are more of something than the runtime counts.
+    """
+    tensors: dict[Tensor, int] = {}
+    nodes, step = [], 0
+    for statement in _statements(program.entry.body):
+        invokes = [node for node in walk(statement) if isinstance(node, Invoke)]
+        if not invokes:
+            continue
+        views = {
+            view: _tensor(program, model, step + offset, view)
+            for offset, view in views_of(statement)
+        }
+        numbers = {t: tensors.setdefault(t, len(tensors)) for t in views.values()}
+        written = dict.fromkeys(views[v] for i in invokes for v in _written(program, i))
+        left = [views[view] for view in _tensors_written(program, invokes[-1])]
+        outputs = dict.fromkeys(t for t in written if t.place == "OUTPUT" or t in left)
+        parts = (
+            outputs,
+            [t for t in numbers if t not in written],
+            [t for t in written if t not in outputs],
+        )
+        layers = tuple(dict.fromkeys(program.callee(invoke.function) for invoke in invokes))
+        groups = [tuple(numbers[t] for t in part) for part in parts]
+        nodes.append(Node(_node_name(layers), layers, statement, step, *groups))
+        step += len(invokes)
+    table = Table(tuple(nodes), tuple(tensors))
+    if max(len(tensors), sum(len(node.arguments) for node in nodes)) > MAX_NUMBER:
+        raise UsageError(
+            f"the graph has {len(nodes)} nodes with {len(tensors)} tensors",
+            where="executor",
+            legal=f"at most {MAX_NUMBER} tensors and arguments of nodes",
+            fix="use executor 'aot'",
+        )
+    return table
+
+
+def _statements(body: Stmt) -> Iterator[Stmt]:
+    if isinstance(body, Seq):
+        for statement in body.statements:
+            yield from _statements(statement)
+    else:
+        yield body
+
+
+def _written(program: Program, invoke: Invoke) -> Iterator[BufferView]:
+    """What a call writes, scratch and sums included."""
+    callee = program.callee(invoke.function)
+    for parameter, argument in zip(callee.params, invoke.args, strict=True):
+        if parameter in program.written[callee] and isinstance(argument, BufferView):
+            yield argument
+
+
+def _tensors_written(program: Program, invoke: Invoke) -> Iterator[BufferView]:
+    """The tensors of the model among what a call writes."""
+    callee = program.callee(invoke.function)
+    tensors = program.tensors_written(callee)
+    for parameter, argument in zip(callee.params, invoke.args, strict=True):
+        if parameter in tensors and isinstance(argument, BufferView):
+            yield argument
+
+
+def _tensor(program: Program, model: ModelInfo, step: int, view: BufferView) -> Tensor:
+    buffers = [p for p in program.entry.params if isinstance(p, Buffer)]
+    index = buffers.index(view.buffer)
+    elements = math.prod(view.shape)
+    if index >= len(model.ports):
+        name = label_of(model.memory.placements, step, view)
+        return Tensor("WORKSPACE", view.byte_offset, elements, view.dtype, name)
+    port = model.ports[index]
+    ports = model.inputs if port.kind is PortKind.INPUT else model.outputs
+    return Tensor(port.kind.name, ports.index(port), elements, view.dtype, port.c_name)
+
+
+def _node_name(layers: Sequence[PrimFunc]) -> str:
+    """The name of the operator in the model file, of several the first and the last."""
+    names = [layer.origin.node if layer.origin else layer.name for layer in layers]
+    return names[0] if len(set(names)) == 1 else f"{names[0]} ... {names[-1]}"
+
+
+def graph_text(program: Program, model: ModelInfo, requirements: Requirements) -> GraphText:
+    """The tables and the functions of the nodes."""
+    table = make_table(program, model)
+    nodes = [
+        _node_function(program, table, number, requirements) for number in range(len(table.nodes))
+    ]
+    firsts, first = [], 0
+    for node in table.nodes:
+        firsts.append(first)
+        first += len(node.arguments)
+    stem = program.name
+    shapes = [
+        (f"static const int32_t {stem}_shape_{i}[]", ", ".join(map(str, port.type.shape)))
+        for i, port in enumerate(model.ports)
+    ]
+    return GraphText(
+        nodes=nodes,
+        node_rows=columns([
+            (f"{{{stem}_node_{i},", f"{start},", f"{len(node.outputs)}}},",
+             f"/* {comment_text(node.name)} */")
+            for i, (node, start) in enumerate(zip(table.nodes, firsts, strict=True))
+        ]),
+        argument_rows=[
+            " ".join(f"{number}," for number in node.arguments) for node in table.nodes
+        ],
+        tensor_rows=columns([
+            (f"{{{t.offset},", f"{t.bytes},", f"MICROTIR_GRAPH_{t.place},",
+             f"{runtime_dtype(t.dtype)}}},", f"/* {comment_text(t.name)} */")
+            for t in table.tensors
+        ]),
+        shapes=[f"{head} = {{{extents}}};" for head, extents in shapes if extents],
+        port_rows=_port_rows(program, model),
+        names=_node_names(program, table),
+        fields=_fields(program, model, len(table.nodes)),
+    )  # fmt: skip
+
+
+def _port_rows(program: Program, model: ModelInfo) -> list[str]:
+    rows = []
+    for i, (port, buffer) in enumerate(zip(model.ports, program.entry.params, strict=False)):
+        assert isinstance(buffer, Buffer)
+        rank = len(port.type.shape)
+        shape = f"{program.name}_shape_{i}" if rank else "NULL"
+        alignment = max(buffer.alignment, buffer.dtype.bytes)
+        rows.append(f"{{{runtime_dtype(buffer.dtype)}, {rank}, {shape}, {alignment}}},")
+    return rows
+
+
+def is_debug(program: Program) -> bool:
+    """Whether nodes have names, and a run can be observed."""
+    return program.config.executor.kind is ExecutorKind.DEBUG
+
+
+def _node_names(program: Program, table: Table) -> list[str]:
+    if not is_debug(program):
+        return []
+    # JSON's escapes are C's, as long as the text is ASCII and has no trigraph.
+    texts = (node.name.encode("ascii", "replace").decode() for node in table.nodes)
+    return [f"{json.dumps(text.replace('?', '_'))}," for text in texts]
+
+
+def _fields(program: Program, model: ModelInfo, node_count: int) -> list[str]:
+    stem, macro = program.name, program.macro
+    return [
+        f"{stem}_nodes,",
+        f"{stem}_arguments,",
+        f"{stem}_tensors,",
+        f"{stem}_ports,",
+        f"{stem}_node_names," if is_debug(program) else "NULL, /* names of the nodes */",
+        f"{node_count}, /* nodes */",
+        f"{len(model.inputs)}, /* inputs */",
+        f"{len(model.outputs)}, /* outputs */",
+        f"{macro}_WORKSPACE_ALIGNMENT,",
+        f"{macro}_WORKSPACE_SIZE,",
+        f"{macro}_PARAMETERS_ALIGNMENT," if program.is_apart else "0, /* weights are linked */",
+        f"{macro}_PARAMETERS_IDENTITY" if program.is_apart else "0",
+    ]
+
+
+def _node_function(
+    program: Program, table: Table, number: int, requirements: Requirements
+) -> FunctionText:
+    """One node: it finds its tensors by number and runs its statement of main."""
+    node = table.nodes[number]
+    model = program.model
+    assert model is not None
+    names = ScopedNames(program.file_names)
+    for taken in ("executor", "tensors"):
+        names.reserve(taken)
+    written = {*node.outputs, *node.scratch}
+    views: dict[tuple[int, BufferView], int] = {}
+    position = {n: i for i, (n, _) in enumerate(table.numbered(node))}
+    known = {tensor: n for n, tensor in enumerate(table.tensors)}
+    for offset, view in views_of(node.statement):
+        step = node.first_step + offset
+        views[step, view] = known[_tensor(program, model, step, view)]
+    labels = {n: names.reserve(tensor.name) for n, tensor in table.numbered(node)}
+    pointers = [
+        _pointer(tensor, labels[n], position[n], n in written)
+        for n, tensor in table.numbered(node)
+    ]  # fmt: skip
+    if any(program.takes_parameters(layer) for layer in node.layers):
+        pointers.append("const uint8_t *const parameters = executor->parameters;")
+    texts = {key: labels[n] for key, n in views.items()}
+    printer = MainPrinter(program, names, requirements, texts, node.first_step)
+    lines = [*pointers, "", *printer.lines(node.statement), f"return {program.macro}_OK;"]
+    parameters = ["const struct microtir_graph_executor *executor", "const uint16_t *tensors"]
+    head = signature(f"static int32_t {program.name}_node_{number}", parameters)
+    return FunctionText("", "\n".join(head), joined(lines))
+
+
+def _pointer(tensor: Tensor, name: str, position: int, is_written: bool) -> str:
+    """A pointer of a node, to a tensor at a position of its arguments."""
+    access, const = ("write", "") if is_written else ("read", "const ")
+    place = f"microtir_graph_{access}(executor, tensors[{position}])"
+    return f"{const}{C_TYPES[tensor.dtype]} *const {name} = {place};"
+
+
+def graph_entries(program: Program, model: ModelInfo) -> list[FunctionText]:
+    """`<name>_run`, and for debugging the function that tells an observer about the run."""
+    has_workspace = model.memory.workspace_size > 0
+    setup = [*model_checks(program, model, has_workspace), "", *_executor(program, model)]
+    if not is_debug(program):
+        body = [*setup, "return microtir_graph_run(&executor);"]
+        return [FunctionText("", "\n".join(model_signature(program)), joined(body))]
+    pool = workspace_name(program)
+    given = ["inputs", "outputs", pool, *["parameters"] * program.is_apart]
+    observe = f"{program.name}_run_observed"
+    call = f"return {observe}({', '.join([*given, 'NULL', 'NULL'])});"
+    body = [*setup, "return microtir_graph_run_observed(&executor, observer, platform);"]
+    return [
+        FunctionText("", "\n".join(_observed_signature(program)), joined(body)),
+        FunctionText("", "\n".join(model_signature(program)), joined([call])),
+    ]
+
+
+def _observed_signature(program: Program) -> list[str]:
+    observers = [
+        "const struct microtir_graph_observer *observer",
+        "const struct microtir_platform *platform",
+    ]
+    head = f"int32_t {program.name}_run_observed"
+    return signature(head, [*run_parameters(program), *observers])
+
+
+def _executor(program: Program, model: ModelInfo) -> list[str]:
+    """The executor of one run, on the stack."""
+    pool = workspace_name(program)
+    members = {
+        kind: ", ".join(f"{kind.value}s->{p.c_name}" for p in model.ports if p.kind is kind)
+        for kind in PortKind
+    }
+    memory = pool if model.memory.workspace_size else "NULL"
+    parameters = "parameters" if program.is_apart else "NULL"
+    values = f"&{program.name}_table, input_pointers, output_pointers, {memory}, {parameters}"
+    return [
+        f"const void *input_pointers[] = {{{members[PortKind.INPUT] or 'NULL'}}};",
+        f"void *output_pointers[] = {{{members[PortKind.OUTPUT] or 'NULL'}}};",
+        f"const struct microtir_graph_executor executor = {{{values}}};",
+    ]
+
+
+def graph_files(program: Program, model: ModelInfo) -> Iterator[SourceFile]:
+    """The header of the table, and the graph as JSON."""
+    name = f"{program.name}_graph"
+    counts = columns([
+        (f"#define {program.macro}_INPUT_COUNT", str(len(model.inputs))),
+        (f"#define {program.macro}_OUTPUT_COUNT", str(len(model.outputs))),
+    ])  # fmt: skip
+    observed = ""
+    if is_debug(program):
+        text = f"Runs the model like {program.name}_run() and tells the observer about each node."
+        lines = _observed_signature(program)
+        observed = "\n".join([*block_comment([text]), *lines[:-1], f"{lines[-1]};"])
+    yield SourceFile(
+        f"{name}.h",
+        render(
+            "c/graph.h.j2",
+            comment=header.file_comment(program, f"{name}.h: the table of calls"),
+            name=program.name,
+            macro=program.macro,
+            runtime_version=RUNTIME_VERSION,
+            counts="\n".join(counts),
+            observed=observed,
+        ),
+    )
+    yield SourceFile(f"{name}.json", json.dumps(_json(program, model), indent=1) + "\n")
+
+
+def _json(program: Program, model: ModelInfo) -> dict[str, object]:
+    """The graph in the form of TVM's graph executor; `offset` and `place` are ours.
+
+    Inputs come first as nodes without an operator, then the calls; an entry of a node is one of
+    the tensors that it writes. Shapes are those of memory: a layout may be wider than the tensor.
+    """
+    table = make_table(program, model)
+    nodes: list[dict[str, object]] = []
+    entries: list[Tensor] = []
+    produced: dict[Tensor, list[int]] = {}
+    for tensor in table.tensors:
+        if tensor.place == "INPUT":
+            produced[tensor] = [len(nodes), 0, 0]
+            nodes.append({"op": "null", "name": tensor.name, "inputs": []})
+            entries.append(tensor)
+    input_count = len(nodes)
+    for number, node in enumerate(table.nodes):
+        reads = [table.tensors[n] for n in node.inputs]
+        inputs = [produced[tensor] for tensor in reads if tensor in produced]
+        for index, n in enumerate(node.outputs):
+            produced[table.tensors[n]] = [len(nodes), index, 0]
+            entries.append(table.tensors[n])
+        nodes.append({
+            "op": "tvm_op",
+            "name": node.name,
+            "attrs": {
+                "func_name": f"{program.name}_node_{number}",
+                "layers": [program.names[layer] for layer in node.layers],
+                "num_inputs": str(len(inputs)),
+                "num_outputs": str(len(node.outputs)),
+                "flatten_data": "0",
+            },
+            "inputs": inputs,
+        })  # fmt: skip
+    pointers = [0]
+    for number in range(len(nodes)):
+        is_call = number >= input_count
+        count = len(table.nodes[number - input_count].outputs) if is_call else 1
+        pointers.append(pointers[-1] + count)
+    outputs = [t for t in produced if t.place == "OUTPUT"]
+    return {
+        "nodes": nodes,
+        "arg_nodes": list(range(input_count)),
+        "heads": [produced[t] for t in sorted(outputs, key=lambda t: t.offset)],
+        "node_row_ptr": pointers,
+        "attrs": {
+            "dltype": ["list_str", [t.dtype.value for t in entries]],
+            "shape": ["list_shape", [[t.elements] for t in entries]],
+            "storage_id": ["list_int", [table.tensors.index(t) for t in entries]],
+            "place": ["list_str", [t.place.lower() for t in entries]],
+            "offset": ["list_int", [t.offset for t in entries]],
+        },
+    }

@@ -1,0 +1,150 @@
+"""Main as C: every call with its layer's comment and hook, in the convention of the operators."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+
+from microtir.codegen.c_types import runtime_dtype
+from microtir.codegen.expressions import Requirements
+from microtir.codegen.layout import comment_text, indent
+from microtir.codegen.names import ScopedNames
+from microtir.codegen.program import Program
+from microtir.codegen.statements import StatementPrinter
+from microtir.ir_module import BufferPlacement
+from microtir.tir.ir import Buffer, BufferView, Expr, Invoke, PrimFunc, Stmt, Var
+from microtir.tir.visitor import walk
+
+
+class MainPrinter(StatementPrinter):
+    """Prints a model's main: every call with its layer's comment and hook.
+
+    Views of the workspace have been named before; steps count Invokes in program order, as
+    placement does; the statements that are printed begin with `first_step`. `row_ports` has the
+    text of each tensor that the application hands over row by row.
+    """
+
+    def __init__(
+        self,
+        program: Program,
+        names: ScopedNames,
+        requirements: Requirements,
+        views: dict[tuple[int, BufferView], str],
+        first_step: int = 0,
+        row_ports: Mapping[Buffer, str] | None = None,
+    ) -> None:
+        super().__init__(program, program.entry, names, requirements)
+        self._views = views
+        self._row_ports = row_ports or {}
+        self._step = first_step
+
+    def lines(self, s: Stmt) -> list[str]:
+        if not isinstance(s, Invoke):
+            return super().lines(s)
+        callee = self.program.callee(s.function)
+        packed = self.program.config.has_packed_operators()
+        call = self._packed_call(callee, s) if packed else super().lines(s)
+        lines = [*_call_comment(callee), *call, *self._hooks(callee, s)]
+        self._step += 1
+        return lines
+
+    def view(self, view: BufferView, is_written: bool) -> str:
+        name = self._row_ports.get(view.buffer) or self._views.get((self._step, view))
+        return super().view(view, is_written) if name is None else name
+
+    def _packed_call(self, callee: PrimFunc, s: Invoke) -> list[str]:
+        """A call through packed arguments: views of the tensors, and what they are."""
+        lines: list[str] = []
+        values: list[str] = []
+        kinds: list[str] = []
+        with self.names.block():
+            for argument, parameter in zip(s.args, callee.params, strict=True):
+                number = len(values)
+                if isinstance(argument, BufferView) and isinstance(parameter, Buffer):
+                    tensor = self.names.reserve(f"tensor_{number}")
+                    shape = self.names.reserve(f"shape_{number}")
+                    lines += self._tensor(tensor, shape, self.view(argument, True), parameter)
+                    values.append(f"{{.v_tensor = &{tensor}}}")
+                    kinds.append("MICROTIR_KIND_TENSOR")
+                else:
+                    values.append(f"{{.v_integer = {self.argument(argument, False)}}}")
+                    kinds.append("MICROTIR_KIND_INTEGER")
+            args, codes, status = (self.names.reserve(n) for n in ("args", "kinds", "status"))
+            name = f"{self.program.names[callee]}_packed"
+            resource = "&parameters" if self.program.takes_parameters(callee) else "NULL"
+            call = f"{name}({args}, {codes}, {len(values)}, NULL, NULL, {resource})"
+            lines += [
+                f"const union microtir_value {args}[] = {{{', '.join(values)}}};",
+                f"static const int32_t {codes}[] = {{{', '.join(kinds)}}};",
+                f"const int32_t {status} = {call};",
+                f"if ({status} != MICROTIR_OK) {{",
+                *indent([f"return {status};"]),
+                "}",
+            ]
+        return ["{", *indent(lines), "}"]
+
+    def _tensor(self, name: str, shape: str, data: str, parameter: Buffer) -> list[str]:
+        """A view of a tensor; layers of a model have constant shapes only."""
+        extents = ", ".join(str(extent) for extent in parameter.shape)
+        lines = [f"static const int64_t {shape}[] = {{{extents}}};"] if extents else []
+        fields = [
+            data, str(len(parameter.shape)), runtime_dtype(parameter.dtype),
+            shape if extents else "NULL", "NULL", "0",
+        ]  # fmt: skip
+        return [*lines, f"const struct microtir_tensor {name} = {{{', '.join(fields)}}};"]
+
+    def _hooks(self, callee: PrimFunc, s: Invoke) -> list[str]:
+        """One hook per tensor that the call wrote."""
+        layer, tensors = self.program.layers.index(callee), self.program.tensors_written(callee)
+        written = [
+            argument
+            for parameter, argument in zip(callee.params, s.args, strict=True)
+            if parameter in tensors and isinstance(argument, BufferView)
+        ]
+        return [
+            f"{self.program.macro}_LAYER_HOOK({layer}, {number}, {self.view(view, True)}, "
+            f"{self._rows(callee, s, view)});"
+            for number, view in enumerate(written)
+        ]
+
+    def _rows(self, callee: PrimFunc, s: Invoke, view: BufferView) -> str:
+        """First row and the one after the last that the call computed."""
+        scalars: list[Expr] = [a for a in s.args if not isinstance(a, BufferView)]
+        if takes_row_range(callee):
+            return ", ".join(self.argument(a, False) for a in scalars[-2:])
+        return f"0, {view.shape[0] if view.shape else 1}"
+
+
+def takes_row_range(function: PrimFunc) -> bool:
+    """Whether a layer function ends in the parameters y0 and y1 of the calling convention."""
+    names = [p.name for p in function.params if isinstance(p, Var)]
+    return names[-2:] == ["y0", "y1"]
+
+
+def _call_comment(callee: PrimFunc) -> list[str]:
+    origin = callee.origin
+    if origin is None:
+        return []
+    number = f"{origin.index}  " if origin.index >= 0 else ""
+    return [f"/* {comment_text(f'{number}{origin.operator}  {origin.node}')} */"]
+
+
+def views_of(main: PrimFunc | Stmt) -> Iterator[tuple[int, BufferView]]:
+    """Every view that a call is given, with the number of the call in program order."""
+    invokes = [node for node in walk(main) if isinstance(node, Invoke)]
+    for step, invoke in enumerate(invokes):
+        for argument in invoke.args:
+            if isinstance(argument, BufferView):
+                yield step, argument
+
+
+def label_of(placements: tuple[BufferPlacement, ...], step: int, view: BufferView) -> str:
+    """The planner's name for the buffer that lives at this place and step.
+
+    Buffers of a nest lie over each other; the one that begins and ends with the view is meant.
+    """
+    size = math.prod(view.shape) * view.dtype.bytes
+    alive = [p for p in placements if p.first_step <= step <= p.last_step]
+    around = [p for p in alive if p.offset <= view.byte_offset < p.offset + p.size]
+    exact = [p for p in around if (p.offset, p.size) == (view.byte_offset, size)]
+    return next((p.name for p in (*exact, *around)), f"tensor_{view.byte_offset}")

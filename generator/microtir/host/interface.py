@@ -1,0 +1,71 @@
+"""How the functions of an artifact take their arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from microtir.artifact import Artifact
+from microtir.config.enums import CallingConvention
+from microtir.host.tensors import Array, aligned
+
+_ELEMENTS = {"i": 0, "u": 1, "f": 2, "b": 3}  # enum microtir_element, by numpy's kind
+
+
+@dataclass(frozen=True, slots=True)
+class Interface:
+    """What a caller must know besides the header.
+
+    Args:
+        is_packed: whether arguments are packed, and functions found by name.
+        parameters: the file of constants, aligned, if there is one.
+    """
+
+    is_packed: bool = False
+    parameters: Array | None = None
+
+    @property
+    def extra(self) -> tuple[Array, ...]:
+        """What follows the other arguments of a run."""
+        return () if self.parameters is None else (self.parameters,)
+
+
+def interface_of(artifact: Artifact) -> Interface:
+    """The interface of an artifact's functions."""
+    config = artifact.module.require_config("host")
+    facts = artifact.metadata["parameters"]
+    parameters = None
+    if facts is not None:
+        (file,) = artifact.data
+        parameters = aligned(facts["bytes"], facts["alignment"], 0)
+        parameters[:] = np.frombuffer(file.content, np.uint8)
+    packed = config.entry_calling_convention() is CallingConvention.PACKED
+    return Interface(packed, parameters)
+
+
+@dataclass(frozen=True, slots=True)
+class PackedCall:
+    """Arguments as templates/host/packed.h takes them."""
+
+    ranks: tuple[int, ...]
+    numbers: tuple[int, ...]
+    types: tuple[int, ...]
+
+
+def packed_call(arguments: Sequence[Array | int]) -> PackedCall:
+    """Describe arguments: extents and types of tensors, values of integers."""
+    ranks: list[int] = []
+    numbers: list[int] = []
+    types: list[int] = []
+    for argument in arguments:
+        if isinstance(argument, int):
+            ranks.append(-1)
+            numbers.append(argument)
+            types += [0, 64]
+        else:
+            ranks.append(argument.ndim)
+            numbers += argument.shape
+            types += [_ELEMENTS[argument.dtype.kind], argument.dtype.itemsize * 8]
+    return PackedCall(tuple(ranks), tuple(numbers), tuple(types))
