@@ -21,10 +21,14 @@ from tests.support.c_compilers import strict_problems
 from tests.support.dsp_cases import DspCase, cases, floating, floating_dense
 
 CONFIG = CompilationConfig.from_target(Target("c -mcpu=cortex-m3"))
+RISCV = CompilationConfig.from_target(Target("c -mcpu=esp32c3"))
 FLOATS = CompilationConfig.from_target(Target("c -mcpu=cortex-m4"))
 PER_KIND = 40
 # At least this many of the cases must reach the blocks, or the tests say little.
-EXPECTED = {Kernel.BLOCKED: 60, Kernel.DEPTHWISE_BLOCKED: 30, Kernel.ADD_PORTABLE: 20}
+EXPECTED = {
+    Kernel.BLOCKED: 40, Kernel.BLOCKED_COMPACT: 10, Kernel.DEPTHWISE_BLOCKED: 30,
+    Kernel.ADD_PORTABLE: 20,
+}  # fmt: skip
 
 
 def some_cases() -> list[DspCase]:
@@ -43,6 +47,8 @@ def compiled(case: DspCase, chosen: Counter[Kernel]) -> microtir.Artifact:
             chosen.update(op.candidate.kernel for op in result.operators)
 
     config = FLOATS if case.inputs[0].dtype == np.float32 else CONFIG
+    if config is CONFIG and case.name.endswith(("1", "4", "7")):
+        config = RISCV  # whose compilers want short turns
     module = IRModule(graph=case.graph)
     named = config.with_(module_name=f"{case.name}_blocked", optimize=Optimize.SPEED)
     return microtir.build(module, named, observe=observe)

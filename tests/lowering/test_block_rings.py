@@ -24,6 +24,7 @@ M4 = CompilationConfig.from_target(Target("c -mcpu=cortex-m4"))
 M55 = CompilationConfig.from_target(Target("c -mcpu=cortex-m55"))
 CONVOLUTIONS = {
     Kernel.GEMM: M4, Kernel.GEMM_COMPACT: M4, Kernel.GEMM_VECTORS: M55, Kernel.BLOCKED: M3,
+    Kernel.BLOCKED_COMPACT: M3,
 }  # fmt: skip
 DEPTHWISE = {
     Kernel.DEPTHWISE_WORDS: M4, Kernel.DEPTHWISE_SINGLE: M4, Kernel.DEPTHWISE_BLOCKED: M3,

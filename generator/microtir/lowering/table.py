@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
+from microtir.config.features import Family as CpuFamily
 from microtir.config.features import Feature
 from microtir.config.target import Target
 from microtir.graph import ops
@@ -72,7 +73,7 @@ class Family:
     """One way to compute the operators of a family.
 
     `window` gives the input rows behind an output row, or None; `accepts` limits the family to
-    the nodes it can compute, `needs` to targets with a feature, `without` to those that lack one;
+    the nodes it can compute, `needs` to targets with a feature, `suits` to those it is meant for;
     `cost` is the estimated number of instructions per element or MAC, or of a node; `row_cost` that
     of a node whose rows are computed by a call each, where that differs; `code` what its kernels
     add to the program.
@@ -88,12 +89,22 @@ class Family:
     code: Callable[[Node], int] = lambda _node: 0
     build: Build | None = None
     accumulators: Callable[[Node], int] = lambda _node: 0
-    without: Feature | None = None
+    suits: Callable[[Target], bool] = lambda _target: True
     row_cost: Callable[[Node], int] | None = None
 
 
 def _same_row_if(keeps_rows: Callable[[Node], bool]) -> Windows:
     return lambda node: RowWindow() if keeps_rows(node) else None
+
+
+def _passes_constants(target: Target) -> bool:
+    """Whether a function can be given a pointer to constants: on an AVR it cannot."""
+    return not target.has(Feature.AVR_PROGMEM)
+
+
+def _takes_long_turns(target: Target) -> bool:
+    """Compilers for RISC-V load all elements of a turn first, and spill."""
+    return _passes_constants(target) and target.family is not CpuFamily.RISCV
 
 
 def _is_table(node: Node) -> bool:
@@ -130,7 +141,7 @@ _ADD_PORTABLE = replace(
     cost=dsp_add.portable_cost,
     needs=None,
     build=dsp_add.emit_portable,
-    without=Feature.AVR_PROGMEM,
+    suits=_passes_constants,
 )
 _DIRECT_CONVOLUTION = Family(
     Kernel.DIRECT, convolution.convolution, convolution.row_window, convolution.cost
@@ -212,21 +223,31 @@ _ACCUMULATE = Family(
     build=accumulate.emit,
     accumulators=accumulate.accumulator_bytes,
 )
-# Pointers to constants are passed on, which AVR cannot do.
-_BLOCKED = Family(
-    Kernel.BLOCKED,
+_BLOCKED_COMPACT = Family(
+    Kernel.BLOCKED_COMPACT,
     None,
     convolution.row_window,
-    blocked_convolution.cost,
+    blocked_convolution.compact_cost,
     blocked_convolution.accepts_int8,
-    without=Feature.AVR_PROGMEM,
+    suits=_passes_constants,
     scratch=blocked_convolution.scratch_bytes,
+    code=blocked_convolution.compact_code_bytes,
+    build=blocked_convolution.emit_compact,
+)
+_BLOCKED = replace(
+    _BLOCKED_COMPACT,
+    kernel=Kernel.BLOCKED,
+    suits=_takes_long_turns,
+    cost=blocked_convolution.cost,
     code=blocked_convolution.code_bytes,
     build=blocked_convolution.emit,
 )
 _BLOCKED_FLOAT = replace(_BLOCKED, accepts=blocked_convolution.accepts_float, needs=Feature.FPU)
+_BLOCKED_COMPACT_FLOAT = replace(
+    _BLOCKED_COMPACT, accepts=blocked_convolution.accepts_float, needs=Feature.FPU
+)
 _BLOCKED_DEPTHWISE = replace(
-    _BLOCKED,
+    _BLOCKED_COMPACT,
     kernel=Kernel.DEPTHWISE_BLOCKED,
     accepts=blocked_depthwise.accepts_int8,
     cost=blocked_depthwise.cost,
@@ -243,7 +264,7 @@ _BLOCKED_DENSE = Family(
     _same_row_if(dense.keeps_rows),
     blocked_dense.cost,
     blocked_dense.accepts_int8,
-    without=Feature.AVR_PROGMEM,
+    suits=_passes_constants,
     code=blocked_dense.code_bytes,
     build=blocked_dense.emit,
 )
@@ -286,7 +307,9 @@ _CONVOLUTION = (
     _GEMM_MVE,
     _GEMM_VECTOR,
     _BLOCKED,
+    _BLOCKED_COMPACT,
     _BLOCKED_FLOAT,
+    _BLOCKED_COMPACT_FLOAT,
     _ACCUMULATE,
 )
 _DEPTHWISE_DSP = Family(
@@ -422,8 +445,7 @@ def families_of(node: Node, target: Target | None = None) -> tuple[Family, ...]:
 
 
 def _suits(family: Family, target: Target) -> bool:
-    has_all = family.needs is None or target.has(family.needs)
-    return has_all and (family.without is None or not target.has(family.without))
+    return (family.needs is None or target.has(family.needs)) and family.suits(target)
 
 
 def candidate(node: Node, family: Family) -> Candidate:

@@ -86,6 +86,7 @@ class Kernel(Enum):
     DEPTHWISE_SINGLE = "depthwise_single"  # one pixel at a time, with half the code
     GEMM_VECTORS = "gemm_vectors"  # two pixels by four channels, sixteen products an instruction
     BLOCKED = "blocked"  # a block of sums in registers, in plain C
+    BLOCKED_COMPACT = "blocked_compact"  # the same with less code
     DEPTHWISE_BLOCKED = "depthwise_blocked"  # the same for depthwise convolutions
     DEPTHWISE_VECTORS = "depthwise_vectors"  # sixteen channels at a time, a row a call
     ADD_VECTORS = "add_vectors"  # as ADD_SHIFTED, four elements at a time

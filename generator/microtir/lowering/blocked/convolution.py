@@ -31,12 +31,25 @@ from microtir.lowering.layer import Layer
 from microtir.tir import ir
 from microtir.tir.dtype import DType
 
-__all__ = ["accepts_float", "accepts_int8", "code_bytes", "cost", "emit", "scratch_bytes"]
+__all__ = [
+    "accepts_float", "accepts_int8", "code_bytes", "compact_code_bytes", "compact_cost", "cost",
+    "emit", "emit_compact", "scratch_bytes",
+]  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """Blocks for int8 and for float32, and up to how many elements a run needs no loop."""
+
+    int8: Block
+    float32: Block
+    unrolled: int
+
 
 # 8 sums are what 14 registers hold beside weights, an element and pointers; floats have their own.
-_INT8 = Block(pixels=4, channels=2, turn=4)
-_FLOAT = Block(pixels=4, channels=4, turn=8)
-_UNROLLED = 12  # elements of a run that need no loop
+FAST = Form(Block(4, 2, turn=4), Block(4, 4, turn=8), unrolled=12)
+# Less code, and no more loads at a time than a compiler for RISC-V schedules without spilling.
+COMPACT = Form(Block(4, 2, turn=2), Block(4, 4, turn=2), unrolled=4)
 # Neighbouring pixels share elements of a longer run.  Where they are met again this soon, compilers
 # keep them from turn to turn, in more registers than there are; then each tap is a run of its own.
 _TURNS_APART = 3
@@ -58,29 +71,29 @@ def _matrix(node: Node) -> npt.NDArray[np.generic]:
     return weights.transpose(3, 1, 2, 0) if isinstance(node.op, DepthwiseConv2D) else weights
 
 
-def _most(node: Node) -> Block:
+def _most(node: Node, form: Form) -> Block:
     """The block where there are enough pixels and channels."""
-    return _INT8 if node.inputs[0].dtype is DType.INT8 else _FLOAT
+    return form.int8 if node.inputs[0].dtype is DType.INT8 else form.float32
 
 
-def _block(node: Node) -> Block:
+def _block(node: Node, form: Form) -> Block:
     """The block of whole pixels."""
-    most = _most(node)
+    most = _most(node, form)
     channels = min(most.channels, node.output.shape[-1])
     geometry = Geometry.of(node)
     width = geometry.output.width * (node.output.type.rows if geometry.is_pointwise else 1)
-    length = _runs(node).length
-    turn = length if length <= _UNROLLED else most.turn
+    length = _runs(node, form).length
+    turn = length if length <= form.unrolled else most.turn
     return Block(min(most.pixels, width), channels, turn)
 
 
-def _runs(node: Node, row_step: int | None = None) -> Runs:
+def _runs(node: Node, form: Form, row_step: int | None = None) -> Runs:
     """What a pixel reads; `row_step` is that of rows in scratch by default."""
-    geometry, turn = Geometry.of(node), _most(node).turn
+    geometry, turn = Geometry.of(node), _most(node, form).turn
     rows, columns = geometry.windows.rows, geometry.windows.columns
     channels = geometry.image.channels
     step, together = columns.stride * channels, columns.taps * channels
-    near = together > _UNROLLED and step < together and step <= _TURNS_APART * turn
+    near = together > form.unrolled and step < together and step <= _TURNS_APART * turn
     joined = columns.taps == 1 or (columns.dilation == 1 and not near)
     parts, length = (1, together) if joined else (columns.taps, channels)
     step_of_rows = geometry.copied_step if row_step is None else row_step
@@ -133,9 +146,9 @@ def _blocks(node: Node, block: Block) -> list[tuple[int, int]]:
     return [(count * rows, pixels) for count, pixels in counts if count * pixels]
 
 
-def cost(node: Node) -> int:
+def cost(node: Node, form: Form = FAST) -> int:
     """Instructions, from counts of emulated Cortex-M3 and M4."""
-    block, runs = _block(node), _runs(node)
+    block, runs = _block(node, form), _runs(node, form)
     channels = block.channels
     found = finish_of(node, _matrix(node))
     assert found is not None, "accepts was asked"
@@ -150,9 +163,9 @@ def cost(node: Node) -> int:
     return total
 
 
-def code_bytes(node: Node) -> int:
+def code_bytes(node: Node, form: Form = FAST) -> int:
     """Of the kernels; other layers may use the same."""
-    block, runs = _block(node), _runs(node)
+    block, runs = _block(node, form), _runs(node, form)
     found = finish_of(node, _matrix(node))
     assert found is not None, "accepts was asked"
     printed = min(block.turn + runs.length % block.turn, runs.length)
@@ -163,17 +176,33 @@ def code_bytes(node: Node) -> int:
     return size
 
 
-def emit(layer: Layer, name: str) -> ir.PrimFunc:
+def emit(layer: Layer, name: str, form: Form = FAST) -> ir.PrimFunc:
     """The layer function: blocks of pixels, then those that are left of a row."""
-    return _Emitter(layer).function(name)
+    return _Emitter(layer, form).function(name)
+
+
+def compact_cost(node: Node) -> int:
+    """Instructions of the compact form."""
+    return cost(node, COMPACT)
+
+
+def compact_code_bytes(node: Node) -> int:
+    """Code of the compact form."""
+    return code_bytes(node, COMPACT)
+
+
+def emit_compact(layer: Layer, name: str) -> ir.PrimFunc:
+    """The same with less code."""
+    return emit(layer, name, COMPACT)
 
 
 class _Emitter:
-    def __init__(self, layer: Layer) -> None:
+    def __init__(self, layer: Layer, form: Form) -> None:
         self.layer = layer
+        self.form = form
         self.geometry = Geometry.of(layer.node)
-        self.block = _block(layer.node)
-        self.packed = _packed(layer.node, self.block)
+        self.block = _block(layer.node, form)
+        self.packed = _packed(layer.node, form)
 
     def function(self, name: str) -> ir.PrimFunc:
         layouts = self.layer.layouts
@@ -190,7 +219,7 @@ class _Emitter:
     ) -> ir.Stmt:
         """The block of some pixels."""
         block = Block(pixels, self.block.channels, self.block.turn)
-        runs = _runs(self.layer.node, row_step)
+        runs = _runs(self.layer.node, self.form, row_step)
         kernel = product(block, runs, self.geometry.output.channels, self.packed.finish)
         table = () if self.packed.table is None else (at(self.packed.table, 0, 0),)
         return call(kernel, source, at(self.packed.weights, 0, 0, 0, 0), *table, target)
@@ -238,14 +267,14 @@ class _Emitter:
         return layer.function(name, None, body)
 
 
-def _packed(node: Node, block: Block) -> _Packed:
-    matrix = _matrix(node)
+def _packed(node: Node, form: Form) -> _Packed:
+    matrix, block = _matrix(node), _block(node, form)
     found = finish_of(node, matrix)
     assert found is not None, "accepts was asked"
     finish, table = found
     starts = turns_of(len(matrix), block.channels)
     order = [start + n for start in starts for n in range(block.channels)]
-    runs = _runs(node)
+    runs = _runs(node, form)
     shape = (len(starts), runs.rows, runs.parts)
     turns = matrix[order].reshape(len(starts), block.channels, runs.rows, runs.parts, runs.length)
     return _Packed(
