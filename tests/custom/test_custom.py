@@ -327,3 +327,22 @@ def test_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """docs/custom-operators.md does what it says, each operator in under 20 lines."""
     monkeypatch.chdir(tmp_path)
     assert follow("custom-operators.md", tmp_path) == ""
+
+
+@pytest.mark.parametrize("form", ["te", "c"])
+def test_one_operator_several_times(form: str) -> None:
+    """Layers that are alike but for their constants may share a function, and keep these apart."""
+    function = FORMS[form]()
+    x, a, b, y = (tensor(name, IMAGE.shape, INT8, quant(0.5)) for name in "xaby")
+    chain = zip((x, a, b), (OFFSET, OFFSET - 3, OFFSET), (a, b, y), strict=True)
+    nodes = [
+        node(ops.Custom(function), (given, constant(f"offset_of_{to.name}", offset)), to)
+        for given, offset, to in chain
+    ]
+    module = IRModule(graph=graph(nodes, [x], [y]))
+    assert module.graph is not None
+    config = replace(CompilationConfig.from_target(Target("c")), optimize="flash")  # type: ignore[arg-type]
+    model = microtir.host.load(microtir.build(module, config))
+    for sample in samples(module).values:
+        expected = reference.execute(module.graph, dict(sample))
+        assert np.array_equal(model.run(sample)["y"], expected["y"])
