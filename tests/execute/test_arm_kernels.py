@@ -47,7 +47,7 @@ class Core:
 CORES = {
     "dsp": Core("cortex-m4", M4, "thumbv7em-none-eabi", (Optimize.SPEED, Optimize.BALANCED), {
         Kernel.GEMM: 12, Kernel.GEMM_COMPACT: 6, Kernel.DEPTHWISE_WORDS: 10,
-        Kernel.DENSE_PAIRS: 24, Kernel.ADD_SHIFTED: 40,
+        Kernel.DENSE_PAIRS: 16, Kernel.ADD_SHIFTED: 40,
     }),
     "mve": Core("cortex-m55", M55, "thumbv8.1m.main-none-eabihf", (Optimize.SPEED,), {
         Kernel.GEMM_VECTORS: 40, Kernel.DEPTHWISE_VECTORS: 12, Kernel.ADD_VECTORS: 25,

@@ -135,6 +135,25 @@ def convolution(seed: int, *, depthwise: bool = False, sizes: Sizes = SMALL) -> 
     return _finish(name, op, tensors, y, x_data)
 
 
+def ties(seed: int) -> DspCase:
+    """FULLY_CONNECTED whose factors are powers of two: both roundings meet ties of both signs."""
+    rng = np.random.default_rng([seed, 5])
+    rows, inputs, outputs = 12, int(rng.integers(1, 4)) * 4, int(rng.integers(4, 10))
+    x_data = _stored(rng, (rows, inputs))
+    x = graphs.tensor(
+        "x", x_data.shape, DType.INT8, graphs.quant(1 / 64, int(rng.integers(-128, 128)))
+    )
+    # The second rounding of a factor 2^-n drops n - 1 bits; of one half, none.
+    factors = 2.0 ** -rng.integers(1, 8, outputs)
+    quant = graphs.per_channel([float(f) * 4 for f in factors], 0)
+    output = graphs.quant(1 / 16, int(rng.integers(-20, 20)))
+    y = graphs.tensor("y", (rows, outputs), DType.INT8, output)
+    weights = rng.integers(-2, 3, (outputs, inputs)).astype(np.int8)
+    w = graphs.constant("w", weights, quant)
+    tensors = (x, w, _bias(rng, outputs, quant))
+    return _finish(f"ties_{seed}", ops.FullyConnected(), tensors, y, x_data)
+
+
 def floating(seed: int, *, depthwise: bool = False) -> DspCase:
     """The shapes of `convolution` with float32 values."""
     name = f"float_{'depthwise' if depthwise else 'conv'}_{seed}"
@@ -245,4 +264,5 @@ def cases(count: int, first: int = 0, sizes: Sizes = SMALL) -> list[DspCase]:
         *(fully_connected(seed) for seed in seeds),
         *(add(seed) for seed in seeds),
         *(pool(seed) for seed in seeds),
+        *(ties(seed) for seed in range(first, first + count // 5)),
     ]
