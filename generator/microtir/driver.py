@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from microtir import codegen, memory
 from microtir.artifact import Artifact
@@ -17,13 +18,14 @@ from microtir.executor import aot
 from microtir.external import Library, library_of, partition
 from microtir.extra_passes import ExtraPasses, applied
 from microtir.graph import verify as graph_verify
-from microtir.graph.ir import Graph, TensorType
+from microtir.graph.ir import Graph, Node, TensorType
 from microtir.graph.passes import GRAPH_PASSES, GraphPass, RowPorts
 from microtir.ir_module import IRModule, MemoryPlan, ModelInfo, Port, PortKind
 from microtir.lowering import candidates, emit, emit_finish
 from microtir.memory import Limit
 from microtir.plan import plan
-from microtir.plan.ir import Kernel, Plan, PlannedOperator
+from microtir.plan.ir import Candidate, Kernel, Plan, PlannedOperator
+from microtir.plan.measured import Measured
 from microtir.schedule import Schedule
 from microtir.te import ScalarVar, Tensor
 from microtir.tir import passes as tir_passes
@@ -116,7 +118,7 @@ def lower(
         see("tir", functions)
         lowered = replace(module, config=config, functions=functions, is_lowered=True)
     else:
-        task = _Task(config, name, simple_mode, see, extra, libraries)
+        task = _Task(config, name, simple_mode, see, extra, libraries, _measured(config))
         lowered = _lower_model(module, module.graph, task)
     _check_code(config, lowered)
     return lowered
@@ -132,6 +134,18 @@ class _Task:
     see: Observer
     extra: ExtraPasses
     libraries: Sequence[Library]
+    measured: Measured | None
+
+    def candidates(self, node: Node) -> tuple[Candidate, ...]:
+        """The kernels of a node, with what they were measured to cost where that is known."""
+        offered = candidates(node, self.config)
+        return offered if self.measured is None else self.measured.applied(node, offered)
+
+
+def _measured(config: CompilationConfig) -> Measured | None:
+    if not config.tuning_records:
+        return None
+    return Measured.read(Path(config.tuning_records), str(config.primary_target()))
 
 
 def _lower_model(module: IRModule, original: Graph, task: _Task) -> IRModule:
@@ -185,8 +199,7 @@ def _layers_and_main(graph: Graph, task: _Task, limit: int | None) -> _Made:
     config, see, extra = task.config, task.see, task.extra
     workspace_io = config.pass_config.use_workspace_io
     planned = plan(
-        graph, lambda n: candidates(n, config), config.optimize,
-        workspace_io=workspace_io, limit=limit,
+        graph, task.candidates, config.optimize, workspace_io=workspace_io, limit=limit,
     )  # fmt: skip
     see("plan", planned)
     naive = _emit_layers(planned)

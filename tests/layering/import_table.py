@@ -12,7 +12,7 @@ GRAPH_IR = frozenset({"graph.ir", "graph.ops"})
 # Facts about operators that have one derivation for the reference, the kernels and the reports:
 # integer parameters, fixed-point arithmetic, number of multiplications.
 OPERATOR_FACTS = frozenset({"graph.quantization", "graph.fixed_point", "graph.macs"})
-PLAN_IR = frozenset({"plan.ir"})
+PLAN_IR = frozenset({"plan.ir", "plan.measured"})
 TIR = frozenset({"tir"})  # the IR and what reads it: text, verifier, interpreter, analysis
 MODULE = frozenset({"ir_module"})
 # The two ends of the road that a user calls himself (`microtir.frontend.from_tflite`,
@@ -68,7 +68,7 @@ ALLOWED: dict[str, frozenset[str]] = {
     | {"te", "schedule", "driver", "host"}
     | {"graph.reference"},
     # it measures what the driver makes on emulated boards
-    "search": COMMON | MODULE | {"driver", "artifact", "project"},
+    "search": COMMON | MODULE | GRAPH_IR | PLAN_IR | {"driver", "artifact", "project"},
     # a report describes the plan and the main that the driver shows its observer
     "report": COMMON | MODULE | GRAPH_IR | PLAN_IR | TIR | {"driver"},
     # `profile --explain` prints what the plan decided.
@@ -86,6 +86,7 @@ UNREACHABLE: dict[str, tuple[frozenset[str], str]] = {
 
 # Third-party modules that are imported only where a user asks for them, and are not dependencies.
 OPTIONAL_THIRD_PARTY: dict[str, str] = {
+    "distributed": "`tune` on a cluster, for --scheduler",
     "ortools": "the solver of `memory.placement=optimal`",
     "serial": "serial ports of real boards, for --port",
     "tflite_micro": "the oracle of `verify --oracle tflm`",

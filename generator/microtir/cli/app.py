@@ -20,6 +20,7 @@ from microtir.cli.pareto import pareto
 from microtir.cli.profile import profile
 from microtir.cli.report import report
 from microtir.cli.run import run
+from microtir.cli.tune import tune
 from microtir.cli.verify import verify
 from microtir.errors import ExitCode
 
@@ -88,6 +89,7 @@ APP.command("verify", cls=Command)(with_config(verify))
 APP.command("run", cls=Command)(with_config(run))
 APP.command("profile", cls=Command)(with_config(profile))
 APP.command("pareto", cls=Command)(with_config(pareto))
+APP.command("tune", cls=Command)(with_config(tune))
 APP.command("check", cls=Command)(with_config(check))
 APP.command("inspect", cls=Command)(inspect)
 APP.command("report", cls=Command)(with_config(report))

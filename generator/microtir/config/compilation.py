@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
+from pathlib import PurePath
 from typing import Any
 
 from microtir.config import serial
@@ -61,6 +62,7 @@ class CompilationConfig:
         optimize: the goal that candidates are ranked by.
         compatibility: whose C interface is generated beside microtir's own.
         external: libraries of kernels of others.
+        tuning_records: a file with measured costs of kernels, from `microtir tune`.
         budget: limits in bytes.
         pass_config: options of single passes.
 
@@ -79,6 +81,7 @@ class CompilationConfig:
     optimize: Optimize
     compatibility: Compatibility
     external: tuple[External, ...]
+    tuning_records: str
     budget: Budget
     pass_config: PassConfig
 
@@ -96,6 +99,7 @@ class CompilationConfig:
         optimize: Optimize | str = Optimize.BALANCED,
         compatibility: Compatibility | str = Compatibility.NONE,
         external: External | str | Iterable[External | str] | None = None,
+        tuning_records: str = "",
         budget: Budget | Mapping[str, int | None] | None = None,
         pass_config: PassConfig | Mapping[str, object] | None = None,
     ) -> None:
@@ -114,6 +118,7 @@ class CompilationConfig:
             optimize=Optimize(_option("optimize", optimize)),
             compatibility=Compatibility(_option("compatibility", compatibility)),
             external=externals(external),
+            tuning_records=_option("tuning_records", tuning_records),
             budget=_budget(budget),
             pass_config=(
                 pass_config if isinstance(pass_config, PassConfig) else PassConfig(pass_config)
@@ -241,7 +246,8 @@ class CompilationConfig:
     def recorded(self) -> dict[str, object]:
         """`to_dict` for generated files: without what only this machine knows, such as folders."""
         known = tuple(library.without_path() for library in self.external)
-        return serial.to_dict(self.with_(external=known) if known else self)
+        records = PurePath(self.tuning_records).name
+        return serial.to_dict(self.with_(external=known or None, tuning_records=records))
 
     @staticmethod
     def from_dict(data: Mapping[str, Any]) -> CompilationConfig:

@@ -135,9 +135,9 @@ _CONFIG = (
         "optimize",
         Choice(Optimize),
         "balanced",
-        "Chooses what candidate kernels are ranked by: speed by estimated instructions, ram by "
-        "scratch memory, flash by bytes of weights, the others breaking ties; ram also streams "
-        "layers row by row where that needs less, and balanced does as speed does.",
+        "Chooses what a plan keeps small: speed estimated instructions, flash bytes of code and "
+        "weights, ram the workspace, for which layers stream row by row; balanced streams, too, "
+        "where 1 % more instructions save 3 % of the RAM, and weighs the size of code.",
     ),
     Option(
         Section.CONFIG,
@@ -161,6 +161,19 @@ _CONFIG = (
         "Lets a library of others compute layers: its sources are read from the folder, and those "
         "that are needed are copied to the generated ones.",
         derived="none",
+    ),
+    Option(
+        Section.CONFIG,
+        "tuning_records",
+        Word(
+            "the name of a file that `microtir tune` wrote, or nothing",
+            lambda text: "holds a line break" if "\n" in text else "",
+            good=("",),  # a configuration may name any file; a build needs one that is there
+            bad=("a\nb",),
+        ),
+        "",
+        "Ranks kernels by what they were measured to cost, where the records know the operator, "
+        "instead of by estimates.",
     ),
     Option(
         Section.CONFIG,
@@ -346,8 +359,8 @@ _BUDGET = (
         "ram",
         _BYTES,
         None,
-        "Refuses the build when the workspace alone exceeds so many bytes; inputs, outputs and "
-        "stack are not counted.",
+        "Takes the best plan whose workspace keeps to so many bytes, and refuses the build if "
+        "there is none; inputs and outputs outside of it and stack are not counted.",
         derived="no limit",
     ),
     Option(

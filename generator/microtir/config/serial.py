@@ -30,6 +30,7 @@ def to_dict(config: CompilationConfig) -> dict[str, object]:
         "optimize": str(config.optimize),
         "compatibility": str(config.compatibility),
         "external": [str(library) for library in config.external],
+        "tuning_records": config.tuning_records,
         "budget": config.budget.known(),
         "pass_config": config.pass_config.known(),
     }

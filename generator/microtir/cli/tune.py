@@ -1,0 +1,127 @@
+"""`microtir tune`: measured costs of kernels, for `--tuning-records`."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from microtir.cli.board_options import Board, Timeout
+from microtir.cli.model import Model, read_model
+from microtir.cli.output import cell, facts, write_file
+from microtir.config import CompilationConfig
+from microtir.errors import ExitCode, ToolError, UsageError
+
+if TYPE_CHECKING:
+    from concurrent.futures import Executor
+
+    from microtir.plan.measured import Measured
+    from microtir.search.tune import Round
+
+
+def tune(
+    model: Model,
+    config: CompilationConfig,
+    board: Board,
+    records: Annotated[
+        Path,
+        typer.Option(
+            "--records", "-o", metavar="FILE",
+            help="Where the records go; what is there already is not measured again.",
+            show_default=False,
+        ),
+    ],
+    jobs: Annotated[
+        int,
+        typer.Option("--jobs", metavar="N", min=1, help="Programs to build and run side by side."),
+    ] = max(os.cpu_count() or 1, 1),
+    scheduler: Annotated[
+        str | None,
+        typer.Option(
+            "--scheduler", metavar="ADDRESS",
+            help="Sends the work to a Dask cluster instead: the address of its scheduler.",
+        ),
+    ] = None,
+    timeout: Timeout = 300.0,
+) -> ExitCode:  # fmt: skip
+    """Measures every kernel that could compute a layer, on an emulated board.
+
+    Writes a file for --tuning-records, with which plans go by measured instructions. It is written
+    after every program, so that what was interrupted goes on where it stopped.
+    """
+    from microtir.plan.measured import Measured
+    from microtir.search import tune as search
+
+    module = read_model(model, config)
+    known = Measured(str(config.primary_target()), {})
+    if records.exists():
+        known = Measured.read(records, known.target)
+    before = len(known.costs)
+    todo = list(search.rounds(module, config, known))
+    with _bar(len(todo)) as advance, _executor(jobs, scheduler, len(todo)) as executor:
+
+        def done(measured: Measured, _number: int) -> None:
+            write_file(records, measured.to_text())
+            advance()
+
+        found = search.tune(todo, board, timeout, known, executor, done)
+    if not records.exists():
+        write_file(records, found.to_text())
+    _print(todo, len(found.costs) - before, len(found.costs), records)
+    return ExitCode.DONE
+
+
+def _print(todo: list[Round], fresh: int, kept: int, records: Path) -> None:
+    facts(
+        [
+            ("programs built and run", len(todo)),
+            ("kernels measured", fresh),
+            ("records", f"{cell(kept)} in {records}"),
+            ("use them", f"--tuning-records {records}"),
+        ]
+    )
+
+
+def _executor(jobs: int, scheduler: str | None, rounds: int) -> AbstractContextManager[Executor]:
+    """Processes of this machine, or the workers of a cluster."""
+    if scheduler is None:
+        from concurrent.futures import ProcessPoolExecutor
+
+        return ProcessPoolExecutor(max(min(jobs, rounds), 1))
+    try:
+        from distributed import Client
+    except ImportError:
+        raise ToolError(
+            "Dask is not installed",
+            where="--scheduler",
+            fix="pip install 'microtir[dask]', or leave --scheduler out to use this machine",
+        ) from None
+    try:
+        client: Any = Client(scheduler, timeout="20s")
+    except (OSError, ValueError) as error:
+        raise UsageError(
+            f"no scheduler answers at '{scheduler}': {error}",
+            where="--scheduler",
+            legal="the address that `dask scheduler` prints, tcp://HOST:8786 for example",
+        ) from None
+    executor: AbstractContextManager[Executor] = client.get_executor()
+    return executor
+
+
+@contextmanager
+def _bar(rounds: int) -> Iterator[Callable[[], None]]:
+    """A progress bar on a terminal; gives what counts one program."""
+    if not rounds or not sys.stderr.isatty():
+        yield lambda: None
+        return
+    from rich.console import Console
+    from rich.progress import Progress
+
+    with Progress(console=Console(stderr=True)) as progress:
+        task = progress.add_task("building and running", total=rounds)
+        yield lambda: progress.advance(task)

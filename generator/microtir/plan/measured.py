@@ -1,0 +1,138 @@
+"""Measured costs of kernels, which planning prefers to estimates.
+
+A record says what one kernel took for one operator on one target, in instructions.  An operator is
+known by its attributes and by shapes, types and zero points of its tensors: what a kernel costs
+depends on nothing else that a model holds.  (The values of weights decide which kernels are legal;
+what is not offered is not asked for.)
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import MappingProxyType
+
+from microtir.errors import DataFileError
+from microtir.graph.ir import Node, Tensor
+from microtir.plan.ir import Candidate, Kernel
+
+_FORMAT = "microtir tuning records"
+_VERSION = 1
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Key:
+    """A kernel of an operator."""
+
+    operator: str
+    kernel: str
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """Instructions by kernel and operator, on one target."""
+
+    target: str
+    costs: Mapping[Key, int]
+
+    def applied(self, node: Node, candidates: Iterable[Candidate]) -> tuple[Candidate, ...]:
+        """The candidates with measured costs where there are some."""
+        name = signature(node)
+        return tuple(self._known(c, Key(name, c.kernel.value)) for c in candidates)
+
+    def _known(self, candidate: Candidate, key: Key) -> Candidate:
+        cost = self.costs.get(key)
+        if cost is None:
+            return candidate
+        # By rows it costs as much more as it was estimated to.
+        by_rows = cost * candidate.row_cost // max(candidate.cost, 1)
+        return replace(candidate, cost=cost, row_cost=max(cost, by_rows))
+
+    def joined(self, more: Mapping[Key, int]) -> Measured:
+        """With more records, which replace older ones of the same kernels."""
+        return Measured(self.target, MappingProxyType({**self.costs, **more}))
+
+    def to_text(self) -> str:
+        """The file: the same records give the same bytes."""
+        records = [
+            {"operator": key.operator, "kernel": key.kernel, "instructions": cost}
+            for key, cost in sorted(self.costs.items())
+        ]
+        head = {"format": _FORMAT, "version": _VERSION, "target": self.target}
+        return json.dumps({**head, "records": records}, indent=1) + "\n"
+
+    @staticmethod
+    def read(path: Path, target: str) -> Measured:
+        """The records in a file.
+
+        Args:
+            path: of the file.
+            target: that the records must be about.
+
+        Raises:
+            DataFileError: the file cannot be read, is of another format or target, or is damaged.
+        """
+        try:
+            text = path.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+            raise _refused(path, f"the tuning records cannot be read: {reason}") from None
+        try:
+            data = json.loads(text)
+        except ValueError as error:
+            raise _refused(path, f"the tuning records are no JSON: {error}") from None
+        if not isinstance(data, dict) or data.get("format") != _FORMAT:
+            raise _refused(path, "the file holds no tuning records")
+        if data.get("version") != _VERSION:
+            raise _refused(path, f"the records are of version {data.get('version')}")
+        if data.get("target") != target:
+            raise DataFileError(
+                f"the records are about the target '{data.get('target')}'",
+                where=str(path),
+                legal=f"records of '{target}', for which the model is compiled",
+                fix="tune for a board with this CPU, or leave the records out",
+            )
+        return Measured(target, MappingProxyType(_costs(path, data.get("records"))))
+
+
+def _costs(path: Path, records: object) -> dict[Key, int]:
+    costs: dict[Key, int] = {}
+    kernels = {kernel.value for kernel in Kernel}
+    for number, record in enumerate(records if isinstance(records, list) else [None]):
+        values = record if isinstance(record, dict) else {}
+        name, kernel = values.get("operator"), values.get("kernel")
+        cost = values.get("instructions")
+        if not isinstance(name, str) or kernel not in kernels:
+            raise _refused(path, f"record {number} names no operator and kernel")
+        if not isinstance(cost, int) or isinstance(cost, bool) or cost < 0:
+            raise _refused(path, f"record {number} has no number of instructions")
+        costs[Key(name, kernel)] = cost
+    return costs
+
+
+def _refused(path: Path, what: str) -> DataFileError:
+    return DataFileError(
+        what,
+        where=str(path),
+        legal=f"a file that `microtir tune` wrote, version {_VERSION}",
+        fix="write it again with `microtir tune MODEL --board BOARD --records FILE`",
+    )
+
+
+def signature(node: Node) -> str:
+    """What measured costs know an operator by."""
+    tensors = [*node.inputs, *node.outputs]
+    return f"{node.op!r} {' '.join(map(_described, tensors))}"
+
+
+def _described(tensor: Tensor) -> str:
+    type_ = tensor.type
+    text = f"{type_.dtype.value}{list(type_.shape)}".replace(" ", "")
+    if tensor.is_constant:
+        return f"const:{text}"
+    quantization = type_.quantization
+    if quantization is None or quantization.is_per_channel:
+        return text
+    return f"{text}@{quantization.zero_point}"

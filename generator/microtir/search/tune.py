@@ -1,0 +1,161 @@
+"""Measures every kernel that could compute an operator of a model, on an emulated board.
+
+A round is a build of the whole model in which each operator takes a kernel that was not tried yet;
+one run of it measures them all, exactly, so that as many rounds as the richest operator has
+kernels say everything.  The rounds are known before the first one is measured: what a plan takes
+when all tried kernels are said to cost too much.  So they run side by side, on processes of this
+machine or wherever an executor sends them, and each is recorded as soon as it is done.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Executor, as_completed
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+
+from microtir import driver
+from microtir.config import Budget, CompilationConfig, Optimize
+from microtir.graph.ir import Graph
+from microtir.ir_module import IRModule
+from microtir.plan.ir import Kernel, Plan, PlannedOperator
+from microtir.plan.measured import Key, Measured, signature
+from microtir.project import load_board
+from microtir.project.profile import profile
+
+_TRIED = 1 << 40  # instructions: more than any kernel takes, so that one not tried is preferred
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """One program to measure; everything that a worker on another machine needs.
+
+    Attributes:
+        graph: of the model.
+        config: with what the rounds have in common.
+        records: text of the records that make the plan take the kernels of this round.
+        keys: what it measures.
+    """
+
+    graph: Graph
+    config: CompilationConfig
+    records: str
+    keys: frozenset[Key]
+
+
+class _Planned(Exception):  # noqa: N818  # no error: the plan is all that was asked for
+    """Ends a lowering once its plan is there."""
+
+
+def rounds(module: IRModule, config: CompilationConfig, known: Measured) -> Iterator[Round]:
+    """Yield the rounds that measure what records do not know yet.
+
+    Args:
+        module: a model as a frontend made it.
+        config: of the user; its goal and budget play no part.
+        known: what was measured before.
+
+    Raises:
+        MicrotirError: the model cannot be compiled.
+    """
+    assert module.graph is not None, "a frontend gave the graph"
+    plain = config.with_(optimize=Optimize.SPEED, budget=Budget(), tuning_records="")
+    tried = dict.fromkeys(known.costs, _TRIED)
+    while True:
+        records = Measured(known.target, MappingProxyType(dict(tried))).to_text()
+        keys = frozenset(_keys(_planned(module, plain, records)).values())
+        fresh = keys - tried.keys()
+        if not fresh:
+            return
+        yield Round(module.graph, plain, records, fresh)
+        tried.update(dict.fromkeys(fresh, _TRIED))
+
+
+def tune(
+    todo: list[Round],
+    board: str,
+    timeout: float,
+    known: Measured,
+    executor: Executor,
+    done: Callable[[Measured, int], None],
+) -> Measured:
+    """Measure rounds and return all records.
+
+    Args:
+        todo: the rounds.
+        board: name of an emulated board.
+        timeout: seconds of one run.
+        known: what was measured before.
+        executor: where rounds run; a pool of processes, or one of a cluster.
+        done: called after each round with all records so far and the number of rounds measured.
+
+    Raises:
+        MicrotirError: a program cannot be built or run.
+    """
+    futures = [executor.submit(measure, one, board, timeout) for one in todo]
+    try:
+        for number, future in enumerate(as_completed(futures), 1):
+            known = known.joined(future.result())
+            done(known, number)
+    finally:
+        for future in futures:
+            future.cancel()
+    return known
+
+
+def measure(one: Round, board: str, timeout: float) -> Mapping[Key, int]:
+    """Build a round, run it, and return what its kernels took.
+
+    Raises:
+        MicrotirError: the program cannot be built or run.
+    """
+    module = IRModule(graph=one.graph, config=one.config)
+    plans: list[Plan] = []
+    with _records(one.records) as path:
+        artifact = driver.build(
+            module.with_configuration(one.config.with_(tuning_records=path)),
+            observe=lambda _, made: plans.append(made) if isinstance(made, Plan) else None,
+        )
+    keys = _keys(plans[-1])
+    names = [layer["function"] for layer in artifact.metadata["layers"]]
+    cost: dict[Key, int] = {}
+    measured = {c.function: c.instructions for c in profile(
+        artifact, load_board(board), timeout=timeout).layers}  # fmt: skip
+    for function, key in zip(names, keys.values(), strict=True):
+        if key in one.keys:
+            cost[key] = min(measured[function], cost.get(key, measured[function]))
+    return cost
+
+
+def _planned(module: IRModule, config: CompilationConfig, records: str) -> Plan:
+    plans: list[Plan] = []
+
+    def observe(_stage: str, made: object) -> None:
+        if isinstance(made, Plan):
+            plans.append(made)
+            raise _Planned
+
+    with _records(records) as path, suppress(_Planned):
+        driver.lower(module.with_configuration(config.with_(tuning_records=path)), observe=observe)
+    return plans[-1]
+
+
+def _keys(plan: Plan) -> dict[PlannedOperator, Key]:
+    """What the functions of a plan measure, in their order."""
+    return {
+        operator: Key(signature(operator.node), operator.candidate.kernel.value)
+        for operator in plan.operators
+        if operator.candidate.kernel is not Kernel.VIEW
+    }
+
+
+@contextmanager
+def _records(text: str) -> Iterator[str]:
+    """The name of a file with some records, which is there for as long as it is needed."""
+    with tempfile.TemporaryDirectory(prefix="microtir_tune_") as folder:
+        path = Path(folder) / "records.json"
+        path.write_text(text, encoding="utf-8")
+        yield str(path)
