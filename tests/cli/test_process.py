@@ -20,6 +20,8 @@ VERBS = (
     "verify",
     "run",
     "profile",
+    "pareto",
+    "tune",
     "check",
     "inspect",
     "report",

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -102,7 +102,7 @@ def _executor(jobs: int, scheduler: str | None, rounds: int) -> AbstractContextM
             fix="pip install 'microtir[dask]', or leave --scheduler out to use this machine",
         ) from None
     try:
-        client: Any = Client(scheduler, timeout="20s")
+        client = Client(scheduler, timeout="20s")
     except (OSError, ValueError) as error:
         raise UsageError(
             f"no scheduler answers at '{scheduler}': {error}",

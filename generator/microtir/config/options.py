@@ -17,12 +17,12 @@ from microtir.config.enums import (
     Optimize,
     Placement,
     RuntimeKind,
-    TargetKind,
 )
 from microtir.config.legacy import LEGACY
 from microtir.config.names import module_name_problem
 from microtir.config.option import Option, Section, UnknownOptionError, pending
 from microtir.config.pool_options import MAX_BYTES, POOL_OPTIONS
+from microtir.config.target_options import TARGET_OPTIONS
 from microtir.errors import nearest
 
 MAX_ALIGNMENT = 128
@@ -166,14 +166,15 @@ _CONFIG = (
         Section.CONFIG,
         "tuning_records",
         Word(
-            "the name of a file that `microtir tune` wrote, or nothing",
-            lambda text: "holds a line break" if "\n" in text else "",
-            good=("",),  # a configuration may name any file; a build needs one that is there
-            bad=("a\nb",),
+            "the name of a file that `microtir tune` wrote",
+            lambda text: "" if text and "\n" not in text else "is no name of a file",
+            good=(),  # a configuration may name any file; a build needs one that is there
+            bad=("a\nb", ""),
         ),
-        "",
+        None,
         "Ranks kernels by what they were measured to cost, where the records know the operator, "
         "instead of by estimates.",
+        derived="none",
     ),
     Option(
         Section.CONFIG,
@@ -202,64 +203,6 @@ _CONFIG = (
         "Sets options of single passes.",
         derived="every key at its default",
         spelling="",
-    ),
-)
-
-_TARGET = (
-    Option(
-        Section.TARGET,
-        "kind",
-        Choice(TargetKind),
-        "c",
-        "Chooses what is generated; it is the first word of a target string.",
-        spelling="--target c",
-    ),
-    *(
-        Option(Section.TARGET, name, Structure("str", legal, (), ()), None, text, derived)
-        for name, legal, text, derived in (
-            (
-                "mcpu",
-                "a name from `microtir targets`, 'native', with suffixes such as +nodsp",
-                "Names the CPU, which decides the features that kernels may use.",
-                "no CPU: portable code",
-            ),
-            (
-                "march",
-                "an Arm architecture or a RISC-V string such as rv32imac",
-                "Names the architecture where no CPU is named, and must fit the CPU otherwise.",
-                "the CPU's",
-            ),
-            (
-                "mabi",
-                "aapcs for Arm; ilp32, ilp32e, ilp32f, ilp32d, lp64, lp64f, lp64d for RISC-V",
-                "Names the calling convention of the C compiler.",
-                "the fullest that the CPU has registers for",
-            ),
-            (
-                "mattr",
-                "features with + or -, separated by commas, such as -dsp,-fp",
-                "Adds an optional feature of the architecture, or takes one of the CPU away.",
-                "the CPU's features",
-            ),
-            (
-                "model",
-                "letters, digits, and . _ + -",
-                "Names the part or board; recorded in metadata, and decides nothing.",
-                "none",
-            ),
-            (
-                "keys",
-                "the keys that follow from the CPU: arm_cpu,cpu or cpu",
-                "Is read for the sake of existing target strings, and must state what is so.",
-                "arm_cpu,cpu for Arm, else cpu",
-            ),
-            (
-                "host",
-                "a target without a host; in a dict or in Target(…, host=…)",
-                "Names the host that goes with this target.",
-                "none",
-            ),
-        )
     ),
 )
 
@@ -437,7 +380,7 @@ _PASS = (
 
 OPTIONS: tuple[Option, ...] = (
     *_CONFIG,
-    *_TARGET,
+    *TARGET_OPTIONS,
     *_AOT,
     *_AOT_ROWS,
     *_graph_options(Section.EXECUTOR_GRAPH),

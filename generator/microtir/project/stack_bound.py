@@ -8,7 +8,7 @@ code. Calls are read off the machine code, too, since some compilers have no cal
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -60,7 +60,7 @@ def stack_bound(
     for instruction in program.values():
         functions.setdefault(instruction.function, []).append(instruction)
     walker = _Walker(functions, frames, family, return_bytes)
-    depth = walker.depth(root, ())
+    depth = walker.depth(root, (), frozenset((root,)))
     return StackBound(depth, tuple(walker.unknown))
 
 
@@ -79,29 +79,44 @@ class _Walker:
         self.known: dict[str, int] = {}
         self.unknown: list[str] = []
 
-    def depth(self, name: str, active: tuple[str, ...]) -> int:
-        """Bytes below the stack pointer at the entry of a function."""
+    def depth(self, name: str, active: tuple[str, ...], called: frozenset[str]) -> int:
+        """Bytes below the stack pointer at the entry of a function.
+
+        Args:
+            name: of the function.
+            active: the functions on the way to it.
+            called: those of them, and this one, that were called and not jumped to.
+        """
         if name in self.known:
             return self.known[name]
         if name in active:
-            self.unknown.append(f"{name} calls itself")
+            # Parts of one routine that jump back to each other are a loop, and take no stack.
+            since = (*active[active.index(name) + 1 :], name)
+            if not called.isdisjoint(since):
+                self.unknown.append(f"{name} calls itself")
             return 0
         code = self.functions.get(name, [])
         # On AVR a frame that gcc wrote has the return address in it.
         read_off = pushed(code, self.family) + self.return_bytes
         frame = max(self.frames.get(name.split(".", maxsplit=1)[0], 0), read_off)
-        callees = list(
-            dict.fromkeys(i.target for i in code if i.target and _is_jump(i, self.family))
-        )
         deepest = 0
-        for callee in callees:
+        for callee, is_call in self._callees(code).items():
             if callee != name and callee in self.functions:
-                deepest = max(deepest, self.depth(callee, (*active, name)))
+                now = called | {callee} if is_call else called - {callee}
+                deepest = max(deepest, self.depth(callee, (*active, name), now))
         self.unknown += [
             f"{name} calls through a pointer" for i in code if _is_indirect(i, self.family)
         ][:1]
         self.known[name] = frame + deepest
         return frame + deepest
+
+    def _callees(self, code: Sequence[Instruction]) -> dict[str, bool]:
+        """The functions that code runs, and whether it calls them or only jumps there."""
+        found: dict[str, bool] = {}
+        for i in code:
+            if i.target and _is_jump(i, self.family):
+                found[i.target] = found.get(i.target, False) or _is_call(i, self.family)
+        return found
 
 
 def pushed(code: Iterable[Instruction], family: Family) -> int:
@@ -159,6 +174,15 @@ def _is_jump(instruction: Instruction, family: Family) -> bool:
     if family is Family.AVR:
         return bool(re.match(r"(r?call|r?jmp|br[a-z]{2})$", instruction.mnemonic))
     return bool(re.match(r"(jal|j|call|tail|b\w+)$", instruction.mnemonic))
+
+
+def _is_call(instruction: Instruction, family: Family) -> bool:
+    """Whether a jump comes back."""
+    if family is Family.ARM:
+        return bool(re.match(r"blx?(\.|$)", instruction.mnemonic))
+    if family is Family.AVR:
+        return instruction.mnemonic in ("call", "rcall")
+    return instruction.mnemonic in ("jal", "call") and not instruction.operands.startswith("zero")
 
 
 def _is_indirect(instruction: Instruction, family: Family) -> bool:
