@@ -253,3 +253,15 @@ def test_sizes_of_a_model() -> None:
     assert model_sizes(pieces, ()) == Sizes(code_bytes + memcpy, 0x1F0, 4 + libm)
     empty = (Piece(".text", 0x10, "/usr/lib/libc.a(memcpy.o)"),)
     assert model_sizes(pieces, empty) == Sizes(code_bytes, 0x1F0, 4 + libm)
+
+
+def test_parts_of_a_routine_that_jump_to_each_other_are_a_loop() -> None:
+    """As in the division of AVR's libgcc; where one of them is called, it is recursion."""
+    text = (
+        "\n00000100 <outer>:\n 100:\tcall\t0x200\t; 0x200 <divide>\n 104:\tret\n"
+        "00000200 <divide>:\n 200:\trjmp\t0x300\t; 0x300 <entry>\n"
+        "00000300 <entry>:\n 300:\tbrne\t0x200\t; 0x200 <divide>\n 302:\tret\n"
+    )
+    assert stack_bound("outer", parse(text), {}, Family.AVR, 3) == StackBound(9, ())
+    again = text.replace("brne", "call")
+    assert stack_bound("outer", parse(again), {}, Family.AVR, 3).unknown == ("divide calls itself",)
