@@ -143,7 +143,7 @@ class _Task:
 
 
 def _measured(config: CompilationConfig) -> Measured | None:
-    if config.tuning_records is None:
+    if not config.tuning_records:
         return None
     return Measured.read(Path(config.tuning_records), str(config.primary_target()))
 

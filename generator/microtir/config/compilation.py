@@ -81,7 +81,7 @@ class CompilationConfig:
     optimize: Optimize
     compatibility: Compatibility
     external: tuple[External, ...]
-    tuning_records: str | None
+    tuning_records: str
     budget: Budget
     pass_config: PassConfig
 
@@ -99,7 +99,7 @@ class CompilationConfig:
         optimize: Optimize | str = Optimize.BALANCED,
         compatibility: Compatibility | str = Compatibility.NONE,
         external: External | str | Iterable[External | str] | None = None,
-        tuning_records: str | None = None,
+        tuning_records: str = "",
         budget: Budget | Mapping[str, int | None] | None = None,
         pass_config: PassConfig | Mapping[str, object] | None = None,
     ) -> None:
@@ -118,9 +118,7 @@ class CompilationConfig:
             optimize=Optimize(_option("optimize", optimize)),
             compatibility=Compatibility(_option("compatibility", compatibility)),
             external=externals(external),
-            tuning_records=(
-                None if tuning_records is None else _option("tuning_records", tuning_records)
-            ),
+            tuning_records=_option("tuning_records", tuning_records),
             budget=_budget(budget),
             pass_config=(
                 pass_config if isinstance(pass_config, PassConfig) else PassConfig(pass_config)
@@ -248,7 +246,7 @@ class CompilationConfig:
     def recorded(self) -> dict[str, object]:
         """`to_dict` for generated files: without what only this machine knows, such as folders."""
         known = tuple(library.without_path() for library in self.external)
-        records = self.tuning_records and PurePath(self.tuning_records).name
+        records = PurePath(self.tuning_records).name
         return serial.to_dict(self.with_(external=known or None, tuning_records=records))
 
     @staticmethod

@@ -74,7 +74,7 @@ class Option:
 
     @property
     def default_text(self) -> str:
-        return str(self.default) if self.default is not None else self.derived
+        return self.derived if self.default in (None, "") else str(self.default)
 
     def __str__(self) -> str:
         return (

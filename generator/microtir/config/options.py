@@ -167,11 +167,11 @@ _CONFIG = (
         "tuning_records",
         Word(
             "the name of a file that `microtir tune` wrote",
-            lambda text: "" if text and "\n" not in text else "is no name of a file",
-            good=(),  # a configuration may name any file; a build needs one that is there
-            bad=("a\nb", ""),
+            lambda text: "is no name of a file" if "\n" in text else "",
+            good=("",),  # a configuration may name any file; a build needs one that is there
+            bad=("a\nb",),
         ),
-        None,
+        "",
         "Ranks kernels by what they were measured to cost, where the records know the operator, "
         "instead of by estimates.",
         derived="none",

@@ -62,7 +62,7 @@ def rounds(module: IRModule, config: CompilationConfig, known: Measured) -> Iter
         MicrotirError: the model cannot be compiled.
     """
     assert module.graph is not None, "a frontend gave the graph"
-    plain = config.with_(optimize=Optimize.SPEED, budget=Budget(), tuning_records=None)
+    plain = config.with_(optimize=Optimize.SPEED, budget=Budget(), tuning_records="")
     tried = dict.fromkeys(known.costs, _TRIED)
     while True:
         records = Measured(known.target, MappingProxyType(dict(tried))).to_text()
