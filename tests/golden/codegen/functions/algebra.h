@@ -16,6 +16,7 @@
  *   optimize         "balanced"
  *   compatibility    "none"
  *   external         []
+ *   tuning_records   ""
  *   budget           {}
  *   pass_config      {"tir.disable_unroll": false, "tir.unroll_max_extent": 0,
  *           "tir.verify_each_pass": false, "tir.replay_each_pass": false,
@@ -34,7 +35,7 @@ extern "C" {
 #endif
 
 /* The sources refuse to be compiled with the header of another run of microtir. */
-#define ALGEBRA_FINGERPRINT 0x00fac133
+#define ALGEBRA_FINGERPRINT 0x49708a21
 
 /* Memory, in bytes. */
 #define ALGEBRA_WEIGHTS_SIZE 0 /* constant, in flash where the linker puts it */

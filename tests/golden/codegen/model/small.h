@@ -18,6 +18,7 @@
  *   optimize         "balanced"
  *   compatibility    "none"
  *   external         []
+ *   tuning_records   ""
  *   budget           {}
  *   pass_config      {"tir.disable_unroll": false, "tir.unroll_max_extent": 0,
  *           "tir.verify_each_pass": false, "tir.replay_each_pass": false,
@@ -36,7 +37,7 @@ extern "C" {
 #endif
 
 /* The sources refuse to be compiled with the header of another run of microtir. */
-#define SMALL_FINGERPRINT 0x906ad74c
+#define SMALL_FINGERPRINT 0xd9bd5b6f
 
 /* Input 'serving/image:0': int8[4][3], real value = scale * (value - zero point) */
 #define SMALL_IMAGE_SIZE       12 /* bytes */
