@@ -31,7 +31,6 @@ CONTRADICTIONS = [
     {"pass_config.memory.use_workspace_io=True", "runtime.system-lib=True"},
     {"compatibility='microtvm'", "executor='graph'"},
     {"compatibility='microtvm'", "executor='debug'"},
-    {"compatibility='microtvm'", "executor.interface-api='packed'"},
     {"compatibility='microtvm'", "executor.link-params=False"},
     {"pass_config.memory.use_workspace_io=True", "compatibility='microtvm'"},
     *(

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import microtir
-from microtir import CompilationConfig
+from microtir import CompilationConfig, Executor
 from microtir.artifact import Artifact
 from microtir.errors import ConfigError
 from microtir.graph import ops
@@ -50,6 +50,10 @@ CONFIGS = {
     "pools": POOL,
     "workspace_io": WORKSPACE_IO,
     "allocators": BASE,
+    "packed": BASE.with_(executor=Executor("aot", {"interface-api": "packed"})),
+    "packed_with_unpacked_operators": BASE.with_(
+        executor=Executor("aot", {"interface-api": "packed", "unpacked-api": True})
+    ),
 }
 
 
@@ -81,7 +85,8 @@ def test_application_runs_unchanged(app: str, compiler: str, tmp_path: Path) -> 
     artifact = built(CONFIGS[app])
     folder = artifact.export(tmp_path / "generated")
     units = [file.path for file in artifact.sources if file.path.endswith(".c")]
-    (tmp_path / "app.c").write_text((APPS / f"{app}.c").read_text())
+    source = APPS / f"{'packed' if app.startswith('packed') else app}.c"
+    (tmp_path / "app.c").write_text(source.read_text())
     flags = ["-std=c99", "-Wall", "-Wextra", "-Werror", *INCLUDES]
     flags += SANITIZERS if compiler == "gcc" else ()  # clang's libraries are another package
     assert printed([compiler, *flags, "../app.c", *units], folder) == expected()
@@ -106,7 +111,9 @@ def test_two_models_of_an_archive_share_their_workspace(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("compiler", C_COMPILERS)
-@pytest.mark.parametrize("config", [BASE, WORKSPACE_IO], ids=["internal", "mapped"])
+@pytest.mark.parametrize(
+    "config", [BASE, WORKSPACE_IO, CONFIGS["packed"]], ids=["internal", "mapped", "packed"]
+)
 def test_no_warning(config: CompilationConfig, compiler: str, tmp_path: Path) -> None:
     """Every generated file passes the project's flags on every compiler."""
     artifact = built(config)
@@ -180,6 +187,13 @@ def test_without_the_option_there_is_nothing_of_it() -> None:
     [
         ({"pass_config": {"memory.use_workspace_io": True}}, "without a declared workspace pool"),
         ({"compatibility": "tvm"}, "'compatibility' got 'tvm'"),
+        (
+            {
+                "executor": Executor("aot", {"interface-api": "packed"}),
+                "workspace_pools": "sram",
+            },
+            "a declared workspace pool with interface-api 'packed'",
+        ),
     ],
 )
 def test_what_microtvm_could_not_is_refused(changes: dict[str, object], text: str) -> None:

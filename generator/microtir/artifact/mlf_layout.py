@@ -15,6 +15,7 @@ VERSION = 7
 METADATA = "metadata.json"
 SOURCES = "codegen/host/src"
 HEADERS = "codegen/host/include"
+GRAPHS = "executor-config/graph"
 PARAMETERS = "parameters"
 ORIGINS = "src"  # what the sources were made from, and what a build system must not compile
 RUNTIME = "runtime"
@@ -74,8 +75,15 @@ def _places(artifact: Artifact, is_alone: bool) -> Iterator[tuple[str, str]]:
         elif file.path.endswith(".c"):
             yield file.path, f"{SOURCES}/{stem}{number}.c"
             number += 1
+        elif file.path == graph_file(name):
+            yield file.path, f"{GRAPHS}/{name}.graph"
         else:
             yield file.path, f"{ORIGINS}/{file.path}"
+
+
+def graph_file(name: str) -> str:
+    """The graph as JSON, among the files of an artifact for the graph executor."""
+    return f"{name}_graph.json"
 
 
 def once_per_program(name: str) -> tuple[str, ...]:

@@ -7,11 +7,20 @@ and everything that `metadata.json` of exported sources says is below the key "m
 
 from __future__ import annotations
 
+import json
+import math
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING
 
-from microtir.artifact.mlf_layout import RUNTIME, VERSION, has_runtime, is_model, module_name
+from microtir.artifact.mlf_layout import (
+    RUNTIME,
+    VERSION,
+    graph_file,
+    has_runtime,
+    is_model,
+    module_name,
+)
 from microtir.codegen.metadata import LayerData, Metadata, ParameterData, PortData
 from microtir.errors import UsageError
 
@@ -97,8 +106,27 @@ def _model(artifact: Artifact, layout: Mapping[str, str], written: str) -> Json:
     return {
         **_common(artifact, layout, written, "full-model"),
         "executors": [config.executor.name],
-        "memory": _model_memory(artifact.metadata),
+        "memory": {**_model_memory(artifact.metadata), **_storage(artifact)},
     }
+
+
+def _storage(artifact: Artifact) -> Json:
+    """Sizes of the graph executor's storage: each of its own tensors, by number."""
+    path = graph_file(module_name(artifact))
+    texts = [file.text for file in artifact.sources if file.path == path]
+    if not texts:
+        return {}
+    graph = json.loads(texts[0])
+    attrs = {name: values[1] for name, values in graph["attrs"].items()}
+    names = {graph["node_row_ptr"][n]: graph["nodes"][n]["name"] for n in graph["arg_nodes"]}
+    found: dict[int, Json] = {}
+    for entry, number in enumerate(attrs["storage_id"]):
+        size = math.prod(attrs["shape"][entry]) * element_bytes(attrs["dltype"][entry])
+        row = found.setdefault(number, {"storage_id": number, "size_bytes": 0})
+        row["size_bytes"] = max(size, int(str(row["size_bytes"])))
+        if entry in names:
+            row["input_binding"] = names[entry]
+    return {"sids": [found[number] for number in sorted(found)]}
 
 
 def _model_memory(facts: Metadata) -> Json:
@@ -159,14 +187,18 @@ def _operators(artifact: Artifact, layout: Mapping[str, str], written: str) -> J
     }
 
 
+def element_bytes(dtype: str) -> int:
+    """Bytes of one element; a bool, whose name has no number, takes one."""
+    return int("".join(c for c in dtype if c.isdigit()) or 8) // 8
+
+
 def _buffer(parameter: ParameterData) -> Json:
     """A parameter; an extent that is another parameter has no number, and so no size."""
     elements = 1
     for extent in parameter["shape"]:
         elements *= extent if isinstance(extent, int) else 0
-    bits = int("".join(c for c in parameter["dtype"] if c.isdigit()) or 8)
     return {
-        "size_bytes": elements * bits // 8 or None,
+        "size_bytes": elements * element_bytes(parameter["dtype"]) or None,
         "shape": parameter["shape"],
         "dtype": parameter["dtype"],
         "input_binding": parameter["name"],

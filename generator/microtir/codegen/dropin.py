@@ -69,7 +69,8 @@ def dropin_files(program: Program, model: ModelInfo, fingerprint: str) -> tuple[
         "fingerprint": fingerprint,
         "sizes": _sizes(interface),
         "memory": _memory(interface),
-        "structs": list(_structs(interface)),
+        "structs": [] if program.is_packed else list(_structs(interface)),
+        "is_packed": program.is_packed,
         "functions": list(_functions(interface)),
         "has_workspace": not interface.pool,
     }
@@ -142,6 +143,9 @@ def _struct(name: str, rows: list[tuple[str, str]]) -> str:
 
 
 def _functions(interface: _Interface) -> Iterator[FunctionText]:
+    if interface.program.is_packed:
+        yield _packed_run(interface)
+        return
     if interface.is_mapped:
         yield from (_map(interface, group) for group in (_INPUTS, _OUTPUTS))
     yield _run(interface)
@@ -204,6 +208,51 @@ def _null_check(interface: _Interface, structs: list[str]) -> list[str]:
     condition = " || ".join(f"{pointer} == NULL" for pointer in pointers)
     status = f"{interface.program.macro}_ERROR_NULL_POINTER"
     return [f"if ({condition}) {{", f"    return {status};", "}"]
+
+
+def _packed_run(interface: _Interface) -> FunctionText:
+    """`_run` of the packed interface: from microTVM's arguments to microtir's."""
+    name, count = interface.program.name, len(interface.model.ports)
+    kinds = ", ".join(["MICROTIR_KIND_TENSOR"] * (count + 1))
+    size = max(interface.model.memory.workspace_size, 1)
+    workspace = f"{interface.workspace}, 1, {{MICROTIR_ELEMENT_UNSIGNED, 8}}, extent, NULL, 0"
+    given = f"args, type_codes, num_args, {count}, tensors, values"
+    return _text(
+        [
+            "Runs the model once.",
+            "Not re-entrant: there is one workspace.",
+            "",
+            "Arguments are DLTensors: the inputs, then the outputs. Returns 0, or a status that",
+            f"microtir_status_text() or {name}_status_text() explains.",
+        ],
+        f"int {interface.prefix}_run",
+        [
+            "TVMValue *args",
+            "int *type_codes",
+            "int num_args",
+            "TVMValue *out_value",
+            "int *out_type_code",
+            "void *resource_handle",
+        ],
+        [
+            f"static const int32_t kinds[] = {{{kinds}}};",
+            f"static const int64_t extent[] = {{{size}}};",
+            f"struct microtir_tensor tensors[{max(count, 1)}];",
+            f"union microtir_value values[{count + 1}];",
+            f"const struct microtir_tensor memory = {{{workspace}}};",
+            f"const int32_t status = tvm_packed_arguments({given});",
+            "(void)out_value;",
+            "(void)resource_handle;",
+            "if (out_type_code != NULL) {",
+            "    *out_type_code = kTVMNullptr;",
+            "}",
+            "if (status != MICROTIR_OK) {",
+            "    return (int)status;",
+            "}",
+            f"values[{count}].v_tensor = &memory;",
+            f"return (int){name}_run(values, kinds, {count + 1}, NULL, NULL, NULL);",
+        ],
+    )
 
 
 def _main(interface: _Interface) -> FunctionText:

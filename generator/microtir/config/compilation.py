@@ -152,10 +152,13 @@ class CompilationConfig:
         conflict, fix = "", ""
         if self.executor.kind is not ExecutorKind.AOT:
             conflict, fix = f"executor '{self.executor.name}'", "use executor 'aot'"
-        elif self.entry_calling_convention() is CallingConvention.PACKED:
-            conflict, fix = "interface-api 'packed'", "use interface-api 'c'"
         elif not self.should_link_params():
             conflict, fix = "'link-params' = False", "use link-params True"
+        elif self.entry_calling_convention() is CallingConvention.PACKED and (
+            self.declares_workspace()
+        ):
+            conflict = "a declared workspace pool with interface-api 'packed'"
+            fix = "leave the pool out: a packed function has no argument for it"
         elif self.pass_config.use_workspace_io and not self.declares_workspace():
             conflict = "memory.use_workspace_io without a declared workspace pool"
             fix = "declare a pool, which microTVM's functions for it take: workspace_pools='sram'"
@@ -164,7 +167,7 @@ class CompilationConfig:
                 f"CompilationConfig field 'compatibility' got '{self.compatibility}', which "
                 f"contradicts {conflict}",
                 where="compatibility",
-                legal="microtvm with executor 'aot' and interface-api 'c'",
+                legal="microtvm with executor 'aot' and link-params True",
                 fix=fix,
             )
 
