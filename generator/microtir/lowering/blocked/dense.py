@@ -17,7 +17,7 @@ from microtir.tir import ir
 from microtir.tir.dtype import DType
 
 _MOST = 8  # outputs whose sums stay in registers
-_TURN = 4
+_TURN = 2  # inputs of a turn: with more, compilers for RISC-V load too many weights at a time
 
 
 def _finish(node: Node) -> tuple[Finish, Table | None] | None:
@@ -48,7 +48,7 @@ def accepts_float(node: Node) -> bool:
 
 def _turn_cost(inputs: int, together: int, finish: Finish) -> int:
     """Instructions of one pass over the inputs."""
-    return inputs * (2 * together + 1) + 8 * inputs // _TURN + together * finish.instructions + 20
+    return inputs * (2 * together + 1) + 6 * inputs // _TURN + together * finish.instructions + 20
 
 
 def _together(node: Node, finish: Finish) -> int:
