@@ -1,4 +1,4 @@
-"""docs/boards.md and docs/profile.md: every command works, and what they show is real."""
+"""docs/boards.md, profile.md and search.md: every command works, and what they show is real."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def page(name: str) -> str:
     return (ROOT / "docs" / name).read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("name", ["boards.md", "profile.md"])
+@pytest.mark.parametrize("name", ["boards.md", "profile.md", "search.md"])
 def test_commands_of_the_page_work(
     microtir: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
