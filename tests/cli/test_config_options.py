@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 
 from microtir.config import FLAGS, CompilationConfig, host
+from microtir.project import load_board
+from microtir.project.boards import MemoryKind
 from tests.support.command import INT8, Command
 
 VERBS = ("compile", "verify", "run", "check")
@@ -99,3 +101,18 @@ def test_wrong_values(microtir: Command, flags: list[str], text: str) -> None:
     result = microtir("compile", "unread.tflite", "-o", "unused", *flags)
     assert result.status == 2
     assert text in result.diagnostic
+
+
+def test_a_budget_of_the_board(microtir: Command) -> None:
+    """`board` is what the board has; without one there is nothing that it could stand for."""
+    board = load_board("microbit")
+    flags = ("--ram-budget", "board", "--flash-budget", "board", "--stack-budget", "board")
+    result = microtir("profile", INT8, "--board", "microbit", *flags, "--dump-config")
+    budget = CompilationConfig.from_json(result.out).budget
+    sizes = {m.kind: m.size for m in board.memories}
+    assert budget.stack == max(support.stack for support in board.projects)
+    assert budget.ram == sizes[MemoryKind.RAM] - budget.stack
+    assert budget.flash == sizes[MemoryKind.FLASH]
+    refused = microtir("compile", INT8, "-o", "out", "--ram-budget", "board")
+    assert refused.status == 2
+    assert "--ram-budget board needs a board" in refused.diagnostic

@@ -19,7 +19,7 @@ from microtir.cli.output import write
 from microtir.config import FLAGS, CompilationConfig, config_from_flags, host
 from microtir.config.flag import FlagValue
 from microtir.config.tvmc import TVMC_FLAGS
-from microtir.errors import ExitCode
+from microtir.errors import ExitCode, UsageError
 
 PANEL = "Configuration"
 TVMC_PANEL = "As tvmc has it"
@@ -73,7 +73,50 @@ def configuration(
         from microtir.project.board_search import load_board
 
         base = CompilationConfig.from_target(load_board(board).target)
-    return config_from_flags(given, base.with_(module_name=module_name(model)))
+    limits = _limits_of_board(given, board)
+    return config_from_flags({**given, **limits}, base.with_(module_name=module_name(model)))
+
+
+_OF_BOARD = "board"
+
+
+def _limits_of_board(given: dict[str, FlagValue], board: str | None) -> dict[str, FlagValue]:
+    """The budgets that are given as `board`, in bytes.
+
+    Of the largest RAM the board's usual stack is taken off; what inputs, outputs and the
+    application take of it is known once a project is made.
+
+    Raises:
+        UsageError: the verb was given no board, or the board has no such memory.
+    """
+    asked = [name for name in ("ram", "flash", "stack") if given.get(f"{name}_budget") == _OF_BOARD]
+    if not asked:
+        return {}
+    flag = f"--{asked[0]}-budget {_OF_BOARD}"
+    if board is None:
+        raise UsageError(f"{flag} needs a board", where=flag, fix="add --board, or give bytes")
+    from microtir.project.board_search import load_board
+    from microtir.project.boards import MemoryKind
+
+    chosen = load_board(board)
+    stack = max((support.stack for support in chosen.projects), default=0)
+    largest = {
+        kind: max((m.size for m in chosen.memories if m.kind is kind), default=0)
+        for kind in MemoryKind
+    }
+    known = {
+        "ram": largest[MemoryKind.RAM] - stack,
+        "flash": largest[MemoryKind.FLASH],
+        "stack": stack,
+    }
+    for name in asked:
+        if known[name] <= 0:
+            raise UsageError(
+                f"what the board '{board}' has of {name} is not known",
+                where=f"--{name}-budget {_OF_BOARD}",
+                fix="give bytes",
+            )
+    return {f"{name}_budget": str(known[name]) for name in asked}
 
 
 def _flag_parameters() -> list[inspect.Parameter]:
