@@ -89,8 +89,8 @@ def test_file_that_is_missing(microtir: Command, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("flags", "text"),
     [
-        (["--executor", "graph"], "not built yet"),
-        (["--executor-aot-interface-api", "packed"], "not built yet"),
+        (["--numerics", "float"], "not built yet"),
+        (["--executor", "graphs"], "did you mean 'graph'"),
         (["--pass-config", "tir.unroll=1"], "did you mean"),
         (["--pass-config", "tir.disable_unroll"], "without a value"),
         (["--runtime-crt-system-lib", "perhaps"], "not a bool"),
