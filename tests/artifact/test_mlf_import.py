@@ -48,6 +48,30 @@ def test_sources_facts_and_results_come_back(artifact: Artifact, archive: Path) 
     assert np.array_equal(host.load(found).run({"image": image})["scores"], expected)
 
 
+@pytest.mark.parametrize(
+    ("executor", "has_graph"),
+    [
+        (Executor("aot", {"interface-api": "packed"}), False),
+        (Executor("aot", {"link-params": False}), False),
+        (Executor("graph", {"link-params": False}), True),
+        (Executor("debug"), True),
+    ],
+    ids=lambda value: str(value).split("{", maxsplit=1)[0],
+)
+def test_every_executor_comes_back(executor: Executor, has_graph: bool, tmp_path: Path) -> None:
+    """Sources, the table of calls as JSON, and weights that are a file of their own."""
+    artifact = microtir.build(module_of(quantised_graph()), BASE.with_(executor=executor))
+    path = artifact.export(tmp_path / "model.tar", "mlf")
+    [found] = import_model_library_format(path)
+    assert (found.sources, found.data) == (artifact.sources, artifact.data)
+    assert ("executor-config/graph/default.graph" in files(path)) is has_graph
+    module = metadata(path)["modules"]["default"]
+    assert module["executors"] == [executor.name]
+    assert ("sids" in module["memory"]) is has_graph
+    weights = files(path)["parameters/default.params"]
+    assert weights == (artifact.data[0].content if artifact.data else weights[:32])
+
+
 def test_rows_come_back(tmp_path: Path) -> None:
     """What tensors that are handed over row by row say of themselves is not lost."""
     executor = Executor("aot", {"row-fed-inputs": True})
