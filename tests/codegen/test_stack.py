@@ -37,6 +37,8 @@ COMPILERS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     ),
     "avr": ("c -mcpu=atmega2560", ("avr-gcc", "-mmcu=atmega2560")),
     "clang": ("c", ("clang",)),
+    "vectors": ("c -mcpu=x86-64", ("gcc", "-mavx2")),
+    "vectors-clang": ("c -mcpu=x86-64", ("clang", "-mavx2")),
 }
 INSTALLED = [name for name, (_, command) in COMPILERS.items() if shutil.which(command[0])]
 
@@ -95,7 +97,8 @@ def _depth(program: Program, function: PrimFunc, found: Mapping[str, int]) -> in
             below.append(_depth(program, program.callee(n.function), found))
         elif isinstance(n, KernelCall):
             depth = _depth(program, n.meaning, found)
-            below.append(max(depth, n.contract.stack_bytes if n.assembly else 0))
+            is_assembly = "assembly" in n.meaning.attrs
+            below.append(max(depth, n.contract.stack_bytes if is_assembly else 0))
     return own + max(below)
 
 

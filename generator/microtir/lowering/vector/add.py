@@ -27,6 +27,7 @@ from microtir.tir.dtype import DType
 _WIDENED = 20  # bits, as TFLite has it
 _LARGEST_SUM = 2 * 255 << (_WIDENED - 1)
 _HALF = QuantizedMultiplier(1 << 30, 0)
+_STACK = 4096  # for vectors that a compiler keeps there if it does not optimise
 # Words of the constants.
 _WORDS = 5
 _OFFSET, _OTHER_OFFSET, _OTHER_MULTIPLIER, _MULTIPLIER, _SHIFT = range(_WORDS)
@@ -155,4 +156,5 @@ def add(count: int, shift: int, rescaling: Rescaling) -> KernelDescription:
             "whole": str(count // LANES * LANES),
             "rest": str(count % LANES) if count % LANES else "",
         },
+        stack_bytes=_STACK,
     )

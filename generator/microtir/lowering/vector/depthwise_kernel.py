@@ -27,6 +27,8 @@ _HALVES = BLOCK // LANES
 _WORDS = 3
 _BIAS, _MULTIPLIER, _SHIFT = range(_WORDS)
 _INPUT_MAGNITUDE = 128
+# For vectors that a compiler keeps on the stack if it does not optimise.
+_STACK, _STACK_OF_TAP = 2560, 320
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,6 +165,7 @@ def depthwise(grid: Grid, packed: PackedDepthwise) -> KernelDescription:
         _meaning(grid, packed.rescaling, params),
         "kernels/vector/depthwise.j2",
         _values(grid, packed.rescaling),
+        stack_bytes=_STACK + len(grid.offsets) * _STACK_OF_TAP,
     )
 
 

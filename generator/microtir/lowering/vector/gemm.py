@@ -28,6 +28,9 @@ OFFSET = 128  # what is added to the inputs
 _LARGEST_INPUT = 255
 _WORDS = 3
 _BIAS, _MULTIPLIER, _SHIFT = range(_WORDS)
+# For the vectors of a block of six pixels and of what it calls, which a compiler that does not
+# optimise keeps on the stack, every one of them.
+_STACK = 6144
 _BYTES_OF_LANES = 2  # of an input as AVX2 multiplies it
 
 
@@ -157,7 +160,7 @@ def gemm(source: Source, pixels: int, packed: PackedLinear) -> KernelDescription
         _meaning(source, pixels, packed, params),
         "kernels/vector/gemm.j2",
         _values(source, pixels, packed),
-        stack_bytes=source.lane_bytes,
+        stack_bytes=source.lane_bytes + _STACK,
     )
 
 

@@ -100,6 +100,7 @@ def _copy(count: int) -> KernelDescription:
         loop("i", 0, count, lambda i: store(y, (i,), load(x, i))),
         "kernels/vector/copy.j2",
         {"part": "copy", "count": str(count)},
+        stack_bytes=0,
     )
 
 

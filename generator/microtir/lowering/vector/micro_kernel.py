@@ -25,7 +25,7 @@ def describe(
     body: ir.Stmt,
     template: str,
     values: Mapping[str, object],
-    stack_bytes: int = 0,
+    stack_bytes: int,
 ) -> KernelDescription:
     """A micro-kernel that reads all of its parameters but `written`, and writes all of that.
 
@@ -37,7 +37,7 @@ def describe(
         body: the meaning.
         template: of the body in intrinsics, below templates/.
         values: what the template is given: finished text and lists of it.
-        stack_bytes: of arrays that only the body in intrinsics has.
+        stack_bytes: of the body in intrinsics and of what it calls.
     """
     attrs = MappingProxyType({"about": (about,), "intrinsics": MappingProxyType(dict(values))})
     meaning = ir.PrimFunc(name, params, body, attrs=attrs)
