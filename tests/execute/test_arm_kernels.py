@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -36,6 +37,7 @@ class Core:
     mcpu: str
     machine: Machine
     triple: str
+    instruction: str  # that only its own kernels have
     goals: tuple[Optimize, ...]
     expected: Mapping[Kernel, int]
 
@@ -45,11 +47,15 @@ class Core:
 
 
 CORES = {
-    "dsp": Core("cortex-m4", M4, "thumbv7em-none-eabi", (Optimize.SPEED, Optimize.BALANCED), {
+    "dsp": Core("cortex-m4", M4, "thumbv7em-none-eabi", "smlad", (
+        Optimize.SPEED, Optimize.BALANCED,
+    ), {
         Kernel.GEMM: 12, Kernel.GEMM_COMPACT: 6, Kernel.DEPTHWISE_WORDS: 10,
         Kernel.DENSE_PAIRS: 16, Kernel.ADD_SHIFTED: 40,
     }),
-    "mve": Core("cortex-m55", M55, "thumbv8.1m.main-none-eabihf", (Optimize.SPEED,), {
+    "mve": Core("cortex-m55", M55, "thumbv8.1m.main-none-eabihf", "vqrdmulh.s32", (
+        Optimize.SPEED,
+    ), {
         Kernel.GEMM_VECTORS: 40, Kernel.DEPTHWISE_VECTORS: 12, Kernel.ADD_VECTORS: 25,
         Kernel.POOL_VECTORS: 6,
     }),
@@ -118,7 +124,7 @@ def flags_of(core: Core, compiler: str) -> tuple[str, ...]:
     cpu = f"-mcpu={core.mcpu}"
     if compiler == "clang":
         return (f"--target={core.triple}", cpu, "-ffreestanding", "-isystem", HEADERS)
-    return (cpu, "-mthumb") if compiler == "arm-none-eabi-gcc" else ()
+    return core.machine.compiler[1:] if compiler == "arm-none-eabi-gcc" else ()
 
 
 @pytest.mark.xdist_group("dsp")
@@ -131,3 +137,19 @@ def test_no_compiler_warns(batch: Batch, tmp_path: Path, compiler: str) -> None:
         for file in artifact.sources:
             (tmp_path / file.path).write_text(file.text, encoding="utf-8")
     assert strict_problems(tmp_path, compiler, "c99", *flags_of(core, compiler)) == ""
+
+
+@pytest.mark.xdist_group("dsp")
+@pytest.mark.parametrize("compiler", ["arm-none-eabi-gcc", "clang"])
+def test_the_assembly_is_what_is_compiled(batch: Batch, tmp_path: Path, compiler: str) -> None:
+    """Of both bodies of a kernel these compilers see the assembly, for the core it is made for."""
+    core, _, artifacts = batch
+    artifact = next(a for a in artifacts if any(core.instruction in f.text for f in a.sources))
+    for file in artifact.sources:
+        (tmp_path / file.path).write_text(file.text, encoding="utf-8")
+    unit = next(file.path for file in artifact.sources if core.instruction in file.text)
+    command = [compiler, *flags_of(core, compiler), "-S", "-o", "-", unit]
+    seen = subprocess.run(
+        command, cwd=tmp_path, capture_output=True, text=True, check=True, timeout=60
+    )
+    assert core.instruction in seen.stdout
