@@ -30,6 +30,7 @@ SEARCH_NODES = 10_000
 GUARD = 64  # bytes: more than a micro-kernel reads ahead
 _GUARD_ALIGNMENT = 8
 _REPAIRS = 60
+_REPAIRED = 6000  # buffers that are placed again at most, for each order
 
 
 def first_fit(lives: Sequence[Lifetime], alignment: int) -> Mapping[Buffer, int]:
@@ -47,7 +48,7 @@ def first_fit(lives: Sequence[Lifetime], alignment: int) -> Mapping[Buffer, int]
         if best_size > bound:
             best, best_size = min((best, best_size), fitter.fit(order), key=lambda fit: fit[1])
     for order in orders:
-        for _ in range(_REPAIRS):
+        for _ in range(min(_REPAIRS, _REPAIRED // len(order) + 1)):
             if best_size <= bound:
                 break
             offsets, size = fitter.fit(order)
@@ -153,13 +154,22 @@ class Fitter:
 
     def fit(self, order: Iterable[int]) -> Fit:
         """Place buffers in an order."""
-        partial = _EMPTY
+        offsets: dict[int, int] = {}
+        bottom = top = 0
         for number in order:
-            partial = self.extended(partial, number)
-        return self.finished(partial)
+            at = self._best(_Partial(offsets, bottom, top), number)
+            offsets[number] = at
+            bottom, top = min(bottom, at), max(top, at + self.lives[number].size)
+        return self.finished(_Partial(offsets, bottom, top))
 
     def extended(self, partial: _Partial, number: int) -> _Partial:
-        """Place one more buffer where it makes the whole least larger, then lowest."""
+        """Place one more buffer."""
+        at, size = self._best(partial, number), self.lives[number].size
+        bottom, top = min(partial.bottom, at), max(partial.top, at + size)
+        return _Partial({**partial.offsets, number: at}, bottom, top)
+
+    def _best(self, partial: _Partial, number: int) -> int:
+        """The place that makes the whole least larger, then the lowest one."""
         offsets, bottom, top = partial.offsets, partial.bottom, partial.top
         size, need = self.lives[number].size, self.alignments[number]
         gaps = [
@@ -169,8 +179,7 @@ class Fitter:
         ]
         places = [_up(high, need) for _, high in gaps] + [_down(low, need) for low, _ in gaps]
         free = [p for p in (0, *places) if all(p <= low or p >= high for low, high in gaps)]
-        at = min(free, key=lambda p: (max(top, p + size) - min(bottom, p), abs(p), p))
-        return _Partial({**offsets, number: at}, min(bottom, at), max(top, at + size))
+        return min(free, key=lambda p: (max(top, p + size) - min(bottom, p), abs(p), p))
 
     def finished(self, partial: _Partial) -> Fit:
         """Offsets from 0 on."""
