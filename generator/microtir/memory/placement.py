@@ -48,7 +48,7 @@ def first_fit(lives: Sequence[Lifetime], alignment: int) -> Mapping[Buffer, int]
         if best_size > bound:
             best, best_size = min((best, best_size), fitter.fit(order), key=lambda fit: fit[1])
     for order in orders:
-        for _ in range(min(_REPAIRS, _REPAIRED // len(order) + 1)):
+        for _ in range(min(_REPAIRS, _REPAIRED // max(len(order), 1) + 1)):
             if best_size <= bound:
                 break
             offsets, size = fitter.fit(order)
