@@ -119,7 +119,7 @@ def lifetimes(
         alignment = max(buffer.alignment, buffer.dtype.bytes, needs.get(buffer, 1))
         use = _Use(size_of(buffer), moments, buffer in inputs, buffer in outputs)
         begin, low, high = _extents(touched[buffer], use)
-        # The caller reads an output after the last call, which is no moment: nothing takes its place.
+        # The caller reads an output after the last call: nothing takes its place.
         mine = {
             x: frozenset(when) for (x, y), when in pairs.items() if y is buffer and x not in outputs
         }

@@ -1,8 +1,8 @@
 """Estimated instructions of CMSIS-NN's kernels, fitted to layers of models or guessed.
 
 Measured on emulated boards with version 7 of the library and gcc 12 at -O2: Cortex-M3 for plain C,
-Cortex-M4 for the DSP extension, Cortex-M55 for Helium.  Additions and softmax were measured on few of
-them: where it matters, choose by measurement (`profile --choose-external`).
+Cortex-M4 for the DSP extension, Cortex-M55 for Helium.  Additions and softmax were measured on few
+of them: where it matters, choose by measurement (`profile --choose-external`).
 """
 
 from __future__ import annotations
