@@ -125,7 +125,7 @@ def test_no_warnings(folder: Path, compiler: str) -> None:
     """No compiler warns about the runtime, in C99 or C11."""
     root = folder / "runtime_crt"
     include = f"-I{root / 'include'}"
-    problems = [strict_problems(root, compiler, std, include) for std in ("c99", "c11")]
+    problems = [strict_problems(root / "src", compiler, std, include) for std in ("c99", "c11")]
     assert problems == ["", ""]
 
 
@@ -135,7 +135,7 @@ def test_no_warnings_whatever_the_configuration(folder: Path, setting: str) -> N
     compiler = next(n for n in ("clang-msp430", "avr-gcc", "gcc") if n in C_COMPILERS)
     root = folder / "runtime_crt"
     flags = (f"-I{root / 'include'}", f"-DMICROTIR_{setting}")
-    assert strict_problems(root, compiler, "c99", *flags) == ""
+    assert strict_problems(root / "src", compiler, "c99", *flags) == ""
 
 
 @pytest.mark.parametrize("compiler", CPP_COMPILERS)
