@@ -10,7 +10,6 @@ import pytest
 
 import microtir
 from microtir import CompilationConfig, Target
-from microtir.config import host
 from microtir.config.enums import Optimize
 from microtir.graph import ops
 from microtir.graph.ir import Graph, Node, Tensor
@@ -23,6 +22,7 @@ from tests.support.c_compilers import strict_problems
 
 CHANNELS = (3, 5, 4, 6, 2)
 BORDER = ops.Padding2D(1, 1, 1, 1)
+PORTABLE = CompilationConfig(targets="c")
 
 
 def activation(name: str, shape: tuple[int, ...], zero_point: int) -> Tensor:
@@ -74,19 +74,19 @@ def definitions(text: str) -> list[str]:
 
 def test_layers_of_other_shapes_are_one_function() -> None:
     """Eight layers have half as many bodies at most, and each is a call of one."""
-    text = source(built(host(), Optimize.FLASH))
+    text = source(built(PORTABLE, Optimize.FLASH))
     kinds = [name.split("_", 1)[1] for name in definitions(text)]
     assert set(kinds) == {"conv_2d", "depthwise_conv_2d"}
     assert len(kinds) <= 4
     layers = re.findall(r"^CHAIN_LAYER void chain_(layer\d)_", text, re.MULTILINE)
     assert layers == [f"layer{n}" for n in range(8)]
-    assert len(text) < len(source(built(host(), Optimize.SPEED)))
+    assert len(text) < len(source(built(PORTABLE, Optimize.SPEED)))
 
 
 @pytest.mark.parametrize("goal", [Optimize.SPEED, Optimize.BALANCED, Optimize.RAM])
 def test_other_goals_share_nothing(goal: Optimize) -> None:
     """Where code size is not the goal every layer has its own body."""
-    assert definitions(source(built(host(), goal))) == []
+    assert definitions(source(built(PORTABLE, goal))) == []
 
 
 def test_avr_keeps_its_bodies() -> None:
@@ -98,7 +98,7 @@ def test_avr_keeps_its_bodies() -> None:
 def test_results_are_those_of_the_reference(tmp_path: Path) -> None:
     """What a layer gives its shared body is its own: weights, shapes, zero points."""
     graph = chain()
-    (model,) = load_batch([built(host(), Optimize.FLASH)], tmp_path)
+    (model,) = load_batch([built(PORTABLE, Optimize.FLASH)], tmp_path)
     rng = np.random.default_rng(5)
     for _ in range(4):
         data = {"x": rng.integers(-128, 128, (1, 6, 7, 3)).astype(np.int8)}
@@ -110,7 +110,7 @@ def test_results_are_those_of_the_reference(tmp_path: Path) -> None:
 @pytest.mark.parametrize("compiler", ["gcc", "clang"])
 def test_no_compiler_warns(tmp_path: Path, compiler: str) -> None:
     """Shared bodies pass the strict set."""
-    for file in built(host(), Optimize.FLASH).sources:
+    for file in built(PORTABLE, Optimize.FLASH).sources:
         path = tmp_path / file.path
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(file.text, encoding="utf-8")
