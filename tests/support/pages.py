@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import contextlib
 import io
+import os
 import re
 import shlex
 import subprocess
+import sys
 from pathlib import Path
 
 from microtir.cli import main
 
 ROOT = Path(__file__).resolve().parents[2]
 _BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+# In a shell the command is this checkout's, installed or not.
+_COMMAND = f'microtir() {{ {shlex.quote(sys.executable)} -m microtir "$@"; }}'
 
 
 def follow(page: str, folder: Path) -> str:
@@ -34,7 +40,8 @@ def follow(page: str, folder: Path) -> str:
                 exec(compile(block, page, "exec"), scope)
         elif language == "sh":
             done = subprocess.run(
-                ["bash", "-euo", "pipefail", "-c", block],
+                ["bash", "-euo", "pipefail", "-c", f"{_COMMAND}\n{block}"],
+                env={**os.environ, "PYTHONPATH": str(ROOT / "generator")},
                 cwd=folder, capture_output=True, text=True, check=False,
             )  # fmt: skip
             assert done.returncode == 0, f"{block}\n{done.stdout}\n{done.stderr}"
