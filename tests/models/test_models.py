@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from microtir import CompilationConfig, host
+from microtir import CompilationConfig, frontend, host, lower
 from microtir.artifact import Artifact
 from microtir.cli.building import build_model
 from microtir.cli.progress import Progress
@@ -109,6 +109,16 @@ def test_workspace_gap(compiled: Callable[[str], Compiled], name: str) -> None:
     info = compiled(name).artifact.module.model
     assert info is not None and info.memory.verified
     assert info.memory.gap <= info.memory.lower_bound // 6
+
+
+@pytest.mark.parametrize("name", EACH)
+def test_whole_tensors_leave_no_gap(models_dir: Path, name: str) -> None:
+    """Where nothing streams the workspace is as small as any placement of its buffers can be."""
+    config = CompilationConfig(targets="c", optimize="speed")
+    module = frontend.from_tflite(models_dir / f"{name}.tflite")
+    info = lower(module.with_configuration(config)).model
+    assert info is not None and info.memory.verified
+    assert info.memory.gap == 0
 
 
 @pytest.mark.parametrize("name", [p for p in EACH if p.values[0] != "kws_hybrid"])

@@ -22,8 +22,6 @@ from microtir.project.link import Link, ProcessLink, SerialLink
 from microtir.project.session import Message, check_models
 from tests.support.board_projects import digits, digits_samples
 
-LAYERS = len(digits("c").metadata["layers"])
-
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Project:
@@ -46,6 +44,11 @@ def model() -> ModelInfo:
     return info
 
 
+def layer_count() -> int:
+    """Functions of the example model that a program counts as layers."""
+    return len(digits("c").metadata["layers"])
+
+
 def check_samples(session: Session, count: int) -> None:
     """Run samples of the test set and compare every byte."""
     samples = digits_samples(count)
@@ -55,7 +58,7 @@ def check_samples(session: Session, count: int) -> None:
         result = session.run(model(), {"image": image.reshape(model().inputs[0].type.shape)})
         assert result.status == 0
         assert np.array_equal(result.outputs["probabilities"].ravel(), expected.ravel())
-        assert len(result.layer_ticks) == LAYERS
+        assert len(result.layer_ticks) == layer_count()
 
 
 class BadLine:
@@ -125,7 +128,10 @@ def test_request_is_not_done_twice(server: Project) -> None:
     assert (wrong.type, wrong.payload) == (Message.REFUSED, bytes((Message.WRITE,)))
     for bad in (b"", b"\x05", b"\0\x09\0\0\0\0\x01\0", b"\0\0\0\0\0\0\xff\xff"):
         assert ask(Frame(9 + len(bad), Message.READ, bad)).type == Message.REFUSED
-    assert ask(Frame(40, Message.LAYERS, bytes((0, LAYERS - 1, 0, 2, 0)))).type == Message.REFUSED
+    assert (
+        ask(Frame(40, Message.LAYERS, bytes((0, layer_count() - 1, 0, 2, 0)))).type
+        == Message.REFUSED
+    )
     assert ask(Frame(41, 99)).type == Message.REFUSED
     assert ask(Frame(42, Message.END, b"\x03")).type == Message.END
     assert link.close() == 3

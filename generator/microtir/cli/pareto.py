@@ -16,6 +16,7 @@ from microtir.errors import ExitCode
 
 if TYPE_CHECKING:
     from microtir.artifact import Artifact
+    from microtir.project import Board as BoardFacts
     from microtir.search.pareto import Cost, Frontier
 
 
@@ -50,7 +51,7 @@ def pareto(
         progress.show("reading the model")
         module = read_model(model, config)
         found = search(
-            module, config, lambda a: _cost(a, board, timeout), points, progress.show
+            module, config, lambda a: _cost(a, chosen, timeout), points, progress.show
         )  # fmt: skip
     title = f"{module.graph.name if module.graph else model} on {chosen.name}"
     if plot is not None:
@@ -64,12 +65,11 @@ def pareto(
     return ExitCode.DONE
 
 
-def _cost(artifact: Artifact, board: str, timeout: float) -> Cost:
-    from microtir.project import load_board
+def _cost(artifact: Artifact, board: BoardFacts, timeout: float) -> Cost:
     from microtir.project.profile import profile
     from microtir.search.pareto import Cost
 
-    result = profile(artifact, load_board(board), timeout=timeout)
+    result = profile(artifact, board, timeout=timeout)
     ram = result.ram
     return Cost(
         ram=ram.total - ram.stack,

@@ -202,8 +202,8 @@ class Plan:
     """Every decision about a graph.
 
     `layouts` has an entry for each tensor that is not constant; `storage` maps a tensor to the
-    tensor in whose memory it lives, itself unless it is a view. `least` is a lower bound, in
-    bytes, of the workspace of any plan of the graph, where planning worked that out.
+    tensor in whose memory it lives, itself unless it is a view. `least` is the smallest
+    limit, in bytes, that planning knows a plan for, where it was asked to work that out.
     """
 
     graph: Graph

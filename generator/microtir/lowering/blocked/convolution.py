@@ -6,7 +6,6 @@ needs no more than an offset.  A depthwise convolution of one input channel is a
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,13 +16,16 @@ from microtir.graph.ir import Node
 from microtir.graph.ops import Conv2D, DepthwiseConv2D
 from microtir.graph.quantization import conv_params
 from microtir.lowering.blocked.finish import Activate, Finish, Table, requantise
-from microtir.lowering.blocked.geometry import (
+from microtir.lowering.blocked.kernel import copy
+from microtir.lowering.blocked.kernels import Block, Runs, product, turns_of
+from microtir.lowering.bordered_rows import (
     Geometry,
+    Pixels,
+    Window,
     copy_cost,
     scratch_bytes,
     windowed_rows,
 )
-from microtir.lowering.blocked.kernels import Block, Runs, product, turns_of
 from microtir.lowering.dsp.code import at, let, loop, seq
 from microtir.lowering.dsp.linear import constant
 from microtir.lowering.dsp.micro_kernel import call
@@ -212,7 +214,10 @@ class _Emitter:
         )
         if self.geometry.is_pointwise and whole:
             return self.flat_pixels(name)
-        return windowed_rows(self.layer, self.geometry, name, self.pixels())
+        x, element = self.layer.input_rows(0), self.packed.finish.element
+        return windowed_rows(
+            self.layer, self.geometry, x, name, self.pixels(), lambda size: copy(size, element)
+        )
 
     def some(
         self, pixels: int, row_step: int, source: ir.BufferArgument, target: ir.BufferArgument
@@ -224,17 +229,13 @@ class _Emitter:
         table = () if self.packed.table is None else (at(self.packed.table, 0, 0),)
         return call(kernel, source, at(self.packed.weights, 0, 0, 0, 0), *table, target)
 
-    def pixels(
-        self,
-    ) -> Callable[[te.Expr, int, Callable[[te.Expr], ir.BufferArgument]], ir.Stmt]:
+    def pixels(self) -> Pixels:
         """An output row from its bordered rows."""
         y, width, together = self.layer.output_rows(), self.geometry.output.width, self.block.pixels
         blocks, rest = divmod(width, together)
         stride = self.geometry.windows.columns.stride
 
-        def row_of(
-            row: te.Expr, row_step: int, source: Callable[[te.Expr], ir.BufferArgument]
-        ) -> ir.Stmt:
+        def row_of(row: te.Expr, row_step: int, source: Window) -> ir.Stmt:
             def some(column: te.Expr, count: int) -> ir.Stmt:
                 return self.some(count, row_step, source(column * stride), y.at(row, column, 0))
 

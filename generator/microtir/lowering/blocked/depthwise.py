@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from microtir import te
 from microtir.graph.ir import Node
 from microtir.graph.ops import DepthwiseConv2D
 from microtir.lowering.blocked.convolution import finish_of
 from microtir.lowering.blocked.finish import Finish, Table
-from microtir.lowering.blocked.geometry import Geometry, copy_cost, scratch_bytes, windowed_rows
+from microtir.lowering.blocked.kernel import copy
 from microtir.lowering.blocked.kernels import Taps, depthwise
+from microtir.lowering.bordered_rows import (
+    Geometry,
+    Window,
+    copy_cost,
+    scratch_bytes,
+    windowed_rows,
+)
 from microtir.lowering.dsp.code import at, loop, seq
 from microtir.lowering.dsp.linear import constant
 from microtir.lowering.dsp.micro_kernel import call
@@ -120,11 +125,9 @@ def emit(layer: Layer, name: str) -> ir.PrimFunc:
     weights = constant("weights", _weights(node))
     table = () if rows is None else (at(constant("constants", rows), 0, 0),)
     together, width = _pixels(node, finish), geometry.output.width
-    y, stride = layer.output_rows(), geometry.windows.columns.stride
+    x, y, stride = layer.input_rows(0), layer.output_rows(), geometry.windows.columns.stride
 
-    def pixels(
-        row: te.Expr, row_step: int, source: Callable[[te.Expr], ir.BufferArgument]
-    ) -> ir.Stmt:
+    def pixels(row: te.Expr, row_step: int, source: Window) -> ir.Stmt:
         taps = _taps(geometry, row_step)
 
         def some(column: te.Expr, count: int) -> ir.Stmt:
@@ -138,4 +141,4 @@ def emit(layer: Layer, name: str) -> ir.PrimFunc:
         last = some(te.as_expr(blocks * together, DType.INT32), rest) if rest else seq()
         return seq(whole, last)
 
-    return windowed_rows(layer, geometry, name, pixels)
+    return windowed_rows(layer, geometry, x, name, pixels, lambda size: copy(size, finish.element))

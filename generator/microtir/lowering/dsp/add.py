@@ -7,6 +7,7 @@ one half, and rounding never happens: it is shifted.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -99,20 +100,35 @@ def emit(layer: Layer, name: str, *, has_assembly: bool = True) -> ir.PrimFunc:
     node = layer.node
     total = _sum(node)
     assert total is not None, "accepts() was asked"
-    edges = [layer.input_rows(0), layer.input_rows(1)]
-    y = layer.output_rows()
-    words = constant("constants", np.array(total.words, np.int32))
     kernel = add(node.output.type.row_elements, total.shift, total.rescaling)
     if not has_assembly:
         kernel = replace(kernel, assembly=None)
+    return emit_rows(layer, name, kernel, total.half, total.words)
+
+
+def emit_rows(
+    layer: Layer, name: str, kernel: KernelDescription, half: int, words: Sequence[int]
+) -> ir.PrimFunc:
+    """The layer function that adds row by row.
+
+    Args:
+        layer: of an addition.
+        name: of the function.
+        kernel: parameters: operand `half`, the other one, the output, the words.
+        half: the number of the input that comes first.
+        words: constants of the kernel.
+    """
+    edges = [layer.input_rows(0), layer.input_rows(1)]
+    y = layer.output_rows()
+    constants = constant("constants", np.array(words, np.int32))
     body = loop(
         "row", layer.y0, layer.y1,
         lambda row: call(
             kernel,
-            edges[total.half].at(row, 0, 0),
-            edges[1 - total.half].at(row, 0, 0),
+            edges[half].at(row, 0, 0),
+            edges[1 - half].at(row, 0, 0),
             y.at(row, 0, 0),
-            at(words, 0),
+            at(constants, 0),
         ),
     )  # fmt: skip
     return layer.function(name, None, body)

@@ -1,6 +1,6 @@
 """Depthwise convolutions, four channels at a time.
 
-One or two pixels a call; what they read is the business of `depthwise_window`.
+One or two pixels a call; what they read is the business of `bordered_rows`.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from microtir import te
 from microtir.graph.ir import Node
 from microtir.graph.ops import DepthwiseConv2D
 from microtir.graph.quantization import conv_params
+from microtir.lowering.bordered_rows import Geometry, Window, windowed_rows
 from microtir.lowering.dsp.code import at, loop, seq
 from microtir.lowering.dsp.depthwise_kernels import (
     QUAD,
@@ -21,7 +22,6 @@ from microtir.lowering.dsp.depthwise_kernels import (
     copy,
     depthwise,
 )
-from microtir.lowering.dsp.depthwise_window import DepthwiseRows, Geometry, Source
 from microtir.lowering.dsp.linear import constant, requantised
 from microtir.lowering.dsp.micro_kernel import call
 from microtir.lowering.dsp.requantise import Requantisation
@@ -49,12 +49,12 @@ def accepts(node: Node) -> bool:
     if node.inputs[1].data is None or op.depth_multiplier != 1:
         return False
     geometry = Geometry.of(node)
-    channels, pixels = geometry.image.channels, _pixels(geometry)
+    channels, pixels, taps = geometry.image.channels, _pixels(geometry), _copied_taps(geometry)
     fits = (
         channels >= QUAD
         and geometry.image.images == 1
-        and geometry.copied_taps.count <= _TAPS
-        and geometry.copied_taps.reach(pixels) <= _IMMEDIATE
+        and taps.count <= _TAPS
+        and taps.reach(pixels) <= _IMMEDIATE
         and pixels * channels <= _IMMEDIATE
         and 0 < geometry.copied * channels <= _LARGEST
     )
@@ -66,15 +66,19 @@ def _pixels(geometry: Geometry) -> int:
     return min(2, geometry.output.width)
 
 
+def _copied_taps(geometry: Geometry) -> Taps:
+    return Taps.of(geometry.windows, geometry.image.channels, geometry.copied_step)
+
+
 def scratch_bytes(node: Node) -> int:
     """Of one window of rows with their borders."""
-    return Geometry.of(node).scratch_bytes
+    return Geometry.of(node).window_elements
 
 
 def cost(node: Node, pixels: int = 2) -> int:
     """Instructions of a kernel for `pixels` pixels, from counts of the emulated Cortex-M4."""
     geometry = Geometry.of(node)
-    output, taps = geometry.output, geometry.copied_taps
+    output, taps = geometry.output, _copied_taps(geometry)
     elements = output.height * output.width * output.channels
     copied = output.height * taps.rows * geometry.copied * output.channels
     pair = min(pixels, output.width) == 2  # shares inputs: 7 instructions for 4 products, not 8
@@ -85,7 +89,7 @@ def cost(node: Node, pixels: int = 2) -> int:
 def code_bytes(node: Node, pixels: int = 2) -> int:
     """Of the kernels; other layers may use the same."""
     geometry = Geometry.of(node)
-    width, taps = geometry.output.width, geometry.copied_taps.count
+    width, taps = geometry.output.width, _copied_taps(geometry).count
     single = 190 + 32 * taps
     if pixels == 1 or width == 1:
         return single
@@ -117,9 +121,7 @@ class _Emitter:
         self.together = together  # pixels of one call
         self.layer = layer
         self.geometry = geometry = Geometry.of(layer.node)
-        x, self.y = layer.input_rows(0), layer.output_rows()
-        in_reach = geometry.direct_taps.reach(_pixels(geometry)) <= _IMMEDIATE
-        self.rows = DepthwiseRows(layer, geometry, x, in_reach, copy)
+        self.x, self.y = layer.input_rows(0), layer.output_rows()
         factors = _factors(layer.node)
         assert factors is not None, "accepts() was asked"
         self.rescaling = factors.rescaling
@@ -128,17 +130,25 @@ class _Emitter:
         self.weights = constant("weights", _arrange(layer.data(1), order))
 
     def function(self, name: str) -> ir.PrimFunc:
-        return self.rows.function(name, self.pixels)
+        reach = self.taps(self.geometry.direct_step).reach(_pixels(self.geometry))
+        return windowed_rows(
+            self.layer, self.geometry, self.x, name, self.pixels, copy,
+            reaches_input=reach <= _IMMEDIATE,
+        )  # fmt: skip
 
-    def pixels(self, row: te.Expr, taps: Taps, source: Source) -> ir.Stmt:
+    def taps(self, row_step: int) -> Taps:
+        return Taps.of(self.geometry.windows, self.geometry.image.channels, row_step)
+
+    def pixels(self, row: te.Expr, row_step: int, source: Window) -> ir.Stmt:
         """Two pixels at a time, and the last one of an odd width by itself; or all of them."""
-        width = self.geometry.output.width
+        width, stride = self.geometry.output.width, self.geometry.windows.columns.stride
+        taps = self.taps(row_step)
         pairs = width // 2 if self.together == 2 else 0
 
         def some(count: int, column: te.Expr) -> ir.Stmt:
             return call(
                 depthwise(count, taps, self.rescaling),
-                source(column),
+                source(column * stride),
                 at(self.weights, 0, 0, 0),
                 at(self.constants, 0, 0),
                 self.y.at(row, column, 0),

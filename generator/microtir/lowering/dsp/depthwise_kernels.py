@@ -8,6 +8,7 @@ from microtir import te
 from microtir.lowering.dsp.code import load, loop, seq, store
 from microtir.lowering.dsp.micro_kernel import describe, repeated
 from microtir.lowering.dsp.requantise import WORDS, Rescaling
+from microtir.lowering.window import Windows
 from microtir.schedule import KernelDescription
 from microtir.tir import ir
 from microtir.tir.dtype import DType
@@ -28,6 +29,12 @@ class Taps:
     column_step: int  # columns between its taps
     stride: int  # columns between neighbouring windows
     channels: int
+
+    @staticmethod
+    def of(windows: Windows, channels: int, row_step: int) -> Taps:
+        """Those of a convolution, with so many bytes between the rows of a window."""
+        rows, columns = windows.rows, windows.columns
+        return Taps(rows.taps, columns.taps, row_step, columns.dilation, columns.stride, channels)
 
     @property
     def count(self) -> int:

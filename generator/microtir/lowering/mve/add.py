@@ -7,16 +7,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
 from microtir import te
 from microtir.config.features import Feature
 from microtir.graph.ir import Node
 from microtir.graph.ops import Add
 from microtir.graph.quantization import QuantizedMultiplier, add_params
-from microtir.lowering.dsp.code import at, load, loop, store
-from microtir.lowering.dsp.linear import constant
-from microtir.lowering.dsp.micro_kernel import call, describe
+from microtir.lowering.dsp.add import emit_rows
+from microtir.lowering.dsp.code import load, loop, store
+from microtir.lowering.dsp.micro_kernel import describe
 from microtir.lowering.layer import Layer
 from microtir.lowering.mve.requantise import Rescaling
 from microtir.schedule import KernelDescription
@@ -92,21 +90,8 @@ def emit(layer: Layer, name: str) -> ir.PrimFunc:
     node = layer.node
     total = _sum(node)
     assert total is not None, "accepts() was asked"
-    edges = [layer.input_rows(0), layer.input_rows(1)]
-    y = layer.output_rows()
-    words = constant("constants", np.array(total.words, np.int32))
     kernel = _add(node.output.type.row_elements, total)
-    body = loop(
-        "row", layer.y0, layer.y1,
-        lambda row: call(
-            kernel,
-            edges[total.half].at(row, 0, 0),
-            edges[1 - total.half].at(row, 0, 0),
-            y.at(row, 0, 0),
-            at(words, 0),
-        ),
-    )  # fmt: skip
-    return layer.function(name, None, body)
+    return emit_rows(layer, name, kernel, total.half, total.words)
 
 
 def _add(count: int, total: _Sum) -> KernelDescription:

@@ -9,9 +9,9 @@ from microtir import te
 from microtir.graph.ir import Node
 from microtir.graph.ops import DepthwiseConv2D
 from microtir.graph.quantization import LinearParams, conv_params
+from microtir.lowering.bordered_rows import Geometry, Window, windowed_rows
 from microtir.lowering.dsp.code import at, seq
 from microtir.lowering.dsp.depthwise_kernels import Taps
-from microtir.lowering.dsp.depthwise_window import DepthwiseRows, Geometry, Source
 from microtir.lowering.dsp.linear import constant
 from microtir.lowering.dsp.micro_kernel import call
 from microtir.lowering.layer import Layer
@@ -71,7 +71,7 @@ def accepts(node: Node) -> bool:
     if node.inputs[1].data is None or op.depth_multiplier != 1:
         return False
     geometry = Geometry.of(node)
-    taps, channels = geometry.copied_taps, geometry.image.channels
+    taps, channels = _copied_taps(geometry), geometry.image.channels
     in_reach = (
         geometry.image.images == 1
         and taps.count <= _TAPS
@@ -84,9 +84,13 @@ def accepts(node: Node) -> bool:
     return in_reach and _constants(node) is not None
 
 
+def _copied_taps(geometry: Geometry) -> Taps:
+    return Taps.of(geometry.windows, geometry.image.channels, geometry.copied_step)
+
+
 def scratch_bytes(node: Node) -> int:
     """Of one window of rows with their borders."""
-    return Geometry.of(node).scratch_bytes
+    return Geometry.of(node).window_elements
 
 
 def cost(node: Node) -> int:
@@ -94,7 +98,7 @@ def cost(node: Node) -> int:
     geometry = Geometry.of(node)
     channels, together = geometry.image.channels, _together(geometry)
     line = Line(-(-geometry.output.width // together), together * channels)
-    row = instructions(line, geometry.copied_taps, Rescaling.of(_params(node)).corrects_ties)
+    row = instructions(line, _copied_taps(geometry), Rescaling.of(_params(node)).corrects_ties)
     if geometry.windows.clip(geometry.output):
         row += geometry.windows.rows.taps * (geometry.copied * channels // BYTES * 3 + 20)
     return geometry.output.height * (row + 10)
@@ -104,7 +108,7 @@ def code_bytes(node: Node) -> int:
     """Of the kernels; other layers may use the same."""
     geometry = Geometry.of(node)
     kernels = 1 + (geometry.output.width % _together(geometry) > 0)
-    return kernels * code_size(geometry.copied_taps)
+    return kernels * code_size(_copied_taps(geometry))
 
 
 def emit(layer: Layer, name: str) -> ir.PrimFunc:
@@ -113,20 +117,22 @@ def emit(layer: Layer, name: str) -> ir.PrimFunc:
     constants, rescaling = _constants(node), Rescaling.of(_params(node))
     assert constants is not None, "accepts() was asked"
     x, y = layer.input_rows(0), layer.output_rows()
-    in_reach = geometry.direct_taps.row_step <= _LARGEST
     channels, together = geometry.image.channels, _together(geometry)
     group = Line(1, together * channels)
     packed_weights = constant("weights", _arranged_weights(layer.data(1), group))
     packed_constants = constant("constants", _arranged_constants(constants, group))
 
-    def pixels(row: te.Expr, taps: Taps, source: Source) -> ir.Stmt:
+    stride = geometry.windows.columns.stride
+
+    def pixels(row: te.Expr, row_step: int, source: Window) -> ir.Stmt:
         """Groups of pixels; what is left of the row is the end of one that overlaps the last."""
+        taps = Taps.of(geometry.windows, channels, row_step)
         whole, left = divmod(geometry.output.width, together)
 
         def some(count: int, column: int) -> ir.Stmt:
             return call(
                 depthwise(Line(count, group.size), taps, rescaling),
-                source(te.as_expr(column, DType.INT32)),
+                source(te.as_expr(column * stride, DType.INT32)),
                 at(packed_weights, 0, 0, 0),
                 at(packed_constants, 0, 0, 0),
                 y.at(row, column, 0),
@@ -135,7 +141,9 @@ def emit(layer: Layer, name: str) -> ir.PrimFunc:
         rest = some(1, geometry.output.width - together) if left else seq()
         return seq(some(whole, 0), rest)
 
-    return DepthwiseRows(layer, geometry, x, in_reach, copy).function(name, pixels)
+    return windowed_rows(
+        layer, geometry, x, name, pixels, copy, reaches_input=geometry.direct_step <= _LARGEST
+    )
 
 
 def _bytes_of(group: Line, channels: int) -> list[list[int]]:

@@ -1,7 +1,7 @@
-"""Shapes of a convolution as the loops around register blocks need them, and its bordered rows.
+"""The rows that a convolution's windows reach: of the input itself, or bordered ones in scratch.
 
 Where windows leave the image, or rows lie in a ring, the rows behind an output row are copied into
-scratch with their borders filled, so that no block tests anything.
+scratch with their borders filled, so that kernels need no test and rings no special case.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ from dataclasses import dataclass
 
 from microtir import te
 from microtir.graph.ir import Node
-from microtir.lowering.blocked.kernel import copy
 from microtir.lowering.convolution import windows_of
 from microtir.lowering.dsp.code import at, let, loop, seq, store, when
 from microtir.lowering.dsp.micro_kernel import call
 from microtir.lowering.layer import Extents, Layer, Rows
 from microtir.lowering.window import Windows
+from microtir.schedule import KernelDescription
 from microtir.tir import ir
 from microtir.tir.dtype import DType
 
@@ -97,12 +97,17 @@ def scratch_bytes(node: Node) -> int:
     return geometry.window_elements * node.inputs[0].dtype.bytes
 
 
+Move = Callable[[int], KernelDescription]
+"""The kernel that copies so many elements; parameters: from, to."""
+
+
 class BorderedRows:
     """The rows behind one output row, in scratch."""
 
-    def __init__(self, layer: Layer, geometry: Geometry, x: Rows) -> None:
+    def __init__(self, layer: Layer, geometry: Geometry, x: Rows, move: Move) -> None:
         self.geometry = geometry
         self.x = x
+        self.move = move
         dtype = layer.node.inputs[0].dtype
         shape = (geometry.windows.rows.taps, geometry.padded, geometry.image.channels)
         self.buffer = ir.Buffer("scratch", shape, dtype, alignment=4)
@@ -153,33 +158,45 @@ class BorderedRows:
     def _copy(self, ky: te.Expr, y: te.Expr) -> ir.Stmt:
         size = self.geometry.copied * self.geometry.image.channels
         target = at(self.buffer, ky, self.geometry.windows.columns.before, 0)
-        return call(copy(size, self.buffer.dtype), self.x.at(y, 0, 0), target)
+        return call(self.move(size), self.x.at(y, 0, 0), target)
+
+
+Window = Callable[[te.Expr], ir.BufferArgument]
+"""The first tap of a window, given the input column, borders counted, that it begins at."""
+
+Pixels = Callable[[te.Expr, int, Window], ir.Stmt]
+"""Computes an output row, given the elements between the rows of a window."""
 
 
 def windowed_rows(
     layer: Layer,
     geometry: Geometry,
+    x: Rows,
     name: str,
-    pixels: Callable[[te.Expr, int, Callable[[te.Expr], ir.BufferArgument]], ir.Stmt],
+    pixels: Pixels,
+    move: Move,
+    *,
+    reaches_input: bool = True,
 ) -> ir.PrimFunc:
     """The layer function that computes output rows one by one.
 
     Args:
-        layer: whose input 0 is the image, taken by this function.
+        layer: whose input is the image.
         geometry: of the layer.
+        x: rows of the image.
         name: of the function.
-        pixels: the output row, given the elements between the rows of a window and where the
-            window at an input column (borders counted) begins.
+        pixels: the output row.
+        move: copies part of a row.
+        reaches_input: whether the kernels reach every tap of a window in the input itself.
     """
-    x = layer.input_rows(0)
-    if not geometry.copies(x):
+    if reaches_input and not geometry.copies(x):
         stride, step = geometry.windows.rows.stride, geometry.direct_step
         body = loop(
             "row", layer.y0, layer.y1,
             lambda row: pixels(row, step, lambda column: x.at(row * stride, column, 0)),
         )  # fmt: skip
         return layer.function(name, None, body)
-    window = BorderedRows(layer, geometry, x)
+    window = BorderedRows(layer, geometry, x, move)
     body = loop(
         "row", layer.y0, layer.y1,
         lambda row: seq(window.of(row), pixels(row, geometry.copied_step, window.at)),
