@@ -37,7 +37,7 @@ types: setup-dev ## mypy, strict
 
 check: lint types test ## lint, types and tests: what a change must pass
 
-bench: setup-dev ## measure and compare with the recorded figures
+bench: setup-dev ## measure the time of each stage, and code, weights and workspace
 	$(BIN)/python -m benchmarks
 
 golden: setup-dev ## rewrite the golden files; read the difference before you commit it

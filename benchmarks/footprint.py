@@ -68,6 +68,6 @@ def _sections(source: Path) -> tuple[int, int]:
 
 
 def record(footprints: dict[str, Footprint]) -> None:
-    """Write the figures, keyed by model; `tests/benchmarks` compares them."""
+    """Write the figures, keyed by model, to be read in the difference of a commit."""
     rows = {name: asdict(footprint) for name, footprint in sorted(footprints.items())}
     RECORDED.write_text(json.dumps(rows, indent=2) + "\n")
