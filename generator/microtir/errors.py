@@ -6,10 +6,11 @@ diagnostic and exits with its `exit_code`; a traceback is a defect of microtir i
 
 from __future__ import annotations
 
+import copyreg
 import difflib
 from collections.abc import Iterable
 from enum import IntEnum
-from typing import ClassVar
+from typing import Any, ClassVar
 
 
 class ExitCode(IntEnum):
@@ -46,6 +47,11 @@ class MicrotirError(Exception):
         self.legal = legal
         self.fix = fix
         super().__init__(what, where, legal, fix)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Python would make it again from `args`, by position, and `tune` gets the diagnostics of
+        # other processes pickled.
+        return copyreg.__newobj__, (type(self), *self.args), self.__dict__  # type: ignore[attr-defined]
 
     def __str__(self) -> str:
         lines = [f"{self.where}: {self.what}" if self.where else self.what]

@@ -52,9 +52,10 @@ def test_wrong_files_are_diagnostics(microtir: Command, tmp_path: Path) -> None:
     result = microtir("report", INT8, "--profile", INT8)
     assert result.status == 3
     assert "no profile" in result.diagnostic
-    result = microtir("report", INT8, "-o", tmp_path / "none" / "report.html")
+    (tmp_path / "file").touch()
+    result = microtir("report", INT8, "-o", tmp_path / "file" / "report.html")
     assert result.status == 3
-    assert "cannot be written" in result.diagnostic
+    assert "report.html: cannot be written" in result.diagnostic
 
 
 def test_the_page_of_the_documentation(microtir: Command) -> None:

@@ -28,6 +28,7 @@ PRIVATE: dict[str, frozenset[str]] = {
 ALLOWED: dict[str, frozenset[str]] = {
     "errors": frozenset(),
     "resources": frozenset({"errors"}),
+    "files": frozenset({"errors"}),
     "config": frozenset({"errors", "resources"}),
     "ir_module": COMMON | GRAPH_IR,
     "extra_passes": COMMON | GRAPH_IR,
@@ -49,10 +50,10 @@ ALLOWED: dict[str, frozenset[str]] = {
     "memory": COMMON | TIR | MODULE,
     "codegen": COMMON | TIR | MODULE,
     # an archive holds the text of the TIR; ports that are read back have types of the graph
-    "artifact": COMMON | MODULE | TIR | {"codegen", "graph.ir"},
+    "artifact": COMMON | MODULE | TIR | {"codegen", "files", "graph.ir"},
     # verify compares the C with the meaning of its graph
     "host": COMMON | MODULE | GRAPH_IR | {"artifact", "graph.reference"},
-    "project": COMMON | MODULE | {"artifact"},
+    "project": COMMON | MODULE | {"artifact", "files"},
     "driver": COMMON
     | GRAPH_IR
     | PLAN_IR
@@ -72,7 +73,7 @@ ALLOWED: dict[str, frozenset[str]] = {
     # a report describes the plan and the main that the driver shows its observer
     "report": COMMON | MODULE | GRAPH_IR | PLAN_IR | TIR | {"driver"},
     # `profile --explain` prints what the plan decided.
-    "cli": COMMON | GRAPH_IR | PLAN_IR | MODULE | ENDS | {"driver", "search", "report"},
+    "cli": COMMON | GRAPH_IR | PLAN_IR | MODULE | ENDS | {"driver", "files", "search", "report"},
     "__main__": frozenset({"cli"}),
 }
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import shutil
-import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 
 from microtir.codegen import METADATA_FILE, DataFile, SourceFile
 from microtir.errors import OutputError
+from microtir.files import cannot_write, replace_folder
 
 
 def write_sources(target: Path, files: Iterable[SourceFile | DataFile], *, force: bool) -> Path:
@@ -18,21 +17,10 @@ def write_sources(target: Path, files: Iterable[SourceFile | DataFile], *, force
     Raises:
         OutputError: the folder holds files that are not microtir's, or cannot be written.
     """
-    try:
+    with cannot_write(target):
         _refuse_foreign(target, force)
-        _write(target, files)
-    except OSError as error:
-        raise cannot_write(target, error) from None
+    replace_folder(target, {file.path: file.content for file in files})
     return target
-
-
-def cannot_write(target: Path, error: OSError) -> OutputError:
-    """The diagnostic for a system error while writing."""
-    return OutputError(
-        f"cannot be written: {error.strerror or error}",
-        where=str(target),
-        fix="choose a folder that you may write to, on a disk with room",
-    )
 
 
 def _refuse_foreign(target: Path, force: bool) -> None:
@@ -59,26 +47,3 @@ def _is_ours(folder: Path) -> bool:
         return False
     found = {p.relative_to(folder).as_posix() for p in folder.rglob("*") if not p.is_dir()}
     return isinstance(written, list) and found <= {str(name) for name in written}
-
-
-def _write(target: Path, files: Iterable[SourceFile | DataFile]) -> None:
-    """Fill a folder beside the target and move it into place, which a crash cannot cut in half."""
-    parent = target.absolute().parent
-    parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=f".{target.name}.", dir=parent) as scratch:
-        new, old = Path(scratch) / "new", Path(scratch) / "old"
-        new.mkdir()
-        for file in files:
-            path = new / file.path
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(file.content)
-        if target.is_symlink() or not target.exists():
-            new.rename(target.resolve())
-            return
-        shutil.copymode(target, new)
-        target.rename(old)
-        try:
-            new.rename(target)
-        except OSError:
-            old.rename(target)
-            raise

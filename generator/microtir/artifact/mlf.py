@@ -6,13 +6,11 @@ import io
 import json
 import os
 import tarfile
-import tempfile
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
-from microtir.artifact.folder import cannot_write
 from microtir.artifact.mlf_layout import (
     HEADERS,
     METADATA,
@@ -28,6 +26,7 @@ from microtir.artifact.mlf_metadata import archive_metadata, joint_workspace
 from microtir.artifact.mlf_reader import is_archive
 from microtir.codegen import joint_workspace_header, joint_workspace_source
 from microtir.errors import OutputError, UsageError
+from microtir.files import cannot_write, replace_file
 from microtir.tir.text import to_text
 
 if TYPE_CHECKING:
@@ -83,11 +82,9 @@ def export_model_library_format(
     metadata = archive_metadata(given, layouts, timestamp)
     files[METADATA] = (json.dumps(metadata, indent=2) + "\n").encode()
     target = Path(path)
-    try:
+    with cannot_write(target):
         _refuse_foreign(target, force)
-        _write(target, _archive(files, int(timestamp.timestamp()) if timestamp else 0))
-    except OSError as error:
-        raise cannot_write(target, error) from None
+    replace_file(target, _archive(files, int(timestamp.timestamp()) if timestamp else 0))
     return target
 
 
@@ -167,13 +164,3 @@ def _refuse_foreign(target: Path, force: bool) -> None:
             legal="a new file, or an archive of microtir",
             fix="choose another name, or replace the file with force",
         )
-
-
-def _write(target: Path, content: bytes) -> None:
-    """Write beside the target and move into place, which a crash cannot cut in half."""
-    parent = target.absolute().parent
-    parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=f".{target.name}.", dir=parent) as scratch:
-        new = Path(scratch) / "new"
-        new.write_bytes(content)
-        new.replace(target.resolve())

@@ -6,7 +6,10 @@ need when they run.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
+
+INTERRUPTED = 130
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -19,9 +22,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         0 done, 1 the answer is no, 2 wrong usage or configuration, 3 a tool or file is missing
         or failed; 130 after Ctrl-C, 141 when the reader of a pipe has gone.
     """
-    from microtir.cli.process import run
+    try:
+        from microtir.cli.process import run
 
-    return run(arguments)
+        return run(arguments)
+    except KeyboardInterrupt:  # during the import; `run` sees to itself
+        sys.stderr.write("interrupted\n")
+        return INTERRUPTED
 
 
 __all__ = ["main"]

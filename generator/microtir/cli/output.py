@@ -11,7 +11,7 @@ from pathlib import Path
 
 import typer
 
-from microtir.errors import OutputError
+from microtir.files import replace_file
 
 READER_GONE = 141  # what a shell reports for a program that SIGPIPE ended
 
@@ -52,21 +52,7 @@ def write_json(data: object, path: Path | None = None) -> None:
     if path is None or str(path) == "-":
         write(text)
         return
-    write_file(path, text + "\n")
-
-
-def write_file(path: Path, text: str) -> None:
-    """Write a text file, with the same bytes on every system.
-
-    Raises:
-        OutputError: the file cannot be written.
-    """
-    try:
-        path.write_bytes(text.encode())
-    except OSError as error:
-        raise OutputError(
-            f"the file cannot be written: {error.strerror or error}", where=str(path)
-        ) from None
+    replace_file(path, f"{text}\n".encode())
 
 
 def write_table(

@@ -9,10 +9,11 @@ import typer
 
 from microtir.cli.board_options import Board, Timeout
 from microtir.cli.model import Model, read_model
-from microtir.cli.output import write, write_file, write_json, write_table
+from microtir.cli.output import write, write_json, write_table
 from microtir.cli.progress import Progress
 from microtir.config import CompilationConfig
 from microtir.errors import ExitCode
+from microtir.files import replace_file
 
 if TYPE_CHECKING:
     from microtir.artifact import Artifact
@@ -57,7 +58,7 @@ def pareto(
     if plot is not None:
         from microtir.search.chart import to_svg
 
-        write_file(plot, to_svg(found, title))
+        replace_file(plot, to_svg(found, title).encode())
     if json is not None:
         write_json(_facts(found, title), json)
     if str(json) != "-":

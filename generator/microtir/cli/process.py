@@ -8,12 +8,11 @@ from collections.abc import Sequence
 
 import typer
 
+from microtir.cli import INTERRUPTED
 from microtir.cli.app import APP
 from microtir.cli.output import write_error
 from microtir.config.tvmc import REFUSED
 from microtir.errors import MicrotirError, UsageError, nearest
-
-INTERRUPTED = 130
 
 # typer raises click's exceptions, or from some version on its own copies of them.  BadParameter
 # is exported by all; UsageError and ClickException are its bases.
@@ -26,7 +25,10 @@ def run(arguments: Sequence[str] | None = None) -> int:
     debug = _take_debug(given)
     _write_any_text()
     try:
-        return int(typer.main.get_command(APP).main(given, "microtir", standalone_mode=False))
+        status = int(typer.main.get_command(APP).main(given, "microtir", standalone_mode=False))
+        if status == INTERRUPTED:  # typer takes Ctrl-C and says nothing
+            write_error("interrupted")
+        return status
     except MicrotirError as error:
         return _report(error, debug)
     except _CLICK_ERROR as error:

@@ -9,10 +9,11 @@ import typer
 
 from microtir.cli.model import Model, read_model
 from microtir.cli.models import AsJson
-from microtir.cli.output import facts, write, write_file, write_json, write_table
+from microtir.cli.output import facts, write, write_json, write_table
 from microtir.cli.progress import Progress
 from microtir.config import CompilationConfig
 from microtir.errors import ExitCode
+from microtir.files import replace_file
 
 if TYPE_CHECKING:
     from microtir.report.data import Report
@@ -56,7 +57,7 @@ def report(
         progress.show("compiling")
         found = describe(module, measured)
     if output is not None:
-        write_file(output, to_html(found))
+        replace_file(output, to_html(found).encode())
     if as_json:
         write_json(found.to_dict())
     else:

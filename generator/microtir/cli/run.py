@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -24,7 +25,8 @@ from microtir.cli.progress import Progress
 from microtir.cli.run_project import CPU, MICRO, Device, run_served, served_model, served_project
 from microtir.cli.verify import Sanitize, Seed
 from microtir.config import CompilationConfig
-from microtir.errors import ExitCode, OutputError, UsageError
+from microtir.errors import ExitCode, UsageError
+from microtir.files import replace_file
 
 if TYPE_CHECKING:
     from microtir.artifact import Artifact
@@ -160,13 +162,9 @@ def _samples(info: ModelInfo, inputs: Path | None, fill_mode: str | None, seed: 
 def _save(path: Path, arrays: dict[str, Any]) -> None:
     import numpy as np
 
-    try:
-        with path.open("wb") as file:  # given a name, numpy would add a suffix to it
-            np.savez(file, **arrays)
-    except OSError as error:
-        raise OutputError(
-            f"the file cannot be written: {error.strerror or error}", where=str(path)
-        ) from None
+    content = io.BytesIO()
+    np.savez(content, **arrays)
+    replace_file(path, content.getvalue())
 
 
 def _print(info: ModelInfo, results: list[dict[str, Any]], top: int | None) -> None:

@@ -13,9 +13,10 @@ import typer
 
 from microtir.cli.board_options import Board, Timeout
 from microtir.cli.model import Model, read_model
-from microtir.cli.output import cell, facts, write_file
+from microtir.cli.output import cell, facts
 from microtir.config import CompilationConfig
 from microtir.errors import ExitCode, ToolError, UsageError
+from microtir.files import replace_file
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
@@ -66,12 +67,12 @@ def tune(
     with _bar(len(todo)) as advance, _executor(jobs, scheduler, len(todo)) as executor:
 
         def done(measured: Measured, _number: int) -> None:
-            write_file(records, measured.to_text())
+            replace_file(records, measured.to_text().encode())
             advance()
 
         found = search.tune(todo, board, timeout, known, executor, done)
     if not records.exists():
-        write_file(records, found.to_text())
+        replace_file(records, found.to_text().encode())
     _print(todo, len(found.costs) - before, len(found.costs), records)
     return ExitCode.DONE
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
 from microtir.errors import OutputError
+from microtir.files import replace_folder
 
 
 def write_folder(folder: Path, files: Mapping[str, bytes], *, force: bool) -> None:
@@ -28,31 +28,4 @@ def write_folder(folder: Path, files: Mapping[str, bytes], *, force: bool) -> No
             where=str(folder),
             fix="choose another folder, or replace this one with everything in it with force",
         )
-    try:
-        _replace(folder, files)
-    except OSError as error:
-        raise OutputError(
-            f"cannot be written: {error.strerror or error}",
-            where=str(folder),
-            fix="choose a folder that you may write to, on a disk with room",
-        ) from None
-
-
-def _replace(folder: Path, files: Mapping[str, bytes]) -> None:
-    target = folder.resolve()
-    target.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=f".{target.name}.", dir=target.parent) as scratch:
-        new, old = Path(scratch) / "new", Path(scratch) / "old"
-        new.mkdir()
-        for name, content in files.items():
-            path = new / name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(content)
-        if target.exists():
-            target.rename(old)
-        try:
-            new.rename(target)
-        except OSError:
-            if old.exists():
-                old.rename(target)
-            raise
+    replace_folder(folder, files)

@@ -1,0 +1,94 @@
+"""Writing the files that a user asked for: completely or not at all."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from microtir.errors import OutputError
+
+
+def replace_folder(target: Path, files: Mapping[str, bytes]) -> None:
+    """Fill a folder beside the target and move it into place, which a crash cannot cut in half.
+
+    Args:
+        target: the folder; one that is there is replaced as a whole, and keeps its permissions.
+            A link goes on pointing where it does.
+        files: contents by path below the folder.
+
+    Raises:
+        OutputError: the folder cannot be written; what was there is there still.
+    """
+    with _beside(target) as (place, scratch):
+        new, old = scratch / "new", scratch / "old"
+        new.mkdir()
+        for name, content in files.items():
+            path = new / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content)
+        if not place.exists():
+            new.rename(place)
+            return
+        shutil.copymode(place, new)
+        place.rename(old)
+        try:
+            new.rename(place)
+        except OSError:
+            old.rename(place)
+            raise
+
+
+def replace_file(target: Path, content: bytes) -> None:
+    """Write a file beside the target and move it into place, which a crash cannot cut in half.
+
+    Args:
+        target: the file; one that is there is replaced, and keeps its permissions.  A pipe or a
+            device is written to.
+        content: all of it.
+
+    Raises:
+        OutputError: the file cannot be written; what was there is there still.
+    """
+    if target.is_dir():
+        raise OutputError("is a folder, not a file", where=str(target), fix="choose another name")
+    if target.exists() and not target.is_file():
+        with cannot_write(target):
+            target.write_bytes(content)
+        return
+    with _beside(target) as (place, scratch):
+        new = scratch / "new"
+        new.write_bytes(content)
+        if place.exists():
+            shutil.copymode(place, new)
+        new.replace(place)
+
+
+@contextmanager
+def cannot_write(target: Path) -> Iterator[None]:
+    """Turn a system error while a target is looked at or written into a diagnostic.
+
+    Raises:
+        OutputError: there was one.
+    """
+    try:
+        yield
+    except OSError as error:
+        raise OutputError(
+            f"cannot be written: {error.strerror or error}",
+            where=str(target),
+            fix="choose a place that you may write to, on a disk with room",
+        ) from None
+
+
+@contextmanager
+def _beside(target: Path) -> Iterator[tuple[Path, Path]]:
+    """Where a target really lies, and a folder for a while on the same disk."""
+    with cannot_write(target):
+        place = Path(os.path.realpath(target))
+        place.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix=f".{place.name}.", dir=place.parent) as scratch:
+            yield place, Path(scratch)

@@ -1,0 +1,35 @@
+from __future__ import annotations
+
+import copy
+import inspect
+import pickle
+
+import pytest
+
+from microtir import errors
+from microtir.config.option import UnknownOptionError
+from microtir.errors import MicrotirError, UnsupportedModelError
+
+KINDS = [
+    kind
+    for kind in vars(errors).values()
+    if inspect.isclass(kind) and issubclass(kind, MicrotirError)
+]
+
+
+@pytest.mark.parametrize("kind", [*KINDS, UnknownOptionError], ids=lambda kind: kind.__name__)
+def test_diagnostics_pass_between_processes(kind: type[MicrotirError]) -> None:
+    """A diagnostic that was pickled, or copied, is of the same kind and says the same."""
+    error = kind("it is wrong", where="here", legal="right", fix="correct it")
+    for again in (pickle.loads(pickle.dumps(error)), copy.deepcopy(error)):
+        assert type(again) is kind
+        assert (str(again), again.args) == (str(error), error.args)
+        assert vars(again) == vars(error)
+
+
+def test_all_problems_of_a_model_pass_between_processes() -> None:
+    """A diagnostic that holds others keeps them."""
+    problems = [MicrotirError("one", where="node 1"), MicrotirError("two", fix="drop it")]
+    error = UnsupportedModelError("two problems", problems=problems)
+    again = pickle.loads(pickle.dumps(error))
+    assert str(again) == str(error) == "two problems\n- node 1: one\n- two\n  fix:   drop it"
