@@ -126,7 +126,7 @@ def test_verify_and_run_on_a_board(microtir: Command, few: Path, tmp_path: Path)
     [
         (("verify", "example:digits", "--board", "mps2_an387"), 2, "did you mean 'mps2_an38"),
         (("profile", "example:digits", "--board", "host"), 2, "cannot be counted on 'host'"),
-        (("run", "example:digits", "--board", "nrf52840dk"), 2, "no project of type 'baremetal'"),
+        (("run", "example:digits", "--board", "nrf52840dk"), 2, "fix:   take an emulated board"),
         (("run", "example:digits", "--port", "x"), 2, "--port is of no use without --board"),
         (("verify", *COMMON, "--sanitize"), 2, "sanitizers run on this machine only"),
         (("verify", *COMMON, "--port", "/dev/none"), 2, "nothing says how a program is written"),

@@ -76,6 +76,8 @@ def test_version(microtir: Command) -> None:
         (["verify", "x", "--runtime-crt-system-libs", "1"], "mean '--runtime-crt-system-lib'?"),
         (["compile", "x", "--helpp"], "did you mean '--help'?"),
         (["inspect"], "the argument MODEL is missing"),
+        (["profile", "x"], "the option --board is missing"),
+        (["compile", "x", "-o", "x.tar"], "fix:   add --output-format mlf"),
         (["verify", "x", "--samples"], "requires an argument"),
         (["verify", "x", "--samples", "many"], "Invalid value for '--samples'"),
         (["verify", "x", "--samples", "0"], "Invalid value for '--samples'"),

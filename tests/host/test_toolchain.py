@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -112,6 +115,19 @@ def test_unwritable_cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> No
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
     assert host.load(artifact_of(model_module())).run({"image": image()})
+
+
+def test_unwritable_cache_leaves_nothing(tmp_path: Path) -> None:
+    """The temporary folder is one for a process, and gone with it."""
+    code = (
+        "from microtir.host.cache import _root; assert _root().is_dir(); print(_root() is _root())"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True,
+        env={**os.environ, "XDG_CACHE_HOME": os.devnull, "TMPDIR": str(tmp_path)},
+    )  # fmt: skip
+    assert done.stdout == "True\n"
+    assert list(tmp_path.iterdir()) == []
 
 
 # --- sanitizers ---------------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -143,6 +144,17 @@ def test_build_that_fails_names_its_folder(tmp_path: Path) -> None:
     assert f"look into {tmp_path}" in str(caught.value)
     with pytest.raises(BuildError, match="cannot be started"):
         run_build([str(tmp_path / "missing")], tmp_path)
+
+
+def test_a_compiler_that_fails(tmp_path: Path) -> None:
+    """The status and what the tool said are told, and the command to look at."""
+    broken = tmp_path / "gcc"
+    broken.write_text("#!/bin/sh\necho 'no licence' >&2\nexit 4\n")
+    broken.chmod(0o755)
+    toolchain = replace(load_board("host").toolchain, prefix=f"{tmp_path}/")
+    with pytest.raises(MissingToolError, match="does not work: status 4: no licence") as caught:
+        compiler_version(toolchain)
+    assert f"see why `{broken} --version` fails" in str(caught.value)
 
 
 def test_symbols_and_version(tmp_path: Path) -> None:

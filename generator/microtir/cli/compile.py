@@ -83,6 +83,12 @@ def compile_model(
         raise UsageError(
             f"there is no {what} to write to", where="microtir compile", fix=f"add -o {name}"
         )
+    if output.suffix == ".tar" and output_format != ARCHIVE:
+        raise UsageError(
+            f"-o {output} is the name of an archive, and --output-format is {output_format}",
+            where="microtir compile",
+            fix="add --output-format mlf, or name a folder",
+        )
     if output_format == PROJECT:
         return _project(model, config, output, board, project_type, force=force)
     if project_type is not None:

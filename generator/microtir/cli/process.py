@@ -92,4 +92,6 @@ def _usage_error(error: Exception) -> UsageError:
         what = f"there is no option '{unknown}': {hint}".removesuffix(": ")
     elif parameter is not None and what.startswith("Missing argument"):
         what = f"the argument {parameter.name.upper()} is missing"
+    elif parameter is not None and what.startswith("Missing option"):
+        what = f"the option {parameter.opts[0]} is missing"
     return UsageError(what, where=where, fix=fix)

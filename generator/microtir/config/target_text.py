@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 
+from microtir.config.features import ARCHITECTURES, CPUS
 from microtir.config.option import Section, shown
 from microtir.config.options import find
 from microtir.errors import ConfigError
@@ -45,6 +46,14 @@ def _from_words(text: str) -> dict[str, object]:
             legal=_FORMS,
             fix=f"write 'c {text}'" if text else "write 'c' for portable code",
         )
+    option = _processor_option(kind)
+    if option is not None:
+        raise ConfigError(
+            f"{shown(text)} names a processor without a target kind",
+            where="target.kind",
+            legal=_FORMS,
+            fix=f"write 'c -{option}={text}'",
+        )
     find(Section.TARGET, "kind").check(kind)
     result: dict[str, object] = {"kind": kind}
     for word in words:
@@ -70,6 +79,14 @@ def _from_words(text: str) -> dict[str, object]:
             )
         result[name] = value
     return result
+
+
+def _processor_option(word: str) -> str | None:
+    """The option that a word would be the value of, if it names a processor."""
+    if word in CPUS:
+        return "mcpu"
+    is_riscv = word.startswith(("rv32", "rv64"))
+    return "march" if is_riscv or word in ARCHITECTURES else None
 
 
 def _named(spec: Mapping[str, object], text: str) -> dict[str, object]:

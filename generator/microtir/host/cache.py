@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import atexit
 import hashlib
 import os
 import shutil
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path
 
 from microtir.host.toolchain import Compiler
@@ -61,12 +63,19 @@ def _key(compiler: Compiler, flags: Sequence[str], files: Mapping[str, str]) -> 
 
 
 def _root() -> Path:
-    """The user's cache folder; a fresh temporary one where that cannot be written."""
+    """The user's cache folder; one that ends with this process where that cannot be written."""
     base = os.environ.get("XDG_CACHE_HOME")
     home = Path(base) if base else Path("~").expanduser() / ".cache"
     root = home / "microtir" / "host"
     try:
         root.mkdir(parents=True, exist_ok=True)
     except OSError:
-        return Path(tempfile.mkdtemp(prefix="microtir-"))
-    return root if os.access(root, os.W_OK) else Path(tempfile.mkdtemp(prefix="microtir-"))
+        return _temporary()
+    return root if os.access(root, os.W_OK) else _temporary()
+
+
+@lru_cache(maxsize=1)
+def _temporary() -> Path:
+    folder = Path(tempfile.mkdtemp(prefix="microtir-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder

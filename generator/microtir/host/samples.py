@@ -14,6 +14,10 @@ from microtir.errors import DataFileError, RunError
 from microtir.graph.ir import Array
 from microtir.ir_module import ModelInfo, Port, PortKind
 
+# What an .npz and an .npy file start with; a .npz file without arrays has no local header.
+_SIGNATURES = (b"PK\x03\x04", b"PK\x05\x06", b"\x93NUMPY")
+_SIGNATURE_BYTES = max(map(len, _SIGNATURES))
+
 
 class Fill(Enum):
     """What made-up inputs hold, in stored units: 1 of an int8 input is one step, not 1.0."""
@@ -114,6 +118,9 @@ def _read(path: Path) -> dict[str, Array]:
     """All arrays of a file; that of an `.npy` file goes by the name `inputs`."""
     try:
         with path.open("rb") as file:
+            if not file.read(_SIGNATURE_BYTES).startswith(_SIGNATURES):
+                raise _no_arrays(path, "it does not start as a .npz or .npy file does")
+            file.seek(0)
             stored = np.load(file, allow_pickle=False)
             if isinstance(stored, np.ndarray):
                 return {"inputs": stored}
@@ -123,12 +130,16 @@ def _read(path: Path) -> dict[str, Array]:
             f"it cannot be read: {error.strerror or error}", where=str(path)
         ) from None
     except (ValueError, EOFError, KeyError, zipfile.BadZipFile) as error:
-        raise DataFileError(
-            f"it holds no arrays that can be read: {error}",
-            where=str(path),
-            legal="a .npz or .npy file without pickled objects",
-            fix="write it with numpy.savez(path, inputs=..., outputs=...)",
-        ) from None
+        raise _no_arrays(path, str(error)) from None
+
+
+def _no_arrays(path: Path, why: str) -> DataFileError:
+    return DataFileError(
+        f"it holds no arrays that can be read: {why}",
+        where=str(path),
+        legal="a .npz or .npy file without pickled objects",
+        fix="write it with numpy.savez(path, inputs=..., outputs=...)",
+    )
 
 
 def _stacks(

@@ -69,10 +69,16 @@ def run_compiler(compiler: Compiler, arguments: Sequence[str], folder: Path) -> 
 
 @lru_cache(maxsize=16)
 def _identified(path: str) -> Compiler:
+    command = [path, "--version"]
     try:
-        done = subprocess.run(
-            [path, "--version"], capture_output=True, text=True, timeout=60.0, check=True
-        )
+        done = subprocess.run(command, capture_output=True, text=True, timeout=60.0, check=False)
+        said = None if done.returncode == 0 else f"status {done.returncode}: {done.stderr.strip()}"
     except (OSError, subprocess.SubprocessError) as error:
-        raise ToolError(f"the C compiler does not give its version: {error}", where=path) from None
+        said = str(error)
+    if said is not None:
+        raise ToolError(
+            f"the C compiler does not give its version: {said}",
+            where=path,
+            fix=f"see why `{' '.join(command)}` fails",
+        )
     return Compiler(path, done.stdout.splitlines()[0] if done.stdout else "unknown version")

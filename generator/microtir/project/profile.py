@@ -224,7 +224,7 @@ def _check_counting(board: Board) -> None:
             f"instructions cannot be counted on '{board.name}'",
             where=f"{board.file}: emulator",
             legal="a board that QEMU or simavr emulates",
-            fix="`microtir boards` lists them: their label is 'executed'",
+            fix="`microtir boards` shows the emulator of each",
         )
     if kind is EmulatorKind.QEMU and cpu_costs(board.target) is None:
         raise BoardError(

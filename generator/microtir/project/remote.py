@@ -9,7 +9,7 @@ from pathlib import Path
 from microtir.artifact import Artifact
 from microtir.errors import RunError
 from microtir.project.boards import Board, ProjectType
-from microtir.project.errors import ProjectError
+from microtir.project.errors import BoardError, ProjectError
 from microtir.project.generate import generate
 from microtir.project.options import Array, ProjectOptions
 from microtir.project.session import RUN_TIMEOUT, check_models
@@ -36,13 +36,15 @@ def run_samples(
         The outputs of each sample, by the model's names.
 
     Raises:
-        BoardError: the board has no bare-metal project, or no emulator and no port is given.
+        BoardError: the board has no bare-metal project, or no emulator and no port is given;
+            says so before anything is generated.
         ModelTooLargeError: the model does not fit.
         MissingToolError: a tool is not on this machine.
         BuildError: the compiler's own message.
         EmulatorError: the program does not answer.
         RunError: the model returned an error status.
     """
+    _check_runs_samples(board)
     model = artifact.module.model
     if model is None:
         raise ProjectError(f"'{artifact.metadata['module_name']}' is no model", where="run_samples")
@@ -66,3 +68,15 @@ def run_samples(
                     )
                 found.append(result.outputs)
     return found
+
+
+def _check_runs_samples(board: Board) -> None:
+    if any(support.type is ProjectType.BAREMETAL for support in board.projects):
+        return
+    raise BoardError(
+        f"samples cannot be run on '{board.name}': it has no project of type 'baremetal'",
+        where=f"{board.file}: projects",
+        legal="boards with one, which `microtir boards` lists",
+        fix="take an emulated board with the same CPU, or run a project on this one: "
+        f"`microtir micro create-project --board {board.name}`",
+    )

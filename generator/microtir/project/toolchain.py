@@ -90,10 +90,17 @@ def capture(command: Sequence[str]) -> str:
     """What a tool of the compiler prints; MissingToolError if it is missing or fails."""
     try:
         done = subprocess.run(
-            command, capture_output=True, text=True, timeout=TIMEOUT, check=True, errors="replace"
+            command, capture_output=True, text=True, timeout=TIMEOUT, check=False, errors="replace"
         )
+        said = None if done.returncode == 0 else f"status {done.returncode}: {done.stderr.strip()}"
     except (OSError, subprocess.SubprocessError) as error:
-        raise MissingToolError(f"{command[0]} does not work: {error}", where="toolchain") from None
+        said = str(error)
+    if said is not None:
+        raise MissingToolError(
+            f"{command[0]} does not work: {said}",
+            where="toolchain",
+            fix=f"see why `{' '.join(command)}` fails",
+        )
     return done.stdout
 
 
