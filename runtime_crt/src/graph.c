@@ -23,6 +23,7 @@ int32_t microtir_graph_init(struct microtir_graph_executor *executor,
     executor->outputs = outputs;
     executor->workspace = NULL;
     executor->parameters = NULL;
+    executor->devices = NULL;
     return MICROTIR_OK;
 }
 
@@ -105,6 +106,15 @@ int32_t microtir_graph_set_parameters(struct microtir_graph_executor *executor, 
     return status;
 }
 
+int32_t microtir_graph_set_devices(struct microtir_graph_executor *executor, const void *devices)
+{
+    if (executor == NULL || devices == NULL) {
+        return MICROTIR_ERROR_NULL_POINTER;
+    }
+    executor->devices = devices;
+    return MICROTIR_OK;
+}
+
 /* Checks that everything that a run reads is there. */
 static int32_t check_run(const struct microtir_graph_executor *executor)
 {
@@ -114,7 +124,8 @@ static int32_t check_run(const struct microtir_graph_executor *executor)
 #if MICROTIR_CHECK_GRAPH
     const struct microtir_graph *const graph = executor->graph;
     if ((graph->workspace_bytes != 0u && executor->workspace == NULL)
-        || (graph->parameter_alignment != 0u && executor->parameters == NULL)) {
+        || (graph->parameter_alignment != 0u && executor->parameters == NULL)
+        || (graph->device_count != 0u && executor->devices == NULL)) {
         return MICROTIR_ERROR_NOT_SET;
     }
     for (uint16_t i = 0; i < graph->input_count; i++) {

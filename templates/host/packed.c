@@ -9,6 +9,7 @@
 #include HOST_HEADER
 
 #define MAX_ARGUMENTS 256
+#define MAX_DEVICES 64
 
 int32_t microtir_host_call(const char *name, int32_t count, void *const *data,
                            const int32_t *ranks, const int64_t *numbers, const uint8_t *types)
@@ -17,6 +18,7 @@ int32_t microtir_host_call(const char *name, int32_t count, void *const *data,
     union microtir_value args[MAX_ARGUMENTS];
     int32_t kinds[MAX_ARGUMENTS];
     microtir_packed_function function = NULL;
+    static void *devices[MAX_DEVICES]; /* drivers are given NULL for the state of theirs */
     int32_t status = microtir_module_find(HOST_MODULE(), name, &function);
     if (count > MAX_ARGUMENTS) {
         return MICROTIR_ERROR_ARGUMENT_COUNT;
@@ -34,5 +36,5 @@ int32_t microtir_host_call(const char *name, int32_t count, void *const *data,
             numbers += ranks[i];
         }
     }
-    return status == MICROTIR_OK ? function(args, kinds, count, NULL, NULL, NULL) : status;
+    return status == MICROTIR_OK ? function(args, kinds, count, NULL, NULL, devices) : status;
 }

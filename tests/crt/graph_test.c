@@ -37,10 +37,13 @@ static const struct microtir_tensor_type ports[] = {
 };
 static const struct microtir_graph graph = {nodes, arguments, tensors, ports, names,
                                             2,     1,         1,       4,     8,
-                                            0,     0};
+                                            0,     0,         0};
 static const struct microtir_graph apart = {nodes, arguments, tensors, ports, NULL,
                                             2,     1,         1,       4,     8,
-                                            4,     7};
+                                            4,     0,         7};
+static const struct microtir_graph driven = {nodes, arguments, tensors, ports, NULL,
+                                             2,     1,         1,       4,     8,
+                                             0,     1,         0};
 
 static const int64_t shape[] = {1};
 static int32_t input[2];
@@ -149,6 +152,20 @@ static void test_not_set(void)
 }
 #endif
 
+static void test_graph_devices(void)
+{
+    int32_t devices = 0;
+    struct microtir_graph_executor executor = ready(&driven);
+    CHECK(microtir_graph_set_devices(&executor, NULL), MICROTIR_ERROR_NULL_POINTER);
+    CHECK(microtir_graph_set_devices(NULL, &devices), MICROTIR_ERROR_NULL_POINTER);
+#if MICROTIR_CHECK_GRAPH
+    CHECK(microtir_graph_run(&executor), MICROTIR_ERROR_NOT_SET);
+#endif
+    CHECK(microtir_graph_set_devices(&executor, &devices), MICROTIR_OK);
+    CHECK(executor.devices == &devices, 1);
+    CHECK(microtir_graph_run(&executor), MICROTIR_OK);
+}
+
 static void test_graph_parameters(void)
 {
     union {
@@ -239,6 +256,7 @@ const struct unit_test graph_tests[] = {
 #if MICROTIR_CHECK_GRAPH
     {"graph_not_set", test_not_set},
 #endif
+    {"graph_devices", test_graph_devices},
     {"graph_parameters", test_graph_parameters},
     {"graph_observed", test_observed},
     {NULL, NULL},

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from microtir.codegen import header
+from microtir.codegen.devices import struct_name
 from microtir.codegen.environment import render
 from microtir.codegen.functions import FunctionText, joined, signature
 from microtir.codegen.layout import block_comment, columns
@@ -20,7 +21,7 @@ from microtir.codegen.source_file import SourceFile
 from microtir.config.names import KEYWORDS, is_identifier, macro_name
 from microtir.ir_module import ModelInfo, Port, PortKind
 
-_INPUTS, _OUTPUTS, _POOLS = "inputs", "outputs", "workspace_pools"
+_INPUTS, _OUTPUTS, _POOLS, _DEVICES = "inputs", "outputs", "workspace_pools", "devices"
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +137,12 @@ def _structs(interface: _Interface) -> Iterator[str]:
         aligned = f"aligned to {interface.program.macro}_WORKSPACE_ALIGNMENT"
         rows = [(f"void *{interface.pool};", f"/* {aligned} of {interface.program.name}.h */")]
         yield _struct(interface.struct(_POOLS), rows)
+    if interface.program.devices:
+        members = [
+            (f"void *{device.name};", f"/* passed to {device.activate}() and the others */")
+            for device in interface.program.devices
+        ]
+        yield _struct(interface.struct(_DEVICES), members)
 
 
 def _struct(name: str, rows: list[tuple[str, str]]) -> str:
@@ -178,6 +185,7 @@ def _run(interface: _Interface) -> FunctionText:
     """`_run`: from microTVM's structs to microtir's."""
     name = interface.program.name
     pools = [_POOLS] if interface.pool else []
+    pools += [_DEVICES] if interface.program.devices else []
     tensors = [] if interface.is_mapped else [_INPUTS, _OUTPUTS]
     body = _null_check(interface, [*tensors, *pools])
     if interface.is_mapped:
@@ -189,7 +197,12 @@ def _run(interface: _Interface) -> FunctionText:
     for group, own in ((_INPUTS, "given"), (_OUTPUTS, "made")):
         members = [f"{group}{access}{member}" for _, member in interface.members[group]]
         body.append(f"const struct {name}_{group} {own} = {{{', '.join(members) or '0'}}};")
-    body.append(f"return {name}_run(&given, &made, {interface.workspace});")
+    extra = ""
+    if interface.program.devices:
+        states = ", ".join(f"{_DEVICES}->{device.name}" for device in interface.program.devices)
+        body.append(f"const {struct_name(interface.program)} used = {{{states}}};")
+        extra = ", &used"
+    body.append(f"return {name}_run(&given, &made, {interface.workspace}{extra});")
     lines = ["Runs the model once."]
     if interface.is_mapped:
         lines[0] = "Runs the model once on the tensors in the workspace, and overwrites the inputs."
@@ -217,6 +230,7 @@ def _packed_run(interface: _Interface) -> FunctionText:
     size = max(interface.model.memory.workspace_size, 1)
     workspace = f"{interface.workspace}, 1, {{MICROTIR_ELEMENT_UNSIGNED, 8}}, extent, NULL, 0"
     given = f"args, type_codes, num_args, {count}, tensors, values"
+    resource = "resource_handle" if interface.program.devices else "NULL"
     return _text(
         [
             "Runs the model once.",
@@ -242,7 +256,7 @@ def _packed_run(interface: _Interface) -> FunctionText:
             f"const struct microtir_tensor memory = {{{workspace}}};",
             f"const int32_t status = tvm_packed_arguments({given});",
             "(void)out_value;",
-            "(void)resource_handle;",
+            *([] if interface.program.devices else ["(void)resource_handle;"]),
             "if (out_type_code != NULL) {",
             "    *out_type_code = kTVMNullptr;",
             "}",
@@ -250,14 +264,14 @@ def _packed_run(interface: _Interface) -> FunctionText:
             "    return (int)status;",
             "}",
             f"values[{count}].v_tensor = &memory;",
-            f"return (int){name}_run(values, kinds, {count + 1}, NULL, NULL, NULL);",
+            f"return (int){name}_run(values, kinds, {count + 1}, NULL, NULL, {resource});",
         ],
     )
 
 
 def _main(interface: _Interface) -> FunctionText:
     """`___tvm_main__`: the tensors as arguments, as some applications call a model."""
-    names = ScopedNames((*interface.program.file_names, "given", "made"))
+    names = ScopedNames((*interface.program.file_names, "given", "made", "used"))
     arguments = {
         group: [names.reserve(member) for _, member in tensors]
         for group, tensors in interface.members.items()
@@ -266,10 +280,19 @@ def _main(interface: _Interface) -> FunctionText:
         f"{interface.struct(group)} {own} = {{{', '.join(arguments[group]) or '0'}}};"
         for group, own in ((_INPUTS, "given"), (_OUTPUTS, "made"))
     ]
+    if interface.program.devices:
+        arguments[_DEVICES] = [names.reserve(device.name) for device in interface.program.devices]
+        values = ", ".join(arguments[_DEVICES])
+        body.append(f"{interface.struct(_DEVICES)} used = {{{values}}};")
+    given = "&given, &made" + ", &used" * bool(interface.program.devices)
     parameters = [f"void *{name}" for group in arguments.values() for name in group]
     return _text(
-        [f"The same as {interface.prefix}_run: the inputs, then the outputs."],
+        [
+            f"The same as {interface.prefix}_run: the inputs, then the outputs"
+            + ", then the devices." * bool(interface.program.devices)
+            + "." * (not interface.program.devices)
+        ],
         f"int32_t {interface.prefix}___tvm_main__",
         parameters or ["void"],
-        [*body, f"return {interface.prefix}_run(&given, &made);"],
+        [*body, f"return {interface.prefix}_run({given});"],
     )

@@ -8,8 +8,9 @@ from collections.abc import Iterator, Sequence
 
 from microtir.codegen import header
 from microtir.codegen.constants import value_lines
+from microtir.codegen.devices import devices_struct, driver_prototypes
 from microtir.codegen.dropin import dropin_files
-from microtir.codegen.entry import exported_entry, model_entry
+from microtir.codegen.entry import exported_entry, model_entries
 from microtir.codegen.environment import render
 from microtir.codegen.expressions import Requirements
 from microtir.codegen.externs import extern_files, prototype
@@ -122,7 +123,7 @@ def _entries(program: Program, requirements: Requirements) -> list[FunctionText]
     if program.model and program.is_graph:
         return graph_entries(program, program.model)
     if program.model:
-        return [model_entry(program, program.model, requirements)]
+        return model_entries(program, program.model, requirements)
     return [exported_entry(program, function) for function in program.exported]
 
 
@@ -168,7 +169,7 @@ def _header(program: Program, fingerprint: str, number: str) -> str:
         has_workspace=model is not None,
         needs_no_workspace=model is not None and model.memory.workspace_size == 0,
         statuses=header.status_lines(program),
-        structs=_structs(program) if not program.is_packed else [],
+        structs=[*devices_struct(program), *([] if program.is_packed else _structs(program))],
         functions=header.prototypes(program),
         is_packed=program.is_packed,
     )
@@ -204,7 +205,7 @@ def _source(
         uses_runtime=program.is_graph or program.is_packed,
         is_model=program.model is not None,
         uses_math=requirements.math or of_twins.math,
-        prototypes=[prototype(extern) for extern in program.externs],
+        prototypes=[*driver_prototypes(program), *map(prototype, program.externs)],
         helpers=helpers,
         twin_helpers=[helper for helper in every if helper not in helpers],
         functions=bodies,

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from microtir.codegen.c_types import C_TYPES, integer_literal
+from microtir.codegen.devices import activated_name, activation, devices_parameter
 from microtir.codegen.expressions import Requirements
 from microtir.codegen.functions import FunctionText, joined, signature
 from microtir.codegen.main_printer import MainPrinter, label_of, views_of
@@ -16,8 +18,26 @@ from microtir.tir.dtype import DType
 from microtir.tir.ir import Buffer, BufferView, PrimFunc, Var
 
 
-def model_entry(program: Program, model: ModelInfo, requirements: Requirements) -> FunctionText:
-    """The function that runs a model, ahead of time."""
+def model_entries(
+    program: Program, model: ModelInfo, requirements: Requirements
+) -> list[FunctionText]:
+    """The function that runs a model, ahead of time; before it, with devices, what they do."""
+    text = _model_entry(program, model, requirements)
+    if not program.devices:
+        return [text]
+    return [text, activating_entry(program, run_name(program), run_parameters(program))]
+
+
+def activating_entry(program: Program, name: str, parameters: list[str]) -> FunctionText:
+    """The function `name`, which activates the devices, runs the one that uses them, and ends."""
+    arguments = [re.split(r"[ *]", parameter)[-1] for parameter in parameters]
+    null = f"{program.macro}_ERROR_NULL_POINTER"
+    lines = [*_check("devices == NULL", null), *activation(program, name, arguments)]
+    head = f"{_storage(program)}int32_t {name}"
+    return FunctionText("", "\n".join(signature(head, parameters)), joined(lines))
+
+
+def _model_entry(program: Program, model: ModelInfo, requirements: Requirements) -> FunctionText:
     names = ScopedNames(program.file_names)
     for taken in ("inputs", "outputs", workspace_name(program)):
         names.reserve(taken)
@@ -46,7 +66,11 @@ def model_entry(program: Program, model: ModelInfo, requirements: Requirements) 
         [*body, f"return {program.macro}_OK;"],
     ]
     lines = [line for block in blocks if block for line in ("", *block)][1:]
-    return FunctionText("", "\n".join(model_signature(program)), joined(lines))
+    head = model_signature(program)
+    if program.devices:
+        name = activated_name(run_name(program))
+        head = signature(f"static int32_t {name}", run_parameters(program))
+    return FunctionText("", "\n".join(head), joined(lines))
 
 
 def workspace_name(program: Program) -> str:
@@ -74,6 +98,7 @@ def run_parameters(program: Program) -> list[str]:
         f"const struct {program.name}_outputs *outputs",
         f"void *{workspace_name(program)}",
         *(["const void *parameters"] if program.is_apart else []),
+        *([devices_parameter(program)] if program.devices else []),
     ]
 
 

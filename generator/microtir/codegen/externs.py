@@ -14,8 +14,9 @@ from microtir.tir.ir import ExternFunction, ExternSource, SourceKind
 
 def prototype(extern: ExternFunction) -> str:
     """The declaration of a function, without a semicolon."""
-    names = UniqueNames((extern.name,))
+    names = UniqueNames((extern.name, *(["device"] if extern.device else [])))
     parameters = [parameter_text(p, names.fresh(p.name), p in extern.writes) for p in extern.params]
+    parameters += ["void *device"] if extern.device else []
     result = "int32_t" if extern.returns_status else "void"
     return "\n".join(signature(f"{result} {extern.name}", parameters))
 

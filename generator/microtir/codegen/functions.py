@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from microtir.codegen.assembly import assembly_lines
 from microtir.codegen.c_types import C_TYPES
+from microtir.codegen.devices import devices_parameter
 from microtir.codegen.expressions import Requirements
 from microtir.codegen.intrinsics import has_intrinsics, intrinsics_lines
 from microtir.codegen.layout import WIDTH, block_comment, indent, wrap
@@ -59,6 +60,8 @@ def function_text(program: Program, function: PrimFunc, requirements: Requiremen
     ]
     if program.takes_parameters(function):
         parameters.append(PARAMETERS)
+    if program.takes_devices(function):
+        parameters.append(devices_parameter(program))
     text = FunctionText(
         "\n".join(block_comment(origin_lines(function))),
         "\n".join(signature(f"{storage} {returns} {program.names[function]}", parameters)),

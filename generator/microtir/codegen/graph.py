@@ -9,7 +9,14 @@ from dataclasses import dataclass, field
 
 from microtir.codegen import header
 from microtir.codegen.c_types import C_TYPES, runtime_dtype
-from microtir.codegen.entry import model_checks, model_signature, run_parameters, workspace_name
+from microtir.codegen.devices import activated_name, struct_name
+from microtir.codegen.entry import (
+    activating_entry,
+    model_checks,
+    model_signature,
+    run_parameters,
+    workspace_name,
+)
 from microtir.codegen.environment import render
 from microtir.codegen.expressions import Requirements
 from microtir.codegen.functions import FunctionText, joined, signature
@@ -253,6 +260,7 @@ def _fields(program: Program, model: ModelInfo, node_count: int) -> list[str]:
         f"{macro}_WORKSPACE_ALIGNMENT,",
         f"{macro}_WORKSPACE_SIZE,",
         f"{macro}_PARAMETERS_ALIGNMENT," if program.is_apart else "0, /* weights are linked */",
+        f"{len(program.devices)}, /* devices */",
         f"{macro}_PARAMETERS_IDENTITY" if program.is_apart else "0",
     ]
 
@@ -281,6 +289,8 @@ def _node_function(
     ]  # fmt: skip
     if any(program.takes_parameters(layer) for layer in node.layers):
         pointers.append("const uint8_t *const parameters = executor->parameters;")
+    if any(program.takes_devices(layer) for layer in node.layers):
+        pointers.append(f"const {struct_name(program)} *const devices = executor->devices;")
     texts = {key: labels[n] for key, n in views.items()}
     printer = MainPrinter(program, names, requirements, texts, node.first_step)
     lines = [*pointers, "", *printer.lines(node.statement), f"return {program.macro}_OK;"]
@@ -302,25 +312,34 @@ def graph_entries(program: Program, model: ModelInfo) -> list[FunctionText]:
     setup = [*model_checks(program, model, has_workspace), "", *_executor(program, model)]
     if not is_debug(program):
         body = [*setup, "return microtir_graph_run(&executor);"]
-        return [FunctionText("", "\n".join(model_signature(program)), joined(body))]
+        return _with_devices(program, f"{program.name}_run", run_parameters(program), body)
     pool = workspace_name(program)
     given = ["inputs", "outputs", pool, *["parameters"] * program.is_apart]
+    given += ["devices"] * bool(program.devices)
     observe = f"{program.name}_run_observed"
     call = f"return {observe}({', '.join([*given, 'NULL', 'NULL'])});"
     body = [*setup, "return microtir_graph_run_observed(&executor, observer, platform);"]
     return [
-        FunctionText("", "\n".join(_observed_signature(program)), joined(body)),
+        *_with_devices(program, observe, _observed_parameters(program), body),
         FunctionText("", "\n".join(model_signature(program)), joined([call])),
     ]
 
 
-def _observed_signature(program: Program) -> list[str]:
+def _with_devices(
+    program: Program, name: str, parameters: list[str], body: list[str]
+) -> list[FunctionText]:
+    """The function `name`; where devices must be active for it, with the one that sees to that."""
+    head = f"static int32_t {activated_name(name)}" if program.devices else f"int32_t {name}"
+    text = FunctionText("", "\n".join(signature(head, parameters)), joined(body))
+    return [text, activating_entry(program, name, parameters)] if program.devices else [text]
+
+
+def _observed_parameters(program: Program) -> list[str]:
     observers = [
         "const struct microtir_graph_observer *observer",
         "const struct microtir_platform *platform",
     ]
-    head = f"int32_t {program.name}_run_observed"
-    return signature(head, [*run_parameters(program), *observers])
+    return [*run_parameters(program), *observers]
 
 
 def _executor(program: Program, model: ModelInfo) -> list[str]:
@@ -332,7 +351,9 @@ def _executor(program: Program, model: ModelInfo) -> list[str]:
     }
     memory = pool if model.memory.workspace_size else "NULL"
     parameters = "parameters" if program.is_apart else "NULL"
+    devices = "devices" if program.devices else "NULL"
     values = f"&{program.name}_table, input_pointers, output_pointers, {memory}, {parameters}"
+    values += f", {devices}"
     return [
         f"const void *input_pointers[] = {{{members[PortKind.INPUT] or 'NULL'}}};",
         f"void *output_pointers[] = {{{members[PortKind.OUTPUT] or 'NULL'}}};",
@@ -350,7 +371,7 @@ def graph_files(program: Program, model: ModelInfo) -> Iterator[SourceFile]:
     observed = ""
     if is_debug(program):
         text = f"Runs the model like {program.name}_run() and tells the observer about each node."
-        lines = _observed_signature(program)
+        lines = signature(f"int32_t {program.name}_run_observed", _observed_parameters(program))
         observed = "\n".join([*block_comment([text]), *lines[:-1], f"{lines[-1]};"])
     yield SourceFile(
         f"{name}.h",

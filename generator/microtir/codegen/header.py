@@ -229,16 +229,28 @@ def _run_comment(program: Program) -> str:
     if program.is_apart:
         rows.append(("parameters", f"the file {file_name(program)}, aligned to"))
         rows.append(("", f"{macro}_PARAMETERS_ALIGNMENT"))
+    if program.devices:
+        rows.append(("devices", "what the drivers are given; it may be NULL for one without state"))
+    ends = [
+        f"Returns {macro}_OK, or a negative status before anything is computed. Re-entrant:",
+        "there is no state besides what the caller passes.",
+    ]
+    if program.devices:
+        ends = [
+            f"Returns {macro}_OK, a negative status before anything is computed, or what a driver",
+            "returned. Re-entrant, if the devices are: there is no state besides what is passed.",
+        ]
     return "\n".join(
-        block_comment([
-            "Runs the model once.",
-            "",
-            *columns([(f"  {name}", text) for name, text in rows], gap="  "),
-            "",
-            f"Returns {macro}_OK, or a negative status before anything is computed. Re-entrant:",
-            "there is no state besides what the caller passes.",
-        ])
-    )  # fmt: skip
+        block_comment(
+            [
+                "Runs the model once.",
+                "",
+                *columns([(f"  {name}", text) for name, text in rows], gap="  "),
+                "",
+                *ends,
+            ]
+        )
+    )
 
 
 def _function_comment(program: Program, function: PrimFunc) -> str:

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator, Mapping
 
 from microtir.codegen.c_types import runtime_dtype
+from microtir.codegen.devices import struct_name
 from microtir.codegen.expressions import Requirements
 from microtir.codegen.layout import comment_text, indent
 from microtir.codegen.names import ScopedNames
@@ -72,6 +73,10 @@ class MainPrinter(StatementPrinter):
             args, codes, status = (self.names.reserve(n) for n in ("args", "kinds", "status"))
             name = f"{self.program.names[callee]}_packed"
             resource = "&parameters" if self.program.takes_parameters(callee) else "NULL"
+            if self.program.takes_devices(callee):
+                given = self.names.reserve("given")
+                lines.append(f"{struct_name(self.program)} {given} = *devices;")
+                resource = f"&{given}"
             call = f"{name}({args}, {codes}, {len(values)}, NULL, NULL, {resource})"
             lines += [
                 f"const union microtir_value {args}[] = {{{', '.join(values)}}};",

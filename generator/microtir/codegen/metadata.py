@@ -163,6 +163,7 @@ class Metadata(TypedDict):
     stack: StackData
     functions: list[FunctionData]
     parameters: ParameterFileData | None
+    devices: list[str]
     files: list[str]
 
 
@@ -188,6 +189,7 @@ def metadata_of(program: Program, files: Sequence[str], identity: str = "") -> M
         "stack": _stack(program),
         "functions": [_function(program, function) for function in program.exported],
         "parameters": _parameter_file(program, identity) if program.is_apart else None,
+        "devices": [device.name for device in program.devices],
         "files": sorted(files),
     }
 

@@ -7,19 +7,21 @@ from dataclasses import dataclass
 
 from microtir.codegen import header
 from microtir.codegen.c_types import C_TYPES, integer_literal, runtime_dtype
+from microtir.codegen.devices import struct_name
 from microtir.codegen.entry import checked_name, exported_name, run_name
 from microtir.codegen.environment import render
 from microtir.codegen.names import ScopedNames
 from microtir.codegen.program import Program
 from microtir.codegen.source_file import SourceFile
+from microtir.errors import UsageError
 from microtir.ir_module import ModelInfo, PortKind
 from microtir.tir.dtype import DType
 from microtir.tir.ir import Buffer, Param, PrimFunc, Var
 
-RUNTIME_VERSION = 1  # MICROTIR_RUNTIME_VERSION of runtime_crt/include/microtir/runtime.h
+RUNTIME_VERSION = 2  # MICROTIR_RUNTIME_VERSION of runtime_crt/include/microtir/runtime.h
 
 _LOCALS = ("args", "kinds", "count", "result", "result_kind", "resource", "status", "inputs",
-           "outputs", "workspace", "parameters")  # fmt: skip
+           "outputs", "workspace", "parameters", "devices")  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +65,7 @@ class Wrapper:
     """A packed function. `call` are the lines that follow once every argument is unpacked.
 
     `storage` is empty for one that applications see. With `takes_parameters` the resource points
-    to a pointer to the file of constants.
+    to a pointer to the file of constants; where `devices` has text, it points to this struct.
     """
 
     name: str
@@ -76,6 +78,7 @@ class Wrapper:
     memories: tuple[Memory, ...]
     call: tuple[str, ...]
     takes_parameters: bool = False
+    devices: str = ""
 
 
 def entry_wrappers(program: Program) -> tuple[Wrapper, ...]:
@@ -142,7 +145,7 @@ def _model_wrapper(program: Program, model: ModelInfo) -> Wrapper:
     memories = [_memory(program, "workspace", len(tensors))]
     if program.is_apart:
         memories.append(_memory(program, "parameters", len(tensors) + 1))
-    memory = ", ".join(m.name for m in memories)
+    memory = ", ".join([*(m.name for m in memories), *["devices"] * bool(program.devices)])
     call = [
         *(
             f"const struct {program.name}_{kind.value}s {kind.value}s = {{{members[kind] or '0'}}};"
@@ -151,6 +154,8 @@ def _model_wrapper(program: Program, model: ModelInfo) -> Wrapper:
         f"return {run_name(program)}(&inputs, &outputs, {memory});",
     ]
     apart = ", and the file of parameters likewise" * program.is_apart
+    if program.devices:
+        apart += f". The resource is a pointer to a {struct_name(program)}"
     return Wrapper(
         _wrapper_name(program, f"{program.name}_run"),
         f"{program.name}_run",
@@ -161,6 +166,7 @@ def _model_wrapper(program: Program, model: ModelInfo) -> Wrapper:
         tuple(tensors),
         tuple(memories),
         tuple(call),
+        devices=struct_name(program) if program.devices else "",
     )
 
 
@@ -195,9 +201,17 @@ def _function_wrapper(program: Program, function: PrimFunc) -> Wrapper:
 
 def _operator_wrapper(program: Program, layer: PrimFunc) -> Wrapper:
     scalars, tensors, arguments = _arguments(program, layer)
-    apart = program.takes_parameters(layer)
+    apart, on_device = program.takes_parameters(layer), program.takes_devices(layer)
+    if apart and on_device:
+        raise UsageError(
+            f"'{program.names[layer]}' reads parameters of a file and runs on a device",
+            where="executor",
+            legal="operators with packed arguments that need one of the two",
+            fix="use unpacked-api True, or link-params True",
+        )
     name = program.names[layer]
-    call = f"{name}({', '.join([*arguments, *['parameters'] * apart])})"
+    extra = ["parameters"] * apart + ["devices"] * on_device
+    call = f"{name}({', '.join([*arguments, *extra])})"
     lines = [f"return {call};"]
     if layer not in program.fallible:
         lines = [f"{call};", f"return {program.macro}_OK;"]
@@ -212,6 +226,7 @@ def _operator_wrapper(program: Program, layer: PrimFunc) -> Wrapper:
         (),
         tuple(lines),
         apart,
+        struct_name(program) if on_device else "",
     )
 
 

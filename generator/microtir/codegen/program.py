@@ -19,6 +19,7 @@ from microtir.tir.ir import (
     Buffer,
     BufferArgument,
     BufferView,
+    Device,
     ExternCall,
     ExternFunction,
     Invoke,
@@ -56,6 +57,7 @@ class Program:
         externs: the C functions that these call and do not define.
         fallible: the functions that return a status, because they call an extern that does.
         readers: the functions that read constants, themselves or through a callee.
+        device_users: the functions that use a device, themselves or through a callee.
     """
 
     module: IRModule
@@ -69,6 +71,7 @@ class Program:
     externs: tuple[ExternFunction, ...] = ()
     fallible: frozenset[PrimFunc] = frozenset()
     readers: frozenset[PrimFunc] = frozenset()
+    device_users: frozenset[PrimFunc] = frozenset()
 
     @property
     def name(self) -> str:
@@ -125,12 +128,24 @@ class Program:
         )
 
     @property
+    def devices(self) -> tuple[Device, ...]:
+        """The accelerators that the program uses, in the order of their names."""
+        used = {extern.device for extern in self.externs if extern.device is not None}
+        return tuple(sorted(used, key=lambda device: device.name))
+
+    def takes_devices(self, function: PrimFunc) -> bool:
+        """Whether a function has one more argument, the application's devices."""
+        return function in self.device_users
+
+    @property
     def file_names(self) -> tuple[str, ...]:
         """Identifiers with file scope, which no local name may hide."""
         exported = [f"{f.name}{end}" for f in self.exported for end in ("", "_unpacked")]
         public = ("run", "run_packed", "run_unpacked", "status_text", "module", *exported)
+        public += ("run_activated", "run_unpacked_activated", "run_observed_activated")
         return (
             *(("parameters",) if self.is_apart else ()),
+            *(("devices",) if self.devices else ()),
             *self.names.values(),
             *(array.name for array in self.constants),
             *(extern.name for extern in self.externs),
@@ -183,6 +198,7 @@ def make_program(module: IRModule) -> Program:
         externs,
         _fallible(module, everything),
         _readers(module, everything),
+        _device_users(module, everything),
     )
 
 
@@ -242,7 +258,7 @@ def _externs(functions: tuple[PrimFunc, ...]) -> tuple[ExternFunction, ...]:
 
 def _interface(extern: ExternFunction) -> tuple[object, ...]:
     params = tuple((type(p), p.dtype, p in extern.writes) for p in extern.params)
-    return params, extern.returns_status, extern.sources
+    return params, extern.returns_status, extern.sources, extern.device
 
 
 def _fallible(module: IRModule, functions: tuple[PrimFunc, ...]) -> frozenset[PrimFunc]:
@@ -259,6 +275,47 @@ def _fallible(module: IRModule, functions: tuple[PrimFunc, ...]) -> frozenset[Pr
                 case _:
                     pass
     return frozenset(found)
+
+
+def _device_users(module: IRModule, functions: tuple[PrimFunc, ...]) -> frozenset[PrimFunc]:
+    """Functions that use a device, themselves or through a callee; callees come first.
+
+    Raises:
+        UsageError: the program is no model, and so has no entry that activates a device; or two
+            devices of one name have different functions.
+    """
+    by_name = {f.name: f for f in module.functions}
+    found: set[PrimFunc] = set()
+    devices: dict[str, Device] = {}
+    for function in functions:
+        for node in walk(function):
+            match node:
+                case ExternCall(extern) if extern.device is not None:
+                    found.add(function)
+                    known = devices.setdefault(extern.device.name, extern.device)
+                    _check_device(module, extern, known)
+                case Invoke(name) if by_name[name] in found:
+                    found.add(function)
+                case _:
+                    pass
+    return frozenset(found)
+
+
+def _check_device(module: IRModule, extern: ExternFunction, known: Device) -> None:
+    where = f"the C function '{extern.name}'"
+    if module.model is None:
+        raise UsageError(
+            f"it runs on the device '{known.name}', and the program is no model",
+            where=where,
+            legal="devices in models, whose entry function activates them",
+            fix="wake the device in the C function itself",
+        )
+    if extern.device != known:
+        raise UsageError(
+            f"two different devices are called '{known.name}'",
+            where=where,
+            fix="give one of them another name",
+        )
 
 
 def _readers(module: IRModule, functions: tuple[PrimFunc, ...]) -> frozenset[PrimFunc]:

@@ -90,11 +90,17 @@ class StatementPrinter:
                 return self._allocate(buffer, body)
             case Invoke(function, args):
                 callee = self.program.callee(function)
-                return self._checked(self._call(callee, args), callee in self.program.fallible)
+                call = self._call(callee, args)
+                if self.program.takes_devices(callee):
+                    return self._passed_on(call)
+                return self._checked(call, callee in self.program.fallible)
             case KernelCall(meaning, args):
                 return [f"{self._call(meaning, args)};"]
             case ExternCall(extern, args):
-                return self._checked(self._extern_call(extern, args), extern.returns_status)
+                call = self._extern_call(extern, args)
+                if extern.device is not None:
+                    return self._passed_on(call)
+                return self._checked(call, extern.returns_status)
 
     def _store(self, s: Store) -> str:
         target = self.expressions.element(s.buffer, s.indices)
@@ -188,6 +194,8 @@ class StatementPrinter:
         ]
         if self.program.takes_parameters(callee):
             texts.append("parameters")
+        if self.program.takes_devices(callee):
+            texts.append("devices")
         return f"{self.program.names[callee]}({', '.join(texts)})"
 
     def _extern_call(self, extern: ExternFunction, args: Sequence[BufferArgument | Expr]) -> str:
@@ -195,7 +203,17 @@ class StatementPrinter:
             self.argument(argument, parameter in extern.writes)
             for parameter, argument in zip(extern.params, args, strict=True)
         ]
+        if extern.device is not None:
+            texts.append(f"devices->{extern.device.name}")
         return f"{extern.name}({', '.join(texts)})"
+
+    def _passed_on(self, call: str) -> list[str]:
+        """A call as a statement whose own status ends the function: a device's driver made it."""
+        with self.names.block():
+            status = self.names.reserve("status")
+        body = [f"const int32_t {status} = {call};",
+                f"if ({status} != 0) {{", *indent([f"return {status};"]), "}"]  # fmt: skip
+        return ["{", *indent(body), "}"]
 
     def _checked(self, call: str, may_fail: bool) -> list[str]:
         """A call as a statement: one that may fail ends the function."""

@@ -54,16 +54,31 @@ def call_of(match: Match, code: Code, library: Library, name: str, prefix: str) 
         sources=(
             ExternSource(
                 f"{prefix}_{stem}.c",
-                render("external/call.c.j2", body=code.body.strip("\n"), hooks=library.hooks),
+                _body(code, library),
                 SourceKind.BODY,
                 code.includes,
             ),
             *code.sources,
         ),
+        device=library.device,
     )
     call = ExternCall(extern, tuple(BufferArgument(b, (IntImm(0),) * len(b.shape)) for b in given))
     return PrimFunc(
         name, (*inputs, output, *scratch), call, scratch=scratch[0] if scratch else None
+    )
+
+
+def _body(code: Code, library: Library) -> str:
+    """The statements of the function: the call, between what wakes a device and its opposite."""
+    device, hooks = library.device, library.hooks
+    around = device or hooks
+    return render(
+        "external/call.c.j2",
+        body=code.body.strip("\n"),
+        open=around.open if around else "",
+        close=around.close if around else "",
+        parameter="void *context" if device else "void",
+        argument="device" if device else "",
     )
 
 

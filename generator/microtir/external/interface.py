@@ -10,11 +10,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
+from microtir.config.names import KEYWORDS, is_identifier
 from microtir.config.target import Target
+from microtir.errors import UsageError
 from microtir.graph.ir import Array, Node, Tensor
 from microtir.graph.macs import macs
 from microtir.graph.ops import Operator
-from microtir.tir.ir import ExternSource
+from microtir.tir.ir import Device, ExternSource
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +101,31 @@ class Hooks:
     close: str
 
 
+def device(name: str, prefix: str | None = None) -> Device:
+    """A device whose state an application passes to a run, in the struct of devices.
+
+    Its driver is four C functions ``int32_t f(void *context)``, named as in microTVM:
+    `TVMDevice<Name>Activate`, `...Open`, `...Close` and `...Deactivate`.
+
+    Args:
+        name: lower case, for example `ethos-u`; as member of the struct, `-` becomes `_`.
+        prefix: of the functions, instead of `TVMDevice<Name>`.
+
+    Raises:
+        UsageError: what becomes of the name is no C identifier.
+    """
+    member = name.replace("-", "_")
+    if not is_identifier(member) or member in KEYWORDS:
+        raise UsageError(
+            f"a device is called '{name}'",
+            where="external.device(name)",
+            legal="a C identifier, in which '-' may stand for '_'",
+        )
+    camel = "".join(part[:1].upper() + part[1:] for part in member.split("_"))
+    stem = f"TVMDevice{camel}" if prefix is None else prefix
+    return Device(member, *(f"{stem}{end}" for end in ("Activate", "Open", "Close", "Deactivate")))
+
+
 @dataclass(frozen=True, slots=True)
 class Library:
     """A library of kernels.
@@ -106,9 +133,23 @@ class Library:
     Args:
         name: lower case; in names of C functions and files, `-` becomes `_`.
         rules: longer patterns first, and of equal ones the preferred first.
-        hooks: of its device.
+        hooks: C functions around every call that need no state of the application.
+        device: what its calls run on, which the application passes to a run; they see the
+            application's state of it as `void *device`.
+
+    Raises:
+        UsageError: it has hooks and a device.
     """
 
     name: str
     rules: tuple[Rule, ...]
     hooks: Hooks | None = None
+    device: Device | None = None
+
+    def __post_init__(self) -> None:
+        if self.hooks is not None and self.device is not None:
+            raise UsageError(
+                f"the library '{self.name}' has hooks and a device",
+                where="external.Library",
+                legal="one of them: a device has functions around its calls of its own",
+            )

@@ -107,6 +107,8 @@ class Library:
             for kind, arrays in (("inputs", inputs), ("outputs", outputs))
         ]
         pointers = [self._ffi.cast("void *", array.ctypes.data) for array in memory]
+        if self._interface.device_count:
+            pointers.append(self._ffi.new(f"struct {self._name}_devices *"))
         return partial(self._run, alive, *structs, *pointers)
 
     def _run(self, _alive: Sequence[object], *arguments: object) -> int:
@@ -222,7 +224,10 @@ class Harness:
             f"&(const struct {self._name}_{kind}){{{', '.join(values) or '0'}}}"
             for kind, values in (("inputs", pointers[:split]), ("outputs", pointers[split:first]))
         ]
-        call = f"{self._name}_run({', '.join([*structs, *pointers[first:]])})"
+        given = [*structs, *pointers[first:]]
+        if self._interface.device_count:
+            given.append(f"&(const struct {self._name}_devices){{0}}")
+        call = f"{self._name}_run({', '.join(given)})"
         return self._execute(call, arguments, strict, guards)
 
     def call(self, function: str, arguments: Sequence[Array | int]) -> int:

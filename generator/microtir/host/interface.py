@@ -21,10 +21,12 @@ class Interface:
     Args:
         is_packed: whether arguments are packed, and functions found by name.
         parameters: the file of constants, aligned, if there is one.
+        device_count: devices that a run is given; their drivers get NULL for the state.
     """
 
     is_packed: bool = False
     parameters: Array | None = None
+    device_count: int = 0
 
     @property
     def extra(self) -> tuple[Array, ...]:
@@ -42,7 +44,7 @@ def interface_of(artifact: Artifact) -> Interface:
         parameters = aligned(facts["bytes"], facts["alignment"], 0)
         parameters[:] = np.frombuffer(file.content, np.uint8)
     packed = config.entry_calling_convention() is CallingConvention.PACKED
-    return Interface(packed, parameters)
+    return Interface(packed, parameters, len(artifact.metadata["devices"]))
 
 
 @dataclass(frozen=True, slots=True)

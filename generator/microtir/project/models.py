@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from microtir.artifact import Artifact, OutputData
+from microtir.artifact import Artifact, Metadata, OutputData
 from microtir.config.enums import CallingConvention
 from microtir.config.names import macro_name
 from microtir.errors import nearest
@@ -69,6 +69,8 @@ class ModelValues:
     layer_count: int
     layer_bytes: tuple[int, ...]
     uses_math: bool
+    uses_devices: bool
+    run_arguments: str
 
     @property
     def layer_table(self) -> str:
@@ -196,7 +198,16 @@ def _model(artifact: Artifact, options: ProjectOptions, arrays: list[SampleArray
         layer_count=len(facts["layers"]),
         layer_bytes=tuple(_largest_output(row["outputs"]) for row in facts["layers"]),
         uses_math=any("#include <math.h>" in file.text for file in code),
+        uses_devices=bool(facts["devices"]),
+        run_arguments=", ".join(_run_arguments(name, facts)),
     )
+
+
+def _run_arguments(name: str, facts: Metadata) -> Iterator[str]:
+    """What the application passes to a run."""
+    yield from ("&inputs", "&outputs", f"workspace.of_{name}")
+    if facts["devices"]:
+        yield "&devices"
 
 
 def _check_interface(artifact: Artifact, name: str) -> None:

@@ -30,10 +30,10 @@ from microtir.tir.dtype import DType
 
 __all__ = [
     "Allocate", "Binary", "BinaryOp", "Buffer", "BufferArgument", "BufferView", "Call", "Cast",
-    "DType", "Dim", "Expr", "ExternCall", "ExternFunction", "ExternSource", "FloatImm", "For", "If",
-    "IntImm", "Intrinsic", "Invoke", "KernelCall", "KernelContract", "Let", "Load", "LoopKind",
-    "Origin", "Param", "PrimFunc", "Region", "RowAccess", "Scope", "Select", "Seq", "SourceKind",
-    "Stmt", "Store", "Unary", "UnaryOp", "Var",
+    "DType", "Device", "Dim", "Expr", "ExternCall", "ExternFunction", "ExternSource", "FloatImm",
+    "For", "If", "IntImm", "Intrinsic", "Invoke", "KernelCall", "KernelContract", "Let", "Load",
+    "LoopKind", "Origin", "Param", "PrimFunc", "Region", "RowAccess", "Scope", "Select", "Seq",
+    "SourceKind", "Stmt", "Store", "Unary", "UnaryOp", "Var",
 ]  # fmt: skip
 
 Array: TypeAlias = npt.NDArray[Any]
@@ -366,6 +366,22 @@ class ExternSource:
     includes: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class Device:
+    """An accelerator whose driver and state are the application's.
+
+    `name` is a C identifier. The others are C functions ``int32_t f(void *context)``, 0 for
+    success: the entry function of a model activates the device before a run and deactivates it
+    after; what is called on it opens and closes it.
+    """
+
+    name: str
+    activate: str
+    open: str
+    close: str
+    deactivate: str
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class ExternFunction:
     """A C function outside the program, and what analysis takes for granted about it.
@@ -373,7 +389,9 @@ class ExternFunction:
     It may read all of the buffers `reads` and writes all of the buffers `writes`, any write before
     any read; both are parameters. With `returns_status` it returns an int32_t, 0 for success, and
     who calls it fails as it does. `meaning` is what the interpreter runs: it is given an array for
-    each buffer and an int for each Var, in their order, and stores into the arrays.
+    each buffer and an int for each Var, in their order, and stores into the arrays. With a `device`
+    its last parameter in C is the application's state of it, and its status reaches the
+    application.
     """
 
     name: str  # its C identifier
@@ -384,6 +402,7 @@ class ExternFunction:
     returns_status: bool = False
     stack_bytes: int = 0  # of its variables and of what it calls, beyond what any call takes
     sources: tuple[ExternSource, ...] = ()
+    device: Device | None = None
 
 
 @dataclass(frozen=True, slots=True)

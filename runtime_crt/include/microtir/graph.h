@@ -58,6 +58,7 @@ struct microtir_graph {
     uint16_t alignment;           /* of the workspace, in bytes */
     uint32_t workspace_bytes;     /* 0: the model needs none */
     uint16_t parameter_alignment; /* in bytes; 0 where weights are part of the program */
+    uint16_t device_count;        /* accelerators that a run needs */
     uint32_t identity;            /* of the parameters */
 };
 
@@ -70,6 +71,7 @@ struct microtir_graph_executor {
     void **outputs;      /* graph->output_count pointers */
     uint8_t *workspace;
     const uint8_t *parameters;
+    const void *devices; /* struct <name>_devices of a model that uses some, else NULL */
 };
 
 /* Prepares a run of `graph`; `inputs` and `outputs` are arrays that the setters below fill. */
@@ -90,6 +92,10 @@ int32_t microtir_graph_set_workspace(struct microtir_graph_executor *executor, v
 /* Uses the file of parameters at `file`, after checking it; see parameters.h. */
 int32_t microtir_graph_set_parameters(struct microtir_graph_executor *executor, const void *file,
                                       uint32_t bytes);
+
+/* Uses `devices`, the struct <name>_devices of a model; who runs the graph activates them before
+ * and deactivates them after. */
+int32_t microtir_graph_set_devices(struct microtir_graph_executor *executor, const void *devices);
 
 /* Runs every node, up to the first that fails. */
 int32_t microtir_graph_run(const struct microtir_graph_executor *executor);

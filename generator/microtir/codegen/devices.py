@@ -1,0 +1,72 @@
+"""The accelerators of a program: the application's states of them, and when they are active.
+
+As in microTVM's device API a run activates every device, opens and closes it around each call on
+it, and deactivates it, whatever happens in between; the first error reaches the application.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from microtir.codegen.layout import columns, indent
+from microtir.codegen.program import Program
+from microtir.tir.ir import Device
+
+
+def devices_parameter(program: Program) -> str:
+    """The last parameter in C of a function that uses a device."""
+    return f"const {struct_name(program)} *devices"
+
+
+def struct_name(program: Program) -> str:
+    """The struct of the application's states."""
+    return f"struct {program.name}_devices"
+
+
+def devices_struct(program: Program) -> list[str]:
+    """The type of what a run is given; nothing where no device is used."""
+    if not program.devices:
+        return []
+    rows = [
+        (f"void *{device.name};", f"/* passed to {device.activate}() and the others */")
+        for device in program.devices
+    ]
+    return ["\n".join([f"{struct_name(program)} {{", *indent(columns(rows)), "};"])]
+
+
+def driver_prototypes(program: Program) -> list[str]:
+    """What the driver of each device defines and an entry function calls, without semicolons."""
+    return [
+        f"int32_t {function}(void *context)"
+        for device in program.devices
+        for function in (device.activate, device.deactivate)
+    ]
+
+
+def activated_name(name: str) -> str:
+    """The function that runs while devices are active, of the function that applications call."""
+    return f"{name}_activated"
+
+
+def activation(program: Program, name: str, arguments: Sequence[str]) -> list[str]:
+    """Statements of the entry function `name`: a run between activation and deactivation."""
+    call = f"{activated_name(name)}({', '.join(arguments)})"
+    first, *rest = _around(program.devices, call)
+    return [f"int32_t {first}", *rest, "return status;"]
+
+
+def _around(devices: tuple[Device, ...], call: str) -> list[str]:
+    if not devices:
+        return [f"status = {call};"]
+    device, rest = devices[0], devices[1:]
+    ended = f"{device.name}_ended"
+    return [
+        f"status = {device.activate}(devices->{device.name});",
+        "if (status == 0) {",
+        *indent([
+            *_around(rest, call),
+            f"const int32_t {ended} = {device.deactivate}(devices->{device.name});",
+            f"status = status != 0 ? status : {ended};",
+        ]),
+        "}",
+    ]  # fmt: skip
