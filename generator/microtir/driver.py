@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import MappingProxyType
 
 from microtir import codegen, memory
 from microtir.artifact import Artifact
@@ -19,8 +20,8 @@ from microtir.external import Library, library_of, partition
 from microtir.extra_passes import ExtraPasses, applied
 from microtir.graph import verify as graph_verify
 from microtir.graph.ir import Graph, Node, TensorType
-from microtir.graph.passes import GRAPH_PASSES, GraphPass, RowPorts
-from microtir.ir_module import IRModule, MemoryPlan, ModelInfo, Port, PortKind
+from microtir.graph.passes import GRAPH_PASSES, BoundSums, GraphPass, RowPorts
+from microtir.ir_module import Decision, IRModule, MemoryPlan, ModelInfo, Port, PortKind
 from microtir.lowering import candidates, emit, emit_finish
 from microtir.memory import Limit
 from microtir.plan import plan
@@ -54,8 +55,9 @@ class Stage:
 def pipeline(config: CompilationConfig | None = None) -> tuple[Stage, ...]:
     """The steps of `lower` and `build` for a model and the executor `aot`, in order."""
     tir = _tir_passes(config or host(), simple_mode=False)
+    passes = _about((*GRAPH_PASSES, BoundSums()))
     return (
-        Stage("graph", "Rewrites the graph; every output stays as it is.", _about(GRAPH_PASSES)),
+        Stage("graph", "Rewrites the graph; every output stays as it is.", passes),
         Stage("plan", "Chooses kernels, layouts of tensors, and what shares memory."),
         Stage("lowering", "Writes one PrimFunc for each operator that needs code."),
         Stage("tir", "Rewrites each PrimFunc, then proves every access in bounds.", _about(tir)),
@@ -163,7 +165,7 @@ def _lower_model(module: IRModule, original: Graph, task: _Task) -> IRModule:
         module,
         config=config,
         functions=(*made.layers, made.main),
-        model=_describe(original, graph, config, made.memory),
+        model=_describe(original, graph, config, made),
         is_lowered=True,
     )
 
@@ -173,6 +175,7 @@ class _Made:
     """What became of a plan: layer functions, main on its workspace, and where all lies there."""
 
     plan: Plan
+    functions: Mapping[PlannedOperator, tuple[PrimFunc, ...]]
     layers: tuple[PrimFunc, ...]
     main: PrimFunc
     memory: MemoryPlan
@@ -219,7 +222,7 @@ def _layers_and_main(graph: Graph, task: _Task, limit: int | None) -> _Made:
         main, callees, config.workspace_alignment(), config.pass_config.placement,
         *(_port_buffers(graph, main) if workspace_io else ()),
     )  # fmt: skip
-    return _Made(planned, layers, main, memory_plan)
+    return _Made(planned, lowered, layers, main, memory_plan)
 
 
 def build(
@@ -322,7 +325,7 @@ def _optimise_graph(graph: Graph, extra: ExtraPasses) -> Graph:
     for graph_pass in GRAPH_PASSES:
         graph = graph_pass(graph)
     graph_verify.verify(graph)
-    return applied(extra.graph_last, "graph_last", graph, _check_graph)
+    return BoundSums()(applied(extra.graph_last, "graph_last", graph, _check_graph))
 
 
 def _with_libraries(graph: Graph, config: CompilationConfig, libraries: Sequence[Library]) -> Graph:
@@ -438,12 +441,10 @@ def _port_buffers(graph: Graph, main: PrimFunc) -> tuple[tuple[Buffer, ...], tup
     return buffers[:split], buffers[split:]
 
 
-def _describe(
-    original: Graph, graph: Graph, config: CompilationConfig, memory_plan: MemoryPlan
-) -> ModelInfo:
+def _describe(original: Graph, graph: Graph, config: CompilationConfig, made: _Made) -> ModelInfo:
     inputs, outputs, executor = graph.inputs, graph.outputs, config.executor
     tensors = (*inputs, *outputs)
-    placed = memory_plan.placements[: len(tensors)]
+    placed = made.memory.placements[: len(tensors)]
     offsets: list[int | None] = [None] * len(tensors)
     if config.pass_config.use_workspace_io:
         offsets = [p.offset for p in placed]
@@ -463,7 +464,14 @@ def _describe(
         source_file=original.nodes[0].source.file if original.nodes else "",
         source_sha256=original.source_sha256,
         source_bytes=original.source_bytes,
-        memory=memory_plan,
+        memory=made.memory,
+        decisions=MappingProxyType(
+            {
+                function.name: Decision(operator.node.sums)
+                for operator, functions in made.functions.items()
+                for function in functions
+            }
+        ),
     )
 
 

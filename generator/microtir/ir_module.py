@@ -9,7 +9,7 @@ from types import MappingProxyType
 
 from microtir.config.compilation import CompilationConfig
 from microtir.errors import ConfigError
-from microtir.graph.ir import Graph, TensorType
+from microtir.graph.ir import Graph, SumRange, TensorType
 from microtir.tir.ir import PrimFunc
 
 
@@ -92,8 +92,18 @@ class MemoryPlan:
 
 
 @dataclass(frozen=True, slots=True)
+class Decision:
+    """What was decided about a layer, and proven: `sums` bounds what its accumulators hold."""
+
+    sums: SumRange | None
+
+
+@dataclass(frozen=True, slots=True)
 class ModelInfo:
-    """Facts about a model that the header, the metadata and the reports state."""
+    """Facts about a model that the header, the metadata and the reports state.
+
+    `decisions` has an entry for every layer function, under its name.
+    """
 
     name: str
     ports: tuple[Port, ...]
@@ -101,6 +111,7 @@ class ModelInfo:
     source_sha256: str
     source_bytes: int
     memory: MemoryPlan
+    decisions: Mapping[str, Decision] = field(default_factory=lambda: MappingProxyType({}))
 
     @property
     def inputs(self) -> tuple[Port, ...]:

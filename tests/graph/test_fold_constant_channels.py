@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -167,6 +168,16 @@ def test_flattened_pixels_lose_their_columns() -> None:
     """Through a reshape to (1, H*W*C), each pixel's column of the channel goes."""
     after = check(Net(6, size=4).conv(4, 3, dead=(1,)).dense(5).graph())
     assert after.nodes[-1].inputs[1].shape == (5, 2 * 2 * 3)
+
+
+def test_a_bias_at_the_end_of_int32_takes_a_share() -> None:
+    """The sums wrap with the share in their bias as they did without."""
+    net = Net(12).conv(4, 1, dead=(1,), zero=-100, shut=1_000_000).conv(3, 1)
+    weights, bias = net.nodes[1].inputs[1:]
+    huge = constant("huge", np.array([2**31 - 1, -(2**31), 2**31 - 9000], np.int32))
+    net.nodes[1] = replace(net.nodes[1], inputs=(net.nodes[1].inputs[0], weights, huge))
+    assert bias.shape == huge.shape
+    assert check(net.graph()).nodes[1].inputs[1].shape == (3, 1, 1, 3)
 
 
 def test_a_tensor_keeps_one_channel() -> None:

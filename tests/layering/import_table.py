@@ -10,8 +10,8 @@ from __future__ import annotations
 COMMON = frozenset({"errors", "config", "resources", "tir.ir", "tir.dtype"})
 GRAPH_IR = frozenset({"graph.ir", "graph.ops"})
 # Facts about operators that have one derivation for the reference, the kernels and the reports:
-# integer parameters, fixed-point arithmetic, number of multiplications.
-OPERATOR_FACTS = frozenset({"graph.quantization", "graph.fixed_point", "graph.macs"})
+# integer parameters, fixed-point arithmetic, number of multiplications, bounds of sums.
+OPERATOR_FACTS = frozenset({"graph.quantization", "graph.fixed_point", "graph.macs", "graph.sums"})
 PLAN_IR = frozenset({"plan.ir", "plan.measured"})
 TIR = frozenset({"tir"})  # the IR and what reads it: text, verifier, interpreter, analysis
 MODULE = frozenset({"ir_module"})

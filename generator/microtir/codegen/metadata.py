@@ -13,6 +13,7 @@ from microtir.codegen.parameters import alignment, file_name, file_size
 from microtir.codegen.program import Program
 from microtir.codegen.stack import worst_stack
 from microtir.ir_module import ModelInfo, Port
+from microtir.tir.dtype import DType
 from microtir.tir.ir import Buffer, Param, PrimFunc, Var
 from microtir.tir.printer import extern_functions
 
@@ -51,6 +52,19 @@ class OutputData(TypedDict):
     row_elements: int
 
 
+class AccumulatorData(TypedDict):
+    """Every sum of a layer, in whatever order, is proven to lie in [low, high].
+
+    `bits` is the width that it adds in, 32 wherever that holds them; `spare_bits` of these stay
+    unused.
+    """
+
+    bits: int
+    spare_bits: int
+    low: int
+    high: int
+
+
 class LayerData(TypedDict):
     """One layer function. `index` is the operator's position in the model file.
 
@@ -58,6 +72,7 @@ class LayerData(TypedDict):
     `externs` are the C functions outside the program that it calls.
     `facts` are lines about its tensors: shape, type, quantisation. `weights_bytes` counts the
     constants that no layer before it reads, `scratch_bytes` the memory that lasts for one call.
+    `accumulator` is null where a layer adds no integers, or a library of others does.
     """
 
     name: str
@@ -72,6 +87,7 @@ class LayerData(TypedDict):
     weights_bytes: int
     scratch_bytes: int
     externs: list[str]
+    accumulator: AccumulatorData | None
 
 
 class PlacementData(TypedDict):
@@ -247,7 +263,17 @@ def _layer(program: Program, layer: PrimFunc) -> LayerData:
         "weights_bytes": sum(a.bytes for a in program.constants if a.users[:1] == (layer.name,)),
         "scratch_bytes": _bytes(layer.scratch) if layer.scratch is not None else 0,
         "externs": [extern.name for extern in extern_functions((layer,))],
+        "accumulator": _accumulator(program, layer),
     }
+
+
+def _accumulator(program: Program, layer: PrimFunc) -> AccumulatorData | None:
+    decision = program.model.decisions.get(layer.name) if program.model else None
+    if decision is None or decision.sums is None:
+        return None
+    sums = decision.sums
+    bits = (DType.INT32 if sums.fits else DType.INT64).bits
+    return {"bits": bits, "spare_bits": bits - sums.bits, "low": sums.low, "high": sums.high}
 
 
 def _bytes(buffer: Buffer) -> int:

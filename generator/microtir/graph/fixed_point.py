@@ -18,6 +18,7 @@ IntsLike: TypeAlias = "Ints | int"
 
 INT16_MAX = (1 << 15) - 1
 INT32_MIN, INT32_MAX = -(1 << 31), (1 << 31) - 1
+UINT32_MAX = (1 << 32) - 1
 
 
 def constant(value: float, integer_bits: int = 0) -> int:

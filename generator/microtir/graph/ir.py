@@ -120,15 +120,38 @@ class Source:
         return f"{self.file}: operator {self.index} {self.operator}"
 
 
+@dataclass(frozen=True, slots=True)
+class SumRange:
+    """Inclusive bounds of every sum that an integer kernel may hold on the way to a result."""
+
+    low: int
+    high: int
+
+    @property
+    def fits(self) -> bool:
+        """Whether INT32 accumulators hold all of them."""
+        return DType.INT32.min <= self.low and self.high <= DType.INT32.max
+
+    @property
+    def bits(self) -> int:
+        """Of the smallest two's complement number that holds them."""
+        ends = self.low, self.high
+        return max((end if end >= 0 else ~end).bit_length() for end in ends) + 1
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Node:
-    """One operator. Optional inputs that are absent at the end (a bias) are simply not there."""
+    """One operator. Optional inputs that are absent at the end (a bias) are simply not there.
+
+    `sums` is what analysis has proven about its sums, for the inputs that this graph gives it.
+    """
 
     op: Operator
     inputs: tuple[Tensor, ...]
     outputs: tuple[Tensor, ...]
     name: str
     source: Source
+    sums: SumRange | None = None
 
     @property
     def output(self) -> Tensor:

@@ -112,7 +112,7 @@ def _mean(node: Node) -> _Reduction:
     def term(x: Edge) -> Term:
         def of(row: te.Expr, _column: te.Expr, channel: te.Expr) -> tuple[te.Expr, _Axes]:
             kx = te.reduce_axis(0, x.extents.width, "kx")
-            return pooling.summand(x.at(row, kx, channel)), (kx,)
+            return pooling.summand(node, x.at(row, kx, channel)), (kx,)
 
         return of
 
@@ -127,7 +127,7 @@ def _average(node: Node) -> _Reduction:
         def of(row: te.Expr, column: te.Expr, channel: te.Expr) -> tuple[te.Expr, _Axes]:
             kx = windows.columns.axis(column, "kx")
             at = windows.columns.position(column, kx)
-            return pooling.summand(x.at(row, at, channel)), (kx,)
+            return pooling.summand(node, x.at(row, at, channel)), (kx,)
 
         return of
 
@@ -157,7 +157,7 @@ def _convolution(layer: Layer) -> _Reduction:
         return of
 
     return _Reduction(
-        lambda channel: arithmetic.bias[channel],
+        arithmetic.start,
         term,
         lambda total, _column, channel: arithmetic.stored(total, channel),
     )

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 
 from microtir import te
+from microtir.graph.ir import Node
 from microtir.graph.ops import Activation
 from microtir.graph.quantization import QuantizedMultiplier
+from microtir.graph.sums import fits
 from microtir.lowering.layer import int32
 from microtir.tir.dtype import DType
 
@@ -16,6 +19,37 @@ from microtir.tir.dtype import DType
 def wide(value: te.ExprLike) -> te.Expr:
     """A stored integer in the type of the accumulators."""
     return te.cast(DType.INT32, value)
+
+
+@dataclass(frozen=True, slots=True)
+class Accumulator:
+    """How a layer adds integers.
+
+    In INT32 where no input makes a sum leave that; otherwise in INT64, of which `total` takes the
+    lower half, as the sums of tflite-micro's compiled kernels wrap.
+    """
+
+    is_wide: bool
+
+    @staticmethod
+    def of(node: Node) -> Accumulator:
+        return Accumulator(not fits(node))
+
+    @property
+    def dtype(self) -> DType:
+        return DType.INT64 if self.is_wide else DType.INT32
+
+    def term(self, value: te.ExprLike) -> te.Expr:
+        """A value to add, from INT32 or less."""
+        return te.cast(self.dtype, value)
+
+    def total(self, sum_: te.Expr) -> te.Expr:
+        """A sum as INT32."""
+        if not self.is_wide:
+            return sum_
+        half = te.const(1 << 31, DType.INT64)
+        wrapped = ((sum_ + half) & ((1 << 32) - 1)) - half
+        return te.bind("wrapped", te.cast(DType.INT32, wrapped))
 
 
 def centred(value: te.ExprLike, zero_point: int) -> te.Expr:

@@ -11,7 +11,14 @@ from microtir import te
 from microtir.graph.ir import Node
 from microtir.graph.ops import Conv2D, DepthwiseConv2D
 from microtir.graph.quantization import LinearParams, conv_params
-from microtir.lowering.arithmetic import ChannelMultipliers, activate, centred, stored, wide
+from microtir.lowering.arithmetic import (
+    Accumulator,
+    ChannelMultipliers,
+    activate,
+    centred,
+    stored,
+    wide,
+)
 from microtir.lowering.layer import Extents, Layer, int32
 from microtir.lowering.window import Taps, Windows
 from microtir.plan.ir import RowWindow
@@ -88,6 +95,7 @@ class Int8Arithmetic:
     """What an int8 convolution does around its sums."""
 
     params: LinearParams
+    accumulator: Accumulator
     zero_point: int  # subtracted from every element of the input
     bias: te.Tensor
     factors: ChannelMultipliers
@@ -99,14 +107,17 @@ class Int8Arithmetic:
 
         A window that never leaves the image sees every weight, so the zero point's share of the
         sum is a constant of the channel and moves into the bias; at a clipped border it is not.
+        It stays outside where the bias might not hold it.
         """
         node = layer.node
         (image, weights), op = node.inputs[:2], node.op
         assert isinstance(op, Conv2D | DepthwiseConv2D)
         params = conv_params(op, image.type, weights.type, node.output.type)
-        inside = not windows.clip(Extents.of(node.output.type))
+        accumulator = Accumulator.of(node)
+        inside = not windows.clip(Extents.of(node.output.type)) and not accumulator.is_wide
         return Int8Arithmetic(
             params,
+            accumulator,
             0 if inside else params.input_zero_point,
             te.constant(_bias(layer, params if inside else None), "bias"),
             ChannelMultipliers(params.multipliers),
@@ -115,12 +126,16 @@ class Int8Arithmetic:
 
     def product(self, x: te.Expr, w: te.Expr) -> te.Expr:
         """One term of a sum."""
-        return centred(x, self.zero_point) * wide(w)
+        return self.accumulator.term(centred(x, self.zero_point) * wide(w))
+
+    def start(self, channel: te.Expr) -> te.Expr:
+        """What a sum begins with."""
+        return self.accumulator.term(self.bias[channel])
 
     def stored(self, total: te.Expr, channel: te.Expr) -> te.Expr:
         """The output element of a sum that began with the bias."""
         params = self.params
-        scaled = self.factors.apply(total, channel)
+        scaled = self.factors.apply(self.accumulator.total(total), channel)
         low, high = params.activation_min, params.activation_max
         return stored(scaled, params.output_zero_point, low, high, self.dtype)
 
@@ -129,7 +144,7 @@ def _emit_int8(layer: Layer, sums: _Sums) -> None:
     arithmetic = Int8Arithmetic.of(layer, sums.windows)
 
     def element(row: te.Expr, column: te.Expr, channel: te.Expr) -> te.Expr:
-        total = sums.of((row, column, channel), arithmetic.product, init=arithmetic.bias[channel])
+        total = sums.of((row, column, channel), arithmetic.product, init=arithmetic.start(channel))
         return arithmetic.stored(total, channel)
 
     layer.rows(element)

@@ -10,7 +10,15 @@ from microtir import te
 from microtir.graph.ir import Node
 from microtir.graph.ops import FullyConnected
 from microtir.graph.quantization import fully_connected_params
-from microtir.lowering.arithmetic import ChannelMultipliers, activate, stored, wide
+from microtir.graph.sums import bias_of
+from microtir.lowering.arithmetic import (
+    Accumulator,
+    ChannelMultipliers,
+    activate,
+    centred,
+    stored,
+    wide,
+)
 from microtir.lowering.convolution import channel_scales
 from microtir.lowering.layer import Layer, int32
 from microtir.tir.dtype import DType
@@ -55,16 +63,19 @@ def _emit_int8(layer: Layer) -> None:
     assert isinstance(op, FullyConnected)
     params = fully_connected_params(op, node.inputs[0].type, weights.type, node.output.type)
     w = layer.weights
-    # Every output sees all of its weights, so the zero point always folds into the bias.
-    share = params.input_zero_point * layer.data(1).astype(np.int64).sum(axis=1)
-    given = layer.data(2).astype(np.int64) if len(node.inputs) > 2 else 0
-    bias = te.constant(int32(given - share), "bias")
+    accumulator = Accumulator.of(node)
+    # Every output sees all of its weights, so the zero point folds into a bias that can hold it.
+    outside = params.input_zero_point if accumulator.is_wide else 0
+    share = (params.input_zero_point - outside) * layer.data(1).astype(np.int64).sum(axis=1)
+    bias = te.constant(int32(bias_of(node) - share), "bias")
     factors = ChannelMultipliers(params.multipliers)
 
     def element(row: te.Expr, channel: te.Expr) -> te.Expr:
         ic = te.reduce_axis(0, weights.shape[1], "ic")
-        product = wide(_features(layer, row, ic)) * wide(w[channel, ic])
-        scaled = factors.apply(te.sum(product, ic, init=bias[channel]), channel)
+        product = centred(_features(layer, row, ic), outside) * wide(w[channel, ic])
+        start = accumulator.term(bias[channel])
+        total = accumulator.total(te.sum(accumulator.term(product), ic, init=start))
+        scaled = factors.apply(total, channel)
         return stored(
             scaled,
             params.output_zero_point,

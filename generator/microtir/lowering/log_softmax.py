@@ -12,7 +12,7 @@ from microtir.graph.quantization import (
     SUM_INTEGER_BITS,
     log_softmax_params,
 )
-from microtir.lowering.arithmetic import requantise, wide
+from microtir.lowering.arithmetic import Accumulator, requantise, wide
 from microtir.lowering.layer import Layer
 from microtir.lowering.softmax import (
     below,
@@ -55,13 +55,16 @@ def _log_softmax_int8(layer: Layer) -> None:
     table = te.constant(exponentials(params.multiplier, params.difference_min), "exponentials")
     fraction_bits = 31 - DIFFERENCE_INTEGER_BITS - LOG_OUTPUT_INTEGER_BITS
     # With a shift of 31 no difference but 0 counts, and 0 is 0 under any shift; TIR has no 2^31.
+    accumulator = Accumulator.of(layer.node)
     to_q5 = params.multiplier._replace(shift=min(params.multiplier.shift, 30))
 
     def element(row: te.Expr, column: te.Expr, channel: te.Expr) -> te.Expr:
         top = largest(x, row, column)
         k = te.reduce_axis(0, x.extents.channels, "k")
         entry = looked_up(table, below(top, x.at(row, column, k)))
-        total = te.sum(_ROUND(entry, SUM_INTEGER_BITS), k)
+        total = te.sum(accumulator.term(_ROUND(entry, SUM_INTEGER_BITS)), k)
+        if accumulator.is_wide:
+            total = te.cast(DType.INT32, te.minimum(total, DType.INT32.max))
         log_sum = te.bind("log_sum", _log_of_value_above_one(total))
         # Below this difference the subtraction of log_sum would leave the range of Q5.
         limit = requantise(log_sum + DType.INT32.min, params.reverse)

@@ -6,7 +6,7 @@ from microtir import te
 from microtir.graph.ir import Node
 from microtir.graph.ops import Mean, Pool2D
 from microtir.graph.quantization import mean_params, pool_params
-from microtir.lowering.arithmetic import activate, requantise, stored, wide
+from microtir.lowering.arithmetic import Accumulator, activate, requantise, stored
 from microtir.lowering.layer import Extents, Layer
 from microtir.lowering.window import Taps, Windows
 from microtir.plan.ir import RowWindow
@@ -57,15 +57,15 @@ def average_pool(layer: Layer) -> None:
     def element(row: te.Expr, column: te.Expr, channel: te.Expr) -> te.Expr:
         taps = Taps.of(windows, x, Extents.of(node.output.type), row, column)
         value = x.at(taps.row, taps.column, channel)
-        total = te.sum(summand(value), (taps.ky, taps.kx))
+        total = te.sum(summand(node, value), (taps.ky, taps.kx))
         return averaged(node, total, taps.inside)
 
     layer.rows(element)
 
 
-def summand(value: te.Expr) -> te.Expr:
+def summand(node: Node, value: te.Expr) -> te.Expr:
     """A stored element in the type that sums have."""
-    return value if value.dtype.is_float else wide(value)
+    return value if value.dtype.is_float else Accumulator.of(node).term(value)
 
 
 def averaged(node: Node, total: te.Expr, count: te.Expr) -> te.Expr:
@@ -75,7 +75,7 @@ def averaged(node: Node, total: te.Expr, count: te.Expr) -> te.Expr:
     if node.output.dtype is DType.FLOAT32:
         return activate(total / te.bind("count", te.cast(DType.FLOAT32, count)), op.activation)
     params = pool_params(op, node.output.type)
-    count, total = te.bind("count", count), te.bind("total", total)
+    count, total = te.bind("count", te.cast(total.dtype, count)), te.bind("total", total)
     half = count // 2
     rounded = te.truncdiv(te.select(total > 0, total + half, total - half), count)
     low, high = params.activation_min, params.activation_max
@@ -95,8 +95,8 @@ def mean(layer: Layer) -> None:
         outer = dict(zip(kept, position, strict=True))
         value = x[tuple(reduced[a] if a in reduced else outer[a] for a in range(len(shape)))]
         axes = tuple(reduced.values())
-        start = mean_start(node)
-        total = te.sum(summand(value), axes, init=start) if axes else summand(value) + start
+        start, term = mean_start(node), summand(node, value)
+        total = te.sum(term, axes, init=start) if axes else term + start
         return mean_of(node, total)
 
     layer.tensor(element, tuple(shape[axis] for axis in kept))
@@ -119,7 +119,7 @@ def mean_of(node: Node, total: te.Expr) -> te.Expr:
     if node.output.dtype is DType.FLOAT32:
         return total / float(_count(node))
     params = mean_params(op, node.inputs[0].type, node.output.type)
-    scaled = requantise(total, params.multiplier)
+    scaled = requantise(Accumulator.of(node).total(total), params.multiplier)
     return stored(
         scaled, params.output_zero_point, params.minimum, params.maximum, node.output.dtype
     )

@@ -21,7 +21,7 @@ from microtir.graph.quantization import (
     QuantizedMultiplier,
     softmax_params,
 )
-from microtir.lowering.arithmetic import wide
+from microtir.lowering.arithmetic import Accumulator, wide
 from microtir.lowering.layer import Edge, Layer, int32
 from microtir.tir.dtype import DType
 from microtir.tir.ir import Array
@@ -94,12 +94,15 @@ def _softmax_int8(layer: Layer) -> None:
     powers = exponentials(params.multiplier, params.difference_min)
     table = te.constant(powers, "exponentials")
     output_bits = 31 - dtype.bits
+    accumulator = Accumulator.of(layer.node)
 
     def element(row: te.Expr, column: te.Expr, channel: te.Expr) -> te.Expr:
         top = largest(x, row, column)
         k = te.reduce_axis(0, x.extents.channels, "k")
         entry = looked_up(table, below(top, x.at(row, column, k)))
-        total = te.sum(_ROUND(entry, SUM_INTEGER_BITS), k)
+        total = te.sum(accumulator.term(_ROUND(entry, SUM_INTEGER_BITS)), k)
+        if accumulator.is_wide:
+            total = te.cast(DType.UINT32, te.minimum(total, DType.UINT32.max))
         headroom = te.bind("headroom", te.count_leading_zeros(te.cast(DType.UINT32, total)))
         scale = te.bind("scale", _reciprocal(total, headroom))
         power = looked_up(table, below(top, x.at(row, column, channel)))

@@ -18,6 +18,7 @@ from microtir.graph.ir import Node
 from microtir.graph.macs import macs
 from microtir.graph.ops import Operator
 from microtir.graph.quantization import has_table
+from microtir.graph.sums import fits
 from microtir.lowering import (
     accumulate,
     convolution,
@@ -441,7 +442,12 @@ def families_of(node: Node, target: Target | None = None) -> tuple[Family, ...]:
     offered = FAMILIES.get(type(node.op), ())
     if target is not None:
         offered = tuple(f for f in offered if _suits(f, target))
-    return tuple(f for f in offered if f.accepts(node))
+    return tuple(f for f in offered if _holds_sums(f, node) and f.accepts(node))
+
+
+def _holds_sums(family: Family, node: Node) -> bool:
+    """Whether a kernel can add what the node asks for: only direct ones know wider accumulators."""
+    return family.kernel is Kernel.DIRECT or fits(node)
 
 
 def _suits(family: Family, target: Target) -> bool:

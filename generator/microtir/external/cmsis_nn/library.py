@@ -15,6 +15,7 @@ from microtir.external.cmsis_nn.sources import FOLDER, Sources, read_sources
 from microtir.external.interface import Code, Library, Match, Rule
 from microtir.graph import ops
 from microtir.graph.ops import Operator
+from microtir.graph.sums import fits
 
 _STACK = 1024  # bytes: the deepest chain of its kernels takes less
 
@@ -61,6 +62,8 @@ def _rule(kernel: _Kernel, sources: Sources) -> Rule:
         )
 
     def accepts(match: Match) -> bool:
+        if not all(map(fits, match.nodes)):  # the library adds in int32
+            return False
         return kernel.accepts(match) and all(map(sources.has, kernel.call(match).functions))
 
     return Rule((kernel.operator,), emit, kernel.cost, accepts)

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from microtir.graph.fixed_point import Ints, multiply_by_quantized_multiplier
+from microtir.graph.fixed_point import INT32_MAX, Ints, multiply_by_quantized_multiplier
 from microtir.graph.ir import Graph, Node, Tensor, TensorType
 from microtir.graph.ops import (
     Add,
@@ -40,6 +40,7 @@ from microtir.graph.quantization import (
     lookup_table,
 )
 from microtir.graph.reference import evaluate
+from microtir.graph.sums import bias_of
 from microtir.tir.dtype import DType
 
 
@@ -165,17 +166,12 @@ def _linear(node: Node) -> tuple[Ints, Ints, LinearParams]:
     return weights.data.astype(np.int64), bias_of(node), params
 
 
-def bias_of(node: Node) -> Ints:
-    """The bias of a linear operator, zeros if it has none."""
-    if len(node.inputs) < 3:
-        return np.zeros(node.output.shape[-1], np.int64)
-    data = node.inputs[2].data
-    assert data is not None
-    return data.astype(np.int64)
-
-
-def _requantised(sums: ChannelRanges, params: LinearParams) -> ChannelRanges:
+def _requantised(node: Node, sums: ChannelRanges, params: LinearParams) -> ChannelRanges:
+    """The outputs of sums; all values where one of them wraps and no order is kept."""
     multipliers, shifts = params.multiplier_arrays(len(sums.low))
+    largest = np.maximum(~sums.low, sums.high) << np.maximum(shifts, 0)
+    if largest.max(initial=0) > INT32_MAX:
+        return ChannelRanges.full(node.output.type)
 
     def apply(value: Ints) -> Ints:
         scaled = multiply_by_quantized_multiplier(value, multipliers, shifts)
@@ -191,11 +187,7 @@ def _requantised(sums: ChannelRanges, params: LinearParams) -> ChannelRanges:
 def _convolution(node: Node, inputs: list[ChannelRanges]) -> ChannelRanges:
     if node.inputs[1].data is None:
         return ChannelRanges.full(node.output.type)
-    sums = convolution_sums(node, inputs[0])
-    limit = 1 << 31
-    if sums.low.min() < -limit or sums.high.max() >= limit:
-        return ChannelRanges.full(node.output.type)
-    return _requantised(sums, _linear(node)[2])
+    return _requantised(node, convolution_sums(node, inputs[0]), _linear(node)[2])
 
 
 def _fully_connected(node: Node, inputs: list[ChannelRanges]) -> ChannelRanges:
@@ -210,7 +202,7 @@ def _fully_connected(node: Node, inputs: list[ChannelRanges]) -> ChannelRanges:
     bias = bias_of(node)
     low = bias + np.minimum(*ends).sum(axis=1)
     high = bias + np.maximum(*ends).sum(axis=1)
-    return _requantised(ChannelRanges(low, high), params)
+    return _requantised(node, ChannelRanges(low, high), params)
 
 
 def _pool(node: Node, inputs: list[ChannelRanges]) -> ChannelRanges:

@@ -1,5 +1,6 @@
 """Rewrites of the graph. Each keeps every output bit for bit, and is a frozen dataclass."""
 
+from microtir.graph.passes.bound_sums import BoundSums
 from microtir.graph.passes.fold_constant_channels import FoldConstantChannels
 from microtir.graph.passes.fold_constants import FoldConstants
 from microtir.graph.passes.fold_pad import FoldPad
@@ -21,6 +22,7 @@ GRAPH_PASSES: tuple[GraphPass, ...] = (
 
 __all__ = [
     "GRAPH_PASSES",
+    "BoundSums",
     "FoldConstantChannels",
     "FoldConstants",
     "FoldPad",

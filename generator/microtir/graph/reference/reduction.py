@@ -7,7 +7,9 @@ from functools import partial
 import numpy as np
 
 from microtir.graph.fixed_point import (
+    INT32_MAX,
     INT32_MIN,
+    UINT32_MAX,
     Ints,
     exp_on_negative_values,
     log_of_value_above_one,
@@ -79,13 +81,18 @@ def softmax(op: Softmax, node: Node, x: Array) -> Array:
 
 
 def _exponentials(x: Ints, params: SoftmaxParams | LogSoftmaxParams) -> tuple[Ints, Ints, Ints]:
-    """Differences to each row's maximum, their exponentials in Q0, and sums of those in Q12."""
+    """Differences to each row's maximum, their exponentials in Q0, and sums of those in Q12.
+
+    A sum of 4,096 or more leaves int32.  SOFTMAX reads it as unsigned; LOG_SOFTMAX, of which C
+    leaves the result undefined then, as the largest int32.
+    """
     difference = x - x.max(axis=-1, keepdims=True)
     counts = difference >= params.difference_min
     in_q5 = _in_q5(np.where(counts, difference, 0), params)
     exponentials = np.where(counts, exp_on_negative_values(in_q5, DIFFERENCE_INTEGER_BITS), 0)
+    largest = UINT32_MAX if isinstance(params, SoftmaxParams) else INT32_MAX
     total = rescale(exponentials, 0, SUM_INTEGER_BITS).sum(axis=-1, keepdims=True)
-    return difference, exponentials, total
+    return difference, exponentials, np.minimum(total, largest)
 
 
 def _in_q5(difference: Ints, params: SoftmaxParams | LogSoftmaxParams) -> Ints:
