@@ -55,9 +55,8 @@ class Stage:
 def pipeline(config: CompilationConfig | None = None) -> tuple[Stage, ...]:
     """The steps of `lower` and `build` for a model and the executor `aot`, in order."""
     tir = _tir_passes(config or host(), simple_mode=False)
-    passes = _about((*GRAPH_PASSES, BoundSums()))
     return (
-        Stage("graph", "Rewrites the graph; every output stays as it is.", passes),
+        Stage("graph", "Rewrites the graph; every output stays as it is.", _about(GRAPH_PASSES)),
         Stage("plan", "Chooses kernels, layouts of tensors, and what shares memory."),
         Stage("lowering", "Writes one PrimFunc for each operator that needs code."),
         Stage("tir", "Rewrites each PrimFunc, then proves every access in bounds.", _about(tir)),
@@ -325,7 +324,9 @@ def _optimise_graph(graph: Graph, extra: ExtraPasses) -> Graph:
     for graph_pass in GRAPH_PASSES:
         graph = graph_pass(graph)
     graph_verify.verify(graph)
-    return BoundSums()(applied(extra.graph_last, "graph_last", graph, _check_graph))
+    last = applied(extra.graph_last, "graph_last", graph, _check_graph)
+    # What the user changed may have made the bounds of sums wrong.
+    return graph if last is graph else BoundSums()(last)
 
 
 def _with_libraries(graph: Graph, config: CompilationConfig, libraries: Sequence[Library]) -> Graph:

@@ -17,6 +17,7 @@ GRAPH_PASSES: tuple[GraphPass, ...] = (
     FuseActivation(),
     FoldConstantChannels(),
     RemoveDeadNodes(),
+    BoundSums(),
 )
 """The passes in the order in which the driver runs them."""
 

@@ -7,6 +7,7 @@ from typing import ClassVar
 
 from microtir.graph.analysis.channel_ranges import channel_ranges
 from microtir.graph.ir import Graph, Node
+from microtir.graph.passes.rewrite import with_nodes
 from microtir.graph.sums import sums_of
 
 
@@ -25,6 +26,6 @@ class BoundSums:
         def noted(node: Node) -> Node:
             known = [ranges.get(tensor) for tensor in node.inputs]
             sums = sums_of(node, [None if r is None else (r.low, r.high) for r in known])
-            return node if sums is None else replace(node, sums=sums)
+            return node if sums == node.sums else replace(node, sums=sums)
 
-        return replace(graph, nodes=tuple(map(noted, graph.nodes)))
+        return with_nodes(graph, map(noted, graph.nodes))
