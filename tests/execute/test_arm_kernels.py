@@ -51,7 +51,7 @@ CORES = {
         Optimize.SPEED, Optimize.BALANCED,
     ), {
         Kernel.GEMM: 12, Kernel.GEMM_COMPACT: 6, Kernel.DEPTHWISE_WORDS: 10,
-        Kernel.DENSE_PAIRS: 16, Kernel.ADD_SHIFTED: 40,
+        Kernel.DENSE_PAIRS: 16, Kernel.ADD_SHIFTED: 40, Kernel.POOL_WORDS: 6,
     }),
     "mve": Core("cortex-m55", M55, "thumbv8.1m.main-none-eabihf", "vqrdmulh.s32", (
         Optimize.SPEED,

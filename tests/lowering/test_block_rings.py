@@ -11,13 +11,13 @@ import pytest
 from microtir.config import CompilationConfig, Target
 from microtir.graph.ir import Tensor
 from microtir.graph.reference import execute
-from microtir.lowering import candidates, emit
+from microtir.lowering import candidates, emit, emit_finish
 from microtir.plan.ir import Kernel, Layout, LayoutKind, PlannedOperator
 from microtir.tir.analysis.access import prove_accesses
 from microtir.tir.interpreter import Interpreter
 from microtir.tir.ir import Array, Buffer, PrimFunc
 from microtir.tir.verify import verify
-from tests.support.dsp_cases import DspCase, add, convolution, pool
+from tests.support.dsp_cases import DspCase, add, convolution, global_average, pool
 
 M3 = CompilationConfig.from_target(Target("c -mcpu=cortex-m3"))
 M4 = CompilationConfig.from_target(Target("c -mcpu=cortex-m4"))
@@ -31,14 +31,16 @@ DEPTHWISE = {
     Kernel.DEPTHWISE_VECTORS: M55,
 }  # fmt: skip
 ADDS = {Kernel.ADD_SHIFTED: M4, Kernel.ADD_PORTABLE: M3, Kernel.ADD_VECTORS: M55}
-POOLS = {Kernel.POOL_VECTORS: M55}
+POOLS = {Kernel.POOL_WORDS: M4, Kernel.POOL_VECTORS: M55}
+ACCUMULATING = {Kernel.ACCUMULATE_WORDS: M4, Kernel.ACCUMULATE_VECTORS: M55}
 CONFIGS = CONVOLUTIONS | DEPTHWISE | ADDS | POOLS
+TARGETS = CONFIGS | ACCUMULATING
 
 
 def planned(case: DspCase, kernel: Kernel) -> PlannedOperator | None:
     """The case with a kernel, if it offers that."""
     node = case.graph.nodes[0]
-    offered = {c.kernel: c for c in candidates(node, CONFIGS[kernel])}
+    offered = {c.kernel: c for c in candidates(node, TARGETS[kernel])}
     return PlannedOperator(node, offered[kernel]) if kernel in offered else None
 
 
@@ -123,6 +125,36 @@ def test_layers_are_proven_and_whole_calls_equal_the_reference(kernel: Kernel) -
         Interpreter([function]).run("layer", [*case.inputs, output, *scratch(function), *rows])
         want = execute(case.graph, case.named_inputs())["y"]
         np.testing.assert_array_equal(output, want, err_msg=case.name)
+
+
+@pytest.mark.parametrize("kernel", ACCUMULATING)
+def test_averages_of_rows_that_come_one_by_one_equal_the_reference(kernel: Kernel) -> None:
+    """Rows go through a ring of one slot into sums that begin anew at row 0."""
+    tried = 0
+    for case in map(global_average, range(5000, 5060)):
+        operator = planned(case, kernel)
+        if operator is None:
+            continue
+        tried += 1
+        (x,), output = operator.inputs, operator.node.output
+        layouts = {x: Layout(LayoutKind.NHWC, 1), output: Layout.whole(output.type)}
+        functions = [
+            emit(operator, layouts, "layer"),
+            emit_finish(operator, layouts, "layer_finish"),
+        ]
+        for function in functions:
+            verify(function)
+            prove_accesses(function)
+        machine = Interpreter(functions)
+        sums = np.full((1, output.type.elements), 99, np.int16)
+        assert sums.nbytes == operator.candidate.accumulator_bytes
+        for y, row in enumerate(case.inputs[0][0]):
+            machine.run("layer", [row, sums, y, y + 1])
+        got = np.zeros(output.shape, np.int8)
+        machine.run("layer_finish", [sums, got])
+        want = execute(case.graph, case.named_inputs())["y"]
+        np.testing.assert_array_equal(got, want, err_msg=case.name)
+    assert tried >= 8
 
 
 def test_scratch_is_declared_by_the_candidate() -> None:

@@ -60,7 +60,7 @@ def _accumulator(finish: PrimFunc) -> Buffer:
     """The workspace buffer that a finishing function takes as its first parameter."""
     param = finish.params[0]
     assert isinstance(param, Buffer)
-    return Buffer(f"{finish.name}_sums", param.shape, param.dtype, Scope.WORKSPACE)
+    return replace(param, name=f"{finish.name}_sums", scope=Scope.WORKSPACE)
 
 
 def _seq(statements: list[Stmt]) -> Stmt:

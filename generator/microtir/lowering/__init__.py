@@ -10,10 +10,9 @@ from microtir import te
 from microtir.config.compilation import CompilationConfig
 from microtir.graph.ir import Node, Tensor
 from microtir.graph.ops import Operator, ReadRows, WriteRows
-from microtir.lowering import accumulate
 from microtir.lowering.layer import Layer
 from microtir.lowering.provenance import origin_of
-from microtir.lowering.table import candidate, families_of
+from microtir.lowering.table import Family, candidate, families_of
 from microtir.plan.ir import Candidate, Layout, PlannedOperator
 from microtir.tir.ir import PrimFunc
 
@@ -41,7 +40,7 @@ def emit(operator: PlannedOperator, layouts: Mapping[Tensor, Layout], name: str)
     """
     node, chosen = operator.node, operator.candidate
     layer = Layer.of(node, layouts, chosen.takes_row_range)
-    family = next(f for f in families_of(node) if f.kernel is chosen.kernel)
+    family = _family(operator)
     if family.emit is not None:
         family.emit(layer)
         schedule = te.create_schedule(layer.outputs)
@@ -70,6 +69,13 @@ def emit_finish(operator: PlannedOperator, layouts: Mapping[Tensor, Layout], nam
         output.
     """
     layer = Layer.of(operator.node, layouts, takes_row_range=False)
-    function = accumulate.emit_finish(layer, name)
+    finish = _family(operator).finish
+    assert finish is not None, "a family with accumulators has one"
+    function = finish(layer, name)
     # The multiply-accumulates are counted where they are done: in the other function.
     return replace(function, origin=replace(origin_of(operator.node), macs=0))
+
+
+def _family(operator: PlannedOperator) -> Family:
+    kernel = operator.candidate.kernel
+    return next(f for f in families_of(operator.node) if f.kernel is kernel)

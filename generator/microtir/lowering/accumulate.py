@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from microtir import te
 from microtir.graph.ir import Node
+from microtir.graph.macs import macs
 from microtir.graph.ops import Conv2D, DepthwiseConv2D, Mean, Pool2D
 from microtir.lowering import convolution, pooling
 from microtir.lowering.layer import Edge, Layer
@@ -55,6 +56,13 @@ def accumulator_bytes(node: Node) -> int:
     """Bytes of the accumulators."""
     columns, channels = _extents(node)
     return columns * channels * DType.INT32.bytes
+
+
+def cost(node: Node) -> int:
+    """Instructions of all rows, from counts of emulated boards."""
+    if isinstance(node.op, DepthwiseConv2D):
+        return 17 * macs(node)
+    return 9 * macs(node) or 7 * node.inputs[0].type.elements
 
 
 def emit(layer: Layer, name: str) -> PrimFunc:

@@ -32,6 +32,11 @@ def cost(node: Node) -> int:
     return node.output.type.elements * (4 * windows.rows.taps * windows.columns.taps + 40)
 
 
+def mean_cost(node: Node) -> int:
+    """Instructions of `mean`."""
+    return 5 * node.inputs[0].type.elements + 40 * node.output.type.elements
+
+
 def max_pool(layer: Layer) -> None:
     """Emit MAX_POOL_2D; the maximum of stored values is the maximum of real ones."""
     node, op = layer.node, layer.node.op

@@ -27,6 +27,7 @@ from microtir.lowering import (
     elementwise,
     log_softmax,
     movement,
+    pool_runs,
     pooling,
 )
 from microtir.lowering import softmax as softmax_
@@ -37,6 +38,7 @@ from microtir.lowering.dsp import add as dsp_add
 from microtir.lowering.dsp import convolution as dsp_convolution
 from microtir.lowering.dsp import dense as dsp_dense
 from microtir.lowering.dsp import depthwise as dsp_depthwise
+from microtir.lowering.dsp import pooling as dsp_pooling
 from microtir.lowering.layer import Layer
 from microtir.lowering.mve import add as mve_add
 from microtir.lowering.mve import convolution as mve_convolution
@@ -77,7 +79,7 @@ class Family:
     the nodes it can compute, `needs` to targets with a feature, `suits` to those it is meant for;
     `cost` is the estimated number of instructions per element or MAC, or of a node; `row_cost` that
     of a node whose rows are computed by a call each, where that differs; `code` what its kernels
-    add to the program.
+    add to the program; `finish` writes the function that turns accumulators into the output.
     """
 
     kernel: Kernel
@@ -92,6 +94,7 @@ class Family:
     accumulators: Callable[[Node], int] = lambda _node: 0
     suits: Callable[[Target], bool] = lambda _target: True
     row_cost: Callable[[Node], int] | None = None
+    finish: Build | None = None
 
 
 def _same_row_if(keeps_rows: Callable[[Node], bool]) -> Windows:
@@ -219,10 +222,11 @@ _ACCUMULATE = Family(
     Kernel.ACCUMULATE,
     None,
     _same_row,
-    9,
+    accumulate.cost,
     accumulate.accepts,
     build=accumulate.emit,
     accumulators=accumulate.accumulator_bytes,
+    finish=accumulate.emit_finish,
 )
 _BLOCKED_COMPACT = Family(
     Kernel.BLOCKED_COMPACT,
@@ -347,10 +351,38 @@ _POOL_MVE = Family(
     None,
     pooling.row_window,
     mve_pooling.cost,
-    mve_pooling.accepts,
+    pool_runs.accepts,
     Feature.MVE,
-    mve_pooling.scratch_bytes,
+    pool_runs.scratch_bytes,
     build=mve_pooling.emit,
+)
+_POOL_DSP = replace(
+    _POOL_MVE,
+    kernel=Kernel.POOL_WORDS,
+    cost=dsp_pooling.cost,
+    needs=Feature.DSP,
+    code=dsp_pooling.code_bytes,
+    build=dsp_pooling.emit,
+)
+_ACCUMULATE_POOL_MVE = Family(
+    Kernel.ACCUMULATE_VECTORS,
+    None,
+    _same_row,
+    mve_pooling.rows_cost,
+    pool_runs.accepts_rows,
+    Feature.MVE,
+    accumulators=pool_runs.scratch_bytes,
+    build=mve_pooling.emit_rows,
+    finish=mve_pooling.emit_finish,
+)
+_ACCUMULATE_POOL_DSP = replace(
+    _ACCUMULATE_POOL_MVE,
+    kernel=Kernel.ACCUMULATE_WORDS,
+    cost=dsp_pooling.rows_cost,
+    needs=Feature.DSP,
+    code=dsp_pooling.code_bytes,
+    build=dsp_pooling.emit_rows,
+    finish=dsp_pooling.emit_finish,
 )
 
 FAMILIES: Mapping[type[Operator], tuple[Family, ...]] = MappingProxyType(
@@ -385,13 +417,17 @@ FAMILIES: Mapping[type[Operator], tuple[Family, ...]] = MappingProxyType(
                 build=vector_pooling.emit,
             ),
             _ACCUMULATE,
+            _ACCUMULATE_POOL_DSP,
+            _ACCUMULATE_POOL_MVE,
+            _POOL_DSP,
             _POOL_MVE,
         ),
         ops.MaxPool2D: (
             Family(Kernel.DIRECT, pooling.max_pool, pooling.row_window, pooling.cost),
+            _POOL_DSP,
             _POOL_MVE,
         ),
-        ops.Mean: (Family(Kernel.DIRECT, pooling.mean, _whole, 5), _ACCUMULATE),
+        ops.Mean: (Family(Kernel.DIRECT, pooling.mean, _whole, pooling.mean_cost), _ACCUMULATE),
         ops.Add: (*_BINARY, _ADD_DSP, _ADD_MVE, _ADD_PORTABLE, _ADD_VECTOR),
         ops.Sub: _BINARY,
         ops.Mul: _BINARY,

@@ -90,6 +90,7 @@ class Kernel(Enum):
     DEPTHWISE_BLOCKED = "depthwise_blocked"  # the same for depthwise convolutions
     DEPTHWISE_VECTORS = "depthwise_vectors"  # sixteen channels at a time, a row a call
     ADD_VECTORS = "add_vectors"  # as ADD_SHIFTED, four elements at a time
+    POOL_WORDS = "pool_words"  # four channels of a run of pixels at a time
     POOL_VECTORS = "pool_vectors"  # all channels of a run of pixels at a time
     GEMM_PANELS = "gemm_panels"  # pixels times weights of eight channels, for wide vectors
     DEPTHWISE_LANES = "depthwise_lanes"  # sixteen channels of a vector, two taps a product
@@ -100,6 +101,8 @@ class Kernel(Enum):
     COPY = "copy"  # elements move, nothing is computed
     CUSTOM = "custom"  # an operator of the user, computed by a function of the user
     ACCUMULATE = "accumulate"  # input rows go into accumulators; a second function finishes
+    ACCUMULATE_WORDS = "accumulate_words"  # the same, four channels at a time
+    ACCUMULATE_VECTORS = "accumulate_vectors"  # the same by vectors
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,9 +110,9 @@ class Candidate:
     """One way to compute an operator, described without emitting any TIR.
 
     `windows` holds, per non-constant input, the rows that one output row needs; None means that
-    the kernel computes its whole output in one call. An ACCUMULATE kernel counts rows of its
-    input instead: it adds rows [y0, y1) to `accumulator_bytes` of accumulators, which a second
-    function turns into the output. `cost` is an estimate in instructions of one call for all
+    the kernel computes its whole output in one call. A kernel with accumulators counts rows of its
+    input instead: it adds rows [y0, y1) to `accumulator_bytes` of them, which a second function
+    turns into the output. `cost` is an estimate in instructions of one call for all
     rows, `row_cost` of a call for each row.
     """
 
@@ -130,7 +133,7 @@ class Candidate:
 
     @property
     def accumulates(self) -> bool:
-        return self.kernel is Kernel.ACCUMULATE
+        return self.accumulator_bytes > 0
 
 
 @dataclass(frozen=True, slots=True)
