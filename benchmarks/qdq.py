@@ -24,6 +24,10 @@ _OPSET = 13
 _UNSIGNED_OFFSET = 128
 
 
+class UntranslatedError(Exception):
+    """A model asks for something that has no translation to ONNX here."""
+
+
 def to_nchw(values: Array) -> Array:
     """An image in ONNX's order; everything else as it is."""
     return np.ascontiguousarray(values.transpose(0, 3, 1, 2)) if values.ndim == 4 else values
@@ -42,7 +46,7 @@ def qdq_model(graph: Graph, *, unsigned: bool) -> bytes:
         unsigned: store activations as uint8, for which onnxruntime has faster kernels on some CPUs.
 
     Raises:
-        NotImplementedError: names an operator that has no translation here.
+        UntranslatedError: names an operator that has no translation here.
     """
     return _Writer(graph, unsigned).file()
 
@@ -133,7 +137,7 @@ class _Writer:
             case Activation.NONE:
                 pass
             case other:
-                raise NotImplementedError(f"{node.source}: activation '{other.value}'")
+                raise UntranslatedError(f"{node.source}: no activation '{other.value}'")
         inputs = [value, *self._factors(node.output)]
         self.names[node.output] = self._emit("QuantizeLinear", inputs)
 
@@ -157,7 +161,7 @@ class _Writer:
             case ops.Softmax():
                 return self._emit("Softmax", [self._real(node.inputs[0])], axis=-1)
             case _:
-                raise NotImplementedError(f"{node.source}: no translation to ONNX here")
+                raise UntranslatedError(f"{node.source}: no translation to ONNX here")
 
     def _convolution(self, node: Node, op: ops.Conv2D | ops.DepthwiseConv2D) -> str:
         weights, p = node.inputs[1].data, op.padding
@@ -177,6 +181,6 @@ class _Writer:
     def _reshape(self, node: Node) -> str:
         source = node.inputs[0]
         if len(source.shape) == 4 and source.shape[1] * source.shape[2] != 1:
-            raise NotImplementedError(f"{node.source}: an image would need a transpose")
+            raise UntranslatedError(f"{node.source}: an image would need a transpose")
         shape = self._constant(np.array(node.output.shape, np.int64))
         return self._emit("Reshape", [self.names[source], shape])

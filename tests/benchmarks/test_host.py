@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+
+import pytest
+
 from benchmarks import host
 from benchmarks.boards import INT8_MODELS
+from benchmarks.qdq import UntranslatedError
 
 
 def test_recorded_ratios_are_complete_and_reach_the_goal() -> None:
@@ -15,3 +20,22 @@ def test_recorded_ratios_are_complete_and_reach_the_goal() -> None:
         for model, row in rows.items():
             assert row.difference == 0, (machine, model)
             assert row.to_onnxruntime <= 1.0, (machine, model)
+
+
+def test_a_model_without_an_onnx_form_is_left_out(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its name and the operator are said, and the others are measured."""
+    figures = host.HostFigures(0.5, 0.5, 0, 1, 1, 1)
+
+    def measure(model: str) -> host.HostFigures:
+        if model == INT8_MODELS[0]:
+            raise UntranslatedError("MEAN 'm': no translation to ONNX here")
+        return figures
+
+    monkeypatch.setattr(host, "measure", measure)
+    monkeypatch.setattr(host, "rivals", nullcontext)
+    (rows,) = host.measure_all([]).values()
+    assert rows == dict.fromkeys(INT8_MODELS[1:], figures)
+    said = f"{INT8_MODELS[0]:<14} skipped: MEAN 'm': no translation to ONNX here"
+    assert said in capsys.readouterr().out.splitlines()

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from microtir.codegen.layout import block_comment, columns, comment_text, wrap
+from microtir.codegen.layout import INDENT, WIDTH, block_comment, columns, comment_text, wrap
 
 TERMS = " + ".join(f"x[(row * 10 + col) * {n}]" for n in range(12))
 
@@ -45,6 +45,42 @@ def test_text_without_a_break_is_left_alone() -> None:
     """A line that has no place to break stays as it is, rather than breaking a name."""
     line = "a" * 150
     assert wrap(line) == [line]
+
+
+def _deeper(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
+    return st.one_of(
+        st.lists(inner, max_size=4).map(lambda parts: f"clamp({', '.join(parts)})"),
+        st.tuples(inner, inner).map(lambda pair: f"({pair[0]} + {pair[1]})"),
+        st.tuples(inner, inner).map(lambda pair: f"{pair[0]} << {pair[1]}"),
+        inner.map(lambda index: f"weights[{index}]"),
+    )
+
+
+EXPRESSIONS = st.recursive(
+    st.sampled_from(["i", "(int32_t)x[i]", "multiply_by_quantized_multiplier"]),
+    _deeper,
+    max_leaves=60,
+)
+
+
+@given(EXPRESSIONS, st.integers(0, 5), st.integers(20, 100))
+def test_wide_nested_expressions_end_and_lose_nothing(
+    expression: str, levels: int, width: int
+) -> None:
+    """Whatever is nested, only blanks and ends of lines are new; a line that has no room breaks."""
+    line = f"{INDENT * levels}y = {expression};"
+    lines = wrap(line, width)
+    assert "".join("".join(lines).split()) == "".join(line.split())
+    assert all(each.strip() for each in lines)
+    for each in lines:
+        assert len(each) <= width or wrap(each, width) == [each]
+
+
+def test_deep_nesting_leaves_room() -> None:
+    """Continuation lines stop at the middle, however many brackets are open."""
+    line = "y = " + "".join(f"f{i}(a, " for i in range(60)) + "b" + ")" * 60 + ";"
+    lines = wrap(line)
+    assert max(len(each) - len(each.lstrip()) for each in lines) == WIDTH // 2
 
 
 @given(st.text(max_size=80))

@@ -19,7 +19,8 @@ from microtir.project import Project, ProjectOptions, ProjectType, Session, gene
 from microtir.project import session as session_module
 from microtir.project.errors import EmulatorError, ProjectError
 from microtir.project.link import Link, ProcessLink, SerialLink
-from microtir.project.session import Message, check_models
+from microtir.project.session import PROTOCOL, Message, check_models
+from microtir.project.transport import Decoder, Frame, encode
 from tests.support.board_projects import digits, digits_samples
 
 
@@ -111,8 +112,6 @@ def test_line_that_loses_bytes(server: Project, monkeypatch: pytest.MonkeyPatch)
 
 def test_request_is_not_done_twice(server: Project) -> None:
     """The same sequence number again gives the same answer, and the model does not run again."""
-    from microtir.project.transport import Decoder, Frame, encode
-
     link = ProcessLink([str(server.program_path)])
     decoder = Decoder()
 
@@ -148,6 +147,48 @@ def test_program_that_is_silent(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(session_module, "_HELLO_ATTEMPTS", 2)
     with pytest.raises(EmulatorError, match=r"no answer to 'hello' in 0.5 seconds and printed"):
         Session(ProcessLink(["sleep", "100"]))
+
+
+class Answers:
+    """A program that gives one answer to the greeting, whatever it is."""
+
+    name = "answers"
+
+    def __init__(self, payload: bytes) -> None:
+        self._payload = payload
+        self._pending = b""
+        self.closed = False
+
+    def write(self, data: bytes) -> None:
+        (asked,) = Decoder().feed(data)
+        self._pending += encode(Frame(asked.sequence, asked.type, self._payload))
+
+    def read(self, _timeout: float) -> bytes:
+        data, self._pending = self._pending, b""
+        return data
+
+    def close(self) -> int | None:
+        self.closed = True
+        return None
+
+
+@pytest.mark.parametrize(
+    ("greeting", "text"),
+    [
+        (b"", "speaks version none of the protocol"),
+        (b"\x07", "speaks version 7 of the protocol"),
+        (bytes((PROTOCOL,)), "an answer has 1 bytes, not 4"),
+        (bytes((PROTOCOL, 0, 1, 1, 0)), "an answer has 5 bytes, not 4"),
+        (bytes((PROTOCOL, 6, 0, 1)), "takes 6 bytes in a frame"),
+        (bytes((PROTOCOL, 255, 255, 1)), "takes 65535 bytes in a frame"),
+    ],
+)
+def test_malformed_greeting(greeting: bytes, text: str) -> None:
+    """A greeting of another length, or that promises nonsense, is a diagnostic; the line closes."""
+    line = Answers(greeting)
+    with pytest.raises(EmulatorError, match=text):
+        Session(line)
+    assert line.closed
 
 
 def test_emulator_that_is_missing() -> None:

@@ -24,14 +24,15 @@ def wrap(line: str, width: int = WIDTH, steps: int = 2) -> list[str]:
     """Break a statement that is too wide where it binds least, and its parts again if need be.
 
     Continuation lines are indented by two steps, so that they differ from a nested block, and
-    what continues them by one more each.
+    what continues them by one more each, up to the middle: there must be room for what is said.
     """
     if len(line) <= width:
         return [line]
     pieces = _pieces(line)
     if len(pieces) == 1:
         return [line]
-    prefix = " " * (len(line) - len(line.lstrip(" "))) + INDENT * steps
+    start = len(line) - len(line.lstrip(" "))
+    prefix = " " * max(start, min(start + len(INDENT) * steps, width // 2))
     lines = [pieces[0].rstrip()]
     for piece in pieces[1:]:
         joined = _joined(lines[-1], piece)
@@ -58,6 +59,7 @@ def _pieces(line: str) -> list[str]:
         position = match.start() + 1 if match.group() == " " else match.end()
         # An operator holds its operands together more than a comma does its neighbours.
         found[position] = depths[match.end()] + (0.5 if match.group() == " " else 0.0)
+    found.pop(len(line), None)  # behind the last bracket there is nothing to move
     weakest = min(found.values(), default=0.0)
     cuts = [0, *(p for p, key in found.items() if key == weakest), len(line)]
     return [line[a:b] for a, b in pairwise(cuts)]

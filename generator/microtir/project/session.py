@@ -25,7 +25,7 @@ from microtir.ir_module import ModelInfo
 from microtir.project.errors import EmulatorError
 from microtir.project.link import Link, LinkClosedError
 from microtir.project.options import Array
-from microtir.project.transport import Decoder, Frame, encode
+from microtir.project.transport import PAYLOAD_MAX, Decoder, Frame, encode
 
 PROTOCOL = 2
 
@@ -33,6 +33,9 @@ RUN_TIMEOUT = 300.0  # seconds of one inference
 
 _HELLO_TIMEOUT, _HELLO_ATTEMPTS = 0.25, 40  # a program that is starting yet hears nothing
 _ANSWER_TIMEOUT, _ATTEMPTS = 2.0, 5  # seconds until a request is sent again, and how often
+
+_WRITE_HEAD = 6  # bytes of a request to write, before the data
+_LEAST_PAYLOAD = _WRITE_HEAD + 4  # what a program must take in a frame
 
 _SHOWN_CHARACTERS = 2000
 
@@ -167,14 +170,14 @@ class Session:
 
     def write(self, number: int, index: int, data: bytes) -> None:
         """Fill an input of a model; EmulatorError if there is none of this size."""
-        step = self._payload - 6
+        step = self._payload - _WRITE_HEAD
         for offset in range(0, len(data), step):
             head = struct.pack("<BBI", number, index, offset)
             self._ask(Message.WRITE, head + data[offset : offset + step])
 
     def start(self, number: int) -> tuple[int, int]:
         """Run a model; gives what its run function returned, and the ticks that it took."""
-        status, ticks = struct.unpack("<iI", self._ask_to_run(Message.RUN, number))
+        status, ticks = self._fields("<iI", self._ask_to_run(Message.RUN, number))
         return status, ticks
 
     def read(self, number: int, index: int, size: int) -> bytes:
@@ -191,10 +194,10 @@ class Session:
             EmulatorError: the program does not answer, or refuses.
         """
         answer = self._ask_to_run(Message.STEP, number)
-        if answer[0] == 0:
-            (status,) = struct.unpack("<i", answer[1:])
-            return int(status)
-        return Waiting(*struct.unpack("<HBii", answer[1:]))
+        if answer[:1] == b"\0":
+            (status,) = self._fields("<i", answer[1:])
+            return status
+        return Waiting(*self._fields("<HBii", answer[1:]))
 
     def peek(self, number: int, size: int) -> bytes:
         """The first bytes of the output of the layer behind which a run waits."""
@@ -222,26 +225,35 @@ class Session:
         for first in range(0, layers, step):
             count = min(step, layers - first)
             answer = self._ask(Message.LAYERS, struct.pack("<BHH", number, first, count))
-            found += struct.unpack(f"<{count}I", answer)
+            found += self._fields(f"<{count}I", answer)
         return tuple(found)
 
     def _start(self) -> tuple[RemoteModel, ...]:
         """Says hello until the program answers: it may be starting still."""
         hello = self._ask(Message.HELLO, b"", _HELLO_TIMEOUT, _HELLO_ATTEMPTS)
-        protocol, self._payload, count = struct.unpack("<BHB", hello)
-        if protocol != PROTOCOL:
+        if hello[:1] != bytes((PROTOCOL,)):
+            protocol = hello[0] if hello else "none"
             raise EmulatorError(
                 f"the program speaks version {protocol} of the protocol",
                 where=self._link.name,
                 legal=f"version {PROTOCOL}",
                 fix="generate, build and flash it again",
             )
+        _, self._payload, count = self._fields("<BHB", hello)
+        if not _LEAST_PAYLOAD <= self._payload <= PAYLOAD_MAX:
+            raise self._problem(f"the program takes {self._payload} bytes in a frame")
         return tuple(self._model(number) for number in range(count))
 
     def _model(self, number: int) -> RemoteModel:
         answer = self._ask(Message.MODEL, bytes((number,)))
-        inputs, outputs, layers = struct.unpack("<BBH", answer[:4])
+        inputs, outputs, layers = self._fields("<BBH", answer[:4])
         return RemoteModel(answer[4:].decode("ascii", "replace"), inputs, outputs, layers)
+
+    def _fields(self, form: str, answer: bytes) -> tuple[int, ...]:
+        """The numbers of an answer; EmulatorError if it is not as long as they are."""
+        if len(answer) != struct.calcsize(form):
+            raise self._problem(f"an answer has {len(answer)} bytes, not {struct.calcsize(form)}")
+        return struct.unpack(form, answer)
 
     def _ask(
         self,
