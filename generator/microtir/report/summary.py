@@ -142,9 +142,9 @@ def layer_table(report: Report) -> Table:
     columns += ["bytes in", "bytes out", *(["instructions"] if measured else []), "name"]
     rows = [_layer(layer, measured) for layer in report.layers]
     if report.profile is not None:
-        gap = ("",) * 7
+        gap = ("",) * 8
         rows += [
-            ("", "", "", *gap, number(instructions), name)
+            ("", name, *gap, number(instructions), "")
             for name, instructions, _ in report.profile.elsewhere
         ]
     rows.append(_total(report))
