@@ -10,9 +10,10 @@ from microtir import te
 from microtir.config.compilation import CompilationConfig
 from microtir.graph.ir import Node, Tensor
 from microtir.graph.ops import Operator, ReadRows, WriteRows
+from microtir.lowering.family import Family
 from microtir.lowering.layer import Layer
 from microtir.lowering.provenance import origin_of
-from microtir.lowering.table import Family, candidate, families_of
+from microtir.lowering.table import candidate, families_of
 from microtir.plan.ir import Candidate, Layout, PlannedOperator
 from microtir.tir.ir import PrimFunc
 

@@ -17,6 +17,7 @@ from microtir.graph.macs import macs
 from microtir.graph.ops import Conv2D, DepthwiseConv2D, Mean, Pool2D
 from microtir.lowering import convolution, pooling
 from microtir.lowering.layer import Edge, Layer
+from microtir.plan.ir import Refusal
 from microtir.tir.dtype import DType
 from microtir.tir.ir import PrimFunc
 from microtir.tir.visitor import substitute
@@ -36,20 +37,24 @@ class _Reduction:
     result: Callable[[te.Expr, te.Expr, te.Expr], te.Expr]  # total, column, channel
 
 
-def accepts(node: Node) -> bool:
-    """Whether the output has one row and every row of the input adds to it."""
+def refusal(node: Node) -> Refusal | None:
+    """What speaks against it: one row of output, to which every row of the input adds."""
     x, y, op = node.inputs[0], node.outputs[0], node.op
-    if len(x.shape) != 4 or x.shape[0] != 1 or x.shape[1] < 2:
-        return False
+    if len(x.shape) != 4 or x.shape[0] != 1:
+        return Refusal.IMAGES
+    if x.shape[1] < 2:
+        return Refusal.WINDOWS
     if isinstance(op, Mean):
-        return op.axes == (1, 2)
+        return None if op.axes == (1, 2) else Refusal.WINDOWS
     if isinstance(op, Conv2D | DepthwiseConv2D):
         rows = convolution.windows_of(node).rows
-        fits = node.inputs[0].dtype is DType.INT8 and rows.dilation == 1
+        if node.inputs[0].dtype is not DType.INT8:
+            return Refusal.TYPES
     else:
         assert isinstance(op, Pool2D)
-        rows, fits = pooling.windows_of(node).rows, True
-    return fits and y.type.rows == 1 and rows.before + x.shape[1] <= rows.taps
+        rows = pooling.windows_of(node).rows
+    whole = y.type.rows == 1 and rows.before + x.shape[1] <= rows.taps and rows.dilation == 1
+    return None if whole else Refusal.WINDOWS
 
 
 def accumulator_bytes(node: Node) -> int:

@@ -23,6 +23,7 @@ from microtir.lowering.layer import Extents, Layer, Rows
 from microtir.lowering.pool_kernels import divides_exactly
 from microtir.lowering.pooling import windows_of
 from microtir.lowering.window import Windows
+from microtir.plan.ir import Refusal
 from microtir.schedule import KernelDescription
 from microtir.tir import ir
 from microtir.tir.dtype import DType
@@ -97,26 +98,30 @@ class Pool:
         return ir.Buffer("scratch", (1, self.image.channels), self.dtype, alignment=4)
 
 
-def accepts(node: Node) -> bool:
-    """int8 over one image; averages of windows inside it, maxima without an upper clamp."""
+def refusal(node: Node) -> Refusal | None:
+    """What speaks against it: int8, one image, averages inside it, maxima without upper clamp."""
     if node.inputs[0].dtype is not DType.INT8:
-        return False
+        return Refusal.TYPES
     pool = Pool.of(node)
-    if pool.image.images != 1 or not 0 < pool.image.channels <= _IMMEDIATE:
-        return False
-    if pool.taps > _LARGEST_RUN:
-        return False
+    if pool.image.images != 1:
+        return Refusal.IMAGES
+    if not 0 < pool.image.channels <= _IMMEDIATE or pool.taps > _LARGEST_RUN:
+        return Refusal.SIZES
     if pool.averages:
-        return not pool.clips and divides_exactly(pool.taps)
-    return pool.high == DType.INT8.max
+        return None if not pool.clips and divides_exactly(pool.taps) else Refusal.WINDOWS
+    return None if pool.high == DType.INT8.max else Refusal.CLAMP
 
 
-def accepts_rows(node: Node) -> bool:
-    """Averages of a whole image of several rows, which may come row by row."""
-    if not isinstance(node.op, AveragePool2D) or not accepts(node):
-        return False
+def refusal_rows(node: Node) -> Refusal | None:
+    """What speaks against it: averages of a whole image of several rows, that come singly."""
+    if not isinstance(node.op, AveragePool2D):
+        return Refusal.OPERATOR
+    reason = refusal(node)
+    if reason is not None:
+        return reason
     pool = Pool.of(node)
-    return pool.is_run and pool.windows.rows.taps == pool.image.height > 1
+    whole = pool.is_run and pool.windows.rows.taps == pool.image.height > 1
+    return None if whole else Refusal.WINDOWS
 
 
 def scratch_bytes(node: Node) -> int:

@@ -6,8 +6,8 @@ emitting any TIR, because planning comes first.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import replace
 from types import MappingProxyType
 
 from microtir.config.features import Family as CpuFamily
@@ -18,7 +18,6 @@ from microtir.graph.ir import Node
 from microtir.graph.macs import macs
 from microtir.graph.ops import Operator
 from microtir.graph.quantization import has_table
-from microtir.graph.sums import fits
 from microtir.lowering import (
     accumulate,
     convolution,
@@ -39,7 +38,7 @@ from microtir.lowering.dsp import convolution as dsp_convolution
 from microtir.lowering.dsp import dense as dsp_dense
 from microtir.lowering.dsp import depthwise as dsp_depthwise
 from microtir.lowering.dsp import pooling as dsp_pooling
-from microtir.lowering.layer import Layer
+from microtir.lowering.family import Family, same_row, same_row_if, whole
 from microtir.lowering.mve import add as mve_add
 from microtir.lowering.mve import convolution as mve_convolution
 from microtir.lowering.mve import dense as mve_dense
@@ -49,56 +48,7 @@ from microtir.lowering.vector import add as vector_add
 from microtir.lowering.vector import convolution as vector_convolution
 from microtir.lowering.vector import depthwise as vector_depthwise
 from microtir.lowering.vector import pooling as vector_pooling
-from microtir.plan.ir import Candidate, Kernel, LayoutKind, RowWindow
-from microtir.tir.ir import PrimFunc
-
-Emit = Callable[[Layer], None]
-"""Computes the outputs of a layer by tensor expressions."""
-
-Build = Callable[[Layer, str], PrimFunc]
-"""Writes the function of a layer, of the given name, in TIR."""
-
-Windows = Callable[[Node], RowWindow | None]
-
-
-def _whole(_node: Node) -> RowWindow | None:
-    """The kernel computes its output in one call."""
-    return None
-
-
-def _same_row(_node: Node) -> RowWindow | None:
-    """Output row r needs row r of every input."""
-    return RowWindow()
-
-
-@dataclass(frozen=True, slots=True)
-class Family:
-    """One way to compute the operators of a family.
-
-    `window` gives the input rows behind an output row, or None; `accepts` limits the family to
-    the nodes it can compute, `needs` to targets with a feature, `suits` to those it is meant for;
-    `cost` is the estimated number of instructions per element or MAC, or of a node; `row_cost` that
-    of a node whose rows are computed by a call each, where that differs; `code` what its kernels
-    add to the program; `finish` writes the function that turns accumulators into the output.
-    """
-
-    kernel: Kernel
-    emit: Emit | None
-    window: Windows
-    cost: int | Callable[[Node], int]
-    accepts: Callable[[Node], bool] = lambda _node: True
-    needs: Feature | None = None
-    scratch: Callable[[Node], int] = lambda _node: 0
-    code: Callable[[Node], int] = lambda _node: 0
-    build: Build | None = None
-    accumulators: Callable[[Node], int] = lambda _node: 0
-    suits: Callable[[Target], bool] = lambda _target: True
-    row_cost: Callable[[Node], int] | None = None
-    finish: Build | None = None
-
-
-def _same_row_if(keeps_rows: Callable[[Node], bool]) -> Windows:
-    return lambda node: RowWindow() if keeps_rows(node) else None
+from microtir.plan.ir import Candidate, Kernel, LayoutKind, Refusal
 
 
 def _passes_constants(target: Target) -> bool:
@@ -115,27 +65,31 @@ def _is_table(node: Node) -> bool:
     return has_table(node.op, node.inputs[0].type, node.output.type)
 
 
-def _is_no_table(node: Node) -> bool:
-    return not _is_table(node)
+def _no_table(node: Node) -> Refusal | None:
+    return None if _is_table(node) else Refusal.NO_TABLE
 
 
-_LOOK_UP = Family(Kernel.TABLE, elementwise.table, _same_row, 4, _is_table)
-_FLOAT = Family(Kernel.DIRECT, elementwise.float_function, _same_row, 20, _is_no_table)
+def _table(node: Node) -> Refusal | None:
+    return Refusal.TABLE if _is_table(node) else None
+
+
+_LOOK_UP = Family(Kernel.TABLE, elementwise.table, same_row, 4, _no_table)
+_FLOAT = Family(Kernel.DIRECT, elementwise.float_function, same_row, 20, _table)
 _UNARY = (_LOOK_UP, _FLOAT)
 _BINARY = (
     Family(
         Kernel.DIRECT,
         elementwise.binary,
-        _same_row_if(elementwise.keeps_rows),
+        same_row_if(elementwise.keeps_rows),
         elementwise.binary_cost,
     ),
 )
 _ADD_DSP = Family(
     Kernel.ADD_SHIFTED,
     None,
-    _same_row,
+    same_row,
     dsp_add.cost,
-    dsp_add.accepts,
+    dsp_add.refusal,
     Feature.DSP,
     build=dsp_add.emit,
 )
@@ -153,18 +107,18 @@ _DIRECT_CONVOLUTION = Family(
 _ADD_MVE = Family(
     Kernel.ADD_VECTORS,
     None,
-    _same_row,
+    same_row,
     mve_add.cost,
-    mve_add.accepts,
+    mve_add.refusal,
     Feature.MVE,
     build=mve_add.emit,
 )
 _ADD_VECTOR = Family(
     Kernel.ADD_LANES,
     None,
-    _same_row,
+    same_row,
     vector_add.cost,
-    vector_add.accepts,
+    vector_add.refusal,
     Feature.VECTOR,
     build=vector_add.emit,
 )
@@ -173,7 +127,7 @@ _GEMM_DSP = Family(
     None,
     convolution.row_window,
     dsp_convolution.cost,
-    dsp_convolution.accepts,
+    dsp_convolution.refusal,
     Feature.DSP,
     dsp_convolution.scratch_bytes,
     dsp_convolution.code_bytes,
@@ -193,7 +147,7 @@ _GEMM_MVE = Family(
     None,
     convolution.row_window,
     mve_convolution.cost,
-    mve_convolution.accepts,
+    mve_convolution.refusal,
     Feature.MVE,
     mve_convolution.scratch_bytes,
     mve_convolution.code_bytes,
@@ -202,9 +156,9 @@ _GEMM_MVE = Family(
 _DENSE_DSP = Family(
     Kernel.DENSE_PAIRS,
     None,
-    _same_row_if(dense.keeps_rows),
+    same_row_if(dense.keeps_rows),
     dsp_dense.cost,
-    dsp_dense.accepts,
+    dsp_dense.refusal,
     Feature.DSP,
     code=dsp_dense.code_bytes,
     build=dsp_dense.emit,
@@ -212,18 +166,18 @@ _DENSE_DSP = Family(
 _DENSE_MVE = Family(
     Kernel.GEMM_VECTORS,
     None,
-    _same_row_if(dense.keeps_rows),
+    same_row_if(dense.keeps_rows),
     mve_dense.cost,
-    mve_dense.accepts,
+    mve_dense.refusal,
     Feature.MVE,
     build=mve_dense.emit,
 )
 _ACCUMULATE = Family(
     Kernel.ACCUMULATE,
     None,
-    _same_row,
+    same_row,
     accumulate.cost,
-    accumulate.accepts,
+    accumulate.refusal,
     build=accumulate.emit,
     accumulators=accumulate.accumulator_bytes,
     finish=accumulate.emit_finish,
@@ -233,7 +187,7 @@ _BLOCKED_COMPACT = Family(
     None,
     convolution.row_window,
     blocked_convolution.compact_cost,
-    blocked_convolution.accepts_int8,
+    blocked_convolution.refusal_int8,
     suits=_passes_constants,
     scratch=blocked_convolution.scratch_bytes,
     code=blocked_convolution.compact_code_bytes,
@@ -247,41 +201,41 @@ _BLOCKED = replace(
     code=blocked_convolution.code_bytes,
     build=blocked_convolution.emit,
 )
-_BLOCKED_FLOAT = replace(_BLOCKED, accepts=blocked_convolution.accepts_float, needs=Feature.FPU)
+_BLOCKED_FLOAT = replace(_BLOCKED, refuses=blocked_convolution.refusal_float, needs=Feature.FPU)
 _BLOCKED_COMPACT_FLOAT = replace(
-    _BLOCKED_COMPACT, accepts=blocked_convolution.accepts_float, needs=Feature.FPU
+    _BLOCKED_COMPACT, refuses=blocked_convolution.refusal_float, needs=Feature.FPU
 )
 _BLOCKED_DEPTHWISE = replace(
     _BLOCKED_COMPACT,
     kernel=Kernel.DEPTHWISE_BLOCKED,
-    accepts=blocked_depthwise.accepts_int8,
+    refuses=blocked_depthwise.refusal_int8,
     cost=blocked_depthwise.cost,
     scratch=blocked_depthwise.scratch_bytes,
     code=blocked_depthwise.code_bytes,
     build=blocked_depthwise.emit,
 )
 _BLOCKED_DEPTHWISE_FLOAT = replace(
-    _BLOCKED_DEPTHWISE, accepts=blocked_depthwise.accepts_float, needs=Feature.FPU
+    _BLOCKED_DEPTHWISE, refuses=blocked_depthwise.refusal_float, needs=Feature.FPU
 )
 _BLOCKED_DENSE = Family(
     Kernel.BLOCKED,
     None,
-    _same_row_if(dense.keeps_rows),
+    same_row_if(dense.keeps_rows),
     blocked_dense.cost,
-    blocked_dense.accepts_int8,
+    blocked_dense.refusal_int8,
     suits=_passes_constants,
     code=blocked_dense.code_bytes,
     build=blocked_dense.emit,
 )
 _BLOCKED_DENSE_FLOAT = replace(
-    _BLOCKED_DENSE, accepts=blocked_dense.accepts_float, needs=Feature.FPU
+    _BLOCKED_DENSE, refuses=blocked_dense.refusal_float, needs=Feature.FPU
 )
 _GEMM_VECTOR = Family(
     Kernel.GEMM_PANELS,
     None,
     convolution.row_window,
     vector_convolution.cost,
-    vector_convolution.accepts,
+    vector_convolution.refusal,
     Feature.VECTOR,
     vector_convolution.scratch_bytes,
     build=vector_convolution.emit,
@@ -291,7 +245,7 @@ _DEPTHWISE_VECTOR = Family(
     None,
     convolution.row_window,
     vector_depthwise.cost,
-    vector_depthwise.accepts,
+    vector_depthwise.refusal,
     Feature.VECTOR,
     vector_depthwise.scratch_bytes,
     build=vector_depthwise.emit,
@@ -299,9 +253,9 @@ _DEPTHWISE_VECTOR = Family(
 _DENSE_VECTOR = Family(
     Kernel.GEMM_PANELS,
     None,
-    _same_row,
+    same_row,
     vector_convolution.cost_dense,
-    vector_convolution.accepts_dense,
+    vector_convolution.refusal_dense,
     Feature.VECTOR,
     build=vector_convolution.emit_dense,
 )
@@ -322,7 +276,7 @@ _DEPTHWISE_DSP = Family(
     None,
     convolution.row_window,
     dsp_depthwise.cost,
-    dsp_depthwise.accepts,
+    dsp_depthwise.refusal,
     Feature.DSP,
     dsp_depthwise.scratch_bytes,
     dsp_depthwise.code_bytes,
@@ -340,7 +294,7 @@ _DEPTHWISE_MVE = Family(
     None,
     convolution.row_window,
     mve_depthwise.cost,
-    mve_depthwise.accepts,
+    mve_depthwise.refusal,
     Feature.MVE,
     mve_depthwise.scratch_bytes,
     mve_depthwise.code_bytes,
@@ -351,7 +305,7 @@ _POOL_MVE = Family(
     None,
     pooling.row_window,
     mve_pooling.cost,
-    pool_runs.accepts,
+    pool_runs.refusal,
     Feature.MVE,
     pool_runs.scratch_bytes,
     build=mve_pooling.emit,
@@ -367,9 +321,9 @@ _POOL_DSP = replace(
 _ACCUMULATE_POOL_MVE = Family(
     Kernel.ACCUMULATE_VECTORS,
     None,
-    _same_row,
+    same_row,
     mve_pooling.rows_cost,
-    pool_runs.accepts_rows,
+    pool_runs.refusal_rows,
     Feature.MVE,
     accumulators=pool_runs.scratch_bytes,
     build=mve_pooling.emit_rows,
@@ -398,7 +352,7 @@ FAMILIES: Mapping[type[Operator], tuple[Family, ...]] = MappingProxyType(
             _DEPTHWISE_VECTOR,
         ),
         ops.FullyConnected: (
-            Family(Kernel.DIRECT, dense.fully_connected, _same_row_if(dense.keeps_rows), 6),
+            Family(Kernel.DIRECT, dense.fully_connected, same_row_if(dense.keeps_rows), 6),
             _DENSE_DSP,
             _BLOCKED_DENSE,
             _BLOCKED_DENSE_FLOAT,
@@ -412,7 +366,7 @@ FAMILIES: Mapping[type[Operator], tuple[Family, ...]] = MappingProxyType(
                 None,
                 pooling.row_window,
                 1,
-                vector_pooling.accepts,
+                vector_pooling.refusal,
                 Feature.VECTOR,
                 build=vector_pooling.emit,
             ),
@@ -427,7 +381,7 @@ FAMILIES: Mapping[type[Operator], tuple[Family, ...]] = MappingProxyType(
             _POOL_DSP,
             _POOL_MVE,
         ),
-        ops.Mean: (Family(Kernel.DIRECT, pooling.mean, _whole, pooling.mean_cost), _ACCUMULATE),
+        ops.Mean: (Family(Kernel.DIRECT, pooling.mean, whole, pooling.mean_cost), _ACCUMULATE),
         ops.Add: (*_BINARY, _ADD_DSP, _ADD_MVE, _ADD_PORTABLE, _ADD_VECTOR),
         ops.Sub: _BINARY,
         ops.Mul: _BINARY,
@@ -438,31 +392,29 @@ FAMILIES: Mapping[type[Operator], tuple[Family, ...]] = MappingProxyType(
         ops.HardSwish: _UNARY,
         ops.Logistic: _UNARY,
         ops.Tanh: _UNARY,
-        ops.Softmax: (Family(Kernel.DIRECT, softmax_.softmax, _same_row, 40),),
-        ops.LogSoftmax: (Family(Kernel.DIRECT, log_softmax.log_softmax, _same_row, 40),),
-        ops.Pad: (Family(Kernel.COPY, movement.pad, _whole, 8),),
-        ops.Concatenation: (Family(Kernel.COPY, movement.concatenation, _whole, 6),),
+        ops.Softmax: (Family(Kernel.DIRECT, softmax_.softmax, same_row, 40),),
+        ops.LogSoftmax: (Family(Kernel.DIRECT, log_softmax.log_softmax, same_row, 40),),
+        ops.Pad: (Family(Kernel.COPY, movement.pad, whole, 8),),
+        ops.Concatenation: (Family(Kernel.COPY, movement.concatenation, whole, 6),),
         ops.Reshape: (
-            Family(Kernel.VIEW, movement.copy, _whole, 0),
-            Family(Kernel.COPY, movement.copy, _whole, 4),
+            Family(Kernel.VIEW, movement.copy, whole, 0),
+            Family(Kernel.COPY, movement.copy, whole, 4),
         ),
-        ops.Transpose: (Family(Kernel.COPY, movement.transpose, _whole, 6),),
-        ops.Split: (Family(Kernel.COPY, movement.split, _whole, 6),),
-        ops.StridedSlice: (Family(Kernel.COPY, movement.strided_slice, _whole, 6),),
-        ops.ResizeNearestNeighbor: (Family(Kernel.COPY, movement.resize_nearest, _whole, 8),),
-        ops.ResizeBilinear: (Family(Kernel.DIRECT, movement.resize_bilinear, _whole, 40),),
+        ops.Transpose: (Family(Kernel.COPY, movement.transpose, whole, 6),),
+        ops.Split: (Family(Kernel.COPY, movement.split, whole, 6),),
+        ops.StridedSlice: (Family(Kernel.COPY, movement.strided_slice, whole, 6),),
+        ops.ResizeNearestNeighbor: (Family(Kernel.COPY, movement.resize_nearest, whole, 8),),
+        ops.ResizeBilinear: (Family(Kernel.DIRECT, movement.resize_bilinear, whole, 40),),
         ops.Quantize: (
             _LOOK_UP,
-            Family(Kernel.DIRECT, elementwise.quantize, _same_row, 20, _is_no_table),
+            Family(Kernel.DIRECT, elementwise.quantize, same_row, 20, _table),
         ),
-        ops.Dequantize: (Family(Kernel.DIRECT, elementwise.dequantize, _same_row, 6),),
-        ops.CastTo: (Family(Kernel.DIRECT, elementwise.cast, _same_row, 4),),
-        ops.ReadRows: (Family(Kernel.COPY, movement.rows, _same_row, 6),),
-        ops.WriteRows: (Family(Kernel.COPY, movement.rows, _same_row, 6),),
+        ops.Dequantize: (Family(Kernel.DIRECT, elementwise.dequantize, same_row, 6),),
+        ops.CastTo: (Family(Kernel.DIRECT, elementwise.cast, same_row, 4),),
+        ops.ReadRows: (Family(Kernel.COPY, movement.rows, same_row, 6),),
+        ops.WriteRows: (Family(Kernel.COPY, movement.rows, same_row, 6),),
         ops.Custom: (
-            Family(
-                Kernel.CUSTOM, None, _whole, 20, scratch=custom.scratch_bytes, build=custom.emit
-            ),
+            Family(Kernel.CUSTOM, None, whole, 20, scratch=custom.scratch_bytes, build=custom.emit),
         ),
     }
 )
@@ -475,19 +427,12 @@ def families_of(node: Node, target: Target | None = None) -> tuple[Family, ...]:
         node: of a legalised graph.
         target: leaves out what it has no features for; None: whatever a target can do.
     """
+    return tuple(f for f in _offered(node, target) if f.refusal(node) is None)
+
+
+def _offered(node: Node, target: Target | None) -> tuple[Family, ...]:
     offered = FAMILIES.get(type(node.op), ())
-    if target is not None:
-        offered = tuple(f for f in offered if _suits(f, target))
-    return tuple(f for f in offered if _holds_sums(f, node) and f.accepts(node))
-
-
-def _holds_sums(family: Family, node: Node) -> bool:
-    """Whether a kernel can add what the node asks for: only direct ones know wider accumulators."""
-    return family.kernel is Kernel.DIRECT or fits(node)
-
-
-def _suits(family: Family, target: Target) -> bool:
-    return (family.needs is None or target.has(family.needs)) and family.suits(target)
+    return tuple(f for f in offered if target is None or f.is_for(target))
 
 
 def candidate(node: Node, family: Family) -> Candidate:

@@ -105,6 +105,28 @@ class Kernel(Enum):
     ACCUMULATE_VECTORS = "accumulate_vectors"  # the same by vectors
 
 
+class Refusal(Enum):
+    """Why a kernel is not offered for an operator; the value is what metadata say of the kernel."""
+
+    TYPES = "computes other types"
+    WEIGHTS = "needs constant weights"
+    IMAGES = "takes one image at a time"
+    OPERATOR = "computes another operator"
+    MIXES_CHANNELS = "sums over all input channels"
+    MULTIPLIER = "takes one output per input channel"
+    FEW_CHANNELS = "needs more channels"
+    SIZES = "its instructions do not reach that far"
+    FORM = "weights or factors do not fit its packed form"
+    SUMS = "sums are not proven to fit 32 bits"
+    SHAPES = "takes two activations of one shape"
+    SCALES = "scales do not fit its sequence"
+    WINDOWS = "takes other windows"
+    ROWS = "needs output rows that are those of the input"
+    CLAMP = "knows no upper clamp"
+    NO_TABLE = "no table of 256 entries holds the function"
+    TABLE = "a table of 256 entries holds the function"
+
+
 @dataclass(frozen=True, slots=True)
 class Candidate:
     """One way to compute an operator, described without emitting any TIR.

@@ -30,12 +30,14 @@ from microtir.lowering.dsp.code import at, let, loop, seq
 from microtir.lowering.dsp.linear import constant
 from microtir.lowering.dsp.micro_kernel import call
 from microtir.lowering.layer import Layer
+from microtir.lowering.refusals import float_refusal, int8_refusal, mixed_refusal
+from microtir.plan.ir import Refusal
 from microtir.tir import ir
 from microtir.tir.dtype import DType
 
 __all__ = [
-    "accepts_float", "accepts_int8", "code_bytes", "compact_code_bytes", "compact_cost", "cost",
-    "emit", "emit_compact", "scratch_bytes",
+    "code_bytes", "compact_code_bytes", "compact_cost", "cost",
+    "emit", "emit_compact", "refusal_float", "refusal_int8", "scratch_bytes",
 ]  # fmt: skip
 
 
@@ -114,26 +116,24 @@ def finish_of(node: Node, matrix: npt.NDArray[np.generic]) -> tuple[Finish, Tabl
     return Activate(table is not None, op.activation), table
 
 
-def _is_product(node: Node) -> bool:
-    """Whether each output channel sums over all input channels, and windows can be found."""
-    if node.inputs[1].data is None or not Geometry.of(node).has_one_image:
-        return False
-    return isinstance(node.op, Conv2D) or node.inputs[0].shape[-1] == 1
+def _shape_refusal(node: Node) -> Refusal | None:
+    """Against what does not sum over all input channels, and windows that cannot be found."""
+    if not Geometry.of(node).has_one_image:
+        return Refusal.IMAGES
+    return mixed_refusal(node)
 
 
-def accepts_int8(node: Node) -> bool:
-    """int8 convolutions over one image whose factors fit the short requantisation."""
-    return (
-        node.inputs[0].dtype is DType.INT8
-        and _is_product(node)
-        and finish_of(node, _matrix(node)) is not None
-    )
+def refusal_int8(node: Node) -> Refusal | None:
+    """What speaks against it: int8 over one image, factors that fit the short requantisation."""
+    reason = int8_refusal(node) or _shape_refusal(node)
+    if reason is not None:
+        return reason
+    return Refusal.FORM if finish_of(node, _matrix(node)) is None else None
 
 
-def accepts_float(node: Node) -> bool:
-    """float32 convolutions over one image; weights are float32, too."""
-    floats = node.inputs[0].dtype is DType.FLOAT32 and node.inputs[1].dtype is DType.FLOAT32
-    return floats and _is_product(node)
+def refusal_float(node: Node) -> Refusal | None:
+    """What speaks against it: float32 over one image; weights are float32, too."""
+    return float_refusal(node) or _shape_refusal(node)
 
 
 def _blocks(node: Node, block: Block) -> list[tuple[int, int]]:
@@ -153,7 +153,7 @@ def cost(node: Node, form: Form = FAST) -> int:
     block, runs = _block(node, form), _runs(node, form)
     channels = block.channels
     found = finish_of(node, _matrix(node))
-    assert found is not None, "accepts was asked"
+    assert found is not None, "refusal was asked"
     turns = len(turns_of(node.output.shape[-1], channels))
     total = copy_cost(node)
     for count, pixels in _blocks(node, block):
@@ -169,7 +169,7 @@ def code_bytes(node: Node, form: Form = FAST) -> int:
     """Of the kernels; other layers may use the same."""
     block, runs = _block(node, form), _runs(node, form)
     found = finish_of(node, _matrix(node))
-    assert found is not None, "accepts was asked"
+    assert found is not None, "refusal was asked"
     printed = min(block.turn + runs.length % block.turn, runs.length)
     size = 0
     for _, pixels in _blocks(node, block):
@@ -271,7 +271,7 @@ class _Emitter:
 def _packed(node: Node, form: Form) -> _Packed:
     matrix, block = _matrix(node), _block(node, form)
     found = finish_of(node, matrix)
-    assert found is not None, "accepts was asked"
+    assert found is not None, "refusal was asked"
     finish, table = found
     starts = turns_of(len(matrix), block.channels)
     order = [start + n for start in starts for n in range(block.channels)]

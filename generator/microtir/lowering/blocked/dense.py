@@ -13,6 +13,8 @@ from microtir.lowering.dsp.code import at, loop
 from microtir.lowering.dsp.linear import constant
 from microtir.lowering.dsp.micro_kernel import call
 from microtir.lowering.layer import Layer
+from microtir.lowering.refusals import float_refusal, int8_refusal
+from microtir.plan.ir import Refusal
 from microtir.tir import ir
 from microtir.tir.dtype import DType
 
@@ -31,19 +33,17 @@ def _finish(node: Node) -> tuple[Finish, Table | None] | None:
     return Activate(table is not None, op.activation), table
 
 
-def _has(node: Node, dtype: DType) -> bool:
-    weights = node.inputs[1]
-    return node.inputs[0].dtype is dtype and weights.dtype is dtype and weights.data is not None
+def refusal_int8(node: Node) -> Refusal | None:
+    """What speaks against it: int8, factors that fit the short requantisation."""
+    reason = int8_refusal(node)
+    if reason is not None:
+        return reason
+    return Refusal.FORM if _finish(node) is None else None
 
 
-def accepts_int8(node: Node) -> bool:
-    """int8 with factors that fit the short requantisation."""
-    return _has(node, DType.INT8) and _finish(node) is not None
-
-
-def accepts_float(node: Node) -> bool:
-    """float32, weights too."""
-    return _has(node, DType.FLOAT32)
+def refusal_float(node: Node) -> Refusal | None:
+    """What speaks against it: float32, weights too."""
+    return float_refusal(node)
 
 
 def _turn_cost(inputs: int, together: int, finish: Finish) -> int:
@@ -63,7 +63,7 @@ def _together(node: Node, finish: Finish) -> int:
 def cost(node: Node) -> int:
     """Instructions, from counts of emulated Cortex-M3 and M4."""
     found = _finish(node)
-    assert found is not None, "accepts was asked"
+    assert found is not None, "refusal was asked"
     outputs, inputs = node.inputs[1].shape
     together = _together(node, found[0])
     row = len(turns_of(outputs, together)) * _turn_cost(inputs, together, found[0]) + 30
@@ -73,7 +73,7 @@ def cost(node: Node) -> int:
 def code_bytes(node: Node) -> int:
     """Of the kernel; other layers may use the same."""
     found = _finish(node)
-    assert found is not None, "accepts was asked"
+    assert found is not None, "refusal was asked"
     together = _together(node, found[0])
     return 4 * (_TURN * (2 * together + 1) + together * found[0].instructions) + 120
 
@@ -82,7 +82,7 @@ def emit(layer: Layer, name: str) -> ir.PrimFunc:
     """The layer function: one call of the kernel for each row of inputs."""
     node = layer.node
     found, matrix = _finish(node), layer.data(1)
-    assert found is not None, "accepts was asked"
+    assert found is not None, "refusal was asked"
     finish, table = found
     outputs, inputs = matrix.shape
     together, rows = _together(node, finish), node.output.type.elements // outputs

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from microtir import te
 from microtir.graph.ir import Node
-from microtir.graph.ops import DepthwiseConv2D
 from microtir.lowering.blocked.convolution import finish_of
 from microtir.lowering.blocked.finish import Finish, Table
 from microtir.lowering.blocked.kernel import copy
@@ -20,11 +19,13 @@ from microtir.lowering.dsp.code import at, loop, seq
 from microtir.lowering.dsp.linear import constant
 from microtir.lowering.dsp.micro_kernel import call
 from microtir.lowering.layer import Layer
+from microtir.lowering.refusals import channelwise_refusal, float_refusal, int8_refusal
+from microtir.plan.ir import Refusal
 from microtir.tir import ir
 from microtir.tir.dtype import DType
 from microtir.tir.ir import Array
 
-__all__ = ["accepts_float", "accepts_int8", "code_bytes", "cost", "emit", "scratch_bytes"]
+__all__ = ["code_bytes", "cost", "emit", "refusal_float", "refusal_int8", "scratch_bytes"]
 
 # Whose sums stay in registers beside a row of weights; floats have registers of their own.
 _MOST_PIXELS = 4
@@ -44,25 +45,25 @@ def _finish(node: Node) -> tuple[Finish, Table | None] | None:
     return finish_of(node, _weights(node))
 
 
-def _is_plain(node: Node) -> bool:
+def _shape_refusal(node: Node) -> Refusal | None:
     """One image, one output per input channel, more than one channel."""
-    op = node.op
-    assert isinstance(op, DepthwiseConv2D)
-    if node.inputs[1].data is None or op.depth_multiplier != 1 or node.inputs[0].shape[-1] == 1:
-        return False
-    return Geometry.of(node).image.images == 1
+    reason = channelwise_refusal(node)
+    if reason is None and node.inputs[0].shape[-1] == 1:
+        return Refusal.FEW_CHANNELS
+    return reason
 
 
-def accepts_int8(node: Node) -> bool:
-    """int8, with factors that fit the short requantisation."""
-    int8 = node.inputs[0].dtype is DType.INT8
-    return int8 and _is_plain(node) and _finish(node) is not None
+def refusal_int8(node: Node) -> Refusal | None:
+    """What speaks against it: int8, factors that fit the short requantisation."""
+    reason = int8_refusal(node) or _shape_refusal(node)
+    if reason is not None:
+        return reason
+    return Refusal.FORM if _finish(node) is None else None
 
 
-def accepts_float(node: Node) -> bool:
-    """float32, weights too."""
-    floats = node.inputs[0].dtype is DType.FLOAT32 and node.inputs[1].dtype is DType.FLOAT32
-    return floats and _is_plain(node)
+def refusal_float(node: Node) -> Refusal | None:
+    """What speaks against it: float32, weights too."""
+    return float_refusal(node) or _shape_refusal(node)
 
 
 def _taps(geometry: Geometry, row_step: int) -> Taps:
@@ -99,7 +100,7 @@ def _pixels(node: Node, finish: Finish) -> int:
 def cost(node: Node) -> int:
     """Instructions, from counts of emulated Cortex-M3 and M4."""
     geometry, found = Geometry.of(node), _finish(node)
-    assert found is not None, "accepts was asked"
+    assert found is not None, "refusal was asked"
     taps, pixels = _taps(geometry, geometry.copied_step), _pixels(node, found[0])
     blocks, rest = divmod(geometry.output.width, pixels)
     row = blocks * _row_cost(taps, pixels, found[0])
@@ -110,7 +111,7 @@ def cost(node: Node) -> int:
 def code_bytes(node: Node) -> int:
     """Of the kernels; other layers may use the same."""
     geometry, found = Geometry.of(node), _finish(node)
-    assert found is not None, "accepts was asked"
+    assert found is not None, "refusal was asked"
     taps, pixels = _taps(geometry, geometry.copied_step), _pixels(node, found[0])
     rest = geometry.output.width % pixels
     return sum(4 * _row_cost(taps, n, found[0]) + 60 for n in (pixels, rest) if n)
@@ -120,7 +121,7 @@ def emit(layer: Layer, name: str) -> ir.PrimFunc:
     """The layer function: blocks of pixels of each row, then those that are left."""
     node, geometry = layer.node, Geometry.of(layer.node)
     found = _finish(node)
-    assert found is not None, "accepts was asked"
+    assert found is not None, "refusal was asked"
     finish, rows = found
     weights = constant("weights", _weights(node))
     table = () if rows is None else (at(constant("constants", rows), 0, 0),)

@@ -21,7 +21,9 @@ from microtir.lowering.dsp.linear import PackedLinear, constant, pack_linear
 from microtir.lowering.dsp.micro_kernel import COMPACT, FAST, Unroll, call, printed, turns
 from microtir.lowering.dsp.patch import QUAD, Segments, widen
 from microtir.lowering.layer import Extents, Layer
+from microtir.lowering.refusals import int8_refusal, mixed_refusal
 from microtir.lowering.window import Windows
+from microtir.plan.ir import Refusal
 from microtir.schedule import KernelDescription
 from microtir.tir import ir
 from microtir.tir.dtype import DType
@@ -77,18 +79,21 @@ def _packed(node: Node) -> PackedLinear | None:
     return pack_linear(matrix.reshape(len(matrix), -1), segments.arrange(matrix), node, params)
 
 
-def accepts(node: Node) -> bool:
-    """int8 convolutions over one image whose weights and factors fit the packed form."""
-    op = node.op
-    if node.inputs[0].dtype is not DType.INT8 or node.inputs[1].data is None:
-        return False
+def refusal(node: Node) -> Refusal | None:
+    """What speaks against it: int8 over one image, weights and factors that fit the packed form."""
+    reason = int8_refusal(node) or mixed_refusal(node)
+    if reason is not None:
+        return reason
     geometry = Geometry.of(node)
-    if isinstance(op, DepthwiseConv2D) and geometry.image.channels > 1:
-        return False
+    if geometry.image.images != 1 and not geometry.is_pointwise:
+        return Refusal.IMAGES
     channels, last = geometry.output.channels, PIXELS - 1
     in_reach = last * max(geometry.pixel_stride + 1, channels + 1) < _IMMEDIATE
-    one = geometry.image.images == 1 or geometry.is_pointwise
-    return one and channels > 1 and in_reach and _packed(node) is not None
+    if channels == 1:
+        return Refusal.FEW_CHANNELS
+    if not in_reach:
+        return Refusal.SIZES
+    return Refusal.FORM if _packed(node) is None else None
 
 
 def scratch_bytes(node: Node) -> int:
@@ -141,7 +146,7 @@ def emit(layer: Layer, name: str, unroll: Unroll = FAST) -> ir.PrimFunc:
     """The layer function: patches in `scratch`, products of 4 pixels, then of single ones."""
     node = layer.node
     packed = _packed(node)
-    assert packed is not None, "accepts() was asked"
+    assert packed is not None, "refusal() was asked"
     return _Emitter(layer, Geometry.of(node), packed, unroll).function(name)
 
 

@@ -17,6 +17,8 @@ from microtir.lowering.dsp.linear import PackedLinear, pack_linear
 from microtir.lowering.dsp.micro_kernel import call, describe
 from microtir.lowering.dsp.requantise import WORDS, Rescaling
 from microtir.lowering.layer import Layer
+from microtir.lowering.refusals import int8_refusal
+from microtir.plan.ir import Refusal
 from microtir.schedule import KernelDescription
 from microtir.tir import ir
 from microtir.tir.dtype import DType
@@ -77,16 +79,17 @@ def _packed(node: Node) -> list[tuple[_Block, PackedLinear]] | None:
     return parts
 
 
-def accepts(node: Node) -> bool:
-    """int8 layers with whole quads of inputs whose weights and factors fit the packed form."""
-    weights = node.inputs[1]
-    if node.inputs[0].dtype is not DType.INT8 or weights.dtype is not DType.INT8:
-        return False
-    if weights.data is None:
-        return False
-    outputs, inputs = weights.shape
-    fits = inputs % _QUAD == 0 and max(inputs, outputs) <= _LARGEST and outputs > 1
-    return fits and _packed(node) is not None
+def refusal(node: Node) -> Refusal | None:
+    """What speaks against it: int8, whole quads of inputs, weights that fit the packed form."""
+    reason = int8_refusal(node)
+    if reason is not None:
+        return reason
+    outputs, inputs = node.inputs[1].shape
+    if outputs == 1:
+        return Refusal.FEW_CHANNELS
+    if inputs % _QUAD or max(inputs, outputs) > _LARGEST:
+        return Refusal.SIZES
+    return Refusal.FORM if _packed(node) is None else None
 
 
 def cost(node: Node) -> int:
@@ -105,7 +108,7 @@ def emit(layer: Layer, name: str) -> ir.PrimFunc:
     """The layer function: one call of the kernel, or two, for each row of inputs."""
     node = layer.node
     parts = _packed(node)
-    assert parts is not None, "accepts() was asked"
+    assert parts is not None, "refusal() was asked"
     outputs, inputs = node.inputs[1].shape
     rows = node.output.type.elements // outputs
     if layer.takes_row_range:

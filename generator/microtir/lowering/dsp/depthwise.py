@@ -26,8 +26,9 @@ from microtir.lowering.dsp.linear import constant, requantised
 from microtir.lowering.dsp.micro_kernel import call
 from microtir.lowering.dsp.requantise import Requantisation
 from microtir.lowering.layer import Layer
+from microtir.lowering.refusals import depthwise_refusal
+from microtir.plan.ir import Refusal
 from microtir.tir import ir
-from microtir.tir.dtype import DType
 
 _IMMEDIATE = 4095  # largest offset of a load
 _TAPS = 64  # they are all unrolled; more make too much code
@@ -41,24 +42,24 @@ def _factors(node: Node) -> Requantisation | None:
     return requantised(weights.reshape(-1, weights.shape[-1]).T, node, params)
 
 
-def accepts(node: Node) -> bool:
-    """int8, one image, one output per input channel, at least one word of channels."""
-    op = node.op
-    if not isinstance(op, DepthwiseConv2D) or node.inputs[0].dtype is not DType.INT8:
-        return False
-    if node.inputs[1].data is None or op.depth_multiplier != 1:
-        return False
+def refusal(node: Node) -> Refusal | None:
+    """What speaks against it: int8, one image, one output per channel, a word of channels."""
+    reason = depthwise_refusal(node)
+    if reason is not None:
+        return reason
     geometry = Geometry.of(node)
     channels, pixels, taps = geometry.image.channels, _pixels(geometry), _copied_taps(geometry)
-    fits = (
-        channels >= QUAD
-        and geometry.image.images == 1
-        and taps.count <= _TAPS
+    if channels < QUAD:
+        return Refusal.FEW_CHANNELS
+    in_reach = (
+        taps.count <= _TAPS
         and taps.reach(pixels) <= _IMMEDIATE
         and pixels * channels <= _IMMEDIATE
         and 0 < geometry.copied * channels <= _LARGEST
     )
-    return fits and _factors(node) is not None
+    if not in_reach:
+        return Refusal.SIZES
+    return Refusal.FORM if _factors(node) is None else None
 
 
 def _pixels(geometry: Geometry) -> int:
@@ -123,7 +124,7 @@ class _Emitter:
         self.geometry = geometry = Geometry.of(layer.node)
         self.x, self.y = layer.input_rows(0), layer.output_rows()
         factors = _factors(layer.node)
-        assert factors is not None, "accepts() was asked"
+        assert factors is not None, "refusal() was asked"
         self.rescaling = factors.rescaling
         order = channel_order(geometry.image.channels)
         self.constants = constant("constants", factors.constants[order])

@@ -17,6 +17,8 @@ from microtir.lowering.dsp.code import load, loop, store
 from microtir.lowering.dsp.micro_kernel import describe
 from microtir.lowering.layer import Layer
 from microtir.lowering.mve.requantise import Rescaling
+from microtir.lowering.refusals import activations_refusal
+from microtir.plan.ir import Refusal
 from microtir.schedule import KernelDescription
 from microtir.tir import ir
 from microtir.tir.dtype import DType
@@ -72,12 +74,14 @@ def _sum(node: Node) -> _Sum | None:
     return _Sum(half, rescaling, words)
 
 
-def accepts(node: Node) -> bool:
-    """int8 activations of one shape."""
-    shape = node.output.shape
-    if any(t.is_constant or t.shape != shape or t.dtype is not DType.INT8 for t in node.inputs):
-        return False
-    return 0 < node.output.type.row_elements <= _LARGEST and _sum(node) is not None
+def refusal(node: Node) -> Refusal | None:
+    """What speaks against it: int8 activations of one shape, one factor of a half."""
+    reason = activations_refusal(node)
+    if reason is not None:
+        return reason
+    if not 0 < node.output.type.row_elements <= _LARGEST:
+        return Refusal.SIZES
+    return Refusal.SCALES if _sum(node) is None else None
 
 
 def cost(node: Node) -> int:
@@ -89,7 +93,7 @@ def emit(layer: Layer, name: str) -> ir.PrimFunc:
     """The layer function: one call of the kernel for each row."""
     node = layer.node
     total = _sum(node)
-    assert total is not None, "accepts() was asked"
+    assert total is not None, "refusal() was asked"
     kernel = _add(node.output.type.row_elements, total)
     return emit_rows(layer, name, kernel, total.half, total.words)
 

@@ -18,6 +18,8 @@ from microtir.lowering.layer import Layer
 from microtir.lowering.mve.copy_kernels import copy, fill, gather, gather_code
 from microtir.lowering.mve.gemm_kernels import PIXELS, code_size, gemm, instructions
 from microtir.lowering.mve.linear import BYTES, PackedLinear, pack_linear
+from microtir.lowering.refusals import int8_refusal, mixed_refusal
+from microtir.plan.ir import Refusal
 from microtir.tir import ir
 from microtir.tir.dtype import DType
 
@@ -47,19 +49,20 @@ def _is_run(geometry: Geometry) -> bool:
     return geometry.segments.count == 1 and not geometry.windows.clip(geometry.output)
 
 
-def accepts(node: Node) -> bool:
-    """int8 convolutions over one image whose factors are below 1."""
-    op = node.op
-    if node.inputs[0].dtype is not DType.INT8 or node.inputs[1].data is None:
-        return False
+def refusal(node: Node) -> Refusal | None:
+    """What speaks against it: int8 over one image, factors below 1."""
+    reason = int8_refusal(node) or mixed_refusal(node)
+    if reason is not None:
+        return reason
     geometry = Geometry.of(node)
-    if isinstance(op, DepthwiseConv2D) and geometry.image.channels > 1:
-        return False
-    one = geometry.image.images == 1 or geometry.is_pointwise
+    if geometry.image.images != 1 and not geometry.is_pointwise:
+        return Refusal.IMAGES
     fits = geometry.output.channels <= _IMMEDIATE and geometry.pixel_stride <= _LARGEST
     row = geometry.image.width * geometry.image.channels * geometry.windows.rows.dilation
     sizes = 0 < _values(geometry) <= _LARGEST and row <= _LARGEST
-    return one and fits and sizes and _packed(node) is not None
+    if not (fits and sizes):
+        return Refusal.SIZES
+    return Refusal.FORM if _packed(node) is None else None
 
 
 def scratch_bytes(node: Node) -> int:
@@ -92,7 +95,7 @@ def code_bytes(node: Node) -> int:
 def emit(layer: Layer, name: str) -> ir.PrimFunc:
     """The layer function: two pixels at a time, then single ones."""
     packed = _packed(layer.node)
-    assert packed is not None, "accepts() was asked"
+    assert packed is not None, "refusal() was asked"
     return _Emitter(layer, Geometry.of(layer.node), packed).function(name)
 
 

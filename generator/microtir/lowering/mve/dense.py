@@ -11,6 +11,8 @@ from microtir.lowering.dsp.micro_kernel import call
 from microtir.lowering.layer import Layer
 from microtir.lowering.mve.gemm_kernels import PIXELS, gemm, instructions
 from microtir.lowering.mve.linear import PackedLinear, pack_linear
+from microtir.lowering.refusals import int8_refusal
+from microtir.plan.ir import Refusal
 from microtir.tir import ir
 from microtir.tir.dtype import DType
 
@@ -29,16 +31,15 @@ def _rows(node: Node) -> int:
     return node.output.type.elements // node.inputs[1].shape[0]
 
 
-def accepts(node: Node) -> bool:
-    """int8 layers whose factors are below 1."""
-    weights = node.inputs[1]
-    if node.inputs[0].dtype is not DType.INT8 or weights.dtype is not DType.INT8:
-        return False
-    if weights.data is None:
-        return False
-    outputs, inputs = weights.shape
-    fits = 0 < inputs <= _LARGEST and 0 < outputs <= _IMMEDIATE
-    return fits and _packed(node) is not None
+def refusal(node: Node) -> Refusal | None:
+    """What speaks against it: int8, factors below 1."""
+    reason = int8_refusal(node)
+    if reason is not None:
+        return reason
+    outputs, inputs = node.inputs[1].shape
+    if not (0 < inputs <= _LARGEST and 0 < outputs <= _IMMEDIATE):
+        return Refusal.SIZES
+    return Refusal.FORM if _packed(node) is None else None
 
 
 def cost(node: Node) -> int:
@@ -53,7 +54,7 @@ def emit(layer: Layer, name: str) -> ir.PrimFunc:
     """The layer function: one call of a kernel for two rows of inputs, then for single ones."""
     node = layer.node
     packed = _packed(node)
-    assert packed is not None, "accepts() was asked"
+    assert packed is not None, "refusal() was asked"
     outputs, inputs = node.inputs[1].shape
     rows = _rows(node)
 

@@ -28,6 +28,8 @@ from microtir.lowering.mve.depthwise_kernels import (
 )
 from microtir.lowering.mve.linear import BYTES, channel_constants
 from microtir.lowering.mve.requantise import BIAS, LANES, MULTIPLIER, SHIFT, Ints, Rescaling
+from microtir.lowering.refusals import depthwise_refusal
+from microtir.plan.ir import Refusal
 from microtir.tir import ir
 from microtir.tir.dtype import DType
 
@@ -63,25 +65,24 @@ def _together(geometry: Geometry) -> int:
     return min(choices, key=lambda n: (Line(1, n * channels).blocks / n, n))
 
 
-def accepts(node: Node) -> bool:
-    """int8, one image, one output per input channel."""
-    op = node.op
-    if not isinstance(op, DepthwiseConv2D) or node.inputs[0].dtype is not DType.INT8:
-        return False
-    if node.inputs[1].data is None or op.depth_multiplier != 1:
-        return False
+def refusal(node: Node) -> Refusal | None:
+    """What speaks against it: int8, one image, one output per input channel."""
+    reason = depthwise_refusal(node)
+    if reason is not None:
+        return reason
     geometry = Geometry.of(node)
     taps, channels = _copied_taps(geometry), geometry.image.channels
     in_reach = (
-        geometry.image.images == 1
-        and taps.count <= _TAPS
+        taps.count <= _TAPS
         and fits(taps)
         and taps.row_step <= _LARGEST
         and taps.stride * channels <= _LARGEST
         and geometry.output.width * channels <= _LARGEST
         and 0 < geometry.copied * channels <= _LARGEST
     )
-    return in_reach and _constants(node) is not None
+    if not in_reach:
+        return Refusal.SIZES
+    return Refusal.FORM if _constants(node) is None else None
 
 
 def _copied_taps(geometry: Geometry) -> Taps:
@@ -115,7 +116,7 @@ def emit(layer: Layer, name: str) -> ir.PrimFunc:
     """The layer function: a window of rows in scratch, then a row of pixels."""
     node, geometry = layer.node, Geometry.of(layer.node)
     constants, rescaling = _constants(node), Rescaling.of(_params(node))
-    assert constants is not None, "accepts() was asked"
+    assert constants is not None, "refusal() was asked"
     x, y = layer.input_rows(0), layer.output_rows()
     channels, together = geometry.image.channels, _together(geometry)
     group = Line(1, together * channels)

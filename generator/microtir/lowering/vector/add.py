@@ -18,8 +18,10 @@ from microtir.graph.ops import Add
 from microtir.graph.quantization import QuantizedMultiplier, add_params
 from microtir.lowering.dsp.code import at, let, load, loop
 from microtir.lowering.layer import Layer
+from microtir.lowering.refusals import activations_refusal
 from microtir.lowering.vector.micro_kernel import LANES, call, constant, describe
 from microtir.lowering.vector.requantise import Output, Rescaling
+from microtir.plan.ir import Refusal
 from microtir.schedule import KernelDescription
 from microtir.tir import ir
 from microtir.tir.dtype import DType
@@ -67,12 +69,14 @@ def _sum(node: Node) -> _Sum | None:
     return _Sum(half, -other.shift, output.rescaling, words, found.rounding)
 
 
-def accepts(node: Node) -> bool:
-    """int8 activations of one shape."""
-    shape = node.output.shape
-    if any(t.is_constant or t.shape != shape or t.dtype is not DType.INT8 for t in node.inputs):
-        return False
-    return node.output.type.row_elements > 0 and _sum(node) is not None
+def refusal(node: Node) -> Refusal | None:
+    """What speaks against it: int8 activations of one shape, one factor of a half."""
+    reason = activations_refusal(node)
+    if reason is not None:
+        return reason
+    if node.output.type.row_elements == 0:
+        return Refusal.SIZES
+    return Refusal.SCALES if _sum(node) is None else None
 
 
 def cost(node: Node) -> int:
@@ -83,7 +87,7 @@ def cost(node: Node) -> int:
 def emit(layer: Layer, name: str) -> ir.PrimFunc:
     """The layer function: one call of the kernel for each row."""
     total = _sum(layer.node)
-    assert total is not None, "accepts() was asked"
+    assert total is not None, "refusal() was asked"
     edges = [layer.input_rows(0), layer.input_rows(1)]
     y = layer.output_rows()
     words = constant("constants", np.array(total.words, np.int32))

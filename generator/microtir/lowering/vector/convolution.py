@@ -18,13 +18,14 @@ from microtir.lowering import dense
 from microtir.lowering.convolution import windows_of
 from microtir.lowering.dsp.code import at, loop, seq
 from microtir.lowering.layer import Extents, Layer
+from microtir.lowering.refusals import int8_refusal, mixed_refusal
 from microtir.lowering.vector.gemm import PackedLinear, Source, gemm, pack
 from microtir.lowering.vector.image import PaddedImage, reach
 from microtir.lowering.vector.micro_kernel import call
 from microtir.lowering.vector.rows import in_blocks
 from microtir.lowering.window import Windows
+from microtir.plan.ir import Refusal
 from microtir.tir import ir
-from microtir.tir.dtype import DType
 
 _MOST_LANES = 16384  # bytes of stack for the inputs of one kernel
 _MOST_PIXELS = 48  # of several rows: more would not be faster
@@ -93,17 +94,17 @@ def _packed(node: Node) -> PackedLinear | None:
     return pack(weights.reshape(len(weights), source.segments, source.segment), node, params)
 
 
-def accepts(node: Node) -> bool:
-    """int8 convolutions over one image whose factors fit the packed form."""
-    if node.inputs[0].dtype is not DType.INT8 or node.inputs[1].data is None:
-        return False
+def refusal(node: Node) -> Refusal | None:
+    """What speaks against it: int8 over one image, factors that fit the packed form."""
+    reason = int8_refusal(node) or mixed_refusal(node)
+    if reason is not None:
+        return reason
     geometry = _Geometry.of(node)
-    if isinstance(node.op, DepthwiseConv2D) and geometry.image.channels > 1:
-        return False
+    if geometry.image.images != 1 and not geometry.is_pointwise:
+        return Refusal.IMAGES
     if geometry.pixels_of_kernel() is None or 0 in (geometry.output.height, geometry.output.width):
-        return False
-    one = geometry.image.images == 1 or geometry.is_pointwise
-    return one and _packed(node) is not None
+        return Refusal.SIZES
+    return Refusal.FORM if _packed(node) is None else None
 
 
 def scratch_bytes(node: Node) -> int:
@@ -128,7 +129,7 @@ def cost(node: Node) -> int:
 def emit(layer: Layer, name: str) -> ir.PrimFunc:
     """The layer function: kernels over runs of pixels."""
     geometry, packed = _Geometry.of(layer.node), _packed(layer.node)
-    assert packed is not None, "accepts() was asked"
+    assert packed is not None, "refusal() was asked"
     if geometry.is_pointwise:
         return _emit_flat(layer, name, packed, geometry.image.channels, geometry.output.width)
     return _Emitter(layer, geometry, packed).function(name)
@@ -181,7 +182,7 @@ class _Emitter:
 
     def function(self, name: str) -> ir.PrimFunc:
         layer, pixels = self.layer, self.geometry.pixels_of_kernel()
-        assert pixels is not None, "accepts() was asked"
+        assert pixels is not None, "refusal() was asked"
         source = self.geometry.source(pixels, self.row_elements)
         width = self.geometry.output.width
 
@@ -220,14 +221,16 @@ def _packed_dense(node: Node) -> PackedLinear | None:
     return pack(weights.reshape(len(weights), 1, -1), node, fully_connected_params(op, *types))
 
 
-def accepts_dense(node: Node) -> bool:
-    """int8 layers whose rows are those of the input and whose factors fit the packed form."""
-    weights = node.inputs[1]
-    if {node.inputs[0].dtype, weights.dtype} != {DType.INT8} or weights.data is None:
-        return False
-    inputs = weights.shape[1]
-    fits = 0 < 2 * inputs <= _MOST_LANES and node.output.type.elements > 0
-    return fits and dense.keeps_rows(node) and _packed_dense(node) is not None
+def refusal_dense(node: Node) -> Refusal | None:
+    """What speaks against it: int8, rows that are those of the input, factors that fit."""
+    reason = int8_refusal(node)
+    if reason is not None:
+        return reason
+    if not (0 < 2 * node.inputs[1].shape[1] <= _MOST_LANES and node.output.type.elements > 0):
+        return Refusal.SIZES
+    if not dense.keeps_rows(node):
+        return Refusal.ROWS
+    return Refusal.FORM if _packed_dense(node) is None else None
 
 
 def cost_dense(node: Node) -> int:
@@ -240,6 +243,6 @@ def cost_dense(node: Node) -> int:
 def emit_dense(layer: Layer, name: str) -> ir.PrimFunc:
     """The layer function: rows of inputs are pixels."""
     packed = _packed_dense(layer.node)
-    assert packed is not None, "accepts_dense() was asked"
+    assert packed is not None, "refusal_dense() was asked"
     inputs = layer.node.inputs[1].shape[1]
     return _emit_flat(layer, name, packed, inputs, Extents.of(layer.node.output.type).width)

@@ -15,6 +15,7 @@ from microtir.graph.quantization import conv_params
 from microtir.lowering.convolution import windows_of
 from microtir.lowering.dsp.code import at, seq
 from microtir.lowering.layer import Extents, Layer
+from microtir.lowering.refusals import depthwise_refusal
 from microtir.lowering.vector.depthwise_kernel import (
     BLOCK,
     Grid,
@@ -26,8 +27,8 @@ from microtir.lowering.vector.image import PaddedImage
 from microtir.lowering.vector.micro_kernel import call
 from microtir.lowering.vector.rows import in_blocks
 from microtir.lowering.window import Windows
+from microtir.plan.ir import Refusal
 from microtir.tir import ir
-from microtir.tir.dtype import DType
 
 _MOST_TAPS = 64  # their code is printed one by one
 
@@ -79,17 +80,15 @@ def _packed(node: Node) -> PackedDepthwise | None:
     return pack(weights.reshape(-1, channels), node, params, _Geometry.of(node).copies)
 
 
-def accepts(node: Node) -> bool:
-    """int8 images of one multiplier per channel, whose factors fit the packed form."""
-    op, weights = node.op, node.inputs[1].data
-    if not isinstance(op, DepthwiseConv2D) or op.depth_multiplier != 1 or weights is None:
-        return False
-    geometry = _Geometry.of(node)
-    if node.inputs[0].dtype is not DType.INT8 or geometry.image.images != 1:
-        return False
-    if node.output.type.elements == 0 or weights.shape[1] * weights.shape[2] > _MOST_TAPS:
-        return False
-    return _packed(node) is not None
+def refusal(node: Node) -> Refusal | None:
+    """What speaks against it: int8, one image, one output per channel, factors that fit."""
+    reason = depthwise_refusal(node)
+    if reason is not None:
+        return reason
+    rows, columns = node.inputs[1].shape[1:3]
+    if node.output.type.elements == 0 or rows * columns > _MOST_TAPS:
+        return Refusal.SIZES
+    return Refusal.FORM if _packed(node) is None else None
 
 
 def scratch_bytes(node: Node) -> int:
@@ -109,7 +108,7 @@ def cost(node: Node) -> int:
 def emit(layer: Layer, name: str) -> ir.PrimFunc:
     """The layer function: the border, then kernels for all rows, or for one after the other."""
     node, geometry, packed = layer.node, _Geometry.of(layer.node), _packed(layer.node)
-    assert packed is not None, "accepts() was asked"
+    assert packed is not None, "refusal() was asked"
     x, y = layer.input_rows(0), layer.output_rows()
     image = geometry.padded
     scratch = image.buffer()

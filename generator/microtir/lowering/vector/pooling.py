@@ -9,23 +9,27 @@ from microtir.graph.quantization import pool_params
 from microtir.lowering.dsp.code import let, load, loop, seq, store
 from microtir.lowering.layer import Extents, Layer
 from microtir.lowering.pooling import windows_of
+from microtir.plan.ir import Refusal
 from microtir.tir import ir
 from microtir.tir.dtype import DType
 
 _MOST_CHANNELS = 2048  # sums on the stack
 
 
-def accepts(node: Node) -> bool:
-    """int8 windows of the size of their only image."""
+def refusal(node: Node) -> Refusal | None:
+    """What speaks against it: int8 windows of the size of their only image."""
     image = Extents.of(node.inputs[0].type)
-    if node.inputs[0].dtype is not DType.INT8 or not isinstance(node.op, AveragePool2D):
-        return False
-    if image.images != 1 or not 0 < image.channels <= _MOST_CHANNELS:
-        return False
+    if node.inputs[0].dtype is not DType.INT8:
+        return Refusal.TYPES
+    if image.images != 1:
+        return Refusal.IMAGES
+    if not 0 < image.channels <= _MOST_CHANNELS:
+        return Refusal.SIZES
     windows, count = windows_of(node), image.height * image.width
     whole = (windows.rows.taps, windows.columns.taps) == (image.height, image.width)
     one = node.output.type.elements == image.channels
-    return whole and one and not windows.clip(Extents.of(node.output.type)) and count > 0
+    inside = not windows.clip(Extents.of(node.output.type)) and count > 0
+    return None if whole and one and inside else Refusal.WINDOWS
 
 
 def emit(layer: Layer, name: str) -> ir.PrimFunc:
