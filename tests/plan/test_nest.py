@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from microtir.graph import ops
 from microtir.graph.ir import Node, Source, Tensor, TensorType
 from microtir.plan.ir import Candidate, Kernel, LayoutKind, PlannedOperator, RowWindow
-from microtir.plan.nest import Run, histories, nest_of, runs_of
+from microtir.plan.nest import Runs, histories, nest_of, runs_of
 from microtir.tir.dtype import DType
 
 
@@ -49,18 +49,24 @@ def chain(height: int, steps: Sequence[RowWindow], residual: bool) -> list[Plann
     return found
 
 
-def fits(runs: Sequence[Run], tensor: Tensor, height: int) -> bool:
+def calls(runs: Runs) -> Iterator[tuple[PlannedOperator, int, int]]:
+    """The operator of each call, its first row and the one behind its last."""
+    for number, first, stop in zip(runs.ran, runs.first, runs.stop, strict=True):
+        yield runs.operators[number], int(first), int(stop)
+
+
+def fits(runs: Runs, tensor: Tensor, height: int) -> bool:
     """Play a ring of so many slots: every row that is read must be the one in its slot."""
     slots: dict[int, int] = {}
-    for run in runs:
-        if tensor in run.operator.inputs:
-            window, rows = run.operator.window(tensor), tensor.type.rows
-            for y in range(run.first, run.stop):
+    for operator, first, stop in calls(runs):
+        if tensor in operator.inputs:
+            window, rows = operator.window(tensor), tensor.type.rows
+            for y in range(first, stop):
                 for row in range(window.first(y, rows), window.needed(y + 1, rows)):
                     if slots.get(row % height) != row:
                         return False
-        if run.operator.node.output is tensor:
-            slots.update({row % height: row for row in range(run.first, run.stop)})
+        if operator.node.output is tensor:
+            slots.update({row % height: row for row in range(first, stop)})
     return True
 
 
@@ -90,9 +96,9 @@ def test_no_row_is_computed_twice(height: int, steps: list[RowWindow], residual:
     nest = nest_of(operators)
     assert nest is not None
     done = dict.fromkeys(operators, 0)
-    for run in runs_of(nest):
-        assert run.first == done[run.operator]
-        done[run.operator] = run.stop
+    for operator, first, stop in calls(runs_of(nest)):
+        assert first == done[operator]
+        done[operator] = stop
     assert done[operators[-1]] == operators[-1].rows
 
 

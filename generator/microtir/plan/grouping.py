@@ -10,24 +10,25 @@ limit that has a plan.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from operator import add
 
 import numpy as np
 
 from microtir.graph.ir import Tensor
-from microtir.plan.ir import Group, Kernel, PlannedOperator
-from microtir.plan.nest import histories, longest_nest, nest_of, runs_of, streamable
+from microtir.plan.ir import Group, Kernel, PlannedOperator, Step
+from microtir.plan.nest import Rows, histories, longest_nest, nest_of, runs_of, streamable
 from microtir.plan.offers import NO_PRICE, Offer, Offers, Prices
 from microtir.plan.storage import Overlaps, Storage
 
 # A nest this deep is beyond what pays, and keeps planning time linear in the operators.
 LONGEST_GROUP = 40
 
+_UNREACHED = 1 << 62  # more than any plan is charged, and with a price added still 64 bits
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Choice:
     """Operators [start, start + len(offers)) as one group; a nest or a single call.
 
@@ -37,29 +38,18 @@ class Choice:
 
     start: int
     offers: tuple[Offer, ...]
-    taken: tuple[int, ...]
+    taken: Rows
     is_nest: bool
 
     @property
     def stop(self) -> int:
         return self.start + len(self.offers)
 
-    @property
-    def least(self) -> int:
-        """Bytes that it cannot do without."""
-        return max(t + o.least for t, o in zip(self.taken, self.offers, strict=True))
-
-    @property
-    def most(self) -> int:
-        """Bytes with which every operator has its best candidate."""
-        best = [o.candidates[0].scratch_bytes for o in self.offers]
-        return max(t + b for t, b in zip(self.taken, best, strict=True))
-
     def group(self, limit: int) -> Group:
         """The group with the best candidates within a limit that it has a price for."""
         members = tuple(
             PlannedOperator(o.node, o.within(limit - t))
-            for o, t in zip(self.offers, self.taken, strict=True)
+            for o, t in zip(self.offers, self.taken.tolist(), strict=True)
         )
         return Group(members, nest_of(members) if self.is_nest else None)
 
@@ -75,51 +65,60 @@ class Choices:
     def __init__(self, offers: Sequence[Offers], storage: Storage) -> None:
         self._storage = storage
         self._operators = len(offers)
-        self._all = [_whole(storage, number, o.whole) for number, o in enumerate(offers)]
+        whole = [_whole(storage, number, o.whole) for number, o in enumerate(offers)]
+        alone = Prices([(c.offers, c.taken) for c in whole])
         # A nest that takes more than all calls on their own is of no use.
-        self.most = max((choice.most for choice in self._all), default=0)
-        limit = max((choice.least for choice in self._all), default=0)
+        self.most = int(alone.most.max(initial=0))
+        limit = int(alone.least.max(initial=0))
+        self._all = whole
+        steps = [_streamable(o.rows) for o in offers]
         for stop, last in enumerate(offers, 1):
-            for sink in (last.rows, last.accumulated):
-                if sink is not None and streamable(sink.operator):
-                    self._all += _nests(offers, sink, stop, storage, limit)
+            for sink in (steps[stop - 1], _streamable(last.accumulated)):
+                if sink is not None:
+                    self._all += _nests(steps, sink, stop, storage, limit)
         self._all.sort(key=lambda choice: (choice.stop, -choice.start))
         self._prices = Prices([(c.offers, c.taken) for c in self._all])
+        self._starts = np.array([choice.start for choice in self._all], np.int64)
+        stops = [choice.stop for choice in self._all]
+        self._ends = np.searchsorted(stops, range(self._operators + 2))
 
     @cached_property
     def least(self) -> int:
         """The smallest limit, in bytes, within which there is a plan."""
-        path, _ = self._best([c.least for c in self._all], max)
-        return max((choice.least for choice in path), default=0)
+        return self._best(self._prices.least, np.maximum)[1]
 
     def price(self, limit: int) -> int:
         """What the cheapest plan within a limit in bytes, `least` or more, is charged."""
-        return self._best(self._prices.within(limit), add)[1]
+        return self._best(self._prices.within(limit), np.add)[1]
 
     def cheapest(self, limit: int) -> tuple[Group, ...]:
         """The groups with the least price within a limit in bytes, `least` or more."""
-        path, _ = self._best(self._prices.within(limit), add)
+        path, _ = self._best(self._prices.within(limit), np.add)
         return _turned([choice.group(limit) for choice in path], self._storage)
 
-    def _best(
-        self, values: Sequence[int], join: Callable[[int, int], int]
-    ) -> tuple[tuple[Choice, ...], int]:
-        """The path of adjoining choices from first to last operator of least value, and that."""
-        best: dict[int, tuple[int, Choice | None]] = {0: (0, None)}
-        for choice, own in zip(self._all, values, strict=True):
-            if choice.start in best and own < NO_PRICE:
-                value = join(best[choice.start][0], own)
-                known = best.get(choice.stop)
-                if known is None or value < known[0]:
-                    best[choice.stop] = value, choice
+    def _best(self, values: Rows, join: np.ufunc) -> tuple[tuple[Choice, ...], int]:
+        """The path of adjoining choices from first to last operator of least value, and that.
+
+        Args:
+            values: one for each choice, NO_PRICE for what cannot be chosen.
+            join: of the value of a path and that of what follows it.
+        """
+        best = np.zeros(self._operators + 1, np.int64)
+        chosen: list[int] = []
+        for stop in range(1, self._operators + 1):
+            at = slice(self._ends[stop], self._ends[stop + 1])
+            joined = np.minimum(join(best[self._starts[at]], values[at]), _UNREACHED)
+            joined[values[at] >= NO_PRICE] = _UNREACHED
+            number = int(joined.argmin())
+            best[stop] = joined[number]
+            chosen.append(int(self._ends[stop]) + number)
+        assert best[-1] < _UNREACHED, "every operator can run in one call"
         path: list[Choice] = []
         position = self._operators
         while position:
-            last = best[position][1]
-            assert last is not None, "every operator can run in one call"
-            path.append(last)
-            position = last.start
-        return tuple(reversed(path)), best[self._operators][0]
+            path.append(self._all[chosen[position - 1]])
+            position = path[-1].start
+        return tuple(reversed(path)), int(best[-1])
 
 
 def _turned(groups: Sequence[Group], storage: Storage) -> tuple[Group, ...]:
@@ -162,59 +161,66 @@ def _whole(storage: Storage, number: int, offer: Offer) -> Choice:
     taken = 0
     if offer.candidates[0].kernel is not Kernel.VIEW:
         taken = sum(t.type.bytes for t in storage.living[number])
-    return Choice(number, (offer,), (taken,), is_nest=False)
+    return Choice(number, (offer,), np.array([taken]), is_nest=False)
+
+
+def _streamable(offer: Offer | None) -> Offer | None:
+    return offer if offer is not None and streamable(offer.operator) else None
 
 
 def _nests(
-    offers: Sequence[Offers], sink: Offer, stop: int, storage: Storage, limit: int
+    steps: Sequence[Offer | None], sink: Offer, stop: int, storage: Storage, limit: int
 ) -> Iterator[Choice]:
     """Every nest that ends in `sink` and keeps its rings within a limit.
 
     What a tensor goes through does not depend on operators before its own, so one execution of
     the longest nest prices all of them.
     """
-    members = _members(offers, sink, stop)
-    start, operators = stop - len(members), [member.operator for member in members]
-    nest = nest_of(operators)
-    assert nest is not None, "the longest one was asked for"
+    members, nest = _members(steps, sink, stop)
+    start = stop - len(members)
     runs = runs_of(nest)
-    numbers = {operator.node: number for number, operator in enumerate(operators)}
-    ran = np.array([numbers[run.operator.node] for run in runs])
-    by_member = np.argsort(ran, kind="stable")
-    begins = np.searchsorted(ran[by_member], np.arange(len(members)))
-    accumulators = operators[-1].candidate.accumulator_bytes
+    accumulators = nest.operator.candidate.accumulator_bytes
     outputs = [] if accumulators else [sink.node.output]
-    seen = dict.fromkeys((*(t for op in operators for t in op.inputs), *outputs))
-    known = histories(runs, tuple(seen))
-    rings = np.full(len(runs), accumulators)
-    inside: set[Tensor] = set()
-    living: dict[Tensor, None] = {}
+    inputs = (t for member in members for t in member.operator.inputs)
+    known = histories(runs, tuple(dict.fromkeys((*inputs, *outputs))))
+    kept: list[Rows] = []  # bytes that each tensor takes in its ring, or none, the last one first
+    around: dict[Tensor, int] = {}
+    wholes: list[int] = []
     overlaps = Overlaps(storage, known)
     for first in range(stop - 1, start - 1, -1):
         tensor = members[first - start].node.output
+        around.update({t: t.type.bytes for t in storage.living[first] if t not in around})
+        kept.append(np.zeros(len(runs), np.int64))
         if first < stop - 1:
             internal = storage.is_internal(tensor, stop)
             if known[tensor].missing or not (internal or known[tensor].is_complete):
-                return
+                kept.pop()
+                break
             if internal:
-                inside.add(tensor)
-                rings = rings + known[tensor].alive * known[tensor].height * tensor.type.row_bytes
-        fullest = np.maximum.reduceat(rings[by_member], begins)
-        if int(fullest.max()) > limit:
+                kept[-1] = known[tensor].alive * (known[tensor].height * tensor.type.row_bytes)
+                around.pop(tensor, None)
+        wholes.append(sum(around.values()) - overlaps.most(around, first, stop))
+    numbers = {member.node: number for number, member in enumerate(members)}
+    ran = np.array([numbers[operator.node] for operator in runs.operators])[runs.ran]
+    by_member = np.argsort(ran, kind="stable")
+    begins = np.searchsorted(ran[by_member], np.arange(len(members)))
+    rings = np.cumsum(kept, axis=0)[:, by_member] + accumulators
+    fullest = np.maximum.reduceat(rings, begins, axis=1)
+    for number, whole in enumerate(wholes):
+        if int(fullest[number].max()) > limit:
             return
-        living.update(dict.fromkeys(storage.living[first]))
-        around = [t for t in living if t not in inside]
-        whole = sum(t.type.bytes for t in around) - overlaps.most(around, first, stop)
-        taken = tuple(int(bytes_) + whole for bytes_ in fullest[first - start :])
-        yield Choice(first, tuple(members[first - start :]), taken, is_nest=True)
+        behind = len(members) - 1 - number
+        taken = fullest[number, behind:] + whole
+        yield Choice(start + behind, tuple(members[behind:]), taken, is_nest=True)
 
 
-def _members(offers: Sequence[Offers], sink: Offer, stop: int) -> list[Offer]:
+def _members(steps: Sequence[Offer | None], sink: Offer, stop: int) -> tuple[list[Offer], Step]:
     """The operators of the longest nest that ends in `sink`, the operator before `stop`."""
     members = [sink]
-    for offer in reversed(offers[max(stop - LONGEST_GROUP, 0) : stop - 1]):
-        if offer.rows is None or not streamable(offer.rows.operator):
+    for offer in reversed(steps[max(stop - LONGEST_GROUP, 0) : stop - 1]):
+        if offer is None:
             break
-        members.insert(0, offer.rows)
-    start, _ = longest_nest([member.operator for member in members])
-    return members[start:]
+        members.append(offer)
+    members.reverse()
+    start, nest = longest_nest([member.operator for member in members])
+    return members[start:], nest

@@ -8,13 +8,13 @@ others find their rows there.  That they do is not argued but executed, on row n
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
-from microtir.graph.ir import Node, Tensor
+from microtir.graph.ir import Tensor
 from microtir.plan.ir import Feed, PlannedOperator, RowWindow, Step
 
 Rows = npt.NDArray[np.int64]
@@ -90,77 +90,125 @@ def _leaders(operators: Sequence[PlannedOperator]) -> Mapping[int, int]:
         ]
         if not asked:
             break
-        # At equal demand the first consumer in graph order runs first and asks first.
-        leaders[producer] = max(asked, key=lambda pair: int(pair[0].sum()))[1]
-        demand[producer] = np.maximum.reduce([rows for rows, _ in asked])
+        demand[producer], leaders[producer] = asked[0]
+        if len(asked) > 1:
+            # At equal demand the first consumer in graph order runs first and asks first.
+            leaders[producer] = max(asked, key=lambda pair: int(pair[0].sum()))[1]
+            demand[producer] = np.maximum.reduce([rows for rows, _ in asked])
     return leaders
 
 
 def _needed(window: RowWindow, rows: Rows, height: int) -> Rows:
-    """`RowWindow.needed` of several rows."""
-    ends = (rows - 1) * window.stride + window.offset + window.extent
-    return np.where(rows > 0, np.clip(ends, 0, height), 0)
+    """`RowWindow.needed` of several rows, which ascend."""
+    ends = (rows - 1) * window.stride + (window.offset + window.extent)
+    needed: Rows = np.minimum(np.maximum(ends, 0), height)
+    return needed if rows[0] else np.where(rows > 0, needed, 0)
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
-    """One call: rows [first, stop) of an operator."""
+class Runs:
+    """The calls of a nest in order: number n computes rows [first[n], stop[n]) of a step.
 
-    operator: PlannedOperator
-    first: int
-    stop: int
+    That is operators[ran[n]].
+    """
+
+    operators: tuple[PlannedOperator, ...]
+    ran: Rows
+    first: Rows
+    stop: Rows
+
+    def __len__(self) -> int:
+        return len(self.ran)
 
 
-def runs_of(nest: Step) -> tuple[Run, ...]:
+def runs_of(nest: Step) -> Runs:
     """Every call that a nest makes, in order.
 
     A step that nothing feeds computes all rows that are asked for in one call.
     """
-    runs: list[Run] = []
-    for y in range(nest.operator.rows):
-        _run_row(nest, y, runs.append)
-    return tuple(runs)
+    block = _block(nest)
+    calls = list(_calls(block, block.ends[:-1]))
+    ran, first, stop = (np.zeros(int(block.ends[-1]), np.int64) for _ in range(3))
+    for number, (_, at, begin, end) in enumerate(calls):
+        ran[at], first[at], stop[at] = number, begin, end
+    return Runs(tuple(operator for operator, *_ in calls), ran, first, stop)
 
 
-def _run_row(step: Step, y: int, emit: Callable[[Run], None]) -> None:
+@dataclass(frozen=True, slots=True)
+class _Block:
+    """How many calls each row of a step makes: those that it asks for, then its own.
+
+    Before row y of the step `ends[y]` calls are made where its rows are all there is, and
+    `asked[n][y]` rows of its n-th feed; within the row `before[n][y]` calls come before those of
+    the feed.
+    """
+
+    step: Step
+    ends: Rows
+    asked: Sequence[Rows]
+    before: Sequence[Rows]
+    feeds: Sequence[_Block | None]
+
+
+def _block(step: Step) -> _Block:
+    rows = np.arange(step.operator.rows + 1)
+    count = np.zeros(step.operator.rows, np.int64)
+    asked, before, feeds = [], [], []
     for feed in step.feeds:
-        height, producer = feed.tensor.type.rows, feed.step
-        first, stop = feed.window.needed(y, height), feed.window.needed(y + 1, height)
-        if producer.feeds:
-            for row in range(first, stop):
-                _run_row(producer, row, emit)
-        elif first < stop:
-            emit(Run(producer.operator, first, stop))
-    emit(Run(step.operator, y, y + 1))
+        producer = _block(feed.step) if feed.step.feeds else None
+        needed = _needed(feed.window, rows, feed.tensor.type.rows)
+        asked.append(needed)
+        before.append(count)
+        feeds.append(producer)
+        if producer is None:
+            count = count + (needed[1:] > needed[:-1])
+        else:
+            count = count + producer.ends[needed[1:]] - producer.ends[needed[:-1]]
+    ends = np.append(0, np.cumsum(count + 1))
+    return _Block(step, ends, asked, before, feeds)
+
+
+def _calls(block: _Block, starts: Rows) -> Iterator[tuple[PlannedOperator, Rows, Rows, Rows]]:
+    """For each step its operator, which calls are its own, and their first row and the one behind.
+
+    Args:
+        block: whose first rows run.
+        starts: the number of the first call of each of them.
+    """
+    count = len(starts)
+    for feed, asked, before, inner in zip(
+        block.step.feeds, block.asked, block.before, block.feeds, strict=True
+    ):
+        first, stop = asked[:count], asked[1 : count + 1]
+        begins = starts + before[:count]
+        if inner is None:
+            some = first < stop
+            yield feed.step.operator, begins[some], first[some], stop[some]
+        else:
+            shift = begins - inner.ends[first]
+            yield from _calls(inner, np.repeat(shift, stop - first) + inner.ends[: asked[count]])
+    rows = np.arange(count)
+    yield block.step.operator, starts + np.diff(block.ends[: count + 1]) - 1, rows, rows + 1
 
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """What happens to a tensor while a nest runs, per run.
+    """What happens to a tensor while a nest runs, per call.
 
-    `made` counts the rows that exist after the run, `oldest` is the first row that this run or a
-    later one reads (NEVER if none does), `after` the same for later runs alone; `missing` says
-    that a row was read before it existed.
+    `made` counts the rows that exist after the call, `oldest` is the first row that this call or
+    a later one reads (NEVER if none does); `alive` says whether it holds a row that is read or has
+    just been written, `missing` that one was read before it existed.  `span` is the most rows of
+    a call that makes some, and `height` the slots that a ring needs: no row is overwritten before
+    it was read for the last time.
     """
 
     tensor: Tensor
     made: Rows
     oldest: Rows
-    after: Rows
-    span: int
+    alive: npt.NDArray[np.bool_]
     missing: bool
-
-    @property
-    def height(self) -> int:
-        """Slots that a ring needs: no row is overwritten before it was read for the last time."""
-        kept = self.made - np.minimum(self.after, np.maximum(self.made - 1, 0))
-        return max(self.span, int(kept.max(initial=0)))
-
-    @property
-    def alive(self) -> npt.NDArray[np.bool_]:
-        """Per run, whether the tensor holds a row that is read or has just been written."""
-        written = self.made > np.append(0, self.made[:-1])
-        return written | (self.oldest < self.made)
+    span: int
+    height: int
 
     @property
     def is_complete(self) -> bool:
@@ -168,51 +216,47 @@ class History:
         return int(self.made[-1]) == self.tensor.type.rows
 
 
-def histories(runs: Sequence[Run], tensors: Sequence[Tensor]) -> Mapping[Tensor, History]:
+def histories(runs: Runs, tensors: Sequence[Tensor]) -> Mapping[Tensor, History]:
     """The history of each of `tensors`; one that no run makes has all its rows from the start."""
-    operators: dict[Node, PlannedOperator] = {}
-    numbers: dict[Node, list[int]] = {}
-    for number, run in enumerate(runs):
-        operators[run.operator.node] = run.operator
-        numbers.setdefault(run.operator.node, []).append(number)
-    first = np.array([run.first for run in runs], np.int64)
-    stop = np.array([run.stop for run in runs], np.int64)
-    calls = [
-        _Calls(operator, frozenset(operator.inputs), at, first[at], stop[at])
-        for node, operator in operators.items()
-        for at in (np.array(numbers[node]),)
-    ]
-    return {tensor: _history(len(runs), calls, tensor) for tensor in tensors}
-
-
-@dataclass(frozen=True, slots=True)
-class _Calls:
-    """All runs of one operator: their numbers and row ranges."""
-
-    operator: PlannedOperator
-    inputs: frozenset[Tensor]
-    at: Rows
-    first: Rows
-    stop: Rows
-
-
-def _history(runs: int, calls: Sequence[_Calls], tensor: Tensor) -> History:
-    height, span = tensor.type.rows, 1
-    made: Rows = np.zeros(runs, np.int64)
-    reads: Rows = np.full(runs, NEVER)
-    wanted: Rows = np.zeros(runs, np.int64)
-    for c in calls:
-        if c.operator.node.output is tensor:
-            made[c.at] = c.stop
-            span = int((c.stop - c.first).max())
-        elif tensor in c.inputs:
-            window = c.operator.window(tensor)
-            starts = np.clip(c.first * window.stride + window.offset, 0, height)
-            reads[c.at] = np.minimum(reads[c.at], starts)
-            wanted[c.at] = _needed(window, c.stop, height)
-    made = np.maximum.accumulate(made)
-    if not made.any():
-        made = np.full(runs, height)
-    oldest: Rows = np.minimum.accumulate(reads[::-1])[::-1]
-    after = np.append(oldest[1:], NEVER)
-    return History(tensor, made, oldest, after, span, bool((wanted > made).any()))
+    shape = len(tensors), len(runs)
+    made, wanted, reads = (
+        np.zeros(shape, np.int64),
+        np.zeros(shape, np.int64),
+        np.full(shape, NEVER),
+    )
+    spans = [1] * len(tensors)
+    numbers = {tensor: number for number, tensor in enumerate(tensors)}
+    unmade = set(tensors)
+    for number, operator in enumerate(runs.operators):
+        at = np.flatnonzero(runs.ran == number)
+        if not len(at):
+            continue  # nobody asks for its rows
+        first, stop = runs.first[at], runs.stop[at]
+        output = operator.node.output
+        if output in numbers:
+            made[numbers[output], at] = stop
+            spans[numbers[output]] = int((stop - first).max())
+            unmade.discard(output)
+        for tensor in operator.inputs:
+            if tensor in numbers:
+                row, height, window = numbers[tensor], tensor.type.rows, operator.window(tensor)
+                starts = np.minimum(np.maximum(first * window.stride + window.offset, 0), height)
+                reads[row, at] = np.minimum(reads[row, at], starts)
+                wanted[row, at] = _needed(window, stop, height)
+    for tensor in unmade:
+        made[numbers[tensor]] = tensor.type.rows
+    np.maximum.accumulate(made, axis=1, out=made)
+    oldest = np.minimum.accumulate(reads[:, ::-1], axis=1)[:, ::-1]
+    newest = np.maximum(made - 1, 0)
+    kept = made.copy()
+    kept[:, :-1] -= np.minimum(oldest[:, 1:], newest[:, :-1])
+    kept[:, -1] -= newest[:, -1]
+    heights = np.maximum(kept.max(axis=1), spans)
+    earlier = np.zeros_like(made)
+    earlier[:, 1:] = made[:, :-1]
+    alive = (oldest < made) | (made > earlier)
+    missing: npt.NDArray[np.bool_] = np.any(wanted > made, axis=1)
+    return {
+        t: History(t, made[n], oldest[n], alive[n], bool(missing[n]), spans[n], int(heights[n]))
+        for t, n in numbers.items()
+    }

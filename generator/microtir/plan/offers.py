@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from microtir.config.enums import Optimize
 from microtir.graph.ir import Node
@@ -109,15 +110,23 @@ def _offer(node: Node, candidates: Sequence[Candidate], price: Callable[[Candida
 
 NO_PRICE = 1 << 60
 
+Bytes = npt.NDArray[np.int64]
+"""A number of bytes for each of some operators or sets of them, or what they are charged."""
+
+_NONE: Bytes = np.zeros(0, np.int64)
+
 
 class Prices:
-    """What several operators together are charged within a limit, for many such sets at once.
+    """What several operators together take and are charged, for many such sets at once.
+
+    `least` holds for each set the bytes that it cannot do without, `most` those with which every
+    operator has its best candidate.
 
     Args:
         sets: offers, and for each the bytes that everything but its scratch takes.
     """
 
-    def __init__(self, sets: Sequence[tuple[Sequence[Offer], Sequence[int]]]) -> None:
+    def __init__(self, sets: Sequence[tuple[Sequence[Offer], Bytes]]) -> None:
         offers = list(dict.fromkeys(offer for given, _ in sets for offer in given))
         numbers = {offer: number for number, offer in enumerate(offers)}
         width = max((len(offer.candidates) for offer in offers), default=0) + 1
@@ -127,16 +136,29 @@ class Prices:
         for row, offer in enumerate(offers):
             for column, (c, price) in enumerate(zip(offer.candidates, offer.prices, strict=True)):
                 self._scratch[row, column], self._charged[row, column] = c.scratch_bytes, price
+        self._charged = np.minimum(self._charged, NO_PRICE)
         self._offers = np.array([numbers[o] for given, _ in sets for o in given], np.int64)
-        self._taken = np.array([t for _, taken in sets for t in taken], np.int64)
+        self._taken = np.concatenate([_NONE, *(taken for _, taken in sets)])
         self._begins = np.cumsum([0, *(len(given) for given, _ in sets)])[:-1]
+        self.least = self._fullest([offer.least for offer in offers])
+        self.most = self._fullest([offer.candidates[0].scratch_bytes for offer in offers])
 
-    def within(self, limit: int) -> list[int]:
-        """The price of each set, NO_PRICE or more where one of its offers has no candidate."""
+    def _fullest(self, scratch: Sequence[int]) -> Bytes:
+        """The bytes of each set at its fullest, with so many of scratch for each offer."""
+        if not scratch:
+            return _NONE
+        together = self._taken + np.array(scratch, np.int64)[self._offers]
+        fullest: Bytes = np.maximum.reduceat(together, self._begins)
+        return fullest
+
+    def within(self, limit: int) -> Bytes:
+        """The price of each set; NO_PRICE where one of its offers has no candidate."""
+        if not len(self._begins):
+            return _NONE
         room = limit - self._taken
         first = np.argmax(self._scratch[self._offers] <= room[:, np.newaxis], axis=1)
-        charged = np.minimum(self._charged[self._offers, first], NO_PRICE)
+        charged = self._charged[self._offers, first]
         # Sums of several that are too dear would not fit into 64 bits.
-        dear = np.add.reduceat(charged >= NO_PRICE, self._begins) > 0
+        dear = np.logical_or.reduceat(charged >= NO_PRICE, self._begins)
         sums = np.add.reduceat(np.where(charged >= NO_PRICE, 0, charged), self._begins)
-        return [NO_PRICE if none else int(price) for price, none in zip(sums, dear, strict=True)]
+        return np.where(dear, NO_PRICE, sums)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from microtir.graph.ir import Graph, Node, Tensor
 from microtir.plan.nest import NEVER, History
 
@@ -137,7 +139,8 @@ class Overlaps:
             return 0
         (reader,), (writer,) = readers, writers
         oldest, made = self._known[reader].oldest, self._known[writer].made
-        both = (oldest != NEVER) & (made > 0)
+        # Both ascend: from the first row that is written to the last one that is read.
+        both = slice(int(np.searchsorted(made, 1)), int(np.searchsorted(oldest, NEVER)))
         ends = made[both] * writer.type.row_bytes - oldest[both] * reader.type.row_bytes
         distance = max(int(ends.max(initial=0)), 0)
         return x.type.bytes + y.type.bytes - max(x.type.bytes + distance, y.type.bytes)

@@ -7,6 +7,7 @@ from types import MappingProxyType
 
 from microtir import te
 from microtir.lowering.dsp.code import load, loop, seq, store
+from microtir.lowering.made_once import made_once
 from microtir.schedule import KernelDescription
 from microtir.tir import ir
 from microtir.tir.dtype import DType
@@ -81,6 +82,7 @@ def accumulate(total: ir.Buffer, value: te.Expr) -> ir.Stmt:
     return store(total, (), load(total) + value)
 
 
+@made_once
 def copy(size: int, dtype: DType) -> KernelDescription:
     """Moves `size` elements; parameters: from, to."""
     source, target = ir.Buffer("source", (size,), dtype), ir.Buffer("target", (size,), dtype)

@@ -21,6 +21,7 @@ from microtir.lowering.blocked.kernel import (
     unrolled,
 )
 from microtir.lowering.dsp.code import let, load, loop, seq, store
+from microtir.lowering.made_once import made_once
 from microtir.schedule import KernelDescription
 from microtir.tir import ir
 from microtir.tir.dtype import DType
@@ -72,6 +73,7 @@ def turns_of(channels: int, together: int) -> list[int]:
     return [min(first, channels - together) for first in range(0, channels, together)]
 
 
+@made_once
 def product(block: Block, runs: Runs, channels: int, finish: Finish) -> KernelDescription:
     """All `channels` (at least those of the block) of the pixels of a block.
 
@@ -198,6 +200,7 @@ class Taps:
         return sorted(found.items())
 
 
+@made_once
 def depthwise(
     pixels: int, taps: Taps, channels: int, finish: Finish, *, rolled: bool
 ) -> KernelDescription:

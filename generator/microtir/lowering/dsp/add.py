@@ -21,6 +21,7 @@ from microtir.lowering.dsp.linear import constant
 from microtir.lowering.dsp.micro_kernel import call, describe, repeated
 from microtir.lowering.dsp.requantise import Rescaling, rescaling_of
 from microtir.lowering.layer import Layer
+from microtir.lowering.made_once import made_once
 from microtir.lowering.refusals import activations_refusal
 from microtir.plan.ir import Refusal
 from microtir.schedule import KernelDescription
@@ -138,6 +139,7 @@ def emit_rows(
     return layer.function(name, None, body)
 
 
+@made_once
 def add(count: int, shift: int, rescaling: Rescaling) -> KernelDescription:
     """Adds `count` elements.
 

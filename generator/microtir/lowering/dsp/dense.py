@@ -17,6 +17,7 @@ from microtir.lowering.dsp.linear import PackedLinear, pack_linear
 from microtir.lowering.dsp.micro_kernel import call, describe
 from microtir.lowering.dsp.requantise import WORDS, Rescaling
 from microtir.lowering.layer import Layer
+from microtir.lowering.made_once import made_once
 from microtir.lowering.refusals import int8_refusal
 from microtir.plan.ir import Refusal
 from microtir.schedule import KernelDescription
@@ -137,6 +138,7 @@ def emit(layer: Layer, name: str) -> ir.PrimFunc:
     return layer.function(name, None, body)
 
 
+@made_once
 def dense(inputs: int, pairs: int, passes: int, rescaling: Rescaling) -> KernelDescription:
     """`passes` over `inputs` values (a multiple of 4) of 2 * `pairs` outputs each, at most 8.
 

@@ -8,6 +8,7 @@ from microtir import te
 from microtir.lowering.dsp.code import load, loop, seq, store
 from microtir.lowering.dsp.micro_kernel import describe, repeated
 from microtir.lowering.dsp.requantise import WORDS, Rescaling
+from microtir.lowering.made_once import made_once
 from microtir.lowering.window import Windows
 from microtir.schedule import KernelDescription
 from microtir.tir import ir
@@ -52,6 +53,7 @@ class Taps:
         return self.offset(self.rows - 1, self.columns - 1, pixels - 1) + self.channels
 
 
+@made_once
 def depthwise(pixels: int, taps: Taps, rescaling: Rescaling) -> KernelDescription:
     """All channels (4 or more) of `pixels` (1 or 2) neighbouring pixels.
 
@@ -154,6 +156,7 @@ def _columns(pixels: int, taps: Taps) -> list[dict[str, object]]:
     return found
 
 
+@made_once
 def copy(size: int) -> KernelDescription:
     """Moves `size` bytes; parameters: from, to."""
     source = ir.Buffer("source", (size,), DType.INT8)

@@ -9,6 +9,7 @@ from microtir import te
 from microtir.lowering.dsp.code import let, load, loop, seq, store
 from microtir.lowering.dsp.micro_kernel import Unroll, describe, unrolled
 from microtir.lowering.dsp.requantise import WORDS, Rescaling
+from microtir.lowering.made_once import made_once
 from microtir.schedule import KernelDescription
 from microtir.tir import ir
 from microtir.tir.dtype import DType
@@ -18,6 +19,7 @@ LANES = 2 * PIXELS  # int16 values of one step: two for each pixel
 STEP_BYTES = 2 * LANES
 
 
+@made_once
 def gemm(
     pixels: int, steps: int, channels: int, rescaling: Rescaling, unroll: Unroll
 ) -> KernelDescription:

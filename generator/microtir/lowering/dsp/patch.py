@@ -18,6 +18,7 @@ from microtir import te
 from microtir.lowering.dsp.code import load, loop, seq, store
 from microtir.lowering.dsp.gemm_kernels import LANES, PIXELS
 from microtir.lowering.dsp.micro_kernel import describe, repeated
+from microtir.lowering.made_once import made_once
 from microtir.schedule import KernelDescription
 from microtir.tir import ir
 from microtir.tir.dtype import DType
@@ -87,6 +88,7 @@ class Segments:
         return np.concatenate([paired, rows.reshape(channels, -1, 2)], axis=1)
 
 
+@made_once
 def widen(pixels: int, segments: Segments, stride: int) -> KernelDescription:
     """Widens one segment of `pixels` (4 or 1) neighbouring pixels into a patch.
 

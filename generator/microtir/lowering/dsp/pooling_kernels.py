@@ -8,6 +8,7 @@ from microtir.config.features import Feature
 from microtir.lowering import pool_kernels
 from microtir.lowering.dsp.code import loop, store
 from microtir.lowering.dsp.micro_kernel import describe
+from microtir.lowering.made_once import made_once
 from microtir.lowering.pool_kernels import Assembly
 from microtir.schedule import KernelDescription
 from microtir.tir import ir
@@ -18,18 +19,21 @@ _IMMEDIATE = 255  # largest step of a load
 _WORD = 4  # channels
 
 
+@made_once
 def add_run(pixels: int, channels: int) -> KernelDescription:
     """As `pool_kernels.add_run`."""
     assembly = _run("kernels/pool_add.j2", pixels, channels, DType.INT16, 28)
     return pool_kernels.add_run(pixels, channels, assembly)
 
 
+@made_once
 def max_run(pixels: int, channels: int) -> KernelDescription:
     """As `pool_kernels.max_run`."""
     assembly = _run("kernels/pool_max.j2", pixels, channels, DType.INT8, 20)
     return pool_kernels.max_run(pixels, channels, assembly)
 
 
+@made_once
 def average(count: int, channels: int, low: int, high: int) -> KernelDescription:
     """As `pool_kernels.average`."""
     values = pool_kernels.average_values(count, channels, low, high)
@@ -37,6 +41,7 @@ def average(count: int, channels: int, low: int, high: int) -> KernelDescription
     return pool_kernels.average(count, channels, low, high, assembly)
 
 
+@made_once
 def fill(size: int, value: int, dtype: DType) -> KernelDescription:
     """Sets `size` elements to `value`; parameter: to.  The compiler knows how."""
     target = ir.Buffer("target", (size,), dtype)

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -161,6 +162,8 @@ class _Clamp:
         return max(self.low, min(self.high, scaled + self.zero_point))
 
 
+# Every family that could compute a layer asks about its channels.
+@lru_cache(maxsize=4096)
 def _channel(
     factor: QuantizedMultiplier, bias: int, magnitude: int, clamp: _Clamp
 ) -> tuple[int, int, int, int] | None:

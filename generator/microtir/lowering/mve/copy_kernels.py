@@ -5,6 +5,7 @@ from __future__ import annotations
 from microtir.config.features import Feature
 from microtir.lowering.dsp.code import load, loop, store
 from microtir.lowering.dsp.micro_kernel import describe
+from microtir.lowering.made_once import made_once
 from microtir.lowering.mve.linear import BYTES
 from microtir.schedule import KernelDescription
 from microtir.tir import ir
@@ -13,6 +14,7 @@ from microtir.tir.dtype import DType
 _UNROLLED = 16  # vectors that are printed one by one
 
 
+@made_once
 def copy(size: int) -> KernelDescription:
     """Moves `size` bytes; parameters: from, to."""
     source = ir.Buffer("source", (size,), DType.INT8)
@@ -30,6 +32,7 @@ def copy(size: int) -> KernelDescription:
     )
 
 
+@made_once
 def fill(size: int, value: int, dtype: DType = DType.INT8) -> KernelDescription:
     """Sets `size` elements to `value`, which is a byte, or 0 of any type; parameter: to."""
     assert value == 0 or dtype is DType.INT8
@@ -47,6 +50,7 @@ def fill(size: int, value: int, dtype: DType = DType.INT8) -> KernelDescription:
     )
 
 
+@made_once
 def gather(rows: int, size: int, step: int, pixels: int, stride: int) -> KernelDescription:
     """Windows of neighbouring pixels, one after another.
 

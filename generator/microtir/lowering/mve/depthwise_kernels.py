@@ -15,6 +15,7 @@ from microtir.config.features import Feature
 from microtir.lowering.dsp.code import load, loop, seq, store
 from microtir.lowering.dsp.depthwise_kernels import Taps
 from microtir.lowering.dsp.micro_kernel import describe
+from microtir.lowering.made_once import made_once
 from microtir.lowering.mve.linear import BYTES
 from microtir.lowering.mve.requantise import LANES, Rescaling
 from microtir.schedule import KernelDescription
@@ -54,6 +55,7 @@ class Line:
         return [max(block * BYTES - self.back, 0) for block in range(self.blocks)]
 
 
+@made_once
 def depthwise(line: Line, taps: Taps, rescaling: Rescaling) -> KernelDescription:
     """All channels of a row of pixels.
 

@@ -8,6 +8,7 @@ from microtir import te
 from microtir.config.features import Feature
 from microtir.lowering.dsp.code import load, loop, seq, store
 from microtir.lowering.dsp.micro_kernel import Unroll, describe, printed, printed_before, turns
+from microtir.lowering.made_once import made_once
 from microtir.lowering.mve.linear import BYTES, steps_of
 from microtir.lowering.mve.requantise import BIAS, LANES, MULTIPLIER, SHIFT, WORDS, Rescaling
 from microtir.schedule import KernelDescription
@@ -18,6 +19,7 @@ PIXELS = 2
 UNROLL = Unroll(12, 6)
 
 
+@made_once
 def gemm(
     pixels: int, values: int, stride: int, channels: int, rescaling: Rescaling
 ) -> KernelDescription:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from microtir.config.features import Feature
 from microtir.lowering import pool_kernels
+from microtir.lowering.made_once import made_once
 from microtir.lowering.pool_kernels import Assembly
 from microtir.schedule import KernelDescription
 
@@ -21,16 +22,19 @@ _MAXIMA = {
 }  # fmt: skip
 
 
+@made_once
 def add_run(pixels: int, channels: int) -> KernelDescription:
     """As `pool_kernels.add_run`."""
     return pool_kernels.add_run(pixels, channels, _run(pixels, channels, _SUMS))
 
 
+@made_once
 def max_run(pixels: int, channels: int) -> KernelDescription:
     """As `pool_kernels.max_run`."""
     return pool_kernels.max_run(pixels, channels, _run(pixels, channels, _MAXIMA))
 
 
+@made_once
 def average(count: int, channels: int, low: int, high: int) -> KernelDescription:
     """As `pool_kernels.average`."""
     values = pool_kernels.average_values(count, channels, low, high)

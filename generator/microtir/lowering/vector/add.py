@@ -18,6 +18,7 @@ from microtir.graph.ops import Add
 from microtir.graph.quantization import QuantizedMultiplier, add_params
 from microtir.lowering.dsp.code import at, let, load, loop
 from microtir.lowering.layer import Layer
+from microtir.lowering.made_once import made_once
 from microtir.lowering.refusals import activations_refusal
 from microtir.lowering.vector.micro_kernel import LANES, call, constant, describe
 from microtir.lowering.vector.requantise import Output, Rescaling
@@ -107,6 +108,7 @@ def emit(layer: Layer, name: str) -> ir.PrimFunc:
     return layer.function(name, None, body)
 
 
+@made_once
 def add(count: int, shift: int, rescaling: Rescaling) -> KernelDescription:
     """Adds `count` elements.
 

@@ -12,6 +12,7 @@ from typing import Protocol
 from microtir import te
 from microtir.lowering.dsp.code import at, let, load, loop, seq, store, when
 from microtir.lowering.layer import Extents, Rows
+from microtir.lowering.made_once import made_once
 from microtir.lowering.vector.micro_kernel import call, describe
 from microtir.lowering.window import Window, Windows
 from microtir.schedule import KernelDescription
@@ -89,6 +90,7 @@ class _Fill(Protocol):
     def __call__(self, first: int, stop: int) -> ir.Stmt: ...
 
 
+@made_once
 def _copy(count: int) -> KernelDescription:
     """Copies `count` values; parameters: from, to."""
     x, y = ir.Buffer("x", (count,), DType.INT8), ir.Buffer("y", (count,), DType.INT8)
