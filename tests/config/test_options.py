@@ -29,8 +29,6 @@ CONTRADICTIONS = [
     {"pass_config.tir.disable_unroll=True", "pass_config.tir.unroll_max_extent=256"},
     {"pass_config.memory.use_workspace_io=True", "executor.interface-api='packed'"},
     {"pass_config.memory.use_workspace_io=True", "runtime.system-lib=True"},
-    {"compatibility='microtvm'", "executor='graph'"},
-    {"compatibility='microtvm'", "executor='debug'"},
     {"compatibility='microtvm'", "executor.link-params=False"},
     {"pass_config.memory.use_workspace_io=True", "compatibility='microtvm'"},
     *(

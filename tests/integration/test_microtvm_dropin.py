@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import microtir
-from microtir import CompilationConfig, Executor
+from microtir import CompilationConfig, Executor, Runtime
 from microtir.artifact import Artifact
 from microtir.errors import ConfigError
 from microtir.graph import ops
@@ -51,10 +51,44 @@ CONFIGS = {
     "workspace_io": WORKSPACE_IO,
     "allocators": BASE,
     "packed": BASE.with_(executor=Executor("aot", {"interface-api": "packed"})),
+    "system_lib": BASE.with_(runtime=Runtime("crt", {"system-lib": True})),
+    "packed_system_lib": BASE.with_(
+        executor=Executor("aot", {"interface-api": "packed"}),
+        runtime=Runtime("crt", {"system-lib": True}),
+    ),
+    "graph": BASE.with_(executor=Executor("graph", {"link-params": True})),
+    "graph_apart": BASE.with_(executor="graph"),
+    "debug": BASE.with_(executor="debug"),
     "packed_with_unpacked_operators": BASE.with_(
         executor=Executor("aot", {"interface-api": "packed", "unpacked-api": True})
     ),
 }
+
+
+SOURCES = {
+    "packed_with_unpacked_operators": "packed.c",
+    "packed_system_lib": "system_lib.c",
+    "graph_apart": "graph.c",
+    "debug": "graph.c",
+}
+
+
+def _write_headers(artifact: Artifact, app: str, folder: Path) -> None:
+    """What such applications made of the files of an archive: arrays of their bytes."""
+    content = artifact.data[0].content if artifact.data else b""
+    blob = ", ".join(map(str, b"\0" + content)) if content else ", ".join(map(str, _NONE))
+    # A copy in odd memory is asked for where weights are in a file: it begins behind a byte.
+    name = "odd" if content else "params_blob"
+    lines = [f"static const unsigned char {name}[] = {{{blob}}};"]
+    if content:
+        lines.append("#define params_blob (*(const unsigned char (*)[sizeof odd - 1])(odd + 1))")
+    lines.append('static const char graph_json[] = "{}";')
+    (folder / "blobs.h").write_text("\n".join(lines) + "\n")
+    packed = "" if app == "packed_system_lib" else "_packed"
+    (folder / "names.h").write_text(f'#define RUN "tvmgen_default_run{packed}"\n')
+
+
+_NONE = 0xF7E58D4F05049CB7.to_bytes(8, "little") + bytes(24)
 
 
 def built(config: CompilationConfig, model: Graph | None = None) -> Artifact:
@@ -85,11 +119,28 @@ def test_application_runs_unchanged(app: str, compiler: str, tmp_path: Path) -> 
     artifact = built(CONFIGS[app])
     folder = artifact.export(tmp_path / "generated")
     units = [file.path for file in artifact.sources if file.path.endswith(".c")]
-    source = APPS / f"{'packed' if app.startswith('packed') else app}.c"
+    source = APPS / SOURCES.get(app, f"{app}.c")
     (tmp_path / "app.c").write_text(source.read_text())
-    flags = ["-std=c99", "-Wall", "-Wextra", "-Werror", *INCLUDES]
+    _write_headers(artifact, app, tmp_path)
+    flags = ["-std=c99", "-Wall", "-Wextra", "-Werror", *INCLUDES, f"-I{APPS}"]
     flags += SANITIZERS if compiler == "gcc" else ()  # clang's libraries are another package
     assert printed([compiler, *flags, "../app.c", *units], folder) == expected()
+
+
+def test_the_graph_executor_stops_what_it_cannot_take(tmp_path: Path) -> None:
+    """No such input, and another shape: microTVM printed a line and went on, or checked nothing."""
+    artifact = built(CONFIGS["graph"])
+    folder = artifact.export(tmp_path / "generated")
+    units = [file.path for file in artifact.sources if file.path.endswith(".c")]
+    _write_headers(artifact, "graph", tmp_path)
+    (tmp_path / "app.c").write_text((APPS / "graph.c").read_text())
+    command = ["gcc", "-std=c99", *INCLUDES, f"-I{APPS}", "../app.c", *units, "-o", "app", "-lm"]
+    assert not compiler_output(command, folder)
+    for argument, code in (("name", "0x702"), ("shape", "0x803")):
+        done = subprocess.run(
+            ["./app", argument], cwd=folder, capture_output=True, text=True, check=False
+        )
+        assert (done.returncode, done.stdout) == (9, f"stopped: {code}\n")
 
 
 def test_two_models_of_an_archive_share_their_workspace(tmp_path: Path) -> None:
@@ -112,7 +163,9 @@ def test_two_models_of_an_archive_share_their_workspace(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("compiler", C_COMPILERS)
 @pytest.mark.parametrize(
-    "config", [BASE, WORKSPACE_IO, CONFIGS["packed"]], ids=["internal", "mapped", "packed"]
+    "config",
+    [BASE, WORKSPACE_IO, CONFIGS["packed"], CONFIGS["graph"], CONFIGS["system_lib"]],
+    ids=["internal", "mapped", "packed", "graph", "system_lib"],
 )
 def test_no_warning(config: CompilationConfig, compiler: str, tmp_path: Path) -> None:
     """Every generated file passes the project's flags on every compiler."""
@@ -185,6 +238,8 @@ def test_without_the_option_there_is_nothing_of_it() -> None:
 @pytest.mark.parametrize(
     ("changes", "text"),
     [
+        ({"executor": "graph", "workspace_pools": "sram"}, "pool with executor 'graph'"),
+        ({"executor": Executor("aot", {"link-params": False})}, "'link-params' = False"),
         ({"pass_config": {"memory.use_workspace_io": True}}, "without a declared workspace pool"),
         ({"compatibility": "tvm"}, "'compatibility' got 'tvm'"),
         (

@@ -88,4 +88,5 @@ def graph_file(name: str) -> str:
 
 def once_per_program(name: str) -> tuple[str, ...]:
     """Sources of a module that a program with several modules must leave out."""
-    return (f"{name}_system_lib.c", f"{dropin_prefix(name)}_workspace.c")
+    prefix = dropin_prefix(name)
+    return (f"{name}_system_lib.c", f"{prefix}_workspace.c", f"{prefix}_system_lib.c")

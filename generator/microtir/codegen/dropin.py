@@ -12,11 +12,13 @@ from dataclasses import dataclass
 
 from microtir.codegen import header
 from microtir.codegen.devices import struct_name
+from microtir.codegen.dropin_module import has_module, module_function
 from microtir.codegen.environment import render
 from microtir.codegen.functions import FunctionText, joined, signature
 from microtir.codegen.layout import block_comment, columns
 from microtir.codegen.names import ScopedNames
 from microtir.codegen.program import Program
+from microtir.codegen.runtime import MicrotvmPart
 from microtir.codegen.source_file import SourceFile
 from microtir.config.names import KEYWORDS, is_identifier, macro_name
 from microtir.ir_module import ModelInfo, Port, PortKind
@@ -59,9 +61,13 @@ def dropin_files(program: Program, model: ModelInfo, fingerprint: str) -> tuple[
     """Header and sources of the interface; a workspace that is ours is a file of its own."""
     interface = _interface(program, model)
     prefix = interface.prefix
+    # The graph executor takes its workspace from the application's memory.
+    has_workspace = not interface.pool and not program.is_graph
     files = [(f"{prefix}.h", "tvmgen.h.j2"), (f"{prefix}.c", "tvmgen.c.j2")]
-    if not interface.pool:
+    if has_workspace:
         files.append((f"{prefix}_workspace.c", "tvmgen_workspace.c.j2"))
+    if has_module(program):
+        files.append((f"{prefix}_system_lib.c", "tvmgen_system_lib.c.j2"))
     values = {
         "prefix": prefix,
         "guard": f"{macro_name(prefix)}_H_",
@@ -70,10 +76,12 @@ def dropin_files(program: Program, model: ModelInfo, fingerprint: str) -> tuple[
         "fingerprint": fingerprint,
         "sizes": _sizes(interface),
         "memory": _memory(interface),
-        "structs": [] if program.is_packed else list(_structs(interface)),
-        "is_packed": program.is_packed,
+        "structs": [] if program.is_packed or program.is_graph else list(_structs(interface)),
+        "is_packed": program.is_packed or program.config.needs_packed_wrapper(),
+        "is_graph": program.is_graph,
+        "has_module": has_module(program),
         "functions": list(_functions(interface)),
-        "has_workspace": not interface.pool,
+        "has_workspace": has_workspace,
     }
     return tuple(
         SourceFile(
@@ -86,6 +94,12 @@ def dropin_files(program: Program, model: ModelInfo, fingerprint: str) -> tuple[
         )
         for path, template in files
     )
+
+
+def dropin_parts(program: Program) -> tuple[MicrotvmPart, ...]:
+    """What the interface needs of microTVM's runtime."""
+    parts = (MicrotvmPart.BASE, MicrotvmPart.FUNCTIONS, MicrotvmPart.GRAPH)
+    return parts[: 3 if program.is_graph else 2 if has_module(program) else 1]
 
 
 def _interface(program: Program, model: ModelInfo) -> _Interface:
@@ -150,9 +164,23 @@ def _struct(name: str, rows: list[tuple[str, str]]) -> str:
 
 
 def _functions(interface: _Interface) -> Iterator[FunctionText]:
+    packed = ""
     if interface.program.is_packed:
-        yield _packed_run(interface)
-        return
+        packed = f"{interface.prefix}_run"
+    elif interface.program.config.needs_packed_wrapper() and not (
+        interface.pool or interface.program.is_graph
+    ):
+        packed = f"{interface.prefix}_run_packed"
+    if not interface.program.is_packed and not interface.program.is_graph:
+        yield from _unpacked_functions(interface)
+    if packed:
+        yield _packed_run(interface, packed)
+    if has_module(interface.program):
+        listed = [packed] if packed else []
+        yield module_function(interface.program, interface.model, interface.prefix, listed)
+
+
+def _unpacked_functions(interface: _Interface) -> Iterator[FunctionText]:
     if interface.is_mapped:
         yield from (_map(interface, group) for group in (_INPUTS, _OUTPUTS))
     yield _run(interface)
@@ -223,13 +251,14 @@ def _null_check(interface: _Interface, structs: list[str]) -> list[str]:
     return [f"if ({condition}) {{", f"    return {status};", "}"]
 
 
-def _packed_run(interface: _Interface) -> FunctionText:
-    """`_run` of the packed interface: from microTVM's arguments to microtir's."""
+def _packed_run(interface: _Interface, function: str) -> FunctionText:
+    """A packed function: from microTVM's arguments to microtir's."""
     name, count = interface.program.name, len(interface.model.ports)
     kinds = ", ".join(["MICROTIR_KIND_TENSOR"] * (count + 1))
     size = max(interface.model.memory.workspace_size, 1)
     workspace = f"{interface.workspace}, 1, {{MICROTIR_ELEMENT_UNSIGNED, 8}}, extent, NULL, 0"
     given = f"args, type_codes, num_args, {count}, tensors, values"
+    called = f"{name}_run" if interface.program.is_packed else f"{name}_run_packed"
     resource = "resource_handle" if interface.program.devices else "NULL"
     return _text(
         [
@@ -239,7 +268,7 @@ def _packed_run(interface: _Interface) -> FunctionText:
             "Arguments are DLTensors: the inputs, then the outputs. Returns 0, or a status that",
             f"microtir_status_text() or {name}_status_text() explains.",
         ],
-        f"int {interface.prefix}_run",
+        f"int {function}",
         [
             "TVMValue *args",
             "int *type_codes",
@@ -264,7 +293,7 @@ def _packed_run(interface: _Interface) -> FunctionText:
             "    return (int)status;",
             "}",
             f"values[{count}].v_tensor = &memory;",
-            f"return (int){name}_run(values, kinds, {count + 1}, NULL, NULL, {resource});",
+            f"return (int){called}(values, kinds, {count + 1}, NULL, NULL, {resource});",
         ],
     )
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from microtir.codegen import header
 from microtir.codegen.constants import value_lines
 from microtir.codegen.devices import devices_struct, driver_prototypes
-from microtir.codegen.dropin import dropin_files
+from microtir.codegen.dropin import dropin_files, dropin_parts
 from microtir.codegen.entry import exported_entry, model_entries
 from microtir.codegen.environment import render
 from microtir.codegen.expressions import Requirements
@@ -66,6 +66,7 @@ def emit(module: IRModule) -> tuple[SourceFile, ...]:
     number = identity(program, _code(bodies)) if program.is_apart else ""
     fingerprint = _fingerprint(program, [*bodies, *entries], number)
     dropin = _dropin(program, fingerprint)
+    parts = dropin_parts(program) if dropin else ()
     needs_runtime = program.is_graph or program.is_packed or program.config.runtime.system_lib
     files = (
         SourceFile(f"{program.name}.h", _header(program, fingerprint, number)),
@@ -78,7 +79,7 @@ def emit(module: IRModule) -> tuple[SourceFile, ...]:
         *packed_files(program, fingerprint),
         *extern_files(program),
         *dropin,
-        *(runtime_files(with_microtvm=bool(dropin)) if needs_runtime or dropin else ()),
+        *(runtime_files(parts) if needs_runtime or dropin else ()),
     )
     return (*files, SourceFile(METADATA_FILE, _metadata_text(program, number, files)))
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from enum import Enum
 from pathlib import Path
 
 from microtir import resources
@@ -13,12 +14,24 @@ _MICROTVM = "microtvm"  # below runtime_crt: headers of microTVM, for `compatibi
 _SUFFIXES = (".h", ".c", ".md", ".template")
 
 
-def runtime_files(*, with_microtvm: bool) -> tuple[SourceFile, ...]:
+class MicrotvmPart(Enum):
+    """What of microTVM's runtime a program needs; a folder of runtime_crt/microtvm each.
+
+    Apart from its headers, functions by name ask an application for a hook to stop, and the graph
+    executor for memory: only who uses them has to have these.
+    """
+
+    BASE = "base"
+    FUNCTIONS = "functions"
+    GRAPH = "graph"
+
+
+def runtime_files(parts: Sequence[MicrotvmPart] = ()) -> tuple[SourceFile, ...]:
     """The runtime; what belongs to the interface of microTVM lies in the same folders."""
     root = resources.runtime_crt()
     files = {path: text for path, text in _files(root) if not path.startswith(f"{_MICROTVM}/")}
-    if with_microtvm:
-        files |= dict(_files(root / _MICROTVM))
+    for part in parts:
+        files |= dict(_files(root / _MICROTVM / part.value))
     return tuple(SourceFile(f"{RUNTIME_FOLDER}/{path}", files[path]) for path in sorted(files))
 
 

@@ -150,10 +150,11 @@ class CompilationConfig:
         if self.compatibility is Compatibility.NONE:
             return
         conflict, fix = "", ""
-        if self.executor.kind is not ExecutorKind.AOT:
-            conflict, fix = f"executor '{self.executor.name}'", "use executor 'aot'"
-        elif not self.should_link_params():
-            conflict, fix = "'link-params' = False", "use link-params True"
+        if self.is_graph() and self.declares_workspace():
+            conflict = f"a declared workspace pool with executor '{self.executor.name}'"
+            fix = "leave the pool out: TVMGraphExecutor_Create() asks the application for memory"
+        elif not self.is_graph() and not self.should_link_params():
+            conflict, fix = "'link-params' = False with executor 'aot'", "use link-params True"
         elif self.entry_calling_convention() is CallingConvention.PACKED and (
             self.declares_workspace()
         ):
@@ -162,12 +163,14 @@ class CompilationConfig:
         elif self.pass_config.use_workspace_io and not self.declares_workspace():
             conflict = "memory.use_workspace_io without a declared workspace pool"
             fix = "declare a pool, which microTVM's functions for it take: workspace_pools='sram'"
+            if self.is_graph():
+                fix = "leave it out: the graph executor has memory of its own for tensors"
         if conflict:
             raise ConfigError(
                 f"CompilationConfig field 'compatibility' got '{self.compatibility}', which "
                 f"contradicts {conflict}",
                 where="compatibility",
-                legal="microtvm with executor 'aot' and link-params True",
+                legal="microtvm with executor 'aot' and linked weights, or executor 'graph'",
                 fix=fix,
             )
 

@@ -30,6 +30,19 @@ static int32_t element_of(DLDataType dtype, struct microtir_dtype *element)
     }
 }
 
+int32_t tvm_tensor_view(const DLTensor *given, struct microtir_tensor *tensor)
+{
+    if (given == NULL) {
+        return MICROTIR_ERROR_NULL_POINTER;
+    }
+    tensor->data = given->data;
+    tensor->rank = given->ndim;
+    tensor->shape = given->shape;
+    tensor->strides = given->strides;
+    tensor->byte_offset = given->byte_offset;
+    return element_of(given->dtype, &tensor->dtype);
+}
+
 int32_t tvm_packed_arguments(const TVMValue *args, const int *type_codes, int num_args,
                              int32_t count, struct microtir_tensor *tensors,
                              union microtir_value *values)
@@ -49,18 +62,10 @@ int32_t tvm_packed_arguments(const TVMValue *args, const int *type_codes, int nu
             && type_codes[index] != (int)kTVMNDArrayHandle) {
             return MICROTIR_ERROR_ARGUMENT_KIND;
         }
-        if (given == NULL) {
-            return MICROTIR_ERROR_NULL_POINTER;
-        }
-        status = element_of(given->dtype, &tensors[index].dtype);
+        status = tvm_tensor_view(given, &tensors[index]);
         if (status != MICROTIR_OK) {
             return status;
         }
-        tensors[index].data = given->data;
-        tensors[index].rank = given->ndim;
-        tensors[index].shape = given->shape;
-        tensors[index].strides = given->strides;
-        tensors[index].byte_offset = given->byte_offset;
         values[index].v_tensor = &tensors[index];
     }
     return MICROTIR_OK;

@@ -9,6 +9,10 @@
 extern "C" {
 #endif
 
+/* Makes a view of a DLTensor; MICROTIR_ERROR_TENSOR_DTYPE for elements that microtir does not
+ * have. */
+int32_t tvm_tensor_view(const DLTensor *given, struct microtir_tensor *tensor);
+
 /* Makes `count` tensors and values of microtir from as many arguments that are DLTensors.
  *
  *   tensors, values  `count` of each

@@ -1,0 +1,93 @@
+/* c_runtime_api.h: the types of microTVM's runtime that applications name. */
+#ifndef TVM_RUNTIME_C_RUNTIME_API_H_
+#define TVM_RUNTIME_C_RUNTIME_API_H_
+
+#include <dlpack/dlpack.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "tvm/runtime/crt/defaults.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Marks functions that a library offers; means nothing where programs are linked statically. */
+#ifndef TVM_DLL
+#define TVM_DLL
+#endif
+
+typedef int64_t tvm_index_t;
+
+/* Kinds of arguments of a packed function; those below 4 are DLDataTypeCode. */
+typedef enum {
+    kTVMArgInt = kDLInt,
+    kTVMArgFloat = kDLFloat,
+    kTVMOpaqueHandle = 3,
+    kTVMNullptr = 4,
+    kTVMDataType = 5,
+    kDLDevice = 6,
+    kTVMDLTensorHandle = 7,
+    kTVMObjectHandle = 8,
+    kTVMModuleHandle = 9,
+    kTVMPackedFuncHandle = 10,
+    kTVMStr = 11,
+    kTVMBytes = 12,
+    kTVMNDArrayHandle = 13
+} TVMArgTypeCode;
+
+typedef DLTensor *TVMArrayHandle;
+
+/* One argument of a packed function; its kind says which member holds. */
+typedef union {
+    int64_t v_int64;
+    double v_float64;
+    void *v_handle;
+    const char *v_str;
+    DLDataType v_type;
+    DLDevice v_device;
+} TVMValue;
+
+typedef struct {
+    const char *data;
+    size_t size;
+} TVMByteArray;
+
+/* What functions and modules are known by. */
+typedef void *TVMFunctionHandle;
+typedef void *TVMModuleHandle;
+
+/* The functions below are there where code was generated with a system library, or for the graph
+ * executor. Those that return int return 0, or a code of error_codes.h. */
+
+/* A sentence about the last failure of one of them. */
+const char *TVMGetLastError(void);
+void TVMAPISetLastError(const char *msg);
+
+/* Registers a TVMBackendPackedCFunc of the application under a name, which is not copied; another
+ * one of this name is replaced only with `override`. */
+int TVMFuncRegisterGlobal(const char *name, TVMFunctionHandle f, int override);
+
+/* Finds a function that was registered, or "runtime.SystemLib", which gives the system library. */
+int TVMFuncGetGlobal(const char *name, TVMFunctionHandle *out);
+
+/* Finds a function of a module. */
+int TVMModGetFunction(TVMModuleHandle mod, const char *func_name, int query_imports,
+                      TVMFunctionHandle *out);
+
+/* Calls a function that one of these found, and returns what it returns. */
+int TVMFuncCall(TVMFunctionHandle func, TVMValue *arg_values, int *type_codes, int num_args,
+                TVMValue *ret_val, int *ret_type_code);
+
+/* There is nothing to free. */
+int TVMModFree(TVMModuleHandle mod);
+int TVMFuncFree(TVMFunctionHandle func);
+
+#ifdef __cplusplus
+}
+#endif
+
+#include "tvm/runtime/crt/error_codes.h"
+#include "tvm/runtime/crt/platform.h"
+
+#endif /* TVM_RUNTIME_C_RUNTIME_API_H_ */

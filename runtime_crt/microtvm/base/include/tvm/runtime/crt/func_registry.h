@@ -1,0 +1,32 @@
+/* func_registry.h: packed functions of a module by name, as microTVM's generated code lists them. */
+#ifndef TVM_RUNTIME_CRT_FUNC_REGISTRY_H_
+#define TVM_RUNTIME_CRT_FUNC_REGISTRY_H_
+
+#include "tvm/runtime/c_backend_api.h"
+#include "tvm/runtime/crt/error_codes.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef uint16_t tvm_function_index_t;
+
+typedef struct TVMFuncRegistry {
+    const char *names; /* their number in two bytes, the lower first; then each with its final zero */
+    const TVMBackendPackedCFunc *funcs;
+} TVMFuncRegistry;
+
+/* Finds the index of a name; kTvmErrorFunctionNameNotFound where there is none. */
+tvm_crt_error_t TVMFuncRegistry_Lookup(const TVMFuncRegistry *reg, const char *name,
+                                       tvm_function_index_t *function_index);
+
+/* Gives a function; kTvmErrorFunctionIndexInvalid for an index that there is not. */
+tvm_crt_error_t TVMFuncRegistry_GetByIndex(const TVMFuncRegistry *reg,
+                                           tvm_function_index_t function_index,
+                                           TVMBackendPackedCFunc *out_func);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* TVM_RUNTIME_CRT_FUNC_REGISTRY_H_ */

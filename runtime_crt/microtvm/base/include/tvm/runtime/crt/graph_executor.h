@@ -1,0 +1,51 @@
+/* graph_executor.h: microTVM's graph executor over microtir's table of calls.
+ *
+ * Its memory comes from the application's TVMPlatformMemoryAllocate(), in one block. The text of
+ * the graph is not read: the table is part of the generated code.
+ */
+#ifndef TVM_RUNTIME_CRT_GRAPH_EXECUTOR_H_
+#define TVM_RUNTIME_CRT_GRAPH_EXECUTOR_H_
+
+#include <dlpack/dlpack.h>
+
+#include "tvm/runtime/c_runtime_api.h"
+#include "tvm/runtime/crt/packed_func.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct TVMGraphExecutor TVMGraphExecutor;
+
+/* Makes an executor of the model of `module_handle`; `sym_json` is not used. 0 if it succeeds. */
+int TVMGraphExecutor_Create(const char *sym_json, TVMModuleHandle module_handle,
+                            const DLDevice *devices, TVMGraphExecutor **executor);
+
+/* The number of an input, as it is called in the model file; -1 where there is none. */
+int TVMGraphExecutor_GetInputIndex(TVMGraphExecutor *executor, const char *name);
+
+int TVMGraphExecutor_GetNumInputs(TVMGraphExecutor *executor);
+int TVMGraphExecutor_GetNumOutputs(TVMGraphExecutor *executor);
+
+/* Copies an input; one that the model does not have, or of another type, stops the program. */
+void TVMGraphExecutor_SetInput(TVMGraphExecutor *executor, const char *name, DLTensor *data_in);
+
+/* Copies an output to out->data, whose type and shape must be those of the model. */
+int TVMGraphExecutor_GetOutput(TVMGraphExecutor *executor, const int32_t index, DLTensor *out);
+
+/* Uses the file of parameters that was generated with the code. It is read where it lies, and so
+ * must stay; only where its address is not aligned it is copied. */
+int TVMGraphExecutor_LoadParams(TVMGraphExecutor *executor, const char *param_blob,
+                                const uint32_t param_size);
+
+/* Runs the model; what a node reports stops the program. */
+void TVMGraphExecutor_Run(TVMGraphExecutor *executor);
+
+/* Gives the memory back and sets the pointer to NULL. */
+int TVMGraphExecutor_Release(TVMGraphExecutor **executor);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* TVM_RUNTIME_CRT_GRAPH_EXECUTOR_H_ */
