@@ -27,7 +27,7 @@ CONVOLUTIONS = {
     Kernel.BLOCKED_COMPACT: M3,
 }  # fmt: skip
 DEPTHWISE = {
-    Kernel.DEPTHWISE_WORDS: M4, Kernel.DEPTHWISE_SINGLE: M4, Kernel.DEPTHWISE_BLOCKED: M3,
+    Kernel.DEPTHWISE_PLANES: M4, Kernel.DEPTHWISE_WORDS: M4, Kernel.DEPTHWISE_SINGLE: M4, Kernel.DEPTHWISE_BLOCKED: M3,
     Kernel.DEPTHWISE_VECTORS: M55,
 }  # fmt: skip
 ADDS = {Kernel.ADD_SHIFTED: M4, Kernel.ADD_PORTABLE: M3, Kernel.ADD_VECTORS: M55}
@@ -53,7 +53,7 @@ def found(kernel: Kernel, count: int) -> list[tuple[DspCase, PlannedOperator]]:
     elif kernel in CONVOLUTIONS:
         make = convolution
     else:
-        make = partial(convolution, depthwise=True)
+        make = partial(convolution, depthwise=True, square=kernel is Kernel.DEPTHWISE_PLANES)
     cases: list[tuple[DspCase, PlannedOperator]] = []
     for seed in range(5000, 5400):
         case = make(seed)

@@ -93,8 +93,13 @@ def _stored(rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
     return rng.integers(-128, 128, shape).astype(np.int8)
 
 
-def convolution(seed: int, *, depthwise: bool = False, sizes: Sizes = SMALL) -> DspCase:
-    """CONV_2D or DEPTHWISE_CONV_2D: any width, channels, strides, dilations, padding."""
+def convolution(
+    seed: int, *, depthwise: bool = False, sizes: Sizes = SMALL, square: bool = False
+) -> DspCase:
+    """CONV_2D or DEPTHWISE_CONV_2D: any width, channels, strides, dilations, padding.
+
+    A square one has 3x3 taps that are not dilated, as most have in practice.
+    """
     rng = np.random.default_rng([seed, int(depthwise)])
     height = int(rng.integers(sizes.heights.start, sizes.heights.stop))
     width = int(rng.integers(sizes.widths.start, sizes.widths.stop))
@@ -103,6 +108,9 @@ def convolution(seed: int, *, depthwise: bool = False, sizes: Sizes = SMALL) -> 
         taps = (1, 1)
     dilations = (int(rng.integers(1, 3)), int(rng.integers(1, 3)))
     strides = (int(rng.integers(1, 3)), int(rng.integers(1, 3)))
+    if square:
+        taps, dilations = (3, 3), (1, 1)
+        width += 24 if rng.random() < 0.2 else 0  # whole turns of loops
     channels = int(rng.choice(sizes.channels))
     reach = tuple((k - 1) * d + 1 for k, d in zip(taps, dilations, strict=True))
     pads = [int(rng.integers(0, r)) for r in (reach[0], reach[0], reach[1], reach[1])]
@@ -110,7 +118,7 @@ def convolution(seed: int, *, depthwise: bool = False, sizes: Sizes = SMALL) -> 
     out_h = (height + pads[0] + pads[1] - reach[0]) // strides[0] + 1
     out_w = (width + pads[2] + pads[3] - reach[1]) // strides[1] + 1
     if out_h < 1 or out_w < 1:
-        return convolution(seed + 1_000_000, depthwise=depthwise, sizes=sizes)
+        return convolution(seed + 1_000_000, depthwise=depthwise, sizes=sizes, square=square)
     activation = ops.Activation(rng.choice(np.array([a.value for a in ops.Activation])))
     padding = ops.Padding2D(*pads)
     x_data = _stored(rng, (1, height, width, channels))
@@ -131,7 +139,7 @@ def convolution(seed: int, *, depthwise: bool = False, sizes: Sizes = SMALL) -> 
         )
     else:
         op = ops.Conv2D(strides, dilations=dilations, padding=padding, activation=activation)
-    name = f"{'depthwise' if depthwise else 'conv'}_{seed}"
+    name = f"{'depthwise' if depthwise else 'conv'}{'3x3' if square else ''}_{seed}"
     return _finish(name, op, tensors, y, x_data)
 
 
@@ -261,6 +269,7 @@ def cases(count: int, first: int = 0, sizes: Sizes = SMALL) -> list[DspCase]:
     return [
         *(convolution(seed, sizes=sizes) for seed in seeds),
         *(convolution(seed, depthwise=True, sizes=sizes) for seed in seeds),
+        *(convolution(seed, depthwise=True, sizes=sizes, square=True) for seed in seeds),
         *(fully_connected(seed) for seed in seeds),
         *(add(seed) for seed in seeds),
         *(pool(seed) for seed in seeds),

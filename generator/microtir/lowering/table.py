@@ -37,6 +37,7 @@ from microtir.lowering.dsp import add as dsp_add
 from microtir.lowering.dsp import convolution as dsp_convolution
 from microtir.lowering.dsp import dense as dsp_dense
 from microtir.lowering.dsp import depthwise as dsp_depthwise
+from microtir.lowering.dsp import planes as dsp_planes
 from microtir.lowering.dsp import pooling as dsp_pooling
 from microtir.lowering.family import Family, same_row, same_row_if, whole
 from microtir.lowering.mve import add as mve_add
@@ -289,6 +290,18 @@ _DEPTHWISE_DSP_SINGLE = replace(
     code=dsp_depthwise.single_code_bytes,
     build=dsp_depthwise.emit_single,
 )
+_DEPTHWISE_PLANES = Family(
+    Kernel.DEPTHWISE_PLANES,
+    None,
+    convolution.row_window,
+    dsp_planes.cost,
+    dsp_planes.refusal,
+    Feature.DSP,
+    dsp_planes.scratch_bytes,
+    dsp_planes.code_bytes,
+    dsp_planes.emit,
+    row_cost=dsp_planes.row_cost,
+)
 _DEPTHWISE_MVE = Family(
     Kernel.DEPTHWISE_VECTORS,
     None,
@@ -346,6 +359,7 @@ FAMILIES: Mapping[type[Operator], tuple[Family, ...]] = MappingProxyType(
             *_CONVOLUTION,
             _DEPTHWISE_DSP,
             _DEPTHWISE_DSP_SINGLE,
+            _DEPTHWISE_PLANES,
             _BLOCKED_DEPTHWISE,
             _BLOCKED_DEPTHWISE_FLOAT,
             _DEPTHWISE_MVE,

@@ -81,6 +81,7 @@ class Kernel(Enum):
     GEMM_COMPACT = "gemm_compact"  # the same with less code
     DENSE_PAIRS = "dense_pairs"  # eight outputs a pass, two for each packed weight
     DEPTHWISE_WORDS = "depthwise_words"  # four channels a word, two pixels at a time
+    DEPTHWISE_PLANES = "depthwise_planes"  # 3x3, two columns a word, rows split into channels
     ADD_SHIFTED = "add_shifted"  # the operand with the larger scale is shifted, not multiplied
     ADD_PORTABLE = "add_portable"  # the same in plain C
     DEPTHWISE_SINGLE = "depthwise_single"  # one pixel at a time, with half the code

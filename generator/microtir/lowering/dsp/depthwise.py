@@ -35,7 +35,8 @@ _TAPS = 64  # they are all unrolled; more make too much code
 _LARGEST = 0xFFFF  # what MOVW loads
 
 
-def _factors(node: Node) -> Requantisation | None:
+def factors(node: Node) -> Requantisation | None:
+    """Constants of the channels; None if they do not fit the sequence."""
     op, weights = node.op, node.inputs[1].data
     assert isinstance(op, DepthwiseConv2D) and weights is not None
     params = conv_params(op, node.inputs[0].type, node.inputs[1].type, node.output.type)
@@ -59,7 +60,7 @@ def refusal(node: Node) -> Refusal | None:
     )
     if not in_reach:
         return Refusal.SIZES
-    return Refusal.FORM if _factors(node) is None else None
+    return Refusal.FORM if factors(node) is None else None
 
 
 def _pixels(geometry: Geometry) -> int:
@@ -83,7 +84,7 @@ def cost(node: Node, pixels: int = 2) -> int:
     elements = output.height * output.width * output.channels
     copied = output.height * taps.rows * geometry.copied * output.channels
     pair = min(pixels, output.width) == 2  # shares inputs: 7 instructions for 4 products, not 8
-    sums = taps.count * 7 // 4 + 6 if pair else taps.count * 2 + 9
+    sums = taps.count * 7 // 4 + 8 if pair else taps.count * 2 + 11
     return elements * sums + copied * 5 // 8 + output.height * 60
 
 
@@ -123,11 +124,11 @@ class _Emitter:
         self.layer = layer
         self.geometry = geometry = Geometry.of(layer.node)
         self.x, self.y = layer.input_rows(0), layer.output_rows()
-        factors = _factors(layer.node)
-        assert factors is not None, "refusal() was asked"
-        self.rescaling = factors.rescaling
+        found = factors(layer.node)
+        assert found is not None, "refusal() was asked"
+        self.rescaling = found.rescaling
         order = channel_order(geometry.image.channels)
-        self.constants = constant("constants", factors.constants[order])
+        self.constants = constant("constants", found.constants[order])
         self.weights = constant("weights", _arrange(layer.data(1), order))
 
     def function(self, name: str) -> ir.PrimFunc:
