@@ -9,7 +9,7 @@ next best.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from types import MappingProxyType
 
@@ -27,6 +27,9 @@ CandidatesOf = Callable[[Node], tuple[Candidate, ...]]
 # not for less.
 _SPEED_OVER_SIZE = 3
 
+# A balanced plan takes at most so much of the least memory and of the lowest price if it can; the
+# price is an estimate, of which a part stays in reserve for 5 % in instructions.
+_NEAR_LEAST, _NEAR_FASTEST = 1.3, 1.045
 # Sizes between the least memory and the most that balanced plans are compared at.
 _SIZES = 16
 
@@ -103,9 +106,18 @@ def _within(choices: Choices, goal: Optimize, limit: int | None, apart: int) -> 
         return choices.cheapest(least)
     if goal is Optimize.BALANCED:
         sizes = [least + (most - least) * n // _SIZES for n in range(_SIZES + 1)]
-        worth = {size: _worth(choices.price(size), size + apart) for size in sizes}
-        most = min(sizes, key=lambda size: (worth[size], size))
+        most = _balanced({size: choices.price(size) for size in sizes}, apart)
     return choices.cheapest(most)
+
+
+def _balanced(prices: Mapping[int, int], apart: int) -> int:
+    """The limit for which speed and memory are worth most together; `prices` by limit.
+
+    Limits that are near the best of both come before all others, where there are some.
+    """
+    small, fast = (min(prices) + apart) * _NEAR_LEAST, min(prices.values()) * _NEAR_FASTEST
+    near = [size for size, p in prices.items() if size + apart <= small and p <= fast]
+    return min(near or prices, key=lambda size: (_worth(prices[size], size + apart), size))
 
 
 def _worth(price: int, size: int) -> float:
