@@ -78,6 +78,28 @@ def compile_model(
         raise UsageError(
             "--timestamp is of no use without --output-format mlf", where="microtir compile"
         )
+    target = _target_of(output, output_format)
+    if output_format == PROJECT:
+        return _project(model, config, target, board, project_type, force=force)
+    if project_type is not None:
+        raise UsageError(
+            "--project-type is of no use without --output-format project",
+            where="microtir compile",
+        )
+    with Progress() as progress:
+        built = build_model(model, config, progress)
+        check_input_shapes(input_shapes, built.model)
+        artifact = built.artifact
+        written = _export(artifact, target, output_format, timestamp=timestamp, force=force)
+    if as_json:
+        write_json(_summary(artifact, written))
+    else:
+        _print(artifact, written)
+    return ExitCode.DONE
+
+
+def _target_of(output: Path | None, output_format: str) -> Path:
+    """Where to write, if that suits the format."""
     if output is None:
         what, name = ("archive", "FILE.tar") if output_format == ARCHIVE else ("folder", "DIR")
         raise UsageError(
@@ -89,23 +111,7 @@ def compile_model(
             where="microtir compile",
             fix="add --output-format mlf, or name a folder",
         )
-    if output_format == PROJECT:
-        return _project(model, config, output, board, project_type, force=force)
-    if project_type is not None:
-        raise UsageError(
-            "--project-type is of no use without --output-format project",
-            where="microtir compile",
-        )
-    with Progress() as progress:
-        built = build_model(model, config, progress)
-        check_input_shapes(input_shapes, built.model)
-        artifact = built.artifact
-        written = _export(artifact, output, output_format, timestamp=timestamp, force=force)
-    if as_json:
-        write_json(_summary(artifact, written))
-    else:
-        _print(artifact, written)
-    return ExitCode.DONE
+    return output
 
 
 def _project(
