@@ -22,11 +22,12 @@ from microtir.graph import verify as graph_verify
 from microtir.graph.ir import Graph, Node, TensorType
 from microtir.graph.passes import GRAPH_PASSES, BoundSums, GraphPass, RowPorts
 from microtir.ir_module import Decision, IRModule, MemoryPlan, ModelInfo, Port, PortKind
-from microtir.lowering import candidates, emit, emit_finish
+from microtir.lowering import candidates, emit, emit_finish, refusals
 from microtir.memory import Limit
 from microtir.plan import plan
 from microtir.plan.ir import Candidate, Kernel, Plan, PlannedOperator
 from microtir.plan.measured import Measured
+from microtir.plan.reasons import decisions
 from microtir.schedule import Schedule
 from microtir.te import ScalarVar, Tensor
 from microtir.tir import passes as tir_passes
@@ -466,13 +467,18 @@ def _describe(original: Graph, graph: Graph, config: CompilationConfig, made: _M
         source_sha256=original.source_sha256,
         source_bytes=original.source_bytes,
         memory=made.memory,
-        decisions=MappingProxyType(
-            {
-                function.name: Decision(operator.node.sums)
-                for operator, functions in made.functions.items()
-                for function in functions
-            }
-        ),
+        decisions=_decisions(config, made),
+    )
+
+
+def _decisions(config: CompilationConfig, made: _Made) -> Mapping[str, Decision]:
+    decided = decisions(made.plan, config.optimize, lambda node: refusals(node, config))
+    return MappingProxyType(
+        {
+            function.name: decided[operator.node]
+            for operator, functions in made.functions.items()
+            for function in functions
+        }
     )
 
 

@@ -94,8 +94,12 @@ def test_only_direct_kernels_are_offered_and_metadata_say_so(target: str) -> Non
 
 
 def test_margin_of_a_common_layer() -> None:
-    """Metadata give the width, the bounds, and the bits that are left over."""
+    """Metadata give the kernel, and the width, the bounds and the spare bits of its sums."""
     layer = compile_case(generate("CONV_2D", 100, "int8")).metadata["layers"][0]
+    choice = layer["choice"]
+    assert choice is not None and choice["kernel"] not in {
+        a["kernel"] for a in choice["alternatives"]
+    }
     found = layer["accumulator"]
     assert found is not None and found["bits"] == 32
     largest = max(-found["low"] - 1, found["high"])

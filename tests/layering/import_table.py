@@ -35,7 +35,8 @@ ALLOWED: dict[str, frozenset[str]] = {
     # What makes a node legal is said once, in graph.rules: a frontend turns it into diagnostics.
     "frontend": COMMON | GRAPH_IR | OPERATOR_FACTS | MODULE | {"graph.rules"},
     "graph": COMMON | MODULE,
-    "plan": COMMON | GRAPH_IR,  # candidates come in as a function, from the driver
+    # candidates come in as a function, from the driver; what was decided goes into the module
+    "plan": COMMON | GRAPH_IR | MODULE,
     "te": COMMON | TIR | {"schedule"},  # te.create_schedule makes what schedule rewrites
     "schedule": COMMON | TIR,
     "lowering": COMMON | GRAPH_IR | OPERATOR_FACTS | PLAN_IR | TIR | {"te", "schedule"},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -16,6 +17,7 @@ from microtir.config import CompilationConfig
 from microtir.errors import ExitCode
 
 if TYPE_CHECKING:
+    from microtir.ir_module import Alternative, Decision
     from microtir.plan.ir import Plan
     from microtir.project import Board as BoardFacts
     from microtir.project.profile import LayerCost, Profile
@@ -67,6 +69,8 @@ def profile(
         _print(result, chosen)
         if explain:
             _explain(result, built.plan)
+            facts_of_model = built.artifact.module.model
+            _reasons(facts_of_model.decisions if facts_of_model else {})
     return ExitCode.DONE
 
 
@@ -170,4 +174,23 @@ def _explain(result: Profile, plan: Plan) -> None:
         ("layer", "kernel", "group", "reads", "writes", "scratch", "est. instr.", "measured"),
         rows,
         right=("scratch", "est. instr.", "measured"),
+    )
+
+
+def _reasons(made: Mapping[str, Decision]) -> None:
+    """A table of the kernels of each layer: the chosen one, then the others and what was wrong."""
+    rows: list[tuple[object, ...]] = []
+    for decision in {id(d): d for d in made.values()}.values():  # two functions may share one
+        known: list[tuple[str, str, Decision | Alternative]]
+        known = [(decision.layer, decision.kernel, decision)]
+        known += [("", f"not {other.kernel}", other) for other in decision.alternatives]
+        rows += [
+            (name, kernel, d.instructions, d.scratch_bytes or None, d.reason)
+            for name, kernel, d in known
+        ]
+    write("\nWhy, and what else there was\n")
+    write_table(
+        ("layer", "kernel", "est. instr.", "scratch", "reason"),
+        rows,
+        right=("est. instr.", "scratch"),
     )

@@ -12,7 +12,7 @@ from microtir.codegen.main_printer import takes_row_range
 from microtir.codegen.parameters import alignment, file_name, file_size
 from microtir.codegen.program import Program
 from microtir.codegen.stack import worst_stack
-from microtir.ir_module import ModelInfo, Port
+from microtir.ir_module import Decision, ModelInfo, Port
 from microtir.tir.dtype import DType
 from microtir.tir.ir import Buffer, Param, PrimFunc, Var
 from microtir.tir.printer import extern_functions
@@ -65,6 +65,34 @@ class AccumulatorData(TypedDict):
     high: int
 
 
+class AlternativeData(TypedDict):
+    """A kernel that a layer does not have; no figures where it cannot compute the layer."""
+
+    kernel: str
+    reason: str
+    instructions: int | None
+    scratch_bytes: int | None
+    code_bytes: int | None
+
+
+class ChoiceData(TypedDict):
+    """Which kernel a layer has and why; `instructions` of all its calls, before they are counted.
+
+    They are an estimate, or what tuning records say (`measured`).  Operators of one `group` run
+    together, row by row if `by_rows`.
+    """
+
+    kernel: str
+    reason: str
+    instructions: int
+    scratch_bytes: int
+    code_bytes: int
+    measured: bool
+    group: int
+    by_rows: bool
+    alternatives: list[AlternativeData]
+
+
 class LayerData(TypedDict):
     """One layer function. `index` is the operator's position in the model file.
 
@@ -72,7 +100,8 @@ class LayerData(TypedDict):
     `externs` are the C functions outside the program that it calls.
     `facts` are lines about its tensors: shape, type, quantisation. `weights_bytes` counts the
     constants that no layer before it reads, `scratch_bytes` the memory that lasts for one call.
-    `accumulator` is null where a layer adds no integers, or a library of others does.
+    `accumulator` is null where a layer adds no integers, or a library of others does.  `choice` is
+    that of the operator, which its functions share.
     """
 
     name: str
@@ -88,6 +117,7 @@ class LayerData(TypedDict):
     scratch_bytes: int
     externs: list[str]
     accumulator: AccumulatorData | None
+    choice: ChoiceData | None
 
 
 class PlacementData(TypedDict):
@@ -250,6 +280,7 @@ def _port(port: Port) -> PortData:
 
 def _layer(program: Program, layer: PrimFunc) -> LayerData:
     origin = layer.origin
+    decision = program.model.decisions.get(layer.name) if program.model else None
     return {
         "name": origin.node if origin else layer.name,
         "operator": origin.operator if origin else "",
@@ -263,15 +294,38 @@ def _layer(program: Program, layer: PrimFunc) -> LayerData:
         "weights_bytes": sum(a.bytes for a in program.constants if a.users[:1] == (layer.name,)),
         "scratch_bytes": _bytes(layer.scratch) if layer.scratch is not None else 0,
         "externs": [extern.name for extern in extern_functions((layer,))],
-        "accumulator": _accumulator(program, layer),
+        "accumulator": _accumulator(decision),
+        "choice": _choice(decision) if decision else None,
     }
 
 
-def _accumulator(program: Program, layer: PrimFunc) -> AccumulatorData | None:
-    decision = program.model.decisions.get(layer.name) if program.model else None
-    if decision is None or decision.sums is None:
+def _choice(decision: Decision) -> ChoiceData:
+    return {
+        "kernel": decision.kernel,
+        "reason": decision.reason,
+        "instructions": decision.instructions,
+        "scratch_bytes": decision.scratch_bytes,
+        "code_bytes": decision.code_bytes,
+        "measured": decision.is_measured,
+        "group": decision.group,
+        "by_rows": decision.by_rows,
+        "alternatives": [
+            {
+                "kernel": a.kernel,
+                "reason": a.reason,
+                "instructions": a.instructions,
+                "scratch_bytes": a.scratch_bytes,
+                "code_bytes": a.code_bytes,
+            }
+            for a in decision.alternatives
+        ],
+    }
+
+
+def _accumulator(decision: Decision | None) -> AccumulatorData | None:
+    sums = decision.sums if decision else None
+    if sums is None:
         return None
-    sums = decision.sums
     bits = (DType.INT32 if sums.fits else DType.INT64).bits
     return {"bits": bits, "spare_bits": bits - sums.bits, "low": sums.low, "high": sums.high}
 

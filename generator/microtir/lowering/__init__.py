@@ -13,17 +13,22 @@ from microtir.graph.ops import Operator, ReadRows, WriteRows
 from microtir.lowering.family import Family
 from microtir.lowering.layer import Layer
 from microtir.lowering.provenance import origin_of
-from microtir.lowering.table import candidate, families_of
-from microtir.plan.ir import Candidate, Layout, PlannedOperator
+from microtir.lowering.table import candidate, families_of, refusals_of
+from microtir.plan.ir import Candidate, Kernel, Layout, PlannedOperator, Refusal
 from microtir.tir.ir import PrimFunc
 
-__all__ = ["candidates", "emit", "emit_finish"]
+__all__ = ["candidates", "emit", "emit_finish", "refusals"]
 
 
 def candidates(node: Node, config: CompilationConfig) -> tuple[Candidate, ...]:
     """The kernels that can compute a node on the configured target; emits no TIR."""
     target = config.primary_target()
     return tuple(candidate(node, family) for family in families_of(node, target))
+
+
+def refusals(node: Node, config: CompilationConfig) -> tuple[tuple[Kernel, Refusal], ...]:
+    """The kernels for the configured target that cannot compute a node, and why."""
+    return refusals_of(node, config.primary_target())
 
 
 def emit(operator: PlannedOperator, layouts: Mapping[Tensor, Layout], name: str) -> PrimFunc:

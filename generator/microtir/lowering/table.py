@@ -444,6 +444,21 @@ def families_of(node: Node, target: Target | None = None) -> tuple[Family, ...]:
     return tuple(f for f in _offered(node, target) if f.refusal(node) is None)
 
 
+def refusals_of(node: Node, target: Target) -> tuple[tuple[Kernel, Refusal], ...]:
+    """Kernels for the target that cannot compute a node, and why; each that can is left out."""
+    offered = _offered(node, target)
+    able = {f.kernel for f in offered if f.refusal(node) is None}
+    refused: dict[Kernel, Refusal] = {}
+    for family in offered:
+        reason = family.refusal(node)
+        # Several families may be one kernel for different types: what speaks against the right
+        # one is of interest.
+        known = refused.get(family.kernel, Refusal.TYPES)
+        if reason is not None and family.kernel not in able and known is Refusal.TYPES:
+            refused[family.kernel] = reason
+    return tuple(refused.items())
+
+
 def _offered(node: Node, target: Target | None) -> tuple[Family, ...]:
     offered = FAMILIES.get(type(node.op), ())
     return tuple(f for f in offered if target is None or f.is_for(target))

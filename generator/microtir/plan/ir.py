@@ -12,8 +12,9 @@ Vocabulary
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
+from types import MappingProxyType
 
 from microtir.graph.ir import Graph, Node, Tensor, TensorType
 
@@ -149,6 +150,7 @@ class Candidate:
     accumulator_bytes: int = 0
     code_bytes: int = 0  # of its micro-kernels, though other layers may share them
     row_cost: int = 0
+    is_measured: bool = False  # the costs are those of tuning records
 
     @property
     def takes_row_range(self) -> bool:
@@ -229,7 +231,8 @@ class Plan:
 
     `layouts` has an entry for each tensor that is not constant; `storage` maps a tensor to the
     tensor in whose memory it lives, itself unless it is a view. `least` is the smallest
-    limit, in bytes, that planning knows a plan for, where it was asked to work that out.
+    limit, in bytes, that planning knows a plan for, where it was asked to work that out, and
+    `size` the one that it keeps to. `offered` holds what there was to choose from.
     """
 
     graph: Graph
@@ -237,6 +240,10 @@ class Plan:
     layouts: Mapping[Tensor, Layout]
     storage: Mapping[Tensor, Tensor]
     least: int = 0
+    size: int | None = None
+    offered: Mapping[Node, tuple[Candidate, ...]] = field(
+        default_factory=lambda: MappingProxyType({})
+    )
 
     @property
     def operators(self) -> tuple[PlannedOperator, ...]:

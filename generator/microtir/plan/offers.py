@@ -14,7 +14,7 @@ from microtir.plan.ir import Candidate, Kernel, PlannedOperator
 
 # What a byte of code may cost where neither speed nor size is all that counts: unrolling a layer
 # that runs half a million times pays, for one of ten thousand steps it does not.
-_INSTRUCTIONS_PER_BYTE = 16
+INSTRUCTIONS_PER_BYTE = 16
 
 # Instructions of a call of a layer function: its arguments, registers saved, loops set up.
 _CALL = 40
@@ -33,7 +33,7 @@ def price_of(goal: Optimize) -> Price:
         case Optimize.FLASH:
             return lambda cost, c: cost + _ANY_SPEED * (c.weight_bytes + c.code_bytes)
         case Optimize.BALANCED:
-            return lambda cost, c: cost + _INSTRUCTIONS_PER_BYTE * c.code_bytes
+            return lambda cost, c: cost + INSTRUCTIONS_PER_BYTE * c.code_bytes
         case Optimize.SPEED | Optimize.RAM:
             return lambda cost, _c: cost
 
@@ -84,18 +84,22 @@ class Offers:
         if not whole:
             return None
 
-        def calls(c: Candidate) -> int:
-            steps = node.inputs[0].type.rows if c.accumulates else node.outputs[0].type.rows
-            return max(c.row_cost, c.cost) + _CALL * steps
-
-        def once(c: Candidate) -> int:
-            return c.cost + (0 if c.kernel is Kernel.VIEW else _CALL)
+        def by_rows(c: Candidate) -> int:
+            return price(work(node, c, by_rows=True), c)
 
         return Offers(
-            _offer(node, whole, lambda c: price(once(c), c)),
-            _offer(node, rows, lambda c: price(calls(c), c)) if rows else None,
-            _offer(node, accumulated, lambda c: price(calls(c), c)) if accumulated else None,
+            _offer(node, whole, lambda c: price(work(node, c, by_rows=False), c)),
+            _offer(node, rows, by_rows) if rows else None,
+            _offer(node, accumulated, by_rows) if accumulated else None,
         )
+
+
+def work(node: Node, candidate: Candidate, *, by_rows: bool) -> int:
+    """Instructions of a node in one call, or in one for each row, the calls included."""
+    if not by_rows:
+        return candidate.cost + (0 if candidate.kernel is Kernel.VIEW else _CALL)
+    steps = (node.inputs if candidate.accumulates else node.outputs)[0].type.rows
+    return max(candidate.row_cost, candidate.cost) + _CALL * steps
 
 
 def _offer(node: Node, candidates: Sequence[Candidate], price: Callable[[Candidate], int]) -> Offer:

@@ -9,7 +9,7 @@ next best.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 
@@ -56,11 +56,12 @@ def plan(
         UnsupportedModelError: a node has no candidate.
     """
     views = Views(graph)
-    offers = [_offers(node, candidates_of, goal, views) for node in graph.nodes]
+    offered = {node: _legal(node, candidates_of, views) for node in graph.nodes}
+    offers = [_offers(node, legal, goal) for node, legal in offered.items()]
     tensors = [t for t in graph.tensors() if not t.is_constant]
     roots = {t: views.root(t) for t in tensors}
     layouts = {t: Layout.whole(t.type) for t in tensors}
-    least = 0
+    least, size = 0, None
     if limit is None and goal in (Optimize.SPEED, Optimize.FLASH):
         groups = tuple(Group((offer.whole.operator,)) for offer in offers)
     else:
@@ -69,7 +70,8 @@ def plan(
         apart = 0 if workspace_io else sum(t.type.bytes for t in ports)
         choices = Choices(offers, lives)
         least = choices.least
-        groups = _within(choices, goal, limit, apart)
+        size = _size(choices, goal, limit, apart)
+        groups = choices.cheapest(size)
         for tensor, height in rings(groups, lives).items():
             layouts[tensor] = replace(layouts[tensor], rows=height)
     return Plan(
@@ -78,11 +80,17 @@ def plan(
         layouts=MappingProxyType(layouts),
         storage=MappingProxyType(roots),
         least=least,
+        size=size,
+        offered=MappingProxyType(offered),
     )
 
 
-def _offers(node: Node, candidates_of: CandidatesOf, goal: Optimize, views: Views) -> Offers:
-    legal = [c for c in candidates_of(node) if c.kernel is not Kernel.VIEW or views.merge(node)]
+def _legal(node: Node, candidates_of: CandidatesOf, views: Views) -> tuple[Candidate, ...]:
+    offered = candidates_of(node)
+    return tuple(c for c in offered if c.kernel is not Kernel.VIEW or views.merge(node))
+
+
+def _offers(node: Node, legal: Sequence[Candidate], goal: Optimize) -> Offers:
     offers = Offers.of(node, legal, goal)
     if offers is None:
         raise UnsupportedModelError(
@@ -91,8 +99,8 @@ def _offers(node: Node, candidates_of: CandidatesOf, goal: Optimize, views: View
     return offers
 
 
-def _within(choices: Choices, goal: Optimize, limit: int | None, apart: int) -> tuple[Group, ...]:
-    """The cheapest groups within what the goal allows, and a limit.
+def _size(choices: Choices, goal: Optimize, limit: int | None, apart: int) -> int:
+    """The bytes within which the cheapest groups are what the goal wants, and a limit allows.
 
     Args:
         choices: of the graph.
@@ -103,11 +111,11 @@ def _within(choices: Choices, goal: Optimize, limit: int | None, apart: int) -> 
     least = choices.least
     most = choices.most if limit is None else min(limit, choices.most)
     if goal is Optimize.RAM or most <= least:
-        return choices.cheapest(least)
+        return least
     if goal is Optimize.BALANCED:
         sizes = [least + (most - least) * n // _SIZES for n in range(_SIZES + 1)]
         most = _balanced({size: choices.price(size) for size in sizes}, apart)
-    return choices.cheapest(most)
+    return most
 
 
 def _balanced(prices: Mapping[int, int], apart: int) -> int:

@@ -1,0 +1,162 @@
+"""Why each layer got its kernel, in words: what metadata and `profile --explain` say."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from microtir.config.enums import Optimize
+from microtir.graph.ir import Node
+from microtir.ir_module import Alternative, Decision
+from microtir.plan.ir import Candidate, Group, Kernel, Plan, PlannedOperator, Refusal
+from microtir.plan.offers import INSTRUCTIONS_PER_BYTE, price_of, work
+
+RefusalsOf = Callable[[Node], Sequence[tuple[Kernel, Refusal]]]
+
+_MEASURES: Mapping[Optimize, str] = MappingProxyType(
+    {
+        Optimize.SPEED: "the fastest of {}",
+        Optimize.RAM: "the fastest of {}",
+        Optimize.BALANCED: "the best of {} at "
+        f"{INSTRUCTIONS_PER_BYTE} instructions for a byte of code",
+        Optimize.FLASH: "the smallest of {} in code and weights",
+    }
+)
+
+
+def decisions(plan: Plan, goal: Optimize, refusals_of: RefusalsOf) -> Mapping[Node, Decision]:
+    """What was decided about every operator of a plan.
+
+    Args:
+        plan: as `plan` made it for this goal.
+        goal: what candidates were ranked by.
+        refusals_of: gives the kernels that cannot compute a node.
+    """
+    return MappingProxyType(
+        {
+            operator.node: _Choice(operator, group, plan, goal).decision(
+                number, refusals_of(operator.node)
+            )
+            for number, group in enumerate(plan.groups)
+            for operator in group.operators
+        }
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Choice:
+    """The kernel of one operator, among those that were offered."""
+
+    operator: PlannedOperator
+    group: Group
+    plan: Plan
+    goal: Optimize
+
+    @property
+    def chosen(self) -> Candidate:
+        return self.operator.candidate
+
+    @property
+    def by_rows(self) -> bool:
+        return self.group.nest is not None
+
+    def decision(self, number: int, refused: Sequence[tuple[Kernel, Refusal]]) -> Decision:
+        """What was decided, the operator's group having this number."""
+        node, chosen = self.operator.node, self.chosen
+        offered = self.plan.offered.get(node, ())
+        others = [c for c in offered if c.kernel is not chosen.kernel]
+        return Decision(
+            layer=node.name,
+            kernel=chosen.kernel.value,
+            reason="; ".join(filter(None, (self._merit(others), self._run()))),
+            instructions=self._work(chosen),
+            scratch_bytes=chosen.scratch_bytes,
+            code_bytes=chosen.code_bytes,
+            is_measured=chosen.is_measured,
+            group=number,
+            by_rows=self.by_rows,
+            alternatives=(
+                *(self._alternative(c) for c in others),
+                *(Alternative(kernel.value, reason.value) for kernel, reason in refused),
+            ),
+            sums=node.sums,
+        )
+
+    def _work(self, c: Candidate) -> int:
+        """Instructions of a candidate; by rows if the layer runs so and the candidate can."""
+        is_able = c.takes_row_range or c.accumulates
+        return work(self.operator.node, c, by_rows=self.by_rows and is_able)
+
+    def _alternative(self, c: Candidate) -> Alternative:
+        reason = self._mismatch(c)
+        if reason is None and self._is_better(c):
+            reason = (
+                f"its {c.scratch_bytes:,} bytes of scratch do not fit into the "
+                f"{self.plan.size:,} bytes that the plan keeps to"
+            )
+        return Alternative(
+            c.kernel.value,
+            reason or self._difference(c),
+            self._work(c),
+            c.scratch_bytes,
+            c.code_bytes,
+        )
+
+    def _mismatch(self, c: Candidate) -> str | None:
+        """Why a candidate cannot make the calls that the plan wants, if it cannot."""
+        if c.accumulates and not self.chosen.accumulates:
+            return "only ends a stream of rows"
+        if self.by_rows and not c.takes_row_range:
+            return "computes its output in one call, and the layer runs row by row"
+        if self.by_rows and c.windows != self.chosen.windows:
+            return "asks for other rows of its input"
+        return None
+
+    def _is_better(self, c: Candidate) -> bool:
+        """Whether a candidate would have been chosen if there were room for its scratch."""
+        price = price_of(self.goal)
+        return price(self._work(c), c) < price(self._work(self.chosen), self.chosen)
+
+    def _difference(self, c: Candidate) -> str:
+        """What a candidate costs more than the chosen one, and what less."""
+        size = 0
+        if self.goal in (Optimize.BALANCED, Optimize.FLASH):
+            size = c.code_bytes - self.chosen.code_bytes
+        if self.goal is Optimize.FLASH:
+            size += c.weight_bytes - self.chosen.weight_bytes
+        amounts = (self._work(c) - self._work(self.chosen), "instruction"), (size, "byte")
+        more = [_amount(n, unit) for n, unit in amounts if n > 0]
+        less = [_amount(n, unit) for n, unit in amounts if n < 0]
+        if not more:
+            return "no better"
+        return f"{' and '.join(more)} more" + (f", {less[0]} less" if less else "")
+
+    def _merit(self, others: Sequence[Candidate]) -> str:
+        """Why the chosen candidate was chosen."""
+        if self.chosen.kernel is Kernel.CUSTOM:
+            return "computed by a function that was given for it"
+        rivals = [c for c in others if self._mismatch(c) is None]
+        if not rivals:
+            so = " row by row" if others and self.by_rows else ""
+            return f"the only one that can compute it{so}"
+        known = ", by tuning records" if self.chosen.is_measured else ""
+        room = ""
+        if any(map(self._is_better, rivals)):
+            rivals = [c for c in rivals if not self._is_better(c)]
+            room = f" whose scratch fits into {self.plan.size:,} bytes"
+        return _MEASURES[self.goal].format(f"{len(rivals) + 1}{room}") + known
+
+    def _run(self) -> str:
+        """Why the operators of the group run as they do."""
+        others = len(self.group.operators) - 1
+        if not self.by_rows:
+            return ""
+        if not others:
+            return "row by row, so that its output may lie over its input"
+        layers = "layer" if others == 1 else "layers"
+        return f"row by row with {others} other {layers}, to keep to {self.plan.size:,} bytes"
+
+
+def _amount(number: int, unit: str) -> str:
+    return f"{abs(number):,} {unit}{'s' * (abs(number) != 1)}"

@@ -1,0 +1,157 @@
+"""Why each layer got its kernel is written down, and true."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import pytest
+
+from microtir.config.enums import Optimize
+from microtir.graph import ops
+from microtir.graph.ir import Graph, Node, Source, SumRange, Tensor, TensorType
+from microtir.ir_module import Decision
+from microtir.plan import plan
+from microtir.plan.ir import Candidate, Kernel, LayoutKind, Refusal, RowWindow
+from microtir.plan.measured import Key, Measured, signature
+from microtir.plan.reasons import decisions
+from microtir.tir.dtype import DType
+
+ROWS = 10
+CALL, BY_ROWS = 40, 40 * ROWS  # what the calls themselves are counted as
+
+
+def image(name: str) -> Tensor:
+    """An activation of ten rows of eight bytes."""
+    return Tensor(name, TensorType((1, ROWS, 8, 1), DType.INT8))
+
+
+def chain(operators: int) -> Graph:
+    """Operators one after the other."""
+    tensors = [image(f"t{n}") for n in range(operators + 1)]
+    nodes = [
+        Node(ops.Relu(), (tensors[n],), (tensors[n + 1],), f"n{n}", Source("test", n, "X"))
+        for n in range(operators)
+    ]
+    return Graph("g", (tensors[0],), (tensors[-1],), tuple(nodes))
+
+
+def candidate(
+    kernel: Kernel, cost: int, scratch: int = 0, code: int = 0, *, rows: bool = True
+) -> Candidate:
+    """A kernel of one row at a time, or of the whole output."""
+    kinds = (LayoutKind.NHWC,)
+    windows = (RowWindow(),) if rows else None
+    return Candidate(kernel, kinds, kinds, windows, scratch, 0, cost, code_bytes=code)
+
+
+FAST = candidate(Kernel.GEMM, 1000, scratch=50, code=500)
+COMPACT = candidate(Kernel.GEMM_COMPACT, 1800, code=100)
+PLAIN = candidate(Kernel.DIRECT, 9000)
+
+
+def decided(
+    graph: Graph,
+    offered: Sequence[Candidate],
+    goal: Optimize,
+    limit: int | None = None,
+    refused: Sequence[tuple[Kernel, Refusal]] = (),
+) -> Decision:
+    """What is decided about the last operator."""
+    made = plan(graph, lambda _node: tuple(offered), goal, workspace_io=True, limit=limit)
+    return decisions(made, goal, lambda _node: refused)[graph.nodes[-1]]
+
+
+def reasons(decision: Decision) -> Mapping[str, str]:
+    """By kernel, of what was not chosen."""
+    return {a.kernel: a.reason for a in decision.alternatives}
+
+
+def test_speed() -> None:
+    """Code counts for nothing; every other kernel has its instructions more."""
+    found = decided(chain(1), (PLAIN, COMPACT, FAST), Optimize.SPEED)
+    assert (found.kernel, found.reason) == ("gemm", "the fastest of 3")
+    assert (found.instructions, found.scratch_bytes) == (1000 + CALL, 50)
+    assert reasons(found) == {
+        "direct": "8,000 instructions more",
+        "gemm_compact": "800 instructions more",
+    }
+
+
+def test_flash() -> None:
+    """What is smallest, though slower."""
+    found = decided(chain(1), (PLAIN, COMPACT, FAST), Optimize.FLASH)
+    assert (found.kernel, found.reason) == ("direct", "the smallest of 3 in code and weights")
+    assert reasons(found) == {
+        "gemm_compact": "100 bytes more, 7,200 instructions less",
+        "gemm": "500 bytes more, 8,000 instructions less",
+    }
+
+
+def test_balanced() -> None:
+    """400 bytes of code for 800 instructions are too many."""
+    found = decided(chain(1), (PLAIN, COMPACT, FAST), Optimize.BALANCED)
+    assert found.kernel == "gemm_compact"
+    assert found.reason.startswith("the best of 3 at 16 instructions for a byte of code")
+    assert reasons(found)["direct"] == "7,200 instructions more, 100 bytes less"
+    assert reasons(found)["gemm"] == "400 bytes more, 800 instructions less"
+
+
+def test_scratch_that_does_not_fit() -> None:
+    """Input and output take 160 bytes: of 200 no 50 are left."""
+    found = decided(chain(1), (replace(PLAIN, windows=None), replace(FAST, windows=None)),
+                    Optimize.SPEED, limit=200)  # fmt: skip
+    assert (found.kernel, found.by_rows) == ("direct", False)
+    assert found.reason == "the fastest of 1 whose scratch fits into 200 bytes"
+    assert reasons(found) == {
+        "gemm": "its 50 bytes of scratch do not fit into the 200 bytes that the plan keeps to"
+    }
+
+
+def test_a_stream_takes_kernels_that_come_by_rows() -> None:
+    """The layers stream to keep to the limit, so that a kernel of whole tensors cannot be used."""
+    whole = candidate(Kernel.GEMM, 10, rows=False)
+    found = decided(chain(3), (PLAIN, whole), Optimize.RAM)
+    assert found.by_rows and found.kernel == "direct"
+    assert found.instructions == 9000 + BY_ROWS
+    assert found.reason.startswith("the only one that can compute it row by row; row by row")
+    assert reasons(found)["gemm"] == (
+        "computes its output in one call, and the layer runs row by row"
+    )
+
+
+def test_an_accumulator_ends_a_stream() -> None:
+    """Where nothing streams it is of no use."""
+    sums = replace(candidate(Kernel.ACCUMULATE, 5), accumulator_bytes=32)
+    found = decided(chain(1), (PLAIN, sums), Optimize.SPEED)
+    assert reasons(found) == {"accumulate": "only ends a stream of rows"}
+    assert found.reason == "the only one that can compute it"
+
+
+def test_equals_and_refusals() -> None:
+    """A kernel of equal price is no better; one that is refused has no figures."""
+    twin = replace(PLAIN, kernel=Kernel.COPY)
+    refused = ((Kernel.GEMM, Refusal.IMAGES),)
+    found = decided(chain(1), (PLAIN, twin), Optimize.SPEED, refused=refused)
+    assert reasons(found) == {"copy": "no better", "gemm": "takes one image at a time"}
+    assert [a.instructions for a in found.alternatives] == [9000 + CALL, None]
+
+
+def test_tuning_records_are_named() -> None:
+    """Measured costs may say that another kernel is faster than was thought."""
+    graph = chain(1)
+    key = Key(signature(graph.nodes[0]), Kernel.DIRECT.value)
+    measured = Measured("c", {key: 300})
+    offered = measured.applied(graph.nodes[0], (PLAIN, FAST))
+    found = decided(graph, offered, Optimize.SPEED)
+    assert (found.kernel, found.is_measured) == ("direct", True)
+    assert found.reason == "the fastest of 2, by tuning records"
+    assert reasons(found) == {"gemm": "700 instructions more"}
+
+
+@pytest.mark.parametrize("sums", [None, SumRange(-4, 8)])
+def test_bounds_of_sums_come_along(sums: SumRange | None) -> None:
+    """What was proven of the node."""
+    graph = chain(1)
+    graph = replace(graph, nodes=(replace(graph.nodes[0], sums=sums),))
+    assert decided(graph, (PLAIN,), Optimize.SPEED).sums == sums
