@@ -103,16 +103,22 @@ def _split_values(plane: Plane, zero_point: int) -> dict[str, object]:
     return {
         **turns,
         "turns": str((last - first) // int(turns["repeats"])) if turns["loops"] else "",
-        "head": words[:first],
-        "tail": words[last:],
+        "head": [_has(*word) for word in words[:first]],
+        "whole": _has(True, True),
+        "tail": [_has(*word) for word in words[last:]],
         "zero_point": str(zero_point & 0xFFFF),
         "channels": str(plane.channels),
         "steps_far": plane.channels > _IMMEDIATE,
-        "planes": [str(n * plane.bytes) for n in range(_CHANNELS)],
+        **{f"plane{n}": str(n * plane.bytes) for n in range(1, _CHANNELS)},
         "plane_bytes": str(_CHANNELS * plane.bytes),
         "overlap": str(overlap) if overlap else "",
         "overlap_bytes": str(overlap * plane.bytes),
     }
+
+
+def _has(left: bool, right: bool) -> dict[str, bool]:
+    """Which of the columns of a word are of the image."""
+    return {"left": left, "right": right}
 
 
 @made_once
@@ -166,10 +172,20 @@ def _depthwise_values(plane: Plane, rescaling: Rescaling) -> dict[str, object]:
         "loops": turns > 1,
         "turns": str(turns) if turns else "",
         "walked": str(walked),
-        "rest": rest,
+        "whole": _turn(plane, OUTPUTS, step=True),
+        "rest": _turn(plane, rest, step=False) if rest else "",
         "two_apart": plane.stride == 2,
-        "pixels": [str(n * plane.channels) for n in range(OUTPUTS)],
         "turn_bytes": str(OUTPUTS * plane.channels),
         "advance": str(plane.bytes - walked),
         "channels": str(plane.channels),
+    }
+
+
+def _turn(plane: Plane, outputs: int, *, step: bool) -> dict[str, object]:
+    """Neighbouring outputs, and whether the pointers go on to the next ones."""
+    sums = ("r4", "r5", "r6", "r7")[:outputs]
+    return {
+        **{name: n < outputs for n, name in enumerate(("second", "third", "fourth"), 1)},
+        "step": step,
+        "results": [{"sum": r, "offset": str(n * plane.channels)} for n, r in enumerate(sums)],
     }
