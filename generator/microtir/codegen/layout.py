@@ -23,16 +23,22 @@ def indent(lines: Iterable[str], levels: int = 1) -> list[str]:
 def wrap(line: str, width: int = WIDTH, steps: int = 2) -> list[str]:
     """Break a statement that is too wide where it binds least, and its parts again if need be.
 
+    What is assigned gets a line of its own where that is enough, and where the break would come
+    before the sign.
     Continuation lines are indented by two steps, so that they differ from a nested block, and
     what continues them by one more each, up to the middle: there must be room for what is said.
     """
     if len(line) <= width:
         return [line]
-    pieces = _pieces(line)
-    if len(pieces) == 1:
-        return [line]
     start = len(line) - len(line.lstrip(" "))
     prefix = " " * max(start, min(start + len(INDENT) * steps, width // 2))
+    pieces = _pieces(line)
+    target, value = _assignment(line)
+    is_torn = len(pieces[0]) < len(target)
+    if value and len(target) <= width and (is_torn or len(prefix) + len(value) <= width):
+        return [target, *wrap(prefix + value, width, 1)]
+    if len(pieces) == 1:
+        return [line]
     lines = [pieces[0].rstrip()]
     for piece in pieces[1:]:
         joined = _joined(lines[-1], piece)
@@ -42,6 +48,14 @@ def wrap(line: str, width: int = WIDTH, steps: int = 2) -> list[str]:
             lines.append(prefix + piece.strip())
     rest = [part for each in lines[1:] for part in wrap(each, width, 1)]
     return [*wrap(lines[0], width, steps), *rest]
+
+
+def _assignment(line: str) -> tuple[str, str]:
+    """What is assigned to with the sign, and what is assigned; nothing if it is no assignment."""
+    target, sign, value = line.partition(" = ")
+    if not sign or _depths(target)[-1]:
+        return line, ""
+    return f"{target} =", value
 
 
 def _joined(line: str, piece: str) -> str:
