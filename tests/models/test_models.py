@@ -1,13 +1,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from microtir import CompilationConfig, frontend, host, lower
+from microtir import CompilationConfig, Executor, build, frontend, host, lower
 from microtir.artifact import Artifact
 from microtir.cli.building import build_model
 from microtir.cli.progress import Progress
@@ -98,6 +98,41 @@ def test_sanitizers_and_poison(compiled: Callable[[str], Compiled], name: str) -
     for output, array in first.items():
         assert np.array_equal(array, second[output])
         assert array.tobytes() == second[output].tobytes()
+
+
+# Every executor and interface that is not the usual one; the graph is run for every model.
+EXECUTORS = {
+    "graph": Executor("graph"),
+    "graph-linked": Executor("graph", {"link-params": True}),
+    "debug": Executor("debug"),
+    "packed": Executor("aot", {"interface-api": "packed"}),
+    "packed-unpacked": Executor("aot", {"interface-api": "packed", "unpacked-api": True}),
+}
+SMALL = ("ad01_int8", "kws_int8", "strww_int8")
+EXECUTED = [
+    pytest.param(model.values[0], kind, marks=model.marks)
+    for model in EACH
+    for kind in EXECUTORS
+    if kind == "graph" or model.values[0] in SMALL
+]
+
+
+@pytest.mark.parametrize(("name", "kind"), EXECUTED)
+def test_every_executor_gives_the_same_bytes(
+    compiled: Callable[[str], Compiled], name: str, kind: str
+) -> None:
+    """Tables of calls, packed arguments and weights in a file change no byte of an output.
+
+    Executors print one main in different ways (decision 23): the model is lowered once.
+    """
+    model = compiled(name)
+    config = model.artifact.module.require_config("test").with_(executor=EXECUTORS[kind])
+    program = host.load(model.artifact)
+    other = host.load(build(replace(model.artifact.module, config=config)), opt_level=1)
+    for inputs in model.inputs.values[:2]:
+        expected = program.run(inputs)
+        for output, array in other.run(inputs).items():
+            assert array.tobytes() == expected[output].tobytes()
 
 
 @pytest.mark.parametrize("name", EACH)
