@@ -25,6 +25,7 @@ from microtir.lowering.dsp.planes_kernels import (
 )
 from microtir.lowering.dsp.pooling_kernels import fill
 from microtir.lowering.layer import Layer
+from microtir.lowering.refusals import depthwise_refusal
 from microtir.plan.ir import Refusal
 from microtir.tir import ir
 from microtir.tir.dtype import DType
@@ -39,8 +40,8 @@ def _plane(geometry: Geometry) -> Plane:
 
 
 def refusal(node: Node) -> Refusal | None:
-    """What speaks against it: that of the kernel by words, and other taps than 3x3."""
-    reason = words.refusal(node)
+    """What speaks against it: int8, one image, one output per channel, 3x3 taps, whole words."""
+    reason = depthwise_refusal(node)
     if reason is not None:
         return reason
     geometry = Geometry.of(node)
@@ -52,8 +53,11 @@ def refusal(node: Node) -> Refusal | None:
     )
     if not fits:
         return Refusal.WINDOWS
-    in_reach = (OUTPUTS - 1) * max(plane.channels, plane.bytes) <= _IMMEDIATE
-    return None if in_reach else Refusal.SIZES
+    if plane.channels < OUTPUTS:
+        return Refusal.FEW_CHANNELS
+    if (OUTPUTS - 1) * max(plane.channels, plane.bytes) > _IMMEDIATE or plane.copied < 1:
+        return Refusal.SIZES
+    return Refusal.FORM if words.factors(node) is None else None
 
 
 def scratch_bytes(node: Node) -> int:
