@@ -15,15 +15,13 @@ from microtir.graph.ir import Node
 from microtir.graph.ops import Conv2D, DepthwiseConv2D, FullyConnected
 from microtir.graph.quantization import conv_params, fully_connected_params
 from microtir.lowering import dense
-from microtir.lowering.convolution import windows_of
 from microtir.lowering.dsp.code import at, loop, seq
 from microtir.lowering.layer import Extents, Layer
 from microtir.lowering.refusals import int8_refusal, mixed_refusal
 from microtir.lowering.vector.gemm import PackedLinear, Source, gemm, pack
-from microtir.lowering.vector.image import PaddedImage, reach
+from microtir.lowering.vector.image import WindowedImage, reach
 from microtir.lowering.vector.micro_kernel import call
 from microtir.lowering.vector.rows import in_blocks
-from microtir.lowering.window import Windows
 from microtir.plan.ir import Refusal
 from microtir.tir import ir
 
@@ -32,17 +30,7 @@ _MOST_PIXELS = 48  # of several rows: more would not be faster
 
 
 @dataclass(frozen=True, slots=True)
-class _Geometry:
-    windows: Windows
-    image: Extents
-    output: Extents
-
-    @staticmethod
-    def of(node: Node) -> _Geometry:
-        return _Geometry(
-            windows_of(node), Extents.of(node.inputs[0].type), Extents.of(node.output.type)
-        )
-
+class _Geometry(WindowedImage):
     @property
     def is_pointwise(self) -> bool:
         """Whether output pixel n needs input pixel n and nothing else."""
@@ -53,10 +41,6 @@ class _Geometry:
     @property
     def is_padded(self) -> bool:
         return self.windows.clip(self.output)
-
-    @property
-    def padded(self) -> PaddedImage:
-        return PaddedImage(self.windows, self.image, self.output)
 
     def source(self, pixels: int, row_elements: int) -> Source:
         """The inputs of neighbouring pixels of one row, in rows of so many elements."""

@@ -12,9 +12,8 @@ from microtir import te
 from microtir.graph.ir import Node
 from microtir.graph.ops import DepthwiseConv2D
 from microtir.graph.quantization import conv_params
-from microtir.lowering.convolution import windows_of
 from microtir.lowering.dsp.code import at, seq
-from microtir.lowering.layer import Extents, Layer
+from microtir.lowering.layer import Layer
 from microtir.lowering.refusals import depthwise_refusal
 from microtir.lowering.vector.depthwise_kernel import (
     BLOCK,
@@ -23,10 +22,9 @@ from microtir.lowering.vector.depthwise_kernel import (
     depthwise,
     pack,
 )
-from microtir.lowering.vector.image import PaddedImage
+from microtir.lowering.vector.image import WindowedImage
 from microtir.lowering.vector.micro_kernel import call
 from microtir.lowering.vector.rows import in_blocks
-from microtir.lowering.window import Windows
 from microtir.plan.ir import Refusal
 from microtir.tir import ir
 
@@ -34,21 +32,7 @@ _MOST_TAPS = 64  # their code is printed one by one
 
 
 @dataclass(frozen=True, slots=True)
-class _Geometry:
-    windows: Windows
-    image: Extents
-    output: Extents
-
-    @staticmethod
-    def of(node: Node) -> _Geometry:
-        return _Geometry(
-            windows_of(node), Extents.of(node.inputs[0].type), Extents.of(node.output.type)
-        )
-
-    @property
-    def padded(self) -> PaddedImage:
-        return PaddedImage(self.windows, self.image, self.output)
-
+class _Geometry(WindowedImage):
     @property
     def copies(self) -> int:
         """Neighbouring pixels that share a vector."""

@@ -7,9 +7,11 @@ kernel tests for it.  Copying costs a few percent of what the kernels take.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from microtir import te
+from microtir.graph.ir import Node
+from microtir.lowering.convolution import windows_of
 from microtir.lowering.dsp.code import at, let, load, loop, seq, store, when
 from microtir.lowering.layer import Extents, Rows
 from microtir.lowering.made_once import made_once
@@ -19,7 +21,28 @@ from microtir.schedule import KernelDescription
 from microtir.tir import ir
 from microtir.tir.dtype import DType
 
+_Image = TypeVar("_Image", bound="WindowedImage")
+
 SLACK = 16  # bytes behind the last row that a kernel may read
+
+
+@dataclass(frozen=True, slots=True)
+class WindowedImage:
+    """An image, and what windows over it give."""
+
+    windows: Windows
+    image: Extents
+    output: Extents
+
+    @classmethod
+    def of(cls: type[_Image], node: Node) -> _Image:
+        """What a convolution reads and writes."""
+        return cls(windows_of(node), Extents.of(node.inputs[0].type), Extents.of(node.output.type))
+
+    @property
+    def padded(self) -> PaddedImage:
+        """The same with a border."""
+        return PaddedImage(self.windows, self.image, self.output)
 
 
 @dataclass(frozen=True, slots=True)
