@@ -14,7 +14,8 @@ from tests.support.command import INT8, Command
 
 PIPELINE = [
     ("graph", ["fold_constants", "remove_identities", "fold_pad", "fuse_activation",
-               "fold_constant_channels", "remove_dead_nodes", "bound_sums"]),
+               "gather_constant_channels", "fold_constant_channels", "remove_dead_nodes",
+               "bound_sums"]),
     ("plan", []),
     ("lowering", []),
     ("tir", ["simplify", "partition_loops", "simplify", "unroll_loops", "lower_vectorized",

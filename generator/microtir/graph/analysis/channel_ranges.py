@@ -145,6 +145,13 @@ def window_classes(node: Node) -> tuple[tuple[slice, ...], tuple[slice, ...]]:
     return rows, columns
 
 
+def sees_border(node: Node) -> bool:
+    """Whether some window of a convolution leaves the image."""
+    rows, columns = window_classes(node)
+    taps = node.inputs[1].shape[1:3]
+    return (rows, columns) != ((slice(0, taps[0]),), (slice(0, taps[1]),))
+
+
 def _inside(
     taps: int, size: int, outputs: int, before: int, op: Conv2D | DepthwiseConv2D, axis: int
 ) -> Iterator[tuple[int, int]]:

@@ -5,6 +5,7 @@ from microtir.graph.passes.fold_constant_channels import FoldConstantChannels
 from microtir.graph.passes.fold_constants import FoldConstants
 from microtir.graph.passes.fold_pad import FoldPad
 from microtir.graph.passes.fuse_activation import FuseActivation
+from microtir.graph.passes.gather_constant_channels import GatherConstantChannels
 from microtir.graph.passes.remove_dead_nodes import RemoveDeadNodes
 from microtir.graph.passes.remove_identities import RemoveIdentities
 from microtir.graph.passes.rewrite import GraphPass
@@ -15,6 +16,7 @@ GRAPH_PASSES: tuple[GraphPass, ...] = (
     RemoveIdentities(),
     FoldPad(),
     FuseActivation(),
+    GatherConstantChannels(),
     FoldConstantChannels(),
     RemoveDeadNodes(),
     BoundSums(),
@@ -28,6 +30,7 @@ __all__ = [
     "FoldConstants",
     "FoldPad",
     "FuseActivation",
+    "GatherConstantChannels",
     "GraphPass",
     "RemoveDeadNodes",
     "RemoveIdentities",

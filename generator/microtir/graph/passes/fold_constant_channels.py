@@ -18,7 +18,7 @@ import numpy.typing as npt
 from microtir.graph.analysis.channel_ranges import (
     ChannelRanges,
     channel_ranges,
-    window_classes,
+    sees_border,
 )
 from microtir.graph.fixed_point import wrap
 from microtir.graph.ir import Graph, Node, Quantization, Tensor, TensorType
@@ -43,8 +43,8 @@ class FoldConstantChannels:
     """Drops channels proven constant for all inputs, on the side of their producer, too.
 
     A constant channel folds into a convolution's bias if it holds the value of the padding, or if
-    no window leaves the image; into a fully connected layer's bias always.  A tensor keeps one
-    channel at least.
+    no window leaves the image; into a fully connected layer's bias always.  A channel without
+    weights folds whatever it holds.  A tensor keeps one channel at least.
     """
 
     name: ClassVar[str] = "fold_constant_channels"
@@ -98,11 +98,13 @@ def _foldable(node: Node, ranges: Mapping[Tensor, ChannelRanges]) -> Mask:
     if x is None or not _is_int8_linear(node):
         return np.zeros(channels, np.bool_)
     constant = x.is_constant
-    if isinstance(node.op, Conv2D):
-        rows, columns = window_classes(node)
-        if len(rows) > 1 or len(columns) > 1 or rows[0].start or columns[0].start:
-            constant = constant & (x.low == node.inputs[0].type.quant.zero_point)
-    return constant
+    if isinstance(node.op, Conv2D) and sees_border(node):
+        constant = constant & (x.low == node.inputs[0].type.quant.zero_point)
+    weights = node.inputs[1].data
+    assert weights is not None
+    if weights.shape[-1] != channels:
+        return constant
+    return constant | ~weights.any(axis=tuple(range(weights.ndim - 1)))
 
 
 def _is_int8_linear(node: Node) -> bool:
