@@ -1,9 +1,4 @@
-"""ADD of two activations of one shape.
-
-TFLite widens both operands by 20 bits, rescales them by s1 / 2s and s2 / 2s, where s is the larger
-of their scales, and rounds each twice.  For the operand that has the larger scale the factor is
-one half, and rounding never happens: it is shifted.
-"""
+"""ADD of two activations of one shape, one of which is only shifted, four elements at a time."""
 
 from __future__ import annotations
 
@@ -14,23 +9,24 @@ import numpy as np
 
 from microtir import te
 from microtir.graph.ir import Node
-from microtir.graph.ops import Add
-from microtir.graph.quantization import QuantizedMultiplier, add_params
 from microtir.lowering.dsp.code import at, let, load, loop, store
 from microtir.lowering.dsp.linear import constant
 from microtir.lowering.dsp.micro_kernel import call, describe, repeated
 from microtir.lowering.dsp.requantise import Rescaling, rescaling_of
+from microtir.lowering.halved_add import (
+    LARGEST_SUM,
+    WIDENED,
+    add_refusal,
+    halved_add,
+    scaled_once,
+)
 from microtir.lowering.layer import Layer
 from microtir.lowering.made_once import made_once
-from microtir.lowering.refusals import activations_refusal
 from microtir.plan.ir import Refusal
 from microtir.schedule import KernelDescription
 from microtir.tir import ir
 from microtir.tir.dtype import DType
 
-_WIDENED = 20  # bits, as TFLite has it
-_LARGEST_SUM = 2 * 255 << (_WIDENED - 1)
-_HALF = QuantizedMultiplier(1 << 30, 0)
 _LARGEST = 0xFFFF  # what MOVW loads
 _PER_TURN = 4
 # Words of the constants, in the order of the registers r4 to r11 that they are loaded into.
@@ -48,41 +44,32 @@ class _Sum:
 
 
 def _sum(node: Node) -> _Sum | None:
-    op = node.op
-    assert isinstance(op, Add)
-    p = add_params(op, node.inputs[0].type, node.inputs[1].type, node.output.type)
-    factors = (p.input1, p.input2)
-    zero_points = (p.input1_zero_point, p.input2_zero_point)
-    if _HALF not in factors:
+    found = halved_add(node)
+    if found is None:
         return None
-    half = factors.index(_HALF)
-    other = factors[1 - half]
-    output = rescaling_of(p.output, _LARGEST_SUM, p.output_zero_point, p.activation_min,
+    p, other = found.params, found.factor
+    output = rescaling_of(p.output, LARGEST_SUM, p.output_zero_point, p.activation_min,
                           p.activation_max)  # fmt: skip
     if output is None or other.shift > 0:
         return None
     rescaling, (multiplier, rounding, shift) = output
     words = (
-        -zero_points[1 - half] << (_WIDENED + 1),
+        -found.zero_points[1] << (WIDENED + 1),
         other.multiplier,
         (1 << -other.shift) >> 1,
-        -zero_points[half] << (_WIDENED - 1),
+        -found.zero_points[0] << (WIDENED - 1),
         0,
         multiplier,
         rounding,
         shift,
     )
-    return _Sum(half, -other.shift, rescaling, words)
+    return _Sum(found.half, -other.shift, rescaling, words)
 
 
 def refusal(node: Node) -> Refusal | None:
     """What speaks against it: int8 activations of one shape, one factor of a half."""
-    reason = activations_refusal(node)
-    if reason is not None:
-        return reason
-    if not 0 < node.output.type.row_elements <= _LARGEST:
-        return Refusal.SIZES
-    return Refusal.SCALES if _sum(node) is None else None
+    reason = add_refusal(node, _LARGEST)
+    return Refusal.SCALES if reason is None and _sum(node) is None else reason
 
 
 def cost(node: Node) -> int:
@@ -161,15 +148,13 @@ def add(count: int, shift: int, rescaling: Rescaling) -> KernelDescription:
         return load(words, number)
 
     def scaled(i: te.Expr) -> te.Expr:
-        wide = (te.cast(DType.INT32, load(x2, i)) << (_WIDENED + 1)) + word(_OFFSET2)
-        product = te.cast(DType.INT64, wide) * te.cast(DType.INT64, word(_MULTIPLIER2))
-        return te.cast(DType.INT32, (product + (1 << 31)) >> 32)
+        return scaled_once(load(x2, i), word(_OFFSET2), word(_MULTIPLIER2))
 
     def divided(high: te.Expr) -> te.Expr:
         return (high + (high >> 31) + word(_ROUNDING2)) >> shift if shift else high
 
     def element(i: te.Expr) -> ir.Stmt:
-        shifted = (te.cast(DType.INT32, load(x1, i)) << (_WIDENED - 1)) + word(_OFFSET1)
+        shifted = (te.cast(DType.INT32, load(x1, i)) << (WIDENED - 1)) + word(_OFFSET1)
 
         def result(high: te.Expr) -> ir.Stmt:
             doubled = (shifted + divided(high)) * 2

@@ -1,7 +1,4 @@
-"""ADD of two activations of one shape, four elements at a time.
-
-As in `dsp.add`, the factor of the operand that has the larger scale is one half: it is shifted.
-"""
+"""ADD of two activations of one shape, one of which is only shifted, four elements at a time."""
 
 from __future__ import annotations
 
@@ -10,21 +7,17 @@ from dataclasses import dataclass
 from microtir import te
 from microtir.config.features import Feature
 from microtir.graph.ir import Node
-from microtir.graph.ops import Add
-from microtir.graph.quantization import QuantizedMultiplier, add_params
 from microtir.lowering.dsp.add import emit_rows
 from microtir.lowering.dsp.code import load, loop, store
 from microtir.lowering.dsp.micro_kernel import describe
+from microtir.lowering.halved_add import WIDENED, add_refusal, halved_add
 from microtir.lowering.layer import Layer
 from microtir.lowering.mve.requantise import Rescaling
-from microtir.lowering.refusals import activations_refusal
 from microtir.plan.ir import Refusal
 from microtir.schedule import KernelDescription
 from microtir.tir import ir
 from microtir.tir.dtype import DType
 
-_WIDENED = 20  # bits, as TFLite has it
-_HALF = QuantizedMultiplier(1 << 30, 0)
 _LARGEST = 0xFFFF  # what MOVW loads
 _LEAST_SHIFT = -31
 # Words of the constants, in the order of the registers that they are loaded into.
@@ -51,37 +44,28 @@ class _Sum:
 
 
 def _sum(node: Node) -> _Sum | None:
-    op = node.op
-    assert isinstance(op, Add)
-    p = add_params(op, node.inputs[0].type, node.inputs[1].type, node.output.type)
-    factors = (p.input1, p.input2)
-    zero_points = (p.input1_zero_point, p.input2_zero_point)
-    if _HALF not in factors:
+    found = halved_add(node)
+    if found is None:
         return None
-    half = factors.index(_HALF)
-    other = factors[1 - half]
+    p, other = found.params, found.factor
     if not all(_LEAST_SHIFT <= factor.shift <= 0 for factor in (other, p.output)):
         return None
     words = (
-        -zero_points[half] << (_WIDENED - 1),
-        -zero_points[1 - half] << _WIDENED,
+        -found.zero_points[0] << (WIDENED - 1),
+        -found.zero_points[1] << WIDENED,
         other.multiplier,
         other.shift,
         p.output.multiplier,
         p.output.shift,
     )
     rescaling = Rescaling(p.output_zero_point, p.activation_min, p.activation_max)
-    return _Sum(half, rescaling, words)
+    return _Sum(found.half, rescaling, words)
 
 
 def refusal(node: Node) -> Refusal | None:
     """What speaks against it: int8 activations of one shape, one factor of a half."""
-    reason = activations_refusal(node)
-    if reason is not None:
-        return reason
-    if not 0 < node.output.type.row_elements <= _LARGEST:
-        return Refusal.SIZES
-    return Refusal.SCALES if _sum(node) is None else None
+    reason = add_refusal(node, _LARGEST)
+    return Refusal.SCALES if reason is None and _sum(node) is None else reason
 
 
 def cost(node: Node) -> int:
@@ -116,11 +100,11 @@ def _add(count: int, total: _Sum) -> KernelDescription:
     def element(i: te.Expr) -> ir.Stmt:
         operand = te.rounding_divide_by_pot(
             te.saturating_rounding_doubling_high_mul(
-                wide(x2, i, _WIDENED, _OFFSET2), load(words, _MULTIPLIER2)
+                wide(x2, i, WIDENED, _OFFSET2), load(words, _MULTIPLIER2)
             ),
             -load(words, _SHIFT2),
         )
-        both = wide(x1, i, _WIDENED - 1, _OFFSET1) + operand
+        both = wide(x1, i, WIDENED - 1, _OFFSET1) + operand
         result = total.rescaling.apply(both, load(words, _MULTIPLIER), load(words, _SHIFT))
         return store(y, (i,), result)
 
@@ -137,8 +121,8 @@ def _add(count: int, total: _Sum) -> KernelDescription:
             "rescaling": total.rescaling.values(),
             "divides_operand": total.divides_operand,
             "divides_sum": total.divides_sum,
-            "shift1": str(_WIDENED - 1),
-            "shift2": str(_WIDENED),
+            "shift1": str(WIDENED - 1),
+            "shift2": str(WIDENED),
         },
         stack_bytes=48,
         needs=Feature.MVE,

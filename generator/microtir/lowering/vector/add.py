@@ -1,10 +1,4 @@
-"""ADD of two activations of one shape, eight elements at a time.
-
-TFLite widens both operands by 20 bits, rescales them by s1 / 2s and s2 / 2s, where s is the larger
-of their scales, and rounds each twice.  For the operand that has the larger scale the factor is
-one half, and rounding never happens: it is shifted.  The other one is widened by 21 bits, so that
-the upper word of its product is rounded at once.
-"""
+"""ADD of two activations of one shape, one of which is only shifted, eight elements at a time."""
 
 from __future__ import annotations
 
@@ -14,12 +8,16 @@ import numpy as np
 
 from microtir import te
 from microtir.graph.ir import Node
-from microtir.graph.ops import Add
-from microtir.graph.quantization import QuantizedMultiplier, add_params
 from microtir.lowering.dsp.code import at, let, load, loop
+from microtir.lowering.halved_add import (
+    LARGEST_SUM,
+    WIDENED,
+    add_refusal,
+    halved_add,
+    scaled_once,
+)
 from microtir.lowering.layer import Layer
 from microtir.lowering.made_once import made_once
-from microtir.lowering.refusals import activations_refusal
 from microtir.lowering.vector.micro_kernel import LANES, call, constant, describe
 from microtir.lowering.vector.requantise import Output, Rescaling
 from microtir.plan.ir import Refusal
@@ -27,9 +25,6 @@ from microtir.schedule import KernelDescription
 from microtir.tir import ir
 from microtir.tir.dtype import DType
 
-_WIDENED = 20  # bits, as TFLite has it
-_LARGEST_SUM = 2 * 255 << (_WIDENED - 1)
-_HALF = QuantizedMultiplier(1 << 30, 0)
 _STACK = 4096  # for vectors that a compiler keeps there if it does not optimise
 # Words of the constants.
 _WORDS = 5
@@ -48,36 +43,28 @@ class _Sum:
 
 
 def _sum(node: Node) -> _Sum | None:
-    op = node.op
-    assert isinstance(op, Add)
-    p = add_params(op, node.inputs[0].type, node.inputs[1].type, node.output.type)
-    factors, zero_points = (p.input1, p.input2), (p.input1_zero_point, p.input2_zero_point)
-    if _HALF not in factors:
+    found = halved_add(node)
+    if found is None:
         return None
-    half = factors.index(_HALF)
-    other = factors[1 - half]
+    p, other = found.params, found.factor
     output = Output(p.output_zero_point, p.activation_min, p.activation_max)
-    found = output.channel(p.output, 0, _LARGEST_SUM)
-    if found is None or other.shift > 0:
+    channel = output.channel(p.output, 0, LARGEST_SUM)
+    if channel is None or other.shift > 0:
         return None
     words = (
-        -zero_points[half] << (_WIDENED - 1),
-        -zero_points[1 - half] << (_WIDENED + 1),
+        -found.zero_points[0] << (WIDENED - 1),
+        -found.zero_points[1] << (WIDENED + 1),
         other.multiplier,
-        found.multiplier,
-        found.shift,
+        channel.multiplier,
+        channel.shift,
     )
-    return _Sum(half, -other.shift, output.rescaling, words, found.rounding)
+    return _Sum(found.half, -other.shift, output.rescaling, words, channel.rounding)
 
 
 def refusal(node: Node) -> Refusal | None:
     """What speaks against it: int8 activations of one shape, one factor of a half."""
-    reason = activations_refusal(node)
-    if reason is not None:
-        return reason
-    if node.output.type.row_elements == 0:
-        return Refusal.SIZES
-    return Refusal.SCALES if _sum(node) is None else None
+    reason = add_refusal(node)
+    return Refusal.SCALES if reason is None and _sum(node) is None else reason
 
 
 def cost(node: Node) -> int:
@@ -130,15 +117,13 @@ def add(count: int, shift: int, rescaling: Rescaling) -> KernelDescription:
         return load(constants, number)
 
     def scaled(i: te.Expr) -> te.Expr:
-        wide = (te.cast(DType.INT32, load(x2, i)) << (_WIDENED + 1)) + word(_OTHER_OFFSET)
-        product = te.cast(DType.INT64, wide) * te.cast(DType.INT64, word(_OTHER_MULTIPLIER))
-        return te.cast(DType.INT32, (product + (1 << 31)) >> 32)
+        return scaled_once(load(x2, i), word(_OTHER_OFFSET), word(_OTHER_MULTIPLIER))
 
     def divided(high: te.Expr) -> te.Expr:
         return (high + (high >> 31) + (1 << (shift - 1))) >> shift if shift else high
 
     def element(i: te.Expr) -> ir.Stmt:
-        shifted = (te.cast(DType.INT32, load(x1, i)) << (_WIDENED - 1)) + word(_OFFSET)
+        shifted = (te.cast(DType.INT32, load(x1, i)) << (WIDENED - 1)) + word(_OFFSET)
         factor = word(_MULTIPLIER), load(rounding, 0), word(_SHIFT)
 
         def result(high: te.Expr) -> ir.Stmt:
