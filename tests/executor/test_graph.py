@@ -20,8 +20,6 @@ from microtir.codegen.program import make_program
 from microtir.errors import RunError
 from microtir.graph.ir import Array
 from microtir.host.tensors import aligned
-from microtir.project import generate
-from microtir.project.errors import ProjectError
 from tests.support.calling import PROGRAM, compiled, make_runtime
 from tests.support.small_models import module_of, quantised_graph, sample_inputs
 
@@ -183,18 +181,3 @@ def test_weights_may_be_exchanged_for_the_same_code() -> None:
     renamed = built("graph", module_name="other").metadata["parameters"]
     assert renamed is not None and first.metadata["parameters"] is not None
     assert renamed["identity"] != first.metadata["parameters"]["identity"]
-
-
-@pytest.mark.parametrize(
-    ("executor", "text"),
-    [
-        (Executor("graph"), "build it with --executor-graph-link-params 1"),
-        (Executor("aot", {"interface-api": "packed"}), "build it with interface-api 'c'"),
-    ],
-)
-def test_projects_refuse_what_they_cannot_call(
-    executor: Executor, text: str, tmp_path: Path
-) -> None:
-    """The diagnostic says which option to change."""
-    with pytest.raises(ProjectError, match=re.escape(text)):
-        generate(built(executor), "host", "baremetal", tmp_path / "project")

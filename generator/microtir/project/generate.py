@@ -8,9 +8,11 @@ from pathlib import Path, PurePosixPath
 
 from microtir.artifact import Artifact
 from microtir.config.features import Feature
+from microtir.config.names import macro_name
 from microtir.errors import nearest
 from microtir.project.board_search import load_board
 from microtir.project.boards import Board, Console, EmulatorKind, ProjectSupport, ProjectType
+from microtir.project.calls import byte_lines
 from microtir.project.capacity import check_fit, demand
 from microtir.project.errors import ProjectError
 from microtir.project.folder import write_folder
@@ -82,7 +84,7 @@ def generate(
         build_step=template.build,
         flash_step=template.flash,
     )
-    sources = _model_files(given, template)
+    sources = _model_files(given, template) | _parameter_files(given, template, files)
     values = project_values(project, support, models, options, stack)
     targets = files.targets(_parts(template, support, options), values)
     _check_headers(models, list(targets))
@@ -166,6 +168,23 @@ def _model_files(artifacts: Sequence[Artifact], template: Template) -> dict[str,
     return files
 
 
+def _parameter_files(
+    artifacts: Sequence[Artifact], template: Template, files: TemplateFiles
+) -> dict[str, bytes]:
+    """The weights of models that have them in a file, as arrays of the program."""
+    found: dict[str, bytes] = {}
+    for artifact in artifacts:
+        name = artifact.metadata["module_name"]
+        for file in artifact.data:
+            values = {
+                "name": name, "macro": macro_name(name), "lines": byte_lines(file.content),
+            }  # fmt: skip
+            stem = f"{template.models}/{name}/{name}_parameters"
+            made = {f"{stem}.{end}": f"parameters/parameters.{end}.j2" for end in ("h", "c")}
+            found |= files.render(made, values)
+    return found
+
+
 def _place(path: str, name: str, template: Template) -> str | None:
     """Where a file of an artifact lies in a project; None for what only people read."""
     for folder, place in (
@@ -185,7 +204,7 @@ def _copied_weights(artifacts: Sequence[Artifact], board: Board) -> int:
     return sum(
         artifact.metadata["weights_bytes"]
         for artifact, config in zip(artifacts, configs, strict=True)
-        if not config.primary_target().has(Feature.AVR_PROGMEM)
+        if not (config.should_link_params() and config.primary_target().has(Feature.AVR_PROGMEM))
     )
 
 

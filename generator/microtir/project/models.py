@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from microtir.artifact import Artifact, Metadata, OutputData
-from microtir.config.enums import CallingConvention
+from microtir.artifact import Artifact, OutputData
 from microtir.config.names import macro_name
 from microtir.errors import nearest
 from microtir.ir_module import Port, PortKind
+from microtir.project.calls import Call, call_of
 from microtir.project.errors import ProjectError
 from microtir.project.options import Array, ProjectOptions, Samples
 from microtir.project.samples import C_TYPES, SampleArray, arbitrary_samples, sample_array
@@ -69,8 +69,7 @@ class ModelValues:
     layer_count: int
     layer_bytes: tuple[int, ...]
     uses_math: bool
-    uses_devices: bool
-    run_arguments: str
+    call: Call
 
     @property
     def layer_table(self) -> str:
@@ -165,7 +164,6 @@ def _model(artifact: Artifact, options: ProjectOptions, arrays: list[SampleArray
             where="project.generate(artifact)",
             fix="build it from a model, or use the exported sources in a project of your own",
         )
-    _check_interface(artifact, name)
     samples = options.samples.get(name)
     if samples is None:
         samples = Samples({}) if options.server else arbitrary_samples(model.inputs)
@@ -198,31 +196,8 @@ def _model(artifact: Artifact, options: ProjectOptions, arrays: list[SampleArray
         layer_count=len(facts["layers"]),
         layer_bytes=tuple(_largest_output(row["outputs"]) for row in facts["layers"]),
         uses_math=any("#include <math.h>" in file.text for file in code),
-        uses_devices=bool(facts["devices"]),
-        run_arguments=", ".join(_run_arguments(name, facts)),
+        call=call_of(artifact, [(port, _place(name, port)) for port in model.ports]),
     )
-
-
-def _run_arguments(name: str, facts: Metadata) -> Iterator[str]:
-    """What the application passes to a run."""
-    yield from ("&inputs", "&outputs", f"workspace.of_{name}")
-    if facts["devices"]:
-        yield "&devices"
-
-
-def _check_interface(artifact: Artifact, name: str) -> None:
-    """Refuse what the application of a project does not call, or has nothing to pass to."""
-    config = artifact.module.require_config("project")
-    what, fix = "", ""
-    if config.entry_calling_convention() is CallingConvention.PACKED:
-        what = f"'{name}' takes packed arguments, and the application of a project passes structs"
-        fix = "build it with interface-api 'c'; a system-lib offers both"
-    elif not config.should_link_params():
-        what = f"the weights of '{name}' are in a file, which the application of a project does "
-        what += "not load"
-        fix = f"build it with --executor-{config.executor.name}-link-params 1"
-    if what:
-        raise ProjectError(what, where="project.generate(artifact)", fix=fix)
 
 
 def _given(arrays: Mapping[str, Array], ports: Sequence[Port], where: str) -> dict[str, Array]:
@@ -252,7 +227,6 @@ def _sample_count(name: str, arrays: list[Array]) -> int:
 
 
 def _port(model: str, port: Port, array: SampleArray | None, rtol: float) -> PortValues:
-    own = f"tensors.of_{model}.{port.c_name}"
     return PortValues(
         label=_c_text(port.name),
         member=port.c_name,
@@ -262,10 +236,17 @@ def _port(model: str, port: Port, array: SampleArray | None, rtol: float) -> Por
         bytes=port.type.bytes,
         samples=array.name if array else "NULL",
         tolerance=f"{rtol!r}f",
-        place=own if port.offset is None else f"(void *)&workspace.of_{model}[{port.offset}]",
+        place=_place(model, port),
         is_own=port.offset is None,
         row_bytes=port.row_bytes,
     )
+
+
+def _place(model: str, port: Port) -> str:
+    """A pointer to a tensor, of the application's own or in the workspace."""
+    if port.offset is None:
+        return f"tensors.of_{model}.{port.c_name}"
+    return f"(void *)&workspace.of_{model}[{port.offset}]"
 
 
 def _c_text(name: str) -> str:

@@ -1,0 +1,96 @@
+"""How the application of a project calls a model: by structs, or with packed arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from microtir.artifact import Artifact, Metadata
+from microtir.config.enums import CallingConvention
+from microtir.ir_module import Port
+from microtir.tir.dtype import DType
+
+_BYTES_PER_LINE = 16
+
+
+@dataclass(frozen=True, slots=True)
+class PackedTensor:
+    """A tensor among packed arguments: texts of C."""
+
+    data: str
+    rank: int
+    dtype: str
+    shape: str
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """What the application passes to a run.
+
+    Args:
+        arguments: of the C interface.
+        alone: the same, for an application with one workspace.
+        packed: of the packed interface; empty where the model has the other.
+        parameters: whether the weights are a file, which becomes a part of the program.
+        devices: whether a struct of devices is passed.
+    """
+
+    arguments: str
+    alone: str
+    packed: tuple[PackedTensor, ...]
+    parameters: bool
+    devices: bool
+
+    @property
+    def resource(self) -> str:
+        """What a packed function is given besides."""
+        return "(void *)(uintptr_t)&devices" if self.devices else "NULL"
+
+
+def call_of(artifact: Artifact, ports: Sequence[tuple[Port, str]]) -> Call:
+    """How a model is called.
+
+    Args:
+        artifact: the model.
+        ports: its tensors, and for each a pointer to it as text of C.
+    """
+    config = artifact.module.require_config("project")
+    facts, name = artifact.metadata, artifact.metadata["module_name"]
+    apart = facts["parameters"] is not None
+    rest = [f"{name}_parameters"] * apart + ["&devices"] * bool(facts["devices"])
+    packed = config.entry_calling_convention() is CallingConvention.PACKED
+    return Call(
+        ", ".join(["&inputs", "&outputs", f"workspace.of_{name}", *rest]),
+        ", ".join(["&inputs", "&outputs", "workspace", *rest]),
+        tuple(_packed(facts, ports)) if packed else (),
+        apart,
+        bool(facts["devices"]),
+    )
+
+
+def _packed(facts: Metadata, ports: Sequence[tuple[Port, str]]) -> Iterator[PackedTensor]:
+    name, memory, parameters = facts["module_name"], facts["memory"], facts["parameters"]
+    assert memory is not None, "projects are made of models"
+    for port, place in ports:
+        shape = ", ".join(map(str, port.type.shape))
+        yield PackedTensor(place, len(port.type.shape), _dtype(port.type.dtype), shape)
+    byte = _dtype(DType.UINT8)
+    size = max(memory["workspace_size"], 1)
+    yield PackedTensor(f"workspace.of_{name}", 1, byte, str(size))
+    if parameters is not None:
+        yield PackedTensor(
+            f"(void *)(uintptr_t){name}_parameters", 1, byte, str(parameters["bytes"])
+        )
+
+
+def _dtype(dtype: DType) -> str:
+    """The members of a struct microtir_dtype."""
+    kind = "FLOAT" if dtype.is_float else "SIGNED" if dtype.min < 0 else "UNSIGNED"
+    kind = "BOOL" if dtype is DType.BOOL else kind
+    return f"{{MICROTIR_ELEMENT_{kind}, {dtype.bytes * 8}}}"
+
+
+def byte_lines(content: bytes) -> list[str]:
+    """The elements of an array of bytes, in lines."""
+    rows = (content[i : i + _BYTES_PER_LINE] for i in range(0, len(content), _BYTES_PER_LINE))
+    return [" ".join(f"{byte}," for byte in row) for row in rows]

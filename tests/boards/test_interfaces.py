@@ -1,0 +1,44 @@
+"""Projects of models with another executor or interface than the usual one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import microtir
+from microtir import CompilationConfig, Executor, resources
+from microtir.project import ProjectOptions, ProjectType, generate, load_board
+from tests.support.board_projects import digits_samples
+
+STRICT = "CFLAGS=-O2 -Werror -Wconversion -Wcast-qual -Wstrict-prototypes -pedantic"
+EXECUTORS = {
+    "graph": Executor("graph"),
+    "debug": Executor("debug", {"link-params": True}),
+    "apart": Executor("aot", {"link-params": False}),
+    "packed": Executor("aot", {"interface-api": "packed"}),
+    "packed-apart": Executor("aot", {"interface-api": "packed", "link-params": False}),
+}
+CASES = [("host", kind) for kind in EXECUTORS] + [
+    ("mps2_an386", "graph"),
+    ("mps2_an386", "packed-apart"),
+]
+
+
+@pytest.mark.parametrize(("name", "kind"), CASES)
+def test_example_model(name: str, kind: str, tmp_path: Path) -> None:
+    """It computes what it should; weights of a file are linked to the program."""
+    board = load_board(name)
+    config = CompilationConfig(
+        targets=[board.target], executor=EXECUTORS[kind], module_name="digits"
+    )
+    model = microtir.frontend.from_tflite(resources.example("digits/digits_int8.tflite"))
+    artifact = microtir.build(model, config)
+    options = ProjectOptions(samples={"digits": digits_samples(2)})
+    project = generate(artifact, board, ProjectType.BAREMETAL, tmp_path / "p", options=options)
+    project.build([STRICT])
+    result = project.run(timeout=60)
+    assert (result.status, result.output.count(" equal\n")) == (0, 2), result.output
+    assert any(tmp_path.rglob("digits_parameters.c")) is (
+        artifact.metadata["parameters"] is not None
+    )
