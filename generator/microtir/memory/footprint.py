@@ -10,7 +10,7 @@ nothing else.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from microtir.errors import MemoryPlanError
@@ -31,6 +31,7 @@ from microtir.tir.ir import (
     KernelCall,
     Let,
     Load,
+    Param,
     PrimFunc,
     Region,
     RowAccess,
@@ -168,7 +169,8 @@ class _Reader:
             for region in regions:
                 arg = pointers[region.buffer]
                 if isinstance(arg, BufferArgument) and arg.buffer in self.params:
-                    self.note(arg.buffer, arg.indices, self.reach(region), is_write=is_write)
+                    reach = self.reach(region, pointers)
+                    self.note(arg.buffer, arg.indices, reach, is_write=is_write)
 
     def extern(self, s: ExternCall) -> None:
         """Notes all elements of the parameters that the function reads or writes."""
@@ -183,16 +185,25 @@ class _Reader:
                 if param in used:
                     self.note(arg.buffer, arg.indices, (0, _elements(param)), is_write=is_write)
 
-    def reach(self, region: Region) -> tuple[int, int]:
-        """Elements [first, stop) of a kernel's parameter that a region lies in."""
+    def reach(
+        self, region: Region, given: Mapping[Param, BufferArgument | Expr]
+    ) -> tuple[int, int]:
+        """Elements [first, stop) of a kernel's parameter that a region lies in.
+
+        Args:
+            region: of the parameter.
+            given: arguments of the call; extents that are parameters are numbers there.
+        """
         first = last = 0
         for start, extent, dim in zip(
             region.start, region.extent, region.buffer.shape, strict=True
         ):
-            assert isinstance(dim, int), "kernels of layers have constant shapes"
+            size = IntImm(dim) if isinstance(dim, int) else given[dim]
+            assert isinstance(size, IntImm), "kernels of layers are given constant shapes"
             constant = all(not isinstance(node, Var) for node in walk(start))
-            low, high = (0, dim - extent) if not constant else _point(self.facts.interval(start))
-            first, last = first * dim + low, last * dim + high + extent - 1
+            known = self.facts.interval(start) if constant else Interval(0, size.value - extent)
+            low, high = _point(known)
+            first, last = first * size.value + low, last * size.value + high + extent - 1
         return first, last + 1
 
     def note(

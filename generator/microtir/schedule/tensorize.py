@@ -21,12 +21,14 @@ class KernelDescription:
 
     `meaning` is a function whose body is one loop nest; its buffers are pointers with the strides
     of their shapes, its Vars scalar arguments.  `contract` speaks about these parameters;
-    `assembly` names a template for targets that have it.
+    `assembly` names a template for targets that have it; `sizes` are the values of scalar
+    arguments that follow all others and are known here.
     """
 
     meaning: ir.PrimFunc
     contract: ir.KernelContract
     assembly: str | None = None
+    sizes: tuple[int, ...] = ()
 
 
 def tensorize(program: Program, loop: Loop, kernel: KernelDescription) -> Program:

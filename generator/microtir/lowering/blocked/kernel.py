@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from types import MappingProxyType
 
 from microtir import te
-from microtir.lowering.dsp.code import load, loop, seq, store
+from microtir.lowering.dsp.code import each, load, loop, seq, store
 from microtir.lowering.made_once import made_once
 from microtir.schedule import KernelDescription
 from microtir.tir import ir
@@ -41,13 +41,6 @@ def portable(
 def _all_of(buffer: ir.Buffer) -> ir.Region:
     extents = tuple(d for d in buffer.shape if isinstance(d, int))
     return ir.Region(buffer, (ir.IntImm(0),) * len(extents), extents)
-
-
-def each(name: str, count: int, body: Callable[[te.Expr], ir.Stmt]) -> ir.Stmt:
-    """A loop over [0, count), or the body alone if there is one turn."""
-    if count == 1:
-        return body(te.as_expr(0, DType.INT32))
-    return loop(name, 0, count, body)
 
 
 def unrolled(name: str, count: int, turn: int, body: Callable[[te.Expr, int], ir.Stmt]) -> ir.Stmt:

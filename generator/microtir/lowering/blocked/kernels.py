@@ -15,12 +15,11 @@ from microtir.lowering.blocked.finish import Finish
 from microtir.lowering.blocked.kernel import (
     accumulate,
     accumulators,
-    each,
     portable,
     started,
     unrolled,
 )
-from microtir.lowering.dsp.code import let, load, loop, seq, store
+from microtir.lowering.dsp.code import each, let, load, loop, seq, store
 from microtir.lowering.made_once import made_once
 from microtir.schedule import KernelDescription
 from microtir.tir import ir

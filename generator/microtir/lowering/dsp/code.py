@@ -34,6 +34,13 @@ def loop(name: str, start: ExprLike, stop: ExprLike, body: Callable[[Expr], ir.S
     return ir.For(var, first, last, body(Expr(var)))
 
 
+def each(name: str, count: int | ir.Var, body: Callable[[Expr], ir.Stmt]) -> ir.Stmt:
+    """A loop over [0, count), or the body alone if there is one turn."""
+    if count == 1:
+        return body(as_expr(0, DType.INT32))
+    return loop(name, 0, as_expr(count, DType.INT32), body)
+
+
 def let(name: str, value: Expr, body: Callable[[Expr], ir.Stmt]) -> ir.Stmt:
     """Names a value for `body`."""
     var = ir.Var(name, value.dtype)

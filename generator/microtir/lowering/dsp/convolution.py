@@ -1,4 +1,4 @@
-"""Convolutions as matrix products: patches of 4 pixels times packed weights.
+"""Convolutions as matrix products: patches of some pixels times packed weights.
 
 Any kernel size, stride, dilation and padding.  Values outside the image are the input's zero
 point, so that the full sum of weights folds into the bias; only patches that leave the image are
@@ -15,12 +15,22 @@ from microtir.graph.ir import Node
 from microtir.graph.ops import Conv2D, DepthwiseConv2D
 from microtir.graph.quantization import conv_params
 from microtir.lowering.convolution import windows_of
-from microtir.lowering.dsp.code import at, let, load, loop, seq, store, when
-from microtir.lowering.dsp.gemm_kernels import LANES, PIXELS, gemm
-from microtir.lowering.dsp.linear import PackedLinear, constant, pack_linear
-from microtir.lowering.dsp.micro_kernel import COMPACT, FAST, Unroll, call, printed, turns
-from microtir.lowering.dsp.patch import QUAD, Segments, widen
-from microtir.lowering.layer import Extents, Layer
+from microtir.lowering.dsp.code import at, each, let, load, loop, seq, store, when
+from microtir.lowering.dsp.gemm_kernels import (
+    CHANNELS,
+    LANES,
+    STEP_BYTES,
+    STEPS,
+    TOGETHER,
+    gemm,
+    pack_quads,
+)
+from microtir.lowering.dsp.linear import constant, requantised
+from microtir.lowering.dsp.micro_kernel import COMPACT, FAST, Unroll, call, turns
+from microtir.lowering.dsp.patch import GROUP, Segments, widen
+from microtir.lowering.dsp.requantise import Rescaling
+from microtir.lowering.dsp.weights import QUAD, channel_quads, pack_pairs
+from microtir.lowering.layer import Extents, Layer, Rows
 from microtir.lowering.refusals import int8_refusal, mixed_refusal
 from microtir.lowering.window import Windows
 from microtir.plan.ir import Refusal
@@ -29,6 +39,12 @@ from microtir.tir import ir
 from microtir.tir.dtype import DType
 
 _IMMEDIATE = 4095  # largest offset of a load or store
+# A patch of more than one group is worth its memory while it is small.
+_PATCH = 512
+_GROUPS = 4
+# Bytes of a kernel beside its steps, and what a layer is charged of one that it shares.
+_CODE = {TOGETHER: 350, 1: 230}
+_SHARED_CODE = {TOGETHER: 300, 1: 130}
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +82,28 @@ class Geometry:
         same = (rows.taps, columns.taps, rows.stride, columns.stride) == (1, 1, 1, 1)
         return same and not self.windows.clip(self.output)
 
+    @property
+    def patch_pixels(self) -> int:
+        """Pixels of a patch: groups that leave few pixels of a row over.
 
-def _packed(node: Node) -> PackedLinear | None:
+        Where windows may leave the image, and patches are gathered tap by tap, it is one group.
+        """
+        size = self.segments.elements(GROUP) * DType.INT16.bytes
+        most = max(1, min(_GROUPS, _PATCH // max(size, 1), self.output.width // GROUP))
+        width = self.output.width
+        groups = range(most if self.is_pointwise else 1, 0, -1)
+        return GROUP * min(groups, key=lambda n: width % (GROUP * n))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Packed:
+    """Constants of a layer as `pack_quads` arranges them, and how its sums are rescaled."""
+
+    words: ir.Buffer
+    rescaling: Rescaling
+
+
+def _packed(node: Node) -> _Packed | None:
     op = node.op
     assert isinstance(op, Conv2D | DepthwiseConv2D)
     weights, segments = node.inputs[1].data, Geometry.of(node).segments
@@ -75,8 +111,14 @@ def _packed(node: Node) -> PackedLinear | None:
     if isinstance(op, DepthwiseConv2D):
         weights = weights.transpose(3, 1, 2, 0)
     matrix = weights.reshape(len(weights), segments.count, segments.length)
+    order = channel_quads(len(matrix))
+    lanes = pack_pairs(segments.arrange(matrix)[order])
     params = conv_params(op, node.inputs[0].type, node.inputs[1].type, node.output.type)
-    return pack_linear(matrix.reshape(len(matrix), -1), segments.arrange(matrix), node, params)
+    factors = requantised(matrix.reshape(len(matrix), -1), node, params)
+    if lanes is None or factors is None:
+        return None
+    words = pack_quads(lanes, factors.constants, order)
+    return _Packed(constant("packed", words), factors.rescaling)
 
 
 def refusal(node: Node) -> Refusal | None:
@@ -87,18 +129,20 @@ def refusal(node: Node) -> Refusal | None:
     geometry = Geometry.of(node)
     if geometry.image.images != 1 and not geometry.is_pointwise:
         return Refusal.IMAGES
-    channels, last = geometry.output.channels, PIXELS - 1
-    in_reach = last * max(geometry.pixel_stride + 1, channels + 1) < _IMMEDIATE
-    if channels == 1:
+    channels, segments = geometry.output.channels, geometry.segments
+    if channels < QUAD:
         return Refusal.FEW_CHANNELS
-    if not in_reach:
+    tails = segments.tails * segments.tail_stride * DType.INT16.bytes
+    in_reach = max((GROUP - 1) * (geometry.pixel_stride + 1), tails) < _IMMEDIATE
+    if not in_reach or channels > CHANNELS or segments.steps > STEPS:
         return Refusal.SIZES
     return Refusal.FORM if _packed(node) is None else None
 
 
 def scratch_bytes(node: Node) -> int:
     """Of one patch."""
-    return Geometry.of(node).segments.elements * DType.INT16.bytes
+    geometry = Geometry.of(node)
+    return geometry.segments.elements(geometry.patch_pixels) * DType.INT16.bytes
 
 
 def cost(node: Node, unroll: Unroll = FAST) -> int:
@@ -118,32 +162,35 @@ def row_cost(node: Node, unroll: Unroll = FAST) -> int:
 
 
 def _line_cost(geometry: Geometry, pixels: int, unroll: Unroll) -> int:
-    """Instructions for pixels that blocks may span: 4 by 4 pixels, then one by one."""
-    channels, steps = geometry.output.channels, geometry.segments.steps
-    blocks, singles = divmod(pixels, PIXELS)
-    looped = 3 * turns(steps, unroll)
-    # For two channels: 12 a step and 58 beside them, or 5 and 26 for a single pixel.
-    block = (12 * steps + looped + 58) * channels // 2 + 16 * steps + 80
-    single = (5 * steps + looped + 26) * channels // 2 + 8 * steps + 40
-    return blocks * block + singles * single
+    """Instructions for pixels that patches may span: patch by patch, then two, then one."""
+    quads, steps, patch = _quads(geometry), geometry.segments.steps, geometry.patch_pixels
+    patches, rest = divmod(pixels, patch)
+    looped = 1 + 3 * turns(steps, unroll)
+    # For four channels: 12 a step and 57 beside them for two pixels, 8 and 33 for a single one.
+    block = (12 * steps + looped + 57) * quads + 12
+    single = (8 * steps + looped + 33) * quads + 4 * steps + 60
+    group = 7 * steps + 30
+    blocks, last = patches * patch // TOGETHER, rest // TOGETHER
+    calls = patches * (40 + group * patch // GROUP) + last * (40 + 8 * steps + 40)
+    return (blocks + last) * block + calls + rest % TOGETHER * single
+
+
+def _quads(geometry: Geometry) -> int:
+    return -(-geometry.output.channels // QUAD)
 
 
 def code_bytes(node: Node, unroll: Unroll = FAST) -> int:
-    """Of the kernels for 4 pixels and for one; other layers may use the same."""
+    """Of the kernels for two pixels and for one; those with a loop are shared by many layers."""
     geometry = Geometry.of(node)
-    steps = printed(geometry.segments.steps, unroll)
-    single = 270 + 18 * steps if _has_single_pixels(geometry) else 0
-    return 330 + 46 * steps + single
-
-
-def _has_single_pixels(geometry: Geometry) -> bool:
-    width = geometry.output.width
-    flat = geometry.is_pointwise
-    return (width * geometry.output.height if flat else width) % PIXELS != 0
+    steps = geometry.segments.steps
+    pixels = (TOGETHER, 1) if geometry.output.width % TOGETHER else (TOGETHER,)
+    if not unroll.is_straight(steps):
+        return sum(_SHARED_CODE[count] for count in pixels)
+    return sum(_CODE[count] + STEP_BYTES[count] * steps for count in pixels)
 
 
 def emit(layer: Layer, name: str, unroll: Unroll = FAST) -> ir.PrimFunc:
-    """The layer function: patches in `scratch`, products of 4 pixels, then of single ones."""
+    """The layer function: patches in `scratch`, products of many pixels, then of single ones."""
     node = layer.node
     packed = _packed(node)
     assert packed is not None, "refusal() was asked"
@@ -171,18 +218,16 @@ def compact_code_bytes(node: Node) -> int:
 
 
 class _Emitter:
-    def __init__(
-        self, layer: Layer, geometry: Geometry, packed: PackedLinear, unroll: Unroll
-    ) -> None:
+    def __init__(self, layer: Layer, geometry: Geometry, packed: _Packed, unroll: Unroll) -> None:
         self.unroll = unroll
         self.layer = layer
         self.geometry = geometry
         self.packed = packed
-        self.constants = constant("constants", packed.paired_constants())
         self.x, self.y = layer.input_rows(0), layer.output_rows()
         self.flat = geometry.is_pointwise and self.x.is_whole and self.y.is_whole
         # One row, so that whoever follows rows of buffers sees one span of bytes.
-        shape = (1, geometry.segments.elements)
+        self.pixels = geometry.patch_pixels
+        shape = (1, geometry.segments.elements(self.pixels))
         self.patch = ir.Buffer("scratch", shape, DType.INT16, alignment=4)
         self.zero_point = layer.node.inputs[0].type.quant.zero_point
 
@@ -198,61 +243,81 @@ class _Emitter:
         gap = segments.tail_index(te.as_expr(segments.count, DType.INT32))
 
         def pixel(p: te.Expr) -> ir.Stmt:
-            first = gap + p * 2
+            first = gap + segments.lane(p)
             strides = (n * segments.tail_stride for n in range(segments.tails))
             return seq(*(store(self.patch, (0, first + stride), 0) for stride in strides))
 
-        return loop("pixel", 0, PIXELS, pixel)
+        return loop("pixel", 0, self.pixels, pixel)
 
     # --- loops ---
 
     def flat_pixels(self) -> ir.Stmt:
-        """All pixels of the row range as one line: rows of any width fill whole blocks."""
+        """All pixels of the row range as one line: rows of any width fill whole patches."""
         width, layer = self.geometry.output.width, self.layer
         first, pixels = layer.y0 * width, (layer.y1 - layer.y0) * width
 
-        def some(pixel: te.Expr, count: int) -> ir.Stmt:
-            row, column = pixel // width, pixel % width
-            return seq(
-                self.widen(count, self.x.at(row, column, 0), te.as_expr(0, DType.INT32), 0),
-                self.product(count, self.y.at(row, column, 0)),
-            )
+        def place(rows: Rows, pixel: te.Expr) -> ir.BufferArgument:
+            return rows.at(pixel // width, pixel % width, 0)
 
-        def both(blocks: te.Expr) -> ir.Stmt:
-            whole = loop("block", 0, blocks, lambda b: some(first + b * PIXELS, PIXELS))
-            if width % PIXELS == 0:
+        def some(pixel: te.Expr, count: int) -> ir.Stmt:
+            group = count if count % GROUP == 0 else 1
+            segment = te.as_expr(0, DType.INT32)
+            filled = (
+                self.widen(group, place(self.x, pixel + lane), segment, lane)
+                for lane in range(0, count, group)
+            )
+            return seq(*filled, self.product(count, place(self.y, pixel)))
+
+        def tail(start: te.Expr) -> ir.Stmt:
+            """What is left behind whole patches, or one of their groups."""
+            stop = first + pixels
+
+            def pairs(count: te.Expr) -> ir.Stmt:
+                return seq(
+                    loop("pair", 0, count, lambda n: some(start + n * TOGETHER, TOGETHER)),
+                    loop("pixel", start + count * TOGETHER, stop, lambda p: some(p, 1)),
+                )
+
+            return let("pairs", te.maximum(stop - start, 0) // TOGETHER, pairs)
+
+        def both(patches: te.Expr) -> ir.Stmt:
+            whole = loop("patch", 0, patches, lambda n: some(first + n * self.pixels, self.pixels))
+            if width % self.pixels == 0:
                 return whole
-            rest = loop("pixel", first + blocks * PIXELS, first + pixels, lambda p: some(p, 1))
-            return seq(whole, rest)
+            return seq(whole, let("start", first + patches * self.pixels, tail))
 
         # An empty range may be given with y1 < y0, which must not reach rows before y0.
-        return let("blocks", te.maximum(pixels, 0) // PIXELS, both)
+        return let("patches", te.maximum(pixels, 0) // self.pixels, both)
 
     def rows(self) -> ir.Stmt:
         width = self.geometry.output.width
-        blocks, whole = width // PIXELS, width // PIXELS * PIXELS
+        patches, rest = divmod(width, self.pixels)
 
         def some(row: te.Expr, column: te.Expr, count: int) -> ir.Stmt:
-            return seq(
-                self.gather(row, column, count),
-                self.product(count, self.y.at(row, column, 0)),
-            )
+            together = 1 if count == TOGETHER else count
 
-        return loop(
-            "row", self.layer.y0, self.layer.y1,
-            lambda row: seq(
-                loop("block", 0, blocks, lambda b: some(row, b * PIXELS, PIXELS)),
-                loop("col", whole, width, lambda column: some(row, column, 1)),
-            ),
-        )  # fmt: skip
+            def fill(n: te.Expr) -> ir.Stmt:
+                return self.gather(row, column + n, together, n)
+
+            output = self.y.at(row, column, 0)
+            return seq(each("pixel", count // together, fill), self.product(count, output))
+
+        def parts(row: te.Expr) -> ir.Stmt:
+            """Whole patches, then two pixels and one."""
+            whole = loop("patch", 0, patches, lambda n: some(row, n * self.pixels, self.pixels))
+            last = te.as_expr(width - rest, DType.INT32)
+            pair = [some(row, last, TOGETHER)] * (rest // TOGETHER)
+            single = [some(row, last + rest - 1, 1)] * (rest % TOGETHER)
+            return seq(whole, *pair, *single)
+
+        return loop("row", self.layer.y0, self.layer.y1, parts)
 
     def product(self, pixels: int, output: ir.BufferArgument) -> ir.Stmt:
         """The micro-kernel for all channels of some pixels."""
         return call(
             self.kernel(pixels),
             at(self.patch, 0, 0),
-            at(self.packed.weights, 0, 0, 0),
-            at(self.constants, 0, 0),
+            at(self.packed.words, 0, 0, 0),
             output,
         )
 
@@ -265,39 +330,42 @@ class _Emitter:
     def widen(self, pixels: int, source: ir.BufferArgument, segment: te.Expr, lane: te.ExprLike
               ) -> ir.Stmt:  # fmt: skip
         """One segment, from `source` on, into the patch."""
-        segments, offset = self.geometry.segments, te.as_expr(lane, DType.INT32) * 2
+        segments = self.geometry.segments
+        offset = segments.lane(lane)
         args = [source, at(self.patch, 0, segments.quad_index(segment) + offset)]
         if segments.tails:
             args.append(at(self.patch, 0, segments.tail_index(segment) + offset))
         return call(widen(pixels, segments, self.geometry.pixel_stride), *args)
 
-    def gather(self, row: te.Expr, column: te.Expr, pixels: int) -> ir.Stmt:
-        """The patch of `pixels` neighbouring output pixels."""
+    def gather(self, row: te.Expr, column: te.Expr, pixels: int, lane: te.ExprLike) -> ir.Stmt:
+        """`pixels` neighbouring output pixels, in the patch from `lane` on."""
         rows, columns = self.geometry.windows.rows, self.geometry.windows.columns
-        left = column * columns.stride - columns.before
+        left, first = column * columns.stride - columns.before, te.as_expr(lane, DType.INT32)
 
         def kernel_row(ky: te.Expr) -> ir.Stmt:
             def inside(y: te.Expr) -> ir.Stmt:
                 there = (y >= 0) & (y < rows.size)
-                fill = loop("pixel", 0, pixels, lambda lane: self.fill_row(ky, lane))
-                return when(there, self.gather_row(ky, y, left, pixels), fill)
+                fill = each("pixel", pixels, lambda n: self.fill_row(ky, first + n))
+                return when(there, self.gather_row(ky, y, left, pixels, first), fill)
 
             return let("y", row * rows.stride - rows.before + ky * rows.dilation, inside)
 
         return loop("ky", 0, rows.taps, kernel_row)
 
-    def gather_row(self, ky: te.Expr, y: te.Expr, left: te.Expr, pixels: int) -> ir.Stmt:
+    def gather_row(
+        self, ky: te.Expr, y: te.Expr, left: te.Expr, pixels: int, lane: te.Expr
+    ) -> ir.Stmt:
         """One kernel row of some pixels: at once where none leaves the image, else one by one."""
         columns = self.geometry.windows.columns
         if pixels == 1:
-            return self.gather_pixel(ky, y, left, te.as_expr(0, DType.INT32))
+            return self.gather_pixel(ky, y, left, lane)
         reach = (pixels - 1) * columns.stride
         return when(
             self.is_inside(left, reach),
-            self.segments_of(ky, y, left, pixels, 0),
+            self.segments_of(ky, y, left, pixels, lane),
             loop(
                 "pixel", 0, pixels,
-                lambda lane: self.gather_pixel(ky, y, left + lane * columns.stride, lane),
+                lambda n: self.gather_pixel(ky, y, left + n * columns.stride, lane + n),
             ),
         )  # fmt: skip
 
@@ -345,7 +413,7 @@ class _Emitter:
         """Where a tap of whole quads begins in the patch."""
         steps = self.geometry.image.channels // 2
         tap = ky * self.geometry.windows.columns.taps + kx
-        return tap * (steps * LANES) + lane * 2
+        return tap * (steps * LANES) + self.geometry.segments.lane(lane)
 
     def fill_row(self, ky: te.Expr, lane: te.Expr) -> ir.Stmt:
         taps = self.geometry.windows.columns.taps
@@ -389,10 +457,10 @@ class _Emitter:
                 quad = n // QUAD * (2 * LANES) + n % 2 * LANES + n % QUAD // 2
                 front = segments.quad_index(segment) + quad
                 back = segments.tail_index(segment) + (n - split) * segments.tail_stride
-                behind = store(self.patch, (0, back + lane * 2), value(channel))
+                behind = store(self.patch, (0, back + segments.lane(lane)), value(channel))
                 if split == 0:
                     return behind
-                before = store(self.patch, (0, front + lane * 2), value(channel))
+                before = store(self.patch, (0, front + segments.lane(lane)), value(channel))
                 return when(n < split, before, behind) if segments.tails else before
 
             return let("n", kx * channels + channel if joined else channel, place)

@@ -15,16 +15,15 @@ from microtir.graph.quantization import conv_params
 from microtir.lowering.bordered_rows import Geometry, Window, windowed_rows
 from microtir.lowering.dsp.code import at, loop, seq
 from microtir.lowering.dsp.depthwise_kernels import (
-    QUAD,
     WORD_ORDER,
     Taps,
-    channel_order,
     copy,
     depthwise,
 )
 from microtir.lowering.dsp.linear import constant, requantised
 from microtir.lowering.dsp.micro_kernel import call
 from microtir.lowering.dsp.requantise import Requantisation
+from microtir.lowering.dsp.weights import QUAD, channel_quads
 from microtir.lowering.layer import Layer
 from microtir.lowering.refusals import depthwise_refusal
 from microtir.plan.ir import Refusal
@@ -127,7 +126,7 @@ class _Emitter:
         found = factors(layer.node)
         assert found is not None, "refusal() was asked"
         self.rescaling = found.rescaling
-        order = channel_order(geometry.image.channels)
+        order = channel_quads(geometry.image.channels)
         self.constants = constant("constants", found.constants[order])
         self.weights = constant("weights", _arrange(layer.data(1), order))
 

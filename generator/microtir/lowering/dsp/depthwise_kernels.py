@@ -8,13 +8,13 @@ from microtir import te
 from microtir.lowering.dsp.code import load, loop, seq, store
 from microtir.lowering.dsp.micro_kernel import describe, repeated
 from microtir.lowering.dsp.requantise import WORDS, Rescaling
+from microtir.lowering.dsp.weights import QUAD
 from microtir.lowering.made_once import made_once
 from microtir.lowering.window import Windows
 from microtir.schedule import KernelDescription
 from microtir.tir import ir
 from microtir.tir.dtype import DType
 
-QUAD = 4  # channels of one word
 WORD_ORDER = (0, 2, 1, 3)  # as SXTB16 splits them
 _BLOCK = 16  # bytes that the copy moves at a time
 _BLOCKS_PER_TURN = 4
@@ -60,7 +60,7 @@ def depthwise(pixels: int, taps: Taps, rescaling: Rescaling) -> KernelDescriptio
     Returns:
         Parameters: the first tap of the first pixel, weights (words, taps, 4) int16 with the
         channels of a word in WORD_ORDER, constants (4 * words, 4) int32, outputs.  Weights and
-        constants are those of `channel_order`.
+        constants are those of `channel_quads`.
     """
     quads, channels = -(-taps.channels // QUAD), taps.channels
     x = ir.Buffer("x", (taps.reach(pixels),), DType.INT8)
@@ -122,12 +122,6 @@ def _values(pixels: int, taps: Taps, rescaling: Rescaling) -> dict[str, object]:
             for c in range(QUAD)
         ],
     }
-
-
-def channel_order(channels: int) -> list[int]:
-    """Channels word by word; where they are not whole words the last one overlaps."""
-    starts = [min(first, channels - QUAD) for first in range(0, channels, QUAD)]
-    return [start + n for start in starts for n in range(QUAD)]
 
 
 def _columns(pixels: int, taps: Taps) -> list[dict[str, object]]:

@@ -1,101 +1,159 @@
-"""Micro-kernels of matrix products: a patch of 4 pixels, or of one, times pairs of channels."""
+"""Micro-kernels of matrix products: blocks of 2 pixels, or one pixel, by four channels.
+
+Strides and counts are arguments, so that all layers of a model share a kernel for each way to
+requantise.  Sums of few steps may be unrolled entirely: such a kernel is for one number of steps.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
 
+import numpy as np
+import numpy.typing as npt
+
 from microtir import te
-from microtir.lowering.dsp.code import let, load, loop, seq, store
-from microtir.lowering.dsp.micro_kernel import Unroll, describe, unrolled
-from microtir.lowering.dsp.requantise import WORDS, Rescaling
+from microtir.lowering.dsp.code import each, let, load, loop, seq, store
+from microtir.lowering.dsp.micro_kernel import Sizes, Unroll, describe, unrolled
+from microtir.lowering.dsp.requantise import BIAS, MULTIPLIER, ROUNDING, SHIFT, WORDS, Rescaling
+from microtir.lowering.dsp.weights import QUAD
 from microtir.lowering.made_once import made_once
 from microtir.schedule import KernelDescription
 from microtir.tir import ir
 from microtir.tir.dtype import DType
 
-PIXELS = 4  # lanes of a patch
-LANES = 2 * PIXELS  # int16 values of one step: two for each pixel
-STEP_BYTES = 2 * LANES
+TOGETHER = 2  # pixels of a block
+LANES = 2 * TOGETHER  # int16 values of one step of a block: two for each pixel
+STEPS = (1 << 13) - 1  # the most that a kernel is given; MOVW loads their bytes
+CHANNELS = 1 << 12
+PIXELS = 1 << 6
+STEP_BYTES = {TOGETHER: 48, 1: 32}  # of the instructions of a step
+_CONSTANT_LINES = QUAD * WORDS // 2  # of two words each
+_CHANNEL_BIT = 8  # of the word with the shift: ASR by a register reads only the byte below
 
 
 @made_once
 def gemm(
     pixels: int, steps: int, channels: int, rescaling: Rescaling, unroll: Unroll
 ) -> KernelDescription:
-    """`pixels` (4 or 1) by two channels a turn.
+    """Two pixels, or a single one, by four channels a turn.
 
     Args:
-        pixels: how many lanes of the patch are pixels.
+        pixels: of the patch, an even number; or 1, the first one of a patch.
         steps: of two values each.
-        channels: of the output, at least 2.
+        channels: of the output, at least 4.
         rescaling: of the sums.
         unroll: of the steps.
 
     Returns:
-        Parameters: patch (steps, 4, 2) int16, weights (pairs, steps, 2) dual-packed int16,
-        constants (2 * pairs, 4) int32, and the outputs of the first pixel.  Pairs are those of
-        `channel_pairs`.
+        Parameters: patch (blocks, steps, 2, 2) int16, what `pack_quads` gives, outputs (blocks,
+        pixels of a block, channels); then steps, lines, quads, channels, and blocks if there may be
+        several.
     """
-    pairs = -(-channels // 2)
-    patch = ir.Buffer("patch", (steps, PIXELS, 2), DType.INT16, alignment=4)
-    weights = ir.Buffer("weights", (pairs, steps, 2), DType.INT16, alignment=4)
-    constants = ir.Buffer("constants", (2 * pairs, WORDS), DType.INT32)
-    y = ir.Buffer("y", (pixels * channels,), DType.INT8)
-    low, high = local_sums(pixels)
+    together = min(pixels, TOGETHER)
+    sizes = Sizes()
+    count = sizes.number("steps", steps, 1, STEPS)
+    lines = sizes.number("lines", steps + _CONSTANT_LINES, 1, STEPS + _CONSTANT_LINES)
+    sizes.hold(_number(lines) >= _number(count) + _CONSTANT_LINES)
+    quads = sizes.number("quads", -(-channels // QUAD), 1, CHANNELS // QUAD)
+    width = sizes.number("channels", channels, QUAD, CHANNELS)
+    blocks = sizes.number("blocks", pixels // 2, 1, PIXELS // 2) if together > 1 else 1
+    last = te.as_expr(width, DType.INT32) - QUAD
+    patch = ir.Buffer("patch", (blocks, count, TOGETHER, 2), DType.INT16, alignment=4)
+    packed = ir.Buffer("packed", (quads, lines, 2), DType.INT32)
+    y = ir.Buffer("y", (blocks, together, width), DType.INT8)
+    low, high = local_sums(together * 2)
 
-    def multiply(pair: te.Expr, step: te.Expr, number: int) -> ir.Stmt:
-        lanes = partial(_accumulated, patch, (low, high), step, number, pixels)
-        return split_lane(load(weights, pair, step, number), lanes)
+    def multiply(block: te.Expr, quad: te.Expr, step: te.Expr, pair: int, number: int) -> ir.Stmt:
+        def products(a: te.Expr, b: te.Expr) -> ir.Stmt:
+            def pixel(p: te.Expr) -> ir.Stmt:
+                place = p * 2 + pair
+                value = te.cast(DType.INT32, load(patch, block, step, p, number))
+                return let("value", value, lambda v: seq(
+                    store(low, (place,), load(low, place) + v * a),
+                    store(high, (place,), load(high, place) + v * b),
+                ))  # fmt: skip
 
-    def outputs(pair: te.Expr) -> ir.Stmt:
-        def output(sums: ir.Buffer, p: te.Expr, number: int) -> ir.Stmt:
-            value = rescaling.apply(load(sums, p) * 2, constants, pair * 2 + number)
-            first = te.minimum(pair * 2, channels - 2)
-            return store(y, (p * channels + first + number,), value)
+            return loop("pixel", 0, together, pixel)
 
-        return loop("pixel", 0, pixels, lambda p: seq(output(low, p, 0), output(high, p, 1)))
+        word = load(packed, quad, step, pair)
+        lane = word >> 16 if number else (word & 0xFFFF ^ 0x8000) - 0x8000
+        return split_lane(lane, products)
 
-    def turn(pair: te.Expr) -> ir.Stmt:
-        zero = cleared(pixels, low, high)
-        sums = loop(
-            "step", 0, steps, lambda step: seq(multiply(pair, step, 0), multiply(pair, step, 1))
+    def outputs(block: te.Expr, quad: te.Expr) -> ir.Stmt:
+        first = te.minimum(quad * QUAD, last)
+
+        def output(p: te.Expr, number: int) -> ir.Stmt:
+            def word(n: int) -> te.Expr:
+                line = _number(count) + (number * WORDS + n) // 2
+                return load(packed, quad, line, n % 2)
+
+            total = load((low, high)[number % 2], p * 2 + number // 2) * 2 + word(BIAS)
+            shift = word(SHIFT) & ((1 << _CHANNEL_BIT) - 1)
+            value = rescaling.rescale(total, word(MULTIPLIER), word(ROUNDING), shift)
+            stored = partial(store, y, (block, p, first + number))
+            return let("value", value, stored)
+
+        return loop(
+            "pixel", 0, together, lambda p: seq(*(output(p, number) for number in range(QUAD)))
         )
-        return ir.Allocate(low, ir.Allocate(high, seq(zero, sums, outputs(pair))))
 
+    def turn(block: te.Expr, quad: te.Expr) -> ir.Stmt:
+        zero = cleared(together * 2, low, high)
+        sums = loop(
+            "step", 0, _number(count),
+            lambda step: seq(*(
+                multiply(block, quad, step, pair, number)
+                for pair in range(2) for number in range(2)
+            )),
+        )  # fmt: skip
+        return ir.Allocate(low, ir.Allocate(high, seq(zero, sums, outputs(block, quad))))
+
+    special = unroll.is_straight(steps)
     return describe(
-        f"gemm{pixels}_{steps}x{channels}_{rescaling.name}",
-        (f"Matrix product: {_pixels(pixels)} of {2 * steps} values by {channels} channels",),
-        (patch, weights, constants, y),
+        f"gemm{together}{f'_{steps}' if special else ''}_{rescaling.name}",
+        (_about(together, steps if special else None),),
+        (patch, packed, y),
         (y,),
-        loop("pair", 0, pairs, turn),
-        f"kernels/gemm{pixels}.j2",
-        _values(pixels, steps, channels, rescaling, unroll),
-        stack_bytes=60 if pixels == PIXELS else 44,
-    )  # fmt: skip
+        each("block", blocks, lambda block: loop("quad", 0, _number(quads), partial(turn, block))),
+        f"kernels/gemm{together}.j2",
+        {**unrolled(steps, unroll, STEP_BYTES[together]), "rescaling": rescaling.values()},
+        stack_bytes=72 if together > 1 else 44,
+        sizes=sizes,
+    )
 
 
-def _accumulated(
-    patch: ir.Buffer,
-    sums: tuple[ir.Buffer, ir.Buffer],
-    step: te.Expr,
-    number: int,
-    pixels: int,
-    a: te.Expr,
-    b: te.Expr,
-) -> ir.Stmt:
-    """Adds value `number` of a step, times the weights of both channels, to each pixel's sums."""
-    low, high = sums
-    return loop(
-        "pixel", 0, pixels,
-        lambda p: let(
-            "value", te.cast(DType.INT32, load(patch, step, p, number)),
-            lambda x: seq(
-                store(low, (p,), load(low, p) + x * a),
-                store(high, (p,), load(high, p) + x * b),
-            ),
-        ),
-    )  # fmt: skip
+def _about(together: int, steps: int | None) -> str:
+    pixels = "1 pixel" if together == 1 else f"{together} pixels"
+    values = "" if steps is None else f" of {2 * steps} values"
+    return f"Matrix product: {pixels}{values} by four channels a turn"
+
+
+def _number(extent: ir.Dim) -> te.Expr:
+    return te.as_expr(extent, DType.INT32)
+
+
+def pack_quads(
+    lanes: npt.NDArray[np.int16], constants: npt.NDArray[np.int32], order: list[int]
+) -> npt.NDArray[np.int32]:
+    """Weights and constants in the order in which the kernels read them.
+
+    Args:
+        lanes: dual-packed weights of channel pairs, (2 * quads, steps, 2).
+        constants: words of each channel, the shift last, (channels, 4).
+        order: the channels of all quads.
+
+    Returns:
+        (quads, steps + 8, 2): for each quad the lanes of its pairs step by step, then its
+        constants. The first channel of a quad stands in the upper bits of its shifts.
+    """
+    quads, steps = len(lanes) // 2, lanes.shape[1]
+    wide = lanes.astype(np.int64).reshape(quads, 2, steps, 2)
+    words = (wide[..., 1] * (1 << 16) + (wide[..., 0] & 0xFFFF)).transpose(0, 2, 1)
+    rows = constants[order].astype(np.int64).reshape(quads, QUAD, WORDS)
+    rows[:, :, SHIFT] |= np.array(order[::QUAD])[:, np.newaxis] << _CHANNEL_BIT
+    lines = np.concatenate([words, rows.reshape(quads, _CONSTANT_LINES, 2)], axis=1)
+    return lines.astype(np.int32)
 
 
 def cleared(count: int, low: ir.Buffer, high: ir.Buffer) -> ir.Stmt:
@@ -107,26 +165,6 @@ def local_sums(count: int) -> tuple[ir.Buffer, ir.Buffer]:
     """Sums of the low bytes and of the high ones."""
     low = ir.Buffer("low", (count,), DType.INT32, ir.Scope.LOCAL)
     return low, ir.Buffer("high", (count,), DType.INT32, ir.Scope.LOCAL)
-
-
-def _values(
-    pixels: int, steps: int, channels: int, rescaling: Rescaling, unroll: Unroll
-) -> dict[str, object]:
-    """What the templates are given."""
-    return {
-        **unrolled(steps, unroll),
-        "rescaling": rescaling.values(),
-        "output_bytes": str(channels),
-        "overlaps": channels % 2 == 1,
-        "overlap_note": "; the last ones overlap those before" if channels % 2 else "",
-        "patch_bytes": str(steps * STEP_BYTES),
-        **{f"pixel{p}": str(p * channels) for p in range(1, pixels)},
-        **{f"pixel{p}_high": str(p * channels + 1) for p in range(1, pixels)},
-    }
-
-
-def _pixels(count: int) -> str:
-    return "1 pixel" if count == 1 else f"{count} pixels"
 
 
 def split_lane(lane: te.Expr, body: Callable[[te.Expr, te.Expr], ir.Stmt]) -> ir.Stmt:

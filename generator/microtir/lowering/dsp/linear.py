@@ -10,7 +10,7 @@ import numpy.typing as npt
 from microtir.graph.ir import Node
 from microtir.graph.quantization import LinearParams
 from microtir.lowering.dsp.requantise import Requantisation, Rescaling, requantisation
-from microtir.lowering.dsp.weights import channel_pairs, folded_bias, largest_sums, pack_pairs
+from microtir.lowering.dsp.weights import folded_bias, largest_sums, pack_pairs
 from microtir.tir import ir
 from microtir.tir.dtype import DType
 
@@ -23,14 +23,6 @@ class PackedLinear:
     constants: ir.Buffer
     rescaling: Rescaling
     arranged: npt.NDArray[np.int8]
-
-    def paired_constants(self) -> npt.NDArray[np.int32]:
-        """Constants pair by pair, as `weights` has the channels."""
-        data = self.constants.data
-        assert data is not None
-        order = [channel for pair in channel_pairs(len(data)) for channel in pair]
-        rows: npt.NDArray[np.int32] = data[order]
-        return rows
 
     def lanes_of(self, first: int, channels: int) -> npt.NDArray[np.int16] | None:
         """Lanes of an even number of channels from `first` on: (channels / 2, ...).

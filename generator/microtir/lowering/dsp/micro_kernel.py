@@ -13,14 +13,40 @@ from microtir.tir import ir
 
 
 class Unroll(NamedTuple):
-    """How far a sum is unrolled: up to `full` steps without a loop, else `turn` steps a turn."""
+    """How far a sum is unrolled: up to `full` steps without a loop, else `turn` steps a turn.
+
+    A kernel without a loop is for one number of steps; the one with the loop is for any.
+    """
 
     full: int
-    turn: int
+    turn: int  # a power of two
+
+    def is_straight(self, steps: int) -> bool:
+        """Whether such a sum has no loop."""
+        return steps <= self.full
 
 
-FAST = Unroll(16, 8)
-COMPACT = Unroll(4, 4)
+FAST = Unroll(32, 16)
+COMPACT = Unroll(0, 16)
+
+
+class Sizes:
+    """Numbers that a kernel is given as arguments, behind its pointers, and their values here."""
+
+    def __init__(self) -> None:
+        self.values: dict[ir.Var, int] = {}
+        self.relations: list[Expr] = []
+
+    def number(self, name: str, value: int, low: int, high: int) -> ir.Var:
+        """A parameter in [low, high]; usable as an extent."""
+        assert low <= value <= high, "refusal() was asked"
+        var = ir.Var(name, low=low, high=high)
+        self.values[var] = value
+        return var
+
+    def hold(self, relation: Expr) -> None:
+        """Makes a relation between numbers a precondition."""
+        self.relations.append(relation)
 
 
 def describe(
@@ -33,6 +59,7 @@ def describe(
     values: Mapping[str, object],
     stack_bytes: int,
     needs: Feature = Feature.DSP,
+    sizes: Sizes | None = None,
 ) -> KernelDescription:
     """A micro-kernel that reads all of its parameters but `written`, and writes all of those.
 
@@ -46,55 +73,58 @@ def describe(
         values: what the template is given: finished text, and lists to repeat instructions by.
         stack_bytes: that the assembly pushes.
         needs: what the assembly takes of a CPU.
+        sizes: its further parameters, and what this call gives them.
     """
     given = MappingProxyType(dict(values))
     attrs = MappingProxyType({"about": about, "assembly": given, "needs": needs.value})
-    meaning = ir.PrimFunc(name, params, body, attrs=attrs)
+    sizes = sizes or Sizes()
+    numbers = sizes.values
+    meaning = ir.PrimFunc(name, (*params, *numbers), body, attrs=attrs)
     contract = ir.KernelContract(
-        reads=tuple(_all_of(p) for p in params if p not in written),
-        writes=tuple(_all_of(p) for p in written),
+        reads=tuple(_all_of(p, numbers) for p in params if p not in written),
+        writes=tuple(_all_of(p, numbers) for p in written),
         stack_bytes=stack_bytes,
+        preconditions=tuple(relation.node for relation in sizes.relations),
     )
-    return KernelDescription(meaning, contract, template)
+    return KernelDescription(meaning, contract, template, tuple(numbers.values()))
 
 
-def _all_of(buffer: ir.Buffer) -> ir.Region:
-    extents = tuple(d for d in buffer.shape if isinstance(d, int))
+def _all_of(buffer: ir.Buffer, numbers: Mapping[ir.Var, int]) -> ir.Region:
+    extents = tuple(d if isinstance(d, int) else numbers[d] for d in buffer.shape)
     return ir.Region(buffer, (ir.IntImm(0),) * len(extents), extents)
 
 
 def call(kernel: KernelDescription, *args: ir.BufferArgument | Expr) -> ir.KernelCall:
-    """A call with arguments in the order of the kernel's parameters."""
+    """A call with arguments in the order of the kernel's parameters, without its sizes."""
     plain = tuple(a.node if isinstance(a, Expr) else a for a in args)
-    return ir.KernelCall(kernel.meaning, plain, kernel.contract, kernel.assembly)
+    sizes = tuple(ir.IntImm(size) for size in kernel.sizes)
+    return ir.KernelCall(kernel.meaning, (*plain, *sizes), kernel.contract, kernel.assembly)
 
 
-def unrolled(steps: int, unroll: Unroll) -> dict[str, str]:
-    """How often a step is repeated after the first one: before the loop and in one turn of it.
+def unrolled(steps: int, unroll: Unroll, step_bytes: int) -> dict[str, str]:
+    """How a template repeats a step after the first one, which sets the sums.
 
-    The first step sets the sums.  Empty text stands for no repetition, or no loop.
+    Either as often as there are steps, or in a loop that is entered where what is left of the
+    steps are whole turns.  Empty text stands for what there is none of.
+
+    Args:
+        steps: of a sum.
+        unroll: how far.
+        step_bytes: of the instructions of a step.
     """
-    before = printed_before(steps, unroll)
+    if unroll.is_straight(steps):
+        return {"straight": str(steps - 1) if steps > 1 else "", "turn": ""}
     return {
-        "peeled": str(before - 1) if before > 1 else "",
-        "unrolled": str(unroll.turn) if before < steps else "",
+        "straight": "",
+        "turn": str(unroll.turn),
+        "most_left": str(unroll.turn - 1),
+        "step_bytes": str(step_bytes),
     }
-
-
-def printed_before(steps: int, unroll: Unroll) -> int:
-    """Steps in front of the loop; all of them if there is none."""
-    return steps if steps <= unroll.full else steps % unroll.turn or unroll.turn
-
-
-def printed(steps: int, unroll: Unroll) -> int:
-    """Steps that are printed, in front of the loop and in it."""
-    before = printed_before(steps, unroll)
-    return before if before == steps else before + unroll.turn
 
 
 def turns(steps: int, unroll: Unroll) -> int:
     """How often the loop runs."""
-    return (steps - printed_before(steps, unroll)) // unroll.turn
+    return 0 if unroll.is_straight(steps) else -(-(steps - 1) // unroll.turn)
 
 
 def repeated(turns: int, most: int) -> dict[str, str | bool]:

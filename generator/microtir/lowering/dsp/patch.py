@@ -1,10 +1,10 @@
-"""Patches: the inputs of 4 pixels, widened to int16 and interleaved as GEMM reads them.
+"""Patches: the inputs of some pixels, widened to int16 and interleaved as GEMM reads them.
 
-A patch consists of segments, runs of values that are contiguous in the input: kernel rows, or
-single taps where the kernel is dilated.  Four bytes of a segment make two steps of the product,
-bytes (0, 2) and (1, 3), because that is what SXTB16 gives; the up to three bytes left of each
-segment (`tails`) are paired across segments behind all quads.  Weights are packed in this order, so
-that it costs nothing.
+Each block of a patch holds two pixels, value by value in turns.  It consists of segments, runs of
+values that are contiguous in the input: kernel rows, or single taps where the kernel is dilated.
+Four bytes of a segment make two steps of the product, bytes (0, 2) and (1, 3), because that is
+what SXTB16 gives; the up to three bytes left of each segment (`tails`) are paired across segments
+behind all quads.  Weights are packed in this order, so that it costs nothing.
 """
 
 from __future__ import annotations
@@ -16,15 +16,17 @@ import numpy.typing as npt
 
 from microtir import te
 from microtir.lowering.dsp.code import load, loop, seq, store
-from microtir.lowering.dsp.gemm_kernels import LANES, PIXELS
+from microtir.lowering.dsp.gemm_kernels import LANES, TOGETHER
 from microtir.lowering.dsp.micro_kernel import describe, repeated
+from microtir.lowering.dsp.weights import QUAD
 from microtir.lowering.made_once import made_once
 from microtir.schedule import KernelDescription
 from microtir.tir import ir
 from microtir.tir.dtype import DType
 
-QUAD = 4
+GROUP = 4  # pixels that are widened together
 _QUADS_PER_TURN = 2
+_IMMEDIATE = 4095  # largest number that ADD takes
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,12 +57,21 @@ class Segments:
         return self.count * self.quads * 2 + self.tails * self.tail_steps
 
     @property
-    def elements(self) -> int:
-        """int16 values of a patch."""
+    def block(self) -> int:
+        """int16 values of two pixels."""
         return self.steps * LANES
 
+    def elements(self, pixels: int) -> int:
+        """int16 values of a patch."""
+        return -(-pixels // TOGETHER) * self.block
+
+    def lane(self, pixel: te.ExprLike) -> te.Expr:
+        """Where the values of a pixel begin."""
+        p = te.as_expr(pixel, DType.INT32)
+        return p // TOGETHER * self.block + p % TOGETHER * 2
+
     def quad_index(self, segment: te.ExprLike) -> te.Expr:
-        """Where the quads of a segment begin in the patch."""
+        """Where the quads of a segment begin in a block."""
         return te.as_expr(segment, DType.INT32) * (self.quads * 2 * LANES)
 
     def tail_index(self, segment: te.Expr) -> te.Expr:
@@ -90,10 +101,10 @@ class Segments:
 
 @made_once
 def widen(pixels: int, segments: Segments, stride: int) -> KernelDescription:
-    """Widens one segment of `pixels` (4 or 1) neighbouring pixels into a patch.
+    """Widens one segment of `pixels` (1, or whole groups) neighbouring pixels into a patch.
 
     Args:
-        pixels: one is written into the lane that the pointers begin at.
+        pixels: a single one is written into the lane that the pointers begin at.
         segments: those of the patch.
         stride: bytes between the inputs of neighbouring pixels.
 
@@ -103,10 +114,10 @@ def widen(pixels: int, segments: Segments, stride: int) -> KernelDescription:
     """
     quads, tails = segments.quads, segments.tails
     x = ir.Buffer("x", ((pixels - 1) * stride + segments.length,), DType.INT8)
-    lanes = (pixels - 1) * 2
-    span = (quads * 2 - 1) * LANES + lanes + 2 if quads else 1
+    last = segments.elements(pixels) - segments.block + 2 if pixels > 1 else 0  # its lane
+    span = last + (quads * 2 - 1) * LANES + 2 if quads else 1
     patch = ir.Buffer("patch", (span,), DType.INT16, alignment=4)
-    left = ir.Buffer("tail", (max(tails - 1, 0) * segments.tail_stride + lanes + 1,), DType.INT16)
+    left = ir.Buffer("tail", (max(tails - 1, 0) * segments.tail_stride + last + 1,), DType.INT16)
 
     def widened(pixel: te.Expr, value: te.ExprLike) -> te.Expr:
         return te.cast(DType.INT16, load(x, pixel * stride + value))
@@ -115,7 +126,7 @@ def widen(pixels: int, segments: Segments, stride: int) -> KernelDescription:
         return seq(*(
             store(
                 patch,
-                (number * (2 * LANES) + byte % 2 * LANES + pixel * 2 + byte // 2,),
+                (segments.lane(pixel) + number * (2 * LANES) + byte % 2 * LANES + byte // 2,),
                 widened(pixel, number * QUAD + byte),
             )
             for byte in range(QUAD)
@@ -125,35 +136,48 @@ def widen(pixels: int, segments: Segments, stride: int) -> KernelDescription:
         return seq(
             loop("quad", 0, quads, lambda number: quad(pixel, number)) if quads else seq(),
             *(
-                store(left, (pixel * 2 + n * segments.tail_stride,),
+                store(left, (segments.lane(pixel) + n * segments.tail_stride,),
                       widened(pixel, quads * QUAD + n))
                 for n in range(tails)
             ),
         )  # fmt: skip
 
-    shape = f"{segments.length}of{segments.count}" if tails else f"{segments.length}"
+    whole = pixels == 1 and not tails  # no other segment matters
+    shape = f"{segments.length}" if whole else f"{segments.length}of{segments.count}"
     return describe(
         f"patch{pixels}_{shape}" + (f"_{stride}" if pixels > 1 else ""),
         (f"Widens {segments.length} values of {pixels} pixel{'s' * (pixels > 1)} into a patch",),
         (x, patch, left) if tails else (x, patch),
         (patch, left) if tails else (patch,),
         loop("pixel", 0, pixels, body),
-        f"kernels/patch{PIXELS if pixels > 1 else 1}.j2",
+        f"kernels/patch{GROUP if pixels > 1 else 1}.j2",
         _values(pixels, segments, stride),
-        stack_bytes=36 if pixels > 1 else 16,
+        stack_bytes=16 if pixels == 1 else 36 if pixels == GROUP else 40,
     )
 
 
 def _values(pixels: int, segments: Segments, stride: int) -> dict[str, object]:
     """What the templates are given."""
     quads, tails = segments.quads, segments.tails
+    together, block = min(pixels, GROUP), segments.block * DType.INT16.bytes
+    bases = ("r2", "r12")  # of each block
     return {
         **repeated(quads, _QUADS_PER_TURN),
         "quad_bytes": str(quads * QUAD),
+        "block_bytes": str(block),
+        "adds_block": block <= _IMMEDIATE,
+        "groups": str(pixels // GROUP) if pixels > GROUP else "",
+        "group_bytes": str(2 * block),
+        "quads_left": str(2 * block - quads * 2 * LANES * DType.INT16.bytes),
+        "group_step": str(GROUP * stride - quads * QUAD),
         "tails": [
-            {"source": str(p * stride + n), "target": str(p * 4 + n * segments.tail_stride * 2)}
+            {
+                "source": str(p * stride + n),
+                "base": bases[p // TOGETHER],
+                "target": str(p % TOGETHER * 4 + n * segments.tail_stride * 2),
+            }
             for n in range(tails)
-            for p in range(pixels)
+            for p in range(together)
         ],
-        **{f"pixel{p}": str(p * stride) for p in range(1, pixels)},
+        **{f"pixel{p}": str(p * stride) for p in range(1, together)},
     }

@@ -31,7 +31,7 @@ from microtir.tir.intrinsics import multiply_by_quantized_multiplier
 Ints = npt.NDArray[np.int64]
 
 WORDS = 4
-_BIAS, _MULTIPLIER, _ROUNDING, _SHIFT = range(WORDS)
+BIAS, MULTIPLIER, ROUNDING, SHIFT = range(WORDS)
 _INT32_LIMIT = 1 << 31
 
 
@@ -76,8 +76,8 @@ class Rescaling:
         def word(number: int) -> te.Expr:
             return load(constants, channel, number)
 
-        biased = doubled + word(_BIAS)
-        return self.rescale(biased, word(_MULTIPLIER), word(_ROUNDING), word(_SHIFT))
+        biased = doubled + word(BIAS)
+        return self.rescale(biased, word(MULTIPLIER), word(ROUNDING), word(SHIFT))
 
     def rescale(
         self, doubled: te.Expr, multiplier: te.Expr, rounding: te.Expr, shift: te.Expr
@@ -116,7 +116,7 @@ def requantisation(params: LinearParams, bias: Ints, magnitude: Ints) -> Requant
     found = [row for row in rows if row is not None]
     if len(found) < len(rows):
         return None
-    shifts = {row[_SHIFT] for row in found}
+    shifts = {row[SHIFT] for row in found}
     shared = shifts.pop() if len(shifts) == 1 else None
     return Requantisation(clamp.rescaling(shared), np.array(found, np.int64).astype(np.int32))
 

@@ -14,6 +14,7 @@ import numpy.typing as npt
 from microtir.lowering.dsp.requantise import Ints
 
 INPUT_MAGNITUDE = 128
+QUAD = 4  # channels, or values, that a word holds
 _LANE = np.iinfo(np.int16)
 
 
@@ -24,6 +25,12 @@ def channel_pairs(channels: int) -> list[tuple[int, int]]:
     """
     pairs = [(c, c + 1) for c in range(0, channels - 1, 2)]
     return [*pairs, (channels - 2, channels - 1)] if channels % 2 else pairs
+
+
+def channel_quads(channels: int) -> list[int]:
+    """Channels four by four; where they are not whole fours the last ones overlap those before."""
+    starts = [min(first, channels - QUAD) for first in range(0, channels, QUAD)]
+    return [start + n for start in starts for n in range(QUAD)]
 
 
 def pack_pairs(weights: npt.NDArray[np.int8]) -> npt.NDArray[np.int16] | None:

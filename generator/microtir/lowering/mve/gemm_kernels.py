@@ -7,7 +7,7 @@ from collections.abc import Callable
 from microtir import te
 from microtir.config.features import Feature
 from microtir.lowering.dsp.code import load, loop, seq, store
-from microtir.lowering.dsp.micro_kernel import Unroll, describe, printed, printed_before, turns
+from microtir.lowering.dsp.micro_kernel import Unroll, describe
 from microtir.lowering.made_once import made_once
 from microtir.lowering.mve.linear import BYTES, steps_of
 from microtir.lowering.mve.requantise import BIAS, LANES, MULTIPLIER, SHIFT, WORDS, Rescaling
@@ -97,7 +97,7 @@ def _products(
 def _values(values: int, stride: int, channels: int, rescaling: Rescaling) -> dict[str, object]:
     """What the templates are given."""
     whole, rest = divmod(values, BYTES)
-    before, loops = (printed_before(whole, UNROLL), turns(whole, UNROLL)) if whole else (0, 0)
+    before, loops = (_printed_before(whole, UNROLL), _turns(whole, UNROLL)) if whole else (0, 0)
     return {
         "rescaling": rescaling.values(),
         "stride": str(stride),
@@ -120,7 +120,7 @@ def _pixels(count: int) -> str:
 def instructions(pixels: int, values: int, channels: int) -> int:
     """Of one call, from counts of the emulated Cortex-M55."""
     groups, steps = -(-channels // LANES), steps_of(values)
-    loops = 2 * turns(values // BYTES, UNROLL) if values >= BYTES else 4
+    loops = 2 * _turns(values // BYTES, UNROLL) if values >= BYTES else 4
     if pixels == PIXELS:
         return groups * (14 * steps + loops + 25) + 20
     return groups * (9 * steps + loops + 16) + 12
@@ -129,5 +129,21 @@ def instructions(pixels: int, values: int, channels: int) -> int:
 def code_size(pixels: int, values: int) -> int:
     """Bytes of the kernel."""
     whole = values // BYTES
-    printed_steps = (printed(whole, UNROLL) if whole else 0) + (values % BYTES > 0)
+    printed_steps = (_printed(whole, UNROLL) if whole else 0) + (values % BYTES > 0)
     return 150 + 56 * printed_steps if pixels == PIXELS else 110 + 36 * printed_steps
+
+
+def _printed_before(steps: int, unroll: Unroll) -> int:
+    """Steps in front of the loop; all of them if there is none."""
+    return steps if unroll.is_straight(steps) else steps % unroll.turn or unroll.turn
+
+
+def _printed(steps: int, unroll: Unroll) -> int:
+    """Steps that are printed, in front of the loop and in it."""
+    before = _printed_before(steps, unroll)
+    return before if before == steps else before + unroll.turn
+
+
+def _turns(steps: int, unroll: Unroll) -> int:
+    """How often the loop runs."""
+    return (steps - _printed_before(steps, unroll)) // unroll.turn

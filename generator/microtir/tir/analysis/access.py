@@ -43,20 +43,26 @@ from microtir.tir.printer import access_text, expr_text
 from microtir.tir.visitor import allocations, children, substitute, walk
 
 
-def prove_accesses(func: PrimFunc, functions: Mapping[str, PrimFunc] | None = None) -> None:
+def prove_accesses(
+    func: PrimFunc,
+    functions: Mapping[str, PrimFunc] | None = None,
+    assuming: tuple[Expr, ...] = (),
+) -> None:
     """Proves a function and the kernels that it calls.
 
     Proven are: every index of a Load, Store or BufferArgument; the region that a kernel reaches
     from a pointer, its contract's regions and its preconditions; the declared ranges of integer
-    arguments.  Ranges of an Invoke's arguments are proven if `functions` holds the callee.
+    arguments.  Ranges of an Invoke's arguments are proven if `functions` holds the callee.  A
+    kernel may rely on the preconditions of its call; `assuming` are those of `func`.
 
     Raises:
         TirError: something could not be proven; the error names function, buffer, axis, index
             and what is known there.
     """
-    _Prover(func, functions or {}).run()
-    for kernel in dict.fromkeys(n.meaning for n in walk(func) if isinstance(n, KernelCall)):
-        prove_accesses(kernel)
+    _Prover(func, functions or {}).run(assuming)
+    calls = (node for node in walk(func) if isinstance(node, KernelCall))
+    for kernel, known in dict.fromkeys((c.meaning, c.contract.preconditions) for c in calls):
+        prove_accesses(kernel, assuming=known)
 
 
 class _Prover:
@@ -66,12 +72,16 @@ class _Prover:
         self.facts = Facts()
         self.known: list[str] = []  # enclosing loops, names and conditions, for the error
 
-    def run(self) -> None:
+    def run(self, assuming: tuple[Expr, ...]) -> None:
         for param in self.func.params:
             if isinstance(param, Var):
                 limits = declared_range(param)
                 self.known.append(f"{param.name} in [{limits.low}, {limits.high}]")
-        self.stmt(self.func.body)
+        with ExitStack() as stack:
+            for condition in assuming:
+                stack.enter_context(self.facts.assuming(condition))
+                self.known.append(expr_text(condition))
+            self.stmt(self.func.body)
 
     # --- statements ---
 
