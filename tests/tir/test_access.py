@@ -235,6 +235,27 @@ def test_wrong_micro_kernel_calls_are_refused(text: str, message: str) -> None:
         prove_accesses(parse_function(text))
 
 
+SIZED = """
+meaning put(y: int8[n], n: int32 in 1..9, first: int32 in 0..8):
+  y[first] = int8(0)
+
+func f(y: int8[9]):
+  call put(y at [0], 5, {first}):
+    writes y[0 +: 5]
+    requires first < n
+"""
+
+
+def test_micro_kernels_may_rely_on_preconditions() -> None:
+    """What a call is proven to fulfil is known in the kernel, and nothing more."""
+    prove_accesses(parse_function(SIZED.format(first=4)))
+    with pytest.raises(TirError, match="the precondition first < n"):
+        prove_accesses(parse_function(SIZED.format(first=5)))
+    without = SIZED.format(first=4).replace("    requires first < n\n", "")
+    with pytest.raises(TirError, match=r"index 0 of y\[first\]"):
+        prove_accesses(parse_function(without))
+
+
 def test_arguments_of_invoke_are_proven() -> None:
     """The declared range of a parameter is proven at every call."""
     layer, main = parse("""

@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from microtir.lowering.dsp.gemm_kernels import pack_quads
 from microtir.lowering.dsp.patch import Segments
-from microtir.lowering.dsp.weights import channel_pairs, pack_pairs
+from microtir.lowering.dsp.weights import channel_pairs, channel_quads, pack_pairs
 
 
 @settings(max_examples=60, deadline=None)
@@ -55,3 +56,26 @@ def test_patch_holds_every_value_once(count: int, length: int) -> None:
     assert arranged.shape == (1, segments.steps, 2)
     found = sorted(int(v) for v in arranged.reshape(-1) if v)
     assert found == sorted(int(v) for v in numbers.reshape(-1))
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(4, 13), st.integers(1, 9), st.integers(0, 2**16))
+def test_constants_follow_the_weights_of_their_quad(channels: int, steps: int, seed: int) -> None:
+    """A word holds both lanes of a pair; the last word of a channel its shift and the quad."""
+    rng = np.random.default_rng(seed)
+    order = channel_quads(channels)
+    weights = rng.integers(-127, 128, (channels, steps, 2)).astype(np.int8)
+    constants = rng.integers(-(2**31), 2**31, (channels, 4)).astype(np.int32)
+    constants[:, 3] = rng.integers(0, 32, channels)
+    lanes = pack_pairs(weights[order])
+    assert lanes is not None
+    packed = pack_quads(lanes, constants, order)
+    assert packed.shape == (len(order) // 4, steps + 8, 2)
+    low, high = packed[:, :steps] & 0xFFFF, packed[:, :steps] >> 16
+    read = np.stack([(low ^ 0x8000) - 0x8000, high], axis=-1).transpose(0, 2, 1, 3)
+    np.testing.assert_array_equal(read.reshape(-1, steps, 2), lanes)
+    words = packed[:, steps:].reshape(-1, 4)
+    firsts = np.repeat(order[::4], 4)
+    np.testing.assert_array_equal(words[:, :3], constants[order, :3])
+    np.testing.assert_array_equal(words[:, 3] & 255, constants[order, 3])
+    np.testing.assert_array_equal(words[:, 3] >> 8, firsts)

@@ -58,69 +58,91 @@ def gemm(
     quads = sizes.number("quads", -(-channels // QUAD), 1, CHANNELS // QUAD)
     width = sizes.number("channels", channels, QUAD, CHANNELS)
     blocks = sizes.number("blocks", pixels // 2, 1, PIXELS // 2) if together > 1 else 1
-    last = te.as_expr(width, DType.INT32) - QUAD
     patch = ir.Buffer("patch", (blocks, count, TOGETHER, 2), DType.INT16, alignment=4)
     packed = ir.Buffer("packed", (quads, lines, 2), DType.INT32)
     y = ir.Buffer("y", (blocks, together, width), DType.INT8)
-    low, high = local_sums(together * 2)
-
-    def multiply(block: te.Expr, quad: te.Expr, step: te.Expr, pair: int, number: int) -> ir.Stmt:
-        def products(a: te.Expr, b: te.Expr) -> ir.Stmt:
-            def pixel(p: te.Expr) -> ir.Stmt:
-                place = p * 2 + pair
-                value = te.cast(DType.INT32, load(patch, block, step, p, number))
-                return let("value", value, lambda v: seq(
-                    store(low, (place,), load(low, place) + v * a),
-                    store(high, (place,), load(high, place) + v * b),
-                ))  # fmt: skip
-
-            return loop("pixel", 0, together, pixel)
-
-        word = load(packed, quad, step, pair)
-        lane = word >> 16 if number else (word & 0xFFFF ^ 0x8000) - 0x8000
-        return split_lane(lane, products)
-
-    def outputs(block: te.Expr, quad: te.Expr) -> ir.Stmt:
-        first = te.minimum(quad * QUAD, last)
-
-        def output(p: te.Expr, number: int) -> ir.Stmt:
-            def word(n: int) -> te.Expr:
-                line = _number(count) + (number * WORDS + n) // 2
-                return load(packed, quad, line, n % 2)
-
-            total = load((low, high)[number % 2], p * 2 + number // 2) * 2 + word(BIAS)
-            shift = word(SHIFT) & ((1 << _CHANNEL_BIT) - 1)
-            value = rescaling.rescale(total, word(MULTIPLIER), word(ROUNDING), shift)
-            stored = partial(store, y, (block, p, first + number))
-            return let("value", value, stored)
-
-        return loop(
-            "pixel", 0, together, lambda p: seq(*(output(p, number) for number in range(QUAD)))
-        )
-
-    def turn(block: te.Expr, quad: te.Expr) -> ir.Stmt:
-        zero = cleared(together * 2, low, high)
-        sums = loop(
-            "step", 0, _number(count),
-            lambda step: seq(*(
-                multiply(block, quad, step, pair, number)
-                for pair in range(2) for number in range(2)
-            )),
-        )  # fmt: skip
-        return ir.Allocate(low, ir.Allocate(high, seq(zero, sums, outputs(block, quad))))
-
+    product = _Product(patch, packed, y, rescaling)
     special = unroll.is_straight(steps)
     return describe(
         f"gemm{together}{f'_{steps}' if special else ''}_{rescaling.name}",
         (_about(together, steps if special else None),),
         (patch, packed, y),
         (y,),
-        each("block", blocks, lambda block: loop("quad", 0, _number(quads), partial(turn, block))),
+        each(
+            "block", blocks,
+            lambda block: loop("quad", 0, _number(quads), partial(product.turn, block)),
+        ),
         f"kernels/gemm{together}.j2",
         {**unrolled(steps, unroll, STEP_BYTES[together]), "rescaling": rescaling.values()},
-        stack_bytes=72 if together > 1 else 44,
+        stack_bytes=68 if together > 1 else 44,
         sizes=sizes,
-    )
+    )  # fmt: skip
+
+
+class _Product:
+    """The meaning of a turn: one block of pixels by four channels."""
+
+    def __init__(
+        self, patch: ir.Buffer, packed: ir.Buffer, y: ir.Buffer, rescaling: Rescaling
+    ) -> None:
+        self.patch, self.packed, self.y = patch, packed, y
+        self.rescaling = rescaling
+        _, together, channels = y.shape
+        assert isinstance(together, int)
+        self.pixels = together
+        self.steps = _number(patch.shape[1])
+        self.last = _number(channels) - QUAD
+        self.sums = local_sums(together * 2)
+
+    def turn(self, block: te.Expr, quad: te.Expr) -> ir.Stmt:
+        low, high = self.sums
+
+        def both_lanes(step: te.Expr) -> ir.Stmt:
+            lanes = ((pair, number) for pair in range(2) for number in range(2))
+            return seq(*(self.multiply(block, quad, step, *lane) for lane in lanes))
+
+        def outputs(pixel: te.Expr) -> ir.Stmt:
+            return seq(*(self.output(block, quad, pixel, number) for number in range(QUAD)))
+
+        whole = seq(
+            cleared(self.pixels * 2, low, high),
+            loop("step", 0, self.steps, both_lanes),
+            loop("pixel", 0, self.pixels, outputs),
+        )
+        return ir.Allocate(low, ir.Allocate(high, whole))
+
+    def multiply(
+        self, block: te.Expr, quad: te.Expr, step: te.Expr, pair: int, number: int
+    ) -> ir.Stmt:
+        """Adds value `number` of a step, times the weights of a pair, to each pixel's sums."""
+        low, high = self.sums
+        word = load(self.packed, quad, step, pair)
+        lane = word >> 16 if number else (word & 0xFFFF ^ 0x8000) - 0x8000
+
+        def products(a: te.Expr, b: te.Expr) -> ir.Stmt:
+            def pixel(p: te.Expr) -> ir.Stmt:
+                place = p * 2 + pair
+                value = te.cast(DType.INT32, load(self.patch, block, step, p, number))
+                return let("value", value, lambda v: seq(
+                    store(low, (place,), load(low, place) + v * a),
+                    store(high, (place,), load(high, place) + v * b),
+                ))  # fmt: skip
+
+            return loop("pixel", 0, self.pixels, pixel)
+
+        return split_lane(lane, products)
+
+    def output(self, block: te.Expr, quad: te.Expr, pixel: te.Expr, number: int) -> ir.Stmt:
+        """Stores channel `number` of a quad."""
+
+        def word(n: int) -> te.Expr:
+            return load(self.packed, quad, self.steps + (number * WORDS + n) // 2, n % 2)
+
+        total = load(self.sums[number % 2], pixel * 2 + number // 2) * 2 + word(BIAS)
+        shift = word(SHIFT) & ((1 << _CHANNEL_BIT) - 1)
+        value = self.rescaling.rescale(total, word(MULTIPLIER), word(ROUNDING), shift)
+        channel = te.minimum(quad * QUAD, self.last) + number
+        return let("value", value, partial(store, self.y, (block, pixel, channel)))
 
 
 def _about(together: int, steps: int | None) -> str:
