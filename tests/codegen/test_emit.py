@@ -155,7 +155,9 @@ def test_text_is_plain(artifact: Artifact) -> None:
 
 def test_no_state_and_no_heap(folder: Path) -> None:
     """An object file has no writable data, and asks for no symbol of the heap."""
-    for unit in sorted(folder.rglob("*.c")):
+    units = sorted(folder.rglob("*.c"))
+    assert units
+    for unit in units:
         command = ["gcc", "-std=c99", "-fno-pie", *INCLUDES, "-c", str(unit), "-o", "unit.o"]
         assert compiler_output(command, folder) == ""
         symbols = subprocess.run(

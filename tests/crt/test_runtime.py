@@ -142,7 +142,9 @@ def test_no_warnings_whatever_the_configuration(folder: Path, setting: str) -> N
 def test_headers_in_cpp(folder: Path, compiler: str) -> None:
     """Each header can be included alone, and from C++17."""
     include = folder / "runtime_crt" / "include"
-    for header in sorted(include.rglob("*.h")):
+    headers = sorted(include.rglob("*.h"))
+    assert headers
+    for header in headers:
         name = header.relative_to(include).as_posix()
         (folder / "user.cpp").write_text(f'#include "{name}"\n')
         command = [compiler, "-std=c++17", *STRICT_CPP, f"-I{include}", "-c", "user.cpp"]
@@ -169,7 +171,9 @@ def test_every_macro_of_the_configuration_is_documented() -> None:
 
 def test_no_heap_and_no_state(folder: Path) -> None:
     """The objects have no writable data and ask for nothing beyond string.h."""
-    for unit in sorted((folder / "runtime_crt" / "src").glob("*.c")):
+    units = sorted((folder / "runtime_crt" / "src").glob("*.c"))
+    assert units
+    for unit in units:
         command = ["gcc", "-std=c99", "-fno-pie", "-O1", "-Iruntime_crt/include", "-c", str(unit)]
         assert compiler_output([*command, "-o", "unit.o"], folder) == ""
         lines = subprocess.run(

@@ -182,8 +182,10 @@ def test_headers_are_fit_for_cpp(compiler: str, tmp_path: Path) -> None:
     """All headers, each included first and twice, also from C++."""
     artifact = built(WORKSPACE_IO)
     artifact.export(tmp_path)
-    headers = [f.path.removeprefix("runtime_crt/include/") for f in artifact.sources]
-    for number, header in enumerate(h for h in headers if re.match(r"(tvm|dlpack).*\.h$", h)):
+    paths = [f.path.removeprefix("runtime_crt/include/") for f in artifact.sources]
+    headers = [path for path in paths if re.match(r"(tvm|dlpack).*\.h$", path)]
+    assert headers
+    for number, header in enumerate(headers):
         (tmp_path / f"h{number}.cpp").write_text(f"#include <{header}>\n" * 2)
         command = [compiler, "-std=c++17", *STRICT_CPP, *INCLUDES, "-fsyntax-only"]
         assert not compiler_output([*command, f"h{number}.cpp"], tmp_path)

@@ -147,7 +147,7 @@ def small_program() -> tuple[PrimFunc, dict[str, PrimFunc]]:
 
 
 def test_the_search_finds_a_placement_that_first_fit_orders_miss() -> None:
-    """Six buffers for which no heuristic order reaches the lower bound, and the search does."""
+    """Seven buffers for which no heuristic order reaches the lower bound, and the search does."""
     for seed in range(4000):
         rng = random.Random(seed)
         n = 7
