@@ -6,13 +6,14 @@ The command line, the tuner, the reports and the tests call these two and nothin
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
 
 from microtir import codegen, memory
 from microtir.artifact import Artifact
 from microtir.config import CompilationConfig, Target, host
+from microtir.config.enums import Optimize
 from microtir.config.names import c_names
 from microtir.errors import TirError, UsageError
 from microtir.executor import aot
@@ -21,21 +22,22 @@ from microtir.extra_passes import ExtraPasses, applied
 from microtir.graph import verify as graph_verify
 from microtir.graph.ir import Graph, Node, TensorType
 from microtir.graph.passes import GRAPH_PASSES, BoundSums, GraphPass, RowPorts
+from microtir.inputs import module_of
 from microtir.ir_module import Decision, IRModule, MemoryPlan, ModelInfo, Port, PortKind
-from microtir.lowering import candidates, emit, emit_finish, refusals
+from microtir.lowering import candidates, emit, emit_finish, refusals, weighed
 from microtir.memory import Limit
 from microtir.plan import plan
-from microtir.plan.ir import Candidate, Kernel, Plan, PlannedOperator
+from microtir.plan.budgets import Search, Use
+from microtir.plan.ir import Candidate, Kernel, Plan, PlannedOperator, Terms
 from microtir.plan.measured import Measured
 from microtir.plan.reasons import decisions
 from microtir.schedule import Schedule
 from microtir.te import ScalarVar, Tensor
 from microtir.tir import passes as tir_passes
 from microtir.tir.analysis.access import prove_accesses
-from microtir.tir.ir import Buffer, Invoke, PrimFunc, Var
+from microtir.tir.ir import Buffer, PrimFunc, Var
 from microtir.tir.replay import check_pass
 from microtir.tir.verify import verify, verify_module
-from microtir.tir.visitor import walk
 
 Observer = Callable[[str, object], None]
 """Called after each stage with its name and what it made; for timing, dumps and tests."""
@@ -101,7 +103,7 @@ def lower(
         UsageError: an option does not apply to this kind of input.
         MicrotirError: any diagnostic of a stage.
     """
-    module = _as_module(inputs, args, name, binds)
+    module = module_of(inputs, args, name, binds)
     extra = passes or ExtraPasses()
     extra.refuse_points_off_the_road(has_graph=module.graph is not None, ends=module.is_lowered)
     if libraries and (module.graph is None or module.is_lowered):
@@ -137,11 +139,26 @@ class _Task:
     extra: ExtraPasses
     libraries: Sequence[Library]
     measured: Measured | None
+    known: dict[Node, tuple[Candidate, ...]] = field(default_factory=dict)
 
     def candidates(self, node: Node) -> tuple[Candidate, ...]:
-        """The kernels of a node, with what they were measured to cost where that is known."""
-        offered = candidates(node, self.config)
-        return offered if self.measured is None else self.measured.applied(node, offered)
+        """The kernels of a node, with what they were measured to cost where that is known.
+
+        Where flash is limited, they are weighed.
+        """
+        if node not in self.known:
+            offered = candidates(node, self.config)
+            if self.config.budget.flash is not None:
+                offered = tuple(weighed(node, c) for c in offered)
+            if self.measured is not None:
+                offered = self.measured.applied(node, offered)
+            self.known[node] = offered
+        return self.known[node]
+
+    def kernels(self, node: Node) -> frozenset[Kernel]:
+        """The kernels of a node that compute all of its outputs."""
+        offered = self.candidates(node)
+        return frozenset(c.kernel for c in offered if not c.accumulates) - {Kernel.VIEW}
 
 
 def _measured(config: CompilationConfig) -> Measured | None:
@@ -156,18 +173,22 @@ def _lower_model(module: IRModule, original: Graph, task: _Task) -> IRModule:
     executor = config.executor
     graph = RowPorts(executor.row_fed_inputs, executor.row_drained_outputs)(graph)
     see("graph", graph)
-    made = _within_limits(graph, task)
+
+    def finished(made: _Made) -> IRModule:
+        return replace(
+            module,
+            config=config,
+            functions=(*made.layers, made.main),
+            model=_describe(original, graph, config, made),
+            is_lowered=True,
+        )
+
+    made = _within_budgets(graph, task, finished)
     for limit in _workspace_limits(config):
         memory.check_workspace(limit, made.memory, made.main, {f.name: f for f in made.layers})
     verify_module((*made.layers, made.main))
     see("memory", made.memory)
-    return replace(
-        module,
-        config=config,
-        functions=(*made.layers, made.main),
-        model=_describe(original, graph, config, made),
-        is_lowered=True,
-    )
+    return finished(made)
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,29 +202,52 @@ class _Made:
     memory: MemoryPlan
 
 
-def _within_limits(graph: Graph, task: _Task) -> _Made:
+def _within_budgets(graph: Graph, task: _Task, finished: Callable[[_Made], IRModule]) -> _Made:
+    """The program of the fastest plan that keeps to all limits, or one that takes little."""
+    budget = task.config.budget
+
+    def used(made: _Made) -> Use:
+        module = finished(made)
+        depth = codegen.layer_stacks(module)
+        stack = {op.node: max(depth[f.name] for f in made.functions[op]) for op in made.functions}
+        return Use(made.plan, codegen.flash_of(module).bytes, stack)
+
+    return Search(
+        planned=lambda terms: _planned(graph, task, _least_limit(task.config), terms),
+        made=lambda terms: _within_limits(graph, task, terms),
+        used=used,
+        kernels=task.kernels,
+        flash=budget.flash,
+        stack=budget.stack,
+    ).best()
+
+
+def _within_limits(graph: Graph, task: _Task, terms: Terms) -> _Made:
     """The program of the best plan whose workspace keeps to every limit, or of the smallest.
 
     Planning counts bytes without the gaps that alignment and placement leave: where these do not
     fit any more, it is asked for a plan with as much less.
     """
-    bound = min((limit.bytes for limit in _workspace_limits(task.config)), default=None)
-    made = _layers_and_main(graph, task, bound)
+    bound = _least_limit(task.config)
+    made = _layers_and_main(graph, task, _planned(graph, task, bound, terms))
     target = bound
     while bound is not None and target is not None and made.memory.workspace_size > bound:
         if target <= made.plan.least:
             break
         target -= made.memory.workspace_size - bound
-        made = _layers_and_main(graph, task, target)
+        made = _layers_and_main(graph, task, _planned(graph, task, target, terms))
     return made
 
 
-def _layers_and_main(graph: Graph, task: _Task, limit: int | None) -> _Made:
-    config, see, extra = task.config, task.see, task.extra
-    workspace_io = config.pass_config.use_workspace_io
-    planned = plan(
-        graph, task.candidates, config.optimize, workspace_io=workspace_io, limit=limit,
+def _planned(graph: Graph, task: _Task, limit: int | None, terms: Terms) -> Plan:
+    goal, workspace_io = task.config.optimize, task.config.pass_config.use_workspace_io
+    return plan(
+        graph, task.candidates, goal, workspace_io=workspace_io, limit=limit, terms=terms,
     )  # fmt: skip
+
+
+def _layers_and_main(graph: Graph, task: _Task, planned: Plan) -> _Made:
+    config, see, extra = task.config, task.see, task.extra
     see("plan", planned)
     naive = _emit_layers(planned)
     see("lowering", tuple(f for functions in naive.values() for f in functions))
@@ -220,7 +264,7 @@ def _layers_and_main(graph: Graph, task: _Task, limit: int | None) -> _Made:
     see("executor", main)
     main, memory_plan = memory.place(
         main, callees, config.workspace_alignment(), config.pass_config.placement,
-        *(_port_buffers(graph, main) if workspace_io else ()),
+        *(_port_buffers(graph, main) if config.pass_config.use_workspace_io else ()),
     )  # fmt: skip
     return _Made(planned, lowered, layers, main, memory_plan)
 
@@ -254,7 +298,7 @@ def build(
     Returns:
         The generated sources with their metadata, in memory.
     """
-    module = _as_module(inputs, args, name, binds)
+    module = module_of(inputs, args, name, binds)
     if isinstance(config, Target):
         config = CompilationConfig.from_target(config)
     if config is not None and not module.is_lowered:
@@ -277,46 +321,6 @@ def build(
 
 def _unseen(stage: str, result: object) -> None:
     """The observer of who did not ask for one."""
-
-
-def _as_module(
-    inputs: Schedule | PrimFunc | IRModule,
-    args: Sequence[Buffer | Tensor | Var | ScalarVar] | None,
-    name: str,
-    binds: Mapping[Tensor, Buffer] | None,
-) -> IRModule:
-    if isinstance(inputs, Schedule):
-        function = inputs.primfunc(args=args, name=name, binds=binds)
-        return IRModule(functions=(replace(function, exported=True),))
-    given = [option for option, value in (("args", args), ("binds", binds)) if value is not None]
-    if given:
-        raise UsageError(
-            f"lower() of a {type(inputs).__name__} takes no {' and no '.join(given)}",
-            where=f"lower({given[0]})",
-            legal="args and binds belong to a Schedule: a PrimFunc has its parameters already",
-        )
-    if isinstance(inputs, PrimFunc):
-        return IRModule(functions=(replace(inputs, name=name, exported=True),))
-    if name != "main" and inputs.graph is None and not inputs.is_lowered:
-        if len(inputs.functions) != 1:
-            raise UsageError(
-                f"lower(name='{name}') of a module with {len(inputs.functions)} functions",
-                where="lower(name)",
-                legal="a name for a module with one function; several keep their own",
-            )
-        inputs = inputs.with_functions((replace(inputs.functions[0], name=name),))
-    return inputs if inputs.graph or inputs.is_lowered else _with_entries(inputs)
-
-
-def _with_entries(module: IRModule) -> IRModule:
-    """The module, with the functions that none of it invokes exported if none is."""
-    if any(function.exported for function in module.functions):
-        return module
-    nodes = (node for function in module.functions for node in walk(function))
-    invoked = frozenset(node.function for node in nodes if isinstance(node, Invoke))
-    return module.with_functions(
-        tuple(replace(f, exported=f.name not in invoked) for f in module.functions)
-    )
 
 
 def _optimise_graph(graph: Graph, extra: ExtraPasses) -> Graph:
@@ -423,13 +427,17 @@ def _workspace_limits(config: CompilationConfig) -> Iterator[Limit]:
         yield Limit("workspace_pools.size_hint_bytes", holder, pool.size_limit)
 
 
+def _least_limit(config: CompilationConfig) -> int | None:
+    return min((limit.bytes for limit in _workspace_limits(config)), default=None)
+
+
 def _check_code(config: CompilationConfig, lowered: IRModule) -> None:
-    """Weights are known before any C compiler runs, and the stack is bounded."""
+    """Weights are known before any C compiler runs; code is estimated, the stack is bounded."""
     budget = config.budget
     if budget.flash is not None:
         limit = Limit("budget.flash", "the budget", budget.flash)
-        arrays = codegen.constants_of(lowered)
-        memory.check_weights(limit, [(a.name, a.bytes, a.users) for a in arrays])
+        flash = codegen.flash_of(lowered)
+        memory.check_flash(limit, [(a.name, a.bytes, a.users) for a in flash.arrays], flash.code)
     if budget.stack is not None:
         limit = Limit("budget.stack", "the budget", budget.stack)
         frames = codegen.stack_of(lowered).frames
@@ -467,6 +475,7 @@ def _describe(original: Graph, graph: Graph, config: CompilationConfig, made: _M
         source_sha256=original.source_sha256,
         source_bytes=original.source_bytes,
         memory=made.memory,
+        shares_bodies=made.plan.terms.goal(config.optimize) is Optimize.FLASH,
         decisions=_decisions(config, made),
     )
 

@@ -128,7 +128,8 @@ class Decision:
 class ModelInfo:
     """Facts about a model that the header, the metadata and the reports state.
 
-    `decisions` has an entry for every layer function, under its name.
+    `decisions` has an entry for every layer function, under its name. Where a model
+    `shares_bodies`, layers that do the same are printed as calls of one function.
     """
 
     name: str
@@ -138,6 +139,7 @@ class ModelInfo:
     source_bytes: int
     memory: MemoryPlan
     decisions: Mapping[str, Decision] = field(default_factory=lambda: MappingProxyType({}))
+    shares_bodies: bool = False
 
     @property
     def inputs(self) -> tuple[Port, ...]:

@@ -55,12 +55,13 @@ ALLOWED: dict[str, frozenset[str]] = {
     # verify compares the C with the meaning of its graph
     "host": COMMON | MODULE | GRAPH_IR | {"artifact", "graph.reference"},
     "project": COMMON | MODULE | {"artifact", "files"},
+    "inputs": COMMON | TIR | MODULE | {"te", "schedule"},
     "driver": COMMON
     | GRAPH_IR
     | PLAN_IR
     | TIR
     | MODULE
-    | {"extra_passes", "external", "graph", "plan", "te", "schedule", "lowering"}
+    | {"inputs", "extra_passes", "external", "graph", "plan", "te", "schedule", "lowering"}
     | {"executor", "memory", "codegen", "artifact"},
     # what a user writes operators with, and a driver and a host to check them by
     "custom": COMMON

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from microtir.codegen.code_size import flash_of
 from microtir.codegen.dropin import dropin_prefix
 from microtir.codegen.emit import data_files, emit
 from microtir.codegen.environment import TemplateError
 from microtir.codegen.joint import joint_workspace_header, joint_workspace_source
 from microtir.codegen.metadata import METADATA_FILE, Metadata
-from microtir.codegen.program import constants_of
 from microtir.codegen.source_file import DataFile, SourceFile
-from microtir.codegen.stack import stack_of
+from microtir.codegen.stack import layer_stacks, stack_of
 
 __all__ = [
     "METADATA_FILE",
@@ -17,11 +17,12 @@ __all__ = [
     "Metadata",
     "SourceFile",
     "TemplateError",
-    "constants_of",
     "data_files",
     "dropin_prefix",
     "emit",
+    "flash_of",
     "joint_workspace_header",
     "joint_workspace_source",
+    "layer_stacks",
     "stack_of",
 ]

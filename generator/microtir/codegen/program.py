@@ -202,11 +202,6 @@ def make_program(module: IRModule) -> Program:
     )
 
 
-def constants_of(module: IRModule) -> tuple[ConstantArray, ...]:
-    """The constant arrays that `emit` prints for a lowered module, shared ones once."""
-    return make_program(module).constants
-
-
 def short_name(function: str) -> str:
     """`layer03_conv_2d` gives `layer03`: enough to tell the constants of layers apart."""
     match = _NUMBERED.match(function)

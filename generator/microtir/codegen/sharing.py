@@ -20,7 +20,6 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 from microtir.codegen.expressions import linear_index
-from microtir.config.enums import Optimize
 from microtir.config.features import Feature
 from microtir.ir_module import IRModule
 from microtir.tir.dtype import DType
@@ -58,7 +57,7 @@ def shared(module: IRModule) -> IRModule:
     """The module with one body for layers that are alike; itself where that is not the goal."""
     config = module.require_config("codegen")
     by_pointer = not config.primary_target().has(Feature.AVR_PROGMEM)
-    if module.model is None or config.optimize is not Optimize.FLASH or not by_pointer:
+    if module.model is None or not module.model.shares_bodies or not by_pointer:
         return module
     layers = [f for f in module.functions[:-1] if _is_large(f)]
     groups: dict[str, list[_Skeleton]] = {}

@@ -11,7 +11,7 @@ program.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from microtir.codegen.program import Program, make_program
@@ -85,16 +85,29 @@ def worst_stack(program: Program) -> WorstStack:
     There is no recursion: a function of TIR calls only functions that come before it.
     """
     roots = (program.entry,) if program.model else program.exported
-    register = max(_register_bytes(t) for t in _processors(program))
+    register = _widest_register(program)
     chains = _Chains(program, register)
     deepest = max((chains.of(root) for root in roots), key=_depth, default=())
+    return WorstStack((*_around(program, register), *deepest, _library(program, register)))
+
+
+def layer_stacks(module: IRModule) -> Mapping[str, int]:
+    """Bytes of the deepest chain of calls through each layer function of a model, by its name."""
+    program = make_program(module)
+    register = _widest_register(program)
+    chains = _Chains(program, register)
+    around = (*_around(program, register), _library(program, register))
+    fixed = _depth((*around, chains.frame(program.entry)))
+    return {layer.name: fixed + _depth(chains.of(layer)) for layer in program.layers}
+
+
+def _library(program: Program, register: int) -> Frame:
     uses_math = any(
         isinstance(node, Call) and node.intrinsic in _MATH_CALLS
         for function in program.functions
         for node in walk(function)
     )
-    library = Frame("library", register * (_MATH if uses_math else _LIBRARY))
-    return WorstStack((*_around(program, register), *deepest, library))
+    return Frame("library", register * (_MATH if uses_math else _LIBRARY))
 
 
 def _around(program: Program, register: int) -> Iterator[Frame]:
@@ -119,8 +132,8 @@ def _depth(chain: tuple[Frame, ...]) -> int:
     return sum(frame.bytes for frame in chain)
 
 
-def _processors(program: Program) -> tuple[Target, ...]:
-    return (*program.config.targets, program.config.target_host)
+def _widest_register(program: Program) -> int:
+    return max(_register_bytes(t) for t in (*program.config.targets, program.config.target_host))
 
 
 def _register_bytes(target: Target) -> int:
@@ -150,7 +163,7 @@ class _Chains:
         if function not in self._known:
             below = [self.of(callee) for callee in self._callees(function)]
             deepest = max((*below, *self._externs(function)), key=_depth, default=())
-            self._known[function] = (self._frame(function), *deepest)
+            self._known[function] = (self.frame(function), *deepest)
         return self._known[function]
 
     def _callees(self, function: PrimFunc) -> Iterator[PrimFunc]:
@@ -166,7 +179,8 @@ class _Chains:
                 size = node.function.stack_bytes + self._register * _FRAME
                 yield (Frame(node.function.name, size),)
 
-    def _frame(self, function: PrimFunc) -> Frame:
+    def frame(self, function: PrimFunc) -> Frame:
+        """What a function takes itself."""
         nodes = tuple(walk(function))
         variables = sum(_is_variable(node) for node in nodes) + len(function.params)
         # Main has a pointer for every place in the workspace.

@@ -15,9 +15,10 @@ from microtir.lowering.layer import Layer
 from microtir.lowering.provenance import origin_of
 from microtir.lowering.table import candidate, families_of, refusals_of
 from microtir.plan.ir import Candidate, Kernel, Layout, PlannedOperator, Refusal
-from microtir.tir.ir import PrimFunc
+from microtir.tir.ir import PrimFunc, Scope
+from microtir.tir.visitor import buffers_read
 
-__all__ = ["candidates", "emit", "emit_finish", "refusals"]
+__all__ = ["candidates", "emit", "emit_finish", "refusals", "weighed"]
 
 
 def candidates(node: Node, config: CompilationConfig) -> tuple[Candidate, ...]:
@@ -29,6 +30,23 @@ def candidates(node: Node, config: CompilationConfig) -> tuple[Candidate, ...]:
 def refusals(node: Node, config: CompilationConfig) -> tuple[tuple[Kernel, Refusal], ...]:
     """The kernels for the configured target that cannot compute a node, and why."""
     return refusals_of(node, config.primary_target())
+
+
+def weighed(node: Node, candidate: Candidate) -> Candidate:
+    """The candidate with the bytes of the constants that its kernel reads, as it lays them out."""
+    if candidate.kernel is Kernel.VIEW:
+        return candidate
+    tensors = (t for t in (*node.inputs, *node.outputs) if not t.is_constant)
+    layouts = {t: Layout.whole(t.type) for t in tensors}
+    operator = PlannedOperator(node, candidate)
+    functions = [emit(operator, layouts, "weighed")]
+    if candidate.accumulates:
+        functions.append(emit_finish(operator, layouts, "weighed_finish"))
+    constants = dict.fromkeys(
+        b for f in functions for b in buffers_read(f) if b.scope is Scope.CONSTANT
+    )
+    size = sum(b.data.nbytes for b in constants if b.data is not None)
+    return replace(candidate, weight_bytes=size)
 
 
 def emit(operator: PlannedOperator, layouts: Mapping[Tensor, Layout], name: str) -> PrimFunc:

@@ -58,22 +58,32 @@ def check_workspace(
     )
 
 
-def check_weights(limit: Limit, weights: Sequence[Weights]) -> None:
-    """Refuse constant arrays that together are larger than a limit.
+def check_flash(limit: Limit, weights: Sequence[Weights], code: int) -> None:
+    """Refuse constant arrays and code that together are larger than a limit.
+
+    Args:
+        limit: what may not be exceeded.
+        weights: all constant arrays.
+        code: an estimate, in bytes.
 
     Raises:
         MemoryPlanError: names the largest arrays and the layers that read them.
     """
-    total = sum(size for _, size, _ in weights)
+    arrays = sum(size for _, size, _ in weights)
+    total = arrays + code
     if total <= limit.bytes:
         return
     largest = sorted(weights, key=lambda array: -array[1])
-    arrays = [f"{name}: {size} bytes for {', '.join(users)}" for name, size, users in largest]
+    listed = [f"{name}: {size} bytes for {', '.join(users)}" for name, size, users in largest]
     raise MemoryPlanError(
-        f"the weights alone take {total} bytes, {total - limit.bytes} more than {limit.holder} has",
+        f"the program takes {total} bytes of flash, "
+        f"{total - limit.bytes} more than {limit.holder} has: weights of {arrays} and code of "
+        f"about {code}",
         where=limit.field,
-        legal=f"{total} bytes or more, and room for the code",
-        fix=f"raise the limit, or make smaller the largest arrays: {_listed(arrays)}",
+        legal=f"{total} bytes or more; weights alone are {arrays}, and a compiler may make less "
+        "code than estimated",
+        fix="raise the limit, leave room for less code by a larger limit of RAM or stack if there "
+        f"is one, or make smaller the largest arrays: {_listed(listed)}",
     )
 
 

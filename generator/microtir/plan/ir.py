@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from types import MappingProxyType
 
+from microtir.config.enums import Optimize
 from microtir.graph.ir import Graph, Node, Tensor, TensorType
 
 
@@ -157,6 +158,11 @@ class Candidate:
         return self.windows is not None
 
     @property
+    def flash_bytes(self) -> int:
+        """What it takes where no other layer shares anything of it."""
+        return self.weight_bytes + self.code_bytes
+
+    @property
     def accumulates(self) -> bool:
         return self.accumulator_bytes > 0
 
@@ -225,6 +231,27 @@ class Group:
     backward: bool = False
 
 
+# More than all instructions of a model: where size is the goal, speed only breaks ties.  Times the
+# bytes of a model that is still no overflow of 64 bits.
+ANY_SPEED = 1 << 36
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What planning is asked for beside a goal, so that a program keeps to its budgets.
+
+    `byte_price` is what a byte of flash is charged, in instructions; ANY_SPEED asks for the least
+    flash of all, whatever the goal.  `refused` kernels of nodes are not taken.
+    """
+
+    byte_price: int = 0
+    refused: frozenset[tuple[Node, Kernel]] = frozenset()
+
+    def goal(self, goal: Optimize) -> Optimize:
+        """The goal that is planned by."""
+        return Optimize.FLASH if self.byte_price >= ANY_SPEED else goal
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Plan:
     """Every decision about a graph.
@@ -232,7 +259,8 @@ class Plan:
     `layouts` has an entry for each tensor that is not constant; `storage` maps a tensor to the
     tensor in whose memory it lives, itself unless it is a view. `least` is the smallest
     limit, in bytes, that planning knows a plan for, where it was asked to work that out, and
-    `size` the one that it keeps to. `offered` holds what there was to choose from.
+    `size` the one that it keeps to. `offered` holds what there was to choose from, `terms` what
+    budgets asked for.
     """
 
     graph: Graph
@@ -244,6 +272,7 @@ class Plan:
     offered: Mapping[Node, tuple[Candidate, ...]] = field(
         default_factory=lambda: MappingProxyType({})
     )
+    terms: Terms = Terms()
 
     @property
     def operators(self) -> tuple[PlannedOperator, ...]:

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from microtir.config.enums import Optimize
 from microtir.graph.ir import Node
-from microtir.plan.ir import Candidate, Kernel, PlannedOperator
+from microtir.plan.ir import ANY_SPEED, Candidate, Kernel, PlannedOperator, Terms
 
 # What a byte of code may cost where neither speed nor size is all that counts: unrolling a layer
 # that runs half a million times pays, for one of ten thousand steps it does not.
@@ -19,23 +19,20 @@ INSTRUCTIONS_PER_BYTE = 16
 # Instructions of a call of a layer function: its arguments, registers saved, loops set up.
 _CALL = 40
 
-# More than all instructions of a model: where size is the goal, speed only breaks ties.  Times the
-# bytes of a model that is still no overflow of 64 bits.
-_ANY_SPEED = 1 << 36
-
 Price = Callable[[int, Candidate], int]
 """Of so many instructions in the kernels of a candidate, by the goal."""
 
 
-def price_of(goal: Optimize) -> Price:
+def price_of(goal: Optimize, byte_price: int = 0) -> Price:
     """What a goal charges for a kernel; the sum over a plan is what planning keeps small."""
     match goal:
         case Optimize.FLASH:
-            return lambda cost, c: cost + _ANY_SPEED * (c.weight_bytes + c.code_bytes)
+            return lambda cost, c: cost + ANY_SPEED * c.flash_bytes
         case Optimize.BALANCED:
-            return lambda cost, c: cost + INSTRUCTIONS_PER_BYTE * c.code_bytes
+            per_code = INSTRUCTIONS_PER_BYTE
+            return lambda cost, c: cost + per_code * c.code_bytes + byte_price * c.flash_bytes
         case Optimize.SPEED | Optimize.RAM:
-            return lambda cost, _c: cost
+            return lambda cost, c: cost + byte_price * c.flash_bytes
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -74,9 +71,12 @@ class Offers:
     accumulated: Offer | None
 
     @staticmethod
-    def of(node: Node, candidates: Sequence[Candidate], goal: Optimize) -> Offers | None:
+    def of(
+        node: Node, candidates: Sequence[Candidate], goal: Optimize, terms: Terms
+    ) -> Offers | None:
         """The candidates of a node, sorted; None if none of them computes an output."""
-        price = price_of(goal)
+        price = price_of(terms.goal(goal), terms.byte_price)
+        candidates = [c for c in candidates if (node, c.kernel) not in terms.refused]
         whole = [c for c in candidates if not c.accumulates]
         rows = [c for c in whole if c.takes_row_range]
         rows = [c for c in rows if c.windows == rows[0].windows]

@@ -17,7 +17,7 @@ from microtir.config.enums import Optimize
 from microtir.errors import UnsupportedModelError
 from microtir.graph.ir import Graph, Node
 from microtir.plan.grouping import Choices, rings
-from microtir.plan.ir import Candidate, Group, Kernel, Layout, Plan
+from microtir.plan.ir import Candidate, Group, Kernel, Layout, Plan, Terms
 from microtir.plan.offers import Offers
 from microtir.plan.storage import Storage, Views
 
@@ -41,6 +41,7 @@ def plan(
     *,
     workspace_io: bool = False,
     limit: int | None = None,
+    terms: Terms | None = None,
 ) -> Plan:
     """Return the plan of a graph.
 
@@ -51,13 +52,16 @@ def plan(
         workspace_io: inputs and outputs share the workspace with everything else.
         limit: bytes of workspace that the plan should keep to; where none does, the one with the
             least is returned.
+        terms: prices and refusals that budgets ask for.
 
     Raises:
         UnsupportedModelError: a node has no candidate.
     """
+    terms = terms or Terms()
     views = Views(graph)
     offered = {node: _legal(node, candidates_of, views) for node in graph.nodes}
-    offers = [_offers(node, legal, goal) for node, legal in offered.items()]
+    offers = [_offers(node, legal, goal, terms) for node, legal in offered.items()]
+    goal = terms.goal(goal)
     tensors = [t for t in graph.tensors() if not t.is_constant]
     roots = {t: views.root(t) for t in tensors}
     layouts = {t: Layout.whole(t.type) for t in tensors}
@@ -82,6 +86,7 @@ def plan(
         least=least,
         size=size,
         offered=MappingProxyType(offered),
+        terms=terms,
     )
 
 
@@ -90,8 +95,8 @@ def _legal(node: Node, candidates_of: CandidatesOf, views: Views) -> tuple[Candi
     return tuple(c for c in offered if c.kernel is not Kernel.VIEW or views.merge(node))
 
 
-def _offers(node: Node, legal: Sequence[Candidate], goal: Optimize) -> Offers:
-    offers = Offers.of(node, legal, goal)
+def _offers(node: Node, legal: Sequence[Candidate], goal: Optimize, terms: Terms) -> Offers:
+    offers = Offers.of(node, legal, goal, terms)
     if offers is None:
         raise UnsupportedModelError(
             f"no kernel can compute this operator '{node.op.name}'", where=str(node.source)

@@ -35,7 +35,7 @@ def decisions(plan: Plan, goal: Optimize, refusals_of: RefusalsOf) -> Mapping[No
     """
     return MappingProxyType(
         {
-            operator.node: _Choice(operator, group, plan, goal).decision(
+            operator.node: _Choice(operator, group, plan, plan.terms.goal(goal)).decision(
                 number, refusals_of(operator.node)
             )
             for number, group in enumerate(plan.groups)
@@ -105,6 +105,8 @@ class _Choice:
 
     def _mismatch(self, c: Candidate) -> str | None:
         """Why a candidate cannot make the calls that the plan wants, if it cannot."""
+        if (self.operator.node, c.kernel) in self.plan.terms.refused:
+            return "takes more stack than the budget has"
         if c.accumulates and not self.chosen.accumulates:
             return "only ends a stream of rows"
         if self.by_rows and not c.takes_row_range:
@@ -115,15 +117,16 @@ class _Choice:
 
     def _is_better(self, c: Candidate) -> bool:
         """Whether a candidate would have been chosen if there were room for its scratch."""
-        price = price_of(self.goal)
+        price = price_of(self.goal, self.plan.terms.byte_price)
         return price(self._work(c), c) < price(self._work(self.chosen), self.chosen)
 
     def _difference(self, c: Candidate) -> str:
         """What a candidate costs more than the chosen one, and what less."""
         size = 0
-        if self.goal in (Optimize.BALANCED, Optimize.FLASH):
+        limited = self.goal is Optimize.FLASH or self.plan.terms.byte_price > 0
+        if self.goal is Optimize.BALANCED or limited:
             size = c.code_bytes - self.chosen.code_bytes
-        if self.goal is Optimize.FLASH:
+        if limited:
             size += c.weight_bytes - self.chosen.weight_bytes
         amounts = (self._work(c) - self._work(self.chosen), "instruction"), (size, "byte")
         more = [_amount(n, unit) for n, unit in amounts if n > 0]
@@ -145,7 +148,10 @@ class _Choice:
         if any(map(self._is_better, rivals)):
             rivals = [c for c in rivals if not self._is_better(c)]
             room = f" whose scratch fits into {self.plan.size:,} bytes"
-        return _MEASURES[self.goal].format(f"{len(rivals) + 1}{room}") + known
+        flash = ""
+        if self.plan.terms.byte_price and self.goal is not Optimize.FLASH:
+            flash = f", {self.plan.terms.byte_price:,} instructions a byte of flash"
+        return _MEASURES[self.goal].format(f"{len(rivals) + 1}{room}") + flash + known
 
     def _run(self) -> str:
         """Why the operators of the group run as they do."""

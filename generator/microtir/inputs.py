@@ -1,0 +1,58 @@
+"""What `lower` and `build` take, as a module."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from microtir.errors import UsageError
+from microtir.ir_module import IRModule
+from microtir.schedule import Schedule
+from microtir.te import ScalarVar, Tensor
+from microtir.tir.ir import Buffer, Invoke, PrimFunc, Var
+from microtir.tir.visitor import walk
+
+
+def module_of(
+    inputs: Schedule | PrimFunc | IRModule,
+    args: Sequence[Buffer | Tensor | Var | ScalarVar] | None,
+    name: str,
+    binds: Mapping[Tensor, Buffer] | None,
+) -> IRModule:
+    """The module that `lower` and `build` go on with; the arguments are those of `lower`.
+
+    Raises:
+        UsageError: an option does not apply to this kind of input.
+    """
+    if isinstance(inputs, Schedule):
+        function = inputs.primfunc(args=args, name=name, binds=binds)
+        return IRModule(functions=(replace(function, exported=True),))
+    given = [option for option, value in (("args", args), ("binds", binds)) if value is not None]
+    if given:
+        raise UsageError(
+            f"lower() of a {type(inputs).__name__} takes no {' and no '.join(given)}",
+            where=f"lower({given[0]})",
+            legal="args and binds belong to a Schedule: a PrimFunc has its parameters already",
+        )
+    if isinstance(inputs, PrimFunc):
+        return IRModule(functions=(replace(inputs, name=name, exported=True),))
+    if name != "main" and inputs.graph is None and not inputs.is_lowered:
+        if len(inputs.functions) != 1:
+            raise UsageError(
+                f"lower(name='{name}') of a module with {len(inputs.functions)} functions",
+                where="lower(name)",
+                legal="a name for a module with one function; several keep their own",
+            )
+        inputs = inputs.with_functions((replace(inputs.functions[0], name=name),))
+    return inputs if inputs.graph or inputs.is_lowered else _with_entries(inputs)
+
+
+def _with_entries(module: IRModule) -> IRModule:
+    """The module, with the functions that none of it invokes exported if none is."""
+    if any(function.exported for function in module.functions):
+        return module
+    nodes = (node for function in module.functions for node in walk(function))
+    invoked = frozenset(node.function for node in nodes if isinstance(node, Invoke))
+    return module.with_functions(
+        tuple(replace(f, exported=f.name not in invoked) for f in module.functions)
+    )
