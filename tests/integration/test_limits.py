@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 
 import numpy as np
 import pytest
 
 import microtir
-from microtir import te
+from microtir import IRModule, te
 from microtir.artifact import Artifact
+from microtir.codegen import flash_of
 from microtir.config import Budget, CompilationConfig, WorkspacePoolInfo
 from microtir.errors import ExitCode, MemoryPlanError
 from microtir.graph import ops
@@ -69,21 +71,28 @@ def test_a_limit_changes_no_code() -> None:
     """A program that fits is the one that is built without a limit."""
     plain = microtir.build(module_of(tiny_graph()), BASE)
     bounded = microtir.build(
-        module_of(tiny_graph()), BASE.with_(budget=Budget(ram=10_000, flash=10_000))
+        module_of(tiny_graph()), BASE.with_(budget=Budget(ram=10_000, flash=10_000, stack=10_000))
     )
     assert program_text(bounded) == program_text(plain)
 
 
-def test_the_weights_fit_to_the_byte_or_are_refused() -> None:
-    """The flash budget is compared with the weights alone; the message names the largest."""
+def test_the_smallest_program_fits_to_the_byte_or_is_refused() -> None:
+    """Flash is weights and estimated code; the message names both and the largest arrays."""
     model = tiny_graph()
-    size = macro(microtir.build(module_of(model), BASE), "WEIGHTS_SIZE")
-    microtir.build(module_of(model), BASE.with_(budget=Budget(flash=size)))
-    error = refusal(model, BASE.with_(budget=Budget(flash=size - 1)))
+    flash = flash_of(microtir.lower(module_of(model).with_configuration(BASE)))
+    least = flash_of(smallest(model)).bytes
+    microtir.build(module_of(model), BASE.with_(budget=Budget(flash=least)))
+    assert least <= flash.bytes
+    error = refusal(model, BASE.with_(budget=Budget(flash=least - 1)))
     assert error.where == "budget.flash"
-    assert error.what == f"the weights alone take {size} bytes, 1 more than the budget has"
+    assert f"takes {least} bytes of flash, 1 more than the budget has: weights of " in error.what
     assert error.fix is not None
     assert "default_layer0_table: 256 bytes for layer0_tanh" in error.fix
+
+
+def smallest(model: Graph) -> IRModule:
+    """The module of a graph where flash is all that counts."""
+    return microtir.lower(module_of(model).with_configuration(BASE.with_(optimize="flash")))
 
 
 def test_weights_that_two_layers_share_count_once() -> None:
@@ -98,7 +107,7 @@ def test_weights_that_two_layers_share_count_once() -> None:
     artifact = microtir.build(module_of(model), BASE)
     size = macro(artifact, "WEIGHTS_SIZE")
     assert artifact.metadata["weights_bytes"] == size < 2 * 36
-    microtir.build(module_of(model), BASE.with_(budget=Budget(flash=size)))
+    assert sum(array.bytes for array in flash_of(artifact.module).arrays) == size
     error = refusal(model, BASE.with_(budget=Budget(flash=1)))
     assert "36 bytes for layer0_fully_connected, layer1_fully_connected" in str(error)
 
@@ -108,22 +117,67 @@ def test_functions_of_a_user_have_a_flash_budget_too() -> None:
     x = te.placeholder((4,), DType.FLOAT32, "x")
     table = te.constant(np.arange(4, dtype=np.float32), "table")
     schedule = te.create_schedule(te.compute((4,), lambda i: x[i] + table[i], "y"))
-    microtir.build(schedule, BASE.with_(budget=Budget(flash=16)))
-    with pytest.raises(MemoryPlanError, match="take 16 bytes, 1 more than the budget"):
-        microtir.build(schedule, BASE.with_(budget=Budget(flash=15)))
+    size = flash_of(microtir.build(schedule, BASE).module).bytes
+    microtir.build(schedule, BASE.with_(budget=Budget(flash=size)))
+    with pytest.raises(MemoryPlanError, match="1 more than the budget has: weights of 16 and"):
+        microtir.build(schedule, BASE.with_(budget=Budget(flash=size - 1)))
 
 
-def test_the_stack_fits_to_the_byte_or_is_refused() -> None:
-    """The bound of the header is accepted as a limit, one byte less names the chain of calls."""
+def test_less_flash_is_slower_and_fits() -> None:
+    """Between the fastest program and the smallest each budget is kept, and used."""
+    fast = BASE.with_(targets="c -mcpu=cortex-m4", optimize="speed")
+    model = layered_graph()
+    most = flash_of(microtir.build(module_of(model), fast).module).bytes
+    least = flash_of(microtir.build(module_of(model), fast.with_(optimize="flash")).module).bytes
+    costs = []
+    for size in (most, (most + least) // 2, least):
+        built = microtir.build(module_of(model), fast.with_(budget=Budget(flash=size)))
+        assert flash_of(built.module).bytes <= size
+        assert built.module.model is not None
+        costs.append(sum(d.instructions for d in built.module.model.decisions.values()))
+    assert costs == sorted(costs) and costs[0] < costs[-1]
+
+
+def test_kernels_that_go_too_deep_make_way() -> None:
+    """A budget below the stack of the fastest program is kept by slower kernels."""
+    fast = BASE.with_(targets="c -mcpu=cortex-m4", optimize="speed")
+    model = layered_graph()
+    deep = microtir.build(module_of(model), fast).metadata["stack"]["bytes"]
+    built = microtir.build(module_of(model), fast.with_(budget=Budget(stack=deep - 1)))
+    assert built.metadata["stack"]["bytes"] < deep
+    # Flash is searched for within what the stack leaves, and the other way round.
+    size = flash_of(built.module).bytes
+    both = fast.with_(budget=Budget(stack=deep - 1, flash=size))
+    assert microtir.build(module_of(model), both).metadata["stack"]["bytes"] < deep
+
+
+def layered_graph() -> Graph:
+    """Convolutions with kernels to choose from."""
+    rng = np.random.default_rng(3)
+    tensors = [tensor(f"t{n}", (1, 8, 8, 16), DType.INT8, quant(0.1, 3)) for n in range(4)]
+    layers = []
+    for number, (x, y) in enumerate(pairwise(tensors)):
+        taps = (3, 1, 1)[number]
+        data = rng.integers(-99, 99, (16, taps, taps, 16)).astype(np.int8)
+        w = constant(f"w{number}", data, quant(0.01))
+        padding = ops.Padding2D(*([taps // 2] * 4))
+        layers.append(node(ops.Conv2D((1, 1), (1, 1), padding), (x, w), y))
+    return graph(layers, [tensors[0]], [tensors[-1]])
+
+
+def test_the_shallowest_program_fits_to_the_byte_or_is_refused() -> None:
+    """The bound of the header is accepted as a limit, and what is too little names the calls."""
     model = tiny_graph()
     artifact = microtir.build(module_of(model), BASE)
     size = macro(artifact, "STACK_SIZE")
     assert size == artifact.metadata["stack"]["bytes"]
     assert size == sum(frame["bytes"] for frame in artifact.metadata["stack"]["frames"])
-    microtir.build(module_of(model), BASE.with_(budget=Budget(stack=size)))
-    error = refusal(model, BASE.with_(budget=Budget(stack=size - 1)))
+    same = microtir.build(module_of(model), BASE.with_(budget=Budget(stack=size)))
+    assert program_text(same) == program_text(artifact)
+    error = refusal(model, BASE.with_(budget=Budget(stack=100)))
     assert error.where == "budget.stack"
-    assert error.what == f"one call may take {size} bytes of stack, 1 more than the budget has"
+    found = re.match(r"one call may take (\d+) bytes of stack, (\d+) more than", error.what)
+    assert found is not None and int(found[1]) - int(found[2]) == 100
     assert error.fix is not None
     assert "the deepest calls are default_run " in error.fix
     assert "default_layer1_fully_connected " in error.fix

@@ -311,8 +311,8 @@ _BUDGET = (
         "flash",
         _BYTES,
         None,
-        "Refuses the build when the weights alone exceed so many bytes; the size of the code is "
-        "known only to a C compiler.",
+        "Takes the best plan whose weights, and code as estimated, keep to so many bytes, and "
+        "refuses the build if there is none.",
         derived="no limit",
     ),
     Option(
@@ -320,8 +320,8 @@ _BUDGET = (
         "stack",
         _BYTES,
         None,
-        "Refuses the build when the stack of one run, as the header bounds it, exceeds so many "
-        "bytes.",
+        "Takes the best plan whose stack of one run, as the header bounds it, keeps to so many "
+        "bytes, and refuses the build if there is none.",
         derived="no limit",
     ),
 )
