@@ -5,6 +5,7 @@ from __future__ import annotations
 from microtir.artifact.artifact import Artifact, ExportFormat
 from microtir.artifact.mlf import export_model_library_format
 from microtir.artifact.mlf_reader import import_model_library_format, model_info
+from microtir.artifact.nodes import GraphNode, NodeResult, NodeTensor, graph_nodes
 from microtir.codegen import METADATA_FILE, Metadata, SourceFile
 from microtir.codegen.metadata import FunctionData, OutputData, ParameterData, PortData
 
@@ -14,12 +15,16 @@ __all__ = [
     "Artifact",
     "ExportFormat",
     "FunctionData",
+    "GraphNode",
     "Metadata",
+    "NodeResult",
+    "NodeTensor",
     "OutputData",
     "ParameterData",
     "PortData",
     "SourceFile",
     "export_model_library_format",
+    "graph_nodes",
     "import_model_library_format",
     "model_info",
 ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import math
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -20,6 +21,14 @@ from microtir.cli.board_options import (
 from microtir.cli.choice import check_choice, check_exclusive
 from microtir.cli.model import Model
 from microtir.cli.models import AsJson
+from microtir.cli.nodes import (
+    DumpTensors,
+    dumped,
+    has_nodes,
+    node_facts,
+    print_nodes,
+    run_nodes,
+)
 from microtir.cli.output import shape, write, write_json, write_table
 from microtir.cli.progress import Progress
 from microtir.cli.run_project import CPU, MICRO, Device, run_served, served_model, served_project
@@ -29,12 +38,31 @@ from microtir.errors import ExitCode, UsageError
 from microtir.files import replace_file
 
 if TYPE_CHECKING:
-    from microtir.artifact import Artifact
+    from microtir.artifact import Artifact, NodeResult
     from microtir.graph.ir import Quantization
     from microtir.host.samples import Samples
     from microtir.host.verify import Runner
     from microtir.ir_module import ModelInfo
 
+_FILLS = ("zeros", "ones", "random")
+Inputs = Annotated[
+    Path | None,
+    typer.Option(
+        "--inputs",
+        "-i",
+        metavar="FILE.npz|.npy",
+        help="Arrays by the names of the inputs, each of its input's shape or with one axis "
+        "more that counts samples.",
+    ),
+]
+FillMode = Annotated[
+    str | None,
+    typer.Option(
+        "--fill-mode",
+        metavar="|".join(_FILLS),
+        help="Makes up an input, in stored units, without --inputs. Default: random.",
+    ),
+]
 Outputs = Annotated[
     Path | None,
     typer.Option("--outputs", "-o", metavar="FILE.npz", help="Writes the outputs by their names."),
@@ -46,30 +74,12 @@ PrintTop = Annotated[
     ),
 ]
 
-_FILLS = ("zeros", "ones", "random")
-
 
 def run(
     model: Model,
     config: CompilationConfig,
-    inputs: Annotated[
-        Path | None,
-        typer.Option(
-            "--inputs",
-            "-i",
-            metavar="FILE.npz|.npy",
-            help="Arrays by the names of the inputs, each of its input's shape or with one axis "
-            "more that counts samples.",
-        ),
-    ] = None,
-    fill_mode: Annotated[
-        str | None,
-        typer.Option(
-            "--fill-mode",
-            metavar="|".join(_FILLS),
-            help="Makes up an input, in stored units, without --inputs. Default: random.",
-        ),
-    ] = None,
+    inputs: Inputs = None,
+    fill_mode: FillMode = None,
     outputs: Outputs = None,
     print_top: PrintTop = None,
     seed: Seed = 0,
@@ -79,18 +89,19 @@ def run(
     port: Port = None,
     timeout: Timeout = 300.0,
     device: Device = CPU,
+    dump_tensors: DumpTensors = None,
 ) -> ExitCode:
     """Runs the C of a model, on this machine or on a board."""
     _check(inputs, fill_mode)
     check_choice("device", device, (CPU, MICRO), "--device")
     if device == MICRO:
-        _refuse_board(board, sanitize)
+        _refuse_board(board, sanitize, dump_tensors)
         project = served_project(model)
         info = served_model(project)
         samples = _samples(info, inputs, fill_mode, seed)
         with Progress() as progress:
             progress.show(f"running on {project.board.title}")
-            results = run_served(project, info, samples, port, timeout)
+            runs = _Runs(run_served(project, info, samples, port, timeout))
     else:
         check_board_options("microtir run", board, port, sanitize=sanitize)
         with Progress() as progress:
@@ -98,22 +109,52 @@ def run(
             info = _model(artifact)
             samples = _samples(info, inputs, fill_mode, seed)
             progress.show("compiling and running the C")
-            run_there = board_runner(artifact, board, port, timeout)
-            results = _results(artifact, samples, run_there, sanitize)
+            if has_nodes(artifact, sanitize, dump_tensors):
+                runs = _Runs(*run_nodes(artifact, samples, board, port, timeout))
+            else:
+                run_there = board_runner(artifact, board, port, timeout)
+                runs = _Runs(_results(artifact, samples, run_there, sanitize))
     from microtir.host.samples import stack
 
     if outputs is not None:
-        _save(outputs, stack(results, samples.stacked))
+        _save(outputs, stack(runs.outputs, samples.stacked))
+    if dump_tensors is not None:
+        _save(dump_tensors, dumped(runs.nodes))
     if as_json:
-        write_json([_facts(result, print_top) for result in results])
+        write_json(_json(runs, print_top))
     else:
-        _print(info, results, print_top)
+        _print(info, runs.outputs, print_top)
+        for nodes in runs.nodes:
+            print_nodes(nodes, "nanoseconds" if board is None else "ticks")
     return ExitCode.DONE
 
 
-def _refuse_board(board: str | None, sanitize: bool) -> None:
+@dataclass(frozen=True, slots=True)
+class _Runs:
+    """Outputs of every sample, and the nodes of its run where they are visible."""
+
+    outputs: list[dict[str, Any]]
+    nodes: list[tuple[NodeResult, ...]] = field(default_factory=list)
+
+
+def _json(runs: _Runs, top: int | None) -> object:
+    """Outputs by their names, or outputs and nodes."""
+    outputs = [_facts(result, top) for result in runs.outputs]
+    if not runs.nodes:
+        return outputs
+    return [
+        {"outputs": result, "nodes": node_facts(nodes)}
+        for result, nodes in zip(outputs, runs.nodes, strict=True)
+    ]
+
+
+def _refuse_board(board: str | None, sanitize: bool, dump: Path | None) -> None:
     """A project has its board, and a program that no sanitizer sees."""
-    for flag, given in (("--board", board is not None), ("--sanitize", sanitize)):
+    for flag, given in (
+        ("--board", board is not None),
+        ("--sanitize", sanitize),
+        ("--dump-tensors", dump is not None),
+    ):
         if given:
             raise UsageError(
                 f"{flag} is of no use with --device micro", where="microtir run", fix="leave it out"

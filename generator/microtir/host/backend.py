@@ -26,6 +26,12 @@ LayerHook = Callable[[int, int, int, int, int], None]
 """Called with layer, output, address, first row and the one after the last."""
 
 _HOOK = "extern void (*microtir_host_hook)(int32_t, int32_t, const void *, int32_t, int32_t);"
+_OBSERVER = """
+const struct microtir_graph_observer *microtir_host_observer(
+    void (*node)(int32_t, const char *, uint32_t),
+    void (*tensor)(int32_t, const void *, uint32_t));
+const struct microtir_platform *microtir_host_platform(void);
+"""
 _TIMEOUT = 600.0  # seconds that a sanitized program may run
 
 
@@ -69,7 +75,9 @@ class Library:
         self._interface = interface or Interface()
         self._name = name
         self._ffi: Any = cffi.FFI()
-        self._ffi.cdef(declared + (_HOOK if has_hook else ""))
+        self._observers: tuple[object, ...] = ()
+        hooks = _HOOK * has_hook + _OBSERVER * self._interface.has_nodes
+        self._ffi.cdef(declared + hooks)
         self._library: Any = self._ffi.dlopen(str(path))
 
     @staticmethod
@@ -79,6 +87,7 @@ class Library:
         name = module_name(artifact)
         interface = interface_of(artifact)
         headers = [f"{name}.h", *(["packed.h"] if interface.is_packed else [])]
+        headers += [f"{name}_graph.h"] if interface.has_nodes else []
         declared = declarations(build.compiler, path.parent, headers)
         sizes = {
             port["member"]: port["row_bytes"]
@@ -113,7 +122,41 @@ class Library:
 
     def _run(self, _alive: Sequence[object], *arguments: object) -> int:
         """Call the entry function; C does not keep callbacks alive."""
+        if self._observers:
+            run = getattr(self._library, f"{self._name}_run_observed")
+            return int(run(*arguments, *self._observers))
         return int(getattr(self._library, f"{self._name}_run")(*arguments))
+
+    @property
+    def has_nodes(self) -> bool:
+        """Whether runs can be `observed`."""
+        return self._interface.has_nodes
+
+    @contextmanager
+    def observed(
+        self, node: Callable[[str, int], None], tensor: Callable[[int, bytes], None]
+    ) -> Iterator[None]:
+        """Have hooks called for each node of a graph, and then for each tensor that it wrote.
+
+        `node` is told the name and the nanoseconds that it took, `tensor` the number of the node.
+        """
+
+        def see_node(_number: int, name: object, ticks: int) -> None:
+            node(self._ffi.string(name).decode(), ticks)
+
+        def see_tensor(number: int, data: object, size: int) -> None:
+            tensor(number, bytes(self._ffi.buffer(data, size)))
+
+        callbacks = (  # C does not keep them alive
+            self._ffi.callback("void (int32_t, const char *, uint32_t)", see_node),
+            self._ffi.callback("void (int32_t, const void *, uint32_t)", see_tensor),
+        )
+        platform = self._library.microtir_host_platform()
+        self._observers = (self._library.microtir_host_observer(*callbacks), platform)
+        try:
+            yield
+        finally:
+            self._observers = ()
 
     def _packed(self, function: str, arguments: Sequence[Array | int]) -> Callable[[], int]:
         """A function with packed arguments, which are kept alive by what is returned."""

@@ -51,6 +51,9 @@ def shared_library(artifact: Artifact, build: Build) -> Path:
     if build.native:
         flags.append("-march=native")
     flags += _packed_support(artifact, files)
+    if interface_of(artifact).has_nodes:
+        files["nodes.c"] = _support("nodes.c")
+        flags.append("-D_POSIX_C_SOURCE=199309L")  # it reads a clock
     if build.debug:
         files |= {name: _support(name) for name in ("hook.h", "hook.c")}
         flags += ["-include", "hook.h", _hook_macro(artifact)]

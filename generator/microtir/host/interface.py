@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from microtir.artifact import Artifact
-from microtir.config.enums import CallingConvention
+from microtir.config.enums import CallingConvention, ExecutorKind
 from microtir.host.tensors import Array, aligned
 
 _ELEMENTS = {"i": 0, "u": 1, "f": 2, "b": 3}  # enum microtir_element, by numpy's kind
@@ -21,12 +21,14 @@ class Interface:
     Args:
         is_packed: whether arguments are packed, and functions found by name.
         parameters: the file of constants, aligned, if there is one.
+        has_nodes: whether a run tells of the nodes of its graph.
         device_count: devices that a run is given; their drivers get NULL for the state.
     """
 
     is_packed: bool = False
     parameters: Array | None = None
     device_count: int = 0
+    has_nodes: bool = False
 
     @property
     def extra(self) -> tuple[Array, ...]:
@@ -44,7 +46,9 @@ def interface_of(artifact: Artifact) -> Interface:
         parameters = aligned(facts["bytes"], facts["alignment"], 0)
         parameters[:] = np.frombuffer(file.content, np.uint8)
     packed = config.entry_calling_convention() is CallingConvention.PACKED
-    return Interface(packed, parameters, len(artifact.metadata["devices"]))
+    is_model = artifact.metadata["model"] is not None
+    has_nodes = is_model and config.executor.kind is ExecutorKind.DEBUG
+    return Interface(packed, parameters, len(artifact.metadata["devices"]), has_nodes)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from microtir.artifact import Artifact, Metadata
+from microtir.artifact import Artifact, Metadata, NodeResult, NodeTensor, graph_nodes
 from microtir.errors import RunError, UsageError, nearest
 from microtir.host.backend import Backend, Library
 from microtir.host.functions import Function
@@ -134,6 +134,45 @@ class Model:
             )
             for i, layer in enumerate(self._metadata["layers"])
         )  # fmt: skip
+
+    def run_nodes(
+        self, inputs: Mapping[str, Array], *, fill_workspace: int = POISON
+    ) -> tuple[dict[str, Array], tuple[NodeResult, ...]]:
+        """Run the model once and watch the nodes of its graph.
+
+        Returns:
+            The outputs, as `run` does, and of each node, in the order in which they ran, the
+            nanoseconds that it took and the tensors that it left for others.
+
+        Raises:
+            UsageError: the model was not built with executor 'debug'.
+            RunError: as for `run`.
+        """
+        if not isinstance(self._backend, Library) or not self._backend.has_nodes:
+            raise UsageError(
+                "nodes are not visible in this build", where="Model.run_nodes",
+                fix="build it with executor='debug', and load it without sanitizers",
+            )  # fmt: skip
+        nodes: list[tuple[str, int]] = []
+        tensors: dict[int, list[bytes]] = {}
+        with self._backend.observed(
+            lambda name, ticks: nodes.append((name, ticks)),
+            lambda number, data: tensors.setdefault(number, []).append(data),
+        ):
+            outputs = self.run(inputs, fill_workspace=fill_workspace)
+        layers = [node.layers[-1] for node in graph_nodes(self.artifact)]
+        return outputs, tuple(
+            NodeResult(name, ticks, self._node_tensors(layers[number], tensors.get(number, [])))
+            for number, (name, ticks) in enumerate(nodes)
+        )
+
+    def _node_tensors(self, layer: int, written: Sequence[bytes]) -> tuple[NodeTensor, ...]:
+        """What a node wrote, whose last layer knows the types."""
+        types = [facts["dtype"] for facts in self._metadata["layers"][layer]["outputs"]]
+        return tuple(
+            NodeTensor(types[min(index, len(types) - 1)], data)
+            for index, data in enumerate(written)
+        )
 
     def __getitem__(self, name: str) -> Function:
         """A function of a user's program; UsageError if there is none of this name."""

@@ -10,7 +10,7 @@ from microtir.project.measure import Measurement, measure
 from microtir.project.options import ProjectOptions, Samples
 from microtir.project.profile import Profile, profile
 from microtir.project.project import Project, load_project
-from microtir.project.remote import run_samples
+from microtir.project.remote import run_nodes, run_samples
 from microtir.project.session import Session
 
 __all__ = [
@@ -31,5 +31,6 @@ __all__ = [
     "load_project",
     "measure",
     "profile",
+    "run_nodes",
     "run_samples",
 ]

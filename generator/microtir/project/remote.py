@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
-from microtir.artifact import Artifact
+from microtir.artifact import Artifact, NodeResult, graph_nodes
 from microtir.errors import RunError
+from microtir.ir_module import ModelInfo
 from microtir.project.boards import Board, ProjectType
 from microtir.project.errors import BoardError, ProjectError
 from microtir.project.generate import generate
 from microtir.project.options import Array, ProjectOptions
-from microtir.project.session import RUN_TIMEOUT, check_models
+from microtir.project.session import RUN_TIMEOUT, RemoteRun, Session, check_models
 
 
 def run_samples(
@@ -44,11 +46,53 @@ def run_samples(
         EmulatorError: the program does not answer.
         RunError: the model returned an error status.
     """
+    with _served(artifact, board, port, timeout) as (session, model):
+        done = [_run(session, model, number, sample) for number, sample in enumerate(samples)]
+        return [result.outputs for result in done]
+
+
+def run_nodes(
+    artifact: Artifact,
+    board: Board,
+    samples: Sequence[Mapping[str, Array]],
+    *,
+    port: str | None = None,
+    timeout: float = RUN_TIMEOUT,
+) -> list[tuple[Mapping[str, Array], tuple[NodeResult, ...]]]:
+    """The same as `run_samples` for a graph, and what its nodes did.
+
+    Each sample is run twice: once for the ticks, and layer by layer for the tensors, which are
+    those of a node's last layer.
+
+    Raises:
+        MicrotirError: as for `run_samples`.
+    """
+    found = []
+    with _served(artifact, board, port, timeout) as (session, model):
+        for number, sample in enumerate(samples):
+            done = _run(session, model, number, sample)
+            tensors = session.layer_tensors(model, sample)
+            nodes = tuple(
+                NodeResult(
+                    node.name,
+                    sum(done.layer_ticks[layer] for layer in node.layers),
+                    tensors.get(node.layers[-1], ()),
+                )
+                for node in graph_nodes(artifact)
+            )
+            found.append((done.outputs, nodes))
+    return found
+
+
+@contextmanager
+def _served(
+    artifact: Artifact, board: Board, port: str | None, timeout: float
+) -> Iterator[tuple[Session, ModelInfo]]:
+    """A session with a program on the board that serves the model."""
     _check_runs_samples(board)
     model = artifact.module.model
     if model is None:
         raise ProjectError(f"'{artifact.metadata['module_name']}' is no model", where="run_samples")
-    found: list[Mapping[str, Array]] = []
     with tempfile.TemporaryDirectory(prefix="microtir-board-") as scratch:
         options = ProjectOptions(server=True)
         project = generate(
@@ -59,15 +103,17 @@ def run_samples(
             project.flash(port)
         with project.transport(port, timeout) as session:
             check_models(session, [artifact.metadata["module_name"]])
-            for number, sample in enumerate(samples):
-                result = session.run(model, sample)
-                if result.status != 0:
-                    raise RunError(
-                        f"the model returned status {result.status} for sample {number}",
-                        where=f"{board.name}: {artifact.metadata['module_name']}_run",
-                    )
-                found.append(result.outputs)
-    return found
+            yield session, model
+
+
+def _run(session: Session, model: ModelInfo, number: int, sample: Mapping[str, Array]) -> RemoteRun:
+    result = session.run(model, sample)
+    if result.status != 0:
+        raise RunError(
+            f"the model returned status {result.status} for sample {number}",
+            where=f"{session.models[0].name}_run",
+        )
+    return result
 
 
 def _check_runs_samples(board: Board) -> None:

@@ -20,7 +20,7 @@ from types import TracebackType
 
 import numpy as np
 
-from microtir.artifact import Metadata
+from microtir.artifact import Metadata, NodeTensor
 from microtir.ir_module import ModelInfo
 from microtir.project.errors import EmulatorError
 from microtir.project.link import Link, LinkClosedError
@@ -167,6 +167,35 @@ class Session:
                 )
                 outputs[port.name] = values.reshape(port.type.shape)
         return RemoteRun(status, outputs, ticks, self._layer_ticks(number))
+
+    def layer_tensors(
+        self, model: ModelInfo, inputs: Mapping[str, Array], number: int = 0
+    ) -> dict[int, tuple[NodeTensor, ...]]:
+        """Run a model layer by layer and take what each wrote, by its number.
+
+        Raises:
+            EmulatorError: the program does not answer, or refuses.
+        """
+        for index, port in enumerate(model.inputs):
+            self.write(number, index, np.ascontiguousarray(inputs[port.name]).tobytes())
+        layers = self.metadata[number]["layers"]
+        rows: dict[tuple[int, int], dict[int, bytes]] = {}
+        while not isinstance(waits := self.step(number), int):
+            facts = layers[waits.layer]["outputs"][waits.output]
+            size = facts["row_elements"] * np.dtype(facts["dtype"]).itemsize
+            memory = self.peek(number, facts["rows"] * size)
+            written = rows.setdefault((waits.layer, waits.output), {})
+            for row in range(waits.first, waits.last):
+                start = row % facts["rows"] * size
+                written[row] = memory[start : start + size]
+        return {
+            layer: tuple(
+                NodeTensor(facts["dtype"], b"".join(v for _, v in sorted(rows[layer, i].items())))
+                for i, facts in enumerate(layers[layer]["outputs"])
+                if (layer, i) in rows
+            )
+            for layer in range(len(layers))
+        }
 
     def write(self, number: int, index: int, data: bytes) -> None:
         """Fill an input of a model; EmulatorError if there is none of this size."""

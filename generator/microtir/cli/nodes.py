@@ -1,0 +1,102 @@
+"""What `microtir run` says about the nodes of a graph that was built for debugging."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from microtir.cli.output import write, write_table
+from microtir.config.enums import ExecutorKind
+from microtir.errors import UsageError
+
+if TYPE_CHECKING:
+    from microtir.artifact import Artifact, NodeResult
+    from microtir.host.samples import Samples
+
+DumpTensors = Annotated[
+    Path | None,
+    typer.Option(
+        "--dump-tensors",
+        metavar="FILE.npz",
+        help="Writes what each node of the graph left for others; needs --executor debug.",
+    ),
+]
+
+
+def has_nodes(artifact: Artifact, sanitize: bool, dump: Path | None) -> bool:
+    """Whether a run tells of its nodes.
+
+    Raises:
+        UsageError: tensors are wanted and are not to be had.
+    """
+    config = artifact.module.require_config("microtir run")
+    debug = config.executor.kind is ExecutorKind.DEBUG
+    if dump is not None and (sanitize or not debug):
+        raise UsageError(
+            "tensors of nodes are seen in a graph that was built for debugging, without sanitizers",
+            where="--dump-tensors",
+            fix="leave --sanitize out" if debug else "give --executor debug",
+        )
+    return debug and not sanitize
+
+
+def run_nodes(
+    artifact: Artifact, samples: Samples, board: str | None, port: str | None, timeout: float
+) -> tuple[list[dict[str, Any]], list[tuple[NodeResult, ...]]]:
+    """Outputs of every sample and nodes of every sample, from the board if there is one."""
+    runs: Sequence[tuple[Mapping[str, Any], tuple[NodeResult, ...]]]
+    if board is None:
+        from microtir import host
+
+        program = host.load(artifact)
+        runs = [program.run_nodes(sample) for sample in samples.values]
+    else:
+        from microtir import project
+
+        chosen = project.load_board(board)
+        runs = project.run_nodes(artifact, chosen, samples.values, port=port, timeout=timeout)
+    return [dict(outputs) for outputs, _ in runs], [nodes for _, nodes in runs]
+
+
+def print_nodes(nodes: Sequence[NodeResult], clock: str) -> None:
+    """The table of one run."""
+    total = sum(node.ticks for node in nodes)
+    rows = [
+        [
+            number,
+            node.ticks,
+            f"{100 * node.ticks / total:.1f}" if total else "",
+            " ".join(f"{tensor.checksum:08x}" for tensor in node.tensors),
+            node.name,
+        ]
+        for number, node in enumerate(nodes)
+    ]
+    write_table(("node", clock, "%", "checksum", "name"), rows, right=("node", clock, "%"))
+    write(f"{len(nodes)} nodes, {total} {clock}")
+
+
+def node_facts(nodes: Sequence[NodeResult]) -> list[dict[str, object]]:
+    """The same for machines."""
+    return [
+        {
+            "name": node.name,
+            "ticks": node.ticks,
+            "checksums": [tensor.checksum for tensor in node.tensors],
+        }
+        for node in nodes
+    ]
+
+
+def dumped(runs: Sequence[Sequence[NodeResult]]) -> dict[str, Any]:
+    """Every tensor as an array of one dimension, by sample and node."""
+    import numpy as np
+
+    return {
+        f"sample{sample}_node{number}_tensor{index}": np.frombuffer(tensor.data, tensor.dtype)
+        for sample, nodes in enumerate(runs)
+        for number, node in enumerate(nodes)
+        for index, tensor in enumerate(node.tensors)
+    }

@@ -1,0 +1,62 @@
+"""`microtir run --executor debug`: the table of the nodes, here and on a board."""
+
+from __future__ import annotations
+
+import binascii
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.support.command import INT8, Command
+
+DEBUG = ("run", INT8, "--executor", "debug", "--fill-mode", "random")
+
+
+@pytest.mark.parametrize("board", [None, "mps2_an386"])
+def test_nodes_are_told_with_time_and_checksum(
+    microtir: Command, board: str | None, tmp_path: Path
+) -> None:
+    """The checksum of the last node is that of the output, and the dump holds what was summed."""
+    where = ("--board", board) if board else ("--target", "c -mcpu=cortex-m4")
+    out, dump = tmp_path / "out.npz", tmp_path / "dump.npz"
+    result = microtir(*DEBUG, *where, "--json", "-o", out, "--dump-tensors", dump)
+    assert (result.status, result.err) == (0, "")
+    (sample,) = json.loads(result.out)
+    nodes = sample["nodes"]
+    with np.load(out) as outputs, np.load(dump) as dumped:
+        assert nodes[-1]["checksums"] == [binascii.crc32(outputs["probabilities"].tobytes())]
+        for number, node in enumerate(nodes):
+            for index, checksum in enumerate(node["checksums"]):
+                tensor = dumped[f"sample0_node{number}_tensor{index}"]
+                assert binascii.crc32(tensor.tobytes()) == checksum
+    assert sum(node["ticks"] for node in nodes) > 0
+    assert nodes[-1]["name"] == "probabilities"
+
+
+def test_boards_and_this_machine_agree(microtir: Command) -> None:
+    """One target, two machines: every checksum is the same."""
+    target = ("--target", "c -mcpu=cortex-m4", "--json")
+    (here,) = json.loads(microtir(*DEBUG, *target).out)
+    (there,) = json.loads(microtir(*DEBUG, *target, "--board", "mps2_an386").out)
+    assert [n["checksums"] for n in here["nodes"]] == [n["checksums"] for n in there["nodes"]]
+    assert here["outputs"] == there["outputs"]
+
+
+def test_the_table_is_for_people(microtir: Command) -> None:
+    """One line for each node, and a total."""
+    lines = microtir(*DEBUG).out.splitlines()
+    heading = next(i for i, line in enumerate(lines) if line.startswith("node"))
+    assert lines[heading].split() == ["node", "nanoseconds", "%", "checksum", "name"]
+    assert lines[-1].startswith(f"{len(lines) - heading - 3} nodes, ")
+
+
+def test_a_dump_without_nodes_is_refused(microtir: Command, tmp_path: Path) -> None:
+    """Another executor, and sanitizers, do not show nodes."""
+    dump = ("--dump-tensors", tmp_path / "dump.npz")
+    result = microtir("run", INT8, *dump)
+    assert result.status == 2 and "give --executor debug" in result.err
+    result = microtir(*DEBUG, "--sanitize", *dump)
+    assert result.status == 2 and "leave --sanitize out" in result.err
+    assert not (tmp_path / "dump.npz").exists()
