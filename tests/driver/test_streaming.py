@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import microtir
-from microtir import IRModule
+from microtir import IRModule, resources
 from microtir.config import CompilationConfig, host
 from microtir.config.enums import Optimize
 from microtir.graph.ir import Graph
@@ -148,3 +150,17 @@ def test_inputs_and_outputs_may_lie_in_the_workspace(seed: int, goal: Optimize) 
     expected = execute(graph, {graph.inputs[0].name: x})
     for tensor, got in zip(graph.outputs, run_in_workspace(module, x), strict=True):
         np.testing.assert_array_equal(got, expected[tensor.name])
+
+
+def test_the_c_says_what_its_loops_are_for() -> None:
+    """Before the loops of several operators stands which they are; inner loops say nothing."""
+    model = microtir.frontend.from_tflite(resources.example("digits/digits_int8.tflite"))
+    streamed, plain = (
+        microtir.build(model, host().with_(optimize=goal, module_name="net")).source("net.c")
+        for goal in (Optimize.RAM, Optimize.SPEED)
+    )
+    lines = streamed.splitlines()
+    (place,) = [n for n, line in enumerate(lines) if "row by row" in line]
+    assert re.fullmatch(r"    /\* Operators 0 to \d+ row by row: [a-z ]+\. \*/", lines[place])
+    assert lines[place + 1].startswith("    for (int32_t y = 0;")
+    assert "row by row" not in plain

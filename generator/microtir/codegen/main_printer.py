@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from microtir.codegen.c_types import runtime_dtype
 from microtir.codegen.devices import struct_name
@@ -13,7 +13,7 @@ from microtir.codegen.names import ScopedNames
 from microtir.codegen.program import Program
 from microtir.codegen.statements import StatementPrinter
 from microtir.ir_module import BufferPlacement
-from microtir.tir.ir import Buffer, BufferView, Expr, Invoke, PrimFunc, Stmt, Var
+from microtir.tir.ir import Buffer, BufferView, Expr, For, Invoke, PrimFunc, Stmt, Var
 from microtir.tir.visitor import walk
 
 
@@ -38,8 +38,11 @@ class MainPrinter(StatementPrinter):
         self._views = views
         self._row_ports = row_ports or {}
         self._step = first_step
+        self._is_in_loop = False
 
     def lines(self, s: Stmt) -> list[str]:
+        if isinstance(s, For):
+            return self._loop_lines(s)
         if not isinstance(s, Invoke):
             return super().lines(s)
         callee = self.program.callee(s.function)
@@ -47,6 +50,16 @@ class MainPrinter(StatementPrinter):
         call = self._packed_call(callee, s) if packed else super().lines(s)
         lines = [*_call_comment(callee), *call, *self._hooks(callee, s)]
         self._step += 1
+        return lines
+
+    def _loop_lines(self, s: For) -> list[str]:
+        """A loop over rows; the outermost one of several layers says what it does."""
+        is_outermost, self._is_in_loop = not self._is_in_loop, True
+        lines = super().lines(s)
+        if is_outermost:
+            self._is_in_loop = False
+            callees = [self.program.callee(i.function) for i in walk(s) if isinstance(i, Invoke)]
+            lines = [*_loop_comment(callees), *lines]
         return lines
 
     def view(self, view: BufferView, is_written: bool) -> str:
@@ -132,6 +145,14 @@ def _call_comment(callee: PrimFunc) -> list[str]:
         return []
     number = f"{origin.index}  " if origin.index >= 0 else ""
     return [f"/* {comment_text(f'{number}{origin.operator}  {origin.node}')} */"]
+
+
+def _loop_comment(callees: Sequence[PrimFunc]) -> list[str]:
+    numbers = sorted({callee.origin.index for callee in callees if callee.origin})
+    if len(numbers) < 2:
+        return []
+    which = f"Operators {numbers[0]} to {numbers[-1]} row by row"
+    return [f"/* {which}: each runs when the rows that it reads are there. */"]
 
 
 def views_of(main: PrimFunc | Stmt) -> Iterator[tuple[int, BufferView]]:

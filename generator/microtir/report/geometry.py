@@ -218,12 +218,13 @@ def _peak(pool: Pool, scale: _Scale) -> Box:
 
 
 def _stream(report: Report, first: int, last: int, scale: _Scale) -> Box:
-    layers = f"layers {steps_text(report, first, last)}"
+    steps = steps_text(report, first, last)
+    who = f"layer {steps} runs" if first == last else f"layers {steps} run"
     room = int((scale.x(last + 1) - scale.x(first)) / _LETTER)
-    long, short = f"{layers} run row by row", "by rows"
+    long, short = f"{who} row by row", "by rows"
     return replace(
         _rectangle("stream", scale, (first, last), 4, _TOP + _PLOT - 4),
-        tip=f"{layers} run row by row; each box shows what is kept at the calls of a layer",
+        tip=f"{who} row by row; each box shows what is kept at the calls of a layer",
         label=next((text for text in (long, short) if len(text) <= room), ""),
         label_x=_px((scale.x(first) + scale.x(last + 1)) / 2),
         label_y="18",
