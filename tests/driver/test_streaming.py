@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 import numpy as np
+import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -14,6 +15,7 @@ from microtir.config import CompilationConfig, host
 from microtir.config.enums import Optimize
 from microtir.graph.ir import Graph
 from microtir.graph.reference import execute
+from microtir.plan import grouping
 from microtir.tir.interpreter import Interpreter
 from microtir.tir.ir import Array, Buffer, For, PrimFunc
 from microtir.tir.visitor import walk
@@ -82,6 +84,21 @@ def test_kernels_with_scratch_stream_to_the_bit(seed: int, goal: Optimize) -> No
     expected = execute(graph, {graph.inputs[0].name: x})
     for tensor, got in zip(graph.outputs, run(module, x), strict=True):
         np.testing.assert_array_equal(got, expected[tensor.name])
+
+
+@pytest.mark.parametrize("mcpu", ["cortex-m0", "cortex-m4", "cortex-m55"])
+def test_two_rows_a_call_stream_to_the_bit(mcpu: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every kernel takes them: nests that compute two rows at a time give the same bits."""
+    monkeypatch.setattr(grouping, "_ways", lambda _offers: (2,))
+    streamed = 0
+    for seed in range(8):
+        graph, x = random_graph(seed)
+        module = lowered(graph, Optimize.RAM, CompilationConfig(targets=f"c -mcpu={mcpu}"))
+        expected = execute(graph, {graph.inputs[0].name: x})
+        for tensor, got in zip(graph.outputs, run(module, x), strict=True):
+            np.testing.assert_array_equal(got, expected[tensor.name])
+        streamed += "turn" in {n.var.name for n in walk(module.functions[-1]) if isinstance(n, For)}
+    assert streamed >= 4
 
 
 def test_a_budget_decides_how_fast_a_plan_may_be() -> None:

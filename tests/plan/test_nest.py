@@ -7,11 +7,15 @@ from collections.abc import Iterator, Sequence
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from microtir.executor.nest import loops
 from microtir.graph import ops
 from microtir.graph.ir import Node, Source, Tensor, TensorType
+from microtir.memory import moments
 from microtir.plan.ir import Candidate, Kernel, LayoutKind, PlannedOperator, RowWindow
 from microtir.plan.nest import Runs, histories, nest_of, runs_of
+from microtir.tir.analysis.bounds import Bounds
 from microtir.tir.dtype import DType
+from microtir.tir.ir import Expr, Invoke
 
 
 def image(name: str, height: int) -> Tensor:
@@ -71,13 +75,18 @@ def fits(runs: Runs, tensor: Tensor, height: int) -> bool:
 
 
 @settings(max_examples=200)
-@given(st.integers(1, 12), st.lists(windows, min_size=1, max_size=4), st.booleans())
+@given(
+    st.integers(1, 12),
+    st.lists(windows, min_size=1, max_size=4),
+    st.booleans(),
+    st.integers(1, 3),
+)
 def test_ring_heights_suffice_and_are_least(
-    height: int, steps: list[RowWindow], residual: bool
+    height: int, steps: list[RowWindow], residual: bool, together: int
 ) -> None:
     """Every row is there when it is read, and with one slot less one is not."""
     operators = chain(height, steps, residual)
-    nest = nest_of(operators)
+    nest = nest_of(operators, together)
     assert nest is not None
     runs = runs_of(nest)
     made = [op.node.output for op in operators[:-1]]
@@ -89,17 +98,53 @@ def test_ring_heights_suffice_and_are_least(
 
 
 @settings(max_examples=100)
-@given(st.integers(1, 12), st.lists(windows, min_size=1, max_size=4), st.booleans())
-def test_no_row_is_computed_twice(height: int, steps: list[RowWindow], residual: bool) -> None:
+@given(
+    st.integers(1, 12),
+    st.lists(windows, min_size=1, max_size=4),
+    st.booleans(),
+    st.integers(1, 3),
+)
+def test_no_row_is_computed_twice(
+    height: int, steps: list[RowWindow], residual: bool, together: int
+) -> None:
     """Each operator computes rows 0, 1, 2 ... once, and the last operator all of its rows."""
     operators = chain(height, steps, residual)
-    nest = nest_of(operators)
+    nest = nest_of(operators, together)
     assert nest is not None
     done = dict.fromkeys(operators, 0)
     for operator, first, stop in calls(runs_of(nest)):
         assert first == done[operator]
         done[operator] = stop
+        assert stop - first <= together or operator is operators[0]
     assert done[operators[-1]] == operators[-1].rows
+
+
+@settings(max_examples=200)
+@given(
+    st.integers(1, 12),
+    st.lists(windows, min_size=1, max_size=4),
+    st.booleans(),
+    st.integers(1, 3),
+)
+def test_the_loops_of_main_make_the_calls_that_were_planned(
+    height: int, steps: list[RowWindow], residual: bool, together: int
+) -> None:
+    """Bounds that follow from the loops around them give the rows that the plan counts."""
+    operators = chain(height, steps, residual)
+    nest = nest_of(operators, together)
+    assert nest is not None
+    names = {operator: f"layer{number}" for number, operator in enumerate(operators)}
+
+    def invoke(operator: PlannedOperator, first: Expr, stop: Expr) -> Invoke:
+        return Invoke(names[operator], (first, stop))
+
+    made = [
+        (call.function, *rows)
+        for call, rows in moments.calls(loops(nest, invoke), Bounds())
+        if rows[0] < rows[1]
+    ]
+    planned = [(names[operator], first, stop) for operator, first, stop in calls(runs_of(nest))]
+    assert made == planned
 
 
 def test_operators_that_do_not_feed_the_last_one_make_no_nest() -> None:

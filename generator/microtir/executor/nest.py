@@ -1,7 +1,8 @@
 """A nest of the plan as loops of main, with bounds that follow from the row alone.
 
-The rows that row y of a consumer demands are [needed(y), needed(y + 1)) of `plan.ir.RowWindow`:
-a linear function of y, clipped to the tensor.  A clip that cannot bind is not written.
+The rows that rows [first, stop) of a consumer demand are [needed(first), needed(stop)) of
+`plan.ir.RowWindow`: a linear function, clipped to the tensor.  A clip that cannot bind is not
+written.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from collections.abc import Callable
 
 from microtir.plan.ir import Feed, PlannedOperator, Step
 from microtir.tir import build
-from microtir.tir.ir import Expr, For, IntImm, Stmt, Var
+from microtir.tir.ir import Expr, For, IntImm, Let, Stmt, Var
 
 Call = Callable[[PlannedOperator, Expr, Expr], Stmt]
 """Calls an operator for the rows [first, stop)."""
@@ -18,38 +19,55 @@ Call = Callable[[PlannedOperator, Expr, Expr], Stmt]
 
 def loops(nest: Step, call: Call) -> Stmt:
     """The loop nest that runs a step for all of its rows."""
-    y, rows = Var("y"), nest.operator.rows
-    return For(y, IntImm(0), IntImm(rows), _row(nest, y, 1, call))
+    return _turns(nest, IntImm(0), IntImm(nest.operator.rows), 0, call)
 
 
-def _row(step: Step, y: Var, depth: int, call: Call) -> Stmt:
-    """Row y of a step: first what it needs, then the row itself."""
-    fed = [_feed(feed, y, step.operator.rows, depth, call) for feed in step.feeds]
-    return build.seq(*fed, call(step.operator, y, build.add(y, 1)))
+def _turns(step: Step, start: Expr, stop: Expr, depth: int, call: Call) -> Stmt:
+    """Rows [start, stop) of a step, one by one or some together."""
+    suffix = str(depth or "")
+    first = Var(f"y{suffix}")
+    if step.together == 1:
+        return For(first, start, stop, _rows(step, first, build.add(first, 1), depth, call))
+    turn, last = Var(f"turn{suffix}"), Var(f"y{suffix}_stop")
+    end = build.add(first, step.together)
+    whole = isinstance(stop, IntImm) and stop.value % step.together == 0 and not depth
+    body = _rows(step, first, last, depth, call)
+    body = Let(last, end if whole else build.minimum(end, stop), body)
+    begin = build.add(start, build.mul(turn, step.together))
+    turns = build.ceildiv(build.sub(stop, start), step.together)
+    return For(turn, IntImm(0), turns, Let(first, begin, body))
 
 
-def _feed(feed: Feed, y: Var, rows: int, depth: int, call: Call) -> Stmt:
+def _rows(step: Step, first: Expr, stop: Expr, depth: int, call: Call) -> Stmt:
+    """Rows [first, stop) of a step, one or more: first what they need, then these rows."""
+    fed = [_feed(feed, first, stop, step.operator.rows, depth, call) for feed in step.feeds]
+    return build.seq(*fed, call(step.operator, first, stop))
+
+
+def _feed(feed: Feed, first: Expr, stop: Expr, rows: int, depth: int, call: Call) -> Stmt:
+    """What rows [first, stop) of a consumer with `rows` rows ask for and earlier ones did not."""
     producer, window, height = feed.step, feed.window, feed.tensor.type.rows
     if window.is_same_row and rows <= height:
         if producer.feeds:
-            return _row(producer, y, depth, call)
-        return call(producer.operator, y, build.add(y, 1))
-    end = window.offset + window.extent
-    begin = end - window.stride  # where row y - 1 ends
-    stop = _clipped(y, window.stride, end, (0, rows - 1), height)
-    if begin <= 0 or rows == 1:
-        start = _clipped(y, window.stride, min(begin, 0), (0, rows - 1), height)
+            return _rows(producer, first, stop, depth, call)
+        return call(producer.operator, first, stop)
+    beyond = window.offset + window.extent - window.stride
+    end = _clipped(stop, window.stride, beyond, (1, rows), height)
+    if beyond <= 0 or rows == 1:
+        begin = _clipped(first, window.stride, min(beyond, 0), (0, rows - 1), height)
     else:
         # Before row 0 nothing was asked for, whatever the formula says.
-        start = _clipped(y, window.stride, begin, (1, rows - 1), height)
-        start = build.select(build.eq(y, 0), build.index(0), start)
+        begin = _clipped(first, window.stride, beyond, (1, rows - 1), height)
+        begin = build.select(build.eq(first, 0), build.index(0), begin)
     if not producer.feeds:
-        return call(producer.operator, start, stop)
-    row = Var(f"y{depth}")
-    return For(row, start, stop, _row(producer, row, depth + 1, call))
+        return call(producer.operator, begin, end)
+    if producer.together == 1:
+        return _turns(producer, begin, end, depth + 1, call)
+    made, asked = Var(f"made{depth + 1}"), Var(f"asked{depth + 1}")
+    return Let(made, begin, Let(asked, end, _turns(producer, made, asked, depth + 1, call)))
 
 
-def _clipped(y: Var, stride: int, offset: int, range_: tuple[int, int], height: int) -> Expr:
+def _clipped(y: Expr, stride: int, offset: int, range_: tuple[int, int], height: int) -> Expr:
     """The value of y * stride + offset within [0, height], where y is in a range."""
     low, high = range_
     value = build.add(build.mul(y, stride), offset)

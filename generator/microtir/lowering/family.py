@@ -44,8 +44,9 @@ class Family:
     `window` gives the input rows behind an output row, or None; `refuses` says what speaks against
     a node, `needs` limits it to targets with a feature, `suits` to those it is meant for;
     `cost` is the estimated number of instructions per element or MAC, or of a node; `row_cost` that
-    of a node whose rows are computed by a call each, where that differs; `code` what its kernels
-    add to the program; `finish` writes the function that turns accumulators into the output.
+    of a node whose rows are computed by a call each, and `pair_cost` by a call for two, where these
+    differ; `code` what its kernels add to the program; `finish` writes the function that turns
+    accumulators into the output.
     """
 
     kernel: Kernel
@@ -60,6 +61,7 @@ class Family:
     accumulators: Callable[[Node], int] = lambda _node: 0
     suits: Callable[[Target], bool] = lambda _target: True
     row_cost: Callable[[Node], int] | None = None
+    pair_cost: Callable[[Node], int] | None = None
     finish: Build | None = None
 
     def refusal(self, node: Node) -> Refusal | None:

@@ -301,6 +301,7 @@ _DEPTHWISE_PLANES = Family(
     dsp_planes.code_bytes,
     dsp_planes.emit,
     row_cost=dsp_planes.row_cost,
+    pair_cost=dsp_planes.pair_cost,
 )
 _DEPTHWISE_MVE = Family(
     Kernel.DEPTHWISE_VECTORS,
@@ -470,6 +471,7 @@ def candidate(node: Node, family: Family) -> Candidate:
     activations = [t for t in node.inputs if not t.is_constant]
     work = max(macs(node), sum(t.type.elements for t in node.outputs))
     cost = family.cost * work if isinstance(family.cost, int) else family.cost(node)
+    by_row = cost if family.row_cost is None else family.row_cost(node)
     return Candidate(
         kernel=family.kernel,
         input_layouts=(LayoutKind.NHWC,) * len(activations),
@@ -480,5 +482,6 @@ def candidate(node: Node, family: Family) -> Candidate:
         weight_bytes=sum(t.type.bytes for t in node.inputs if t.is_constant),
         accumulator_bytes=family.accumulators(node),
         cost=cost,
-        row_cost=cost if family.row_cost is None else family.row_cost(node),
+        row_cost=by_row,
+        pair_cost=by_row if family.pair_cost is None else family.pair_cost(node),
     )

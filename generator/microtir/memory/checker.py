@@ -29,6 +29,7 @@ from microtir.tir.ir import (
     BufferView,
     For,
     Invoke,
+    Let,
     PrimFunc,
     Scope,
     Seq,
@@ -232,6 +233,12 @@ def _calls(statement: Stmt, bounds: Bounds) -> Iterator[tuple[Invoke, tuple[int,
             for value in range(first.low, last.low):
                 bounds.ranges[var] = Interval(value, value)
                 yield from _calls(body, bounds)
+        case Let(var, value, body):
+            known = bounds.of(value)
+            if not known.is_point:
+                raise MemoryPlanError(f"the value of '{var.name}' does not follow from the loops")
+            bounds.ranges[var] = known
+            yield from _calls(body, bounds)
         case _:
             raise MemoryPlanError(
                 f"the checker cannot execute a {type(statement).__name__} in main"

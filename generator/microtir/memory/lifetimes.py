@@ -17,7 +17,18 @@ import numpy.typing as npt
 
 from microtir.errors import MemoryPlanError
 from microtir.memory.moments import Touch, touches
-from microtir.tir.ir import Allocate, Buffer, BufferView, For, Invoke, PrimFunc, Scope, Seq, Stmt
+from microtir.tir.ir import (
+    Allocate,
+    Buffer,
+    BufferView,
+    For,
+    Invoke,
+    Let,
+    PrimFunc,
+    Scope,
+    Seq,
+    Stmt,
+)
 from microtir.tir.visitor import allocations, walk
 
 Bytes = npt.NDArray[np.int64]
@@ -247,7 +258,7 @@ def _allocated(statement: Stmt) -> Iterator[Buffer]:
         case Seq(statements):
             for inner in statements:
                 yield from _allocated(inner)
-        case For():
+        case For() | Let():
             yield from _allocated(statement.body)
         case _:
             return
@@ -258,6 +269,8 @@ def _visit(statement: Stmt, step: int, touched: dict[Buffer, list[int]]) -> int:
     match statement:
         case Allocate():
             return _visit(allocations(statement)[1], step, touched)
+        case Let():
+            return _visit(statement.body, step, touched)
         case Seq(statements):
             for inner in statements:
                 step = _visit(inner, step, touched)
@@ -276,5 +289,5 @@ def _visit(statement: Stmt, step: int, touched: dict[Buffer, list[int]]) -> int:
         case _:
             raise MemoryPlanError(
                 f"main holds a {type(statement).__name__}",
-                legal="Allocate, Seq, For and Invoke: computation belongs in layer functions",
+                legal="Allocate, Seq, For, Let and Invoke: computation belongs in layer functions",
             )

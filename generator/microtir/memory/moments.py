@@ -15,6 +15,7 @@ from microtir.tir.ir import (
     BufferView,
     For,
     Invoke,
+    Let,
     PrimFunc,
     RowAccess,
     Seq,
@@ -101,5 +102,8 @@ def calls(statement: Stmt, bounds: Bounds) -> Iterator[tuple[Invoke, tuple[int, 
             for value in range(bounds.of(start).low, bounds.of(stop).high):
                 bounds.ranges[var] = Interval(value, value)
                 yield from calls(body, bounds)
+        case Let(var, value, body):
+            bounds.ranges[var] = bounds.of(value)
+            yield from calls(body, bounds)
         case _:
             return

@@ -19,6 +19,7 @@ from microtir.tir.ir import (
     BufferView,
     For,
     Invoke,
+    Let,
     PrimFunc,
     Scope,
     Seq,
@@ -124,7 +125,7 @@ def relocate(main: PrimFunc, offsets: Mapping[Buffer, int], size: int, alignment
                 return allocated(kept, visit(inside))
             case Seq(statements):
                 return Seq(tuple(visit(s) for s in statements))
-            case For():
+            case For() | Let():
                 return replace(statement, body=visit(statement.body))
             case Invoke(function, args):
                 views = tuple(view(a) if isinstance(a, BufferView) else a for a in args)

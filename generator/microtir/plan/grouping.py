@@ -33,13 +33,13 @@ class Choice:
     """Operators [start, start + len(offers)) as one group; a nest or a single call.
 
     `taken` holds for each of them the bytes that everything but its scratch takes at the fullest
-    of its calls.
+    of its calls.  In a nest a call computes `together` rows; 0 stands for a single call.
     """
 
     start: int
     offers: tuple[Offer, ...]
     taken: Rows
-    is_nest: bool
+    together: int
 
     @property
     def stop(self) -> int:
@@ -51,7 +51,7 @@ class Choice:
             PlannedOperator(o.node, o.within(limit - t))
             for o, t in zip(self.offers, self.taken.tolist(), strict=True)
         )
-        return Group(members, nest_of(members) if self.is_nest else None)
+        return Group(members, nest_of(members, self.together) if self.together else None)
 
 
 class Choices:
@@ -71,11 +71,13 @@ class Choices:
         self.most = int(alone.most.max(initial=0))
         limit = int(alone.least.max(initial=0))
         self._all = whole
-        steps = [_streamable(o.rows) for o in offers]
-        for stop, last in enumerate(offers, 1):
-            for sink in (steps[stop - 1], _streamable(last.accumulated)):
-                if sink is not None:
-                    self._all += _nests(steps, sink, stop, storage, limit)
+        for together in _ways(offers):
+            ends = [o.steps(together) for o in offers]
+            steps = [_streamable(rows) for rows, _ in ends]
+            for stop, (_, accumulated) in enumerate(ends, 1):
+                for sink in (steps[stop - 1], _streamable(accumulated)):
+                    if sink is not None:
+                        self._all += _nests(steps, sink, stop, storage, limit, together)
         self._all.sort(key=lambda choice: (choice.stop, -choice.start))
         self._prices = Prices([(c.offers, c.taken) for c in self._all])
         self._starts = np.array([choice.start for choice in self._all], np.int64)
@@ -161,7 +163,14 @@ def _whole(storage: Storage, number: int, offer: Offer) -> Choice:
     taken = 0
     if offer.candidates[0].kernel is not Kernel.VIEW:
         taken = sum(t.type.bytes for t in storage.living[number])
-    return Choice(number, (offer,), np.array([taken]), is_nest=False)
+    return Choice(number, (offer,), np.array([taken]), together=0)
+
+
+def _ways(offers: Sequence[Offers]) -> tuple[int, ...]:
+    """How many rows a call of a nest may compute: two only where a kernel does better then."""
+    steps = [o.rows for o in offers if o.rows is not None]
+    gains = any(c.pair_cost < c.row_cost for offer in steps for c in offer.candidates)
+    return (1, 2) if gains else (1,)
 
 
 def _streamable(offer: Offer | None) -> Offer | None:
@@ -169,14 +178,19 @@ def _streamable(offer: Offer | None) -> Offer | None:
 
 
 def _nests(
-    steps: Sequence[Offer | None], sink: Offer, stop: int, storage: Storage, limit: int
+    steps: Sequence[Offer | None],
+    sink: Offer,
+    stop: int,
+    storage: Storage,
+    limit: int,
+    together: int,
 ) -> Iterator[Choice]:
-    """Every nest that ends in `sink` and keeps its rings within a limit.
+    """Every nest that ends in `sink` and keeps its rings within a limit, `together` rows a call.
 
     What a tensor goes through does not depend on operators before its own, so one execution of
     the longest nest prices all of them.
     """
-    members, nest = _members(steps, sink, stop)
+    members, nest = _members(steps, sink, stop, together)
     start = stop - len(members)
     runs = runs_of(nest)
     accumulators = nest.operator.candidate.accumulator_bytes
@@ -211,10 +225,12 @@ def _nests(
             return
         behind = len(members) - 1 - number
         taken = fullest[number, behind:] + whole
-        yield Choice(start + behind, tuple(members[behind:]), taken, is_nest=True)
+        yield Choice(start + behind, tuple(members[behind:]), taken, together)
 
 
-def _members(steps: Sequence[Offer | None], sink: Offer, stop: int) -> tuple[list[Offer], Step]:
+def _members(
+    steps: Sequence[Offer | None], sink: Offer, stop: int, together: int
+) -> tuple[list[Offer], Step]:
     """The operators of the longest nest that ends in `sink`, the operator before `stop`."""
     members = [sink]
     for offer in reversed(steps[max(stop - LONGEST_GROUP, 0) : stop - 1]):
@@ -222,5 +238,5 @@ def _members(steps: Sequence[Offer | None], sink: Offer, stop: int) -> tuple[lis
             break
         members.append(offer)
     members.reverse()
-    start, nest = longest_nest([member.operator for member in members])
+    start, nest = longest_nest([member.operator for member in members], together)
     return members[start:], nest

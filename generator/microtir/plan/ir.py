@@ -138,7 +138,7 @@ class Candidate:
     the kernel computes its whole output in one call. A kernel with accumulators counts rows of its
     input instead: it adds rows [y0, y1) to `accumulator_bytes` of them, which a second function
     turns into the output. `cost` is an estimate in instructions of one call for all
-    rows, `row_cost` of a call for each row.
+    rows, `row_cost` of a call for each row, `pair_cost` of one for two rows.
     """
 
     kernel: Kernel
@@ -151,6 +151,7 @@ class Candidate:
     accumulator_bytes: int = 0
     code_bytes: int = 0  # of its micro-kernels, though other layers may share them
     row_cost: int = 0
+    pair_cost: int = 0
     is_measured: bool = False  # the costs are those of tuning records
 
     @property
@@ -210,10 +211,14 @@ class Feed:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One operator of a nest and, per input that the nest produces at its demand, a feed."""
+    """One operator of a nest and, per input that the nest produces at its demand, a feed.
+
+    A call computes `together` rows, or those that are left of what was asked for.
+    """
 
     operator: PlannedOperator
     feeds: tuple[Feed, ...] = ()
+    together: int = 1
 
 
 @dataclass(frozen=True, slots=True)

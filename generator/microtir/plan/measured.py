@@ -48,7 +48,14 @@ class Measured:
             return candidate
         # By rows it costs as much more as it was estimated to.
         by_rows = cost * candidate.row_cost // max(candidate.cost, 1)
-        return replace(candidate, cost=cost, row_cost=max(cost, by_rows), is_measured=True)
+        by_pairs = cost * candidate.pair_cost // max(candidate.cost, 1)
+        return replace(
+            candidate,
+            cost=cost,
+            row_cost=max(cost, by_rows),
+            pair_cost=max(cost, by_pairs),
+            is_measured=True,
+        )
 
     def joined(self, more: Mapping[Key, int]) -> Measured:
         """With more records, which replace older ones of the same kernels."""

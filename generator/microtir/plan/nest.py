@@ -40,21 +40,23 @@ def _is_image(tensor: Tensor) -> bool:
     return len(tensor.shape) == 4
 
 
-def nest_of(operators: Sequence[PlannedOperator]) -> Step | None:
+def nest_of(operators: Sequence[PlannedOperator], together: int = 1) -> Step | None:
     """The nest whose step is the last operator, or None if not all the others feed it.
 
     Args:
         operators: streamable ones in graph order.
+        together: rows of a call.
     """
-    start, nest = longest_nest(operators)
+    start, nest = longest_nest(operators, together)
     return nest if start == 0 else None
 
 
-def longest_nest(operators: Sequence[PlannedOperator]) -> tuple[int, Step]:
+def longest_nest(operators: Sequence[PlannedOperator], together: int = 1) -> tuple[int, Step]:
     """The nest of as many of the last operators as all feed the last one, and where it begins.
 
     Args:
         operators: streamable ones in graph order.
+        together: rows of a call.
     """
     leaders = _leaders(operators)
     start = len(operators) - 1 - len(leaders)
@@ -66,7 +68,7 @@ def longest_nest(operators: Sequence[PlannedOperator]) -> tuple[int, Step]:
         operator = operators[number]
         fed = [(operators[p].node.output, steps[p]) for p in made_for.get(number, ())]
         feeds = tuple(Feed(tensor, operator.window(tensor), step) for tensor, step in fed)
-        steps[number] = Step(operator, feeds)
+        steps[number] = Step(operator, feeds, together)
     return start, steps[len(operators) - 1]
 
 
@@ -126,7 +128,8 @@ def runs_of(nest: Step) -> Runs:
 
     A step that nothing feeds computes all rows that are asked for in one call.
     """
-    block = _block(nest)
+    rows = nest.operator.rows
+    block = _block(nest, np.append(np.arange(0, rows, nest.together), rows))
     calls = list(_calls(block, block.ends[:-1]))
     ran, first, stop = (np.zeros(int(block.ends[-1]), np.int64) for _ in range(3))
     for number, (_, at, begin, end) in enumerate(calls):
@@ -136,43 +139,59 @@ def runs_of(nest: Step) -> Runs:
 
 @dataclass(frozen=True, slots=True)
 class _Block:
-    """How many calls each row of a step makes: those that it asks for, then its own.
+    """How many calls each turn of a step makes: those that it asks for, then its own.
 
-    Before row y of the step `ends[y]` calls are made where its rows are all there is, and
-    `asked[n][y]` rows of its n-th feed; within the row `before[n][y]` calls come before those of
-    the feed.
+    Turn t computes rows [bounds[t], bounds[t + 1]).  Before it `ends[t]` calls are made where the
+    step's turns are all there is, and its n-th feed has made `asked[n][t]` turns, or rows where
+    nothing feeds it; within the turn `before[n][t]` calls come before those of the feed.
     """
 
     step: Step
+    bounds: Rows
     ends: Rows
     asked: Sequence[Rows]
     before: Sequence[Rows]
     feeds: Sequence[_Block | None]
 
 
-def _block(step: Step) -> _Block:
-    rows = np.arange(step.operator.rows + 1)
-    count = np.zeros(step.operator.rows, np.int64)
-    asked, before, feeds = [], [], []
+def _block(step: Step, bounds: Rows) -> _Block:
+    count = np.zeros(len(bounds) - 1, np.int64)
+    asked, before = [], []
+    feeds: list[_Block | None] = []
     for feed in step.feeds:
-        producer = _block(feed.step) if feed.step.feeds else None
-        needed = _needed(feed.window, rows, feed.tensor.type.rows)
-        asked.append(needed)
+        needed = _needed(feed.window, bounds, feed.tensor.type.rows)
         before.append(count)
-        feeds.append(producer)
-        if producer is None:
-            count = count + (needed[1:] > needed[:-1])
-        else:
+        if feed.step.feeds:
+            inner, needed = _turns(needed, feed.step.together)
+            producer = _block(feed.step, inner)
+            feeds.append(producer)
             count = count + producer.ends[needed[1:]] - producer.ends[needed[:-1]]
+        else:
+            feeds.append(None)
+            count = count + (needed[1:] > needed[:-1])
+        asked.append(needed)
     ends = np.append(0, np.cumsum(count + 1))
-    return _Block(step, ends, asked, before, feeds)
+    return _Block(step, bounds, ends, asked, before, feeds)
+
+
+def _turns(needed: Rows, together: int) -> tuple[Rows, Rows]:
+    """The bounds of the turns in which so many rows are made, and how many turns there are then.
+
+    Args:
+        needed: rows that must exist, which ascend from 0.
+        together: rows of a turn; the last one for each number makes what is left.
+    """
+    counts = -(-np.diff(needed) // together)
+    made = np.append(0, np.cumsum(counts))
+    within = np.arange(made[-1]) - np.repeat(made[:-1], counts)
+    return np.append(np.repeat(needed[:-1], counts) + within * together, needed[-1]), made
 
 
 def _calls(block: _Block, starts: Rows) -> Iterator[tuple[PlannedOperator, Rows, Rows, Rows]]:
     """For each step its operator, which calls are its own, and their first row and the one behind.
 
     Args:
-        block: whose first rows run.
+        block: whose first turns run.
         starts: the number of the first call of each of them.
     """
     count = len(starts)
@@ -187,8 +206,8 @@ def _calls(block: _Block, starts: Rows) -> Iterator[tuple[PlannedOperator, Rows,
         else:
             shift = begins - inner.ends[first]
             yield from _calls(inner, np.repeat(shift, stop - first) + inner.ends[: asked[count]])
-    rows = np.arange(count)
-    yield block.step.operator, starts + np.diff(block.ends[: count + 1]) - 1, rows, rows + 1
+    own = starts + np.diff(block.ends[: count + 1]) - 1
+    yield block.step.operator, own, block.bounds[:count], block.bounds[1 : count + 1]
 
 
 @dataclass(frozen=True, slots=True)

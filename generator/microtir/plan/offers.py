@@ -63,12 +63,21 @@ class Offers:
     """How a node may run: in one call, as a step of a nest, or as the end of one.
 
     `whole` is never empty.  The candidates of `rows` ask for the same rows of the inputs, as do
-    those of `accumulated`, so that a nest does not depend on which of them is taken.
+    those of `accumulated`, so that a nest does not depend on which of them is taken.  `pairs` and
+    `accumulated_pairs` are the same with the price of two rows a call.
     """
 
     whole: Offer
     rows: Offer | None
     accumulated: Offer | None
+    pairs: Offer | None
+    accumulated_pairs: Offer | None
+
+    def steps(self, together: int) -> tuple[Offer | None, Offer | None]:
+        """As a step of a nest and as its end, with so many rows a call."""
+        if together == 1:
+            return self.rows, self.accumulated
+        return self.pairs, self.accumulated_pairs
 
     @staticmethod
     def of(
@@ -84,22 +93,30 @@ class Offers:
         if not whole:
             return None
 
-        def by_rows(c: Candidate) -> int:
-            return price(work(node, c, by_rows=True), c)
+        def of(legal: Sequence[Candidate], together: int) -> Offer | None:
+            if not legal:
+                return None
+            return _offer(node, legal, lambda c: price(work(node, c, together=together), c))
 
         return Offers(
-            _offer(node, whole, lambda c: price(work(node, c, by_rows=False), c)),
-            _offer(node, rows, by_rows) if rows else None,
-            _offer(node, accumulated, by_rows) if accumulated else None,
+            _offer(node, whole, lambda c: price(work(node, c), c)),
+            *(of(legal, together) for together in (1, 2) for legal in (rows, accumulated)),
         )
 
 
-def work(node: Node, candidate: Candidate, *, by_rows: bool) -> int:
-    """Instructions of a node in one call, or in one for each row, the calls included."""
-    if not by_rows:
+def work(node: Node, candidate: Candidate, *, together: int = 0) -> int:
+    """Instructions of a node, the calls included.
+
+    Args:
+        node: what is computed.
+        candidate: by what.
+        together: rows of a call, 1 or 2; 0 for all of them.
+    """
+    if not together:
         return candidate.cost + (0 if candidate.kernel is Kernel.VIEW else _CALL)
     steps = (node.inputs if candidate.accumulates else node.outputs)[0].type.rows
-    return max(candidate.row_cost, candidate.cost) + _CALL * steps
+    by_rows = candidate.row_cost if together == 1 else candidate.pair_cost
+    return max(by_rows, candidate.cost) + _CALL * -(-steps // together)
 
 
 def _offer(node: Node, candidates: Sequence[Candidate], price: Callable[[Candidate], int]) -> Offer:

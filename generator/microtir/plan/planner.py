@@ -29,9 +29,9 @@ _SPEED_OVER_SIZE = 3
 
 # A balanced plan takes at most so much of the least memory and of the lowest price if it can; the
 # price is an estimate, of which a part stays in reserve for 5 % in instructions.
-_NEAR_LEAST, _NEAR_FASTEST = 1.3, 1.045
+_NEAR_LEAST, _NEAR_FASTEST = 1.3, 1.035
 # Sizes between the least memory and the most that balanced plans are compared at.
-_SIZES = 16
+_SIZES = 32
 
 
 def plan(

@@ -61,6 +61,11 @@ class _Choice:
     def by_rows(self) -> bool:
         return self.group.nest is not None
 
+    @property
+    def together(self) -> int:
+        """Rows of a call, or 0."""
+        return self.group.nest.together if self.group.nest is not None else 0
+
     def decision(self, number: int, refused: Sequence[tuple[Kernel, Refusal]]) -> Decision:
         """What was decided, the operator's group having this number."""
         node, chosen = self.operator.node, self.chosen
@@ -86,7 +91,7 @@ class _Choice:
     def _work(self, c: Candidate) -> int:
         """Instructions of a candidate; by rows if the layer runs so and the candidate can."""
         is_able = c.takes_row_range or c.accumulates
-        return work(self.operator.node, c, by_rows=self.by_rows and is_able)
+        return work(self.operator.node, c, together=self.together if is_able else 0)
 
     def _alternative(self, c: Candidate) -> Alternative:
         reason = self._mismatch(c)

@@ -75,8 +75,19 @@ def cost(node: Node) -> int:
 
 def row_cost(node: Node) -> int:
     """Instructions where every row is a call of its own and splits all that it needs."""
+    return _calls_cost(node, 1)
+
+
+def pair_cost(node: Node) -> int:
+    """Instructions where two rows are a call, and share what they split."""
+    return _calls_cost(node, 2)
+
+
+def _calls_cost(node: Node, together: int) -> int:
     geometry = Geometry.of(node)
-    return geometry.output.height * (TAPS * _split_cost(node) + _row_cost(node))
+    calls = -(-geometry.output.height // together)
+    split_rows = TAPS + (together - 1) * min(geometry.windows.rows.stride, TAPS)
+    return calls * split_rows * _split_cost(node) + geometry.output.height * _row_cost(node)
 
 
 def _split_cost(node: Node) -> int:
