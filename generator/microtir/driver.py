@@ -5,7 +5,7 @@ The command line, the tuner, the reports and the tests call these two and nothin
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
@@ -184,7 +184,7 @@ def _lower_model(module: IRModule, original: Graph, task: _Task) -> IRModule:
         )
 
     made = _within_budgets(graph, task, finished)
-    for limit in _workspace_limits(config):
+    for limit in memory.workspace_limits(config):
         memory.check_workspace(limit, made.memory, made.main, {f.name: f for f in made.layers})
     verify_module((*made.layers, made.main))
     see("memory", made.memory)
@@ -213,7 +213,7 @@ def _within_budgets(graph: Graph, task: _Task, finished: Callable[[_Made], IRMod
         return Use(made.plan, codegen.flash_of(module).bytes, stack)
 
     return Search(
-        planned=lambda terms: _planned(graph, task, _least_limit(task.config), terms),
+        planned=lambda terms: _planned(graph, task, memory.room(task.config), terms),
         made=lambda terms: _within_limits(graph, task, terms),
         used=used,
         kernels=task.kernels,
@@ -228,13 +228,13 @@ def _within_limits(graph: Graph, task: _Task, terms: Terms) -> _Made:
     Planning counts bytes without the gaps that alignment and placement leave: where these do not
     fit any more, it is asked for a plan with as much less.
     """
-    bound = _least_limit(task.config)
-    made = _layers_and_main(graph, task, _planned(graph, task, bound, terms))
-    target = bound
-    while bound is not None and target is not None and made.memory.workspace_size > bound:
-        if target <= made.plan.least:
+    target = memory.room(task.config)
+    made = _layers_and_main(graph, task, _planned(graph, task, target, terms))
+    while target is not None and target > made.plan.least:
+        excess = memory.excess(task.config, made.memory)
+        if excess <= 0:
             break
-        target -= made.memory.workspace_size - bound
+        target -= excess
         made = _layers_and_main(graph, task, _planned(graph, task, target, terms))
     return made
 
@@ -263,8 +263,8 @@ def _layers_and_main(graph: Graph, task: _Task, planned: Plan) -> _Made:
     main = applied(extra.main, "main", main, lambda _, f, __: _verify_main(f, callees))
     see("executor", main)
     main, memory_plan = memory.place(
-        main, callees, config.workspace_alignment(), config.pass_config.placement,
-        *(_port_buffers(graph, main) if config.pass_config.use_workspace_io else ()),
+        main, callees, memory.pools_of(config), config.pass_config.placement,
+        _placed_ports(graph, main, config) if config.pass_config.use_workspace_io else None,
     )  # fmt: skip
     return _Made(planned, lowered, layers, main, memory_plan)
 
@@ -418,19 +418,6 @@ def _verify_after(pass_name: str, function: PrimFunc) -> None:
         ) from error
 
 
-def _workspace_limits(config: CompilationConfig) -> Iterator[Limit]:
-    if config.budget.ram is not None:
-        yield Limit("budget.ram", "the budget", config.budget.ram)
-    pool = config.workspace_pool()
-    if pool.size_limit is not None:
-        holder = f"the pool '{pool.pool_name}'"
-        yield Limit("workspace_pools.size_hint_bytes", holder, pool.size_limit)
-
-
-def _least_limit(config: CompilationConfig) -> int | None:
-    return min((limit.bytes for limit in _workspace_limits(config)), default=None)
-
-
 def _check_code(config: CompilationConfig, lowered: IRModule) -> None:
     """Weights are known before any C compiler runs; code is estimated, the stack is bounded."""
     budget = config.budget
@@ -444,20 +431,20 @@ def _check_code(config: CompilationConfig, lowered: IRModule) -> None:
         memory.check_stack(limit, [(f.function, f.bytes) for f in frames])
 
 
-def _port_buffers(graph: Graph, main: PrimFunc) -> tuple[tuple[Buffer, ...], tuple[Buffer, ...]]:
-    """The parameters of main that are the model's inputs, and those that are its outputs."""
+def _placed_ports(graph: Graph, main: PrimFunc, config: CompilationConfig) -> memory.Ports:
+    """The parameters of main that are the model's inputs and outputs, for the workspace."""
     buffers = tuple(p for p in main.params if isinstance(p, Buffer))
     split = len(graph.inputs)
-    return buffers[:split], buffers[split:]
+    inputs, outputs = buffers[:split], buffers[split:]
+    pools = {b: config.input_pools() for b in inputs} | {b: config.output_pools() for b in outputs}
+    return memory.Ports(inputs, outputs, pools)
 
 
 def _describe(original: Graph, graph: Graph, config: CompilationConfig, made: _Made) -> ModelInfo:
     inputs, outputs, executor = graph.inputs, graph.outputs, config.executor
     tensors = (*inputs, *outputs)
-    placed = made.memory.placements[: len(tensors)]
-    offsets: list[int | None] = [None] * len(tensors)
-    if config.pass_config.use_workspace_io:
-        offsets = [p.offset for p in placed]
+    is_placed = config.pass_config.use_workspace_io
+    places = made.memory.placements[: len(tensors)] if is_placed else (None,) * len(tensors)
     kinds = [PortKind.INPUT] * len(inputs) + [PortKind.OUTPUT] * len(outputs)
     by_rows = [executor.row_fed_inputs] * len(inputs)
     by_rows += [executor.row_drained_outputs] * len(outputs)
@@ -466,9 +453,17 @@ def _describe(original: Graph, graph: Graph, config: CompilationConfig, made: _M
     return ModelInfo(
         name=graph.name,
         ports=tuple(
-            Port(kind, t.name, c_name, t.type, offset, _row_bytes(t.type) if is_by_rows else None)
-            for kind, t, c_name, offset, is_by_rows in zip(
-                kinds, tensors, names, offsets, by_rows, strict=True
+            Port(
+                kind,
+                t.name,
+                c_name,
+                t.type,
+                place.offset if place else None,
+                _row_bytes(t.type) if is_by_rows else None,
+                place.pool if place else 0,
+            )
+            for kind, t, c_name, place, is_by_rows in zip(
+                kinds, tensors, names, places, by_rows, strict=True
             )
         ),
         source_file=original.nodes[0].source.file if original.nodes else "",

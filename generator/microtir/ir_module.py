@@ -26,7 +26,8 @@ class PortKind(Enum):
 class Port:
     """An input or output of the entry function: the model's name for it, its C name, its type.
 
-    `offset` is its place in the workspace, in bytes, or None if the caller has other memory for it.
+    `offset` is its place in the workspace, in bytes of the pool of number `pool`, or None if the
+    caller has other memory for it.
     `row_bytes` is the size of a row if functions of the caller hand it over row by row, else None.
     """
 
@@ -36,6 +37,7 @@ class Port:
     type: TensorType
     offset: int | None = None
     row_bytes: int | None = None
+    pool: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +59,9 @@ class KeptBytes:
 class BufferPlacement:
     """Where a workspace buffer lies and when it lives (steps of main, inclusive).
 
-    `kept` says which of its bytes are in use at which step, `at_peak` how many of them at the
-    moment of the plan's peak: one that is filled or read row by row keeps less than its size.
+    `pool` counts the pools of the plan, `offset` the bytes of that pool. `kept` says which of its
+    bytes are in use at which step, `at_peak` how many of them at the moment of the pool's peak:
+    one that is filled or read row by row keeps less than its size.
     """
 
     name: str
@@ -68,23 +71,47 @@ class BufferPlacement:
     last_step: int
     kept: tuple[KeptBytes, ...] = ()
     at_peak: int = 0  # bytes
+    pool: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedPool:
+    """What placement takes of a pool, in bytes; nothing where no buffer went there.
+
+    `lower_bound` is the largest sum of its buffers that live at the same step: no placement of
+    these in one pool is smaller. At `peak_step` they keep most bytes.
+    """
+
+    name: str
+    size: int
+    lower_bound: int
+    alignment: int
+    peak_step: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class MemoryPlan:
     """Result of placement, all sizes in bytes.
 
-    `lower_bound` is the largest sum of buffers that live at the same step: no placement of these
-    lifetimes is smaller. `verified` is the verdict of the independent checker. At `peak_step` the
-    buffers keep most bytes.
+    `pools` are those of the configuration, in its order; what is said of the workspace is about
+    all of them together. `verified` is the verdict of the independent checker.
     """
 
-    workspace_size: int
-    lower_bound: int
-    alignment: int
+    pools: tuple[PlannedPool, ...]
     placements: tuple[BufferPlacement, ...]
     verified: bool
-    peak_step: int = 0
+
+    @property
+    def workspace_size(self) -> int:
+        return sum(pool.size for pool in self.pools)
+
+    @property
+    def lower_bound(self) -> int:
+        return sum(pool.lower_bound for pool in self.pools)
+
+    @property
+    def alignment(self) -> int:
+        return max(pool.alignment for pool in self.pools)
 
     @property
     def gap(self) -> int:

@@ -6,10 +6,18 @@ from pathlib import Path
 
 import pytest
 
+from microtir.artifact import Artifact
+from microtir.config import CompilationConfig, WorkspacePoolInfo
 from microtir.project import Project, ProjectOptions, ProjectType, Samples, generate, measure
 from microtir.project.errors import BoardError, BuildError, EmulatorError, ProjectError
 from microtir.project.toolchain import symbols
-from tests.support.board_projects import digits, digits_samples, with_main, with_model
+from tests.support.board_projects import (
+    digits,
+    digits_samples,
+    digits_with,
+    with_main,
+    with_model,
+)
 
 COUNTED = """
 #include "platform.h"
@@ -185,6 +193,40 @@ def test_models_share_their_memory(tmp_path: Path) -> None:
     assert measure(project, "second").instructions == measure(project, "first").instructions
     with pytest.raises(ProjectError, match=r"several models(.|\n)*first, second"):
         measure(project)
+
+
+def test_pools_lie_in_the_memories_of_the_board(tmp_path: Path) -> None:
+    """A pool with the section of a memory is at its address, and the results are the same."""
+    psram = 0x2100_0000
+    sram = WorkspacePoolInfo("sram", (), {"size_hint_bytes": 600})
+    slow = WorkspacePoolInfo("psram", (), {"section": ".psram", "read_latency_cycles": 7})
+    internal = {"size_hint_bytes": 300, "is_internal": True, "section": ".psram.own"}
+    own = WorkspacePoolInfo("own", (), internal)
+    plain = CompilationConfig(targets="c -mcpu=cortex-m4", module_name="first")
+    artifacts = [
+        digits_with(plain.with_(workspace_pools=[slow, sram])),
+        digits_with(plain.with_(module_name="second", workspace_pools=[own, sram, slow])),
+    ]
+    samples = digits_samples(2)
+    project = generate(
+        artifacts, "mps2_an386", ProjectType.BAREMETAL, tmp_path / "p",
+        options=ProjectOptions(samples={"first": samples, "second": samples}),
+    )  # fmt: skip
+    project.build()
+    assert project.run().status == 0
+    found = {s.name: s for s in symbols(project.board.toolchain, project.program_path)}
+    taken = [_sizes(artifact) for artifact in artifacts]
+    assert all(0 < pools["sram"] <= 600 and pools["psram"] > 0 for pools in taken)
+    assert found["pool_psram"].address >= psram > found["pool_sram"].address >= 0x2000_0000
+    assert found["second_own_memory"].address >= psram
+    assert found["second_own_memory"].size == taken[1]["own"] > 200
+    assert found["pool_psram"].size >= max(pools["psram"] for pools in taken)
+
+
+def _sizes(artifact: Artifact) -> dict[str, int]:
+    memory = artifact.metadata["memory"]
+    assert memory is not None
+    return {pool["name"]: pool["size"] for pool in memory["pools"]}
 
 
 def test_compiler_error_is_shown(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from microtir.artifact import Artifact
 from microtir.codegen.packed import RUNTIME_VERSION
 from microtir.config import Runtime
 from microtir.errors import UsageError
-from microtir.ir_module import ConfigMissing, IRModule, MemoryPlan
+from microtir.ir_module import ConfigMissing, IRModule, MemoryPlan, PlannedPool
 from microtir.resources import runtime_crt
 from microtir.tir.build import seq
 from microtir.tir.ir import PrimFunc
@@ -189,7 +189,7 @@ def test_model_without_layers_and_workspace(tmp_path: Path) -> None:
     module = model_module()
     assert module.model is not None
     main = PrimFunc("main", module.functions[-1].params[:2], seq(), exported=True)
-    memory = MemoryPlan(0, 0, 8, (), True)
+    memory = MemoryPlan((PlannedPool("workspace", 0, 0, 8),), (), True)
     nothing = replace(module, functions=(main,), model=replace(module.model, memory=memory))
     artifact = artifact_of(nothing)
     folder = artifact.export(tmp_path / "out")

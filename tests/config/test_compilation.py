@@ -73,8 +73,7 @@ def test_s2_2_nothing_is_unset_after_construction() -> None:
         assert getattr(config, field.name) is not None
     assert [pool.pool_name for pool in config.workspace_pools] == ["workspace"]
     assert config.constant_pools == ()
-    assert config.workspace_pool() is config.workspace_pools[0]
-    assert config.workspace_pool().size_limit is None
+    assert config.workspace_pools[0].size_limit is None
     assert config.module_name == "default"
     assert config.numerics is Numerics.TFLM
     assert config.optimize is Optimize.BALANCED
@@ -93,7 +92,7 @@ REFUSED: list[tuple[dict[str, Any], str, str]] = [
     ({"executor": "vm"}, "executor", "'vm', which is unknown"),
     ({"runtime": "cpp"}, "runtime", "'cpp', which is unknown"),
     ({"workspace_pools": []}, "workspace_pools", "has 0 pools; there is no memory to use"),
-    ({"workspace_pools": ["a", "b"]}, "workspace_pools", "more than one is not built yet"),
+    ({"workspace_pools": ["a", "b"], "executor": "graph"}, "workspace_pools", "has 2 pools"),
     ({"constant_pools": ["a", "b"]}, "constant_pools", "not built yet"),
     ({"constant_pools": [WorkspacePoolInfo("a")]}, "constant_pools", "ConstantPoolInfo objects"),
     ({"workspace_pools": 5}, "workspace_pools", "'workspace_pools' got 5"),

@@ -13,6 +13,7 @@ from microtir.config import (
     Executor,
     Optimize,
     Placement,
+    PoolInfoProperties,
     Runtime,
     Section,
     Target,
@@ -62,8 +63,9 @@ def test_s2_10_every_option_has_a_flag() -> None:
     for option in OPTIONS:
         if option.section in (Section.TARGET, Section.PASS) or None in option.pending:
             continue
-        if option.name in ("budget", "pass_config", "is_internal"):
-            assert option.flag == ""  # given through their parts, or with a single legal value
+        if not option.flag:
+            # given through their parts, or with a single legal value
+            assert option.name in ("budget", "pass_config") or option.pending
             continue
         assert option.flag in names
 
@@ -176,8 +178,15 @@ def test_pool_flags_take_names_in_either_form() -> None:
     """Pool names come one by one or separated by commas, as microTVM's flag took them."""
     one = config_from_flags({"--workspace-pools": "sram"})
     assert [pool.pool_name for pool in one.workspace_pools] == ["sram"]
-    with pytest.raises(ConfigError, match="has 2 pools; more than one is not built yet"):
-        config_from_flags({"--workspace-pools": "sram,dtcm"})
+    given = {
+        "--workspace-pools": "sram,dtcm",
+        "--workspace-pools-is-internal": "dtcm:1",
+        "--workspace-pools-section": "dtcm:.dtcm",
+        "--workspace-pools-read-latency-cycles": "sram:2",
+    }
+    sram, dtcm = config_from_flags(given).workspace_pools
+    assert sram.pool_info_properties == PoolInfoProperties(read_latency_cycles=2)
+    assert dtcm.pool_info_properties == PoolInfoProperties(is_internal=True, section=".dtcm")
 
 
 @pytest.mark.parametrize(

@@ -31,6 +31,9 @@ CONTRADICTIONS = [
     {"pass_config.memory.use_workspace_io=True", "runtime.system-lib=True"},
     {"compatibility='microtvm'", "executor.link-params=False"},
     {"pass_config.memory.use_workspace_io=True", "compatibility='microtvm'"},
+    {"workspace_pools.is_internal=True", "executor='graph'"},
+    {"workspace_pools.is_internal=True", "executor='debug'"},
+    {"workspace_pools.is_internal=True", "pass_config.memory.use_workspace_io=True"},
     *(
         {f"executor.{option}=True", other}
         for option in ("row-fed-inputs", "row-drained-outputs")
@@ -96,7 +99,7 @@ def test_s2_2_every_pair_is_built_or_refused_by_name() -> None:
 def _fit(one: Sample, other: Sample) -> bool:
     """Whether one value is what the other, which is refused alone, needs."""
     pairs = ((one, other), (other, one))
-    return any(a.companion == (b.option.name, b.value) for a, b in pairs)
+    return any(a.companion == (b.option.name, b.value) and b.accepted for a, b in pairs)
 
 
 def _of_another_executor(one: Sample, other: Sample) -> bool:

@@ -65,25 +65,6 @@ def test_properties_are_checked(field: str, value: object) -> None:
 
 
 @pytest.mark.parametrize(
-    ("field", "value"),
-    [
-        ("clock_frequency_hz", 64_000_000),
-        ("read_bandwidth_bytes_per_cycle", 4),
-        ("write_bandwidth_bytes_per_cycle", 4),
-        ("read_latency_cycles", 2),
-        ("write_latency_cycles", 2),
-    ],
-)
-def test_properties_nobody_acts_on_are_refused(field: str, value: int) -> None:
-    """A legal property that placement would ignore is refused by the configuration, by name."""
-    pool = WorkspacePoolInfo("ram", (), {field: value})
-    with pytest.raises(ConfigError) as caught:
-        CompilationConfig(targets="c", workspace_pools=[pool])
-    assert f"'{field}' got {value}, which is not built yet" in str(caught.value)
-    assert caught.value.fix == "leave it at its default: placement looks at sizes only"
-
-
-@pytest.mark.parametrize(
     ("kind", "arguments", "text"),
     [
         (WorkspacePoolInfo, ("a", (), {"size_hint": 5}), "did you mean 'size_hint_bytes'?"),
@@ -122,17 +103,71 @@ def test_size_hint_is_a_limit() -> None:
     """The size of a pool reaches the planner as a limit in bytes."""
     pool = WorkspacePoolInfo("ram", (), PoolInfoProperties(size_hint_bytes=4096))
     config = CompilationConfig(targets="c", workspace_pools=[pool])
-    assert config.workspace_pool().size_limit == 4096
+    assert config.workspace_pools[0].size_limit == 4096
     assert eval(repr(pool), dict(NAMES)) == pool
     constant = ConstantPoolInfo("ram", (), pool.pool_info_properties)
     assert len({pool, constant}) == 2
 
 
-def test_internal_pools_are_refused() -> None:
-    """The application passes the workspace: an array inside the generated code is not built."""
-    pool = WorkspacePoolInfo("ram", (), {"is_internal": True})
-    with pytest.raises(ConfigError, match="'is_internal' got True, which is not built yet"):
-        CompilationConfig(targets="c", workspace_pools=[pool])
+def test_a_workspace_is_what_its_pools_have() -> None:
+    """Bytes add up, unless a pool has no limit; internal pools are not passed."""
+    dtcm = WorkspacePoolInfo("dtcm", (), {"size_hint_bytes": 100, "is_internal": True})
+    sram = WorkspacePoolInfo("sram", (), {"size_hint_bytes": 28})
+    config = CompilationConfig(targets="c", workspace_pools=[dtcm, sram])
+    assert config.workspace_room() == 128
+    assert config.passed_pools() == (sram,)
+    assert config.with_(workspace_pools=[dtcm, "sram"]).workspace_room() is None
+
+
+def test_tensors_lie_in_pools_that_are_passed() -> None:
+    """Inputs and outputs lie where they are pinned, else in any pool that the application has."""
+    internal = WorkspacePoolInfo("dtcm", (), {"is_internal": True})
+    config = CompilationConfig(
+        targets="c",
+        workspace_pools=["sram", internal, "psram"],
+        pass_config={"memory.use_workspace_io": True, "memory.output_pool": "psram"},
+    )
+    assert (config.input_pools(), config.output_pools()) == ((0, 2), (2,))
+
+
+@pytest.mark.parametrize(
+    ("pools", "changes", "where", "text"),
+    [
+        (
+            [WorkspacePoolInfo("ram", (), {"is_internal": True})],
+            {"executor": "graph"},
+            "workspace_pools",
+            "a pool with 'is_internal' = True, which contradicts executor 'graph'",
+        ),
+        (
+            [WorkspacePoolInfo("ram", (), {"is_internal": True})],
+            {"pass_config": {"memory.use_workspace_io": True}},
+            "pass_config.memory.use_workspace_io",
+            "contradicts 'is_internal' = True of every workspace pool",
+        ),
+        (
+            ["sram", "psram"],
+            {"pass_config": {"memory.input_pool": "psram"}},
+            "pass_config.memory.input_pool",
+            "without memory.use_workspace_io the application has memory of its own",
+        ),
+        (
+            ["sram", "psram"],
+            {"pass_config": {"memory.use_workspace_io": True, "memory.input_pool": "psra"}},
+            "pass_config.memory.input_pool",
+            "did you mean 'psram'?",
+        ),
+    ],
+)
+def test_pools_that_nobody_can_use_are_refused(
+    pools: list[WorkspacePoolInfo | str], changes: dict[str, object], where: str, text: str
+) -> None:
+    """What contradicts the pools is named, with the field."""
+    config = CompilationConfig(targets="c", workspace_pools=pools)
+    with pytest.raises(ConfigError) as caught:
+        config.with_(**changes)
+    assert caught.value.where == where
+    assert text in str(caught.value)
 
 
 def test_constant_pools_are_refused() -> None:

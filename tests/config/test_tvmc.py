@@ -84,7 +84,7 @@ def test_pools_in_one_argument() -> None:
             "--workspace-pools-size-hint-bytes": "sram:4096",
         }
     )
-    assert config.workspace_pool().size_limit == 4096
+    assert config.workspace_pools[0].size_limit == 4096
     with pytest.raises(ConfigError, match="'dtcm', which is not declared"):
         config_from_flags(
             {

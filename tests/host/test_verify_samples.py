@@ -9,7 +9,7 @@ import pytest
 from microtir.errors import DataFileError, RunError
 from microtir.graph.ir import Array, Quantization, TensorType
 from microtir.host.samples import Fill, filled, read_golden, read_inputs, stack
-from microtir.ir_module import MemoryPlan, ModelInfo, Port, PortKind
+from microtir.ir_module import MemoryPlan, ModelInfo, PlannedPool, Port, PortKind
 from microtir.tir.dtype import DType
 
 INT8 = TensorType((1, 4), DType.INT8, Quantization((0.5,), (3,)))
@@ -24,7 +24,7 @@ def model(*ports: tuple[PortKind, str, TensorType]) -> ModelInfo:
         source_file="m.tflite",
         source_sha256="",
         source_bytes=0,
-        memory=MemoryPlan(0, 0, 1, (), True),
+        memory=MemoryPlan((PlannedPool("workspace", 0, 0, 1),), (), True),
     )
 
 

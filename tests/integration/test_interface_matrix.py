@@ -20,6 +20,7 @@ import pytest
 
 import microtir
 from microtir import CompilationConfig, Executor, Runtime
+from microtir.config import WorkspacePoolInfo
 from microtir.errors import ConfigError
 from tests.support.c_compilers import HOST_COMPILERS
 from tests.support.calling import PROGRAM, compiled, make_runtime, run
@@ -41,7 +42,7 @@ AXES: Mapping[str, tuple[object, ...]] = MappingProxyType({
     "link-params": (None, True, False),
     "alignment": (None, 16, 64),
     "system-lib": (False, True),
-    "pools": (None, "dtcm-2"),
+    "pools": (None, "dtcm-2", "two", "internal"),
     "workspace_io": (False, True),
     "optimize": ("balanced", "ram"),
     "hook": (False, True),
@@ -54,6 +55,13 @@ OUTSIDE = ("hook", "compiler", "standard")
 NAMES: Mapping[str, tuple[str, ...]] = MappingProxyType({
     "alignment": ("workspace-byte-alignment", "constant-byte-alignment"),
     "workspace_io": ("memory.use_workspace_io",),
+    "pools": ("workspace_pools",),
+})  # fmt: skip
+POOLS: Mapping[object, list[WorkspacePoolInfo] | None] = MappingProxyType({
+    None: None,
+    "dtcm-2": [WorkspacePoolInfo("dtcm-2")],
+    "two": [WorkspacePoolInfo("dtcm-2", (), {"size_hint_bytes": 16}), WorkspacePoolInfo("sram")],
+    "internal": [WorkspacePoolInfo("ram", (), {"is_internal": True})],
 })  # fmt: skip
 
 
@@ -66,12 +74,11 @@ def config_of(row: Row) -> CompilationConfig:
     }
     if row["alignment"] is not None:
         options |= dict.fromkeys(NAMES["alignment"], row["alignment"])
-    pools = row["pools"]
     return CompilationConfig(
         targets="c",
         executor=Executor(str(row["executor"]), options),
         runtime=Runtime("crt", {"system-lib": row["system-lib"]}),
-        workspace_pools=None if pools is None else [str(pools)],
+        workspace_pools=POOLS[row["pools"]],
         optimize=str(row["optimize"]),
         pass_config={"memory.use_workspace_io": row["workspace_io"]},
     )

@@ -49,6 +49,13 @@ CONFIGS = {
     "main_function": BASE,
     "pools": POOL,
     "workspace_io": WORKSPACE_IO,
+    "two_pools": BASE.with_(
+        workspace_pools=[
+            {"pool_name": "dtcm-2", "pool_info_properties": {"size_hint_bytes": 8}},
+            "sram",
+        ],
+        pass_config={"memory.use_workspace_io": True, "memory.input_pool": "sram"},
+    ),
     "allocators": BASE,
     "packed": BASE.with_(executor=Executor("aot", {"interface-api": "packed"})),
     "system_lib": BASE.with_(runtime=Runtime("crt", {"system-lib": True})),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -159,10 +159,14 @@ def test_both_placements_compute_the_same_and_exact_is_not_larger(
     place = memory.place
 
     def recording(
-        main: PrimFunc, callees: Mapping[str, PrimFunc], alignment: int, placement: Placement
+        main: PrimFunc,
+        callees: Mapping[str, PrimFunc],
+        pools: Sequence[memory.Pool],
+        placement: Placement,
+        ports: memory.Ports | None,
     ) -> tuple[PrimFunc, MemoryPlan]:
         asked.append(placement)
-        return place(main, callees, alignment, placement)
+        return place(main, callees, pools, placement, ports)
 
     monkeypatch.setattr("microtir.memory.place", recording)
     sizes = {}

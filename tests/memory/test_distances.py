@@ -166,9 +166,10 @@ def test_the_checker_agrees_with_the_distance(layer: Layer, backward: bool) -> N
         shift = max(0, less - distance)
         offsets = {below: shift, above: shift + distance - less}
         size = max(offsets[b] + life.size for b, life in lives.items())
-        placed = relocate(main, offsets, size, 1)
+        spots = {buffer: (0, offset) for buffer, offset in offsets.items()}
+        placed = relocate(main, [Buffer("workspace", (size,), DType.UINT8)], spots)
         if less:
             with pytest.raises(MemoryPlanError, match=r"read but another|over another argument"):
-                check(main, placed, callees, size)
+                check(main, placed, callees, [size])
         else:
-            check(main, placed, callees, size)
+            check(main, placed, callees, [size])

@@ -18,6 +18,7 @@ from microtir.memory.checker import check
 from microtir.memory.in_place import in_place
 from microtir.memory.lifetimes import lifetimes
 from microtir.memory.place import place, relocate
+from microtir.memory.pools import Pool
 from microtir.memory.trace import overwrites_unread, trace
 from microtir.tir import build
 from microtir.tir.dtype import DType
@@ -89,7 +90,9 @@ def is_accepted(layer: PrimFunc, x_at: int, y_at: int) -> bool:
     main, callees, x, y = program(layer)
     size = max(x_at, y_at) + 4 * 25
     try:
-        check(main, relocate(main, {x: x_at, y: y_at}, size, 4), callees, size)
+        block = Buffer("workspace", (size,), DType.UINT8, alignment=4)
+        placed = relocate(main, [block], {x: (0, x_at), y: (0, y_at)})
+        check(main, placed, callees, [size])
     except MemoryPlanError:
         return False
     return True
@@ -164,7 +167,7 @@ def test_the_checker_goes_by_the_accesses(name: str, shift: int) -> None:
 def test_a_chain_of_elementwise_layers_takes_one_buffer(placement: Placement) -> None:
     """Every placement finds it, and the bound is met."""
     main, callees, *_ = program(function((4, 5), same, same))
-    _, plan = place(main, callees, 4, placement)
+    _, plan = place(main, callees, [Pool(alignment=4)], placement)
     assert (plan.workspace_size, plan.lower_bound) == (80, 80)
 
 

@@ -16,6 +16,7 @@ from microtir.memory.checker import check
 from microtir.memory.lifetimes import lifetimes, lower_bound
 from microtir.memory.place import place
 from microtir.memory.placement import exact_fit, first_fit, workspace_size
+from microtir.memory.pools import Pool
 from microtir.memory.solver import optimal_fit
 from microtir.tir import build
 from microtir.tir.analysis.access import prove_accesses
@@ -101,7 +102,7 @@ def test_random_programs_are_placed_and_proven(
     program: Program, alignment: int, placement: Placement
 ) -> None:
     """Any program is placed aligned, inside its size, at or above its bound, and checked."""
-    _, plan = place(program.main, program.callees, alignment, placement)
+    _, plan = place(program.main, program.callees, [Pool(alignment=alignment)], placement)
     assert plan.verified
     assert plan.workspace_size >= plan.lower_bound
     assert all(p.offset % alignment == 0 for p in plan.placements)
@@ -128,7 +129,7 @@ def test_the_solver_is_never_worse_and_its_bound_holds(program: Program, alignme
     assert size <= workspace_size(lives, exact_fit(lives, alignment))
     assert all(offset % alignment == 0 for offset in offsets.values())
     assert (offsets, bound) == optimal_fit(lives, alignment), "the same answer every time"
-    _, plan = place(program.main, program.callees, alignment, Placement.OPTIMAL)
+    _, plan = place(program.main, program.callees, [Pool(alignment=alignment)], Placement.OPTIMAL)
     assert (plan.workspace_size, plan.lower_bound) == (size, bound)
 
 
@@ -136,7 +137,7 @@ def test_a_missing_solver_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     """Who asks for the solver and has none is told what to install."""
     monkeypatch.setitem(sys.modules, "ortools.sat.python", None)
     with pytest.raises(ToolError, match="OR-Tools is not installed") as caught:
-        place(*small_program(), 1, Placement.OPTIMAL)
+        place(*small_program(), [Pool()], Placement.OPTIMAL)
     assert caught.value.fix == "pip install 'microtir[solver]'"
 
 
@@ -182,7 +183,7 @@ def relocated(main: PrimFunc, offsets: dict[str, int]) -> PrimFunc:
             return arg
         return BufferView(workspace, arg.shape, arg.dtype, offsets[arg.buffer.name])
 
-    return replace(main, body=visit(main.body))
+    return replace(main, params=(*main.params, workspace), body=visit(main.body))
 
 
 straight_programs = st.integers(2, 9).flatmap(
@@ -203,20 +204,20 @@ def test_the_checker_refuses_any_overlap_of_living_buffers(
     lives = lifetimes(program.main)
     starts = [sum(life.size for life in lives[:i]) for i in range(len(lives))]
     offsets = {life.buffer.name: start for life, start in zip(lives, starts, strict=True)}
-    check(program.main, relocated(program.main, offsets), program.callees, 4096)
+    check(program.main, relocated(program.main, offsets), program.callees, [4096])
     pairs = [(a, b) for a in lives for b in lives if a is not b and a.distance(b) is not None]
     moved, other = data.draw(st.sampled_from(pairs))
     position = offsets[other.buffer.name] + data.draw(st.integers(0, other.size - 1))
     offsets[moved.buffer.name] = position
     with pytest.raises(MemoryPlanError, match=r"read but another buffer|over another argument"):
-        check(program.main, relocated(program.main, offsets), program.callees, 4096)
+        check(program.main, relocated(program.main, offsets), program.callees, [4096])
 
 
 def test_the_checker_refuses_bytes_outside_the_workspace() -> None:
     """A buffer that ends behind the workspace is named with its call."""
     program = Program([8, 8], [0, 0])
     with pytest.raises(MemoryPlanError, match="bytes 60 to 68 lie outside the workspace of 64"):
-        check(program.main, relocated(program.main, {"b0": 0, "b1": 60}), program.callees, 64)
+        check(program.main, relocated(program.main, {"b0": 0, "b1": 60}), program.callees, [64])
 
 
 def test_the_checker_refuses_another_program() -> None:
@@ -224,7 +225,7 @@ def test_the_checker_refuses_another_program() -> None:
     program, other = Program([8, 9], [0, 0]), Program([8, 10], [0, 0])
     placed = relocated(other.main, {"b0": 0, "b1": 16})
     with pytest.raises(MemoryPlanError, match="placement changed call 1"):
-        check(program.main, placed, program.callees, 64)
+        check(program.main, placed, program.callees, [64])
 
 
 def test_a_buffer_that_nobody_uses_is_refused() -> None:
@@ -246,6 +247,6 @@ def test_a_thousand_buffers_are_no_problem() -> None:
     verify(program.main, program.callees)
     prove_accesses(program.main, program.callees)
     assert to_text(parse_function(to_text(program.main))) == to_text(program.main)
-    placed, plan = place(program.main, program.callees, 4, Placement.GREEDY)
+    placed, plan = place(program.main, program.callees, [Pool(alignment=4)], Placement.GREEDY)
     assert plan.workspace_size == plan.lower_bound == 16
     verify(placed, program.callees)

@@ -7,6 +7,7 @@ from itertools import pairwise
 from microtir.config.enums import Placement
 from microtir.ir_module import KeptBytes, MemoryPlan
 from microtir.memory.place import place
+from microtir.memory.pools import Pool
 from microtir.tir import build
 from microtir.tir.dtype import DType
 from microtir.tir.ir import (
@@ -60,7 +61,7 @@ def streamed() -> MemoryPlan:
     ]
     body = Seq((For(y, IntImm(0), IntImm(ROWS), Seq(tuple(calls[:3]))), calls[3]))
     main = PrimFunc("main", (source, target), _allocated([*rings, whole], body), exported=True)
-    return place(main, {f.name: f for f in functions}, 1, Placement.GREEDY)[1]
+    return place(main, {f.name: f for f in functions}, [Pool()], Placement.GREEDY)[1]
 
 
 def _pairs(edges: list[tuple[Buffer, int]]) -> list[tuple[tuple[Buffer, int], tuple[Buffer, int]]]:
@@ -102,5 +103,5 @@ def test_the_peak_is_explained_byte_by_byte() -> None:
     """At the peak the bytes kept by all buffers add up to the lower bound."""
     plan = streamed()
     at_peak = {p.name: p.at_peak for p in plan.placements}
-    assert (plan.peak_step, at_peak) == (1, {"ring0": 2, "ring1": 2, "whole": 6})
+    assert (plan.pools[0].peak_step, at_peak) == (1, {"ring0": 2, "ring1": 2, "whole": 6})
     assert sum(at_peak.values()) == plan.lower_bound == 10

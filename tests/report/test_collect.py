@@ -143,7 +143,7 @@ def test_a_pool_may_be_too_small() -> None:
     assert (limit.option, limit.free, found.fits) == ("pool sram", 64, True)
     tight = PORTABLE.with_(workspace_pools=pools, budget={"ram": 3})
     assert without_limits(tight).budget.ram is None
-    assert without_limits(tight).workspace_pool().size_limit is None
+    assert without_limits(tight).workspace_pools[0].size_limit is None
 
 
 def test_what_a_buffer_is_for() -> None:

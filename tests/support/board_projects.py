@@ -20,8 +20,13 @@ def digits(target: str, module_name: str = "digits", *, workspace_io: bool = Fal
     """The example model, compiled for a target."""
     config = microtir.CompilationConfig.from_target(microtir.Target(target))
     config = config.with_(pass_config={"memory.use_workspace_io": workspace_io})
+    return digits_with(config.with_(module_name=module_name))
+
+
+def digits_with(config: microtir.CompilationConfig) -> Artifact:
+    """The example model, compiled with a configuration."""
     model = microtir.frontend.from_tflite(resources.example("digits/digits_int8.tflite"))
-    return microtir.build(model, config.with_(module_name=module_name))
+    return microtir.build(model, config)
 
 
 def digits_samples(count: int) -> Samples:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -65,8 +65,9 @@ def run(folder: Path, artifact: Artifact, data: Array, result: Array) -> int:
     metadata = artifact.metadata
     memory, parameters = metadata["memory"], metadata["parameters"]
     assert memory is not None
-    size, alignment = memory["workspace_size"], memory["alignment"]
-    blocks = [aligned(size, alignment, 0xA5)]
+    pools = [pool for pool in memory["pools"] if not pool["is_internal"]]
+    blocks = [aligned(pool["size"], pool["alignment"], 0xA5) for pool in pools]
+    places = {pool["name"]: block for pool, block in zip(pools, blocks, strict=True)}
     if parameters is not None:
         file = aligned(parameters["bytes"], parameters["alignment"], 0)
         file[:] = np.frombuffer(artifact.data[0].content, np.uint8)
@@ -77,11 +78,16 @@ def run(folder: Path, artifact: Artifact, data: Array, result: Array) -> int:
     config = artifact.module.require_config("test")
     if config.entry_calling_convention() is CallingConvention.PACKED:
         return _run_packed(entry, [data, result], blocks)
-    return _run_structs(entry, artifact, data, result, blocks)
+    return _run_structs(entry, artifact, data, result, blocks, places)
 
 
 def _run_structs(
-    entry: Any, artifact: Artifact, data: Array, result: Array, blocks: Sequence[Array]
+    entry: Any,
+    artifact: Artifact,
+    data: Array,
+    result: Array,
+    blocks: Sequence[Array],
+    pools: Mapping[str, Array],
 ) -> int:
     model = artifact.module.model
     assert model is not None
@@ -89,8 +95,9 @@ def _run_structs(
     places = [data.ctypes.data, result.ctypes.data]
     if given.offset is not None and made.offset is not None:
         # Both lie in the workspace, where the output may take the place of the input.
-        address = blocks[0].ctypes.data
-        places = [address + given.offset, address + made.offset]
+        starts = [pools[model.memory.pools[port.pool].name] for port in model.ports]
+        offsets = (given.offset, made.offset)
+        places = [s.ctypes.data + at for s, at in zip(starts, offsets, strict=True)]
         ctypes.memmove(places[0], data.ctypes.data, data.nbytes)
     alive: list[object] = []
     inputs, outputs = (

@@ -15,6 +15,7 @@ from microtir.ir_module import (
     IRModule,
     MemoryPlan,
     ModelInfo,
+    PlannedPool,
     Port,
     PortKind,
 )
@@ -138,7 +139,7 @@ def model_module(given: CompilationConfig | None = None, *, rows_at_once: int = 
         Port(PortKind.OUTPUT, "scores", "scores", TensorType((ROWS, 2), DType.INT8, quarter)),
     )
     placement = BufferPlacement("activation_0", 16, 8, 0, len(calls) - 1)
-    memory = MemoryPlan(24, 8, 8, (placement,), True)
+    memory = MemoryPlan((PlannedPool("workspace", 24, 8, 8),), (placement,), True)
     model = ModelInfo("net", ports, "net.tflite", "ab" * 32, 1234, memory)
     return IRModule(
         functions=(dense, relu, main), config=given or config(), model=model, is_lowered=True

@@ -7,7 +7,14 @@ from microtir.artifact.mlf import export_model_library_format
 from microtir.artifact.mlf_reader import import_model_library_format, model_info
 from microtir.artifact.nodes import GraphNode, NodeResult, NodeTensor, graph_nodes
 from microtir.codegen import METADATA_FILE, Metadata, SourceFile
-from microtir.codegen.metadata import FunctionData, OutputData, ParameterData, PortData
+from microtir.codegen.metadata import (
+    FunctionData,
+    MemoryData,
+    OutputData,
+    ParameterData,
+    PoolData,
+    PortData,
+)
 
 # `host` and `project` read artifacts, and the facts in them, without knowing codegen.
 __all__ = [
@@ -16,11 +23,13 @@ __all__ = [
     "ExportFormat",
     "FunctionData",
     "GraphNode",
+    "MemoryData",
     "Metadata",
     "NodeResult",
     "NodeTensor",
     "OutputData",
     "ParameterData",
+    "PoolData",
     "PortData",
     "SourceFile",
     "export_model_library_format",

@@ -72,8 +72,7 @@ def export_model_library_format(
         _add(files, _sources(artifact, layout))
         _add(files, _beside(artifact))
     if len(given) > 1:
-        sizes = joint_workspace(given)
-        text = joint_workspace_header(tuple(map(module_name, given)), **sizes)
+        text = joint_workspace_header(tuple(map(module_name, given)), joint_workspace(given))
         _add(files, {f"{HEADERS}/joint_workspace.h": text.encode()})
         inside = [module_name(artifact) for artifact in given if has_workspace(artifact)]
         if inside:

@@ -21,7 +21,9 @@ from microtir.artifact.mlf_layout import (
     is_model,
     module_name,
 )
+from microtir.codegen.joint import JointPool
 from microtir.codegen.metadata import LayerData, Metadata, ParameterData, PortData
+from microtir.config.names import c_name
 from microtir.errors import UsageError
 
 if TYPE_CHECKING:
@@ -55,16 +57,35 @@ def archive_metadata(
             module_name(artifact): _model(artifact, layout, written)
             for artifact, layout in zip(artifacts, layouts, strict=True)
         },
-        EXTRA: {"layout_version": _LAYOUT_VERSION, "joint_workspace": joint_workspace(artifacts)},
+        EXTRA: {"layout_version": _LAYOUT_VERSION, "joint_workspace": _joint(artifacts)},
     }
 
 
-def joint_workspace(artifacts: Sequence[Artifact]) -> Mapping[str, int]:
-    """Bytes and alignment of a workspace that serves all models, which run one after another."""
-    memories = [memory for a in artifacts if (memory := a.metadata["memory"]) is not None]
+def joint_workspace(artifacts: Sequence[Artifact]) -> list[JointPool]:
+    """Bytes and alignment of memories that serve all models, which run one after another.
+
+    Pools of one name are one memory; internal ones are each model's own.
+    """
+    found: dict[str, JointPool] = {}
+    for artifact in artifacts:
+        memory = artifact.metadata["memory"]
+        for pool in memory["pools"] if memory else ():
+            if not pool["is_internal"]:
+                known = found.get(pool["name"], JointPool(c_name(pool["name"]), 0, 1))
+                size = max(known.size_bytes, pool["size"])
+                alignment = max(known.alignment, pool["alignment"])
+                found[pool["name"]] = JointPool(known.name, size, alignment)
+    return list(found.values())
+
+
+def _joint(artifacts: Sequence[Artifact]) -> Json:
+    pools = joint_workspace(artifacts)
     return {
-        "size_bytes": max((memory["workspace_size"] for memory in memories), default=0),
-        "alignment": max((memory["alignment"] for memory in memories), default=1),
+        "size_bytes": sum(pool.size_bytes for pool in pools),
+        "alignment": max((pool.alignment for pool in pools), default=1),
+        "pools": [
+            {"name": p.name, "size_bytes": p.size_bytes, "alignment": p.alignment} for p in pools
+        ],
     }
 
 
@@ -136,6 +157,9 @@ def _model_memory(facts: Metadata) -> Json:
     main = {
         "device": CPU,
         "workspace_size_bytes": memory["workspace_size"],
+        "workspace_pools": [
+            {"pool_name": pool["name"], "allocated_size": pool["size"]} for pool in memory["pools"]
+        ],
         "constants_size_bytes": facts["weights_bytes"],
         "io_size_bytes": sum(_own_bytes(port) for port in ports),
         "inputs": {port["name"]: _port(port) for port in ports if port["kind"] == "input"},

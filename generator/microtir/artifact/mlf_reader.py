@@ -16,7 +16,15 @@ from microtir.codegen.metadata import METADATA_VERSION, MemoryData, ModelData, P
 from microtir.config import CompilationConfig
 from microtir.errors import ConfigError, ModelFileError
 from microtir.graph.ir import Quantization, TensorType
-from microtir.ir_module import BufferPlacement, IRModule, MemoryPlan, ModelInfo, Port, PortKind
+from microtir.ir_module import (
+    BufferPlacement,
+    IRModule,
+    MemoryPlan,
+    ModelInfo,
+    PlannedPool,
+    Port,
+    PortKind,
+)
 from microtir.tir.dtype import DType
 
 if TYPE_CHECKING:
@@ -175,24 +183,38 @@ def model_info(facts: Metadata) -> ModelInfo | None:
 def _model(model: ModelData, ports: list[PortData], memory: MemoryData) -> ModelInfo:
     return ModelInfo(
         name=model["name"],
-        ports=tuple(_port(port) for port in ports),
+        ports=tuple(_port(port, memory) for port in ports),
         source_file=model["file"],
         source_sha256=model["sha256"],
         source_bytes=model["bytes"],
-        memory=MemoryPlan(
-            workspace_size=memory["workspace_size"],
-            lower_bound=memory["lower_bound"],
-            alignment=memory["alignment"],
-            placements=tuple(
-                BufferPlacement(p["name"], p["offset"], p["size"], p["first_step"], p["last_step"])
-                for p in memory["placements"]
-            ),
-            verified=memory["verified"],
-        ),
+        memory=_memory(memory),
     )
 
 
-def _port(port: PortData) -> Port:
+def _memory(memory: MemoryData) -> MemoryPlan:
+    numbers = {pool["name"]: number for number, pool in enumerate(memory["pools"])}
+    return MemoryPlan(
+        pools=tuple(
+            PlannedPool(p["name"], p["size"], p["lower_bound"], p["alignment"])
+            for p in memory["pools"]
+        ),
+        placements=tuple(
+            BufferPlacement(
+                p["name"],
+                p["offset"],
+                p["size"],
+                p["first_step"],
+                p["last_step"],
+                pool=numbers[p["pool"]],
+            )
+            for p in memory["placements"]
+        ),
+        verified=memory["verified"],
+    )
+
+
+def _port(port: PortData, memory: MemoryData) -> Port:
+    pools = [pool["name"] for pool in memory["pools"]]
     given = port["quantization"]
     quantization = Quantization((given["scale"],), (given["zero_point"],)) if given else None
     kind = TensorType(tuple(port["shape"]), DType(port["dtype"]), quantization)
@@ -203,4 +225,5 @@ def _port(port: PortData) -> Port:
         kind,
         port["offset"],
         port["row_bytes"],
+        pools.index(port["pool"]) if port["pool"] is not None else 0,
     )

@@ -15,10 +15,11 @@ from microtir.cli.progress import Progress
 from microtir.cli.projects import ProjectTypeName, create_project, print_project
 from microtir.cli.tvmc import TFLITE, InputShapes, ModelFormat, check_input_shapes
 from microtir.config import CompilationConfig
+from microtir.config.names import c_name
 from microtir.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:
-    from microtir.artifact import Artifact
+    from microtir.artifact import Artifact, PoolData
 
 SOURCES = "sources"
 ARCHIVE = "mlf"
@@ -160,6 +161,12 @@ def _summary(artifact: Artifact, folder: Path) -> dict[str, object]:
     }
 
 
+def _pool(pool: PoolData) -> str:
+    limit = f" of {cell(pool['limit'])}" if pool["limit"] is not None else ""
+    internal = ", an array of the code" if pool["is_internal"] else ""
+    return f"{cell(pool['size'])}{limit} bytes{internal}"
+
+
 def _print(artifact: Artifact, folder: Path) -> None:
     metadata, name = artifact.metadata, artifact.metadata["module_name"]
     memory = metadata["memory"]
@@ -168,16 +175,20 @@ def _print(artifact: Artifact, folder: Path) -> None:
         f"{cell(memory['workspace_size'])} bytes of RAM; lower bound "
         f"{cell(memory['lower_bound'])}, gap {cell(memory['gap'])}"
     )
+    pools = [pool for pool in memory["pools"] if len(memory["pools"]) > 1]
+    passed = [c_name(pool["name"]) for pool in memory["pools"] if not pool["is_internal"]]
     rows: list[tuple[str, object]] = [
         ("layers", f"{len(metadata['layers'])} functions in {name}.c"),
         ("workspace", workspace),
+        *((f"pool {pool['name']}", _pool(pool)) for pool in pools),
         ("weights", f"{cell(metadata['weights_bytes'])} bytes of flash"),
     ]
     rows += [
         (port["kind"], f"{port['member']}: {port['dtype']} {shape(port['shape'])}")
         for port in metadata["ports"]
     ]
-    rows.append(("call", f"{name}_run(&inputs, &outputs, workspace), see {name}.h"))
+    arguments = ", ".join(["&inputs", "&outputs", *passed])
+    rows.append(("call", f"{name}_run({arguments}), see {name}.h"))
     write(f"{metadata['model']['file'] if metadata['model'] else name} -> {folder}")
     files = [(file.path, len(file.content)) for file in artifact.files]
     write_table(("file", "bytes"), files, right=("bytes",))

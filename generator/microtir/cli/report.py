@@ -76,6 +76,8 @@ def _print(found: Report, *, summary_only: bool) -> None:
         return
     for pool in found.pools:
         write("")
+        if len(found.pools) > 1:
+            write(f"pool {pool.name}")
         write("\n".join(memory_map(found, pool)))
         write("")
         _table(summary.buffer_table(found, pool.buffers))

@@ -17,6 +17,12 @@ from microtir.codegen.environment import render
 from microtir.codegen.functions import FunctionText, joined, signature
 from microtir.codegen.layout import block_comment, columns
 from microtir.codegen.names import ScopedNames
+from microtir.codegen.pools import (
+    WorkspacePool,
+    internal_pools,
+    passed_pools,
+    workspace_pools,
+)
 from microtir.codegen.program import Program
 from microtir.codegen.runtime import MicrotvmPart
 from microtir.codegen.source_file import SourceFile
@@ -32,7 +38,8 @@ class _Interface:
 
     Args:
         prefix: start of every name.
-        pool: member of the struct of pools; empty where the workspace is ours.
+        pools: those that are passed, members of the struct of pools; None where none is declared,
+            and the workspace is ours.
         members: microTVM's names of the tensors of `inputs` and of `outputs`.
         is_mapped: whether the tensors lie in the workspace.
     """
@@ -40,7 +47,7 @@ class _Interface:
     program: Program
     model: ModelInfo
     prefix: str
-    pool: str
+    pools: tuple[WorkspacePool, ...] | None
     members: dict[str, list[tuple[Port, str]]]
     is_mapped: bool
 
@@ -48,8 +55,20 @@ class _Interface:
         return f"struct {self.prefix}_{name}"
 
     @property
-    def workspace(self) -> str:
-        return f"{_POOLS}->{self.pool}" if self.pool else f"{self.prefix}_workspace"
+    def structs(self) -> tuple[str, ...]:
+        """The struct of pools, if there is one."""
+        return (_POOLS,) if self.pools else ()
+
+    @property
+    def workspaces(self) -> tuple[str, ...]:
+        """What is passed on as workspace."""
+        if self.pools is None:
+            return (f"{self.prefix}_workspace",)
+        return tuple(_member_of(pool) for pool in self.pools)
+
+
+def _member_of(pool: WorkspacePool) -> str:
+    return f"{_POOLS}->{pool.member}"
 
 
 def dropin_prefix(name: str) -> str:
@@ -62,7 +81,7 @@ def dropin_files(program: Program, model: ModelInfo, fingerprint: str) -> tuple[
     interface = _interface(program, model)
     prefix = interface.prefix
     # The graph executor takes its workspace from the application's memory.
-    has_workspace = not interface.pool and not program.is_graph
+    has_workspace = interface.pools is None and not program.is_graph
     files = [(f"{prefix}.h", "tvmgen.h.j2"), (f"{prefix}.c", "tvmgen.c.j2")]
     if has_workspace:
         files.append((f"{prefix}_workspace.c", "tvmgen_workspace.c.j2"))
@@ -113,7 +132,7 @@ def _interface(program: Program, model: ModelInfo) -> _Interface:
         program=program,
         model=model,
         prefix=dropin_prefix(program.name),
-        pool=config.workspace_pool().c_name if config.declares_workspace() else "",
+        pools=passed_pools(program) if config.declares_workspace() else None,
         members=members,
         is_mapped=any(port.offset is not None for port in model.ports),
     )
@@ -135,11 +154,13 @@ def _sizes(interface: _Interface) -> list[str]:
 
 
 def _memory(interface: _Interface) -> list[str]:
-    macro, size = macro_name(interface.prefix), str(interface.model.memory.workspace_size)
+    macro, sizes = macro_name(interface.prefix), [interface.model.memory.workspace_size]
     names = [f"{macro}_WORKSPACE_SIZE"]
-    if interface.pool:
-        names.append(f"{macro}_{macro_name(interface.pool)}_WORKSPACE_POOL_SIZE")
-    return columns([(f"#define {name}", size) for name in names])
+    for pool in interface.pools or ():
+        names.append(f"{macro}_{macro_name(pool.member)}_WORKSPACE_POOL_SIZE")
+        sizes.append(pool.size)
+    rows = zip(names, sizes, strict=True)
+    return columns([(f"#define {name}", str(size)) for name, size in rows])
 
 
 def _structs(interface: _Interface) -> Iterator[str]:
@@ -147,9 +168,12 @@ def _structs(interface: _Interface) -> Iterator[str]:
         rows = [(f"void *{name};", f"/* {header.type_text(port)} */") for port, name in tensors]
         # C has no empty struct.
         yield _struct(interface.struct(group), rows or [("uint8_t none;", "/* there is none */")])
-    if interface.pool:
-        aligned = f"aligned to {interface.program.macro}_WORKSPACE_ALIGNMENT"
-        rows = [(f"void *{interface.pool};", f"/* {aligned} of {interface.program.name}.h */")]
+    if interface.pools:
+        header_name = f"{interface.program.name}.h"
+        rows = [
+            (f"void *{pool.member};", f"/* aligned to {pool.macro}_ALIGNMENT of {header_name} */")
+            for pool in interface.pools
+        ]
         yield _struct(interface.struct(_POOLS), rows)
     if interface.program.devices:
         members = [
@@ -168,7 +192,7 @@ def _functions(interface: _Interface) -> Iterator[FunctionText]:
     if interface.program.is_packed:
         packed = f"{interface.prefix}_run"
     elif interface.program.config.needs_packed_wrapper() and not (
-        interface.pool or interface.program.is_graph
+        interface.pools is not None or interface.program.is_graph
     ):
         packed = f"{interface.prefix}_run_packed"
     if not interface.program.is_packed and not interface.program.is_graph:
@@ -184,7 +208,7 @@ def _unpacked_functions(interface: _Interface) -> Iterator[FunctionText]:
     if interface.is_mapped:
         yield from (_map(interface, group) for group in (_INPUTS, _OUTPUTS))
     yield _run(interface)
-    if not interface.pool:
+    if not interface.pools:
         yield _main(interface)
 
 
@@ -196,8 +220,11 @@ def _text(comment: list[str], head: str, parameters: list[str], body: list[str])
 
 def _map(interface: _Interface, group: str) -> FunctionText:
     """`_map_inputs` or `_map_outputs`: where the tensors lie in the workspace."""
+    pools = workspace_pools(interface.program)
     places = [
-        f"(uint8_t *){interface.workspace} + {port.offset}" if port.offset else interface.workspace
+        f"(uint8_t *){_member_of(pools[port.pool])} + {port.offset}"
+        if port.offset
+        else _member_of(pools[port.pool])
         for port, _ in interface.members[group]
     ]
     body = [f"const {interface.struct(group)} mapped = {{{', '.join(places) or '0'}}};"]
@@ -212,7 +239,7 @@ def _map(interface: _Interface, group: str) -> FunctionText:
 def _run(interface: _Interface) -> FunctionText:
     """`_run`: from microTVM's structs to microtir's."""
     name = interface.program.name
-    pools = [_POOLS] if interface.pool else []
+    pools = list(interface.structs)
     pools += [_DEVICES] if interface.program.devices else []
     tensors = [] if interface.is_mapped else [_INPUTS, _OUTPUTS]
     body = _null_check(interface, [*tensors, *pools])
@@ -225,16 +252,16 @@ def _run(interface: _Interface) -> FunctionText:
     for group, own in ((_INPUTS, "given"), (_OUTPUTS, "made")):
         members = [f"{group}{access}{member}" for _, member in interface.members[group]]
         body.append(f"const struct {name}_{group} {own} = {{{', '.join(members) or '0'}}};")
-    extra = ""
+    arguments = ["&given", "&made", *interface.workspaces]
     if interface.program.devices:
         states = ", ".join(f"{_DEVICES}->{device.name}" for device in interface.program.devices)
         body.append(f"const {struct_name(interface.program)} used = {{{states}}};")
-        extra = ", &used"
-    body.append(f"return {name}_run(&given, &made, {interface.workspace}{extra});")
+        arguments.append("&used")
+    body.append(f"return {name}_run({', '.join(arguments)});")
     lines = ["Runs the model once."]
     if interface.is_mapped:
         lines[0] = "Runs the model once on the tensors in the workspace, and overwrites the inputs."
-    if not interface.pool:
+    if interface.pools is None or internal_pools(interface.program):
         lines.append("Not re-entrant: there is one workspace.")
     return _text(
         [*lines, "", f"Returns 0, or a negative status that {name}_status_text() explains."],
@@ -245,7 +272,8 @@ def _run(interface: _Interface) -> FunctionText:
 
 
 def _null_check(interface: _Interface, structs: list[str]) -> list[str]:
-    pointers = [*structs, *([interface.workspace] if interface.pool else [])]
+    pools = [_member_of(pool) for pool in interface.pools or () if pool.size]
+    pointers = [*structs, *pools]
     condition = " || ".join(f"{pointer} == NULL" for pointer in pointers)
     status = f"{interface.program.macro}_ERROR_NULL_POINTER"
     return [f"if ({condition}) {{", f"    return {status};", "}"]
@@ -256,7 +284,8 @@ def _packed_run(interface: _Interface, function: str) -> FunctionText:
     name, count = interface.program.name, len(interface.model.ports)
     kinds = ", ".join(["MICROTIR_KIND_TENSOR"] * (count + 1))
     size = max(interface.model.memory.workspace_size, 1)
-    workspace = f"{interface.workspace}, 1, {{MICROTIR_ELEMENT_UNSIGNED, 8}}, extent, NULL, 0"
+    (memory,) = interface.workspaces  # the configuration refuses declared pools
+    workspace = f"{memory}, 1, {{MICROTIR_ELEMENT_UNSIGNED, 8}}, extent, NULL, 0"
     given = f"args, type_codes, num_args, {count}, tensors, values"
     called = f"{name}_run" if interface.program.is_packed else f"{name}_run_packed"
     resource = "resource_handle" if interface.program.devices else "NULL"

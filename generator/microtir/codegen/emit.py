@@ -28,6 +28,7 @@ from microtir.codegen.packed import (
     registered,
 )
 from microtir.codegen.parameters import file_bytes, file_name, identity
+from microtir.codegen.pools import internal_pools, passed_pools
 from microtir.codegen.program import Program, make_program
 from microtir.codegen.rows import is_row_port, row_port_text
 from microtir.codegen.runtime import runtime_files
@@ -167,8 +168,8 @@ def _header(program: Program, fingerprint: str, number: str) -> str:
         fingerprint=fingerprint,
         ports=header.port_sections(program, model) if model else [],
         memory=header.memory_lines(program, number),
-        has_workspace=model is not None,
-        needs_no_workspace=model is not None and model.memory.workspace_size == 0,
+        pools=header.pool_macros(program),
+        has_sections=any(pool.section for pool in passed_pools(program)),
         statuses=header.status_lines(program),
         structs=[*devices_struct(program), *([] if program.is_packed else _structs(program))],
         functions=header.prototypes(program),
@@ -205,6 +206,7 @@ def _source(
         function_count=len(registered(program)),
         uses_runtime=program.is_graph or program.is_packed,
         is_model=program.model is not None,
+        pools=internal_pools(program),
         uses_math=requirements.math or of_twins.math,
         prototypes=[*driver_prototypes(program), *map(prototype, program.externs)],
         helpers=helpers,

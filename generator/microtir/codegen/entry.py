@@ -11,6 +11,7 @@ from microtir.codegen.expressions import Requirements
 from microtir.codegen.functions import FunctionText, joined, signature
 from microtir.codegen.main_printer import MainPrinter, label_of, views_of
 from microtir.codegen.names import ScopedNames
+from microtir.codegen.pools import passed_pools, workspace_pools
 from microtir.codegen.program import PARAMETERS_STATUS, Program
 from microtir.codegen.statements import parameter_text, pointer_cast
 from microtir.ir_module import ModelInfo, Port
@@ -39,7 +40,8 @@ def activating_entry(program: Program, name: str, parameters: list[str]) -> Func
 
 def _model_entry(program: Program, model: ModelInfo, requirements: Requirements) -> FunctionText:
     names = ScopedNames(program.file_names)
-    for taken in ("inputs", "outputs", workspace_name(program)):
+    pools = workspace_pools(program)
+    for taken in ("inputs", "outputs", *(pool.name for pool in pools)):
         names.reserve(taken)
     main = program.entry
     buffers = [p for p in main.params if isinstance(p, Buffer)]
@@ -54,14 +56,16 @@ def _model_entry(program: Program, model: ModelInfo, requirements: Requirements)
         pointer = parameter_text(buffer, "", is_written)
         name = names.define(buffer, port.c_name)
         local.append((buffer, f"{pointer}const {name} = {port.kind.value}s->{port.c_name};"))
-    pool = workspace_name(program)
-    local += [(b, f"uint8_t *const {names.define(b, 'memory')} = {pool};") for b in rest]
+    filled = [pool for pool in pools if pool.size]
+    for buffer, pool in zip(rest, filled, strict=True):
+        name = names.define(buffer, "memory" if len(filled) == 1 else f"in_{pool.plan.name}")
+        local.append((buffer, f"uint8_t *const {name} = {pool.name};"))
     views, pointers = _workspace_pointers(main, rest, model, names)
     printer = MainPrinter(program, names, requirements, views, row_ports=row_ports)
     body = printer.lines(main.body)
     used = [line for buffer, line in local if buffer in rest or names.is_used(buffer)]
     blocks = [
-        model_checks(program, model, bool(rest)),
+        model_checks(program, model),
         [*used, *pointers],
         [*body, f"return {program.macro}_OK;"],
     ]
@@ -71,14 +75,6 @@ def _model_entry(program: Program, model: ModelInfo, requirements: Requirements)
         name = activated_name(run_name(program))
         head = signature(f"static int32_t {name}", run_parameters(program))
     return FunctionText("", "\n".join(head), joined(lines))
-
-
-def workspace_name(program: Program) -> str:
-    """The parameter that takes the workspace: the name of the pool, unless another one has it."""
-    names = ScopedNames(program.file_names)
-    for taken in ("inputs", "outputs"):
-        names.reserve(taken)
-    return names.reserve(program.config.workspace_pool().c_name)
 
 
 def run_name(program: Program) -> str:
@@ -96,7 +92,7 @@ def run_parameters(program: Program) -> list[str]:
     return [
         f"const struct {program.name}_inputs *inputs",
         f"const struct {program.name}_outputs *outputs",
-        f"void *{workspace_name(program)}",
+        *(f"void *{pool.name}" for pool in passed_pools(program)),
         *(["const void *parameters"] if program.is_apart else []),
         *([devices_parameter(program)] if program.devices else []),
     ]
@@ -106,26 +102,29 @@ def _storage(program: Program) -> str:
     return "static " * program.is_packed
 
 
-def model_checks(program: Program, model: ModelInfo, has_workspace: bool) -> list[str]:
+def model_checks(program: Program, model: ModelInfo) -> list[str]:
     """What is checked before a model runs: pointers, alignments, places."""
-    pool = workspace_name(program)
-    structs = ["inputs", "outputs", *([pool] if has_workspace else [])]
+    pools = passed_pools(program)
+    used = [pool for pool in pools if pool.size]
+    structs = ["inputs", "outputs", *(pool.name for pool in used)]
     structs += ["parameters"] * program.is_apart
     members = [_pointer(port) for port in model.ports]
     null = f"{program.macro}_ERROR_NULL_POINTER"
-    if not has_workspace:
-        return [
-            f"(void){pool}; /* this model needs none */",
-            *_check(_any_null(structs), null),
-            *_check(_any_null(members), null),
-            *parameter_checks(program),
-        ]
-    misaligned = f"(uintptr_t){pool} % {program.macro}_WORKSPACE_ALIGNMENT != 0"
+    status = f"{program.macro}_ERROR_WORKSPACE_ALIGNMENT"
+    aligned = [
+        _check(f"(uintptr_t){pool.name} % {pool.macro}_ALIGNMENT != 0", status) for pool in used
+    ]
+    what = (
+        "nothing is placed in it"
+        if any(p.size for p in workspace_pools(program))
+        else ("this model needs none")
+    )
     return [
+        *(f"(void){pool.name}; /* {what} */" for pool in pools if not pool.size),
         *_check(_any_null(structs), null),
         *_check(_any_null(members), null),
-        *_check(misaligned, f"{program.macro}_ERROR_WORKSPACE_ALIGNMENT"),
-        *_place_checks(program, model, pool),
+        *(line for check in aligned for line in check),
+        *_place_checks(program, model),
         *parameter_checks(program),
     ]
 
@@ -145,12 +144,13 @@ def parameter_checks(program: Program) -> list[str]:
     return _check(f"{misaligned} || {other}", f"{program.macro}_{PARAMETERS_STATUS}")
 
 
-def _place_checks(program: Program, model: ModelInfo, pool: str) -> list[str]:
+def _place_checks(program: Program, model: ModelInfo) -> list[str]:
     """Checks that tensors are where the plan has them; none if the caller has other memory."""
-    places = []
+    pools, places = workspace_pools(program), []
     for port in model.ports:
         if port.offset is not None:
-            place = f"(const uint8_t *){pool}" + (f" + {port.offset}" if port.offset else "")
+            place = f"(const uint8_t *){pools[port.pool].name}"
+            place += f" + {port.offset}" if port.offset else ""
             places.append(f"(const uint8_t *){port.kind.value}s->{port.c_name} != {place}")
     return _check(" || ".join(places), f"{program.macro}_ERROR_TENSOR_PLACE") if places else []
 
@@ -170,13 +170,16 @@ def _workspace_pointers(
     views: dict[tuple[int, BufferView], str] = {}
     pointers: dict[tuple[str, int, DType], str] = {}
     lines: list[str] = []
+    numbers = [number for number, pool in enumerate(model.memory.pools) if pool.size]
     for step, view in views_of(main):
         if view.buffer not in workspace:
             continue
-        label = label_of(model.memory.placements, step, view)
+        base = names.of(view.buffer)
+        pool = numbers[workspace.index(view.buffer)]
+        placed = tuple(p for p in model.memory.placements if p.pool == pool)
+        label = label_of(placed, step, view)
         key = (label, view.byte_offset, view.dtype)
         if key not in pointers:
-            base = names.of(view.buffer)
             pointers[key] = names.reserve(label)
             cast = pointer_cast(base, DType.UINT8, view.dtype, view.byte_offset, False)
             lines.append(f"{C_TYPES[view.dtype]} *const {pointers[key]} = {cast};")

@@ -15,7 +15,6 @@ from microtir.codegen.entry import (
     model_checks,
     model_signature,
     run_parameters,
-    workspace_name,
 )
 from microtir.codegen.environment import render
 from microtir.codegen.expressions import Requirements
@@ -24,6 +23,7 @@ from microtir.codegen.layout import block_comment, columns, comment_text
 from microtir.codegen.main_printer import MainPrinter, label_of, views_of
 from microtir.codegen.names import ScopedNames
 from microtir.codegen.packed import RUNTIME_VERSION
+from microtir.codegen.pools import passed_pools
 from microtir.codegen.program import Program
 from microtir.codegen.source_file import SourceFile
 from microtir.config.enums import ExecutorKind
@@ -308,13 +308,12 @@ def _pointer(tensor: Tensor, name: str, position: int, is_written: bool) -> str:
 
 def graph_entries(program: Program, model: ModelInfo) -> list[FunctionText]:
     """`<name>_run`, and for debugging the function that tells an observer about the run."""
-    has_workspace = model.memory.workspace_size > 0
-    setup = [*model_checks(program, model, has_workspace), "", *_executor(program, model)]
+    setup = [*model_checks(program, model), "", *_executor(program, model)]
     if not is_debug(program):
         body = [*setup, "return microtir_graph_run(&executor);"]
         return _with_devices(program, f"{program.name}_run", run_parameters(program), body)
-    pool = workspace_name(program)
-    given = ["inputs", "outputs", pool, *["parameters"] * program.is_apart]
+    (pool,) = passed_pools(program)
+    given = ["inputs", "outputs", pool.name, *["parameters"] * program.is_apart]
     given += ["devices"] * bool(program.devices)
     observe = f"{program.name}_run_observed"
     call = f"return {observe}({', '.join([*given, 'NULL', 'NULL'])});"
@@ -344,12 +343,12 @@ def _observed_parameters(program: Program) -> list[str]:
 
 def _executor(program: Program, model: ModelInfo) -> list[str]:
     """The executor of one run, on the stack."""
-    pool = workspace_name(program)
+    (pool,) = passed_pools(program)  # the configuration refuses several, which have no table
     members = {
         kind: ", ".join(f"{kind.value}s->{p.c_name}" for p in model.ports if p.kind is kind)
         for kind in PortKind
     }
-    memory = pool if model.memory.workspace_size else "NULL"
+    memory = pool.name if pool.size else "NULL"
     parameters = "parameters" if program.is_apart else "NULL"
     devices = "devices" if program.devices else "NULL"
     values = f"&{program.name}_table, input_pointers, output_pointers, {memory}, {parameters}"

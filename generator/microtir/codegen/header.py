@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import json
+import textwrap
 from collections.abc import Sequence
 
 from microtir import __version__
 from microtir.codegen.c_types import float_literal
-from microtir.codegen.entry import exported_signature, model_signature, workspace_name
+from microtir.codegen.entry import exported_signature, model_signature
 from microtir.codegen.layout import WIDTH, block_comment, columns, comment_text, wrap
 from microtir.codegen.parameters import alignment, file_name, file_size
+from microtir.codegen.pools import (
+    WorkspacePool,
+    internal_pools,
+    passed_pools,
+    workspace_pools,
+)
 from microtir.codegen.program import EXTERN_STATUS, PARAMETERS_STATUS, Program
 from microtir.codegen.rows import STRUCT_COMMENT, struct_name
 from microtir.codegen.stack import worst_stack
@@ -102,7 +109,11 @@ def _scale(port: Port) -> tuple[float, int] | None:
 
 def _port_macros(program: Program, port: Port, stem: str) -> list[str]:
     shape = ", ".join(str(extent) for extent in port.type.shape)
-    facts = [] if port.offset is None else [("OFFSET", f"{port.offset} /* in the workspace */")]
+    facts = []
+    if port.offset is not None:
+        pools = program.config.workspace_pools
+        place = "the workspace" if len(pools) == 1 else f"the pool {pools[port.pool].c_name}"
+        facts = [("OFFSET", f"{port.offset} /* in {place} */")]
     facts += [
         ("SIZE", f"{port.type.bytes} /* bytes */"),
         ("ELEMENTS", str(port.type.elements)),
@@ -128,6 +139,11 @@ def memory_lines(program: Program, identity: str = "") -> str:
         memory = program.model.memory
         rows.append(("WORKSPACE_SIZE", str(memory.workspace_size)))
         rows.append(("WORKSPACE_ALIGNMENT", str(memory.alignment)))
+        for pool in _named_pools(program):
+            stem = pool.macro.removeprefix(f"{program.macro}_")
+            internal = " /* in the generated code */" * pool.is_internal
+            rows.append((f"{stem}_SIZE", f"{pool.size}{internal}"))
+            rows.append((f"{stem}_ALIGNMENT", str(pool.plan.alignment)))
     weights = sum(array.bytes for array in program.constants)
     if program.is_apart:
         rows.append(("PARAMETERS_SIZE", f"{file_size(program.constants)} /* of the file */"))
@@ -141,6 +157,36 @@ def memory_lines(program: Program, identity: str = "") -> str:
     stack = worst_stack(program).bytes
     rows.append(("STACK_SIZE", f"{stack} /* at most, for one call compiled without -O3 */"))
     return "\n".join(columns([(f"#define {program.macro}_{n}", text) for n, text in rows]))
+
+
+def _named_pools(program: Program) -> tuple[WorkspacePool, ...]:
+    """The pools whose macros have the pool's name: all, unless there is one that is passed."""
+    pools = workspace_pools(program)
+    return () if len(pools) == 1 == len(passed_pools(program)) else pools
+
+
+def pool_macros(program: Program) -> list[str]:
+    """Of each pool that is passed the macro that declares memory for it."""
+    return [_pool_macro(program, pool) for pool in passed_pools(program)]
+
+
+def _pool_macro(program: Program, pool: WorkspacePool) -> str:
+    is_alone = not _named_pools(program)
+    what = "workspace" if is_alone else f"memory in the pool '{pool.plan.name}'"
+    if not pool.size:
+        return (
+            f"/* This model needs no {what}; the macro is here so that an application need not "
+            f"know. */\n#define {pool.macro}(variable) uint8_t variable[1]"
+        )
+    section = f'{program.macro}_SECTION("{pool.section}") ' if pool.section else ""
+    declares = "a workspace" if is_alone else what
+    variable = "my_workspace" if is_alone else f"my_{pool.name}"
+    return (
+        f"/* Declares {declares}, for example: static {pool.macro}({variable}); */\n"
+        f"#define {pool.macro}(variable) \\\n"
+        f"    {program.macro}_ALIGNED({pool.macro}_ALIGNMENT) "
+        f"{section}uint8_t variable[{pool.macro}_SIZE]"
+    )
 
 
 def structs(program: Program, model: ModelInfo) -> list[str]:
@@ -208,38 +254,37 @@ def _run_comment(program: Program) -> str:
     macro = program.macro
     model = program.model
     assert model is not None
-    pool = workspace_name(program)
     rows = [("inputs, outputs", "every pointer set; tensors are row-major and must not overlap")]
     if any(port.offset is not None for port in model.ports):
         rows = [
             (
                 "inputs, outputs",
-                "every pointer set to its tensor's OFFSET in the workspace, in bytes;",
+                f"every pointer set to its tensor's OFFSET in the {_holder(program)}, in bytes;",
             ),
             ("", "tensors are row-major, and a run overwrites the inputs"),
         ]
     if any(port.row_bytes is not None for port in model.ports):
         rows.append(("", "a tensor that is handed over row by row needs its `move` set"))
-    if model.memory.workspace_size == 0:
-        rows.append((pool, "not used: this model needs none, NULL is fine"))
-    else:
-        size, alignment = f"{macro}_WORKSPACE_SIZE", f"{macro}_WORKSPACE_ALIGNMENT"
-        rows.append((pool, f"{size} bytes, aligned to {alignment};"))
-        rows.append(("", "what it holds need not be kept between calls"))
+    for pool in passed_pools(program):
+        if pool.size == 0:
+            needs = (
+                "this model needs none" if not model.memory.workspace_size else "it holds nothing"
+            )
+            rows.append((pool.name, f"not used: {needs}, NULL is fine"))
+            continue
+        kept = "what it holds need not be kept between calls"
+        if _named_pools(program):
+            rows.append((pool.name, f"{pool.macro}_SIZE bytes, aligned to"))
+            rows.append(("", f"{pool.macro}_ALIGNMENT; {kept}"))
+        else:
+            rows.append((pool.name, f"{pool.macro}_SIZE bytes, aligned to {pool.macro}_ALIGNMENT;"))
+            rows.append(("", kept))
     if program.is_apart:
         rows.append(("parameters", f"the file {file_name(program)}, aligned to"))
         rows.append(("", f"{macro}_PARAMETERS_ALIGNMENT"))
     if program.devices:
         rows.append(("devices", "what the drivers are given; it may be NULL for one without state"))
-    ends = [
-        f"Returns {macro}_OK, or a negative status before anything is computed. Re-entrant:",
-        "there is no state besides what the caller passes.",
-    ]
-    if program.devices:
-        ends = [
-            f"Returns {macro}_OK, a negative status before anything is computed, or what a driver",
-            "returned. Re-entrant, if the devices are: there is no state besides what is passed.",
-        ]
+    ends = _ends(program)
     return "\n".join(
         block_comment(
             [
@@ -251,6 +296,25 @@ def _run_comment(program: Program) -> str:
             ]
         )
     )
+
+
+def _ends(program: Program) -> list[str]:
+    """What a run returns, and whether two may go on at once."""
+    returns = f"Returns {program.macro}_OK, or a negative status before anything is computed."
+    if program.devices:
+        returns = f"Returns {program.macro}_OK, a negative status before anything is computed, or"
+        returns += " what a driver returned."
+    if internal_pools(program):
+        again = "Not re-entrant: the code has memory of its own, for one run at a time."
+    elif program.devices:
+        again = "Re-entrant, if the devices are: there is no state besides what is passed."
+    else:
+        again = "Re-entrant: there is no state besides what the caller passes."
+    return textwrap.wrap(f"{returns} {again}", WIDTH - 4)
+
+
+def _holder(program: Program) -> str:
+    return "workspace" if len(program.config.workspace_pools) == 1 else "pool of its comment"
 
 
 def _function_comment(program: Program, function: PrimFunc) -> str:

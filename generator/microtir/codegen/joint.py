@@ -3,31 +3,54 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from microtir import __version__
 from microtir.codegen.dropin import dropin_prefix
 from microtir.codegen.environment import render
 from microtir.codegen.layout import block_comment
 from microtir.config.names import macro_name
+from microtir.config.pool_options import DEFAULT_WORKSPACE
 
 
-def joint_workspace_header(names: Sequence[str], size_bytes: int, alignment: int) -> str:
-    """The header of a workspace for models that run one after another.
+@dataclass(frozen=True, slots=True)
+class JointPool:
+    """A memory for the pools of one name in several models, in bytes."""
+
+    name: str
+    size_bytes: int
+    alignment: int
+
+
+def joint_workspace_header(names: Sequence[str], pools: Sequence[JointPool]) -> str:
+    """The header of memories for models that run one after another.
 
     Args:
         names: the modules.
-        size_bytes: of the largest workspace.
-        alignment: the strictest, in bytes.
+        pools: as large as the largest of each name, as aligned as the strictest.
     """
     return render(
         "c/joint_workspace.h.j2",
         comment=_comment("joint_workspace.h"),
         names=names,
         macro=macro_name(names[0]),
-        size_bytes=size_bytes,
-        alignment=alignment,
-        array_bytes="JOINT_WORKSPACE_SIZE" if size_bytes else "1",
+        pools=[
+            {
+                "macro": _macro(pool, len(pools)),
+                "size_bytes": pool.size_bytes,
+                "alignment": pool.alignment,
+                "array_bytes": f"{_macro(pool, len(pools))}_SIZE" if pool.size_bytes else "1",
+                "variable": "my_workspace" if len(pools) == 1 else f"my_{pool.name}",
+            }
+            for pool in pools
+        ],
     )
+
+
+def _macro(pool: JointPool, count: int) -> str:
+    if count == 1 or pool.name == DEFAULT_WORKSPACE:
+        return "JOINT_WORKSPACE"
+    return f"JOINT_{macro_name(pool.name)}_WORKSPACE_POOL"
 
 
 def joint_workspace_source(names: Sequence[str]) -> str:

@@ -10,6 +10,7 @@ from microtir import __version__
 from microtir.codegen.entry import exported_name
 from microtir.codegen.main_printer import takes_row_range
 from microtir.codegen.parameters import alignment, file_name, file_size
+from microtir.codegen.pools import workspace_pools
 from microtir.codegen.program import Program
 from microtir.codegen.stack import worst_stack
 from microtir.ir_module import Decision, ModelInfo, Port
@@ -18,7 +19,7 @@ from microtir.tir.ir import Buffer, Param, PrimFunc, Var
 from microtir.tir.printer import extern_functions
 
 METADATA_FILE = "metadata.json"
-METADATA_VERSION = 1
+METADATA_VERSION = 2
 
 
 class QuantizationData(TypedDict):
@@ -29,7 +30,8 @@ class QuantizationData(TypedDict):
 class PortData(TypedDict):
     """An input or output: `name` in the model, `member` of the C struct.
 
-    `offset` is its place in the workspace, in bytes; null if the caller has other memory for it.
+    `offset` is its place in the workspace pool `pool`, in bytes; both are null if the caller has
+    other memory for it.
     `row_bytes` is the size of a row where functions of the caller hand it over row by row.
     """
 
@@ -40,6 +42,7 @@ class PortData(TypedDict):
     dtype: str
     bytes: int
     offset: int | None
+    pool: str | None
     row_bytes: int | None
     quantization: QuantizationData | None
 
@@ -120,8 +123,27 @@ class LayerData(TypedDict):
     choice: ChoiceData | None
 
 
-class PlacementData(TypedDict):
+class PoolData(TypedDict):
+    """A workspace pool, in bytes; `limit` is null if it has none.
+
+    `is_internal` if it is an array of the generated code, else the run function takes a pointer to
+    it, in the order of the pools.
+    """
+
     name: str
+    size: int
+    lower_bound: int
+    alignment: int
+    limit: int | None
+    is_internal: bool
+    section: str
+
+
+class PlacementData(TypedDict):
+    """Where a buffer lies: `offset` counts the bytes of its pool."""
+
+    name: str
+    pool: str
     offset: int
     size: int
     first_step: int
@@ -129,13 +151,17 @@ class PlacementData(TypedDict):
 
 
 class MemoryData(TypedDict):
-    """All in bytes; `verified` is the verdict of the independent checker."""
+    """All in bytes; `verified` is the verdict of the independent checker.
+
+    Sizes and bounds of the workspace are sums over its pools.
+    """
 
     workspace_size: int
     lower_bound: int
     gap: int
     alignment: int
     verified: bool
+    pools: list[PoolData]
     placements: list[PlacementData]
 
 
@@ -229,9 +255,9 @@ def metadata_of(program: Program, files: Sequence[str], identity: str = "") -> M
         "config": program.config.recorded(),
         "weights_bytes": sum(array.bytes for array in program.constants),
         "model": _model(model) if model else None,
-        "ports": [_port(port) for port in model.ports] if model else [],
+        "ports": [_port(port, model) for port in model.ports] if model else [],
         "layers": [_layer(program, layer) for layer in program.layers],
-        "memory": _memory(model) if model else None,
+        "memory": _memory(program, model) if model else None,
         "stack": _stack(program),
         "functions": [_function(program, function) for function in program.exported],
         "parameters": _parameter_file(program, identity) if program.is_apart else None,
@@ -258,7 +284,7 @@ def _model(model: ModelInfo) -> ModelData:
     }
 
 
-def _port(port: Port) -> PortData:
+def _port(port: Port, model: ModelInfo) -> PortData:
     quantization = port.type.quantization
     whole = quantization is not None and not quantization.is_per_channel
     return {
@@ -269,6 +295,7 @@ def _port(port: Port) -> PortData:
         "dtype": port.type.dtype.value,
         "bytes": port.type.bytes,
         "offset": port.offset,
+        "pool": None if port.offset is None else model.memory.pools[port.pool].name,
         "row_bytes": port.row_bytes,
         "quantization": (
             {"scale": quantization.scale, "zero_point": quantization.zero_point}
@@ -344,7 +371,7 @@ def _output(buffer: Param) -> OutputData:
     return {"dtype": buffer.dtype.value, "rows": rows, "row_elements": row_elements}
 
 
-def _memory(model: ModelInfo) -> MemoryData:
+def _memory(program: Program, model: ModelInfo) -> MemoryData:
     memory = model.memory
     return {
         "workspace_size": memory.workspace_size,
@@ -352,9 +379,24 @@ def _memory(model: ModelInfo) -> MemoryData:
         "gap": memory.gap,
         "alignment": memory.alignment,
         "verified": memory.verified,
+        "pools": [
+            {
+                "name": pool.plan.name,
+                "size": pool.size,
+                "lower_bound": pool.plan.lower_bound,
+                "alignment": pool.plan.alignment,
+                "limit": info.size_limit,
+                "is_internal": pool.is_internal,
+                "section": pool.section,
+            }
+            for pool, info in zip(
+                workspace_pools(program), program.config.workspace_pools, strict=True
+            )
+        ],
         "placements": [
             {
                 "name": p.name,
+                "pool": memory.pools[p.pool].name,
                 "offset": p.offset,
                 "size": p.size,
                 "first_step": p.first_step,

@@ -11,6 +11,7 @@ from microtir.codegen.devices import struct_name
 from microtir.codegen.entry import checked_name, exported_name, run_name
 from microtir.codegen.environment import render
 from microtir.codegen.names import ScopedNames
+from microtir.codegen.pools import passed_pools
 from microtir.codegen.program import Program
 from microtir.codegen.source_file import SourceFile
 from microtir.errors import UsageError
@@ -142,16 +143,26 @@ def _model_wrapper(program: Program, model: ModelInfo) -> Wrapper:
         )
         for kind in PortKind
     }
-    memories = [_memory(program, "workspace", len(tensors))]
+    pools = passed_pools(program)
+    memories = [
+        Memory(
+            "workspace" if len(pools) == 1 else names.reserve(pool.name),
+            index,
+            f"{pool.macro}_SIZE",
+            f"{pool.macro}_ALIGNMENT",
+        )
+        for index, pool in enumerate(pools, len(tensors))
+    ]
     if program.is_apart:
-        memories.append(_memory(program, "parameters", len(tensors) + 1))
-    memory = ", ".join([*(m.name for m in memories), *["devices"] * bool(program.devices)])
+        memories.append(_memory(program, "parameters", len(tensors) + len(pools)))
+    arguments = ["&inputs", "&outputs", *(m.name for m in memories)]
+    memory = ", ".join([*arguments, *["devices"] * bool(program.devices)])
     call = [
         *(
             f"const struct {program.name}_{kind.value}s {kind.value}s = {{{members[kind] or '0'}}};"
             for kind in PortKind
         ),
-        f"return {run_name(program)}(&inputs, &outputs, {memory});",
+        f"return {run_name(program)}({memory});",
     ]
     apart = ", and the file of parameters likewise" * program.is_apart
     if program.devices:
@@ -159,7 +170,7 @@ def _model_wrapper(program: Program, model: ModelInfo) -> Wrapper:
     return Wrapper(
         _wrapper_name(program, f"{program.name}_run"),
         f"{program.name}_run",
-        f"Arguments: the inputs, the outputs, and the workspace as a uint8 tensor{apart}",
+        f"Arguments: the inputs, the outputs, and {_workspace_text(len(pools))}{apart}",
         "",
         len(tensors) + len(memories),
         (),
@@ -168,6 +179,12 @@ def _model_wrapper(program: Program, model: ModelInfo) -> Wrapper:
         tuple(call),
         devices=struct_name(program) if program.devices else "",
     )
+
+
+def _workspace_text(pools: int) -> str:
+    if pools == 1:
+        return "the workspace as a uint8 tensor"
+    return f"{pools} workspace pools as uint8 tensors" if pools else "no workspace, which is inside"
 
 
 def _memory(program: Program, name: str, index: int) -> Memory:

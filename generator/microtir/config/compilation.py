@@ -25,8 +25,9 @@ from microtir.config.option import Section, shown
 from microtir.config.optionmap import store
 from microtir.config.options import find
 from microtir.config.passes import PassConfig
+from microtir.config.pool_options import DEFAULT_WORKSPACE
+from microtir.config.pool_rules import check_pool_use, port_pools
 from microtir.config.pools import (
-    DEFAULT_WORKSPACE,
     ConstantPoolInfo,
     PoolInfo,
     WorkspacePoolInfo,
@@ -54,8 +55,8 @@ class CompilationConfig:
             names, else the first target that can host, else `c`.
         executor: an Executor, or its name.
         runtime: a Runtime, or its name.
-        workspace_pools: the memory for activations, which the application passes to the run
-            function; left out: one pool `workspace`, unlimited.
+        workspace_pools: the memories for activations, which the application passes to the run
+            function unless they are internal; left out: one pool `workspace`, unlimited.
         constant_pools: memories for weights; none for now: weights are const arrays.
         module_name: a C identifier; names files and public identifiers.
         numerics: the reference that results are equal to.
@@ -132,6 +133,7 @@ class CompilationConfig:
         self._check_workspace_io()
         self._check_compatibility()
         check_row_ports(self)
+        check_pool_use(self)
 
     def _check_workspace_io(self) -> None:
         packed = self.entry_calling_convention() is CallingConvention.PACKED
@@ -225,9 +227,23 @@ class CompilationConfig:
         """Whether operators take packed arguments."""
         return not self.executor.unpacked_api
 
-    def workspace_pool(self) -> WorkspacePoolInfo:
-        """The memory that every activation lives in."""
-        return self.workspace_pools[0]
+    def passed_pools(self) -> tuple[WorkspacePoolInfo, ...]:
+        """The memories for activations that the application passes to the run function."""
+        return tuple(p for p in self.workspace_pools if not p.pool_info_properties.is_internal)
+
+    def input_pools(self) -> tuple[int, ...]:
+        """Positions of the workspace pools that inputs may be placed in."""
+        return port_pools(self, self.pass_config.input_pool)
+
+    def output_pools(self) -> tuple[int, ...]:
+        """Positions of the workspace pools that outputs may be placed in."""
+        return port_pools(self, self.pass_config.output_pool)
+
+    def workspace_room(self) -> int | None:
+        """Bytes that all workspace pools have together, or None if one has no limit."""
+        limits = [pool.size_limit for pool in self.workspace_pools]
+        known = [limit for limit in limits if limit is not None]
+        return sum(known) if len(known) == len(limits) else None
 
     def declares_workspace(self) -> bool:
         """Whether the user named the memory for activations."""
@@ -356,15 +372,13 @@ def _checked_targets(given: object) -> tuple[Target, ...]:
 def _workspace_pools(given: object, targets: tuple[Target, ...]) -> tuple[PoolInfo, ...]:
     pools = _pools([DEFAULT_WORKSPACE] if given is None else given, WorkspacePoolInfo)
     check_pools(pools, targets, WorkspacePoolInfo.field)
-    if len(pools) != 1:
+    if not pools:
         raise ConfigError(
-            f"CompilationConfig field 'workspace_pools' has {len(pools)} pools; "
-            + ("more than one is not built yet" if pools else "there is no memory to use"),
+            "CompilationConfig field 'workspace_pools' has 0 pools; there is no memory to use",
             where="workspace_pools",
-            legal="one pool",
+            legal="one or more pools",
             fix="declare one pool, or leave the field out",
         )
-    pools[0].check_built()
     return pools
 
 

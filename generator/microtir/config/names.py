@@ -55,6 +55,16 @@ def is_identifier(name: str) -> bool:
     return _IDENTIFIER.fullmatch(name) is not None
 
 
+_MAPPED = str.maketrans("-.", "__")
+
+
+def pool_name_problem(name: str) -> str:
+    """What is wrong with the name of a memory, which may hold `-` and `.`, or an empty string."""
+    if name and not is_identifier(name.translate(_MAPPED)):
+        return "is no name for a memory"
+    return "is a reserved word or a macro of C" if name in RESERVED_WORDS else ""
+
+
 def module_name_problem(name: str) -> str:
     """What is wrong with `name` as a module name, or an empty string.
 

@@ -19,14 +19,16 @@ from microtir.config.enums import (
     RuntimeKind,
 )
 from microtir.config.legacy import LEGACY
-from microtir.config.names import module_name_problem
+from microtir.config.names import module_name_problem, pool_name_problem
 from microtir.config.option import Option, Section, UnknownOptionError, pending
-from microtir.config.pool_options import MAX_BYTES, POOL_OPTIONS
+from microtir.config.pool_options import (
+    DEFAULT_WORKSPACE,
+    MAX_ALIGNMENT,
+    MAX_BYTES,
+    POOL_OPTIONS,
+)
 from microtir.config.target_options import TARGET_OPTIONS
 from microtir.errors import nearest
-
-MAX_ALIGNMENT = 128
-
 
 _ALIGNMENT = Integer(1, MAX_ALIGNMENT, power=True)
 _BYTES = Integer(1, MAX_BYTES)
@@ -90,13 +92,14 @@ _CONFIG = (
         "workspace_pools",
         Structure(
             "tuple of WorkspacePoolInfo",
-            "one pool for now, for targets of this configuration",
+            "one or more pools, for targets of this configuration",
             good=("workspace", "dtcm-2"),
             bad=("9 lives", "int", "", 5),
         ),
         None,
-        "Declares the memory that activations live in: the application passes it to the run "
-        "function, where the parameter has the pool's name.",
+        "Declares the memories that activations live in, the fastest first where nothing is said "
+        "of their speed; the application passes them to the run function, where a parameter has "
+        "the pool's name.",
         derived="one pool 'workspace' without a limit",
     ),
     Option(
@@ -375,6 +378,22 @@ _PASS = (
         False,
         "Places inputs and outputs of the model in the workspace, where a run overwrites inputs; "
         "the header says where each of them lies.",
+    ),
+    *(
+        Option(
+            Section.PASS,
+            f"memory.{kind}_pool",
+            Word(
+                "a workspace pool that the application passes; empty for any of them",
+                pool_name_problem,
+                good=("", DEFAULT_WORKSPACE),
+                bad=("9 lives", "int"),
+            ),
+            "",
+            f"Names the pool that {kind}s of the model lie in, with memory.use_workspace_io.",
+            derived="any",
+        )
+        for kind in ("input", "output")
     ),
 )
 

@@ -57,5 +57,15 @@ class PassConfig(OptionMap):
         """Whether the model's inputs and outputs lie in the workspace."""
         return self._flag("memory.use_workspace_io")
 
+    @property
+    def input_pool(self) -> str:
+        """Name of the workspace pool for inputs in the workspace; empty for any."""
+        return str(self["memory.input_pool"])
+
+    @property
+    def output_pool(self) -> str:
+        """Name of the workspace pool for outputs in the workspace; empty for any."""
+        return str(self["memory.output_pool"])
+
     def __repr__(self) -> str:
         return f"PassConfig({self.changed()!r})"

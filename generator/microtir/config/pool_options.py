@@ -1,61 +1,108 @@
-"""Options of memory pools: rows of the table in `options`, the same for both kinds of pool."""
+"""Options of memory pools: rows of the table in `options`, much the same for both kinds of pool."""
 
 from __future__ import annotations
 
-from microtir.config.domains import Flag, Integer
+import re
+
+from microtir.config.domains import Flag, Integer, Word
 from microtir.config.option import Option, Section, pending
 
 MAX_BYTES = 2**31 - 1
+MAX_ALIGNMENT = 128
+DEFAULT_WORKSPACE = "workspace"
+
+_SECTION = re.compile(r"[A-Za-z_.][A-Za-z0-9_.]{0,62}")
 
 
-def _pool_options(section: Section, size: Option) -> tuple[Option, ...]:
+def _section_problem(name: str) -> str:
+    return "" if not name or _SECTION.fullmatch(name) else "is no name of a section"
+
+
+_UNLIMITED = Integer(1, MAX_BYTES, also=-1)
+_WORKSPACE = (
+    Option(
+        Section.WORKSPACE_POOL,
+        "size_hint_bytes",
+        _UNLIMITED,
+        -1,
+        "Limits the pool to so many bytes, of which placement takes no more; -1 is no limit.",
+    ),
+    Option(
+        Section.WORKSPACE_POOL,
+        "is_internal",
+        Flag(),
+        False,
+        "Makes the pool an array of the generated code, for one run at a time; False leaves it to "
+        "the application, which passes a pointer.",
+    ),
+    Option(
+        Section.WORKSPACE_POOL,
+        "section",
+        Word(
+            "letters, digits, underscores and dots; empty for none",
+            _section_problem,
+            good=("", ".dtcm"),
+            bad=("9dtcm", 'a"b', "a b"),
+        ),
+        "",
+        "Names the section of the pool's array, which a linker script puts into a memory: of the "
+        "internal array, else of what the header's macro declares.",
+        derived="none",
+    ),
+    Option(
+        Section.WORKSPACE_POOL,
+        "byte_alignment",
+        Integer(1, MAX_ALIGNMENT, power=True),
+        1,
+        "Sets the least alignment, in bytes, of the pool and of every buffer in it; that of the "
+        "workspace holds, too.",
+    ),
+)
+
+
+def _speeds(section: Section, instead: str = "") -> tuple[Option, ...]:
+    """What a pool's memory costs; refused with what to do instead where nothing looks at it."""
     latency = Integer(0, MAX_BYTES)
-    unlimited = Integer(1, MAX_BYTES, also=-1)
-    instead = "leave it at its default: placement looks at sizes only"
     hints = (
-        ("clock_frequency_hz", unlimited, -1, "States the clock of the memory in Hz."),
-        ("read_bandwidth_bytes_per_cycle", unlimited, -1, "States bytes read per cycle."),
-        ("write_bandwidth_bytes_per_cycle", unlimited, -1, "States bytes written per cycle."),
+        ("clock_frequency_hz", _UNLIMITED, -1, "States the clock of the memory in Hz."),
+        ("read_bandwidth_bytes_per_cycle", _UNLIMITED, -1, "States bytes read per cycle."),
+        ("write_bandwidth_bytes_per_cycle", _UNLIMITED, -1, "States bytes written per cycle."),
         ("read_latency_cycles", latency, 0, "States the cycles before a read."),
         ("write_latency_cycles", latency, 0, "States the cycles before a write."),
     )
-    return (
-        size,
-        Option(
-            section,
-            "is_internal",
-            Flag(),
-            False,
-            "Makes the pool an array of the generated code; False leaves it to the application.",
-            pending=pending("leave it out: the application provides the memory", True),
-            spelling="",
-        ),
-        *(
+    if instead:
+        return tuple(
             # No flag while there is only one value to give.
             Option(section, name, domain, default, text, pending=pending(instead), spelling="")
             for name, domain, default, text in hints
-        ),
-    )
+        )
+    return tuple(Option(section, *hint) for hint in hints)
 
 
-_WORKSPACE_SIZE = Option(
-    Section.WORKSPACE_POOL,
-    "size_hint_bytes",
-    Integer(1, MAX_BYTES, also=-1),
-    -1,
-    "Limits the pool to so many bytes: a plan that needs more is refused; -1 is no limit.",
-)
-_CONSTANT_SIZE = Option(
-    Section.CONSTANT_POOL,
-    "size_hint_bytes",
-    Integer(1, MAX_BYTES, also=-1),
-    -1,
-    "Limits the pool to so many bytes.",
-    pending=pending("use the flash budget, which limits the bytes of all weights"),
-    spelling="",
+_CONSTANT = (
+    Option(
+        Section.CONSTANT_POOL,
+        "size_hint_bytes",
+        _UNLIMITED,
+        -1,
+        "Limits the pool to so many bytes.",
+        pending=pending("use the flash budget, which limits the bytes of all weights"),
+        spelling="",
+    ),
+    Option(
+        Section.CONSTANT_POOL,
+        "is_internal",
+        Flag(),
+        False,
+        "Makes the pool an array of the generated code; False leaves it to the application.",
+        pending=pending("leave it out: weights are const arrays", True),
+        spelling="",
+    ),
 )
 
 POOL_OPTIONS: tuple[Option, ...] = (
-    *_pool_options(Section.WORKSPACE_POOL, _WORKSPACE_SIZE),
-    *_pool_options(Section.CONSTANT_POOL, _CONSTANT_SIZE),
+    *_WORKSPACE,
+    *_speeds(Section.WORKSPACE_POOL),
+    *_CONSTANT,
+    *_speeds(Section.CONSTANT_POOL, "leave it at its default: weights are const arrays"),
 )

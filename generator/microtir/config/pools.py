@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import ClassVar
 
-from microtir.config.names import RESERVED_WORDS, c_name, is_identifier, macro_name
+from microtir.config.names import c_name, macro_name, pool_name_problem
 from microtir.config.option import Section, shown
 from microtir.config.optionmap import store
 from microtir.config.options import find, section_options
@@ -22,9 +22,9 @@ class PoolInfoProperties:
     """What is known of a pool's memory.
 
     `size_hint_bytes` is a limit that placement must meet; -1 is no limit. The application
-    provides the memory, as it does for microTVM's declared pools. The other fields are accepted
-    for their names; a CompilationConfig refuses a value that differs from the default, since
-    placement looks at sizes only.
+    provides the memory, as it does for microTVM's declared pools, unless the pool is internal.
+    From clock, bandwidths and latencies follows what a byte costs there: the buffers that are used
+    most go where that is least.
 
     Raises:
         ConfigError: a value is out of its range.
@@ -37,12 +37,14 @@ class PoolInfoProperties:
     read_latency_cycles: int = 0
     write_latency_cycles: int = 0
     is_internal: bool = False
+    section: str = ""
+    byte_alignment: int = 1
 
     def __post_init__(self) -> None:
         for field in fields(self):
             find(Section.WORKSPACE_POOL, field.name).check(getattr(self, field.name))
 
-    def changed(self) -> dict[str, bool | int]:
+    def changed(self) -> dict[str, bool | int | str]:
         """The fields whose values differ from their defaults."""
         return {
             field.name: value
@@ -117,12 +119,11 @@ class PoolInfo:
         }
 
     def _checked_name(self, name: object) -> str:
-        if not isinstance(name, str) or not is_identifier(name.translate(_MAPPED)):
-            problem = "is no name for a memory"
-        elif name in RESERVED_WORDS:
-            problem = "is a reserved word or a macro of C"
-        else:
-            return name
+        problem = "is no name for a memory"
+        if isinstance(name, str) and name:
+            problem = pool_name_problem(name)
+            if not problem:
+                return name
         raise ConfigError(
             f"{self.section.label} 'pool_name' got {shown(name)}, which {problem}",
             where=f"{self.field}.pool_name",
@@ -153,18 +154,12 @@ class WorkspacePoolInfo(PoolInfo):
     field = "workspace_pools"
 
 
-DEFAULT_WORKSPACE = "workspace"
-
-
 class ConstantPoolInfo(PoolInfo):
     """A memory that is read only: weights and tables. A CompilationConfig refuses it for now."""
 
     __slots__ = ()
     section = Section.CONSTANT_POOL
     field = "constant_pools"
-
-
-_MAPPED = str.maketrans("-.", "__")
 
 
 def check_pools(pools: tuple[PoolInfo, ...], targets: tuple[Target, ...], field: str) -> None:

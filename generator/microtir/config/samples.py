@@ -56,4 +56,6 @@ def _companion(option: Option, value: object) -> tuple[str, object] | None:
         return "executor", _EXECUTORS[option.section]
     if option.name == "unpacked-api" and value is False:
         return "interface-api", "packed"
+    if option.name in ("memory.input_pool", "memory.output_pool") and value:
+        return "memory.use_workspace_io", True
     return None

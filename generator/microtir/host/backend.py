@@ -19,7 +19,7 @@ from microtir.errors import RunError, UsageError
 from microtir.host.build import Build, module_name, sanitized_executable, shared_library
 from microtir.host.declarations import declarations
 from microtir.host.interface import Interface, interface_of, packed_call
-from microtir.host.tensors import Array
+from microtir.host.tensors import Array, passed_pools
 from microtir.host.toolchain import Compiler
 
 LayerHook = Callable[[int, int, int, int, int], None]
@@ -38,8 +38,8 @@ _TIMEOUT = 600.0  # seconds that a sanitized program may run
 class Backend(Protocol):
     """Calls the C functions of one artifact; arrays are passed as they lie in memory."""
 
-    def run(self, inputs: Sequence[Array], outputs: Sequence[Array], workspace: Array) -> int:
-        """Call the entry function of a model and return its status."""
+    def run(self, inputs: Sequence[Array], outputs: Sequence[Array], *workspace: Array) -> int:
+        """Call the entry function of a model, with its pools, and return its status."""
 
     def call(self, function: str, arguments: Sequence[Array | int]) -> int:
         """Call a function of a user's program and return its status."""
@@ -99,16 +99,16 @@ class Library:
             has_hook=build.debug, row_bytes=sizes, interface=interface,
         )  # fmt: skip
 
-    def run(self, inputs: Sequence[Array], outputs: Sequence[Array], workspace: Array) -> int:
-        return self.bound(inputs, outputs, workspace)()
+    def run(self, inputs: Sequence[Array], outputs: Sequence[Array], *workspace: Array) -> int:
+        return self.bound(inputs, outputs, *workspace)()
 
     def bound(
-        self, inputs: Sequence[Array], outputs: Sequence[Array], workspace: Array
+        self, inputs: Sequence[Array], outputs: Sequence[Array], *workspace: Array
     ) -> Callable[[], int]:
         """The entry function with its arguments, to call it often: keep library and arrays."""
         alive: list[object] = []
         function = f"{self._name}_run"
-        memory = (workspace, *self._interface.extra)
+        memory = (*workspace, *self._interface.extra)
         if self._interface.is_packed:
             return self._packed(function, [*inputs, *outputs, *memory])
         structs = [
@@ -239,7 +239,9 @@ class Harness:
         self._compiler = compiler
         self._name = module_name(artifact)
         self._texts: dict[int, str] = {}
-        self._guards = list(_gaps(artifact))
+        memory = artifact.metadata["memory"]
+        self._pools = passed_pools(memory) if memory else []
+        self._guards = [list(_gaps(artifact, pool["name"])) for pool in self._pools]
         self._interface = interface_of(artifact)
         placed = [port["name"] for port in artifact.metadata["ports"] if port["offset"] is not None]
         if placed:
@@ -249,14 +251,14 @@ class Harness:
                 fix="build it without memory.use_workspace_io",
             )
 
-    def run(self, inputs: Sequence[Array], outputs: Sequence[Array], workspace: Array) -> int:
+    def run(self, inputs: Sequence[Array], outputs: Sequence[Array], *workspace: Array) -> int:
         split = len(inputs)
-        arguments = [*inputs, *outputs, workspace, *self._interface.extra]
+        arguments = [*inputs, *outputs, *workspace, *self._interface.extra]
         first = split + len(outputs)
-        memory = self._artifact.metadata["memory"]
-        strict = {first: memory["alignment"] if memory else 1}
-        strict |= dict.fromkeys(range(first + 1, len(arguments)), self._parameter_alignment())
-        guards = {first: self._guards}
+        strict = {n: pool["alignment"] for n, pool in enumerate(self._pools, first)}
+        rest = range(first + len(workspace), len(arguments))
+        strict |= dict.fromkeys(rest, self._parameter_alignment())
+        guards = dict(enumerate(self._guards, first))
         if self._interface.is_packed:
             packed = _packed_text(f"{self._name}_run", arguments)
             return self._execute(packed, arguments, strict, guards)
@@ -346,11 +348,12 @@ class Harness:
         return int(status)
 
 
-def _gaps(artifact: Artifact) -> Iterator[str]:
-    """Bytes of the workspace that no buffer ever takes, as arguments of the harness."""
+def _gaps(artifact: Artifact, pool: str) -> Iterator[str]:
+    """Bytes of a pool that no buffer ever takes, as arguments of the harness."""
     memory = artifact.metadata["memory"]
+    placed = [p for p in memory["placements"] if p["pool"] == pool] if memory else []
     end = 0
-    for placement in sorted(memory["placements"], key=lambda p: p["offset"]) if memory else ():
+    for placement in sorted(placed, key=lambda p: p["offset"]):
         if placement["offset"] > end:
             yield f"+{end}:{placement['offset'] - end}"
         end = max(end, placement["offset"] + placement["size"])

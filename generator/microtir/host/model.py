@@ -19,6 +19,7 @@ from microtir.host.tensors import (
     aligned,
     empty_output,
     matched,
+    passed_pools,
     ports,
 )
 
@@ -84,7 +85,10 @@ class Model:
         results = [empty_output(info, fill_workspace) for info in self.outputs]
         memory = self._metadata["memory"]
         assert memory is not None
-        workspace = aligned(memory["workspace_size"], memory["alignment"], fill_workspace)
+        workspace = {
+            pool["name"]: aligned(pool["size"], pool["alignment"], fill_workspace)
+            for pool in passed_pools(memory)
+        }
         arrays = [
             array if info.offset is None else _put(info, array, workspace)
             for info, array in zip(self.inputs, arrays, strict=True)
@@ -93,7 +97,7 @@ class Model:
             array if info.offset is None else info.within(workspace)
             for info, array in zip(self.outputs, results, strict=True)
         ]
-        status = self._backend.run(arrays, results, workspace)
+        status = self._backend.run(arrays, results, *workspace.values())
         if status != 0:
             raise RunError(
                 f"the model returned status {status}: {self._backend.status_text(status)}",
@@ -197,7 +201,7 @@ class Model:
         return memory
 
 
-def _put(info: TensorInfo, array: Array, workspace: Array) -> Array:
+def _put(info: TensorInfo, array: Array, workspace: Mapping[str, Array]) -> Array:
     """Copy an input to its place in the workspace."""
     place = info.within(workspace)
     np.copyto(place, array)

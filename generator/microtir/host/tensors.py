@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from microtir.artifact import Metadata
+from microtir.artifact import MemoryData, Metadata, PoolData
 from microtir.errors import RunError, nearest
 
 Array: TypeAlias = npt.NDArray[Any]
@@ -21,7 +21,7 @@ class TensorInfo:
 
     `scale` and `zero_point` are None unless the tensor is quantised as a whole; then the real
     value is scale * (stored value - zero point). `member` is its name in the C struct, `offset`
-    its place in the workspace, in bytes, if it has one there.
+    its place in the workspace pool `pool`, in bytes, if it has one there.
     """
 
     name: str
@@ -31,12 +31,13 @@ class TensorInfo:
     scale: float | None
     zero_point: int | None
     offset: int | None = None
+    pool: str | None = None
 
-    def within(self, workspace: Array) -> Array:
-        """The tensor's place in the workspace, as an array; `offset` is known."""
-        assert self.offset is not None
+    def within(self, workspace: Mapping[str, Array]) -> Array:
+        """The tensor's place in one of the pools, as an array; `offset` is known."""
+        assert self.offset is not None and self.pool is not None
         count = int(np.prod(self.shape, dtype=np.int64)) * self.dtype.itemsize
-        part = workspace[self.offset : self.offset + count]
+        part = workspace[self.pool][self.offset : self.offset + count]
         return part.view(self.dtype).reshape(self.shape)
 
 
@@ -51,10 +52,16 @@ def ports(metadata: Metadata, kind: str) -> tuple[TensorInfo, ...]:
             port["quantization"]["scale"] if port["quantization"] else None,
             port["quantization"]["zero_point"] if port["quantization"] else None,
             port["offset"],
+            port["pool"],
         )
         for port in metadata["ports"]
         if port["kind"] == kind
     )
+
+
+def passed_pools(memory: MemoryData) -> list[PoolData]:
+    """The workspace pools that a run is given, in the order of its arguments."""
+    return [pool for pool in memory["pools"] if not pool["is_internal"]]
 
 
 def matched(expected: Sequence[TensorInfo], given: Mapping[str, Array]) -> list[Array]:

@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
 from types import MappingProxyType
 
 import numpy as np
@@ -39,14 +40,17 @@ from microtir.tir.visitor import allocations
 
 _TENSOR = 1 << 40  # more than the bytes of any tensor
 
+Spot = tuple[int, int]
+"""The number of a pool that is used, and a byte of it."""
+
 
 def check(
     main: PrimFunc,
     placed: PrimFunc,
     callees: Mapping[str, PrimFunc],
-    workspace_size: int,
-    inputs: Mapping[Buffer, int] = MappingProxyType({}),
-    outputs: Mapping[Buffer, int] = MappingProxyType({}),
+    sizes: Sequence[int],
+    inputs: Mapping[Buffer, Spot] = MappingProxyType({}),
+    outputs: Mapping[Buffer, Spot] = MappingProxyType({}),
 ) -> None:
     """Prove `placed` against `main`, which has the buffers before placement.
 
@@ -54,17 +58,24 @@ def check(
         main: before placement.
         placed: after it.
         callees: the layer functions by name.
-        workspace_size: in bytes.
+        sizes: bytes of each pool, in the order of the parameters that placement added.
         inputs: where the caller puts those inputs that lie in the workspace.
         outputs: where he finds those outputs that do.
 
     Raises:
         MemoryPlanError: names the call, the buffer and the first byte that is wrong.
     """
-    memory = _Memory(np.full(workspace_size, -1, np.int64))
+    pools = [p for p in placed.params[len(main.params) :] if isinstance(p, Buffer)]
+    if len(pools) != len(sizes):
+        raise MemoryPlanError("placement changed the parameters", where=main.name)
+    memory = _Memory(
+        np.full(sum(sizes), -1, np.int64),
+        dict(zip(pools, zip(accumulate(sizes, initial=0), sizes, strict=False), strict=True)),
+    )
+    starts = [start for start, _ in memory.pools.values()]
     ports = frozenset((*inputs, *outputs))
-    for buffer, offset in inputs.items():
-        memory.write(_all_of(buffer), _Place(buffer, offset, 0))
+    for buffer, (pool, offset) in inputs.items():
+        memory.write(_all_of(buffer), _Place(buffer, starts[pool] + offset, 0))
     calls = zip(_calls(main.body, Bounds()), _calls(placed.body, Bounds()), strict=True)
     for step, ((before, scalars), (after, same)) in enumerate(calls):
         if (before.function, len(before.args), scalars) != (after.function, len(after.args), same):
@@ -73,8 +84,8 @@ def check(
         where = f"call {step} of {before.function}"
         places = _places(callee, before, after, memory, ports, where)
         memory.call(callee, scalars, places, where)
-    for buffer, offset in outputs.items():
-        memory.read(_all_of(buffer), _Place(buffer, offset, 0), "the caller")
+    for buffer, (pool, offset) in outputs.items():
+        memory.read(_all_of(buffer), _Place(buffer, starts[pool] + offset, 0), "the caller")
 
 
 def _all_of(buffer: Buffer) -> Span:
@@ -84,7 +95,7 @@ def _all_of(buffer: Buffer) -> Span:
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Where an argument starts in the workspace, and which buffer it is part of, from where."""
+    """Where an argument starts in all pools, one after another; of which buffer, and from where."""
 
     buffer: Buffer
     start: int
@@ -93,9 +104,13 @@ class _Place:
 
 @dataclass(slots=True)
 class _Memory:
-    """What every byte of the workspace holds: a byte of a tensor, or -1."""
+    """What every byte of the workspace holds: a byte of a tensor, or -1.
+
+    `pools` has the first byte and the number of bytes of each.
+    """
 
     holds: npt.NDArray[np.int64]
+    pools: Mapping[Buffer, tuple[int, int]]
     numbers: dict[Buffer, int] = field(default_factory=dict)
     footprints: Footprints = field(default_factory=Footprints)
 
@@ -132,7 +147,7 @@ class _Memory:
             number = self.numbers[place.buffer]
             another = "row" if found // _TENSOR == number else "buffer"
             raise MemoryPlanError(
-                f"byte {start + int(wrong[0])} is read but another {another} wrote it last",
+                f"{self.text(start + int(wrong[0]))} is read but another {another} wrote it last",
                 where=f"{where}, buffer {place.buffer.name}",
             )
 
@@ -140,6 +155,11 @@ class _Memory:
         first = self.label(span, place)
         start, stop = place.start + span.start, place.start + span.stop
         self.holds[start:stop] = np.arange(first, first + stop - start)
+
+    def text(self, byte: int) -> str:
+        """A byte of all pools, counted from the start of its own."""
+        found = next(p for p, (base, size) in self.pools.items() if base <= byte < base + size)
+        return f"byte {byte - self.pools[found][0]} of the {found.name}"
 
     def label(self, span: Span, place: _Place) -> int:
         """What the first byte of a span holds once it is written."""
@@ -157,19 +177,21 @@ def _places(
 ) -> dict[Buffer, _Place]:
     """The arguments that lie in the workspace, after checks of bounds and alignment."""
     places: dict[Buffer, _Place] = {}
-    size = memory.holds.size
     for arg, view, param in zip(before.args, after.args, callee.params, strict=True):
         if not isinstance(arg, BufferView):
             continue
         if arg.buffer.scope is not Scope.WORKSPACE and arg.buffer not in ports:
             continue
         assert isinstance(view, BufferView) and isinstance(param, Buffer)
+        about = f"{where}, buffer {arg.buffer.name}"
+        if view.buffer not in memory.pools:
+            raise MemoryPlanError("it lies in no pool", where=about)
+        base, size = memory.pools[view.buffer]
         start = view.byte_offset
         stop = start + math.prod(view.shape) * view.dtype.bytes
-        about = f"{where}, buffer {arg.buffer.name}"
         if start < 0 or stop > size:
             raise MemoryPlanError(
-                f"bytes {start} to {stop} lie outside the workspace of {size}", where=about
+                f"bytes {start} to {stop} lie outside the {view.buffer.name} of {size}", where=about
             )
         need = max(view.dtype.bytes, param.alignment)
         if start % need or view.buffer.alignment % need:
@@ -178,7 +200,7 @@ def _places(
                 f"multiple of {need}",
                 where=about,
             )
-        places[param] = _Place(arg.buffer, start, arg.byte_offset)
+        places[param] = _Place(arg.buffer, base + start, arg.byte_offset)
     return places
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from microtir.config import CompilationConfig
 from microtir.errors import MemoryPlanError
 from microtir.ir_module import BufferPlacement, MemoryPlan
 from microtir.tir.ir import Invoke, PrimFunc
@@ -15,11 +16,43 @@ _SHOWN = 3  # entries of a list of the largest
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """At most `bytes`, because the option `field` says so; `holder` names what is limited."""
+    """At most `bytes`, because the option `field` says so; `holder` names what is limited.
+
+    `pool` is the number of the pool that is, if it is one of several.
+    """
 
     field: str
     holder: str
     bytes: int
+    pool: int | None = None
+
+    def taken(self, plan: MemoryPlan) -> int:
+        """Bytes that a plan takes of what is limited."""
+        return plan.workspace_size if self.pool is None else plan.pools[self.pool].size
+
+
+def workspace_limits(config: CompilationConfig) -> Iterator[Limit]:
+    """What limits the workspace: the budget, and the size of each pool."""
+    if config.budget.ram is not None:
+        yield Limit("budget.ram", "the budget", config.budget.ram)
+    pools = config.workspace_pools
+    for number, pool in enumerate(pools):
+        if pool.size_limit is not None:
+            holder = f"the pool '{pool.pool_name}'"
+            among = None if len(pools) == 1 else number
+            yield Limit("workspace_pools.size_hint_bytes", holder, pool.size_limit, among)
+
+
+def room(config: CompilationConfig) -> int | None:
+    """Bytes that a workspace may take in all, or None if there is no limit."""
+    limits = (config.budget.ram, config.workspace_room())
+    return min((limit for limit in limits if limit is not None), default=None)
+
+
+def excess(config: CompilationConfig, plan: MemoryPlan) -> int:
+    """Bytes by which a plan exceeds the limit that it exceeds most."""
+    limits = workspace_limits(config)
+    return max((limit.taken(plan) - limit.bytes for limit in limits), default=0)
 
 
 Weights = tuple[str, int, Sequence[str]]
@@ -40,22 +73,33 @@ def check_workspace(
     Raises:
         MemoryPlanError: names the layer that needs most and the largest buffers alive in it.
     """
-    if plan.workspace_size <= limit.bytes:
+    taken = limit.taken(plan)
+    if taken <= limit.bytes:
         return
+    placed = [p for p in plan.placements if limit.pool in (None, p.pool)]
     steps = [callees[node.function] for node in walk(main) if isinstance(node, Invoke)]
-    alive = [_alive(plan, step) for step in range(len(steps))]
+    alive = [_alive(placed, step) for step in range(len(steps))]
     peak = max(range(len(steps)), key=lambda step: sum(p.size for p in alive[step]))
     largest = sorted(alive[peak], key=lambda p: -p.size)
     buffers = [f"{p.name}: {p.size} bytes from {_layer(steps[p.first_step])}" for p in largest]
+    fix = f"raise the limit, or make smaller what {_layer(steps[peak])} needs at one time: "
+    if limit.pool is None:
+        what, bound = "the workspace takes", plan.lower_bound
+    else:
+        what, bound = "what has room in no other pool takes", plan.pools[limit.pool].lower_bound
+        fix = f"{_room(plan, limit.pool)}; {fix}"
     raise MemoryPlanError(
-        f"the workspace takes {plan.workspace_size} bytes, "
-        f"{plan.workspace_size - limit.bytes} more than {limit.holder} has",
+        f"{what} {taken} bytes, {taken - limit.bytes} more than {limit.holder} has",
         where=limit.field,
-        legal=f"{plan.workspace_size} bytes or more; no placement of these buffers takes less "
-        f"than {plan.lower_bound}",
-        fix=f"raise the limit, or make smaller what {_layer(steps[peak])} needs at one time: "
-        + _listed(buffers),
+        legal=f"{taken} bytes or more; no placement of these buffers takes less than {bound}",
+        fix=fix + _listed(buffers),
     )
+
+
+def _room(plan: MemoryPlan, full: int) -> str:
+    """What the other pools hold."""
+    others = [f"{p.size} bytes of '{p.name}'" for n, p in enumerate(plan.pools) if n != full]
+    return f"in use are {', '.join(others)}"
 
 
 def check_flash(limit: Limit, weights: Sequence[Weights], code: int) -> None:
@@ -111,8 +155,8 @@ def check_stack(limit: Limit, frames: Sequence[tuple[str, int]]) -> None:
     )
 
 
-def _alive(plan: MemoryPlan, step: int) -> list[BufferPlacement]:
-    return [p for p in plan.placements if p.first_step <= step <= p.last_step]
+def _alive(placed: Sequence[BufferPlacement], step: int) -> list[BufferPlacement]:
+    return [p for p in placed if p.first_step <= step <= p.last_step]
 
 
 def _layer(function: PrimFunc) -> str:

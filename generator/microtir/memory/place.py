@@ -1,17 +1,19 @@
-"""Turns the WORKSPACE buffers of main into views of one planned block; kernels stay as they are."""
+"""Turns the WORKSPACE buffers of main into views of planned blocks; kernels stay as they are."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from microtir.config.enums import Placement
-from microtir.ir_module import BufferPlacement, MemoryPlan
+from microtir.ir_module import BufferPlacement, MemoryPlan, PlannedPool
 from microtir.memory.checker import check
 from microtir.memory.lifetimes import Lifetime, lifetimes, lower_bound
 from microtir.memory.placement import exact_fit, first_fit, guarded_fit, workspace_size
+from microtir.memory.pools import Pool, assigned
 from microtir.memory.residency import Peak, Steps, kept_at, kept_bytes, peak_of, steps_of
 from microtir.memory.solver import optimal_fit
+from microtir.memory.traffic import traffic
 from microtir.tir.dtype import DType
 from microtir.tir.ir import (
     Allocate,
@@ -28,54 +30,96 @@ from microtir.tir.ir import (
 from microtir.tir.visitor import allocated, allocations
 
 
+@dataclass(frozen=True, slots=True)
+class Ports:
+    """Parameters of main that lie in the workspace, too, where inputs may be overwritten.
+
+    `pools` has the numbers of the pools in which one must lie, where not any will do.
+    """
+
+    inputs: Sequence[Buffer] = ()
+    outputs: Sequence[Buffer] = ()
+    pools: Mapping[Buffer, Sequence[int]] = field(default_factory=dict)
+
+
 def place(
     main: PrimFunc,
     callees: Mapping[str, PrimFunc],
-    alignment: int,
+    pools: Sequence[Pool],
     placement: Placement,
-    inputs: Sequence[Buffer] = (),
-    outputs: Sequence[Buffer] = (),
+    ports: Ports | None = None,
 ) -> tuple[PrimFunc, MemoryPlan]:
     """Place the buffers of `main` and have the placement checked.
 
     Args:
         main: as the executor made it.
         callees: the layer functions by name; the checker asks them what they read and write.
-        alignment: least one of every buffer and of the block, in bytes, a power of two; a buffer
-            whose elements or layers need more gets more, and then so does the block.
+        pools: the memories; a buffer whose elements or layers need a stricter alignment than its
+            pool has gets it, and then so does the pool.
         placement: how offsets are found.
-        inputs: parameters of main that lie in the workspace, too, and may be overwritten.
-        outputs: parameters of main that lie in the workspace, too.
+        ports: inputs and outputs that lie in the workspace.
 
     Returns:
-        main with one more parameter `workspace` (UINT8) if it needs any, and the plan, whose first
-        placements are those of `inputs` and `outputs`.  These stay parameters, so that the
-        interface keeps its form; the body does not use them.
+        main with one more parameter (UINT8) for each pool that holds anything, and the plan, whose
+        first placements are those of `ports`.  These stay parameters, so that the interface keeps
+        its form; the body does not use them.
 
     Raises:
         MemoryPlanError: the independent checker found a living byte overwritten.
         ToolError: the placement is OPTIMAL, and there is no solver.
     """
-    lives = lifetimes(main, callees, inputs, outputs)
-    offsets, bound = _fit(lives, alignment, placement)
-    size = workspace_size(lives, offsets)
-    block_alignment = max((alignment, *(life.alignment for life in lives)))
-    placed = relocate(main, offsets, size, block_alignment) if size else main
-    check(
-        main, placed, callees, size,
-        {b: offsets[b] for b in inputs}, {b: offsets[b] for b in outputs},
-    )  # fmt: skip
+    ports = ports or Ports()
+    lives = lifetimes(main, callees, ports.inputs, ports.outputs)
+    spread = _spread(main, callees, pools, placement, lives, ports)
     steps = steps_of(main.body)
-    peak = peak_of(lives, steps)
-    plan = MemoryPlan(
-        workspace_size=size,
-        lower_bound=bound,
-        alignment=block_alignment,
-        placements=tuple(_placement(life, offsets, steps, peak) for life in lives),
-        verified=True,
-        peak_step=peak.step,
-    )
-    return placed, plan
+    fits = [_fitted(p, mine, placement, steps) for p, mine in zip(pools, spread, strict=True)]
+    used = [fit for fit in fits if fit.plan.size]
+    blocks = [_block(fit.plan, n, len(pools)) for n, fit in enumerate(fits) if fit in used]
+    spots = {b: (n, at) for n, fit in enumerate(used) for b, at in fit.offsets.items()}
+    placed = relocate(main, blocks, spots)
+    check(
+        main, placed, callees, [fit.plan.size for fit in used],
+        {b: spots[b] for b in ports.inputs}, {b: spots[b] for b in ports.outputs},
+    )  # fmt: skip
+    pools_taken = tuple(fit.plan for fit in fits)
+    return placed, MemoryPlan(pools_taken, tuple(_placements(lives, fits, steps)), verified=True)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Fitted:
+    """A pool with its buffers placed."""
+
+    plan: PlannedPool
+    offsets: Mapping[Buffer, int]
+    peak: Peak
+
+
+def _fitted(pool: Pool, lives: Sequence[Lifetime], placement: Placement, steps: Steps) -> _Fitted:
+    offsets, bound = _fit(lives, pool.alignment, placement)
+    alignment = max((pool.alignment, *(life.alignment for life in lives)))
+    size, peak = workspace_size(lives, offsets), peak_of(lives, steps)
+    return _Fitted(PlannedPool(pool.name, size, bound, alignment, peak.step), offsets, peak)
+
+
+def _spread(
+    main: PrimFunc,
+    callees: Mapping[str, PrimFunc],
+    pools: Sequence[Pool],
+    placement: Placement,
+    lives: Sequence[Lifetime],
+    ports: Ports,
+) -> Sequence[Sequence[Lifetime]]:
+    """The buffers of each pool."""
+    if len(pools) == 1:
+        return [lives]
+    moved = traffic(main, callees, [life.buffer for life in lives])
+    fit = guarded_fit if placement is Placement.GUARDED else first_fit
+    return assigned(lives, pools, moved, ports.pools, fit)
+
+
+def _block(pool: PlannedPool, number: int, pools: int) -> Buffer:
+    name = "workspace" if pools == 1 else f"workspace_{number}"
+    return Buffer(name, (pool.size,), DType.UINT8, Scope.PARAMETER, alignment=pool.alignment)
 
 
 def _fit(
@@ -93,29 +137,40 @@ def _fit(
             return optimal_fit(lives, alignment)
 
 
-def _placement(
-    life: Lifetime, offsets: Mapping[Buffer, int], steps: Steps, peak: Peak
-) -> BufferPlacement:
-    return BufferPlacement(
-        life.buffer.name,
-        offsets[life.buffer],
-        life.size,
-        life.first,
-        life.last,
-        kept_bytes(life, steps),
-        kept_at(life, peak.moment),
-    )
+def _placements(
+    lives: Sequence[Lifetime], fits: Sequence[_Fitted], steps: Steps
+) -> Iterator[BufferPlacement]:
+    places = {b: (n, at) for n, fit in enumerate(fits) for b, at in fit.offsets.items()}
+    for life in lives:
+        pool, offset = places[life.buffer]
+        yield BufferPlacement(
+            life.buffer.name,
+            offset,
+            life.size,
+            life.first,
+            life.last,
+            kept_bytes(life, steps),
+            kept_at(life, fits[pool].peak.moment),
+            pool,
+        )
 
 
-def relocate(main: PrimFunc, offsets: Mapping[Buffer, int], size: int, alignment: int) -> PrimFunc:
-    """Main with each buffer as a view of one parameter `workspace` of `size` bytes."""
-    workspace = Buffer("workspace", (size,), DType.UINT8, Scope.PARAMETER, alignment=alignment)
+def relocate(
+    main: PrimFunc, blocks: Sequence[Buffer], spots: Mapping[Buffer, tuple[int, int]]
+) -> PrimFunc:
+    """Main with blocks of bytes as more parameters, and buffers as views of them.
+
+    Args:
+        main: before placement.
+        blocks: what the pools are in TIR.
+        spots: of each buffer the number of its block, and a byte of that.
+    """
 
     def view(arg: BufferView) -> BufferView:
-        if arg.buffer not in offsets:
+        if arg.buffer not in spots:
             return arg
-        offset = offsets[arg.buffer] + arg.byte_offset
-        return BufferView(workspace, arg.shape, arg.dtype, offset)
+        block, offset = spots[arg.buffer]
+        return BufferView(blocks[block], arg.shape, arg.dtype, offset + arg.byte_offset)
 
     def visit(statement: Stmt) -> Stmt:
         match statement:
@@ -133,4 +188,4 @@ def relocate(main: PrimFunc, offsets: Mapping[Buffer, int], size: int, alignment
             case _:
                 return statement
 
-    return replace(main, params=(*main.params, workspace), body=visit(main.body))
+    return replace(main, params=(*main.params, *blocks), body=visit(main.body))

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from microtir.artifact import Artifact, Metadata
 from microtir.config.enums import CallingConvention
 from microtir.ir_module import Port
+from microtir.project.pools import PoolValues
 from microtir.tir.dtype import DType
 
 _BYTES_PER_LINE = 16
@@ -29,7 +30,7 @@ class Call:
 
     Args:
         arguments: of the C interface.
-        alone: the same, for an application with one workspace.
+        alone: the same, for an application with one model.
         packed: of the packed interface; empty where the model has the other.
         parameters: whether the weights are a file, which becomes a part of the program.
         devices: whether a struct of devices is passed.
@@ -47,12 +48,15 @@ class Call:
         return "(void *)(uintptr_t)&devices" if self.devices else "NULL"
 
 
-def call_of(artifact: Artifact, ports: Sequence[tuple[Port, str]]) -> Call:
+def call_of(
+    artifact: Artifact, ports: Sequence[tuple[Port, str]], pools: Sequence[PoolValues]
+) -> Call:
     """How a model is called.
 
     Args:
         artifact: the model.
         ports: its tensors, and for each a pointer to it as text of C.
+        pools: the memories that it is given.
     """
     config = artifact.module.require_config("project")
     facts, name = artifact.metadata, artifact.metadata["module_name"]
@@ -60,23 +64,24 @@ def call_of(artifact: Artifact, ports: Sequence[tuple[Port, str]]) -> Call:
     rest = [f"{name}_parameters"] * apart + ["&devices"] * bool(facts["devices"])
     packed = config.entry_calling_convention() is CallingConvention.PACKED
     return Call(
-        ", ".join(["&inputs", "&outputs", f"workspace.of_{name}", *rest]),
-        ", ".join(["&inputs", "&outputs", "workspace", *rest]),
-        tuple(_packed(facts, ports)) if packed else (),
+        ", ".join(["&inputs", "&outputs", *(pool.place for pool in pools), *rest]),
+        ", ".join(["&inputs", "&outputs", *(pool.argument for pool in pools), *rest]),
+        tuple(_packed(facts, ports, pools)) if packed else (),
         apart,
         bool(facts["devices"]),
     )
 
 
-def _packed(facts: Metadata, ports: Sequence[tuple[Port, str]]) -> Iterator[PackedTensor]:
-    name, memory, parameters = facts["module_name"], facts["memory"], facts["parameters"]
-    assert memory is not None, "projects are made of models"
+def _packed(
+    facts: Metadata, ports: Sequence[tuple[Port, str]], pools: Sequence[PoolValues]
+) -> Iterator[PackedTensor]:
+    name, parameters = facts["module_name"], facts["parameters"]
     for port, place in ports:
         shape = ", ".join(map(str, port.type.shape))
         yield PackedTensor(place, len(port.type.shape), _dtype(port.type.dtype), shape)
     byte = _dtype(DType.UINT8)
-    size = max(memory["workspace_size"], 1)
-    yield PackedTensor(f"workspace.of_{name}", 1, byte, str(size))
+    for pool in pools:
+        yield PackedTensor(pool.place, 1, byte, str(max(pool.bytes, 1)))
     if parameters is not None:
         yield PackedTensor(
             f"(void *)(uintptr_t){name}_parameters", 1, byte, str(parameters["bytes"])

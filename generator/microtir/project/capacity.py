@@ -46,7 +46,7 @@ def demand(models: Models, stack: int, copied_weights: int) -> Demand:
         Need("samples", samples),
     )
     ram = (
-        Need("workspace", models.workspace_bytes),
+        Need("workspace", models.workspace_bytes - models.sectioned_bytes),
         Need("inputs and outputs", models.io_bytes),
         Need("stack", stack),
         *((Need("copy of the weights", copied_weights),) if copied_weights else ()),

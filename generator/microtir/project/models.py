@@ -14,6 +14,7 @@ from microtir.ir_module import Port, PortKind
 from microtir.project.calls import Call, call_of
 from microtir.project.errors import ProjectError
 from microtir.project.options import Array, ProjectOptions, Samples
+from microtir.project.pools import PoolValues, SharedPool, pool_values, shared_pools
 from microtir.project.samples import C_TYPES, SampleArray, arbitrary_samples, sample_array
 
 MAX_SAMPLES = 65535  # the application counts them in 16 bits
@@ -55,7 +56,11 @@ class PortGroup:
 
 @dataclass(frozen=True, slots=True)
 class ModelValues:
-    """One model: names, ports, and sizes in bytes."""
+    """One model: names, ports, and sizes in bytes.
+
+    `internal_bytes` are those of its own arrays of pools, `sectioned_bytes` of those of them that
+    have a section.
+    """
 
     name: str
     macro: str
@@ -63,7 +68,9 @@ class ModelValues:
     inputs: tuple[PortValues, ...]
     outputs: tuple[PortValues, ...]
     sample_count: int
-    workspace_bytes: int
+    pools: tuple[PoolValues, ...]
+    internal_bytes: int
+    sectioned_bytes: int
     weights_bytes: int
     source_bytes: int
     layer_count: int
@@ -75,6 +82,10 @@ class ModelValues:
     def layer_table(self) -> str:
         """The C table of `layer_bytes`: a model without layers has none."""
         return f"bytes_of_{self.name}" if self.layer_bytes else "NULL"
+
+    @property
+    def workspace_bytes(self) -> int:
+        return sum(pool.bytes for pool in self.pools) + self.internal_bytes
 
     @property
     def ports(self) -> tuple[PortValues, ...]:
@@ -100,10 +111,11 @@ class ModelValues:
 
 @dataclass(frozen=True, slots=True)
 class Models:
-    """All models of a project and the arrays of their samples."""
+    """All models of a project, the arrays of their samples, and the memory that they share."""
 
     models: tuple[ModelValues, ...]
     sample_arrays: tuple[SampleArray, ...]
+    shared_pools: tuple[SharedPool, ...]
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -111,8 +123,15 @@ class Models:
 
     @property
     def workspace_bytes(self) -> int:
-        """The models run one after another: the largest workspace serves all."""
-        return max((model.workspace_bytes for model in self.models), default=0)
+        """What is shared, and what each model has for itself."""
+        inside = sum(model.internal_bytes for model in self.models)
+        return sum(pool.bytes for pool in self.shared_pools) + inside
+
+    @property
+    def sectioned_bytes(self) -> int:
+        """What of the workspace lies where the linker script has a section, and checks its size."""
+        inside = sum(model.sectioned_bytes for model in self.models)
+        return sum(pool.bytes for pool in self.shared_pools if pool.section) + inside
 
     @property
     def io_bytes(self) -> int:
@@ -144,7 +163,8 @@ def describe_models(artifacts: Sequence[Artifact], options: ProjectOptions) -> M
             )
     arrays: list[SampleArray] = []
     models = tuple(_model(artifact, options, arrays) for artifact in artifacts)
-    return Models(models, tuple(arrays))
+    pools = shared_pools(pool for model in models for pool in model.pools)
+    return Models(models, tuple(arrays), pools)
 
 
 def _largest_output(outputs: Sequence[OutputData]) -> int:
@@ -173,6 +193,12 @@ def _model(artifact: Artifact, options: ProjectOptions, arrays: list[SampleArray
     if missing and not options.server:
         where = f"samples: inputs of '{name}'"
         raise ProjectError(f"there are no values for '{missing[0]}'", where=where)
+    memory = facts["memory"]
+    assert memory is not None  # it is a model
+    pools = pool_values(name, memory)
+    internal = [pool for pool in memory["pools"] if pool["is_internal"]]
+    passed = {pool.name: pool.place for pool in pools}
+    places = [passed.get(pool["name"], "") for pool in memory["pools"]]
     ports: dict[PortKind, list[PortValues]] = {PortKind.INPUT: [], PortKind.OUTPUT: []}
     for port in model.ports:
         values = (inputs if port.kind is PortKind.INPUT else outputs).get(port.name)
@@ -181,7 +207,7 @@ def _model(artifact: Artifact, options: ProjectOptions, arrays: list[SampleArray
         if values is not None:
             array = sample_array(f"{name}_{port.kind.value}{number}_samples", port, values)
             arrays.append(array)
-        ports[port.kind].append(_port(name, port, array, samples.rtol))
+        ports[port.kind].append(_port(port, array, samples.rtol, _place(name, port, places)))
     code = [file for file in artifact.sources if file.path == f"{name}.c"]
     return ModelValues(
         name=name,
@@ -190,13 +216,15 @@ def _model(artifact: Artifact, options: ProjectOptions, arrays: list[SampleArray
         inputs=tuple(ports[PortKind.INPUT]),
         outputs=tuple(ports[PortKind.OUTPUT]),
         sample_count=_sample_count(name, [*inputs.values(), *outputs.values()]),
-        workspace_bytes=model.memory.workspace_size,
+        pools=pools,
+        internal_bytes=sum(p["size"] for p in internal),
+        sectioned_bytes=sum(p["size"] for p in internal if p["section"]),
         weights_bytes=facts["weights_bytes"],
         source_bytes=sum(len(file.text) for file in code),
         layer_count=len(facts["layers"]),
         layer_bytes=tuple(_largest_output(row["outputs"]) for row in facts["layers"]),
         uses_math=any("#include <math.h>" in file.text for file in code),
-        call=call_of(artifact, [(port, _place(name, port)) for port in model.ports]),
+        call=call_of(artifact, [(p, _place(name, p, places)) for p in model.ports], pools),
     )
 
 
@@ -226,7 +254,7 @@ def _sample_count(name: str, arrays: list[Array]) -> int:
     return counts[0]
 
 
-def _port(model: str, port: Port, array: SampleArray | None, rtol: float) -> PortValues:
+def _port(port: Port, array: SampleArray | None, rtol: float, place: str) -> PortValues:
     return PortValues(
         label=_c_text(port.name),
         member=port.c_name,
@@ -236,17 +264,17 @@ def _port(model: str, port: Port, array: SampleArray | None, rtol: float) -> Por
         bytes=port.type.bytes,
         samples=array.name if array else "NULL",
         tolerance=f"{rtol!r}f",
-        place=_place(model, port),
+        place=place,
         is_own=port.offset is None,
         row_bytes=port.row_bytes,
     )
 
 
-def _place(model: str, port: Port) -> str:
-    """A pointer to a tensor, of the application's own or in the workspace."""
+def _place(model: str, port: Port, pools: Sequence[str]) -> str:
+    """A pointer to a tensor, of the application's own or in one of its pools."""
     if port.offset is None:
         return f"tensors.of_{model}.{port.c_name}"
-    return f"(void *)&workspace.of_{model}[{port.offset}]"
+    return f"(void *)&{pools[port.pool]}[{port.offset}]"
 
 
 def _c_text(name: str) -> str:

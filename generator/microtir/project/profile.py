@@ -306,18 +306,23 @@ def _profile(
 def _ram(artifact: Artifact, sizes: Sizes, stack: int, bound: StackBound) -> Ram:
     memory = artifact.metadata["memory"]
     assert memory is not None  # `generate` refuses what is no model
-    held = [p for p in memory["placements"] if not p["name"].endswith(_SCRATCH)]
     # Scratch may lie where activations are dead: only what it adds is its own.
-    workspace = max((p["offset"] + p["size"] for p in held), default=0)
+    ends = dict.fromkeys((pool["name"] for pool in memory["pools"]), 0)
+    for p in memory["placements"]:
+        if not p["name"].endswith(_SCRATCH):
+            ends[p["pool"]] = max(ends[p["pool"]], p["offset"] + p["size"])
+    workspace = sum(ends.values())
+    # Arrays of internal pools are in the model's own .bss, unless a linker script moves them.
+    inside = sum(p["size"] for p in memory["pools"] if p["is_internal"] and not p["section"])
     return Ram(
-        workspace=min(workspace, memory["workspace_size"]),
-        scratch=max(memory["workspace_size"] - workspace, 0),
+        workspace=workspace,
+        scratch=memory["workspace_size"] - workspace,
         io=sum(
             port["bytes"]
             for port in artifact.metadata["ports"]
             if port["offset"] is None and port["row_bytes"] is None
         ),
-        data=sizes.data,
+        data=max(sizes.data - inside, 0),
         stack=stack,
         stack_bound=bound,
     )

@@ -25,19 +25,23 @@ def type_text(type_: TensorType) -> str:
     return f"{shape_text(type_.shape)} {type_.dtype.value}"
 
 
-def make_pool(name: str, model: ModelInfo, calls: Calls) -> data.Pool:
-    """The workspace with what is placed in it."""
-    memory = model.memory
+def make_pools(model: ModelInfo, calls: Calls) -> tuple[data.Pool, ...]:
+    """The memories of the workspace with what is placed in them."""
+    return tuple(_pool(number, model, calls) for number in range(len(model.memory.pools)))
+
+
+def _pool(number: int, model: ModelInfo, calls: Calls) -> data.Pool:
+    pool = model.memory.pools[number]
     uses = calls.arguments()
     alone = frozenset(s.first for s in calls.streams if s.first == s.last)
     ports = {port.name: port for port in model.ports}
     return data.Pool(
-        name=name,
-        size=memory.workspace_size,
-        lower_bound=memory.lower_bound,
-        alignment=memory.alignment,
-        is_verified=memory.verified,
-        peak_step=memory.peak_step,
+        name=pool.name,
+        size=pool.size,
+        lower_bound=pool.lower_bound,
+        alignment=pool.alignment,
+        is_verified=model.memory.verified,
+        peak_step=pool.peak_step,
         buffers=tuple(
             _buffer(
                 p,
@@ -45,7 +49,8 @@ def make_pool(name: str, model: ModelInfo, calls: Calls) -> data.Pool:
                 calls,
                 alone,
             )
-            for p in memory.placements
+            for p in model.memory.placements
+            if p.pool == number
         ),
     )
 

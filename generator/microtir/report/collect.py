@@ -12,10 +12,10 @@ from microtir.config.budget import Budget
 from microtir.config.enums import Optimize
 from microtir.config.pools import WorkspacePoolInfo
 from microtir.errors import MemoryPlanError, UsageError
-from microtir.ir_module import IRModule, ModelInfo
+from microtir.ir_module import IRModule, MemoryPlan, ModelInfo
 from microtir.plan.ir import Plan
 from microtir.report import data
-from microtir.report.buffers import make_pool, make_ports
+from microtir.report.buffers import make_pools, make_ports
 from microtir.report.calls import Calls
 from microtir.report.layers import make_constants, make_layers
 from microtir.report.profile import Measured, with_profile
@@ -116,8 +116,8 @@ def _least(module: IRModule, config: CompilationConfig, compiled: _Compiled) -> 
 def _facts(compiled: _Compiled, config: CompilationConfig, least: int) -> data.Report:
     model, plan = compiled.model, compiled.plan
     calls = Calls.of(plan, compiled.layers, compiled.main)
-    pool = make_pool(config.workspace_pool().pool_name, model, calls)
-    placed = frozenset(buffer.name for buffer in pool.buffers)
+    pools = make_pools(model, calls)
+    placed = frozenset(buffer.name for pool in pools for buffer in pool.buffers)
     return data.Report(
         generator=f"microtir {__version__}",
         model=model.name,
@@ -127,24 +127,26 @@ def _facts(compiled: _Compiled, config: CompilationConfig, least: int) -> data.R
         optimize=config.optimize.value,
         targets=tuple(str(target) for target in config.targets),
         options=tuple((key, json.dumps(value)) for key, value in config.to_dict().items()),
-        pools=(pool,),
+        pools=pools,
         ports=make_ports(model, calls, placed),
         steps=calls.steps,
         streams=calls.streams,
         layers=make_layers(calls),
         constants=make_constants(calls),
         weights_bytes=compiled.weights_bytes,
-        limits=tuple(_limits(config, pool.size, compiled.weights_bytes)),
+        limits=tuple(_limits(config, model.memory, compiled.weights_bytes)),
         least=least,
         profile=None,
     )
 
 
-def _limits(config: CompilationConfig, workspace: int, weights: int) -> list[data.Limit]:
-    pool = config.workspace_pool()
+def _limits(config: CompilationConfig, memory: MemoryPlan, weights: int) -> list[data.Limit]:
     possible = [
-        ("budget.ram", "workspace", config.budget.ram, workspace),
-        (f"pool {pool.pool_name}", "workspace", pool.size_limit, workspace),
+        ("budget.ram", "workspace", config.budget.ram, memory.workspace_size),
+        *(
+            (f"pool {info.pool_name}", "workspace", info.size_limit, pool.size)
+            for info, pool in zip(config.workspace_pools, memory.pools, strict=True)
+        ),
         ("budget.flash", "weights", config.budget.flash, weights),
     ]
     return [

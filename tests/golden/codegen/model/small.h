@@ -22,7 +22,8 @@
  *   budget           {}
  *   pass_config      {"tir.disable_unroll": false, "tir.unroll_max_extent": 0,
  *           "tir.verify_each_pass": false, "tir.replay_each_pass": false,
- *           "memory.placement": "greedy", "memory.use_workspace_io": false}
+ *           "memory.placement": "greedy", "memory.use_workspace_io": false,
+ *           "memory.input_pool": "", "memory.output_pool": ""}
  *
  * This output belongs to its user: use, change and distribute it as you like, without any
  * condition. It comes without any warranty.
@@ -37,7 +38,7 @@ extern "C" {
 #endif
 
 /* The sources refuse to be compiled with the header of another run of microtir. */
-#define SMALL_FINGERPRINT 0xc6223f43
+#define SMALL_FINGERPRINT 0x66388cf1
 
 /* Input 'serving/image:0': int8[4][3], real value = scale * (value - zero point) */
 #define SMALL_IMAGE_SIZE       12 /* bytes */
@@ -98,8 +99,8 @@ struct small_outputs {
  *   workspace        SMALL_WORKSPACE_SIZE bytes, aligned to SMALL_WORKSPACE_ALIGNMENT;
  *                    what it holds need not be kept between calls
  *
- * Returns SMALL_OK, or a negative status before anything is computed. Re-entrant:
- * there is no state besides what the caller passes.
+ * Returns SMALL_OK, or a negative status before anything is computed. Re-entrant: there is no
+ * state besides what the caller passes.
  */
 int32_t small_run(
         const struct small_inputs *inputs, const struct small_outputs *outputs, void *workspace);

@@ -1,0 +1,67 @@
+"""Workspace pools in C: parameters of the run function, or arrays of the generated code."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from microtir.codegen.names import ScopedNames
+from microtir.codegen.program import Program
+from microtir.config.names import macro_name
+from microtir.ir_module import PlannedPool
+
+
+@dataclass(frozen=True, slots=True)
+class WorkspacePool:
+    """A pool.
+
+    `name` is the parameter that takes a pointer to it, or the array of an internal one, `member`
+    its name among pools; `macro` is what the macros about it begin with, and the one that declares
+    memory for it.
+    """
+
+    name: str
+    member: str
+    macro: str
+    plan: PlannedPool
+    is_internal: bool
+    section: str
+
+    @property
+    def size(self) -> int:
+        """Bytes; nothing where no buffer is placed in it."""
+        return self.plan.size
+
+    @property
+    def has_array(self) -> bool:
+        """Whether the generated code has an array for it."""
+        return self.is_internal and self.size > 0
+
+
+def workspace_pools(program: Program) -> tuple[WorkspacePool, ...]:
+    """The workspace pools of a model, in the order of the configuration."""
+    if program.model is None:
+        return ()
+    names = ScopedNames(program.file_names)
+    for taken in ("inputs", "outputs"):
+        names.reserve(taken)
+    infos, pools = program.config.workspace_pools, []
+    for info, plan in zip(infos, program.model.memory.pools, strict=True):
+        properties = info.pool_info_properties
+        macro = f"{program.macro}_{macro_name(info.c_name)}_WORKSPACE_POOL"
+        if len(infos) == 1 and not properties.is_internal:
+            macro = f"{program.macro}_WORKSPACE"
+        internal = f"{program.name}_{info.c_name}_memory"
+        name = internal if properties.is_internal else names.reserve(info.c_name)
+        facts = (plan, properties.is_internal, properties.section)
+        pools.append(WorkspacePool(name, info.c_name, macro, *facts))
+    return tuple(pools)
+
+
+def passed_pools(program: Program) -> tuple[WorkspacePool, ...]:
+    """The pools to which the run function takes pointers."""
+    return tuple(pool for pool in workspace_pools(program) if not pool.is_internal)
+
+
+def internal_pools(program: Program) -> tuple[WorkspacePool, ...]:
+    """The pools that are arrays of the generated code."""
+    return tuple(pool for pool in workspace_pools(program) if pool.has_array)

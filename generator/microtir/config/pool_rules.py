@@ -1,0 +1,77 @@
+"""What workspace pools contradict, and which of them take inputs and outputs of a model."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from microtir.errors import ConfigError, nearest
+
+if TYPE_CHECKING:
+    from microtir.config.compilation import CompilationConfig
+
+
+def check_pool_use(config: CompilationConfig) -> None:
+    """Several or internal pools, and tensors in them, go with what knows of them.
+
+    Raises:
+        ConfigError: names the option and what it contradicts.
+    """
+    _check_executor(config)
+    passes = config.pass_config
+    for key, name in (
+        ("memory.input_pool", passes.input_pool),
+        ("memory.output_pool", passes.output_pool),
+    ):
+        if name:
+            _check_port_pool(config, key, name)
+    if passes.use_workspace_io and not config.passed_pools():
+        raise ConfigError(
+            "pass_config key 'memory.use_workspace_io' got True, which contradicts 'is_internal' "
+            "= True of every workspace pool: the application could not reach the tensors",
+            where="pass_config.memory.use_workspace_io",
+            legal="True with a workspace pool that the application passes",
+            fix="leave one of them out",
+        )
+
+
+def _check_executor(config: CompilationConfig) -> None:
+    pools = config.workspace_pools
+    if not config.is_graph() or (len(pools) == 1 and config.passed_pools()):
+        return
+    what = f"has {len(pools)} pools" if len(pools) > 1 else "has a pool with 'is_internal' = True"
+    raise ConfigError(
+        f"CompilationConfig field 'workspace_pools' {what}, which contradicts executor "
+        f"'{config.executor.name}': its tables count from one block of memory",
+        where="workspace_pools",
+        legal="one pool that the application passes, or executor 'aot'",
+        fix="use executor 'aot'",
+    )
+
+
+def _check_port_pool(config: CompilationConfig, key: str, name: str) -> None:
+    names = [pool.pool_name for pool in config.passed_pools()]
+    if name not in names:
+        hint = nearest(name, names)
+        raise ConfigError(
+            f"pass_config key '{key}' got '{name}', which is no workspace pool that the "
+            f"application passes{': ' + hint if hint else ''}",
+            where=f"pass_config.{key}",
+            legal=", ".join(names) or "none: every pool is internal",
+        )
+    if not config.pass_config.use_workspace_io:
+        raise ConfigError(
+            f"pass_config key '{key}' got '{name}', and without memory.use_workspace_io the "
+            "application has memory of its own for it",
+            where=f"pass_config.{key}",
+            fix="set memory.use_workspace_io, too",
+        )
+
+
+def port_pools(config: CompilationConfig, name: str) -> tuple[int, ...]:
+    """Positions of the pools that a tensor may lie in: of `name`, else those that are passed."""
+    passed = config.passed_pools()
+    return tuple(
+        number
+        for number, pool in enumerate(config.workspace_pools)
+        if pool in passed and name in ("", pool.pool_name)
+    )

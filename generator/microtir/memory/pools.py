@@ -1,0 +1,161 @@
+"""Memories to place buffers in, and which buffer goes to which of them.
+
+The buffers that are used most for their size choose first, each the pool in which its own reads
+and writes cost least; one that does not fit there any more goes to the next.  Whether it fits is
+tried by placing it with what is in the pool already, since buffers share bytes over time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from microtir.config import CompilationConfig
+from microtir.config.pools import WorkspacePoolInfo
+from microtir.memory.lifetimes import Lifetime, lower_bound
+from microtir.memory.placement import workspace_size
+from microtir.memory.traffic import Traffic
+from microtir.tir.ir import Buffer
+
+_WORD = 4  # bytes: what one access moves, where costs are stated by cycle
+
+Fit = Callable[[Sequence[Lifetime], int], Mapping[Buffer, int]]
+"""Offsets of buffers in one pool, at multiples of an alignment."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pool:
+    """A memory: bytes that it has, or None for no limit, and what a byte costs there.
+
+    `alignment` is the least one of the pool and of every buffer in it. Costs are in seconds for
+    pools whose clock is known, and comparable within one configuration only.
+    """
+
+    name: str = "workspace"
+    alignment: int = 1
+    limit: int | None = None
+    read_cost: float = 0.0
+    write_cost: float = 0.0
+    takes_ports: bool = True
+
+    def cost(self, moved: Traffic) -> float:
+        """What the traffic of a buffer costs if it lies here."""
+        return moved.read * self.read_cost + moved.written * self.write_cost
+
+
+def pools_of(config: CompilationConfig) -> tuple[Pool, ...]:
+    """The workspace pools of a configuration, in its order.
+
+    What is not stated is no reason to avoid a pool: a clock counts as the fastest of the others,
+    a bandwidth as a word in each cycle.
+    """
+    clocks = [pool.pool_info_properties.clock_frequency_hz for pool in config.workspace_pools]
+    fastest = max(1, *clocks)
+    return tuple(
+        _pool(pool, config.workspace_alignment(), fastest) for pool in config.workspace_pools
+    )
+
+
+def _pool(info: WorkspacePoolInfo, alignment: int, fastest: int) -> Pool:
+    known = info.pool_info_properties
+    clock = known.clock_frequency_hz if known.clock_frequency_hz > 0 else fastest
+
+    def cost(latency: int, bandwidth: int) -> float:
+        return (latency / _WORD + 1 / (bandwidth if bandwidth > 0 else _WORD)) / clock
+
+    return Pool(
+        info.pool_name,
+        max(alignment, known.byte_alignment),
+        info.size_limit,
+        cost(known.read_latency_cycles, known.read_bandwidth_bytes_per_cycle),
+        cost(known.write_latency_cycles, known.write_bandwidth_bytes_per_cycle),
+        not known.is_internal,
+    )
+
+
+def assigned(
+    lives: Sequence[Lifetime],
+    pools: Sequence[Pool],
+    moved: Mapping[Buffer, Traffic],
+    candidates: Mapping[Buffer, Sequence[int]],
+    fit: Fit,
+) -> tuple[tuple[Lifetime, ...], ...]:
+    """Spread buffers over pools.
+
+    Args:
+        lives: of the buffers.
+        pools: at least one.
+        moved: the traffic of each buffer.
+        candidates: numbers of the pools in which a buffer may lie; all for one that is missing.
+        fit: how the buffers of a pool are placed.
+
+    Returns:
+        The lifetimes in each pool, in the order of `lives`. A pool exceeds its limit only where
+        no way was found to keep to all of them; then by as little as was found.
+    """
+    hottest = sorted(lives, key=lambda life: -moved[life.buffer].bytes / max(life.size, 1))
+    # Where the hottest leave no room for the large ones, these choose first.
+    largest = sorted(lives, key=lambda life: -life.size)
+    tried: list[_Pools] = []
+    for order in (hottest, largest):
+        taken = _Pools(pools, fit, [[] for _ in pools])
+        for life in order:
+            mine = candidates.get(life.buffer, range(len(pools)))
+            taken.add(life, sorted(mine, key=lambda n: pools[n].cost(moved[life.buffer])))
+        tried.append(taken)
+        if taken.excess() == 0:
+            break
+    best = min(tried, key=_Pools.excess).numbers()
+    return tuple(
+        _apart([life for life in lives if best[life.buffer] == number])
+        for number in range(len(pools))
+    )
+
+
+def _apart(lives: Sequence[Lifetime]) -> tuple[Lifetime, ...]:
+    """Lifetimes of one pool: what is in another takes no bytes over."""
+    here = frozenset(life.buffer for life in lives)
+    return tuple(
+        replace(life, taken_over={b: when for b, when in life.taken_over.items() if b in here})
+        for life in lives
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Pools:
+    """Pools that fill up."""
+
+    pools: Sequence[Pool]
+    fit: Fit
+    members: Sequence[list[Lifetime]]
+
+    def add(self, life: Lifetime, numbers: Sequence[int]) -> None:
+        """Take a buffer into the first pool that has room, else into the one that lacks least."""
+        for number in numbers:
+            if self._fits(number, life):
+                break
+        else:
+            number = min(numbers, key=lambda n: self._excess(n, [*self.members[n], life]))
+        self.members[number].append(life)
+
+    def numbers(self) -> dict[Buffer, int]:
+        return {life.buffer: n for n, lives in enumerate(self.members) for life in lives}
+
+    def excess(self) -> int:
+        """Bytes by which pools exceed their limits."""
+        return sum(self._excess(n, lives) for n, lives in enumerate(self.members))
+
+    def _fits(self, number: int, life: Lifetime) -> bool:
+        limit = self.pools[number].limit
+        together = [*self.members[number], life]
+        # What no placement can do needs no trial.
+        return limit is None or (
+            lower_bound(_apart(together)) <= limit and self._excess(number, together) == 0
+        )
+
+    def _excess(self, number: int, lives: Sequence[Lifetime]) -> int:
+        pool = self.pools[number]
+        if pool.limit is None or not lives:
+            return 0
+        mine = _apart(lives)
+        return max(workspace_size(mine, self.fit(mine, pool.alignment)) - pool.limit, 0)

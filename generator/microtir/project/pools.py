@@ -1,0 +1,91 @@
+"""The workspace pools of a project's models, and the application's memory for them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from microtir.artifact import MemoryData, PoolData
+from microtir.config.names import c_name, macro_name
+from microtir.config.pool_options import DEFAULT_WORKSPACE
+from microtir.project.errors import ProjectError
+
+
+@dataclass(frozen=True, slots=True)
+class PoolValues:
+    """A workspace pool that a model is given: texts of C.
+
+    `memory` is the application's memory for it, which models share that run one after another;
+    `member` is the model's part of that, and `declaration` declares it there.
+    """
+
+    name: str
+    macro: str
+    memory: str
+    member: str
+    declaration: str
+    section: str
+    bytes: int
+
+    @property
+    def argument(self) -> str:
+        """The parameter of the run function."""
+        return c_name(self.name)
+
+    @property
+    def place(self) -> str:
+        """What the run function is given."""
+        return f"{self.memory}.{self.member}"
+
+
+@dataclass(frozen=True, slots=True)
+class SharedPool:
+    """Memory of one name for the pools of all models: as large as the largest of them."""
+
+    memory: str
+    section: str
+    pools: tuple[PoolValues, ...]
+
+    @property
+    def bytes(self) -> int:
+        return max(pool.bytes for pool in self.pools)
+
+
+def pool_values(model: str, memory: MemoryData) -> tuple[PoolValues, ...]:
+    """The pools that a model is given, in the order of its arguments."""
+    pools = memory["pools"]
+    return tuple(_pool(model, p, len(pools)) for p in pools if not p["is_internal"])
+
+
+def _pool(model: str, pool: PoolData, count: int) -> PoolValues:
+    name, member = c_name(pool["name"]), f"of_{model}"
+    macro = f"{macro_name(model)}_WORKSPACE"
+    if count > 1:
+        macro = f"{macro_name(model)}_{macro_name(name)}_WORKSPACE_POOL"
+    declaration = f"{macro}({member})"
+    if pool["section"] and pool["size"]:  # a member has none: the variable around it has one
+        aligned = f"{macro_name(model)}_ALIGNED({macro}_ALIGNMENT)"
+        declaration = f"{aligned} uint8_t {member}[{macro}_SIZE]"
+    memory = name if name == DEFAULT_WORKSPACE else f"pool_{name}"
+    facts = (declaration, pool["section"], pool["size"])
+    return PoolValues(pool["name"], macro, memory, member, *facts)
+
+
+def shared_pools(pools: Iterable[PoolValues]) -> tuple[SharedPool, ...]:
+    """The models run one after another: of pools with one name the largest serves all.
+
+    Raises:
+        ProjectError: pools of one name are in different sections.
+    """
+    found: dict[str, list[PoolValues]] = {}
+    for pool in pools:
+        same = found.setdefault(pool.memory, [])
+        same.append(pool)
+        if pool.section != same[0].section:
+            raise ProjectError(
+                f"the pool '{pool.name}' is in the section '{same[0].section}' for one model and "
+                f"in '{pool.section}' for another",
+                where="project.generate(artifact)",
+                fix="give both the same section, or the pools different names",
+            )
+    return tuple(SharedPool(memory, same[0].section, tuple(same)) for memory, same in found.items())

@@ -1,0 +1,82 @@
+"""Programs whose workspace is several pools: compiled, under sanitizers, equal to the reference."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import pytest
+
+import microtir
+from microtir import CompilationConfig, Executor, host
+from microtir.artifact import Artifact
+from microtir.config import WorkspacePoolInfo
+from tests.support.small_models import branching_graph, module_of, reference_outputs, sample_inputs
+
+SMALL = WorkspacePoolInfo("dtcm-2", (), {"size_hint_bytes": 24, "byte_alignment": 16})
+INSIDE = WorkspacePoolInfo("dtcm-2", (), {"size_hint_bytes": 24, "is_internal": True})
+LARGE = WorkspacePoolInfo("inputs", (), {"section": ".psram"})  # a name of the interface, too
+WORKSPACE_IO = {"memory.use_workspace_io": True, "memory.input_pool": "inputs"}
+CONFIGS: Mapping[str, Mapping[str, object]] = {
+    "passed": {"workspace_pools": [SMALL, LARGE]},
+    "internal": {"workspace_pools": [INSIDE, LARGE]},
+    "mapped": {"workspace_pools": [SMALL, LARGE], "pass_config": WORKSPACE_IO},
+    "mapped_beside_internal": {"workspace_pools": [INSIDE, LARGE], "pass_config": WORKSPACE_IO},
+    "nothing_passed": {"workspace_pools": WorkspacePoolInfo("ram", (), {"is_internal": True})},
+    "guarded": {
+        "workspace_pools": [
+            WorkspacePoolInfo("small", (), {"size_hint_bytes": 200}), LARGE, "more"
+        ],
+        "pass_config": {"memory.placement": "guarded"},
+    },
+    "packed": {
+        "workspace_pools": [SMALL, LARGE],
+        "executor": Executor("aot", {"interface-api": "packed", "link-params": False}),
+    },
+}  # fmt: skip
+
+
+def built(name: str) -> Artifact:
+    """A model with enough buffers for two pools."""
+    config = CompilationConfig(targets="c", **CONFIGS[name])  # type: ignore[arg-type]
+    return microtir.build(module_of(branching_graph()), config)
+
+
+@pytest.mark.parametrize("name", CONFIGS)
+def test_pools_change_no_result(name: str) -> None:
+    """Whatever memory the pools are, the outputs are the reference's."""
+    artifact = built(name)
+    model = branching_graph()
+    inputs = sample_inputs(model)
+    expected = reference_outputs(model, inputs)
+    loaded = host.load(artifact, sanitize="pass_config" not in CONFIGS[name] or name == "guarded")
+    for byte in (0x00, 0xA5):
+        for key, values in loaded.run(inputs, fill_workspace=byte).items():
+            np.testing.assert_array_equal(values, expected[key])
+
+
+def test_buffers_are_in_both_pools() -> None:
+    """The tests above are about two pools that hold something, small ones within their limits."""
+    for name in ("passed", "internal", "packed", "mapped"):
+        memory = built(name).metadata["memory"]
+        assert memory is not None
+        small, large = memory["pools"]
+        assert 0 < small["size"] <= 24 and large["size"] > 0, name
+        assert memory["workspace_size"] == small["size"] + large["size"]
+
+
+def test_the_interface_names_each_pool() -> None:
+    """A parameter, two macros and a declaration for each pool that is passed."""
+    header = built("passed").source("default.h")
+    assert "void *dtcm_2,\n        void *inputs_2);" in header
+    assert "#define DEFAULT_DTCM_2_WORKSPACE_POOL_SIZE      24" in header
+    assert (
+        '    DEFAULT_ALIGNED(DEFAULT_INPUTS_WORKSPACE_POOL_ALIGNMENT) DEFAULT_SECTION(".psram")'
+        in header
+    )
+    inside = built("internal")
+    assert "dtcm_2" not in inside.source("default.h").split("default_run(")[1]
+    assert "uint8_t default_dtcm_2_memory[DEFAULT_DTCM_2_WORKSPACE_POOL_SIZE];" in inside.source(
+        "default.c"
+    )
+    assert "Not re-entrant" in inside.source("default.h").replace("\n * ", " ")
