@@ -115,7 +115,10 @@ CASES: dict[str, Expr] = {
     "row / 2": Binary(Op.FLOORDIV, row, _int(2)),
     "(row + j) % 3": Binary(Op.FLOORMOD, Binary(Op.ADD, row, j), _int(3)),
     "floor_div_i32(i, 2)": Binary(Op.FLOORDIV, i, _int(2)),
-    "floor_mod_i32(i, 2)": Binary(Op.FLOORMOD, i, _int(2)),
+    "(i + 102) % 3": Binary(Op.FLOORMOD, i, _int(3)),
+    "(i + 101) % 3": Binary(Op.FLOORMOD, Binary(Op.SUB, i, _int(1)), _int(3)),
+    "floor_mod_i32(i, -3)": Binary(Op.FLOORMOD, i, _int(-3)),
+    "floor_mod_i64(wide, 3)": Binary(Op.FLOORMOD, wide, _int(3, I64)),
     "floor_div_i32(row, -2)": Binary(Op.FLOORDIV, row, _int(-2)),
     "i / 2": Binary(Op.TRUNCDIV, i, _int(2)),
     # calls

@@ -107,6 +107,10 @@ class Requirements:
     math: bool = False
 
 
+# Above it the dividend is no index, of which little more is known than its type.
+_MOST_RAISED = 1 << 12
+
+
 class ExpressionPrinter:
     """Prints the expressions of one function.
 
@@ -253,9 +257,22 @@ class ExpressionPrinter:
         return CText(text, level, _computed(left.dtype))
 
     def _floor(self, e: Binary, symbol: str, operation: str) -> CText:
-        if self._bounds.of(e.a).low >= 0 and self._bounds.of(e.b).low >= 0:
-            return self._infix(symbol, Precedence.MULTIPLICATIVE, e.a, e.b)
+        dividend = self._raised(e) if e.op is BinaryOp.FLOORMOD else e.a
+        if self._bounds.of(dividend).low >= 0 and self._bounds.of(e.b).low >= 0:
+            return self._infix(symbol, Precedence.MULTIPLICATIVE, dividend, e.b)
         return self._typed_call(operation, e)
+
+    def _raised(self, e: Binary) -> Expr:
+        """The dividend, with multiples of the divisor added if that makes it positive.
+
+        C's own remainder is right then, and has no branch, so that compilers take it out of loops.
+        """
+        bounds = self._bounds.of(e.a)
+        if not isinstance(e.b, IntImm) or e.b.value <= 0 or bounds.low >= 0:
+            return e.a
+        more = -(bounds.low // e.b.value) * e.b.value
+        fits = more <= _MOST_RAISED and bounds.high <= e.a.dtype.max - more
+        return build.add(e.a, IntImm(more, e.a.dtype)) if fits else e.a
 
     def _shift_left(self, e: Binary) -> CText:
         if not e.a.dtype.is_signed:

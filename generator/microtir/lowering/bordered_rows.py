@@ -80,13 +80,18 @@ class Geometry:
         return self.is_bordered or apart
 
 
-def copy_cost(node: Node) -> int:
-    """Instructions of copying the rows behind every output row, if that is needed."""
+def copy_cost(node: Node, *, by_rows: bool = False) -> int:
+    """Instructions of copying the rows behind every output row, if that is needed.
+
+    Rows that are called for one by one come from a ring, and every call fills the borders.
+    """
     geometry = Geometry.of(node)
-    if not geometry.is_bordered:
+    taps, channels = geometry.windows.rows.taps, geometry.image.channels
+    if not (geometry.is_bordered or (by_rows and taps > 1)):
         return 0
-    size = geometry.copied * geometry.image.channels * node.inputs[0].dtype.bytes
-    return geometry.output.height * geometry.windows.rows.taps * (size // 2 + 40)
+    size = geometry.copied * channels * node.inputs[0].dtype.bytes
+    border = (geometry.padded - geometry.copied) * channels if by_rows else 0
+    return geometry.output.height * taps * (size // 2 + 40 + _FILL * border)
 
 
 def scratch_bytes(node: Node) -> int:
@@ -95,6 +100,9 @@ def scratch_bytes(node: Node) -> int:
     if geometry.windows.rows.taps == 1 and not geometry.is_bordered:
         return 0
     return geometry.window_elements * node.inputs[0].dtype.bytes
+
+
+_FILL = 4  # instructions for each element of a border
 
 
 Move = Callable[[int], KernelDescription]

@@ -153,6 +153,7 @@ _GEMM_MVE = Family(
     mve_convolution.scratch_bytes,
     mve_convolution.code_bytes,
     mve_convolution.emit,
+    row_cost=mve_convolution.row_cost,
 )
 _DENSE_DSP = Family(
     Kernel.DENSE_PAIRS,
@@ -172,6 +173,7 @@ _DENSE_MVE = Family(
     mve_dense.refusal,
     Feature.MVE,
     build=mve_dense.emit,
+    row_cost=mve_dense.row_cost,
 )
 _ACCUMULATE = Family(
     Kernel.ACCUMULATE,
@@ -193,6 +195,7 @@ _BLOCKED_COMPACT = Family(
     scratch=blocked_convolution.scratch_bytes,
     code=blocked_convolution.compact_code_bytes,
     build=blocked_convolution.emit_compact,
+    row_cost=blocked_convolution.compact_row_cost,
 )
 _BLOCKED = replace(
     _BLOCKED_COMPACT,
@@ -201,6 +204,7 @@ _BLOCKED = replace(
     cost=blocked_convolution.cost,
     code=blocked_convolution.code_bytes,
     build=blocked_convolution.emit,
+    row_cost=blocked_convolution.row_cost,
 )
 _BLOCKED_FLOAT = replace(_BLOCKED, refuses=blocked_convolution.refusal_float, needs=Feature.FPU)
 _BLOCKED_COMPACT_FLOAT = replace(
@@ -214,6 +218,7 @@ _BLOCKED_DEPTHWISE = replace(
     scratch=blocked_depthwise.scratch_bytes,
     code=blocked_depthwise.code_bytes,
     build=blocked_depthwise.emit,
+    row_cost=blocked_depthwise.row_cost,
 )
 _BLOCKED_DEPTHWISE_FLOAT = replace(
     _BLOCKED_DEPTHWISE, refuses=blocked_depthwise.refusal_float, needs=Feature.FPU
@@ -240,6 +245,7 @@ _GEMM_VECTOR = Family(
     Feature.VECTOR,
     vector_convolution.scratch_bytes,
     build=vector_convolution.emit,
+    row_cost=vector_convolution.row_cost,
 )
 _DEPTHWISE_VECTOR = Family(
     Kernel.DEPTHWISE_LANES,
@@ -250,6 +256,7 @@ _DEPTHWISE_VECTOR = Family(
     Feature.VECTOR,
     vector_depthwise.scratch_bytes,
     build=vector_depthwise.emit,
+    row_cost=vector_depthwise.row_cost,
 )
 _DENSE_VECTOR = Family(
     Kernel.GEMM_PANELS,
@@ -313,6 +320,7 @@ _DEPTHWISE_MVE = Family(
     mve_depthwise.scratch_bytes,
     mve_depthwise.code_bytes,
     mve_depthwise.emit,
+    row_cost=mve_depthwise.row_cost,
 )
 _POOL_MVE = Family(
     Kernel.POOL_VECTORS,

@@ -36,8 +36,8 @@ from microtir.tir import ir
 from microtir.tir.dtype import DType
 
 __all__ = [
-    "code_bytes", "compact_code_bytes", "compact_cost", "cost",
-    "emit", "emit_compact", "refusal_float", "refusal_int8", "scratch_bytes",
+    "code_bytes", "compact_code_bytes", "compact_cost", "compact_row_cost", "cost",
+    "emit", "emit_compact", "refusal_float", "refusal_int8", "row_cost", "scratch_bytes",
 ]  # fmt: skip
 
 
@@ -136,11 +136,11 @@ def refusal_float(node: Node) -> Refusal | None:
     return float_refusal(node) or _shape_refusal(node)
 
 
-def _blocks(node: Node, block: Block) -> list[tuple[int, int]]:
+def _blocks(node: Node, block: Block, *, by_rows: bool = False) -> list[tuple[int, int]]:
     """How often blocks of how many pixels are computed for the whole output."""
     geometry = Geometry.of(node)
     rows, width = geometry.output.images * geometry.output.height, geometry.output.width
-    if geometry.is_pointwise:
+    if geometry.is_pointwise and not by_rows:
         rows, width = 1, rows * width
         counts = [(width // block.pixels, block.pixels), (width % block.pixels, 1)]
     else:
@@ -148,21 +148,26 @@ def _blocks(node: Node, block: Block) -> list[tuple[int, int]]:
     return [(count * rows, pixels) for count, pixels in counts if count * pixels]
 
 
-def cost(node: Node, form: Form = FAST) -> int:
+def cost(node: Node, form: Form = FAST, *, by_rows: bool = False) -> int:
     """Instructions, from counts of emulated Cortex-M3 and M4."""
     block, runs = _block(node, form), _runs(node, form)
     channels = block.channels
     found = finish_of(node, _matrix(node))
     assert found is not None, "refusal was asked"
     turns = len(turns_of(node.output.shape[-1], channels))
-    total = copy_cost(node)
-    for count, pixels in _blocks(node, block):
+    total = copy_cost(node, by_rows=by_rows)
+    for count, pixels in _blocks(node, block, by_rows=by_rows):
         products = runs.taps * (pixels * channels + pixels + channels)
         repeats = runs.length > block.turn
         loops = repeats * runs.taps * 8 // block.turn + runs.rows * runs.parts * 8
         outputs = channels * (4 + pixels * found[0].instructions)
         total += count * (turns * (products + loops + outputs + 20) + 20)
     return total
+
+
+def row_cost(node: Node) -> int:
+    """Instructions where every row is a call of its own."""
+    return cost(node, by_rows=True)
 
 
 def code_bytes(node: Node, form: Form = FAST) -> int:
@@ -186,6 +191,11 @@ def emit(layer: Layer, name: str, form: Form = FAST) -> ir.PrimFunc:
 def compact_cost(node: Node) -> int:
     """Instructions of the compact form."""
     return cost(node, COMPACT)
+
+
+def compact_row_cost(node: Node) -> int:
+    """The same where every row is a call of its own."""
+    return cost(node, COMPACT, by_rows=True)
 
 
 def compact_code_bytes(node: Node) -> int:

@@ -25,7 +25,15 @@ from microtir.tir import ir
 from microtir.tir.dtype import DType
 from microtir.tir.ir import Array
 
-__all__ = ["code_bytes", "cost", "emit", "refusal_float", "refusal_int8", "scratch_bytes"]
+__all__ = [
+    "code_bytes",
+    "cost",
+    "emit",
+    "refusal_float",
+    "refusal_int8",
+    "row_cost",
+    "scratch_bytes",
+]
 
 # Whose sums stay in registers beside a row of weights; floats have registers of their own.
 _MOST_PIXELS = 4
@@ -97,7 +105,7 @@ def _pixels(node: Node, finish: Finish) -> int:
     return min(range(1, min(most, width) + 1), key=row)
 
 
-def cost(node: Node) -> int:
+def cost(node: Node, *, by_rows: bool = False) -> int:
     """Instructions, from counts of emulated Cortex-M3 and M4."""
     geometry, found = Geometry.of(node), _finish(node)
     assert found is not None, "refusal was asked"
@@ -105,7 +113,14 @@ def cost(node: Node) -> int:
     blocks, rest = divmod(geometry.output.width, pixels)
     row = blocks * _row_cost(taps, pixels, found[0])
     row += _row_cost(taps, rest, found[0]) if rest else 0
-    return geometry.output.height * row * geometry.output.channels + copy_cost(node)
+    return geometry.output.height * row * geometry.output.channels + copy_cost(
+        node, by_rows=by_rows
+    )
+
+
+def row_cost(node: Node) -> int:
+    """Instructions where every row is a call of its own."""
+    return cost(node, by_rows=True)
 
 
 def code_bytes(node: Node) -> int:

@@ -74,13 +74,27 @@ def scratch_bytes(node: Node) -> int:
 def cost(node: Node) -> int:
     """Instructions, from counts of the emulated Cortex-M55."""
     geometry = Geometry.of(node)
+    lines = 1 if geometry.is_pointwise else geometry.output.images * geometry.output.height
+    return _lines_cost(geometry, lines)
+
+
+def row_cost(node: Node) -> int:
+    """Instructions where every row is a call of its own: pairs of pixels do not span rows."""
+    geometry = Geometry.of(node)
+    return _lines_cost(geometry, geometry.output.images * geometry.output.height)
+
+
+def _lines_cost(geometry: Geometry, lines: int) -> int:
+    """Instructions of an output that is computed in lines of pixels of the same length."""
     output, values = geometry.output, _values(geometry)
-    pixels = output.images * output.height * output.width
-    products = instructions(PIXELS, values, output.channels) + _CALL
-    if _is_run(geometry):
-        return pixels * products // 2
-    pieces = -(-geometry.segments.length // BYTES) * geometry.segments.count
-    return pixels * (products // 2 + 3 * pieces + 20)
+    pixels = output.images * output.height * output.width // lines
+    pairs, single = divmod(pixels, PIXELS)
+    line = pairs * (instructions(PIXELS, values, output.channels) + _CALL)
+    line += single * (instructions(1, values, output.channels) + _CALL)
+    if not _is_run(geometry):
+        pieces = -(-geometry.segments.length // BYTES) * geometry.segments.count
+        line += pixels * (3 * pieces + 20)
+    return lines * line
 
 
 def code_bytes(node: Node) -> int:

@@ -50,6 +50,12 @@ def cost(node: Node) -> int:
     return several + single * instructions(1, inputs, outputs) + 20
 
 
+def row_cost(node: Node) -> int:
+    """Instructions where every row is a call of its own."""
+    outputs, inputs = node.inputs[1].shape
+    return _rows(node) * (instructions(1, inputs, outputs) + 20)
+
+
 def emit(layer: Layer, name: str) -> ir.PrimFunc:
     """The layer function: one call of a kernel for two rows of inputs, then for single ones."""
     node = layer.node

@@ -94,15 +94,23 @@ def scratch_bytes(node: Node) -> int:
     return Geometry.of(node).window_elements
 
 
-def cost(node: Node) -> int:
+def cost(node: Node, *, by_rows: bool = False) -> int:
     """Instructions, from counts of the emulated Cortex-M55."""
     geometry = Geometry.of(node)
     channels, together = geometry.image.channels, _together(geometry)
     line = Line(-(-geometry.output.width // together), together * channels)
     row = instructions(line, _copied_taps(geometry), Rescaling.of(_params(node)).corrects_ties)
-    if geometry.windows.clip(geometry.output):
-        row += geometry.windows.rows.taps * (geometry.copied * channels // BYTES * 3 + 20)
+    taps = geometry.windows.rows.taps
+    if geometry.is_bordered or (by_rows and taps > 1):
+        row += taps * (geometry.copied * channels // BYTES * 3 + 20)
+        border = (geometry.padded - geometry.copied) * channels if by_rows else 0
+        row += taps * border // 4
     return geometry.output.height * (row + 10)
+
+
+def row_cost(node: Node) -> int:
+    """Instructions where every row is a call of its own, and comes from a ring."""
+    return cost(node, by_rows=True)
 
 
 def code_bytes(node: Node) -> int:

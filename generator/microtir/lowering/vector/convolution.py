@@ -102,12 +102,19 @@ def _needs_scratch(geometry: _Geometry) -> bool:
     return geometry.is_padded or geometry.windows.rows.taps > 1
 
 
-def cost(node: Node) -> int:
-    """Instructions, from counts of the compiled kernels for AVX2."""
+def cost(node: Node, calls: int = 1) -> int:
+    """Instructions of the output in so many calls, from counts of the compiled kernels for AVX2."""
     geometry, output = _Geometry.of(node), Extents.of(node.output.type)
     source, pixels = geometry.source(1, 0), output.images * output.height * output.width
     products = source.segments * source.quads * output.channels // 6
-    return pixels * (products + 2 * output.channels + source.segments * source.segment // 8 + 4)
+    widened = source.segments * source.segment // 8
+    copies = geometry.padded.copy_cost(calls) if _needs_scratch(geometry) else 0
+    return pixels * (products + 2 * output.channels + widened + 4) + copies
+
+
+def row_cost(node: Node) -> int:
+    """Instructions where every row is a call of its own, and copies its window."""
+    return cost(node, node.output.type.rows)
 
 
 def emit(layer: Layer, name: str) -> ir.PrimFunc:

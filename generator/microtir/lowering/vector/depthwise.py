@@ -80,13 +80,18 @@ def scratch_bytes(node: Node) -> int:
     return _Geometry.of(node).padded.bytes
 
 
-def cost(node: Node) -> int:
-    """Instructions, from counts of the compiled kernel for AVX2."""
+def cost(node: Node, calls: int = 1) -> int:
+    """Instructions of the output in so many calls, from counts of the compiled kernel for AVX2."""
     geometry = _Geometry.of(node)
     taps, output = geometry.windows.rows.taps * geometry.windows.columns.taps, geometry.output
     blocks = -(-output.channels // BLOCK)
     pixels = output.height * output.width // geometry.copies
-    return pixels * (blocks * (5 * taps + 30) + 4) + geometry.image.height * 20
+    return pixels * (blocks * (5 * taps + 30) + 4) + geometry.padded.copy_cost(calls)
+
+
+def row_cost(node: Node) -> int:
+    """Instructions where every row is a call of its own, and copies its window."""
+    return cost(node, node.output.type.rows)
 
 
 def emit(layer: Layer, name: str) -> ir.PrimFunc:

@@ -67,6 +67,11 @@ class PaddedImage:
         """Scratch for the rows of a whole call."""
         return reach(self.windows.rows, self.output.height) * self.row_elements + SLACK
 
+    def copy_cost(self, calls: int) -> int:
+        """Instructions of filling the scratch of so many calls for the same number of rows."""
+        rows = reach(self.windows.rows, -(-self.output.height // calls))
+        return calls * rows * (self.row_elements // 32 + 20)
+
     def buffer(self) -> ir.Buffer:
         """The scratch: one row, so that whoever follows rows of buffers sees one span of bytes."""
         return ir.Buffer("scratch", (1, self.bytes), DType.INT8)
