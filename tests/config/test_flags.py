@@ -77,6 +77,7 @@ def test_flags_describe_themselves() -> None:
     assert interface.metavar == "c|packed"
     assert interface.choices == ("c", "packed")
     assert "Legal: c, packed. Default: c." in interface.help
+    assert by_name["--numerics"].metavar == "tflm"  # the others are not built
     assert by_name["--target"].repeatable and by_name["--pass-config"].repeatable
     assert not by_name["--module-name"].repeatable
     assert by_name["--workspace-pools-size-hint-bytes"].metavar == "POOL:INT"

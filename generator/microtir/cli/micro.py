@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from microtir.cli.board_options import Timeout
-from microtir.cli.model import Model
+from microtir.cli.model import ModelOrArchive
 from microtir.cli.output import write
 from microtir.cli.progress import Progress
 from microtir.cli.projects import (
@@ -51,7 +51,7 @@ SerialPort = Annotated[
 
 
 def create(
-    model: Model,
+    model: ModelOrArchive,
     config: CompilationConfig,
     more: Annotated[
         list[str] | None,

@@ -34,11 +34,18 @@ EXAMPLES: Mapping[str, Example] = MappingProxyType(
     {"digits": Example("digits/digits_int8.tflite", "digits/digits_test.npz")}
 )
 
+_EXAMPLE_NAMES = " or ".join(EXAMPLE + name for name in EXAMPLES)
 Model = Annotated[
     str,
     typer.Argument(
+        metavar="MODEL", help=f"A .tflite file, or {_EXAMPLE_NAMES}.", show_default=False
+    ),
+]
+ModelOrArchive = Annotated[
+    str,
+    typer.Argument(
         metavar="MODEL",
-        help=f"A .tflite file, or {' or '.join(EXAMPLE + name for name in EXAMPLES)}.",
+        help=f"A .tflite file, an archive in Model Library Format, or {_EXAMPLE_NAMES}.",
         show_default=False,
     ),
 ]

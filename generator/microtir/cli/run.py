@@ -19,7 +19,7 @@ from microtir.cli.board_options import (
     check_board_options,
 )
 from microtir.cli.choice import check_choice, check_exclusive
-from microtir.cli.model import Model
+from microtir.cli.model import ModelOrArchive
 from microtir.cli.models import AsJson
 from microtir.cli.nodes import (
     DumpTensors,
@@ -76,7 +76,7 @@ PrintTop = Annotated[
 
 
 def run(
-    model: Model,
+    model: ModelOrArchive,
     config: CompilationConfig,
     inputs: Inputs = None,
     fill_mode: FillMode = None,

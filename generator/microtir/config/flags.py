@@ -24,7 +24,7 @@ _MANY = ("targets", "workspace_pools", "constant_pools", "external")
 
 
 def _flag_of(option: Option) -> Flag:
-    choices = option.domain.choices()
+    choices = option.choices()
     metavar = "|".join(choices) or option.domain.type_name.upper()
     if option.section in _POOLS:
         metavar, choices = f"POOL:{metavar}", ()

@@ -116,11 +116,15 @@ class Option:
                 fix=instead,
             )
 
+    def choices(self) -> tuple[str, ...]:
+        """The values that are built, where they can be listed."""
+        return tuple(c for c in self.domain.choices() if c not in self.pending)
+
     def legal(self) -> str:
         """The legal values in words, less those that are not built yet."""
         if None in self.pending:
             return self.default_text
-        choices = [c for c in self.domain.choices() if c not in self.pending]
+        choices = self.choices()
         if isinstance(self.domain, Flag):
             return ", ".join(str(v) for v in (True, False) if v not in self.pending)
         return ", ".join(choices) or self.domain.legal()
