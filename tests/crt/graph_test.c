@@ -152,6 +152,50 @@ static void test_not_set(void)
 }
 #endif
 
+static int32_t two_steps(void *context, int32_t node)
+{
+    int32_t *const seen = context;
+    *seen = *seen * 10 + node;
+    return node != 1;
+}
+
+static void test_run_on(void)
+{
+    struct microtir_graph_executor executor = ready(&graph);
+    int32_t next = 0;
+    int32_t seen = 0;
+    calls = 0;
+    CHECK(microtir_graph_run_on(&executor, &next, two_steps, &seen), MICROTIR_OK);
+    CHECK(next, 1);
+    CHECK(calls, 1);
+    CHECK(microtir_graph_run_on(&executor, &next, two_steps, &seen), MICROTIR_OK);
+    CHECK(next, 2);
+    CHECK(calls, 2);
+    CHECK(seen, 12);
+    CHECK(microtir_graph_run_on(&executor, &next, two_steps, &seen), MICROTIR_OK);
+    CHECK(calls, 2);
+    next = 0;
+    CHECK(microtir_graph_run_on(&executor, &next, NULL, NULL), MICROTIR_OK);
+    CHECK(next, 1);
+    next = 3;
+    CHECK(microtir_graph_run_on(&executor, &next, NULL, NULL), MICROTIR_ERROR_INDEX);
+    next = -1;
+    CHECK(microtir_graph_run_on(&executor, &next, NULL, NULL), MICROTIR_ERROR_INDEX);
+    CHECK(microtir_graph_run_on(&executor, NULL, NULL, NULL), MICROTIR_ERROR_NULL_POINTER);
+    CHECK(microtir_graph_run_on(NULL, &next, NULL, NULL), MICROTIR_ERROR_NULL_POINTER);
+}
+
+static void test_last_node(void)
+{
+    int32_t node = -1;
+    CHECK(microtir_graph_last_node(&graph, 0, &node), MICROTIR_OK);
+    CHECK(node, 1);
+    CHECK(microtir_graph_last_node(&graph, 1, &node), MICROTIR_ERROR_INDEX);
+    CHECK(microtir_graph_last_node(&graph, -1, &node), MICROTIR_ERROR_INDEX);
+    CHECK(microtir_graph_last_node(&graph, 0, NULL), MICROTIR_ERROR_NULL_POINTER);
+    CHECK(microtir_graph_last_node(NULL, 0, &node), MICROTIR_ERROR_NULL_POINTER);
+}
+
 static void test_graph_devices(void)
 {
     int32_t devices = 0;
@@ -256,6 +300,8 @@ const struct unit_test graph_tests[] = {
 #if MICROTIR_CHECK_GRAPH
     {"graph_not_set", test_not_set},
 #endif
+    {"graph_run_on", test_run_on},
+    {"graph_last_node", test_last_node},
     {"graph_devices", test_graph_devices},
     {"graph_parameters", test_graph_parameters},
     {"graph_observed", test_observed},

@@ -60,7 +60,7 @@ def test_bytes_of_the_page(tmp_path: Path) -> None:
         sys.stdout.write(f"the page was measured with {version}, this compiler is {found}\n")
         return
     usual = _bytes(tmp_path)
-    names = {"observed": "observe", "stack": "stack", "pages": "pages"}
+    names = {"observed": "observe", "steps": "graph_steps", "stack": "stack", "pages": "pages"}
     listed = {}
     for header, part, text in re.findall(
         r"^\| `(\w+)\.h`(?:, (\w+))? \| .* \| ([\d,]+) \|$", PAGE, re.MULTILINE

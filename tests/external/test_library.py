@@ -9,7 +9,7 @@ import pytest
 
 import microtir
 from microtir.errors import RunError, UsageError
-from microtir.external import Code, Hooks, Library, Match, Rule
+from microtir.external import Code, Hooks, Library, Match, Pattern, Rule
 from microtir.graph import ops, reference
 from microtir.graph.ir import Array
 from microtir.ir_module import IRModule
@@ -166,3 +166,44 @@ def test_libraries_are_for_models() -> None:
     lowered = microtir.lower(model())
     with pytest.raises(UsageError, match="libraries take layers of a model"):
         microtir.build(lowered, libraries=[npu()])
+
+
+def residual(shared: bool = False, swapped: bool = False) -> IRModule:
+    """LEAKY_RELU of a product, and another product, added to what they were made from."""
+    x, a, b, c, s, y = (tensor(name, (2, 3)) for name in "xabcsy")
+    f, g = (constant(n, np.array([v], np.float32)) for n, v in (("f", 3.0), ("g", -0.5)))
+    sides = (c, b) if swapped else (b, c)
+    nodes = [
+        node(ops.Mul(), (x, f), a), node(ops.LeakyRelu(0.5), (a,), b), node(ops.Mul(), (x, g), c),
+        node(ops.Add(), sides, s), node(ops.Add(), (s, x), y),
+    ]  # fmt: skip
+    return IRModule(graph=graph(nodes, [x], [y, c] if shared else [y]))
+
+
+def joined() -> Library:
+    """A library that computes both branches, their sum and the residual in one call."""
+    left = Pattern(ops.LeakyRelu, (Pattern(ops.Mul),))
+    pattern = Pattern(ops.Add, (Pattern(ops.Add, (left, Pattern(ops.Mul))), None))
+    body = """    for (int32_t i = 0; i < 6; i++) {
+        const float a = x[i] * 3.0f;
+        y[i] = (a > 0.0f ? a : a * 0.5f) + x[i] * -0.5f + x[i];
+    }"""
+    return Library("npu", (Rule(pattern, lambda _m: Code(body), cost=lambda _m: 1),))
+
+
+@pytest.mark.parametrize("swapped", [False, True])
+def test_branches_that_come_together_are_one_call(swapped: bool) -> None:
+    """Operators of two branches, and an input that each of them reads: one call, one input."""
+    module = residual(swapped=swapped)
+    assert module.graph is not None
+    artifact = microtir.build(module, libraries=[joined()])
+    assert [layer["function"] for layer in artifact.metadata["layers"]] == [
+        "default_layer0_add_npu"
+    ]
+    got = microtir.host.load(artifact).run({"x": X})
+    assert np.array_equal(got["y"], reference.execute(module.graph, {"x": X})["y"])
+
+
+def test_a_branch_that_somebody_else_reads_is_no_part_of_a_pattern() -> None:
+    """One of the products is an output of the model: nothing is given away."""
+    assert not any("npu" in name for name in layers(residual(shared=True), joined()))

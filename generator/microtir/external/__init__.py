@@ -1,7 +1,17 @@
 """Kernels of others: what a library offers, and which layers of a graph it gets."""
 
-from microtir.external.interface import Code, Hooks, Library, Match, Rule, device
+from microtir.external.interface import Code, Hooks, Library, Match, Pattern, Rule, device
 from microtir.external.libraries import library_of
 from microtir.external.partition import partition
 
-__all__ = ["Code", "Hooks", "Library", "Match", "Rule", "device", "library_of", "partition"]
+__all__ = [
+    "Code",
+    "Hooks",
+    "Library",
+    "Match",
+    "Pattern",
+    "Rule",
+    "device",
+    "library_of",
+    "partition",
+]

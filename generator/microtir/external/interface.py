@@ -20,8 +20,26 @@ from microtir.tir.ir import Device, ExternSource
 
 
 @dataclass(frozen=True, slots=True)
+class Pattern:
+    """An operator, and what makes its inputs.
+
+    Args:
+        operator: the type of the node's operator.
+        inputs: in the order of the operator's inputs: a pattern where the producer belongs to the
+            match, None where the input comes from outside. Fewer than the operator has leave the
+            rest to the outside; the two inputs of Add and Mul match in either order.
+    """
+
+    operator: type[Operator]
+    inputs: tuple[Pattern | None, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Match:
-    """A chain of nodes that a pattern fits, each the only reader of the one before."""
+    """The nodes that a pattern fits, in the order of the graph.
+
+    Only the output of the last one is read outside.
+    """
 
     nodes: tuple[Node, ...]
     target: Target
@@ -78,13 +96,14 @@ class Rule:
     """A pattern that a library computes in one call.
 
     Args:
-        pattern: operators, each of which reads the output of the one before.
+        pattern: operators, each of which reads the output of the one before, or a Pattern where
+            branches come together.
         emit: the C of a match.
         accepts: whether the library computes exactly what these nodes mean.
         cost: estimated instructions, for the choice between this and other kernels.
     """
 
-    pattern: tuple[type[Operator], ...]
+    pattern: tuple[type[Operator], ...] | Pattern
     emit: Callable[[Match], Code]
     cost: Callable[[Match], int]
     accepts: Callable[[Match], bool] = lambda _match: True

@@ -8,12 +8,13 @@ from dataclasses import dataclass, replace
 from microtir.config.external import External
 from microtir.config.target import Target
 from microtir.external.emit import call_of
-from microtir.external.interface import Library, Match, Rule
+from microtir.external.interface import Library, Match, Pattern, Rule
 from microtir.external.meaning import evaluated
 from microtir.graph.ir import Graph, Node, Tensor
-from microtir.graph.ops import Custom, CustomFunction
+from microtir.graph.ops import Add, Custom, CustomFunction, Mul, Operator
 
 Cost = Callable[[Node], int]
+_COMMUTATIVE = (Add, Mul)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,17 +68,69 @@ def partition(
 def _matches(
     graph: Graph, consumers: Mapping[Tensor, Sequence[Node]], rule: Rule, target: Target
 ) -> Iterator[Match]:
-    for first in graph.nodes:
+    finder = _Finder(graph, consumers)
+    for node in graph.nodes:
+        pattern = rule.pattern
+        found = finder.chain(node, pattern) if isinstance(pattern, tuple) else None
+        if isinstance(pattern, Pattern):
+            found = finder.tree(node, pattern)
+        if found:
+            yield Match(tuple(n for n in graph.nodes if n in found), target)
+
+
+class _Finder:
+    """Looks for patterns; what a pattern holds inside must have no other reader."""
+
+    def __init__(self, graph: Graph, consumers: Mapping[Tensor, Sequence[Node]]) -> None:
+        self._consumers = consumers
+        self._outputs = frozenset(graph.outputs)
+        self._producers = {tensor: node for node in graph.nodes for tensor in node.outputs}
+
+    def chain(self, first: Node, types: tuple[type[Operator], ...]) -> frozenset[Node]:
+        """The nodes from `first` on, each the only reader of the one before; empty if other."""
         nodes = [first]
-        while len(nodes) < len(rule.pattern) and len(nodes[-1].outputs) == 1:
-            output = nodes[-1].output
-            readers = consumers.get(output, ())
-            if output in graph.outputs or len(readers) != 1:
-                break
-            nodes.append(readers[0])
-        types = tuple(type(node.op) for node in nodes)
-        if types == rule.pattern and len(nodes[-1].outputs) == 1:
-            yield Match(tuple(nodes), target)
+        while len(nodes) < len(types) and self._is_inside(nodes[-1]):
+            nodes.append(self._consumers[nodes[-1].output][0])
+        fits = tuple(type(node.op) for node in nodes) == types and len(nodes[-1].outputs) == 1
+        return frozenset(nodes) if fits else frozenset()
+
+    def tree(self, last: Node, pattern: Pattern) -> frozenset[Node]:
+        """The nodes whose last one is `last`; empty if they differ."""
+        if type(last.op) is not pattern.operator or len(last.outputs) != 1:
+            return frozenset()
+        orders = [pattern.inputs]
+        if pattern.operator in _COMMUTATIVE and len(pattern.inputs) == 2:
+            orders.append(pattern.inputs[::-1])
+        for order in orders:
+            branches = self._branches(last, order)
+            if branches is not None:
+                return frozenset({last}).union(*branches)
+        return frozenset()
+
+    def _branches(
+        self, node: Node, patterns: tuple[Pattern | None, ...]
+    ) -> list[frozenset[Node]] | None:
+        """What makes the inputs of a node; None if one of them is made otherwise."""
+        if len(patterns) > len(node.inputs):
+            return None
+        found: list[frozenset[Node]] = []
+        for tensor, pattern in zip(node.inputs, patterns, strict=False):
+            if pattern is None:
+                continue
+            producer = self._producers.get(tensor)
+            if producer is None or not self._is_inside(producer):
+                return None
+            branch = self.tree(producer, pattern)
+            if not branch:
+                return None
+            found.append(branch)
+        return found
+
+    def _is_inside(self, node: Node) -> bool:
+        """Whether the output of a node is read once, and is no output of the model."""
+        if len(node.outputs) != 1 or node.output in self._outputs:
+            return False
+        return len(self._consumers.get(node.output, ())) == 1
 
 
 def _is_wanted(match: Match, rule: Rule, wanted: External | None, own_cost: Cost) -> bool:

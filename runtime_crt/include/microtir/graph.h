@@ -103,6 +103,21 @@ int32_t microtir_graph_run(const struct microtir_graph_executor *executor);
 /* Runs one node, whose predecessors have run. */
 int32_t microtir_graph_run_node(const struct microtir_graph_executor *executor, int32_t node);
 
+/* --- a run in steps --- */
+
+/* Asked after each node; 0 stops the run there. `node` is the next one. */
+typedef int32_t (*microtir_graph_go_on)(void *context, int32_t node);
+
+/* Runs nodes from *next on, up to the last one or to where `go_on` stops it, and sets *next to the
+ * node to go on with: graph->node_count after the last. The tensors in the workspace must be left
+ * alone in between. `go_on` may be NULL, which means 0: one node a call. */
+int32_t microtir_graph_run_on(const struct microtir_graph_executor *executor, int32_t *next,
+                              microtir_graph_go_on go_on, void *context);
+
+/* Gives the node after which an output is complete, for who needs no other: running on to it
+ * computes this output, and what comes later need not run. */
+int32_t microtir_graph_last_node(const struct microtir_graph *graph, int32_t output, int32_t *node);
+
 /* --- watching a run --- */
 
 /* What an application is told; hooks that are NULL are not called. */

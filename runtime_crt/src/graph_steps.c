@@ -1,0 +1,56 @@
+#include <stddef.h>
+
+#include "microtir/graph.h"
+#include "microtir/status.h"
+
+int32_t microtir_graph_run_on(const struct microtir_graph_executor *executor, int32_t *next,
+                              microtir_graph_go_on go_on, void *context)
+{
+    int32_t status = MICROTIR_OK;
+    int32_t is_on = 1;
+    if (executor == NULL || executor->graph == NULL || next == NULL) {
+        return MICROTIR_ERROR_NULL_POINTER;
+    }
+    if (*next < 0 || *next > (int32_t)executor->graph->node_count) {
+        return MICROTIR_ERROR_INDEX;
+    }
+    while (status == MICROTIR_OK && is_on != 0 && *next < (int32_t)executor->graph->node_count) {
+        status = microtir_graph_run_node(executor, *next);
+        if (status == MICROTIR_OK) {
+            *next += 1;
+            is_on = go_on != NULL ? go_on(context, *next) : 0;
+        }
+    }
+    return status;
+}
+
+/* Whether a node writes an output of the model. */
+static int32_t writes(const struct microtir_graph *graph, int32_t node, int32_t output)
+{
+    const struct microtir_graph_node *const entry = &graph->nodes[node];
+    for (uint16_t i = 0; i < entry->outputs; i++) {
+        const uint16_t number = graph->arguments[entry->first + i];
+        const struct microtir_graph_tensor *const tensor = &graph->tensors[number];
+        if (tensor->place == (uint8_t)MICROTIR_GRAPH_OUTPUT && tensor->offset == (uint32_t)output) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+int32_t microtir_graph_last_node(const struct microtir_graph *graph, int32_t output, int32_t *node)
+{
+    if (graph == NULL || node == NULL) {
+        return MICROTIR_ERROR_NULL_POINTER;
+    }
+    if (output < 0 || output >= (int32_t)graph->output_count) {
+        return MICROTIR_ERROR_INDEX;
+    }
+    for (int32_t i = (int32_t)graph->node_count - 1; i >= 0; i--) {
+        if (writes(graph, i, output) != 0) {
+            *node = i;
+            return MICROTIR_OK;
+        }
+    }
+    return MICROTIR_ERROR_INDEX;
+}
