@@ -44,7 +44,7 @@ _PATCH = 512
 _GROUPS = 4
 # Bytes of a kernel beside its steps, and what a layer is charged of one that it shares.
 _CODE = {TOGETHER: 350, 1: 230}
-_SHARED_CODE = {TOGETHER: 300, 1: 130}
+_SHARED_CODE = {TOGETHER: 330, 1: 130}
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,8 +166,8 @@ def _line_cost(geometry: Geometry, pixels: int, unroll: Unroll) -> int:
     quads, steps, patch = _quads(geometry), geometry.segments.steps, geometry.patch_pixels
     patches, rest = divmod(pixels, patch)
     looped = 1 + 3 * turns(steps, unroll)
-    # For four channels: 12 a step and 57 beside them for two pixels, 8 and 33 for a single one.
-    block = (12 * steps + looped + 57) * quads + 12
+    # For four channels: 13 a step and 55 beside them for two pixels, 8 and 33 for a single one.
+    block = (13 * steps + looped + 55) * quads + 12
     single = (8 * steps + looped + 33) * quads + 4 * steps + 60
     group = 7 * steps + 30
     blocks, last = patches * patch // TOGETHER, rest // TOGETHER
@@ -186,7 +186,7 @@ def code_bytes(node: Node, unroll: Unroll = FAST) -> int:
     pixels = (TOGETHER, 1) if geometry.output.width % TOGETHER else (TOGETHER,)
     if not unroll.is_straight(steps):
         return sum(_SHARED_CODE[count] for count in pixels)
-    return sum(_CODE[count] + STEP_BYTES[count] * steps for count in pixels)
+    return sum(_CODE[count] + (STEP_BYTES[count] + 4) * steps for count in pixels)
 
 
 def emit(layer: Layer, name: str, unroll: Unroll = FAST) -> ir.PrimFunc:
@@ -345,8 +345,11 @@ class _Emitter:
         def kernel_row(ky: te.Expr) -> ir.Stmt:
             def inside(y: te.Expr) -> ir.Stmt:
                 there = (y >= 0) & (y < rows.size)
-                fill = each("pixel", pixels, lambda n: self.fill_row(ky, first + n))
-                return when(there, self.gather_row(ky, y, left, pixels, first), fill)
+                return when(
+                    there,
+                    self.gather_row(ky, y, left, pixels, first),
+                    self.fill_rows(ky, pixels, first),
+                )
 
             return let("y", row * rows.stride - rows.before + ky * rows.dilation, inside)
 
@@ -363,10 +366,10 @@ class _Emitter:
         return when(
             self.is_inside(left, reach),
             self.segments_of(ky, y, left, pixels, lane),
-            loop(
-                "pixel", 0, pixels,
-                lambda n: self.gather_pixel(ky, y, left + n * columns.stride, lane + n),
-            ),
+            seq(*(
+                self.gather_pixel(ky, y, left + n * columns.stride, lane + n)
+                for n in range(pixels)
+            )),
         )  # fmt: skip
 
     def is_inside(self, left: te.Expr, reach: int) -> te.Expr:
@@ -415,9 +418,20 @@ class _Emitter:
         tap = ky * self.geometry.windows.columns.taps + kx
         return tap * (steps * LANES) + self.geometry.segments.lane(lane)
 
-    def fill_row(self, ky: te.Expr, lane: te.Expr) -> ir.Stmt:
-        taps = self.geometry.windows.columns.taps
-        return loop("kx", 0, taps, lambda kx: self.fill_tap(ky, kx, lane))
+    def fill_rows(self, ky: te.Expr, pixels: int, lane: te.Expr) -> ir.Stmt:
+        """A kernel row outside the image, of pixels from `lane` on."""
+        segments, taps = self.geometry.segments, self.geometry.windows.columns.taps
+        if segments.tails or pixels % TOGETHER:
+            return each("pixel", pixels, lambda n: loop(
+                "kx", 0, taps, lambda kx: self.fill_tap(ky, kx, lane + n)
+            ))  # fmt: skip
+        size = taps * self.geometry.image.channels * TOGETHER
+
+        def block(n: te.Expr) -> ir.Stmt:
+            base = ky * size + segments.lane(lane + n * TOGETHER)
+            return loop("i", 0, size, lambda i: store(self.patch, (0, base + i), self.zero_point))
+
+        return loop("block", 0, pixels // TOGETHER, block)
 
     def fill_tap(self, ky: te.Expr, kx: te.Expr, lane: te.Expr) -> ir.Stmt:
         """A tap outside the image: the zero point, for which the bias accounts."""

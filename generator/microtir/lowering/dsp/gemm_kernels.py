@@ -27,7 +27,8 @@ LANES = 2 * TOGETHER  # int16 values of one step of a block: two for each pixel
 STEPS = (1 << 13) - 1  # the most that a kernel is given; MOVW loads their bytes
 CHANNELS = 1 << 12
 PIXELS = 1 << 6
-STEP_BYTES = {TOGETHER: 48, 1: 32}  # of the instructions of a step
+STEP_BYTES = {TOGETHER: 48, 1: 32}  # of the instructions of a step that loads two words at a time
+APART = 8  # of 16 steps for two pixels: they load word by word, faster with more instructions
 _CONSTANT_LINES = QUAD * WORDS // 2  # of two words each
 _CHANNEL_BIT = 8  # of the word with the shift: ASR by a register reads only the byte below
 
@@ -73,7 +74,10 @@ def gemm(
             lambda block: loop("quad", 0, _number(quads), partial(product.turn, block)),
         ),
         f"kernels/gemm{together}.j2",
-        {**unrolled(steps, unroll, STEP_BYTES[together]), "rescaling": rescaling.values()},
+        {
+            **unrolled(steps, unroll, STEP_BYTES[together], APART if together > 1 else 0),
+            "rescaling": rescaling.values(),
+        },
         stack_bytes=68 if together > 1 else 44,
         sizes=sizes,
     )  # fmt: skip

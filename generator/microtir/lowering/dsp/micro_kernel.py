@@ -101,7 +101,7 @@ def call(kernel: KernelDescription, *args: ir.BufferArgument | Expr) -> ir.Kerne
     return ir.KernelCall(kernel.meaning, (*plain, *sizes), kernel.contract, kernel.assembly)
 
 
-def unrolled(steps: int, unroll: Unroll, step_bytes: int) -> dict[str, str]:
+def unrolled(steps: int, unroll: Unroll, step_bytes: int, apart: int = 0) -> dict[str, str]:
     """How a template repeats a step after the first one, which sets the sums.
 
     Either as often as there are steps, or in a loop that is entered where what is left of the
@@ -111,12 +111,21 @@ def unrolled(steps: int, unroll: Unroll, step_bytes: int) -> dict[str, str]:
         steps: of a sum.
         unroll: how far.
         step_bytes: of the instructions of a step.
+        apart: of `unroll.turn` steps, how many load word by word; they come first.
     """
     if unroll.is_straight(steps):
-        return {"straight": str(steps - 1) if steps > 1 else "", "turn": ""}
+        some = (steps - 1) * apart // unroll.turn
+        rest = steps - 1 - some
+        return {
+            "straight_apart": str(some) if some else "",
+            "straight": str(rest) if rest else "",
+            "turn": "",
+        }
     return {
+        "straight_apart": "",
         "straight": "",
-        "turn": str(unroll.turn),
+        "turn_apart": str(apart) if apart else "",
+        "turn": str(unroll.turn - apart),
         "most_left": str(unroll.turn - 1),
         "step_bytes": str(step_bytes),
     }
@@ -127,9 +136,15 @@ def turns(steps: int, unroll: Unroll) -> int:
     return 0 if unroll.is_straight(steps) else -(-(steps - 1) // unroll.turn)
 
 
-def repeated(turns: int, most: int) -> dict[str, str | bool]:
-    """How often a part is printed, and whether that is one turn of a loop over `turns` parts."""
-    if turns <= 2 * most:
+def repeated(turns: int, most: int, straight: int | None = None) -> dict[str, str | bool]:
+    """How often a part is printed, and whether that is one turn of a loop over `turns` parts.
+
+    Args:
+        turns: of the loop.
+        most: parts that one turn may have.
+        straight: the most turns that are printed without a loop; None: twice `most`.
+    """
+    if turns <= (2 * most if straight is None else straight):
         return {"repeats": str(turns) if turns else "", "loops": False}
     part = max(n for n in range(1, most + 1) if turns % n == 0)
     return {"repeats": str(part), "loops": True}

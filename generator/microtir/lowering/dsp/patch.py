@@ -162,7 +162,7 @@ def _values(pixels: int, segments: Segments, stride: int) -> dict[str, object]:
     together, block = min(pixels, GROUP), segments.block * DType.INT16.bytes
     bases = ("r2", "r12")  # of each block
     return {
-        **repeated(quads, _QUADS_PER_TURN),
+        **repeated(quads, _QUADS_PER_TURN, _QUADS_PER_TURN),
         "quad_bytes": str(quads * QUAD),
         "block_bytes": str(block),
         "adds_block": block <= _IMMEDIATE,
