@@ -19,7 +19,6 @@ from microtir.lowering.dsp.code import at, each, let, load, loop, seq, store, wh
 from microtir.lowering.dsp.gemm_kernels import (
     CHANNELS,
     LANES,
-    STEP_BYTES,
     STEPS,
     TOGETHER,
     gemm,
@@ -42,8 +41,9 @@ _IMMEDIATE = 4095  # largest offset of a load or store
 # A patch of more than one group is worth its memory while it is small.
 _PATCH = 512
 _GROUPS = 4
-# Bytes of a kernel beside its steps, and what a layer is charged of one that it shares.
+# Bytes of a kernel beside its steps, of a step, and what a layer is charged of one that it shares.
 _CODE = {TOGETHER: 350, 1: 230}
+_STEP_CODE = {TOGETHER: 52, 1: 32}
 _SHARED_CODE = {TOGETHER: 330, 1: 130}
 
 
@@ -186,7 +186,7 @@ def code_bytes(node: Node, unroll: Unroll = FAST) -> int:
     pixels = (TOGETHER, 1) if geometry.output.width % TOGETHER else (TOGETHER,)
     if not unroll.is_straight(steps):
         return sum(_SHARED_CODE[count] for count in pixels)
-    return sum(_CODE[count] + (STEP_BYTES[count] + 4) * steps for count in pixels)
+    return sum(_CODE[count] + _STEP_CODE[count] * steps for count in pixels)
 
 
 def emit(layer: Layer, name: str, unroll: Unroll = FAST) -> ir.PrimFunc:
