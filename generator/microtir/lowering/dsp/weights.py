@@ -2,8 +2,8 @@
 
 A pair of output channels shares 16-bit lanes: a lane holds 256 * b + a.  SXTB16 extracts `a`; the
 raw lane accumulates 256 * B + A next to it, so B is (raw - A) / 256 in the end.  This is the speed
-of 16-bit weights at the size of 8-bit ones (rule 3 of the limits that the kernels follow).  It asks
-that no raw sum leaves int32 and that a lane fits 16 bits: checked for the actual weights.
+of 16-bit weights at the size of 8-bit ones.  It asks that no raw sum leaves int32 and that a lane
+fits 16 bits: checked for the actual weights.
 """
 
 from __future__ import annotations
