@@ -231,3 +231,15 @@ def test_a_program_without_an_entry_is_refused() -> None:
     function = replace(matmul_module().functions[0], exported=False)
     with pytest.raises(UsageError, match="exported=True"):
         codegen.emit(IRModule(functions=(function,), config=config(), is_lowered=True))
+
+
+def test_lines_of_layers_are_those_of_their_functions() -> None:
+    """From a line of C to an operator: the definition, from its first line to its last brace."""
+    artifact = artifact_of(MODULES["model"]())
+    lines = artifact.source(f"{artifact.metadata['module_name']}.c").splitlines()
+    assert artifact.metadata["layers"]
+    for layer in artifact.metadata["layers"]:
+        first, last = layer["lines"]
+        assert f" {layer['function']}(" in lines[first - 1]
+        assert lines[last - 1] == "}"
+        assert "{" in lines[first - 1 : last] and "}" not in lines[first - 1 : last - 1]

@@ -69,12 +69,10 @@ def emit(module: IRModule) -> tuple[SourceFile, ...]:
     dropin = _dropin(program, fingerprint)
     parts = dropin_parts(program) if dropin else ()
     needs_runtime = program.is_graph or program.is_packed or program.config.runtime.system_lib
+    source = _source(program, bodies, entries, requirements, of_twins, graph, fingerprint)
     files = (
         SourceFile(f"{program.name}.h", _header(program, fingerprint, number)),
-        SourceFile(
-            f"{program.name}.c",
-            _source(program, bodies, entries, requirements, of_twins, graph, fingerprint),
-        ),
+        SourceFile(f"{program.name}.c", source),
         *_weights(program, fingerprint),
         *(graph_files(program, program.model) if program.model and graph else ()),
         *packed_files(program, fingerprint),
@@ -82,7 +80,7 @@ def emit(module: IRModule) -> tuple[SourceFile, ...]:
         *dropin,
         *(runtime_files(parts) if needs_runtime or dropin else ()),
     )
-    return (*files, SourceFile(METADATA_FILE, _metadata_text(program, number, files)))
+    return (*files, SourceFile(METADATA_FILE, _metadata_text(program, number, files, source)))
 
 
 def _dropin(program: Program, fingerprint: str) -> tuple[SourceFile, ...]:
@@ -102,10 +100,12 @@ def data_files(module: IRModule, sources: Sequence[SourceFile]) -> tuple[DataFil
     return (DataFile(facts["file"], file_bytes(make_program(module), facts["identity"])),)
 
 
-def _metadata_text(program: Program, number: str, files: tuple[SourceFile, ...] = ()) -> str:
+def _metadata_text(
+    program: Program, number: str, files: tuple[SourceFile, ...] = (), source: str = ""
+) -> str:
     paths = [*(file.path for file in files), METADATA_FILE]
     paths += [file_name(program)] * program.is_apart
-    return json.dumps(metadata_of(program, paths, number), indent=2) + "\n"
+    return json.dumps(metadata_of(program, paths, number, source), indent=2) + "\n"
 
 
 def _program(module: IRModule) -> Program:

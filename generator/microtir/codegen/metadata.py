@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from typing import TypedDict
 
@@ -103,6 +104,7 @@ class LayerData(TypedDict):
     `externs` are the C functions outside the program that it calls.
     `facts` are lines about its tensors: shape, type, quantisation. `weights_bytes` counts the
     constants that no layer before it reads, `scratch_bytes` the memory that lasts for one call.
+    `lines` are the first and the last of the function in the C file that is named after the module.
     `accumulator` is null where a layer adds no integers, or a library of others does.  `choice` is
     that of the operator, which its functions share.
     """
@@ -119,6 +121,7 @@ class LayerData(TypedDict):
     weights_bytes: int
     scratch_bytes: int
     externs: list[str]
+    lines: list[int]
     accumulator: AccumulatorData | None
     choice: ChoiceData | None
 
@@ -239,13 +242,16 @@ class Metadata(TypedDict):
     files: list[str]
 
 
-def metadata_of(program: Program, files: Sequence[str], identity: str = "") -> Metadata:
+def metadata_of(
+    program: Program, files: Sequence[str], identity: str = "", source: str = ""
+) -> Metadata:
     """Describe a program.
 
     Args:
         program: what was printed.
         files: the paths of everything that is generated.
         identity: of the file of constants, if there is one.
+        source: the C file, in which layers are looked for.
     """
     model = program.model
     return {
@@ -256,7 +262,7 @@ def metadata_of(program: Program, files: Sequence[str], identity: str = "") -> M
         "weights_bytes": sum(array.bytes for array in program.constants),
         "model": _model(model) if model else None,
         "ports": [_port(port, model) for port in model.ports] if model else [],
-        "layers": [_layer(program, layer) for layer in program.layers],
+        "layers": [_layer(program, layer, source) for layer in program.layers],
         "memory": _memory(program, model) if model else None,
         "stack": _stack(program),
         "functions": [_function(program, function) for function in program.exported],
@@ -305,7 +311,7 @@ def _port(port: Port, model: ModelInfo) -> PortData:
     }
 
 
-def _layer(program: Program, layer: PrimFunc) -> LayerData:
+def _layer(program: Program, layer: PrimFunc, source: str) -> LayerData:
     origin = layer.origin
     decision = program.model.decisions.get(layer.name) if program.model else None
     return {
@@ -321,6 +327,7 @@ def _layer(program: Program, layer: PrimFunc) -> LayerData:
         "weights_bytes": sum(a.bytes for a in program.constants if a.users[:1] == (layer.name,)),
         "scratch_bytes": _bytes(layer.scratch) if layer.scratch is not None else 0,
         "externs": [extern.name for extern in extern_functions((layer,))],
+        "lines": _lines(source, program.names[layer]),
         "accumulator": _accumulator(decision),
         "choice": _choice(decision) if decision else None,
     }
@@ -355,6 +362,15 @@ def _accumulator(decision: Decision | None) -> AccumulatorData | None:
         return None
     bits = (DType.INT32 if sums.fits else DType.INT64).bits
     return {"bits": bits, "spare_bits": bits - sums.bits, "low": sums.low, "high": sums.high}
+
+
+def _lines(source: str, function: str) -> list[int]:
+    """First and last line of a function's definition, its comment left out; counted from 1."""
+    definition = re.search(rf"^[^\s/*].*\b{function}\([^;{{]*\)\n\{{$", source, re.MULTILINE)
+    if definition is None:
+        return []
+    end = source.index("\n}\n", definition.end()) + 1
+    return [source.count("\n", 0, place) + 1 for place in (definition.start(), end)]
 
 
 def _bytes(buffer: Buffer) -> int:
