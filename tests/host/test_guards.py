@@ -18,9 +18,11 @@ from tests.support.small_models import mixed_graph, module_of, reference_outputs
 from tests.support.streams import Garden
 
 
-def guarded(graph: Graph, goal: Optimize, placement: str = "guarded") -> Artifact:
+def guarded(
+    graph: Graph, goal: Optimize, placement: str = "guarded", *, workspace_io: bool = False
+) -> Artifact:
     """A program whose buffers have gaps between them."""
-    options = {"memory.placement": placement}
+    options = {"memory.placement": placement, "memory.use_workspace_io": workspace_io}
     config = CompilationConfig(targets="c", optimize=goal, pass_config=options)
     return microtir.build(module_of(graph), config)
 
@@ -54,6 +56,29 @@ def test_an_overrun_is_seen_between_guards_only() -> None:
     assert set(tight) == set(expected)
     with pytest.raises(RunError, match="use-after-poison"):
         host.run_sanitized(overrun(guarded(graph, Optimize.BALANCED)), inputs)
+
+
+def test_inputs_and_outputs_in_the_workspace_have_guards_too() -> None:
+    """A layer that writes behind its buffer is seen where ports are buffers like all others."""
+    graph = mixed_graph()
+    inputs = sample_inputs(graph)
+    artifact = guarded(graph, Optimize.BALANCED, workspace_io=True)
+    outputs = host.run_sanitized(artifact, inputs)
+    for name, array in reference_outputs(graph, inputs).items():
+        np.testing.assert_array_equal(outputs[name], array)
+    with pytest.raises(RunError, match="use-after-poison"):
+        host.run_sanitized(overrun(artifact), inputs)
+
+
+@pytest.mark.parametrize("placement", ["greedy", "guarded"])
+def test_a_tensor_of_the_workspace_may_be_overwritten(placement: str) -> None:
+    """Sanitized runs place inputs, and find outputs, where the header says."""
+    graph = Garden(5).graph(6)
+    inputs = sample_inputs(graph)
+    artifact = guarded(graph, Optimize.RAM, placement, workspace_io=True)
+    outputs = host.run_sanitized(artifact, inputs)
+    for name, array in reference_outputs(graph, inputs).items():
+        np.testing.assert_array_equal(outputs[name], array)
 
 
 @pytest.mark.parametrize("goal", [Optimize.RAM, Optimize.BALANCED])

@@ -15,7 +15,7 @@ import cffi
 import numpy as np
 
 from microtir.artifact import Artifact, PortData
-from microtir.errors import RunError, UsageError
+from microtir.errors import RunError
 from microtir.host.build import Build, module_name, sanitized_executable, shared_library
 from microtir.host.declarations import declarations
 from microtir.host.interface import Interface, interface_of, packed_call
@@ -243,18 +243,14 @@ class Harness:
         self._pools = passed_pools(memory) if memory else []
         self._guards = [list(_gaps(artifact, pool["name"])) for pool in self._pools]
         self._interface = interface_of(artifact)
-        placed = [port["name"] for port in artifact.metadata["ports"] if port["offset"] is not None]
-        if placed:
-            raise UsageError(
-                f"'{placed[0]}' lies in the workspace, where sanitizers would not see its bounds",
-                where="host.load(sanitize=True)",
-                fix="build it without memory.use_workspace_io",
-            )
 
     def run(self, inputs: Sequence[Array], outputs: Sequence[Array], *workspace: Array) -> int:
-        split = len(inputs)
-        arguments = [*inputs, *outputs, *workspace, *self._interface.extra]
-        first = split + len(outputs)
+        facts = self._artifact.metadata["ports"]
+        ports = zip((*inputs, *outputs), facts, strict=True)
+        # What lies in a pool is passed, and comes back, with it.
+        apart = [array for array, port in ports if port["pool"] is None]
+        first = len(apart)
+        arguments = [*apart, *workspace, *self._interface.extra]
         strict = {n: pool["alignment"] for n, pool in enumerate(self._pools, first)}
         rest = range(first + len(workspace), len(arguments))
         strict |= dict.fromkeys(rest, self._parameter_alignment())
@@ -262,14 +258,20 @@ class Harness:
         if self._interface.is_packed:
             packed = _packed_text(f"{self._name}_run", arguments)
             return self._execute(packed, arguments, strict, guards)
-        facts = self._artifact.metadata["ports"]
-        pointers = [_pointer(f"b[{i}]", port) for i, port in enumerate(facts)]
-        pointers += [f"b[{i}]" for i in range(first, len(arguments))]
+        numbers = iter(range(first))
+        places = {pool["name"]: f"b[{n}]" for n, pool in enumerate(self._pools, first)}
+        tensors = [
+            _pointer(f"b[{next(numbers)}]", port)
+            if port["pool"] is None
+            else f"(void *)((uint8_t *){places[port['pool']]} + {port['offset']})"
+            for port in facts
+        ]
+        split = len(inputs)
         structs = [
             f"&(const struct {self._name}_{kind}){{{', '.join(values) or '0'}}}"
-            for kind, values in (("inputs", pointers[:split]), ("outputs", pointers[split:first]))
+            for kind, values in (("inputs", tensors[:split]), ("outputs", tensors[split:]))
         ]
-        given = [*structs, *pointers[first:]]
+        given = [*structs, *(f"b[{number}]" for number in range(first, len(arguments)))]
         if self._interface.device_count:
             given.append(f"&(const struct {self._name}_devices){{0}}")
         call = f"{self._name}_run({', '.join(given)})"
