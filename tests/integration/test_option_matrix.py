@@ -104,6 +104,7 @@ def runtime_library(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return make_runtime(tmp_path_factory.mktemp("runtime"))
 
 
+@pytest.mark.timeout(900)  # hundreds of builds
 def test_s2_2_every_legal_pair_builds_compiles_and_computes_the_same(
     tmp_path: Path, runtime_library: Path
 ) -> None:
