@@ -114,12 +114,16 @@ def test_a_model_under_sanitizers_layer_by_layer(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("folder", FOLDERS, ids=lambda f: f.name)
-def test_on_an_emulated_board(folder: Path) -> None:
+@pytest.mark.parametrize(
+    ("board", "cpu"), [("mps2_an386", "cortex-m4"), ("mps3_an547", "cortex-m55")]
+)
+def test_on_an_emulated_board(folder: Path, board: str, cpu: str) -> None:
     """The project of a board takes the sources as they lie, and computes the same."""
     module = IRModule(graph=quantised_graph())
     given, expected = samples(module)
-    artifact = microtir.build(module, config(folder))
-    found = run_samples(artifact, load_board("mps2_an386"), list(given.values))
+    artifact = microtir.build(module, config(folder, cpu))
+    assert externs(artifact) == [True, True]
+    found = run_samples(artifact, load_board(board), list(given.values))
     for got, wanted in zip(found, expected.values, strict=True):
         assert np.array_equal(got["scores"], wanted["scores"])
 

@@ -122,8 +122,8 @@ def depthwise(match: Match) -> Call:
 
 
 def is_dense(match: Match) -> bool:
-    """int8; Helium kernels want sums of weights from the caller, which is not done here."""
-    return _is_linear(match) and not match.target.has(Feature.MVE)
+    """int8 with constant weights."""
+    return _is_linear(match)
 
 
 def dense(match: Match) -> Call:
@@ -133,6 +133,11 @@ def dense(match: Match) -> Call:
     params = fully_connected_params(node.op, *_types(node))
     outputs, depth = node.inputs[1].shape
     batches = node.output.type.elements // outputs
+    constants, context = _weights(node, params), _struct("NULL", 0)
+    if match.target.has(Feature.MVE):
+        # The kernels for Helium begin with what a row adds up to besides the products.
+        constants["row_sums"] = _row_sums(constants, params)
+        context = _struct("(void *)(uintptr_t)row_sums", constants["row_sums"].nbytes)
     return Call(
         "fully_connected",
         ("arm_fully_connected_wrapper_s8",),
@@ -141,11 +146,21 @@ def dense(match: Match) -> Call:
             "input": _struct(batches, 1, 1, depth),
             "filter": _struct(depth, 1, 1, outputs),
             "output": _struct(batches, 1, 1, outputs),
-            "context": _struct("NULL", 0),
+            "context": context,
             "is_per_channel": int(params.is_per_channel),
         },
-        _weights(node, params),
+        constants,
     )
+
+
+def _row_sums(constants: Mapping[str, Array], params: LinearParams) -> Array:
+    """Bias, and what the zero point of the input contributes, of each row of weights."""
+    weights = constants["weights"].astype(np.int64)
+    sums: Array = -params.input_zero_point * weights.sum(axis=1)
+    if "bias" in constants:
+        sums += constants["bias"]
+    rows: Array = sums.astype(np.int32)
+    return rows
 
 
 def _types(node: Node) -> tuple[TensorType, TensorType, TensorType]:
