@@ -20,6 +20,7 @@ from microtir.executor import aot
 from microtir.external import Library, library_of, partition
 from microtir.extra_passes import ExtraPasses, applied
 from microtir.graph import verify as graph_verify
+from microtir.graph.declared_ranges import with_declared_ranges
 from microtir.graph.ir import Graph, Node, TensorType
 from microtir.graph.passes import GRAPH_PASSES, BoundSums, GraphPass, RowPorts
 from microtir.inputs import module_of
@@ -169,7 +170,7 @@ def _measured(config: CompilationConfig) -> Measured | None:
 
 def _lower_model(module: IRModule, original: Graph, task: _Task) -> IRModule:
     config, see = task.config, task.see
-    graph = _with_libraries(_optimise_graph(original, task.extra), config, task.libraries)
+    graph = _with_libraries(_optimise_graph(original, config, task.extra), config, task.libraries)
     executor = config.executor
     graph = RowPorts(executor.row_fed_inputs, executor.row_drained_outputs)(graph)
     see("graph", graph)
@@ -323,8 +324,9 @@ def _unseen(stage: str, result: object) -> None:
     """The observer of who did not ask for one."""
 
 
-def _optimise_graph(graph: Graph, extra: ExtraPasses) -> Graph:
+def _optimise_graph(graph: Graph, config: CompilationConfig, extra: ExtraPasses) -> Graph:
     graph_verify.verify(graph)
+    graph = with_declared_ranges(graph, config.pass_config.input_ranges)
     graph = applied(extra.graph_first, "graph_first", graph, _check_graph)
     for graph_pass in GRAPH_PASSES:
         graph = graph_pass(graph)

@@ -18,6 +18,7 @@ from microtir.config.enums import (
     Placement,
     RuntimeKind,
 )
+from microtir.config.input_ranges import input_ranges_problem
 from microtir.config.legacy import LEGACY
 from microtir.config.names import module_name_problem, pool_name_problem
 from microtir.config.option import Option, Section, UnknownOptionError, pending
@@ -331,6 +332,20 @@ _BUDGET = (
 
 
 _PASS = (
+    Option(
+        Section.PASS,
+        "graph.input_ranges",
+        Word(
+            "LOW..HIGH for all int8 inputs, or NAME=LOW..HIGH for some, with commas between",
+            input_ranges_problem,
+            good=("", "0..127", "image=-128..0,state=-5..5"),
+            bad=("0..128", "5..-5", "image", "0..1,2..3"),
+        ),
+        "",
+        "Declares which stored values inputs take, so that more channels and sums are proven; "
+        "other values then give wrong outputs, and sums of them may overflow.",
+        derived="all of int8",
+    ),
     Option(
         Section.PASS,
         "tir.disable_unroll",

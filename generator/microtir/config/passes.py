@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from microtir.config.enums import Placement
+from microtir.config.input_ranges import InputRange, input_ranges
 from microtir.config.option import Section
 from microtir.config.optionmap import OptionMap, checked, store
 from microtir.errors import ConfigError
@@ -47,6 +48,11 @@ class PassConfig(OptionMap):
     @property
     def replay_each_pass(self) -> bool:
         return self._flag("tir.replay_each_pass")
+
+    @property
+    def input_ranges(self) -> tuple[InputRange, ...]:
+        """What the user declares of the stored values of inputs."""
+        return input_ranges(str(self["graph.input_ranges"]))
 
     @property
     def placement(self) -> Placement:

@@ -11,7 +11,9 @@ Vocabulary
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any, TypeAlias
 
 import numpy.typing as npt
@@ -162,7 +164,10 @@ class Node:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Graph:
-    """Nodes in an order in which every tensor is produced before it is used."""
+    """Nodes in an order in which every tensor is produced before it is used.
+
+    `input_ranges` bounds the stored values of inputs, inclusive, where the user declared some.
+    """
 
     name: str
     inputs: tuple[Tensor, ...]
@@ -170,6 +175,9 @@ class Graph:
     nodes: tuple[Node, ...]
     source_sha256: str = ""  # of the model file, hex; empty for graphs made in Python
     source_bytes: int = 0
+    input_ranges: Mapping[Tensor, tuple[int, int]] = field(
+        default_factory=lambda: MappingProxyType({})
+    )
 
     def producers(self) -> dict[Tensor, Node]:
         return {t: node for node in self.nodes for t in node.outputs}

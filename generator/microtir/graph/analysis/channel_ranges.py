@@ -1,10 +1,10 @@
 """Which stored values each channel of an int8 tensor can take, for any input.
 
 Interval arithmetic through the integer graph, with no data: a model input takes all values of its
-type, and every operator maps intervals of its inputs to intervals of its output.  A channel is an
-index of the last axis.  Results are exact bounds of the integer computation, not estimates: each
-operator is bounded by evaluating its own integer definition at the ends of the intervals, which is
-sound because the requantisation of an accumulator never decreases.
+type, or those that the user declares, and every operator maps intervals of its inputs to intervals
+of its output.  A channel is an index of the last axis.  Results are exact bounds of the integer
+computation, not estimates: each operator is bounded by evaluating its own integer definition at the
+ends of the intervals, which is sound because the requantisation of an accumulator never decreases.
 """
 
 from __future__ import annotations
@@ -54,8 +54,12 @@ class ChannelRanges:
     @staticmethod
     def full(type_: TensorType) -> ChannelRanges:
         """All values of the type."""
+        return ChannelRanges.between(type_, type_.dtype.min, type_.dtype.max)
+
+    @staticmethod
+    def between(type_: TensorType, low: int, high: int) -> ChannelRanges:
+        """The same values for all channels."""
         channels = type_.shape[-1] if type_.shape else 1
-        low, high = type_.dtype.min, type_.dtype.max
         return ChannelRanges(np.full(channels, low, np.int64), np.full(channels, high, np.int64))
 
     @staticmethod
@@ -78,7 +82,9 @@ class ChannelRanges:
 def channel_ranges(graph: Graph) -> Mapping[Tensor, ChannelRanges]:
     """The ranges of every int8 tensor of a graph."""
     ranges: dict[Tensor, ChannelRanges] = {
-        t: ChannelRanges.full(t.type) for t in graph.inputs if t.dtype is DType.INT8
+        t: ChannelRanges.between(t.type, *graph.input_ranges.get(t, (t.dtype.min, t.dtype.max)))
+        for t in graph.inputs
+        if t.dtype is DType.INT8
     }
     for node in graph.nodes:
         for tensor in node.inputs:

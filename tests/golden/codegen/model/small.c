@@ -12,7 +12,7 @@
 
 #include <stddef.h>
 
-#if !defined(SMALL_FINGERPRINT) || SMALL_FINGERPRINT != 0xf84523fb
+#if !defined(SMALL_FINGERPRINT) || SMALL_FINGERPRINT != 0xddb5a665
 #error "small.h is from another run of microtir than this file: generate all files anew"
 #endif
 

@@ -1,0 +1,37 @@
+"""What the user declares of the inputs, noted in the graph for analysis."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from types import MappingProxyType
+
+from microtir.config.input_ranges import InputRange
+from microtir.errors import ConfigError, nearest
+from microtir.graph.ir import Graph
+from microtir.tir.dtype import DType
+
+
+def with_declared_ranges(graph: Graph, ranges: Sequence[InputRange]) -> Graph:
+    """The graph with ranges for its int8 inputs.
+
+    Args:
+        graph: as it was read.
+        ranges: by name of the input; one without a name is for each that has none of its own.
+
+    Raises:
+        ConfigError: a name is not that of an int8 input.
+    """
+    inputs = {t.name: t for t in graph.inputs if t.dtype is DType.INT8}
+    found = {t: (r.low, r.high) for r in ranges if not r.name for t in inputs.values()}
+    for declared in ranges:
+        if declared.name and declared.name not in inputs:
+            hint = nearest(declared.name, tuple(inputs))
+            raise ConfigError(
+                f"the model has no int8 input '{declared.name}'{f': {hint}' if hint else ''}",
+                where="pass_config.graph.input_ranges",
+                legal=", ".join(inputs) or "nothing: no input is int8",
+            )
+        if declared.name:
+            found[inputs[declared.name]] = (declared.low, declared.high)
+    return replace(graph, input_ranges=MappingProxyType(found)) if found else graph
