@@ -8,7 +8,7 @@ from pathlib import Path
 from microtir.resources import runtime_crt
 from tests.support.c_compilers import STRICT, compiler_output
 
-INTERFACE = runtime_crt() / "microtvm"
+INTERFACE = runtime_crt() / "microtvm" / "base"
 
 
 def test_d16_the_timer_has_one_unit() -> None:
