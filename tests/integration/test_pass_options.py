@@ -16,7 +16,7 @@ from microtir.errors import TirError
 from microtir.graph.ir import Graph
 from microtir.ir_module import MemoryPlan
 from microtir.plan import plan
-from microtir.plan.ir import Plan
+from microtir.plan.ir import Plan, Terms
 from microtir.plan.planner import CandidatesOf
 from microtir.schedule import Schedule
 from microtir.tir.dtype import DType
@@ -193,9 +193,12 @@ def test_the_goal_reaches_the_planner(goal: Optimize, monkeypatch: pytest.Monkey
         *,
         workspace_io: bool,
         limit: int | None,
+        terms: Terms,
     ) -> Plan:
         asked.append(given)
-        return plan(graph, candidates_of, given, workspace_io=workspace_io, limit=limit)
+        return plan(
+            graph, candidates_of, given, workspace_io=workspace_io, limit=limit, terms=terms
+        )
 
     monkeypatch.setattr("microtir.driver.plan", recording)
     microtir.build(module_of(tiny_graph()), BASE.with_(optimize=goal))
