@@ -125,6 +125,7 @@ def lower(
     else:
         task = _Task(config, name, simple_mode, see, extra, libraries, _measured(config))
         lowered = _lower_model(module, module.graph, task)
+    lowered = replace(lowered, constant_places=_constant_places(config, lowered))
     _check_code(config, lowered)
     return lowered
 
@@ -420,6 +421,16 @@ def _verify_after(pass_name: str, function: PrimFunc) -> None:
         ) from error
 
 
+def _constant_places(config: CompilationConfig, lowered: IRModule) -> Mapping[str, int]:
+    """The constant pool of each array."""
+    if not config.constant_pools:
+        return MappingProxyType({})
+    use = codegen.constant_use(lowered)
+    reads = memory.constant_reads(use.main, use.callees, use.names)
+    arrays = [(a.name, a.bytes, a.alignment, a.users) for a in use.arrays]
+    return memory.place_constants(config, [memory.Constant(*a, reads[a[0]]) for a in arrays])
+
+
 def _check_code(config: CompilationConfig, lowered: IRModule) -> None:
     """Weights are known before any C compiler runs; code is estimated, the stack is bounded."""
     budget = config.budget
@@ -456,11 +467,7 @@ def _describe(original: Graph, graph: Graph, config: CompilationConfig, made: _M
         name=graph.name,
         ports=tuple(
             Port(
-                kind,
-                t.name,
-                c_name,
-                t.type,
-                place.offset if place else None,
+                *(kind, t.name, c_name, t.type, place.offset if place else None),
                 _row_bytes(t.type) if is_by_rows else None,
                 place.pool if place else 0,
             )

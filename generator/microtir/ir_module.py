@@ -183,6 +183,7 @@ class IRModule:
 
     Before lowering `graph` or `functions` is set; after it `functions` holds PrimFuncs in the
     order in which they are printed, the entry last, and `model` the facts of a model.
+    `constant_places` has the number of the constant pool of each array, by its name in C.
     `attrs` are the user's own and survive every stage. Never changed in place.
     """
 
@@ -191,6 +192,7 @@ class IRModule:
     config: CompilationConfig | None = None
     attrs: Mapping[str, object] = field(default_factory=lambda: MappingProxyType({}))
     model: ModelInfo | None = None
+    constant_places: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
     is_lowered: bool = False
 
     def function(self, name: str) -> PrimFunc:

@@ -93,7 +93,7 @@ REFUSED: list[tuple[dict[str, Any], str, str]] = [
     ({"runtime": "cpp"}, "runtime", "'cpp', which is unknown"),
     ({"workspace_pools": []}, "workspace_pools", "has 0 pools; there is no memory to use"),
     ({"workspace_pools": ["a", "b"], "executor": "graph"}, "workspace_pools", "has 2 pools"),
-    ({"constant_pools": ["a", "b"]}, "constant_pools", "not built yet"),
+    ({"constant_pools": ["a"], "executor": "graph"}, "constant_pools", "'link-params' = False"),
     ({"constant_pools": [WorkspacePoolInfo("a")]}, "constant_pools", "ConstantPoolInfo objects"),
     ({"workspace_pools": 5}, "workspace_pools", "'workspace_pools' got 5"),
     ({"module_name": "my-model.v2"}, "module_name", "did you mean 'my_model_v2'?"),

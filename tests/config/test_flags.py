@@ -206,7 +206,7 @@ def test_pool_flags_take_names_in_either_form() -> None:
             "the executor is 'graph'",
         ),
         ({"--executor-graph-link-params": "1"}, "choose executor 'graph'"),
-        ({"--constant-pools": "flash"}, "'constant_pools' got 'flash', which is not built yet"),
+        ({"--constant-pools-section": "flash:.fast"}, "no pool is declared"),
         ({"--stack-budget": "2Q"}, "'stack' got '2Q'"),
         ({"--ram-budget": "64Q"}, "'ram' got '64Q'"),
         ({"--ram-budget": "-1"}, "'ram' got -1"),

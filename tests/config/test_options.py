@@ -31,6 +31,10 @@ CONTRADICTIONS = [
     {"pass_config.memory.use_workspace_io=True", "runtime.system-lib=True"},
     {"compatibility='microtvm'", "executor.link-params=False"},
     {"pass_config.memory.use_workspace_io=True", "compatibility='microtvm'"},
+    {"constant_pools='flash'", "executor='graph'"},
+    {"constant_pools='flash'", "executor='debug'"},
+    {"constant_pools='flash'", "executor.link-params=False"},
+    {"constant_pools='flash'", "compatibility='microtvm'"},
     {"workspace_pools.is_internal=True", "executor='graph'"},
     {"workspace_pools.is_internal=True", "executor='debug'"},
     {"workspace_pools.is_internal=True", "pass_config.memory.use_workspace_io=True"},
@@ -49,7 +53,7 @@ CONTRADICTIONS = [
 # Nothing of these is accepted in a configuration yet; budget and pass_config are given in parts,
 # and a library that is external needs a folder, which tests/external gives it.
 WAITING_SECTIONS = (Section.EXECUTOR_GRAPH, Section.EXECUTOR_DEBUG, Section.CONSTANT_POOL)
-WAITING_OPTIONS = ("constant_pools", "external", "budget", "pass_config")
+WAITING_OPTIONS = ("external", "budget", "pass_config")
 
 
 def describe(sample: Sample) -> str:

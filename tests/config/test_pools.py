@@ -8,6 +8,7 @@ from microtir.config import (
     Budget,
     CompilationConfig,
     ConstantPoolInfo,
+    Executor,
     PoolInfoProperties,
     Target,
     WorkspacePoolInfo,
@@ -170,13 +171,21 @@ def test_pools_that_nobody_can_use_are_refused(
     assert text in str(caught.value)
 
 
-def test_constant_pools_are_refused() -> None:
-    """Weights are const arrays: a declared memory for them would be ignored."""
-    assert CompilationConfig(targets="c", constant_pools=[]).constant_pools == ()
-    with pytest.raises(ConfigError, match="'constant_pools' got 'flash', which is not") as caught:
-        CompilationConfig(targets="c", constant_pools=[ConstantPoolInfo("flash")])
-    assert caught.value.legal == "none"
-    assert caught.value.fix == "leave it out: weights are const arrays of the generated code"
+@pytest.mark.parametrize(
+    ("changes", "text"),
+    [
+        ({"executor": Executor("aot", {"link-params": False})}, "'link-params' = False"),
+        ({"compatibility": "microtvm"}, "'compatibility' = 'microtvm'"),
+        ({"targets": "c -mcpu=atmega328p", "target_host": "c"}, "atmega328p"),
+    ],
+)
+def test_constant_pools_are_arrays_of_the_code(changes: dict[str, object], text: str) -> None:
+    """Weights in a file are in no section, and no application passes a pool."""
+    config = CompilationConfig(targets="c", constant_pools=["flash"])
+    with pytest.raises(ConfigError) as caught:
+        config.with_(**changes)
+    assert caught.value.where == "constant_pools"
+    assert text in str(caught.value)
 
 
 @pytest.mark.parametrize("field", ["ram", "flash", "stack"])

@@ -157,9 +157,13 @@ def test_d20_constants_of_one_name_in_c_keep_their_data() -> None:
     np.testing.assert_array_equal(result, [[-10, 20, -30]])
 
 
-def test_d23_constant_pools_are_refused_before_the_build() -> None:
+def test_d23_constant_pools_are_part_of_the_code_or_refused() -> None:
     """TVM aborted on the device: "Constant pools not supported"."""
-    error = refusal(constant_pools=[ConstantPoolInfo("flash")])
+    artifact = microtir.build(
+        module_of(quantised_graph()), BASE.with_(constant_pools=[ConstantPoolInfo("flash")])
+    )
+    assert artifact.metadata["constant_pools"][0]["size"] > 0
+    error = refusal(constant_pools=[ConstantPoolInfo("flash")], executor="graph")
     assert error.where == "constant_pools"
 
 

@@ -17,7 +17,7 @@ import pytest
 
 import microtir
 from microtir.artifact import Artifact
-from microtir.config import OPTIONS, CompilationConfig, Option
+from microtir.config import OPTIONS, CompilationConfig, Option, Section
 from microtir.config.assemble import assemble
 from microtir.config.samples import Sample, all_values
 from microtir.errors import ConfigError, MemoryPlanError
@@ -73,6 +73,7 @@ def legal_pairs() -> Iterator[tuple[CompilationConfig, frozenset[str]]]:
         if (sample.accepted or sample.companion)
         and "debug" not in describe_all(sample)
         and sample.option.name not in OF_SEVERAL
+        and sample.option.section is not Section.CONSTANT_POOL
     ]
     seen: set[CompilationConfig] = set()
     for one, other in combinations(samples, 2):

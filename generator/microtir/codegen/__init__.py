@@ -8,6 +8,7 @@ from microtir.codegen.emit import data_files, emit
 from microtir.codegen.environment import TemplateError
 from microtir.codegen.joint import joint_workspace_header, joint_workspace_source
 from microtir.codegen.metadata import METADATA_FILE, Metadata
+from microtir.codegen.program import constant_use
 from microtir.codegen.source_file import DataFile, SourceFile
 from microtir.codegen.stack import layer_stacks, stack_of
 
@@ -17,6 +18,7 @@ __all__ = [
     "Metadata",
     "SourceFile",
     "TemplateError",
+    "constant_use",
     "data_files",
     "dropin_prefix",
     "emit",

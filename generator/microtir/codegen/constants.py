@@ -27,6 +27,7 @@ class ConstantArray:
     data: npt.NDArray[np.generic]  # flat
     alignment: int
     users: tuple[str, ...] = ()
+    pool: int | None = None  # number of the constant pool
 
     @property
     def declaration(self) -> str:

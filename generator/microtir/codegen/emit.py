@@ -28,7 +28,7 @@ from microtir.codegen.packed import (
     registered,
 )
 from microtir.codegen.parameters import file_bytes, file_name, identity
-from microtir.codegen.pools import internal_pools, passed_pools
+from microtir.codegen.pools import constant_pools, internal_pools, passed_pools
 from microtir.codegen.program import Program, make_program
 from microtir.codegen.rows import is_row_port, row_port_text
 from microtir.codegen.runtime import runtime_files
@@ -230,16 +230,19 @@ def _source(
 def _weights(program: Program, fingerprint: str) -> Iterator[SourceFile]:
     if not program.constants or program.is_apart:
         return
+    pools = constant_pools(program)
     values = {
         "name": program.name,
         "macro": program.macro,
         "fingerprint": fingerprint,
+        "has_sections": any(pool.section for pool in pools),
         "flash_readers": flash_readers(program),
         "arrays": [
             {
                 "declaration": array.declaration,
                 "alignment": array.alignment,
                 "comment": comment_text(f"{', '.join(array.users)}: {array.bytes} bytes"),
+                "section": "" if array.pool is None else pools[array.pool].section,
                 "lines": [INDENT + line for line in value_lines(array)],
             }
             for array in program.constants

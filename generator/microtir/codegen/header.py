@@ -13,6 +13,7 @@ from microtir.codegen.layout import WIDTH, block_comment, columns, comment_text,
 from microtir.codegen.parameters import alignment, file_name, file_size
 from microtir.codegen.pools import (
     WorkspacePool,
+    constant_pools,
     internal_pools,
     passed_pools,
     workspace_pools,
@@ -154,6 +155,9 @@ def memory_lines(program: Program, identity: str = "") -> str:
         rows.append(
             ("WEIGHTS_SIZE", f"{weights} /* constant, in flash where the linker puts it */")
         )
+    for constants in constant_pools(program):
+        name = constants.macro.removeprefix(f"{program.macro}_")
+        rows.append((name, f"{constants.size} /* with gaps of alignment */"))
     stack = worst_stack(program).bytes
     rows.append(("STACK_SIZE", f"{stack} /* at most, for one call compiled without -O3 */"))
     return "\n".join(columns([(f"#define {program.macro}_{n}", text) for n, text in rows]))

@@ -11,7 +11,7 @@ from microtir import __version__
 from microtir.codegen.entry import exported_name
 from microtir.codegen.main_printer import takes_row_range
 from microtir.codegen.parameters import alignment, file_name, file_size
-from microtir.codegen.pools import workspace_pools
+from microtir.codegen.pools import constant_pools, workspace_pools
 from microtir.codegen.program import Program
 from microtir.codegen.stack import worst_stack
 from microtir.ir_module import Decision, ModelInfo, Port
@@ -142,6 +142,15 @@ class PoolData(TypedDict):
     section: str
 
 
+class ConstantPoolData(TypedDict):
+    """A pool of constant arrays, in bytes, gaps of alignment included."""
+
+    name: str
+    size: int
+    limit: int | None
+    section: str
+
+
 class PlacementData(TypedDict):
     """Where a buffer lies: `offset` counts the bytes of its pool."""
 
@@ -231,6 +240,7 @@ class Metadata(TypedDict):
     module_name: str
     config: dict[str, object]
     weights_bytes: int
+    constant_pools: list[ConstantPoolData]
     model: ModelData | None
     ports: list[PortData]
     layers: list[LayerData]
@@ -260,6 +270,15 @@ def metadata_of(
         "module_name": program.name,
         "config": program.config.recorded(),
         "weights_bytes": sum(array.bytes for array in program.constants),
+        "constant_pools": [
+            {
+                "name": pool.info.pool_name,
+                "size": pool.size,
+                "limit": pool.info.size_limit,
+                "section": pool.section,
+            }
+            for pool in constant_pools(program)
+        ],
         "model": _model(model) if model else None,
         "ports": [_port(port, model) for port in model.ports] if model else [],
         "layers": [_layer(program, layer, source) for layer in program.layers],

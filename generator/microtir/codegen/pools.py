@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from microtir.codegen.names import ScopedNames
 from microtir.codegen.program import Program
 from microtir.config.names import macro_name
+from microtir.config.pools import ConstantPoolInfo
 from microtir.ir_module import PlannedPool
 
 
@@ -65,3 +66,29 @@ def passed_pools(program: Program) -> tuple[WorkspacePool, ...]:
 def internal_pools(program: Program) -> tuple[WorkspacePool, ...]:
     """The pools that are arrays of the generated code."""
     return tuple(pool for pool in workspace_pools(program) if pool.has_array)
+
+
+@dataclass(frozen=True, slots=True)
+class ConstantPool:
+    """A pool of constant arrays, in bytes; `macro` is its size in the header."""
+
+    info: ConstantPoolInfo
+    macro: str
+    size: int
+
+    @property
+    def section(self) -> str:
+        return self.info.pool_info_properties.section
+
+
+def constant_pools(program: Program) -> tuple[ConstantPool, ...]:
+    """The constant pools, in the order of the configuration."""
+    found = []
+    for number, info in enumerate(program.config.constant_pools):
+        end = 0
+        for array in program.constants:
+            if array.pool == number:
+                end = -(-end // array.alignment) * array.alignment + array.bytes
+        macro = f"{program.macro}_{macro_name(info.c_name)}_CONSTANT_POOL_SIZE"
+        found.append(ConstantPool(info, macro, end))
+    return tuple(found)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 from microtir.codegen.constants import ConstantArray, constant_arrays
@@ -186,6 +186,9 @@ def make_program(module: IRModule) -> Program:
         functions, {f: f"{prefix}_{short_name(f.name)}" for f in functions}, unique,
         config.constant_alignment(),
     )  # fmt: skip
+    in_pools = {array.name: _in_pool(array, module) for array in constants}
+    constants = tuple(in_pools.values())
+    arrays = {buffer: in_pools[array.name] for buffer, array in arrays.items()}
     return Program(
         module,
         config,
@@ -200,6 +203,38 @@ def make_program(module: IRModule) -> Program:
         _readers(module, everything),
         _device_users(module, everything),
     )
+
+
+def _in_pool(array: ConstantArray, module: IRModule) -> ConstantArray:
+    """An array with its constant pool, whose alignment it takes."""
+    number = module.constant_places.get(array.name)
+    if number is None:
+        return array
+    pool = module.require_config("codegen").constant_pools[number]
+    alignment = max(array.alignment, pool.pool_info_properties.byte_alignment)
+    return replace(array, pool=number, alignment=alignment)
+
+
+@dataclass(frozen=True, slots=True)
+class ConstantUse:
+    """The constant arrays of a program, the names of those that buffers are in, and who reads them.
+
+    `main` calls `callees`; a user's program has none.
+    """
+
+    arrays: tuple[ConstantArray, ...]
+    names: Mapping[Buffer, str]
+    main: PrimFunc | None
+    callees: Mapping[str, PrimFunc]
+
+
+def constant_use(module: IRModule) -> ConstantUse:
+    """What `emit` prints of the constants of a lowered module."""
+    program = make_program(module)
+    main = program.entry if program.model else None
+    callees = {layer.name: layer for layer in program.layers}
+    names = {buffer: array.name for buffer, array in program.arrays.items()}
+    return ConstantUse(program.constants, names, main, callees)
 
 
 def short_name(function: str) -> str:

@@ -57,7 +57,7 @@ class CompilationConfig:
         runtime: a Runtime, or its name.
         workspace_pools: the memories for activations, which the application passes to the run
             function unless they are internal; left out: one pool `workspace`, unlimited.
-        constant_pools: memories for weights; none for now: weights are const arrays.
+        constant_pools: memories for weights, which are const arrays in a section of each.
         module_name: a C identifier; names files and public identifiers.
         numerics: the reference that results are equal to.
         optimize: the goal that candidates are ranked by.
@@ -385,9 +385,6 @@ def _workspace_pools(given: object, targets: tuple[Target, ...]) -> tuple[PoolIn
 def _constant_pools(given: object, targets: tuple[Target, ...]) -> tuple[PoolInfo, ...]:
     pools = _pools([] if given is None else given, ConstantPoolInfo)
     check_pools(pools, targets, ConstantPoolInfo.field)
-    if pools:
-        names = ", ".join(pool.pool_name for pool in pools)
-        find(Section.CONFIG, ConstantPoolInfo.field).check_built(names)
     return pools
 
 

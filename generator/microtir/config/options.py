@@ -108,15 +108,14 @@ _CONFIG = (
         "constant_pools",
         Structure(
             "tuple of ConstantPoolInfo",
-            "none for now: weights are const arrays of the generated code",
-            good=("constants", "flash"),
+            "pools for targets of this configuration",
+            good=("flash",),
             bad=("9 lives", "int", "", 5),
         ),
         None,
-        "Declares the memory that weights live in; without one they are const arrays, which the "
-        "linker places.",
-        derived="none",
-        pending=pending("leave it out: weights are const arrays of the generated code"),
+        "Declares the memories that weights live in, as const arrays in a section of each; the "
+        "fastest first where nothing is said of their speed.",
+        derived="none: const arrays, which the linker places",
     ),
     Option(
         Section.CONFIG,

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 from microtir.config.domains import Flag, Integer, Word
-from microtir.config.option import Option, Section, pending
+from microtir.config.option import Option, Section
 
 MAX_BYTES = 2**31 - 1
 MAX_ALIGNMENT = 128
@@ -60,23 +61,19 @@ _WORKSPACE = (
 )
 
 
-def _speeds(section: Section, instead: str = "") -> tuple[Option, ...]:
-    """What a pool's memory costs; refused with what to do instead where nothing looks at it."""
+def _speeds(section: Section) -> tuple[Option, ...]:
+    """What a pool's memory costs."""
     latency = Integer(0, MAX_BYTES)
-    hints = (
-        ("clock_frequency_hz", _UNLIMITED, -1, "States the clock of the memory in Hz."),
-        ("read_bandwidth_bytes_per_cycle", _UNLIMITED, -1, "States bytes read per cycle."),
-        ("write_bandwidth_bytes_per_cycle", _UNLIMITED, -1, "States bytes written per cycle."),
-        ("read_latency_cycles", latency, 0, "States the cycles before a read."),
-        ("write_latency_cycles", latency, 0, "States the cycles before a write."),
-    )
-    if instead:
-        return tuple(
-            # No flag while there is only one value to give.
-            Option(section, name, domain, default, text, pending=pending(instead), spelling="")
-            for name, domain, default, text in hints
+    return tuple(
+        Option(section, *hint)
+        for hint in (
+            ("clock_frequency_hz", _UNLIMITED, -1, "States the clock of the memory in Hz."),
+            ("read_bandwidth_bytes_per_cycle", _UNLIMITED, -1, "States bytes read per cycle."),
+            ("write_bandwidth_bytes_per_cycle", _UNLIMITED, -1, "States bytes written per cycle."),
+            ("read_latency_cycles", latency, 0, "States the cycles before a read."),
+            ("write_latency_cycles", latency, 0, "States the cycles before a write."),
         )
-    return tuple(Option(section, *hint) for hint in hints)
+    )
 
 
 _CONSTANT = (
@@ -85,18 +82,27 @@ _CONSTANT = (
         "size_hint_bytes",
         _UNLIMITED,
         -1,
-        "Limits the pool to so many bytes.",
-        pending=pending("use the flash budget, which limits the bytes of all weights"),
-        spelling="",
+        "Limits the arrays in the pool to so many bytes; -1 is no limit.",
     ),
     Option(
         Section.CONSTANT_POOL,
         "is_internal",
         Flag(),
         False,
-        "Makes the pool an array of the generated code; False leaves it to the application.",
-        pending=pending("leave it out: weights are const arrays", True),
-        spelling="",
+        "Says that the pool is part of the generated code, as it is in any case: weights that the "
+        "application loads are a file, with link-params False.",
+    ),
+    replace(
+        _WORKSPACE[2],
+        section=Section.CONSTANT_POOL,
+        help="Names the section of the arrays in the pool, which a linker script puts into a "
+        "memory.",
+    ),
+    replace(
+        _WORKSPACE[3],
+        section=Section.CONSTANT_POOL,
+        help="Sets the least alignment, in bytes, of every array in the pool; that of constants "
+        "holds, too.",
     ),
 )
 
@@ -104,5 +110,5 @@ POOL_OPTIONS: tuple[Option, ...] = (
     *_WORKSPACE,
     *_speeds(Section.WORKSPACE_POOL),
     *_CONSTANT,
-    *_speeds(Section.CONSTANT_POOL, "leave it at its default: weights are const arrays"),
+    *_speeds(Section.CONSTANT_POOL),
 )

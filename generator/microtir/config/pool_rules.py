@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from microtir.config.enums import Compatibility
+from microtir.config.features import Feature
 from microtir.errors import ConfigError, nearest
 
 if TYPE_CHECKING:
@@ -17,6 +19,7 @@ def check_pool_use(config: CompilationConfig) -> None:
         ConfigError: names the option and what it contradicts.
     """
     _check_executor(config)
+    _check_constants(config)
     passes = config.pass_config
     for key, name in (
         ("memory.input_pool", passes.input_pool),
@@ -46,6 +49,30 @@ def _check_executor(config: CompilationConfig) -> None:
         legal="one pool that the application passes, or executor 'aot'",
         fix="use executor 'aot'",
     )
+
+
+def _check_constants(config: CompilationConfig) -> None:
+    if not config.constant_pools:
+        return
+    names = ", ".join(pool.pool_name for pool in config.constant_pools)
+    conflict, fix = "", ""
+    if not config.should_link_params():
+        conflict = f"'link-params' = False of executor '{config.executor.name}'"
+        fix = "use link-params True: in a file weights are in no section"
+    elif config.primary_target().has(Feature.AVR_PROGMEM):
+        conflict = f"the target '{config.primary_target()}'"
+        fix = "leave it out: on an AVR constants have a section of their own"
+    elif config.compatibility is Compatibility.MICROTVM and not all(
+        pool.pool_info_properties.is_internal for pool in config.constant_pools
+    ):
+        conflict = "'compatibility' = 'microtvm', whose applications would pass them"
+        fix = "say is_internal True: pools of constants are part of the generated code"
+    if conflict:
+        raise ConfigError(
+            f"CompilationConfig field 'constant_pools' got '{names}', which contradicts {conflict}",
+            where="constant_pools",
+            fix=fix,
+        )
 
 
 def _check_port_pool(config: CompilationConfig, key: str, name: str) -> None:

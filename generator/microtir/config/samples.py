@@ -11,6 +11,7 @@ from microtir.config.options import OPTIONS
 # Options of what the default configuration does not have: another executor, a pool.
 _EXECUTORS = {Section.EXECUTOR_GRAPH: "graph", Section.EXECUTOR_DEBUG: "debug"}
 _OF_NOTHING = (*_EXECUTORS, Section.CONSTANT_POOL)
+_A_CONSTANT_POOL = "flash"
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +55,8 @@ def _is_built(option: Option, value: object) -> bool:
 def _companion(option: Option, value: object) -> tuple[str, object] | None:
     if option.section in _EXECUTORS:
         return "executor", _EXECUTORS[option.section]
+    if option.section is Section.CONSTANT_POOL:
+        return "constant_pools", _A_CONSTANT_POOL
     if option.name == "unpacked-api" and value is False:
         return "interface-api", "packed"
     if option.name in ("memory.input_pool", "memory.output_pool") and value:

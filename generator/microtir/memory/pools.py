@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from microtir.config import CompilationConfig
-from microtir.config.pools import WorkspacePoolInfo
+from microtir.config.pools import PoolInfo
 from microtir.memory.lifetimes import Lifetime, lower_bound
 from microtir.memory.placement import workspace_size
 from microtir.memory.traffic import Traffic
@@ -36,7 +36,6 @@ class Pool:
     limit: int | None = None
     read_cost: float = 0.0
     write_cost: float = 0.0
-    takes_ports: bool = True
 
     def cost(self, moved: Traffic) -> float:
         """What the traffic of a buffer costs if it lies here."""
@@ -49,14 +48,20 @@ def pools_of(config: CompilationConfig) -> tuple[Pool, ...]:
     What is not stated is no reason to avoid a pool: a clock counts as the fastest of the others,
     a bandwidth as a word in each cycle.
     """
-    clocks = [pool.pool_info_properties.clock_frequency_hz for pool in config.workspace_pools]
-    fastest = max(1, *clocks)
-    return tuple(
-        _pool(pool, config.workspace_alignment(), fastest) for pool in config.workspace_pools
-    )
+    return _pools(config.workspace_pools, config.workspace_alignment())
 
 
-def _pool(info: WorkspacePoolInfo, alignment: int, fastest: int) -> Pool:
+def constant_pools_of(config: CompilationConfig) -> tuple[Pool, ...]:
+    """The constant pools of a configuration, in its order, likewise."""
+    return _pools(config.constant_pools, config.constant_alignment())
+
+
+def _pools(infos: Sequence[PoolInfo], alignment: int) -> tuple[Pool, ...]:
+    fastest = max(1, *(info.pool_info_properties.clock_frequency_hz for info in infos))
+    return tuple(_pool(info, alignment, fastest) for info in infos)
+
+
+def _pool(info: PoolInfo, alignment: int, fastest: int) -> Pool:
     known = info.pool_info_properties
     clock = known.clock_frequency_hz if known.clock_frequency_hz > 0 else fastest
 
@@ -69,7 +74,6 @@ def _pool(info: WorkspacePoolInfo, alignment: int, fastest: int) -> Pool:
         info.size_limit,
         cost(known.read_latency_cycles, known.read_bandwidth_bytes_per_cycle),
         cost(known.write_latency_cycles, known.write_bandwidth_bytes_per_cycle),
-        not known.is_internal,
     )
 
 

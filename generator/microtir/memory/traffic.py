@@ -8,7 +8,7 @@ and a micro-kernel counts the regions that it declares.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from microtir.memory.moments import calls
@@ -23,6 +23,7 @@ from microtir.tir.ir import (
     ExternCall,
     For,
     If,
+    Invoke,
     KernelCall,
     Let,
     Load,
@@ -59,19 +60,38 @@ def traffic(
 ) -> Mapping[Buffer, Traffic]:
     """Count the bytes that a run of `main` moves from and to each of `buffers`."""
     total = dict.fromkeys(buffers, NONE)
-    known: dict[tuple[str, tuple[int, ...]], Mapping[Buffer, Traffic]] = {}
-    for call, scalars in calls(main.body, Bounds()):
-        callee = callees.get(call.function)
-        if callee is None:
-            continue
-        key = callee.name, scalars
-        if key not in known:
-            known[key] = _of_call(callee, scalars)
+    for call, callee, moved in _calls(main, callees):
         for argument, parameter in zip(call.args, callee.params, strict=True):
             if isinstance(argument, BufferView) and argument.buffer in total:
                 assert isinstance(parameter, Buffer)
-                total[argument.buffer] += known[key].get(parameter, NONE)
+                total[argument.buffer] += moved.get(parameter, NONE)
     return total
+
+
+def constant_reads(
+    main: PrimFunc | None, callees: Mapping[str, PrimFunc], names: Mapping[Buffer, str]
+) -> Mapping[str, int]:
+    """Count the bytes that a run of `main` reads from constants of its callees, by their names."""
+    total = dict.fromkeys(names.values(), 0)
+    for _, _, moved in _calls(main, callees) if main is not None else ():
+        for buffer, bytes_ in moved.items():
+            if buffer in names:
+                total[names[buffer]] += bytes_.read
+    return total
+
+
+def _calls(
+    main: PrimFunc, callees: Mapping[str, PrimFunc]
+) -> Iterator[tuple[Invoke, PrimFunc, Mapping[Buffer, Traffic]]]:
+    """Each call of main with its callee, and what that moves from and to its own buffers."""
+    known: dict[tuple[str, tuple[int, ...]], Mapping[Buffer, Traffic]] = {}
+    for call, scalars in calls(main.body, Bounds()):
+        callee = callees.get(call.function)
+        if callee is not None:
+            key = callee.name, scalars
+            if key not in known:
+                known[key] = _of_call(callee, scalars)
+            yield call, callee, known[key]
 
 
 def _of_call(function: PrimFunc, scalars: Sequence[int]) -> Mapping[Buffer, Traffic]:

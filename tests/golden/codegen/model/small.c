@@ -12,7 +12,7 @@
 
 #include <stddef.h>
 
-#if !defined(SMALL_FINGERPRINT) || SMALL_FINGERPRINT != 0xddb5a665
+#if !defined(SMALL_FINGERPRINT) || SMALL_FINGERPRINT != 0x3f0423c3
 #error "small.h is from another run of microtir than this file: generate all files anew"
 #endif
 

@@ -1,0 +1,88 @@
+"""Constant arrays in pools: those that are read most for their size choose the fastest first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from microtir.config import CompilationConfig
+from microtir.errors import MemoryPlanError
+from microtir.memory.pools import Pool, constant_pools_of
+from microtir.memory.traffic import Traffic
+
+_SHOWN = 3  # entries of a list of the largest
+
+
+@dataclass(frozen=True, slots=True)
+class Constant:
+    """An array: its name in C, bytes, alignment, the functions that read it, and bytes read."""
+
+    name: str
+    bytes: int
+    alignment: int
+    users: Sequence[str]
+    read: int
+
+
+def place_constants(config: CompilationConfig, arrays: Sequence[Constant]) -> Mapping[str, int]:
+    """Return the number of the pool of each array; nothing where no pool is declared.
+
+    Raises:
+        MemoryPlanError: one has room in no pool; names it, its readers, and the bytes that lack.
+    """
+    pools = constant_pools_of(config)
+    found: dict[str, int] = {}
+    if not pools:
+        return found
+    hottest = sorted(arrays, key=lambda a: -a.read / max(a.bytes, 1))
+    largest = sorted(arrays, key=lambda a: -a.bytes)
+    for order in (hottest, largest):
+        found = {}
+        for array in order:
+            for number in _by_cost(array, pools):
+                together = [a for a in arrays if found.get(a.name) == number or a is array]
+                limit = pools[number].limit
+                if limit is None or size_of(together, pools[number]) <= limit:
+                    found[array.name] = number
+                    break
+        if len(found) == len(arrays):
+            return {array.name: found[array.name] for array in arrays}
+    raise _exhausted(arrays, pools, found)
+
+
+def size_of(arrays: Sequence[Constant], pool: Pool) -> int:
+    """Bytes of arrays one after another, each aligned."""
+    end = 0
+    for array in arrays:
+        need = max(array.alignment, pool.alignment)
+        end = -(-end // need) * need + array.bytes
+    return end
+
+
+def _by_cost(array: Constant, pools: Sequence[Pool]) -> list[int]:
+    moved = Traffic(read=array.read)
+    return sorted(range(len(pools)), key=lambda n: pools[n].cost(moved))
+
+
+def _exhausted(
+    arrays: Sequence[Constant], pools: Sequence[Pool], found: Mapping[str, int]
+) -> MemoryPlanError:
+    left = sorted((a for a in arrays if a.name not in found), key=lambda a: -a.bytes)
+    texts = [f"{a.name}: {a.bytes} bytes for {', '.join(a.users)}" for a in left]
+    more = len(texts) - _SHOWN
+    listed = "; ".join([*texts[:_SHOWN], *([f"and {more} smaller"] if more > 0 else [])])
+    total = sum(array.bytes for array in left)
+    return MemoryPlanError(
+        f"constants of {total} bytes have room in no pool",
+        where="constant_pools.size_hint_bytes",
+        legal="; ".join(_rooms(arrays, pools, found)),
+        fix=f"raise a limit by {total} bytes, or declare a pool without one, for {listed}",
+    )
+
+
+def _rooms(
+    arrays: Sequence[Constant], pools: Sequence[Pool], found: Mapping[str, int]
+) -> Iterator[str]:
+    for number, pool in enumerate(pools):
+        size = size_of([a for a in arrays if found.get(a.name) == number], pool)
+        yield f"'{pool.name}' holds {size} of {pool.limit} bytes"
