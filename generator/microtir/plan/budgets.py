@@ -95,7 +95,8 @@ class Search(Generic[Program]):
             return None
         target = _bytes(use.plan) - (use.flash - self.flash)
         low, high = terms.byte_price, ANY_SPEED
-        while high > low + 1 + low // _PRECISION:
+        # Where kernels may take nothing at all, there is no price to look for.
+        while target > 0 and high > low + 1 + low // _PRECISION:
             # Prices grow by factors: halfway between 1 and 10,000 is 100.
             middle = max(isqrt(max(low, 1) * high), low + 1)
             if _bytes(self.planned(replace(terms, byte_price=middle))) > target:
