@@ -22,6 +22,7 @@ PROGRAM = "program.so"
 _IN_RUNTIME = tuple(
     f"runtime_crt/src/{path.name}" for path in sorted((runtime_crt() / "src").glob("*.c"))
 )
+_PLATFORM = Path(__file__).with_name("platform.c")
 _MOVE = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int32, ctypes.c_void_p)
 _TENSOR = 4  # MICROTIR_KIND_TENSOR
 _SIGNED, _UNSIGNED = 0, 1  # enum microtir_element
@@ -50,11 +51,14 @@ def compiled(
 ) -> str:
     """Compile the sources of an artifact into a library; what the compiler says."""
     artifact.export(folder)
-    units = [
-        file.path
+    sources = [
+        file
         for file in artifact.sources
         if file.path.endswith(".c") and not file.path.startswith(_IN_RUNTIME)
     ]
+    units = [file.path for file in sources]
+    if any("TVMPlatform" in file.text for file in sources):
+        units.append(str(_PLATFORM))
     options = [f"-std={standard}", *STRICT, *INCLUDES, *flags, "-O0", "-fPIC", "-shared"]
     command = [compiler, *options, *units, str(runtime), "-o", PROGRAM, "-lm"]
     return compiler_output(command, folder)

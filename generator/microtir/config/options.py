@@ -337,7 +337,7 @@ _PASS = (
         Word(
             "LOW..HIGH for all int8 inputs, or NAME=LOW..HIGH for some, with commas between",
             input_ranges_problem,
-            good=("", "0..127", "image=-128..0,state=-5..5"),
+            good=("", "-128..126", "x=-127..127"),
             bad=("0..128", "5..-5", "image", "0..1,2..3"),
         ),
         "",
