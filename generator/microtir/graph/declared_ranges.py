@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from types import MappingProxyType
 
 from microtir.config.input_ranges import InputRange
 from microtir.errors import ConfigError, nearest
@@ -34,4 +33,4 @@ def with_declared_ranges(graph: Graph, ranges: Sequence[InputRange]) -> Graph:
             )
         if declared.name:
             found[inputs[declared.name]] = (declared.low, declared.high)
-    return replace(graph, input_ranges=MappingProxyType(found)) if found else graph
+    return replace(graph, input_ranges=tuple(found.items())) if found else graph

@@ -11,9 +11,7 @@ Vocabulary
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from types import MappingProxyType
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy.typing as npt
@@ -175,9 +173,7 @@ class Graph:
     nodes: tuple[Node, ...]
     source_sha256: str = ""  # of the model file, hex; empty for graphs made in Python
     source_bytes: int = 0
-    input_ranges: Mapping[Tensor, tuple[int, int]] = field(
-        default_factory=lambda: MappingProxyType({})
-    )
+    input_ranges: tuple[tuple[Tensor, tuple[int, int]], ...] = ()
 
     def producers(self) -> dict[Tensor, Node]:
         return {t: node for node in self.nodes for t in node.outputs}

@@ -81,8 +81,9 @@ class ChannelRanges:
 
 def channel_ranges(graph: Graph) -> Mapping[Tensor, ChannelRanges]:
     """The ranges of every int8 tensor of a graph."""
+    declared = dict(graph.input_ranges)
     ranges: dict[Tensor, ChannelRanges] = {
-        t: ChannelRanges.between(t.type, *graph.input_ranges.get(t, (t.dtype.min, t.dtype.max)))
+        t: ChannelRanges.between(t.type, *declared.get(t, (t.dtype.min, t.dtype.max)))
         for t in graph.inputs
         if t.dtype is DType.INT8
     }
