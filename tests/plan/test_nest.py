@@ -36,6 +36,13 @@ windows = st.builds(RowWindow, st.integers(1, 3), st.integers(-2, 0), st.integer
     lambda w: w.offset + w.extent > 0
 )
 
+any_nest = given(
+    height=st.integers(1, 12),
+    steps=st.lists(windows, min_size=1, max_size=4),
+    residual=st.booleans(),
+    together=st.integers(1, 3),
+)
+
 
 def chain(height: int, steps: Sequence[RowWindow], residual: bool) -> list[PlannedOperator]:
     """A chain of windows; with `residual` its end is added to its beginning, row by row."""
@@ -75,12 +82,7 @@ def fits(runs: Runs, tensor: Tensor, height: int) -> bool:
 
 
 @settings(max_examples=200)
-@given(
-    st.integers(1, 12),
-    st.lists(windows, min_size=1, max_size=4),
-    st.booleans(),
-    st.integers(1, 3),
-)
+@any_nest
 def test_ring_heights_suffice_and_are_least(
     height: int, steps: list[RowWindow], residual: bool, together: int
 ) -> None:
@@ -98,12 +100,7 @@ def test_ring_heights_suffice_and_are_least(
 
 
 @settings(max_examples=100)
-@given(
-    st.integers(1, 12),
-    st.lists(windows, min_size=1, max_size=4),
-    st.booleans(),
-    st.integers(1, 3),
-)
+@any_nest
 def test_no_row_is_computed_twice(
     height: int, steps: list[RowWindow], residual: bool, together: int
 ) -> None:
@@ -120,12 +117,7 @@ def test_no_row_is_computed_twice(
 
 
 @settings(max_examples=200)
-@given(
-    st.integers(1, 12),
-    st.lists(windows, min_size=1, max_size=4),
-    st.booleans(),
-    st.integers(1, 3),
-)
+@any_nest
 def test_the_loops_of_main_make_the_calls_that_were_planned(
     height: int, steps: list[RowWindow], residual: bool, together: int
 ) -> None:

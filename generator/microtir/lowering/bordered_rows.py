@@ -45,9 +45,7 @@ class Geometry:
     @property
     def is_pointwise(self) -> bool:
         """Whether output pixel n needs input pixel n and nothing else."""
-        rows, columns = self.windows.rows, self.windows.columns
-        same = (rows.taps, columns.taps, rows.stride, columns.stride) == (1, 1, 1, 1)
-        return same and not self.windows.clip(self.output)
+        return self.windows.is_pointwise(self.output)
 
     @property
     def is_bordered(self) -> bool:

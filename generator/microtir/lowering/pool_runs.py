@@ -130,7 +130,7 @@ def scratch_bytes(node: Node) -> int:
     return pool.image.channels * pool.dtype.bytes
 
 
-def emit(layer: Layer, name: str, kernels: PoolKernels) -> ir.PrimFunc:
+def emit(layer: Layer, name: str, *, kernels: PoolKernels) -> ir.PrimFunc:
     """The layer function: output pixels one by one."""
     pool = Pool.of(layer.node)
     x, y = layer.input_rows(0), layer.output_rows()
@@ -153,7 +153,7 @@ def emit(layer: Layer, name: str, kernels: PoolKernels) -> ir.PrimFunc:
     return layer.function(name, scratch, body)
 
 
-def emit_rows(layer: Layer, name: str, kernels: PoolKernels) -> ir.PrimFunc:
+def emit_rows(layer: Layer, name: str, *, kernels: PoolKernels) -> ir.PrimFunc:
     """The function that adds rows [y0, y1): parameters x, the sums, y0 and y1."""
     pool, x = Pool.of(layer.node), layer.input_rows(0)
     image = pool.image
@@ -167,7 +167,7 @@ def emit_rows(layer: Layer, name: str, kernels: PoolKernels) -> ir.PrimFunc:
     return ir.PrimFunc(name, (x.buffer, sums, y0.var, y1.var), body)
 
 
-def emit_finish(layer: Layer, name: str, kernels: PoolKernels) -> ir.PrimFunc:
+def emit_finish(layer: Layer, name: str, *, kernels: PoolKernels) -> ir.PrimFunc:
     """The function that turns sums into averages: parameters sums and y."""
     pool, y = Pool.of(layer.node), layer.output_rows()
     sums = pool.collected()

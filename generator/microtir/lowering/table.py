@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from types import MappingProxyType
 
 from microtir.config.features import Family as CpuFamily
@@ -330,7 +331,7 @@ _POOL_MVE = Family(
     pool_runs.refusal,
     Feature.MVE,
     pool_runs.scratch_bytes,
-    build=mve_pooling.emit,
+    build=partial(pool_runs.emit, kernels=mve_pooling.KERNELS),
 )
 _POOL_DSP = replace(
     _POOL_MVE,
@@ -338,7 +339,7 @@ _POOL_DSP = replace(
     cost=dsp_pooling.cost,
     needs=Feature.DSP,
     code=dsp_pooling.code_bytes,
-    build=dsp_pooling.emit,
+    build=partial(pool_runs.emit, kernels=dsp_pooling.KERNELS),
 )
 _ACCUMULATE_POOL_MVE = Family(
     Kernel.ACCUMULATE_VECTORS,
@@ -348,8 +349,8 @@ _ACCUMULATE_POOL_MVE = Family(
     pool_runs.refusal_rows,
     Feature.MVE,
     accumulators=pool_runs.scratch_bytes,
-    build=mve_pooling.emit_rows,
-    finish=mve_pooling.emit_finish,
+    build=partial(pool_runs.emit_rows, kernels=mve_pooling.KERNELS),
+    finish=partial(pool_runs.emit_finish, kernels=mve_pooling.KERNELS),
 )
 _ACCUMULATE_POOL_DSP = replace(
     _ACCUMULATE_POOL_MVE,
@@ -357,8 +358,8 @@ _ACCUMULATE_POOL_DSP = replace(
     cost=dsp_pooling.rows_cost,
     needs=Feature.DSP,
     code=dsp_pooling.code_bytes,
-    build=dsp_pooling.emit_rows,
-    finish=dsp_pooling.emit_finish,
+    build=partial(pool_runs.emit_rows, kernels=dsp_pooling.KERNELS),
+    finish=partial(pool_runs.emit_finish, kernels=dsp_pooling.KERNELS),
 )
 
 FAMILIES: Mapping[type[Operator], tuple[Family, ...]] = MappingProxyType(

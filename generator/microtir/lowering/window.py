@@ -68,6 +68,12 @@ class Windows:
         """Whether any window leaves the image."""
         return self.rows.clips(output.height) or self.columns.clips(output.width)
 
+    def is_pointwise(self, output: Extents) -> bool:
+        """Whether output pixel n needs input pixel n and nothing else."""
+        rows, columns = self.rows, self.columns
+        same = (rows.taps, columns.taps, rows.stride, columns.stride) == (1, 1, 1, 1)
+        return same and not self.clip(output)
+
     def row_window(self) -> RowWindow:
         """Input rows behind one output row."""
         rows = self.rows

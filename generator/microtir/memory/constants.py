@@ -7,10 +7,9 @@ from dataclasses import dataclass
 
 from microtir.config import CompilationConfig
 from microtir.errors import MemoryPlanError
+from microtir.memory.limits import listed
 from microtir.memory.pools import Pool, constant_pools_of
 from microtir.memory.traffic import Traffic
-
-_SHOWN = 3  # entries of a list of the largest
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,14 +68,12 @@ def _exhausted(
 ) -> MemoryPlanError:
     left = sorted((a for a in arrays if a.name not in found), key=lambda a: -a.bytes)
     texts = [f"{a.name}: {a.bytes} bytes for {', '.join(a.users)}" for a in left]
-    more = len(texts) - _SHOWN
-    listed = "; ".join([*texts[:_SHOWN], *([f"and {more} smaller"] if more > 0 else [])])
     total = sum(array.bytes for array in left)
     return MemoryPlanError(
         f"constants of {total} bytes have room in no pool",
         where="constant_pools.size_hint_bytes",
         legal="; ".join(_rooms(arrays, pools, found)),
-        fix=f"raise a limit by {total} bytes, or declare a pool without one, for {listed}",
+        fix=f"raise a limit by {total} bytes, or declare a pool without one, for {listed(texts)}",
     )
 
 

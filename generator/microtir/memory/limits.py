@@ -92,7 +92,7 @@ def check_workspace(
         f"{what} {taken} bytes, {taken - limit.bytes} more than {limit.holder} has",
         where=limit.field,
         legal=f"{taken} bytes or more; no placement of these buffers takes less than {bound}",
-        fix=fix + _listed(buffers),
+        fix=fix + listed(buffers),
     )
 
 
@@ -118,7 +118,7 @@ def check_flash(limit: Limit, weights: Sequence[Weights], code: int) -> None:
     if total <= limit.bytes:
         return
     largest = sorted(weights, key=lambda array: -array[1])
-    listed = [f"{name}: {size} bytes for {', '.join(users)}" for name, size, users in largest]
+    texts = [f"{name}: {size} bytes for {', '.join(users)}" for name, size, users in largest]
     raise MemoryPlanError(
         f"the program takes {total} bytes of flash, "
         f"{total - limit.bytes} more than {limit.holder} has: weights of {arrays} and code of "
@@ -127,7 +127,7 @@ def check_flash(limit: Limit, weights: Sequence[Weights], code: int) -> None:
         legal=f"{total} bytes or more; weights alone are {arrays}, and a compiler may make less "
         "code than estimated",
         fix="raise the limit, leave room for less code by a larger limit of RAM or stack if there "
-        f"is one, or make smaller the largest arrays: {_listed(listed)}",
+        f"is one, or make smaller the largest arrays: {listed(texts)}",
     )
 
 
@@ -164,6 +164,7 @@ def _layer(function: PrimFunc) -> str:
     return f"{origin.operator} '{origin.node}'" if origin else function.name
 
 
-def _listed(texts: Sequence[str]) -> str:
+def listed(texts: Sequence[str]) -> str:
+    """The first few, the largest, and how many more there are."""
     more = len(texts) - _SHOWN
     return "; ".join([*texts[:_SHOWN], *([f"and {more} smaller"] if more > 0 else [])])

@@ -163,10 +163,11 @@ class _Choice:
         others = len(self.group.operators) - 1
         if not self.by_rows:
             return ""
+        how = "row by row" if self.together == 1 else "two rows at a time"
         if not others:
-            return "row by row, so that its output may lie over its input"
+            return f"{how}, so that its output may lie over its input"
         layers = "layer" if others == 1 else "layers"
-        return f"row by row with {others} other {layers}, to keep to {self.plan.size:,} bytes"
+        return f"{how} with {others} other {layers}, to keep to {self.plan.size:,} bytes"
 
 
 def _amount(number: int, unit: str) -> str:

@@ -14,10 +14,10 @@ from microtir.graph.ops import DepthwiseConv2D
 from microtir.graph.quantization import conv_params
 from microtir.lowering.bordered_rows import Geometry, Window, windowed_rows
 from microtir.lowering.dsp.code import at, loop, seq
+from microtir.lowering.dsp.copy_kernels import copy
 from microtir.lowering.dsp.depthwise_kernels import (
     WORD_ORDER,
     Taps,
-    copy,
     depthwise,
 )
 from microtir.lowering.dsp.linear import constant, requantised

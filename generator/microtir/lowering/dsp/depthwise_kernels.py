@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from microtir import te
 from microtir.lowering.dsp.code import load, loop, seq, store
-from microtir.lowering.dsp.micro_kernel import describe, repeated
+from microtir.lowering.dsp.micro_kernel import describe
 from microtir.lowering.dsp.requantise import WORDS, Rescaling
 from microtir.lowering.dsp.weights import QUAD
 from microtir.lowering.made_once import made_once
@@ -16,8 +16,6 @@ from microtir.tir import ir
 from microtir.tir.dtype import DType
 
 WORD_ORDER = (0, 2, 1, 3)  # as SXTB16 splits them
-_BLOCK = 16  # bytes that the copy moves at a time
-_BLOCKS_PER_TURN = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,26 +146,3 @@ def _columns(pixels: int, taps: Taps) -> list[dict[str, object]]:
             offset = row * taps.row_step + place * taps.channels
             found.append({"offset": str(offset), "uses": uses})
     return found
-
-
-@made_once
-def copy(size: int) -> KernelDescription:
-    """Moves `size` bytes; parameters: from, to."""
-    source = ir.Buffer("source", (size,), DType.INT8)
-    target = ir.Buffer("target", (size,), DType.INT8)
-    blocks, words = size // _BLOCK, size % _BLOCK // 4
-    return describe(
-        f"copy_{size}",
-        (f"Copies {size} bytes",),
-        (source, target),
-        (target,),
-        loop("i", 0, size, lambda i: store(target, (i,), load(source, i))),
-        "kernels/copy.j2",
-        {
-            **repeated(blocks, _BLOCKS_PER_TURN),
-            "loop_bytes": str(blocks * _BLOCK),
-            "words": str(words) if words else "",
-            "bytes": str(size % 4) if size % 4 else "",
-        },
-        stack_bytes=16,
-    )

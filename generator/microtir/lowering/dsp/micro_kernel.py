@@ -55,7 +55,7 @@ def describe(
     params: tuple[ir.Buffer, ...],
     written: tuple[ir.Buffer, ...],
     body: ir.Stmt,
-    template: str,
+    template: str | None,
     values: Mapping[str, object],
     stack_bytes: int,
     needs: Feature = Feature.DSP,
@@ -69,7 +69,7 @@ def describe(
         params: pointers, each spanning what the kernel reaches from it.
         written: those of the parameters that it writes.
         body: the meaning.
-        template: of the assembly, below templates/.
+        template: of the assembly, below templates/; None leaves the kernel to the compiler.
         values: what the template is given: finished text, and lists to repeat instructions by.
         stack_bytes: that the assembly pushes.
         needs: what the assembly takes of a CPU.

@@ -13,6 +13,7 @@ from microtir.graph.ir import Node
 from microtir.lowering.bordered_rows import Geometry
 from microtir.lowering.dsp import depthwise as words
 from microtir.lowering.dsp.code import at, let, loop, seq, when
+from microtir.lowering.dsp.copy_kernels import fill
 from microtir.lowering.dsp.linear import constant
 from microtir.lowering.dsp.micro_kernel import call
 from microtir.lowering.dsp.planes_kernels import (
@@ -23,7 +24,6 @@ from microtir.lowering.dsp.planes_kernels import (
     depthwise,
     split,
 )
-from microtir.lowering.dsp.pooling_kernels import fill
 from microtir.lowering.layer import Layer
 from microtir.lowering.refusals import depthwise_refusal
 from microtir.plan.ir import Refusal

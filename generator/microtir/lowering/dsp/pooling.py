@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from microtir.graph.ir import Node
-from microtir.lowering import pool_runs
-from microtir.lowering.dsp.depthwise_kernels import copy
-from microtir.lowering.dsp.pooling_kernels import add_run, average, fill, max_run
-from microtir.lowering.layer import Layer
+from microtir.lowering.dsp.copy_kernels import copy, fill
+from microtir.lowering.dsp.pooling_kernels import add_run, average, max_run
 from microtir.lowering.pool_runs import Pool, PoolKernels
-from microtir.tir import ir
 
-_KERNELS = PoolKernels(add_run, max_run, average, fill, copy)
+KERNELS = PoolKernels(add_run, max_run, average, fill, copy)
 
 
 def cost(node: Node) -> int:
@@ -33,18 +30,3 @@ def rows_cost(node: Node) -> int:
 def code_bytes(node: Node) -> int:
     """Of a run, of the averages, and of the loops around them, beyond those of plain C."""
     return 200 if Pool.of(node).averages else 120
-
-
-def emit(layer: Layer, name: str) -> ir.PrimFunc:
-    """The layer function."""
-    return pool_runs.emit(layer, name, _KERNELS)
-
-
-def emit_rows(layer: Layer, name: str) -> ir.PrimFunc:
-    """The function that adds rows."""
-    return pool_runs.emit_rows(layer, name, _KERNELS)
-
-
-def emit_finish(layer: Layer, name: str) -> ir.PrimFunc:
-    """The function that turns sums into averages."""
-    return pool_runs.emit_finish(layer, name, _KERNELS)

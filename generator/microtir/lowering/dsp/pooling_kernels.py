@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from microtir.config.features import Feature
 from microtir.lowering import pool_kernels
-from microtir.lowering.dsp.code import loop, store
-from microtir.lowering.dsp.micro_kernel import describe
 from microtir.lowering.made_once import made_once
 from microtir.lowering.pool_kernels import Assembly
 from microtir.schedule import KernelDescription
-from microtir.tir import ir
 from microtir.tir.dtype import DType
 
 _PRINTED = 8  # pixels of a turn at most
@@ -39,23 +34,6 @@ def average(count: int, channels: int, low: int, high: int) -> KernelDescription
     values = pool_kernels.average_values(count, channels, low, high)
     assembly = Assembly("kernels/pool_average.j2", values, 20, Feature.DSP)
     return pool_kernels.average(count, channels, low, high, assembly)
-
-
-@made_once
-def fill(size: int, value: int, dtype: DType) -> KernelDescription:
-    """Sets `size` elements to `value`; parameter: to.  The compiler knows how."""
-    target = ir.Buffer("target", (size,), dtype)
-    described = describe(
-        f"fill_{size}_{dtype.value}_{value}".replace("-", "m"),
-        (f"Sets {size} elements to {value}",),
-        (target,),
-        (target,),
-        loop("i", 0, size, lambda i: store(target, (i,), value)),
-        "",
-        {},
-        stack_bytes=0,
-    )
-    return replace(described, assembly=None)
 
 
 def _run(template: str, pixels: int, channels: int, dtype: DType, stack_bytes: int) -> Assembly:

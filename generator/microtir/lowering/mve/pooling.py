@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from microtir.graph.ir import Node
-from microtir.lowering import pool_runs
-from microtir.lowering.layer import Layer
 from microtir.lowering.mve.copy_kernels import copy, fill
 from microtir.lowering.mve.pooling_kernels import add_run, average, max_run
 from microtir.lowering.pool_runs import Pool, PoolKernels
-from microtir.tir import ir
 
-_KERNELS = PoolKernels(add_run, max_run, average, fill, copy)
+KERNELS = PoolKernels(add_run, max_run, average, fill, copy)
 
 
 def cost(node: Node) -> int:
@@ -29,18 +26,3 @@ def rows_cost(node: Node) -> int:
     vectors = -(-pool.image.channels // 8)
     row = 40 + vectors * (5 + 2 * pool.image.width)
     return pool.image.height * row + pool.image.channels * 9 // 4
-
-
-def emit(layer: Layer, name: str) -> ir.PrimFunc:
-    """The layer function."""
-    return pool_runs.emit(layer, name, _KERNELS)
-
-
-def emit_rows(layer: Layer, name: str) -> ir.PrimFunc:
-    """The function that adds rows."""
-    return pool_runs.emit_rows(layer, name, _KERNELS)
-
-
-def emit_finish(layer: Layer, name: str) -> ir.PrimFunc:
-    """The function that turns sums into averages."""
-    return pool_runs.emit_finish(layer, name, _KERNELS)
