@@ -63,6 +63,11 @@ CONFIGS = {
         executor=Executor("aot", {"interface-api": "packed"}),
         runtime=Runtime("crt", {"system-lib": True}),
     ),
+    "aot_executor": BASE.with_(runtime=Runtime("crt", {"system-lib": True})),
+    "packed_aot_executor": BASE.with_(
+        executor=Executor("aot", {"interface-api": "packed"}),
+        runtime=Runtime("crt", {"system-lib": True}),
+    ),
     "graph": BASE.with_(executor=Executor("graph", {"link-params": True})),
     "graph_apart": BASE.with_(executor="graph"),
     "debug": BASE.with_(executor="debug"),
@@ -75,6 +80,7 @@ CONFIGS = {
 SOURCES = {
     "packed_with_unpacked_operators": "packed.c",
     "packed_system_lib": "system_lib.c",
+    "packed_aot_executor": "aot_executor.c",
     "graph_apart": "graph.c",
     "debug": "graph.c",
 }

@@ -12,7 +12,13 @@ from dataclasses import dataclass
 
 from microtir.codegen import header
 from microtir.codegen.devices import struct_name
-from microtir.codegen.dropin_module import has_module, module_function
+from microtir.codegen.dropin_module import (
+    PACKED_PARAMETERS,
+    has_module,
+    listed_functions,
+    metadata_function,
+    module_function,
+)
 from microtir.codegen.environment import render
 from microtir.codegen.functions import FunctionText, joined, signature
 from microtir.codegen.layout import block_comment, columns
@@ -99,6 +105,7 @@ def dropin_files(program: Program, model: ModelInfo, fingerprint: str) -> tuple[
         "is_packed": program.is_packed or program.config.needs_packed_wrapper(),
         "is_graph": program.is_graph,
         "has_module": has_module(program),
+        "has_metadata": bool(_packed_name(interface)) and has_module(program),
         "functions": list(_functions(interface)),
         "has_workspace": has_workspace,
     }
@@ -117,8 +124,10 @@ def dropin_files(program: Program, model: ModelInfo, fingerprint: str) -> tuple[
 
 def dropin_parts(program: Program) -> tuple[MicrotvmPart, ...]:
     """What the interface needs of microTVM's runtime."""
-    parts = (MicrotvmPart.BASE, MicrotvmPart.FUNCTIONS, MicrotvmPart.GRAPH)
-    return parts[: 3 if program.is_graph else 2 if has_module(program) else 1]
+    if not has_module(program):
+        return (MicrotvmPart.BASE,)
+    executor = MicrotvmPart.GRAPH if program.is_graph else MicrotvmPart.AOT
+    return (MicrotvmPart.BASE, MicrotvmPart.FUNCTIONS, executor)
 
 
 def _interface(program: Program, model: ModelInfo) -> _Interface:
@@ -187,20 +196,27 @@ def _struct(name: str, rows: list[tuple[str, str]]) -> str:
     return "\n".join([f"{name} {{", *(f"    {line}" for line in columns(rows)), "};"])
 
 
+def _packed_name(interface: _Interface) -> str:
+    """The packed function of the interface; empty where there is none."""
+    program = interface.program
+    if program.is_packed:
+        return f"{interface.prefix}_run"
+    if program.config.needs_packed_wrapper() and interface.pools is None and not program.is_graph:
+        return f"{interface.prefix}_run_packed"
+    return ""
+
+
 def _functions(interface: _Interface) -> Iterator[FunctionText]:
-    packed = ""
-    if interface.program.is_packed:
-        packed = f"{interface.prefix}_run"
-    elif interface.program.config.needs_packed_wrapper() and not (
-        interface.pools is not None or interface.program.is_graph
-    ):
-        packed = f"{interface.prefix}_run_packed"
+    packed = _packed_name(interface)
     if not interface.program.is_packed and not interface.program.is_graph:
         yield from _unpacked_functions(interface)
     if packed:
         yield _packed_run(interface, packed)
     if has_module(interface.program):
-        listed = [packed] if packed else []
+        listed = {}
+        if packed:
+            yield metadata_function(interface.model, interface.prefix)
+            listed = listed_functions(interface.prefix, packed)
         yield module_function(interface.program, interface.model, interface.prefix, listed)
 
 
@@ -298,14 +314,7 @@ def _packed_run(interface: _Interface, function: str) -> FunctionText:
             f"microtir_status_text() or {name}_status_text() explains.",
         ],
         f"int {function}",
-        [
-            "TVMValue *args",
-            "int *type_codes",
-            "int num_args",
-            "TVMValue *out_value",
-            "int *out_type_code",
-            "void *resource_handle",
-        ],
+        list(PACKED_PARAMETERS),
         [
             f"static const int32_t kinds[] = {{{kinds}}};",
             f"static const int64_t extent[] = {{{size}}};",

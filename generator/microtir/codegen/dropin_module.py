@@ -3,13 +3,25 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping
 
-from microtir.codegen.functions import FunctionText, joined
+from microtir.codegen.functions import FunctionText, joined, signature
 from microtir.codegen.layout import block_comment
 from microtir.codegen.program import Program
 from microtir.errors import UsageError
-from microtir.ir_module import ModelInfo
+from microtir.ir_module import ModelInfo, Port
+from microtir.tir.dtype import DType
+
+PACKED_PARAMETERS = (
+    "TVMValue *args",
+    "int *type_codes",
+    "int num_args",
+    "TVMValue *out_value",
+    "int *out_type_code",
+    "void *resource_handle",
+)
+"""Of a packed function of microTVM."""
+_METADATA_VERSION = 1
 
 
 def has_module(program: Program) -> bool:
@@ -17,8 +29,80 @@ def has_module(program: Program) -> bool:
     return program.is_graph or program.config.runtime.system_lib
 
 
+def listed_functions(prefix: str, packed: str) -> dict[str, str]:
+    """What the module of a model with the packed function `packed` lists: names and C names.
+
+    Besides its own, those by which microTVM's executor calls it, and that of its description.
+    """
+    return {
+        f"{prefix}_run": packed,
+        packed: packed,
+        f"{prefix}___tvm_main__": packed,
+        "get_c_metadata": _metadata_name(prefix),
+    }
+
+
+def metadata_function(model: ModelInfo, prefix: str) -> FunctionText:
+    """`get_c_metadata`: the packed function that gives the description of the tensors."""
+    comment = "The description of the model, for TVMAotExecutor_Create(): a struct TVMMetadata."
+    tables = f"{_table_of('inputs', model.inputs)}, {_table_of('outputs', model.outputs)}"
+    pools = "NULL, 0, NULL, 0"
+    body = [
+        *_tensor_table("inputs", model.inputs),
+        *_tensor_table("outputs", model.outputs),
+        "static const struct TVMMetadata metadata = {",
+        f"    {_METADATA_VERSION}, {tables}, {pools}, {_c_string(prefix)},",
+        "};",
+        "(void)args;",
+        "(void)type_codes;",
+        "(void)resource_handle;",
+        "if (num_args != 0 || out_value == NULL || out_type_code == NULL) {",
+        "    return (int)kTvmErrorFunctionCallNumArguments;",
+        "}",
+        "/* Handles have no const. */",
+        "out_value->v_handle = (void *)(uintptr_t)&metadata;",
+        "*out_type_code = kTVMOpaqueHandle;",
+        "return 0;",
+    ]
+    head = signature(f"int {_metadata_name(prefix)}", list(PACKED_PARAMETERS))
+    return FunctionText("\n".join(block_comment([comment])), "\n".join(head), joined(body))
+
+
+def _metadata_name(prefix: str) -> str:
+    return f"{prefix}_get_c_metadata"
+
+
+def _tensor_table(name: str, ports: tuple[Port, ...]) -> Iterator[str]:
+    for number, port in enumerate(ports):
+        if port.type.shape:
+            extents = ", ".join(map(str, port.type.shape))
+            yield f"static const int64_t {_shape_of(name, number)}[] = {{{extents}}};"
+    if not ports:
+        return
+    yield f"static const struct TVMTensorInfo {name}[] = {{"
+    for number, port in enumerate(ports):
+        shape = _shape_of(name, number) if port.type.shape else "NULL"
+        rank = len(port.type.shape)
+        yield f"    {{{_c_string(port.name)}, {shape}, {rank}, {_dlpack_dtype(port.type.dtype)}}},"
+    yield "};"
+
+
+def _shape_of(table: str, number: int) -> str:
+    return f"shape_of_{table}_{number}"
+
+
+def _table_of(name: str, ports: tuple[Port, ...]) -> str:
+    return f"{name if ports else 'NULL'}, {len(ports)}"
+
+
+def _dlpack_dtype(dtype: DType) -> str:
+    kinds = {DType.BOOL: "kDLBool", DType.FLOAT32: "kDLFloat", DType.FLOAT64: "kDLFloat"}
+    kind = kinds.get(dtype, "kDLInt" if dtype.is_signed else "kDLUInt")
+    return f"{{{kind}, {dtype.bits}, 1}}"
+
+
 def module_function(
-    program: Program, model: ModelInfo, prefix: str, functions: Sequence[str]
+    program: Program, model: ModelInfo, prefix: str, functions: Mapping[str, str]
 ) -> FunctionText:
     """`tvmgen_<mod>_module`: the constant description of the program.
 
@@ -26,7 +110,7 @@ def module_function(
         program: what is described.
         model: its tensors.
         prefix: of microTVM's names.
-        functions: packed functions that it lists, by their C names.
+        functions: packed functions that it lists: names and C names.
 
     Raises:
         UsageError: it is a graph that uses devices, for which microTVM's executor has no place.
@@ -46,13 +130,16 @@ def module_function(
     )
 
 
-def _tables(program: Program, model: ModelInfo, functions: Sequence[str]) -> Iterator[str]:
-    count = len(functions)
-    listed = "".join(f"{name}\\000" for name in functions)
+def _tables(program: Program, model: ModelInfo, functions: Mapping[str, str]) -> Iterator[str]:
     if functions:
-        yield f"static const TVMBackendPackedCFunc functions[] = {{{', '.join(functions)}}};"
+        yield "static const TVMBackendPackedCFunc functions[] = {"
+        yield from (f"    {function}," for function in functions.values())
+        yield "};"
     table = "functions" if functions else "NULL"
-    yield f'static const TVMFuncRegistry registry = {{"\\{count:03o}\\000{listed}", {table}}};'
+    entries = [f"\\{len(functions):03o}\\000", *(f"{name}\\000" for name in functions)]
+    yield "static const char names[] ="
+    yield from (f'        "{text}"{";" * (text is entries[-1])}' for text in entries)
+    yield f"static const TVMFuncRegistry registry = {{names, {table}}};"
     if program.is_graph:
         names = ", ".join(_c_string(port.name) for port in model.inputs) or "NULL"
         yield f"static const char *const inputs[] = {{{names}}};"

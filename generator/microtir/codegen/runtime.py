@@ -17,12 +17,13 @@ _SUFFIXES = (".h", ".c", ".md", ".template")
 class MicrotvmPart(Enum):
     """What of microTVM's runtime a program needs; a folder of runtime_crt/microtvm each.
 
-    Apart from its headers, functions by name ask an application for a hook to stop, and the graph
-    executor for memory: only who uses them has to have these.
+    Apart from its headers, functions by name ask an application for hooks to stop and for memory:
+    only who uses them has to have these.
     """
 
     BASE = "base"
     FUNCTIONS = "functions"
+    AOT = "aot"
     GRAPH = "graph"
 
 

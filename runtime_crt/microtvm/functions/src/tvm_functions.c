@@ -9,9 +9,6 @@
 #include "tvm/runtime/crt/func_registry.h"
 #include "tvm/runtime/crt/module.h"
 
-/* As many as microTVM's table of TVM_CRT_GLOBAL_FUNC_REGISTRY_SIZE_BYTES held, at 16 bytes each. */
-#define MAX_FUNCTIONS ((TVM_CRT_GLOBAL_FUNC_REGISTRY_SIZE_BYTES + 15) / 16)
-
 /* A program of several models may have none. */
 #if defined(__GNUC__) && defined(__ELF__)
 extern const TVMModule *TVMSystemLibEntryPoint(void) __attribute__((weak));
@@ -20,13 +17,9 @@ extern const TVMModule *TVMSystemLibEntryPoint(void) __attribute__((weak));
 #define HAS_SYSTEM_LIB 1
 #endif
 
-struct registered {
-    const char *name;
-    TVMBackendPackedCFunc function;
-};
-
-static struct registered functions[MAX_FUNCTIONS];
-static uint32_t function_count;
+/* Functions of the application; made by the first of them. */
+static uint8_t memory[TVM_CRT_GLOBAL_FUNC_REGISTRY_SIZE_BYTES];
+static TVMMutableFuncRegistry own;
 static const char *last_error = "";
 
 /* Handles have no const, though what they are handles of is constant. */
@@ -70,36 +63,27 @@ static int system_lib(TVMValue *args, int *type_codes, int num_args, TVMValue *o
 
 static const TVMBackendPackedCFunc give_system_lib = system_lib;
 
-static struct registered *find(const char *name)
-{
-    for (uint32_t i = 0; i < function_count; i++) {
-        if (strcmp(functions[i].name, name) == 0) {
-            return &functions[i];
-        }
-    }
-    return NULL;
-}
-
 int TVMFuncRegisterGlobal(const char *name, TVMFunctionHandle f, int override)
 {
+    TVMBackendPackedCFunc function = NULL;
+    tvm_crt_error_t code = kTvmErrorNoError;
     if (name == NULL || f == NULL) {
         return failed(kTvmErrorFunctionCallInvalidArg, "a function without name or address");
     }
-    struct registered *place = find(name);
-    if (place != NULL && override == 0) {
-        return failed(kTvmErrorFunctionAlreadyDefined, "there is a function of this name");
-    }
-    if (place == NULL) {
-        if (function_count == (uint32_t)MAX_FUNCTIONS) {
-            return failed(kTvmErrorFunctionRegistryFull, "there is no place for another function");
-        }
-        place = &functions[function_count];
-        function_count++;
-        place->name = name;
-    }
     /* The handle that an application passes is the function's own address. */
-    (void)memcpy(&place->function, &f, sizeof place->function);
-    return (int)kTvmErrorNoError;
+    (void)memcpy(&function, &f, sizeof function);
+    if (own.registry.names == NULL) {
+        code = TVMMutableFuncRegistry_Create(&own, memory, sizeof memory);
+    }
+    if (code == kTvmErrorNoError) {
+        code = TVMMutableFuncRegistry_Set(&own, name, function, override);
+    }
+    if (code == kTvmErrorFunctionAlreadyDefined) {
+        return failed(code, "there is a function of this name");
+    }
+    return code == kTvmErrorNoError
+            ? (int)code
+            : failed(code, "TVM_CRT_GLOBAL_FUNC_REGISTRY_SIZE_BYTES has no room for a function");
 }
 
 int TVMFuncGetGlobal(const char *name, TVMFunctionHandle *out)
@@ -107,9 +91,10 @@ int TVMFuncGetGlobal(const char *name, TVMFunctionHandle *out)
     if (name == NULL || out == NULL) {
         return failed(kTvmErrorFunctionCallInvalidArg, "a name or a place is NULL");
     }
-    const struct registered *const own = find(name);
-    if (own != NULL) {
-        *out = handle_of(&own->function);
+    tvm_function_index_t index = 0;
+    if (own.registry.names != NULL
+        && TVMFuncRegistry_Lookup(&own.registry, name, &index) == kTvmErrorNoError) {
+        *out = handle_of(&own.registry.funcs[index]);
         return (int)kTvmErrorNoError;
     }
     if (strcmp(name, "runtime.SystemLib") == 0) {
@@ -117,35 +102,6 @@ int TVMFuncGetGlobal(const char *name, TVMFunctionHandle *out)
         return (int)kTvmErrorNoError;
     }
     return failed(kTvmErrorFunctionNameNotFound, "there is no global function of this name");
-}
-
-tvm_crt_error_t TVMFuncRegistry_Lookup(const TVMFuncRegistry *reg, const char *name,
-                                       tvm_function_index_t *function_index)
-{
-    const uint32_t low = (uint8_t)reg->names[0];
-    const uint32_t high = (uint8_t)reg->names[1];
-    const uint32_t count = low + (high << 8);
-    const char *entry = reg->names + 2;
-    for (uint32_t i = 0; i < count; i++) {
-        if (strcmp(entry, name) == 0) {
-            *function_index = (tvm_function_index_t)i;
-            return kTvmErrorNoError;
-        }
-        entry += strlen(entry) + 1u;
-    }
-    return kTvmErrorFunctionNameNotFound;
-}
-
-tvm_crt_error_t TVMFuncRegistry_GetByIndex(const TVMFuncRegistry *reg,
-                                           tvm_function_index_t function_index,
-                                           TVMBackendPackedCFunc *out_func)
-{
-    const uint32_t count = (uint8_t)reg->names[0] + ((uint32_t)(uint8_t)reg->names[1] << 8);
-    if (function_index >= count) {
-        return kTvmErrorFunctionIndexInvalid;
-    }
-    *out_func = reg->funcs[function_index];
-    return kTvmErrorNoError;
 }
 
 int TVMModCreateFromCModule(const TVMModule *mod, TVMModuleHandle *out_handle)

@@ -1,5 +1,5 @@
-/* c_backend_api.h: the type of a packed function. Generated code allocates nothing, and so calls
- * none of the functions that microTVM declared here. */
+/* c_backend_api.h: what microTVM's generated code called. That of microtir calls none of it; it is
+ * for operators of the application, and there with a system library or the graph executor. */
 #ifndef TVM_RUNTIME_C_BACKEND_API_H_
 #define TVM_RUNTIME_C_BACKEND_API_H_
 
@@ -13,6 +13,24 @@ extern "C" {
 typedef int (*TVMBackendPackedCFunc)(TVMValue *args, int *type_codes, int num_args,
                                      TVMValue *out_ret_value, int *out_ret_tcode,
                                      void *resource_handle);
+
+/* Memory of TVMPlatformMemoryAllocate(); stops the program where there is none. */
+void *TVMBackendAllocWorkspace(int device_type, int device_id, uint64_t nbytes,
+                               int dtype_code_hint, int dtype_bits_hint);
+int TVMBackendFreeWorkspace(int device_type, int device_id, void *ptr);
+
+typedef struct {
+    void *sync_handle;
+    int32_t num_task;
+} TVMParallelGroupEnv;
+
+typedef int (*FTVMParallelLambda)(int task_id, TVMParallelGroupEnv *penv, void *cdata);
+
+/* Calls a function once, as the only task; returns what it returns. */
+int TVMBackendParallelLaunch(FTVMParallelLambda flambda, void *cdata, int num_task);
+
+/* The same as TVMFuncRegisterGlobal() without `override`. */
+int TVMBackendRegisterSystemLibSymbol(const char *name, void *ptr);
 
 #ifdef __cplusplus
 }

@@ -64,8 +64,8 @@ typedef void *TVMModuleHandle;
 const char *TVMGetLastError(void);
 void TVMAPISetLastError(const char *msg);
 
-/* Registers a TVMBackendPackedCFunc of the application under a name, which is not copied; another
- * one of this name is replaced only with `override`. */
+/* Registers a TVMBackendPackedCFunc of the application under a name, which is copied; another one of
+ * this name is replaced only with `override`. */
 int TVMFuncRegisterGlobal(const char *name, TVMFunctionHandle f, int override);
 
 /* Finds a function that was registered, or "runtime.SystemLib", which gives the system library. */
@@ -82,6 +82,24 @@ int TVMFuncCall(TVMFunctionHandle func, TVMValue *arg_values, int *type_codes, i
 /* There is nothing to free. */
 int TVMModFree(TVMModuleHandle mod);
 int TVMFuncFree(TVMFunctionHandle func);
+
+/* Fills the tensor *out with shape and zeros in memory of TVMPlatformMemoryAllocate(). */
+int TVMArrayAlloc(const tvm_index_t *shape, int ndim, int dtype_code, int dtype_bits,
+                  int dtype_lanes, int device_type, int device_id, TVMArrayHandle *out);
+int TVMArrayFree(TVMArrayHandle handle);
+
+/* Memory of TVMPlatformMemoryAllocate(), at least a multiple of `alignment` bytes. */
+int TVMDeviceAllocDataSpace(DLDevice dev, size_t nbytes, size_t alignment, DLDataType type_hint,
+                            void **out_data);
+int TVMDeviceFreeDataSpace(DLDevice dev, void *ptr);
+
+typedef void *TVMStreamHandle;
+
+/* Copies between tensors of one type and shape, which may have strides. */
+int TVMDeviceCopyDataFromTo(DLTensor *from, DLTensor *to, TVMStreamHandle stream);
+
+/* There is nothing to wait for. */
+int TVMSynchronize(int device_type, int device_id, TVMStreamHandle stream);
 
 #ifdef __cplusplus
 }

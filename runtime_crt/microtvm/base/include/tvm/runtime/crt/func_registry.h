@@ -25,6 +25,21 @@ tvm_crt_error_t TVMFuncRegistry_GetByIndex(const TVMFuncRegistry *reg,
                                            tvm_function_index_t function_index,
                                            TVMBackendPackedCFunc *out_func);
 
+/* A registry in memory of the application. */
+typedef struct TVMMutableFuncRegistry {
+    TVMFuncRegistry registry;
+    size_t max_functions;
+} TVMMutableFuncRegistry;
+
+/* Makes an empty registry in a buffer; kTvmErrorBufferTooSmall where not one function fits. */
+tvm_crt_error_t TVMMutableFuncRegistry_Create(TVMMutableFuncRegistry *reg, uint8_t *buffer,
+                                              size_t buffer_size_bytes);
+
+/* Adds a function, whose name is copied, or replaces that of this name with `override`;
+ * kTvmErrorFunctionAlreadyDefined without, kTvmErrorFunctionRegistryFull where none fits. */
+tvm_crt_error_t TVMMutableFuncRegistry_Set(TVMMutableFuncRegistry *reg, const char *name,
+                                           TVMBackendPackedCFunc func, int override);
+
 #ifdef __cplusplus
 }
 #endif

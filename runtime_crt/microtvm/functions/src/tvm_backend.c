@@ -1,0 +1,108 @@
+/* tvm_backend.c: memory for operators and tensors of the application, by its own hooks. */
+#include <stdint.h>
+
+#include "microtir/status.h"
+#include "microtir/tensor.h"
+#include "tvm/runtime/c_backend_api.h"
+#include "tvm/runtime/c_runtime_api.h"
+#include "tvm/runtime/crt/internal/common/ndarray.h"
+#include "tvm/runtime/crt/packed_arguments.h"
+
+static DLDevice device_of(int device_type, int device_id)
+{
+    const DLDevice device = {(DLDeviceType)device_type, (int32_t)device_id};
+    return device;
+}
+
+void *TVMBackendAllocWorkspace(int device_type, int device_id, uint64_t nbytes,
+                               int dtype_code_hint, int dtype_bits_hint)
+{
+    void *block = NULL;
+    tvm_crt_error_t code = kTvmErrorPlatformNoMemory;
+    (void)dtype_code_hint;
+    (void)dtype_bits_hint;
+    if (nbytes <= SIZE_MAX) {
+        code = TVMPlatformMemoryAllocate((size_t)nbytes, device_of(device_type, device_id), &block);
+    }
+    if (code != kTvmErrorNoError) {
+        TVMPlatformAbort(code);
+    }
+    return block;
+}
+
+int TVMBackendFreeWorkspace(int device_type, int device_id, void *ptr)
+{
+    return (int)TVMPlatformMemoryFree(ptr, device_of(device_type, device_id));
+}
+
+int TVMBackendParallelLaunch(FTVMParallelLambda flambda, void *cdata, int num_task)
+{
+    TVMParallelGroupEnv env = {NULL, 1};
+    (void)num_task;
+    return flambda(0, &env, cdata);
+}
+
+int TVMBackendRegisterSystemLibSymbol(const char *name, void *ptr)
+{
+    return TVMFuncRegisterGlobal(name, ptr, 0);
+}
+
+int TVMArrayAlloc(const tvm_index_t *shape, int ndim, int dtype_code, int dtype_bits,
+                  int dtype_lanes, int device_type, int device_id, TVMArrayHandle *out)
+{
+    const DLDataType dtype = {(uint8_t)dtype_code, (uint8_t)dtype_bits, (uint16_t)dtype_lanes};
+    TVMNDArray array;
+    const int status =
+            TVMNDArray_Empty(ndim, shape, dtype, device_of(device_type, device_id), &array);
+    if (status == (int)kTvmErrorNoError) {
+        **out = array.dl_tensor;
+    }
+    return status;
+}
+
+int TVMArrayFree(TVMArrayHandle handle)
+{
+    TVMNDArray array = {*handle, 1, 0};
+    const int status = TVMNDArray_Release(&array);
+    *handle = array.dl_tensor;
+    return status;
+}
+
+int TVMDeviceAllocDataSpace(DLDevice dev, size_t nbytes, size_t alignment, DLDataType type_hint,
+                            void **out_data)
+{
+    (void)type_hint;
+    if (alignment == 0u || nbytes > SIZE_MAX - alignment) {
+        return (int)kTvmErrorFunctionCallInvalidArg;
+    }
+    const size_t whole = (nbytes + alignment - 1u) / alignment * alignment;
+    return (int)TVMPlatformMemoryAllocate(whole, dev, out_data);
+}
+
+int TVMDeviceFreeDataSpace(DLDevice dev, void *ptr)
+{
+    return (int)TVMPlatformMemoryFree(ptr, dev);
+}
+
+int TVMDeviceCopyDataFromTo(DLTensor *from, DLTensor *to, TVMStreamHandle stream)
+{
+    struct microtir_tensor source;
+    struct microtir_tensor target;
+    int32_t status = tvm_tensor_view(from, &source);
+    (void)stream;
+    if (status == MICROTIR_OK) {
+        status = tvm_tensor_view(to, &target);
+    }
+    if (status == MICROTIR_OK) {
+        status = microtir_tensor_copy(&source, &target);
+    }
+    return (int)(status == MICROTIR_OK ? kTvmErrorNoError : kTvmErrorFunctionCallInvalidArg);
+}
+
+int TVMSynchronize(int device_type, int device_id, TVMStreamHandle stream)
+{
+    (void)device_type;
+    (void)device_id;
+    (void)stream;
+    return (int)kTvmErrorNoError;
+}

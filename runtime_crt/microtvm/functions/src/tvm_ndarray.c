@@ -1,0 +1,197 @@
+/* tvm_ndarray.c: tensors that own their memory, of the application's manager. */
+#include <stdint.h>
+#include <string.h>
+
+#include "tvm/runtime/crt/internal/common/ndarray.h"
+
+/* Few applications have random numbers. */
+#if defined(__GNUC__) && defined(__ELF__)
+extern tvm_crt_error_t TVMPlatformGenerateRandom(uint8_t *buffer, size_t num_bytes)
+        __attribute__((weak));
+#define HAS_RANDOM (TVMPlatformGenerateRandom != NULL)
+#else
+#define HAS_RANDOM 1
+#endif
+
+static const DLDevice host = {kDLCPU, 0};
+
+int TVMNDArray_Create(int32_t ndim, const tvm_index_t *shape, DLDataType dtype, DLDevice dev,
+                      TVMNDArray *array)
+{
+    void *extents = NULL;
+    if (array == NULL || ndim < 0 || ndim > TVM_CRT_MAX_NDIM || (ndim > 0 && shape == NULL)) {
+        return (int)kTvmErrorFunctionCallInvalidArg;
+    }
+    (void)memset(array, 0, sizeof *array);
+    if (ndim > 0) {
+        const size_t bytes = sizeof(int64_t) * (size_t)ndim;
+        const tvm_crt_error_t code = TVMPlatformMemoryAllocate(bytes, host, &extents);
+        if (code != kTvmErrorNoError) {
+            return (int)code;
+        }
+        (void)memcpy(extents, shape, bytes);
+    }
+    array->dl_tensor.shape = extents;
+    array->dl_tensor.ndim = ndim;
+    array->dl_tensor.dtype = dtype;
+    array->dl_tensor.device = dev;
+    array->reference_count = 1;
+    return (int)kTvmErrorNoError;
+}
+
+int64_t TVMNDArray_DataSizeBytes(TVMNDArray *array)
+{
+    const DLTensor *const tensor = &array->dl_tensor;
+    int64_t bits = (int64_t)tensor->dtype.bits * tensor->dtype.lanes;
+    for (int32_t i = 0; i < tensor->ndim; i++) {
+        const int64_t extent = tensor->shape[i];
+        if (extent < 0 || (extent > 0 && bits > (INT64_MAX - 7) / extent)) {
+            return -1;
+        }
+        bits *= extent;
+    }
+    return (bits + 7) / 8;
+}
+
+/* The bytes of an array's elements; 0 where they are none, or more than an object can have. */
+static size_t object_bytes(TVMNDArray *array)
+{
+    const int64_t bytes = TVMNDArray_DataSizeBytes(array);
+    return bytes <= 0 || (uint64_t)bytes > SIZE_MAX ? 0u : (size_t)bytes;
+}
+
+static int refused(TVMNDArray *array, int code)
+{
+    (void)TVMNDArray_Release(array);
+    return code;
+}
+
+int TVMNDArray_Empty(int32_t ndim, const tvm_index_t *shape, DLDataType dtype, DLDevice dev,
+                     TVMNDArray *array)
+{
+    const int status = TVMNDArray_Create(ndim, shape, dtype, dev, array);
+    if (status != (int)kTvmErrorNoError) {
+        return status;
+    }
+    const size_t bytes = object_bytes(array);
+    if (bytes == 0u) {
+        return refused(array, (int)kTvmErrorFunctionCallInvalidArg);
+    }
+    void *data = NULL;
+    const tvm_crt_error_t code = TVMPlatformMemoryAllocate(bytes, host, &data);
+    if (code != kTvmErrorNoError) {
+        return refused(array, (int)code);
+    }
+    array->dl_tensor.data = memset(data, 0, bytes);
+    return (int)kTvmErrorNoError;
+}
+
+int TVMNDArray_CreateView(TVMNDArray *arr, const tvm_index_t *shape, int32_t ndim,
+                          DLDataType dtype, TVMNDArray *array_view)
+{
+    if (arr == NULL) {
+        return (int)kTvmErrorFunctionCallInvalidArg;
+    }
+    const int status =
+            TVMNDArray_Create(ndim, shape, dtype, arr->dl_tensor.device, array_view);
+    if (status != (int)kTvmErrorNoError) {
+        return status;
+    }
+    const size_t bytes = object_bytes(array_view);
+    if (bytes == 0u || bytes > object_bytes(arr)) {
+        return refused(array_view, (int)kTvmErrorFunctionCallInvalidArg);
+    }
+    array_view->dl_tensor.data = arr->dl_tensor.data;
+    array_view->dl_tensor.byte_offset = arr->dl_tensor.byte_offset;
+    array_view->is_view = 1;
+    return (int)kTvmErrorNoError;
+}
+
+/* Copies the next `bytes` bytes of a file, which need no alignment. */
+static void take(void *place, const char **from, size_t bytes)
+{
+    (void)memcpy(place, *from, bytes);
+    *from += bytes;
+}
+
+int TVMNDArray_Load(TVMNDArray *ret, const char **strm)
+{
+    int64_t shape[TVM_CRT_MAX_NDIM] = {0};
+    uint64_t magic, reserved;
+    int32_t device[2], ndim;
+    int64_t stated;
+    DLDataType dtype;
+    const char *from = *strm;
+
+    take(&magic, &from, sizeof magic);
+    take(&reserved, &from, sizeof reserved);
+    take(device, &from, sizeof device);
+    take(&ndim, &from, sizeof ndim);
+    take(&dtype, &from, sizeof dtype);
+    if (magic != kTVMNDArrayMagic || device[0] != (int32_t)kDLCPU || ndim < 0
+        || ndim > TVM_CRT_MAX_NDIM) {
+        return (int)kTvmErrorFunctionCallInvalidArg;
+    }
+    take(shape, &from, sizeof shape[0] * (size_t)ndim);
+    take(&stated, &from, sizeof stated);
+    const int status = TVMNDArray_Empty(ndim, shape, dtype, host, ret);
+    if (status != (int)kTvmErrorNoError) {
+        return status;
+    }
+    if (stated != TVMNDArray_DataSizeBytes(ret)) {
+        return refused(ret, (int)kTvmErrorFunctionCallInvalidArg);
+    }
+    take(ret->dl_tensor.data, &from, (size_t)stated);
+    *strm = from;
+    return (int)kTvmErrorNoError;
+}
+
+int TVMNDArray_RandomFill(TVMNDArray *array)
+{
+    const size_t bytes = object_bytes(array);
+    if (bytes == 0u || array->dl_tensor.data == NULL) {
+        return (int)kTvmErrorFunctionCallInvalidArg;
+    }
+    if (!HAS_RANDOM) {
+        return (int)kTvmErrorFunctionCallNotImplemented;
+    }
+    return (int)TVMPlatformGenerateRandom(array->dl_tensor.data, bytes);
+}
+
+void TVMNDArray_IncrementReference(TVMNDArray *arr)
+{
+    arr->reference_count++;
+}
+
+uint32_t TVMNDArray_DecrementReference(TVMNDArray *arr)
+{
+    if (arr->reference_count > 0u) {
+        arr->reference_count--;
+    }
+    return arr->reference_count;
+}
+
+/* Gives a block back; one that is not there is no error. */
+static tvm_crt_error_t given_back(void *block)
+{
+    return block == NULL ? kTvmErrorNoError : TVMPlatformMemoryFree(block, host);
+}
+
+int TVMNDArray_Release(TVMNDArray *arr)
+{
+    tvm_crt_error_t code = kTvmErrorNoError;
+    if (TVMNDArray_DecrementReference(arr) > 0u) {
+        return (int)code;
+    }
+    if (arr->is_view == 0u) {
+        code = given_back(arr->dl_tensor.data);
+    }
+    if (code == kTvmErrorNoError) {
+        arr->dl_tensor.data = NULL;
+        code = given_back(arr->dl_tensor.shape);
+    }
+    if (code == kTvmErrorNoError) {
+        arr->dl_tensor.shape = NULL;
+    }
+    return (int)code;
+}

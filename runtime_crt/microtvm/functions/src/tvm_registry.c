@@ -1,0 +1,97 @@
+/* tvm_registry.c: functions by name, of generated code and of applications. */
+#include <stdint.h>
+#include <string.h>
+
+#include "tvm/runtime/crt/func_registry.h"
+
+#define COUNT_BYTES 2u
+/* What an entry is taken to need: a name of ten characters, its final zero, and an address. */
+#define ENTRY_BYTES (11u + sizeof(TVMBackendPackedCFunc))
+
+static uint32_t count_of(const TVMFuncRegistry *reg)
+{
+    return (uint8_t)reg->names[0] + ((uint32_t)(uint8_t)reg->names[1] << 8);
+}
+
+tvm_crt_error_t TVMFuncRegistry_Lookup(const TVMFuncRegistry *reg, const char *name,
+                                       tvm_function_index_t *function_index)
+{
+    const char *entry = reg->names + COUNT_BYTES;
+    for (uint32_t i = 0; i < count_of(reg); i++) {
+        if (strcmp(entry, name) == 0) {
+            *function_index = (tvm_function_index_t)i;
+            return kTvmErrorNoError;
+        }
+        entry += strlen(entry) + 1u;
+    }
+    return kTvmErrorFunctionNameNotFound;
+}
+
+tvm_crt_error_t TVMFuncRegistry_GetByIndex(const TVMFuncRegistry *reg,
+                                           tvm_function_index_t function_index,
+                                           TVMBackendPackedCFunc *out_func)
+{
+    if (function_index >= count_of(reg)) {
+        return kTvmErrorFunctionIndexInvalid;
+    }
+    *out_func = reg->funcs[function_index];
+    return kTvmErrorNoError;
+}
+
+/* Names begin at the start of the buffer, addresses lie at its end. */
+tvm_crt_error_t TVMMutableFuncRegistry_Create(TVMMutableFuncRegistry *reg, uint8_t *buffer,
+                                              size_t buffer_size_bytes)
+{
+    const size_t pointer = sizeof(TVMBackendPackedCFunc);
+    const size_t lost = (size_t)(((uintptr_t)buffer + buffer_size_bytes) % pointer);
+    if (buffer_size_bytes < COUNT_BYTES + ENTRY_BYTES + lost) {
+        return kTvmErrorBufferTooSmall;
+    }
+    const size_t room = buffer_size_bytes - COUNT_BYTES - lost;
+    const size_t functions = room / ENTRY_BYTES > UINT16_MAX ? UINT16_MAX : room / ENTRY_BYTES;
+    uint8_t *const table = buffer + (buffer_size_bytes - lost - functions * pointer);
+    buffer[0] = 0;
+    buffer[1] = 0;
+    reg->registry.names = (const char *)buffer;
+    reg->registry.funcs = (const TVMBackendPackedCFunc *)(const void *)table;
+    reg->max_functions = functions;
+    return kTvmErrorNoError;
+}
+
+/* A registry of an application describes its own buffer, which is not constant. */
+static void set_function(TVMMutableFuncRegistry *reg, tvm_function_index_t index,
+                         TVMBackendPackedCFunc func)
+{
+    TVMBackendPackedCFunc *const table =
+            (TVMBackendPackedCFunc *)(uintptr_t)reg->registry.funcs;
+    table[index] = func;
+}
+
+tvm_crt_error_t TVMMutableFuncRegistry_Set(TVMMutableFuncRegistry *reg, const char *name,
+                                           TVMBackendPackedCFunc func, int override)
+{
+    char *const names = (char *)(uintptr_t)reg->registry.names;
+    const uint32_t count = count_of(&reg->registry);
+    tvm_function_index_t index = 0;
+    if (TVMFuncRegistry_Lookup(&reg->registry, name, &index) == kTvmErrorNoError) {
+        if (override == 0) {
+            return kTvmErrorFunctionAlreadyDefined;
+        }
+        set_function(reg, index, func);
+        return kTvmErrorNoError;
+    }
+    const size_t room = (size_t)((uintptr_t)reg->registry.funcs - (uintptr_t)names);
+    size_t end = COUNT_BYTES;
+    for (uint32_t i = 0; i < count; i++) {
+        end += strlen(&names[end]) + 1u;
+    }
+    const size_t bytes = strlen(name) + 1u;
+    if (count >= reg->max_functions || bytes > room - end) {
+        return kTvmErrorFunctionRegistryFull;
+    }
+    (void)memcpy(&names[end], name, bytes);
+    set_function(reg, (tvm_function_index_t)count, func);
+    names[0] = (char)((count + 1u) & 0xffu);
+    names[1] = (char)((count + 1u) >> 8);
+    return kTvmErrorNoError;
+}
