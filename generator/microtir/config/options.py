@@ -381,8 +381,8 @@ _PASS = (
         "memory.placement",
         Choice(Placement),
         "greedy",
-        "Chooses how buffers are placed in the workspace: greedy takes the best of a few orders, "
-        "exact searches all orders, up to a fixed effort, optimal asks the solver of "
+        "Chooses how buffers are placed in the workspace: greedy shortens the best of a few "
+        "orders, exact searches all orders, up to a fixed effort, optimal asks the solver of "
         "microtir[solver], and guarded shares nothing and leaves gaps that sanitizers watch.",
     ),
     Option(

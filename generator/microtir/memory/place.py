@@ -13,6 +13,7 @@ from microtir.memory.placement import exact_fit, first_fit, guarded_fit, workspa
 from microtir.memory.pools import Pool, assigned
 from microtir.memory.residency import Peak, Steps, kept_at, kept_bytes, peak_of, steps_of
 from microtir.memory.solver import optimal_fit
+from microtir.memory.stacking import WORK
 from microtir.memory.traffic import traffic
 from microtir.tir.dtype import DType
 from microtir.tir.ir import (
@@ -113,8 +114,13 @@ def _spread(
     if len(pools) == 1:
         return [lives]
     moved = traffic(main, callees, [life.buffer for life in lives])
-    fit = guarded_fit if placement is Placement.GUARDED else first_fit
+    fit = guarded_fit if placement is Placement.GUARDED else _tried
     return assigned(lives, pools, moved, ports.pools, fit)
+
+
+def _tried(lives: Sequence[Lifetime], alignment: int) -> Mapping[Buffer, int]:
+    """Offsets where buffers are only tried in a pool, which is done many times."""
+    return first_fit(lives, alignment, WORK // 10)
 
 
 def _block(pool: PlannedPool, number: int, pools: int) -> Buffer:

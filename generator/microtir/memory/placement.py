@@ -1,4 +1,4 @@
-"""Offsets for buffers with lifetimes: best fit in several orders, or a search over all orders.
+"""Offsets for buffers with lifetimes: best fit in several orders, shortened, or all orders.
 
 Two buffers that keep bytes at the same moment need a distance, one way or the other: the one
 above starts at least so far behind the start of the one below (`Lifetime.distance`).  Apart from
@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from microtir.memory.lifetimes import Lifetime, lower_bound
+from microtir.memory.stacking import WORK, Stacking
 from microtir.tir.ir import Buffer
 
 # A fit depends on the order alone.  Large-first is the usual winner; the others repair the cases
@@ -29,43 +30,40 @@ _ORDERS: tuple[Callable[[Lifetime], tuple[int, ...]], ...] = (
 SEARCH_NODES = 10_000
 GUARD = 64  # bytes: more than a micro-kernel reads ahead
 _GUARD_ALIGNMENT = 8
-_REPAIRS = 60
-_REPAIRED = 6000  # buffers that are placed again at most, for each order
 
 
-def first_fit(lives: Sequence[Lifetime], alignment: int) -> Mapping[Buffer, int]:
+def first_fit(lives: Sequence[Lifetime], alignment: int, work: int = WORK) -> Mapping[Buffer, int]:
     """Return an aligned offset in bytes for each buffer that keeps every distance.
 
     Every offset is a multiple of `alignment` and of what its buffer needs, both powers of two.
     Deterministic: ties keep program order. Stops early at the lower bound.  Where no order
-    reaches it, the buffers that end highest are tried earlier, some times over.
+    reaches it, the best are starts of a search (`stacking`), which takes `work`.
     """
     fitter = Fitter.of(lives, alignment)
-    bound = fitter.bound
-    orders = [sorted(range(len(lives)), key=lambda n: order(lives[n])) for order in _ORDERS]
-    best, best_size = _NO_FIT
-    for order in orders:
-        if best_size > bound:
-            best, best_size = min((best, best_size), fitter.fit(order), key=lambda fit: fit[1])
-    for order in orders:
-        for _ in range(min(_REPAIRS, _REPAIRED // max(len(order), 1) + 1)):
-            if best_size <= bound:
-                break
-            offsets, size = fitter.fit(order)
-            best, best_size = min((best, best_size), (offsets, size), key=lambda fit: fit[1])
-            highest = max(order, key=lambda n: offsets[n] + lives[n].size)
-            order = [highest, *(n for n in order if n != highest)]
+    fits: list[Fit] = []
+    for order in _ORDERS:
+        fits.append(fitter.fit(sorted(range(len(lives)), key=lambda n: order(lives[n]))))
+        if fits[-1][1] <= fitter.bound:
+            break
+    fits.sort(key=lambda fit: fit[1])
+    best, size = fits[0]
+    if size > fitter.bound:
+        orders = [sorted(offsets, key=lambda n: (offsets[n], n)) for offsets, _ in fits]
+        stacking = Stacking([life.size for life in lives], fitter.alignments, fitter.above)
+        stack = stacking.shortened(orders, fitter.bound, work)
+        if stack.size < size:
+            best = dict(enumerate(stack.offsets))
     return {life.buffer: best[number] for number, life in enumerate(lives)}
 
 
-def exact_fit(lives: Sequence[Lifetime], alignment: int) -> Mapping[Buffer, int]:
-    """Return the smallest placement that a search over orders finds.
+def exact_fit(lives: Sequence[Lifetime], alignment: int, work: int = WORK) -> Mapping[Buffer, int]:
+    """Return the smallest placement that a search over all orders finds.
 
-    It ends at a lower bound or after SEARCH_NODES partial placements, and then the gap of the
-    plan says what may be left.
+    It begins with what `first_fit` finds by so much `work`, and ends at a lower bound or after
+    SEARCH_NODES partial placements; then the gap of the plan says what may be left.
     """
     fitter = Fitter.of(lives, alignment)
-    first = first_fit(lives, alignment)
+    first = first_fit(lives, alignment, work)
     best = {number: first[life.buffer] for number, life in enumerate(lives)}
     best_size = workspace_size(lives, first)
     by_size = sorted(range(len(lives)), key=lambda n: _ORDERS[0](lives[n]), reverse=True)
@@ -104,8 +102,6 @@ def workspace_size(lives: Sequence[Lifetime], offsets: Mapping[Buffer, int]) -> 
 
 Fit = tuple[dict[int, int], int]
 """Offsets by the buffer's number, and the bytes that they take together."""
-
-_NO_FIT: Fit = ({}, 1 << 62)
 
 
 @dataclass(frozen=True, slots=True)
