@@ -60,3 +60,41 @@ def test_a_dump_without_nodes_is_refused(microtir: Command, tmp_path: Path) -> N
     result = microtir(*DEBUG, "--sanitize", *dump)
     assert result.status == 2 and "leave --sanitize out" in result.err
     assert not (tmp_path / "dump.npz").exists()
+
+
+@pytest.mark.parametrize("executor", ["debug", "aot"])
+def test_nodes_of_a_project(microtir: Command, executor: str, tmp_path: Path) -> None:
+    """A project has the table, too, with the checksums of the model here; AOT code has layers."""
+    archive, folder, dump = tmp_path / "m.tar", tmp_path / "project", tmp_path / "dump.npz"
+    options = ("--target", "c", "--executor", executor)
+    assert microtir("compile", INT8, *options, "-f", "mlf", "-o", archive).status == 0
+    made = ("micro", "create-project", folder, archive, "crt", "--project-option")
+    assert microtir(*made, "project_type=host_driven").status == 0
+    assert microtir("micro", "build", folder, "crt").status == 0
+    run = ("run", "--device", "micro", folder, "--fill-mode", "random")
+    flags = ("--dump-tensors", dump) if executor == "debug" else ("--profile",)
+    result = microtir(*run, *flags, "--json")
+    assert (result.status, result.err) == (0, "")
+    (there,) = json.loads(result.out)
+    (here,) = json.loads(microtir(*DEBUG, "--target", "c", "--json").out)
+    assert there["outputs"] == here["outputs"]
+    checksums = [node["checksums"] for node in there["nodes"]]
+    if executor == "debug":
+        assert checksums == [node["checksums"] for node in here["nodes"]]
+        assert [node["name"] for node in there["nodes"]] == [n["name"] for n in here["nodes"]]
+        with np.load(dump) as tensors:
+            last = tensors[f"sample0_node{len(checksums) - 1}_tensor0"]
+        assert [binascii.crc32(last.tobytes())] == checksums[-1]
+    else:
+        assert checksums[-1] == here["nodes"][-1]["checksums"]
+    printed = microtir(*run, "--print-time").out.splitlines()
+    assert printed[-1].startswith("time: ") and ("nodes, " in "".join(printed)) == (
+        executor == "debug"
+    )
+
+
+def test_times_of_a_model_here_are_counted(microtir: Command) -> None:
+    """What depends on the machine is not printed: instructions are what profile counts."""
+    for flag in ("--print-time", "--profile"):
+        result = microtir("run", INT8, flag)
+        assert result.status == 2 and "use microtir profile" in result.err

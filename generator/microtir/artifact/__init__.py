@@ -5,7 +5,14 @@ from __future__ import annotations
 from microtir.artifact.artifact import Artifact, ExportFormat
 from microtir.artifact.mlf import export_model_library_format
 from microtir.artifact.mlf_reader import import_model_library_format, model_info
-from microtir.artifact.nodes import GraphNode, NodeResult, NodeTensor, graph_nodes
+from microtir.artifact.nodes import (
+    GraphNode,
+    NodeResult,
+    NodeTensor,
+    graph_file,
+    graph_nodes,
+    nodes_of,
+)
 from microtir.codegen import METADATA_FILE, Metadata, SourceFile
 from microtir.codegen.metadata import (
     FunctionData,
@@ -33,7 +40,9 @@ __all__ = [
     "PortData",
     "SourceFile",
     "export_model_library_format",
+    "graph_file",
     "graph_nodes",
     "import_model_library_format",
     "model_info",
+    "nodes_of",
 ]

@@ -5,9 +5,9 @@ from __future__ import annotations
 import binascii
 import json
 from dataclasses import dataclass
-from typing import Any
 
 from microtir.artifact.artifact import Artifact
+from microtir.codegen import Metadata
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,11 +42,22 @@ class NodeResult:
 
 def graph_nodes(artifact: Artifact) -> tuple[GraphNode, ...]:
     """The nodes of an artifact for the graph executor, in the order in which they run."""
-    facts = artifact.metadata
-    positions = {layer["function"]: i for i, layer in enumerate(facts["layers"])}
-    graph: dict[str, Any] = json.loads(artifact.source(f"{facts['module_name']}_graph.json"))
+    return nodes_of(artifact.metadata, artifact.source(graph_file(artifact.metadata)))
+
+
+def graph_file(metadata: Metadata) -> str:
+    """The file beside the metadata that has the nodes, where the executor is one of a graph."""
+    return f"{metadata['module_name']}_graph.json"
+
+
+def nodes_of(metadata: Metadata, graph: str | None) -> tuple[GraphNode, ...]:
+    """The nodes that the text of a graph has; without a graph every layer is one."""
+    layers = metadata["layers"]
+    if graph is None:
+        return tuple(GraphNode(layer["name"], (i,)) for i, layer in enumerate(layers))
+    positions = {layer["function"]: i for i, layer in enumerate(layers)}
     return tuple(
         GraphNode(node["name"], tuple(positions[f] for f in node["attrs"]["layers"]))
-        for node in graph["nodes"]
+        for node in json.loads(graph)["nodes"]
         if node["op"] == "tvm_op"
     )

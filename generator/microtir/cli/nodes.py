@@ -21,7 +21,8 @@ DumpTensors = Annotated[
     typer.Option(
         "--dump-tensors",
         metavar="FILE.npz",
-        help="Writes what each node of the graph left for others; needs --executor debug.",
+        help="Writes what each node of the graph left for others; needs --executor debug, or "
+        "--device micro.",
     ),
 ]
 

@@ -31,7 +31,18 @@ from microtir.cli.nodes import (
 )
 from microtir.cli.output import shape, write, write_json, write_table
 from microtir.cli.progress import Progress
-from microtir.cli.run_project import CPU, MICRO, Device, run_served, served_model, served_project
+from microtir.cli.run_project import (
+    CPU,
+    MICRO,
+    Device,
+    PrintTime,
+    Profile,
+    ServedRun,
+    is_debugged,
+    run_served,
+    served_model,
+    served_project,
+)
 from microtir.cli.verify import Sanitize, Seed
 from microtir.config import CompilationConfig
 from microtir.errors import ExitCode, UsageError
@@ -90,19 +101,25 @@ def run(
     timeout: Timeout = 300.0,
     device: Device = CPU,
     dump_tensors: DumpTensors = None,
+    profile: Profile = False,
+    print_time: PrintTime = False,
 ) -> ExitCode:
     """Runs the C of a model, on this machine or on a board."""
     _check(inputs, fill_mode)
     check_choice("device", device, (CPU, MICRO), "--device")
     if device == MICRO:
-        _refuse_board(board, sanitize, dump_tensors)
+        _refuse_board(board, sanitize)
         project = served_project(model)
         info = served_model(project)
         samples = _samples(info, inputs, fill_mode, seed)
+        wants_nodes = profile or dump_tensors is not None or is_debugged(project)
         with Progress() as progress:
             progress.show(f"running on {project.board.title}")
-            runs = _Runs(run_served(project, info, samples, port, timeout))
+            runs = _of_project(
+                run_served(project, info, samples, port, timeout, wants_nodes=wants_nodes)
+            )
     else:
+        _refuse_times(profile, print_time)
         check_board_options("microtir run", board, port, sanitize=sanitize)
         with Progress() as progress:
             artifact = one_program(model, config, progress)
@@ -125,16 +142,27 @@ def run(
     else:
         _print(info, runs.outputs, print_top)
         for nodes in runs.nodes:
-            print_nodes(nodes, "nanoseconds" if board is None else "ticks")
+            print_nodes(nodes, "ticks" if device == MICRO or board else "nanoseconds")
+        for ticks in runs.ticks if print_time else ():
+            write(f"time: {ticks} ticks of the board's clock")
     return ExitCode.DONE
 
 
 @dataclass(frozen=True, slots=True)
 class _Runs:
-    """Outputs of every sample, and the nodes of its run where they are visible."""
+    """Outputs of every sample, the nodes of its run where they are visible, and its time."""
 
     outputs: list[dict[str, Any]]
     nodes: list[tuple[NodeResult, ...]] = field(default_factory=list)
+    ticks: list[int] = field(default_factory=list)
+
+
+def _of_project(runs: list[ServedRun]) -> _Runs:
+    return _Runs(
+        [run.outputs for run in runs],
+        [run.nodes for run in runs if run.nodes],
+        [run.ticks for run in runs],
+    )
 
 
 def _json(runs: _Runs, top: int | None) -> object:
@@ -148,16 +176,21 @@ def _json(runs: _Runs, top: int | None) -> object:
     ]
 
 
-def _refuse_board(board: str | None, sanitize: bool, dump: Path | None) -> None:
+def _refuse_board(board: str | None, sanitize: bool) -> None:
     """A project has its board, and a program that no sanitizer sees."""
-    for flag, given in (
-        ("--board", board is not None),
-        ("--sanitize", sanitize),
-        ("--dump-tensors", dump is not None),
-    ):
+    for flag, given in (("--board", board is not None), ("--sanitize", sanitize)):
         if given:
             raise UsageError(
                 f"{flag} is of no use with --device micro", where="microtir run", fix="leave it out"
+            )
+
+
+def _refuse_times(profile: bool, print_time: bool) -> None:
+    """Elsewhere instructions are counted, which no clock disturbs."""
+    for flag, given in (("--profile", profile), ("--print-time", print_time)):
+        if given:
+            raise UsageError(
+                f"{flag} is for --device micro", where="microtir run", fix="use microtir profile"
             )
 
 

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from microtir.config import CompilationConfig
+from microtir.config.enums import ExecutorKind
 from microtir.errors import RunError, UsageError
 
 if TYPE_CHECKING:
+    from microtir.artifact import NodeResult
     from microtir.host.samples import Samples
     from microtir.ir_module import ModelInfo
     from microtir.project import Project
@@ -27,58 +30,88 @@ Device = Annotated[
     ),
 ]
 
+Profile = Annotated[
+    bool,
+    typer.Option(
+        "--profile",
+        help="Prints a table of the nodes of the graph, or the layers, with their time and "
+        "checksum; needs --device micro.",
+    ),
+]
+PrintTime = Annotated[
+    bool, typer.Option("--print-time", help="Prints the time of each run; needs --device micro.")
+]
+
 
 def served_model(project: Project) -> ModelInfo:
     """The model of a project, from the metadata among its files.
 
     Raises:
-        UsageError: the project has several models, or its metadata are gone.
+        UsageError: the project has several models, or functions instead.
+        ProjectError: its metadata are gone.
     """
-    from microtir.artifact import METADATA_FILE, model_info
+    from microtir.artifact import model_info
 
-    names = [model.name for model in project.models]
+    names = _names(project)
     if len(names) != 1:
         raise UsageError(
             f"the project has {len(names)} models: {', '.join(names)}",
             where=str(project.folder),
             legal="a project with one model",
         )
-    for path in sorted(project.folder.rglob(METADATA_FILE)):
-        facts = json.loads(path.read_text(encoding="utf-8"))
-        if facts.get("module_name") == names[0]:
-            info = model_info(facts)
-            if info is not None:
-                return info
-    raise UsageError(
-        f"the metadata of '{names[0]}' are not among its files",
-        where=str(project.folder),
-        fix="generate the project again",
-    )
+    info = model_info(project.metadata()[0])
+    if info is None:
+        raise UsageError(f"'{names[0]}' is no model", where=str(project.folder))
+    return info
+
+
+@dataclass(frozen=True, slots=True)
+class ServedRun:
+    """What a sample gave: outputs, the ticks of the run, and what the nodes did if asked for."""
+
+    outputs: dict[str, Any]
+    ticks: int
+    nodes: tuple[NodeResult, ...]
 
 
 def run_served(
-    project: Project, model: ModelInfo, samples: Samples, port: str | None, timeout: float
-) -> list[dict[str, Any]]:
-    """Outputs of every sample.
+    project: Project,
+    model: ModelInfo,
+    samples: Samples,
+    port: str | None,
+    timeout: float,
+    *,
+    wants_nodes: bool,
+) -> list[ServedRun]:
+    """Run every sample.
 
     Raises:
         RunError: the model returned an error status.
         MicrotirError: the program was not built, or nobody answers.
     """
+    from microtir.project import node_results
     from microtir.project.session import check_models
 
-    found: list[dict[str, Any]] = []
+    nodes = project.nodes(project.models[0].name) if wants_nodes else ()
+    found: list[ServedRun] = []
     with project.transport(port, timeout) as session:
         check_models(session, _names(project))
         for number, sample in enumerate(samples.values):
-            result = session.run(model, sample)
-            if result.status != 0:
+            done = session.run(model, sample)
+            if done.status != 0:
                 raise RunError(
-                    f"the model returned status {result.status} for sample {number}",
+                    f"the model returned status {done.status} for sample {number}",
                     where=str(project.folder),
                 )
-            found.append(dict(result.outputs))
+            seen = node_results(session, model, sample, done, nodes) if nodes else ()
+            found.append(ServedRun(dict(done.outputs), done.ticks, seen))
     return found
+
+
+def is_debugged(project: Project) -> bool:
+    """Whether the model of a project was built for the executor that tells of its nodes."""
+    config = CompilationConfig.from_dict(project.metadata()[0]["config"])
+    return config.executor.kind is ExecutorKind.DEBUG
 
 
 def served_project(path: str) -> Project:

@@ -62,8 +62,6 @@ REFUSED: Mapping[str, str] = MappingProxyType(
         "--number": "use microtir profile: instructions are counted exactly",
         "--repeat": "use microtir profile: instructions are counted exactly",
         "--list-options": "use microtir boards and --help",
-        "--print-time": "use microtir profile",
-        "--profile": "use microtir profile",
         "--rpc-key": "use --board, with --port for a real one",
         "--rpc-tracker": "use --board, with --port for a real one",
         "--runtime-cpp-system-lib": "use --runtime-crt-system-lib: the runtime is written in C",

@@ -10,7 +10,7 @@ from microtir.project.measure import Measurement, measure
 from microtir.project.options import ProjectOptions, Samples
 from microtir.project.profile import Profile, profile
 from microtir.project.project import Project, load_project
-from microtir.project.remote import run_nodes, run_samples
+from microtir.project.remote import node_results, run_nodes, run_samples
 from microtir.project.session import Session
 
 __all__ = [
@@ -30,6 +30,7 @@ __all__ = [
     "load_board",
     "load_project",
     "measure",
+    "node_results",
     "profile",
     "run_nodes",
     "run_samples",

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
-from microtir.artifact import Metadata
+from microtir.artifact import METADATA_FILE, GraphNode, Metadata, graph_file, nodes_of
 from microtir.project.boards import Board, ProjectType, Requirement, read_board
 from microtir.project.build import run_build
 from microtir.project.emulate import DEFAULT_TIMEOUT, RunResult, emulator_command, run_program
@@ -136,7 +136,7 @@ class Project:
             line: Link = SerialLink(port, serial.baud if serial else DEFAULT_BAUD)
         else:
             line = ProcessLink(emulator_command(self.board, program))
-        return Session(line, run_timeout, self._metadata())
+        return Session(line, run_timeout, self.metadata())
 
     def flash(self, port: str | None = None) -> None:
         """Write the program that was built to the board.
@@ -166,28 +166,37 @@ class Project:
         run_build([word.replace("{port}", port or "") for word in self._filled(command)],
                   self.folder)  # fmt: skip
 
-    def _metadata(self) -> tuple[Metadata, ...]:
+    def nodes(self, name: str) -> tuple[GraphNode, ...]:
+        """The nodes of a model: those of its graph, or its layers where it is no graph.
+
+        Raises:
+            ProjectError: a file is not there, or damaged.
+        """
+        path = self._metadata_file(name)
+        metadata = _read_metadata(path)
+        graph = path.with_name(graph_file(metadata))
+        try:
+            return nodes_of(metadata, graph.read_text("utf-8") if graph.exists() else None)
+        except (OSError, ValueError, KeyError) as error:
+            raise _damaged(error, graph) from None
+
+    def metadata(self) -> tuple[Metadata, ...]:
         """What was generated with the models says of them.
 
         Raises:
             ProjectError: a file is not there, or damaged.
         """
-        found = []
-        for model in self.models:
-            path = next(self.folder.glob(f"**/{model.name}/metadata.json"), None)
-            try:
-                if path is None:
-                    raise ProjectError(
-                        f"has no metadata.json of the model '{model.name}'",
-                        where=str(self.folder),
-                        fix="generate the project again",
-                    )
-                found.append(cast("Metadata", json.loads(path.read_text(encoding="utf-8"))))
-            except (OSError, ValueError) as error:
-                raise ProjectError(
-                    f"is damaged: {error}", where=str(path), fix="generate the project again"
-                ) from None
-        return tuple(found)
+        return tuple(_read_metadata(self._metadata_file(model.name)) for model in self.models)
+
+    def _metadata_file(self, name: str) -> Path:
+        path = next(self.folder.glob(f"**/{name}/{METADATA_FILE}"), None)
+        if path is None:
+            raise ProjectError(
+                f"has no {METADATA_FILE} of the model '{name}'",
+                where=str(self.folder),
+                fix="generate the project again",
+            )
+        return path
 
     def built_program(self) -> Path:
         """The program's file; ProjectError if it is not there yet."""
@@ -272,9 +281,18 @@ def load_project(folder: str | os.PathLike[str]) -> Project:
             fix="name the folder that a project was generated into",
         ) from None
     except (ValueError, KeyError, TypeError) as error:
-        raise ProjectError(
-            f"is damaged: {error!r}", where=str(path), fix="generate the project again"
-        ) from None
+        raise _damaged(error, path) from None
+
+
+def _read_metadata(path: Path) -> Metadata:
+    try:
+        return cast("Metadata", json.loads(path.read_text(encoding="utf-8")))
+    except (OSError, ValueError) as error:
+        raise _damaged(error, path) from None
+
+
+def _damaged(error: Exception, path: Path) -> ProjectError:
+    return ProjectError(f"is damaged: {error!r}", where=str(path), fix="generate the project again")
 
 
 def _model(facts: dict[str, object]) -> ProjectModel:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from microtir.artifact import Artifact, NodeResult, graph_nodes
+from microtir.artifact import Artifact, GraphNode, NodeResult, graph_nodes
 from microtir.errors import RunError
 from microtir.ir_module import ModelInfo
 from microtir.project.boards import Board, ProjectType
@@ -67,21 +67,43 @@ def run_nodes(
     Raises:
         MicrotirError: as for `run_samples`.
     """
+    nodes = graph_nodes(artifact)
     found = []
     with _served(artifact, board, port, timeout) as (session, model):
         for number, sample in enumerate(samples):
             done = _run(session, model, number, sample)
-            tensors = session.layer_tensors(model, sample)
-            nodes = tuple(
-                NodeResult(
-                    node.name,
-                    sum(done.layer_ticks[layer] for layer in node.layers),
-                    tensors.get(node.layers[-1], ()),
-                )
-                for node in graph_nodes(artifact)
-            )
-            found.append((done.outputs, nodes))
+            found.append((done.outputs, node_results(session, model, sample, done, nodes)))
     return found
+
+
+def node_results(
+    session: Session,
+    model: ModelInfo,
+    sample: Mapping[str, Array],
+    done: RemoteRun,
+    nodes: Sequence[GraphNode],
+) -> tuple[NodeResult, ...]:
+    """What the nodes of the first model of a program do with a sample.
+
+    Args:
+        session: a conversation with the program.
+        model: its ports.
+        sample: arrays by the names of the inputs.
+        done: the run of the sample, which has the ticks; another one gives the tensors.
+        nodes: those of the model, in their order.
+
+    Raises:
+        EmulatorError: the program does not answer, or refuses.
+    """
+    tensors = session.layer_tensors(model, sample)
+    return tuple(
+        NodeResult(
+            node.name,
+            sum(done.layer_ticks[layer] for layer in node.layers),
+            tensors.get(node.layers[-1], ()),
+        )
+        for node in nodes
+    )
 
 
 @contextmanager
