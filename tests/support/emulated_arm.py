@@ -80,8 +80,47 @@ def differing(
         text += [_array(f"{name}_data{i}", array) for i, array in enumerate(arrays)]
         text.append(_case(artifact, name, [a.nbytes for a in arrays], number % ALIGNMENTS))
         calls.append(f"    bad += {name}_case();")
-    main = ["int main(void)", "{", "    int bad = 0;", *calls, "    return bad > 0;", "}"]
-    (folder / "main.c").write_text("\n".join([*text, *main]) + "\n", encoding="utf-8")
+    return _said(machine, [*text, *_main(calls)], folder, flags)
+
+
+@dataclass(frozen=True)
+class Call:
+    """A function of a user's program, its input, and what it must write."""
+
+    name: str
+    x: Array
+    y: Array
+
+
+def calls_that_differ(
+    machine: Machine, artifact: Artifact, calls: Sequence[Call], folder: Path
+) -> list[str]:
+    """Names of the functions of a program that write something else.
+
+    Args:
+        machine: that runs it.
+        artifact: the program; its functions have two parameters, an input and an output.
+        calls: of its functions.
+        folder: an empty folder.
+    """
+    (program,) = write_unit([artifact], folder)
+    largest = max(array.nbytes for call in calls for array in (call.x, call.y)) + 8
+    text = [_PROLOGUE.replace("LARGEST", str(largest)), f'#include "{program}.h"']
+    for call in calls:
+        text += [_array(f"{call.name}_x", call.x), _array(f"{call.name}_y", call.y)]
+        text.append(_CALL.format(program=program, name=call.name, x=call.x.nbytes, y=call.y.nbytes))
+    return _said(machine, [*text, *_main([f"    bad += {c.name}_case();" for c in calls])], folder)
+
+
+def _main(calls: Sequence[str]) -> list[str]:
+    return ["int main(void)", "{", "    int bad = 0;", *calls, "    return bad > 0;", "}"]
+
+
+def _said(
+    machine: Machine, text: Sequence[str], folder: Path, flags: Sequence[str] = ("-O2",)
+) -> list[str]:
+    """What a program of `text` and the folder's sources says when it runs."""
+    (folder / "main.c").write_text("\n".join(text) + "\n", encoding="utf-8")
     build = [
         *machine.compiler, "-std=c99", *flags, "-I.", "main.c", "batch.c", *machine.links, "-o",
         "test.elf",
@@ -103,6 +142,21 @@ _PROLOGUE = """\
 void put(const char *text);
 static union { int8_t bytes[LARGEST]; uint64_t aligned; } input[2], output;
 static union { uint8_t bytes[1 << 18]; uint64_t aligned; } memory;
+"""
+
+# The byte behind the output must stay as it is.
+_CALL = """\
+static int {name}_case(void)
+{{
+    memcpy(input[0].bytes, {name}_x, {x});
+    memset(output.bytes, 0x5A, sizeof output.bytes);
+    int bad = {program}_{name}((const void *)input[0].bytes, output.bytes) != 0;
+    bad |= memcmp(output.bytes, {name}_y, {y}) != 0 || output.bytes[{y}] != 0x5A;
+    if (bad) {{
+        put("{name}\\n");
+    }}
+    return bad;
+}}
 """
 
 

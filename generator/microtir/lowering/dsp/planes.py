@@ -18,11 +18,12 @@ from microtir.lowering.dsp.linear import constant
 from microtir.lowering.dsp.micro_kernel import call
 from microtir.lowering.dsp.planes_kernels import (
     OUTPUTS,
-    ROW_WEIGHTS,
     TAPS,
     Plane,
     depthwise,
+    instructions,
     split,
+    words_of,
 )
 from microtir.lowering.layer import Layer
 from microtir.lowering.refusals import depthwise_refusal
@@ -98,17 +99,14 @@ def _split_cost(node: Node) -> int:
 
 def _row_cost(node: Node) -> int:
     """Instructions of one output row."""
-    plane = _plane(Geometry.of(node))
-    turns, rest = divmod(plane.outputs, OUTPUTS)
-    turn = 60 + 3 * plane.stride
-    return plane.channels * (turns * turn + (rest and 8 + 12 * rest) + 14) + 100
+    return instructions(_plane(Geometry.of(node)))
 
 
 def code_bytes(node: Node) -> int:
     """Of the kernels; other layers may use the same."""
     plane = _plane(Geometry.of(node))
     turns, rest = divmod(plane.outputs, OUTPUTS)
-    return 330 + 210 * (turns > 0) + (60 + 45 * rest if rest else 0)
+    return 270 + 260 * (turns > 0) + (70 + 45 * rest if rest else 0)
 
 
 def emit(layer: Layer, name: str) -> ir.PrimFunc:
@@ -125,9 +123,8 @@ class _Emitter:
         factors = words.factors(layer.node)
         assert factors is not None, "refusal() was asked"
         self.kernel = depthwise(self.plane, factors.rescaling)
-        self.constants = constant("constants", factors.constants)
-        by_channel = layer.data(1)[0].astype(np.int16).transpose(2, 0, 1)
-        self.weights = constant("weights", by_channel[:, :, list(ROW_WEIGHTS)])
+        taps = layer.data(1)[0].astype(np.int8)
+        self.words = constant("words", words_of(self.plane).pack(taps, factors.constants))
         # One row, so that whoever follows rows of buffers sees one span of bytes.
         shape = (1, TAPS * self.plane.elements)
         self.planes = ir.Buffer("scratch", shape, DType.INT16, alignment=4)
@@ -167,8 +164,7 @@ class _Emitter:
             return call(
                 self.kernel,
                 *(self.planes_of(top + n) for n in range(TAPS)),
-                at(self.weights, 0, 0, 0),
-                at(self.constants, 0, 0),
+                at(self.words, 0, 0),
                 self.y.at(row, 0, 0),
             )
 

@@ -1,36 +1,40 @@
 """Micro-kernels of depthwise 3x3 over planes: a row of one channel after another.
 
-Rule: rows are widened to 16 bits and split into planes, one for each channel, borders included.
-Two neighbouring columns are then one word, of which SMLAD multiplies both: 8 instructions for the
-12 products of a kernel row with four outputs.  The third weight of a row meets a single half.
+Rule: rows are split into planes, one for each channel, borders included.  Two columns are a word,
+of which SMLAD multiplies both: 8 instructions for the 12 products of a kernel row with four
+outputs.  The third weight of a row meets a single half.  Planes of 16 bits hold neighbouring
+columns in a word; those of 8 bits are widened as they are read, every other column in a word.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from microtir import te
 from microtir.lowering.dsp.code import load, loop, seq, store
 from microtir.lowering.dsp.micro_kernel import describe, repeated
-from microtir.lowering.dsp.requantise import WORDS, Rescaling
+from microtir.lowering.dsp.planes_words import ADJACENT, NEIGHBOURS, SPREAD, Words
+from microtir.lowering.dsp.requantise import Rescaling
 from microtir.lowering.made_once import made_once
 from microtir.schedule import KernelDescription
 from microtir.tir import ir
 from microtir.tir.dtype import DType
 
 TAPS = 3
-ROW_WEIGHTS = (0, 1, 1, 2)  # the weights of a kernel row, as the words of the kernel have them
 OUTPUTS = 4  # of a turn
 _CHANNELS = 4  # of a word
 _PAIRS_PER_TURN = 4
-_IMMEDIATE = 255  # largest step of a load
+_IMMEDIATE = 255  # largest step of a load or store
+_ADDED = 4095  # largest number that ADD takes
 
 
 @dataclass(frozen=True, slots=True)
 class Plane:
     """A row of one channel: `before` columns of border, `copied` of the image, and border again.
 
-    `columns` is even, so that planes begin at words.
+    `columns` is even, so that planes of int16 begin at words, and that reading four columns of int8
+    from any even one that an output needs stays inside.
     """
 
     channels: int
@@ -38,6 +42,7 @@ class Plane:
     stride: int
     before: int
     copied: int
+    dtype: DType = DType.INT16
 
     @property
     def columns(self) -> int:
@@ -46,12 +51,17 @@ class Plane:
 
     @property
     def bytes(self) -> int:
-        return self.columns * DType.INT16.bytes
+        return self.columns * self.dtype.bytes
 
     @property
     def elements(self) -> int:
         """Of the planes of a row."""
         return self.channels * self.columns
+
+    @property
+    def alignment(self) -> int:
+        """Of a row: words that are widened may lie anywhere."""
+        return 1 if self.dtype is DType.INT8 else 4
 
     @property
     def name(self) -> str:
@@ -60,7 +70,11 @@ class Plane:
 
 @made_once
 def split(plane: Plane, zero_point: int) -> KernelDescription:
-    """Splits a row of the image into planes; parameters: the row (W, C), planes (C, columns)."""
+    """Splits a row of the image into planes of int16.
+
+    Returns:
+        Parameters: the row (W, C), planes (C, columns).
+    """
     x = ir.Buffer("x", (plane.copied * plane.channels,), DType.INT8)
     planes = ir.Buffer("planes", (plane.elements,), DType.INT16, alignment=4)
     border = te.as_expr(zero_point, DType.INT16)
@@ -126,33 +140,34 @@ def depthwise(plane: Plane, rescaling: Rescaling) -> KernelDescription:
     """An output row from the planes of three rows.
 
     Returns:
-        Parameters: the planes of each row, weights (C, 3, 4) int16 in the order of `ROW_WEIGHTS`,
-        constants (C, 4) int32, the output row (W, C).
+        Parameters: the planes of each row, the words of the channels as `words_of(plane)` packs
+        them, the output row (W, C).
     """
-    rows = [ir.Buffer(f"row{n}", (plane.elements,), DType.INT16, alignment=4) for n in range(TAPS)]
-    shape = (plane.channels, TAPS, len(ROW_WEIGHTS))
-    weights = ir.Buffer("weights", shape, DType.INT16, alignment=4)
-    constants = ir.Buffer("constants", (plane.channels, WORDS), DType.INT32)
+    shape = (plane.elements,)
+    rows = [
+        ir.Buffer(f"row{n}", shape, plane.dtype, alignment=plane.alignment) for n in range(TAPS)
+    ]
+    layout = words_of(plane)
+    words = ir.Buffer("words", (plane.channels, layout.count), DType.INT32)
     y = ir.Buffer("y", (plane.outputs * plane.channels,), DType.INT8)
 
     def output(channel: te.Expr, column: te.Expr) -> ir.Stmt:
         total = ir.Buffer("total", (), DType.INT32, ir.Scope.LOCAL)
 
-        def tap(number: int, kx: te.Expr) -> ir.Stmt:
-            value = load(rows[number], channel * plane.columns + column * plane.stride + kx)
-            weight = load(weights, channel, number, kx + kx // 2)
-            product = te.cast(DType.INT32, value) * te.cast(DType.INT32, weight)
+        def tap(row: int, kx: int) -> ir.Stmt:
+            value = load(rows[row], channel * plane.columns + column * plane.stride + kx)
+            product = te.cast(DType.INT32, value) * layout.weight(words, channel, row, kx)
             return store(total, (), load(total) + product)
 
-        sums = (loop("kx", 0, TAPS, lambda kx, n=n: tap(n, kx)) for n in range(TAPS))  # type: ignore[misc]
-        result = rescaling.apply(load(total) * 2, constants, channel)
-        place = column * plane.channels + channel
-        return ir.Allocate(total, seq(store(total, (), 0), *sums, store(y, (place,), result)))
+        sums = (tap(row, kx) for row in range(TAPS) for kx in range(TAPS))
+        result = layout.rescale(rescaling, load(total), words, channel)
+        stored = store(y, (column * plane.channels + channel,), result)
+        return ir.Allocate(total, seq(store(total, (), load(words, channel, 0)), *sums, stored))
 
     return describe(
-        f"planes_{plane.name}_{plane.outputs}_{plane.stride}_{rescaling.name}",
+        f"planes{plane.dtype.bits}_{plane.name}_{plane.outputs}_{plane.stride}_{rescaling.name}",
         (f"Depthwise convolution 3x3: {plane.outputs} x {plane.channels} outputs",),
-        (*rows, weights, constants, y),
+        (*rows, words, y),
         (y,),
         loop(
             "channel", 0, plane.channels,
@@ -160,23 +175,48 @@ def depthwise(plane: Plane, rescaling: Rescaling) -> KernelDescription:
         ),
         "kernels/planes.j2",
         _depthwise_values(plane, rescaling),
-        stack_bytes=56,
+        stack_bytes=48,
     )  # fmt: skip
+
+
+def instructions(plane: Plane) -> int:
+    """Of an output row, from counts of the emulated Cortex-M4."""
+    turns, rest = divmod(plane.outputs, OUTPUTS)
+    widened = plane.dtype is DType.INT8
+    turn = 57 + 12 * plane.stride if widened else 58 + 4 * plane.stride
+    left = 17 + (14 if widened else 11) * rest if rest else 0
+    return plane.channels * (turns * turn + left + 11) + 60
+
+
+def words_of(plane: Plane) -> Words:
+    """How the constants of the channels are packed for planes."""
+    if plane.dtype is DType.INT8:
+        return SPREAD
+    return NEIGHBOURS if plane.stride == 1 else ADJACENT
 
 
 def _depthwise_values(plane: Plane, rescaling: Rescaling) -> dict[str, object]:
     turns, rest = divmod(plane.outputs, OUTPUTS)
-    walked = turns * OUTPUTS * plane.stride * DType.INT16.bytes
+    words, walked = words_of(plane), turns * OUTPUTS * plane.stride * plane.dtype.bytes
+    constants = {"r9": words.multiplier, "r10": words.multiplier + 1}
+    if rescaling.shift is None and not words.last_has_shift:
+        constants["r11"] = words.shift
     return {
         "rescaling": rescaling.values(),
         "loops": turns > 1,
-        "turns": str(turns) if turns else "",
+        "turns": turns > 0,
         "walked": str(walked),
+        "walks_far": walked > _ADDED,
         "whole": _turn(plane, OUTPUTS, step=True),
         "rest": _turn(plane, rest, step=False) if rest else "",
+        "bytes": plane.dtype is DType.INT8,
         "two_apart": plane.stride == 2,
+        "constants": _loads(constants),
+        "steps_by_store": plane.channels <= _IMMEDIATE,
         "turn_bytes": str(OUTPUTS * plane.channels),
+        "adds_turn": OUTPUTS * plane.channels <= _ADDED,
         "advance": str(plane.bytes - walked),
+        "word_bytes": str(words.bytes),
         "channels": str(plane.channels),
     }
 
@@ -184,8 +224,32 @@ def _depthwise_values(plane: Plane, rescaling: Rescaling) -> dict[str, object]:
 def _turn(plane: Plane, outputs: int, *, step: bool) -> dict[str, object]:
     """Neighbouring outputs, and whether the pointers go on to the next ones."""
     sums = ("r4", "r5", "r6", "r7")[:outputs]
+    # Until it is begun, the last sum is twice the bias, which the others begin with.
+    bias = sums[-1]
+    rows = []
+    for number, row in enumerate(words_of(plane).rows):
+        loads = {} if number else {bias: 0}
+        loads["r12"] = row.pair
+        if row.loads_other:
+            loads["r11"] = row.other
+        rows.append({
+            "x": f"r{number}",
+            "loads": _loads(loads),
+            "begin": "" if number else bias,
+            "bottom": "bt" if row.half else "bb",
+            "top": "tt" if row.half else "tb",
+        })  # fmt: skip
     return {
         **{name: n < outputs for n, name in enumerate(("second", "third", "fourth"), 1)},
         "step": step,
+        "rows": rows,
         "results": [{"sum": r, "offset": str(n * plane.channels)} for n, r in enumerate(sums)],
     }
+
+
+def _loads(words: Mapping[str, int]) -> list[dict[str, str]]:
+    """Registers, and where in a channel the words are that they get."""
+    return [
+        {"register": register, "offset": str(number * DType.INT32.bytes)}
+        for register, number in words.items()
+    ]
