@@ -21,7 +21,7 @@ from microtir.external import Library, library_of, partition
 from microtir.extra_passes import ExtraPasses, applied
 from microtir.graph import verify as graph_verify
 from microtir.graph.declared_ranges import with_declared_ranges
-from microtir.graph.ir import Graph, Node, TensorType
+from microtir.graph.ir import Graph, Node
 from microtir.graph.passes import GRAPH_PASSES, BoundSums, GraphPass, RowPorts
 from microtir.inputs import module_of
 from microtir.ir_module import Decision, IRModule, MemoryPlan, ModelInfo, Port, PortKind
@@ -125,7 +125,7 @@ def lower(
     else:
         task = _Task(config, name, simple_mode, see, extra, libraries, _measured(config))
         lowered = _lower_model(module, module.graph, task)
-    lowered = replace(lowered, constant_places=_constant_places(config, lowered))
+    lowered = _with_placed_constants(config, lowered)
     _check_code(config, lowered)
     return lowered
 
@@ -421,14 +421,15 @@ def _verify_after(pass_name: str, function: PrimFunc) -> None:
         ) from error
 
 
-def _constant_places(config: CompilationConfig, lowered: IRModule) -> Mapping[str, int]:
-    """The constant pool of each array."""
+def _with_placed_constants(config: CompilationConfig, lowered: IRModule) -> IRModule:
+    """The module with the place of each array in the constant pools."""
     if not config.constant_pools:
-        return MappingProxyType({})
+        return lowered
     use = codegen.constant_use(lowered)
     reads = memory.constant_reads(use.main, use.callees, use.names)
     arrays = [(a.name, a.bytes, a.alignment, a.users) for a in use.arrays]
-    return memory.place_constants(config, [memory.Constant(*a, reads[a[0]]) for a in arrays])
+    placed = [memory.Constant(*a, reads[a[0]]) for a in arrays]
+    return replace(lowered, constants=memory.place_constants(config, placed))
 
 
 def _check_code(config: CompilationConfig, lowered: IRModule) -> None:
@@ -468,7 +469,7 @@ def _describe(original: Graph, graph: Graph, config: CompilationConfig, made: _M
         ports=tuple(
             Port(
                 *(kind, t.name, c_name, t.type, place.offset if place else None),
-                _row_bytes(t.type) if is_by_rows else None,
+                t.type.row_bytes if is_by_rows else None,
                 place.pool if place else 0,
             )
             for kind, t, c_name, place, is_by_rows in zip(
@@ -493,7 +494,3 @@ def _decisions(config: CompilationConfig, made: _Made) -> Mapping[str, Decision]
             for function in functions
         }
     )
-
-
-def _row_bytes(type_: TensorType) -> int:
-    return type_.row_elements * type_.dtype.bytes

@@ -118,6 +118,39 @@ class MemoryPlan:
         return self.workspace_size - self.lower_bound
 
 
+POOL_IDENTITY_BYTES = 4
+"""At the start of constants that the application passes: a number of the code that reads them."""
+
+
+@dataclass(frozen=True, slots=True)
+class ConstantPlace:
+    """The number of the pool that an array of constants lies in, and a byte of that."""
+
+    pool: int
+    offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedConstants:
+    """What arrays take of a constant pool, in bytes; nothing where none went there.
+
+    Gaps of alignment count, and the identity of a pool that the application passes. A linker may
+    leave other gaps between arrays of the code.
+    """
+
+    name: str
+    size: int
+    alignment: int
+
+
+@dataclass(frozen=True, slots=True)
+class ConstantPlan:
+    """The constant pools of the configuration, in its order, and places of arrays by C name."""
+
+    pools: tuple[PlannedConstants, ...] = ()
+    places: Mapping[str, ConstantPlace] = field(default_factory=lambda: MappingProxyType({}))
+
+
 @dataclass(frozen=True, slots=True)
 class Alternative:
     """A kernel that a layer does not have, and why; no figures of one that cannot compute it."""
@@ -183,7 +216,7 @@ class IRModule:
 
     Before lowering `graph` or `functions` is set; after it `functions` holds PrimFuncs in the
     order in which they are printed, the entry last, and `model` the facts of a model.
-    `constant_places` has the number of the constant pool of each array, by its name in C.
+    `constants` says which array lies in which constant pool.
     `attrs` are the user's own and survive every stage. Never changed in place.
     """
 
@@ -192,7 +225,7 @@ class IRModule:
     config: CompilationConfig | None = None
     attrs: Mapping[str, object] = field(default_factory=lambda: MappingProxyType({}))
     model: ModelInfo | None = None
-    constant_places: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
+    constants: ConstantPlan = field(default_factory=ConstantPlan)
     is_lowered: bool = False
 
     def function(self, name: str) -> PrimFunc:

@@ -2,14 +2,30 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from microtir.artifact import Artifact
-from microtir.config import CompilationConfig, WorkspacePoolInfo
-from microtir.project import Project, ProjectOptions, ProjectType, Samples, generate, measure
-from microtir.project.errors import BoardError, BuildError, EmulatorError, ProjectError
+from microtir.config import CompilationConfig, ConstantPoolInfo, WorkspacePoolInfo
+from microtir.project import (
+    Project,
+    ProjectOptions,
+    ProjectType,
+    Samples,
+    generate,
+    load_board,
+    measure,
+)
+from microtir.project.errors import (
+    BoardError,
+    BuildError,
+    EmulatorError,
+    ModelTooLargeError,
+    ProjectError,
+)
 from microtir.project.toolchain import symbols
 from tests.support.board_projects import (
     digits,
@@ -221,6 +237,65 @@ def test_pools_lie_in_the_memories_of_the_board(tmp_path: Path) -> None:
     assert found["second_own_memory"].address >= psram
     assert found["second_own_memory"].size == taken[1]["own"] > 200
     assert found["pool_psram"].size >= max(pools["psram"] for pools in taken)
+
+
+@pytest.mark.parametrize("is_internal", [True, False])
+def test_constant_pools_lie_in_the_memories_of_the_board(tmp_path: Path, is_internal: bool) -> None:
+    """Weights in RAM that start-up code fills and in a second flash: there, and read from there."""
+    psram, end = 0x2100_0000, 0x2200_0000
+    known = {"is_internal": is_internal}
+    fast = ConstantPoolInfo(
+        "fast", (), {**known, "size_hint_bytes": 300, "section": ".psram.rodata"}
+    )
+    rest = ConstantPoolInfo("rest", (), {**known, "section": ".rodata.rest"})
+    config = CompilationConfig(targets="c -mcpu=cortex-m4", constant_pools=[fast, rest])
+    artifact = digits_with(config.with_(module_name="net"))
+    project = generate(
+        artifact, "mps2_an386", ProjectType.BAREMETAL, tmp_path / "p",
+        options=ProjectOptions(samples={"net": digits_samples(2)}),
+    )  # fmt: skip
+    project.build()
+    assert project.run().status == 0
+    found = {s.name: s for s in symbols(project.board.toolchain, project.program_path)}
+    there = [s for s in found.values() if psram <= s.address < end and s.size]
+    size = artifact.metadata["constant_pools"][0]["size"]
+    assert size - 16 <= sum(symbol.size for symbol in there) <= size <= 300
+    if not is_internal:
+        assert found["net_pool_rest"].address < psram
+
+
+def test_constants_in_a_second_flash(tmp_path: Path) -> None:
+    """A section of a flash is loaded with the program: nothing copies it."""
+    pool = ConstantPoolInfo("slow", (), {"section": ".sram", "is_internal": True})
+    config = CompilationConfig(
+        targets="c -mcpu=cortex-m55", constant_pools=[pool], module_name="net"
+    )
+    artifact = digits_with(config)
+    project = generate(
+        artifact, "mps3_an547", ProjectType.BAREMETAL, tmp_path / "p",
+        options=ProjectOptions(samples={"net": digits_samples(1)}),
+    )  # fmt: skip
+    project.build()
+    assert project.run().status == 0
+    found = {s.name: s for s in symbols(project.board.toolchain, project.program_path)}
+    names = set(re.findall(r"(net_layer\w+)\[", artifact.source("net_weights.c")))
+    assert names and all(0x0100_0000 <= found[n].address < 0x0120_0000 for n in names)
+
+
+def test_a_pool_that_its_memory_cannot_hold_is_refused(tmp_path: Path) -> None:
+    """The check of fit knows which memory a section is in."""
+    pool = ConstantPoolInfo("slow", (), {"section": ".psram.rodata", "is_internal": True})
+    config = CompilationConfig(
+        targets="c -mcpu=cortex-m4", constant_pools=[pool], module_name="net"
+    )
+    board = load_board("mps2_an386")
+    memories = tuple(replace(m, size=256) if m.name == "psram" else m for m in board.memories)
+    with pytest.raises(ModelTooLargeError) as caught:
+        generate(
+            digits_with(config), replace(board, memories=memories), ProjectType.BAREMETAL,
+            tmp_path / "p",
+        )  # fmt: skip
+    assert "psram would need" in str(caught.value) and "constants in pool slow" in str(caught.value)
 
 
 def _sizes(artifact: Artifact) -> dict[str, int]:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from microtir.codegen.constants import ConstantArray, constant_arrays, value_lines
+from microtir.codegen.constants import constant_arrays, value_lines
 from microtir.codegen.names import UniqueNames
 from microtir.tir.build import seq
 from microtir.tir.dtype import DType
@@ -15,8 +15,7 @@ from microtir.tir.ir import Buffer, IntImm, Load, PrimFunc, Scope, Store
 
 
 def _lines(values: Sequence[float], dtype: DType) -> list[str]:
-    array = np.array(values, dtype=dtype.value)
-    return value_lines(ConstantArray("w", dtype, array, 1))
+    return value_lines(np.array(values, dtype=dtype.value))
 
 
 def _reader(name: str, *constants: Buffer) -> PrimFunc:
@@ -45,7 +44,7 @@ def test_lowest_values_have_no_literal() -> None:
     """INT32_MIN and INT64_MIN are macros: minus applies to a number that does not fit."""
     assert _lines([DType.INT32.min, 1], DType.INT32) == ["INT32_MIN,         1,"]
     array = np.array([DType.INT64.min, 2**40, -5], dtype=np.int64)
-    text = value_lines(ConstantArray("w", DType.INT64, array, 1))
+    text = value_lines(array)
     assert " ".join(text).split() == ["INT64_MIN,", "INT64_C(1099511627776),", "-5,"]
 
 

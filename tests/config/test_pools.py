@@ -175,12 +175,21 @@ def test_pools_that_nobody_can_use_are_refused(
     ("changes", "text"),
     [
         ({"executor": Executor("aot", {"link-params": False})}, "'link-params' = False"),
-        ({"compatibility": "microtvm"}, "'compatibility' = 'microtvm'"),
+        (
+            {
+                "compatibility": "microtvm",
+                "executor": Executor("aot", {"interface-api": "packed"}),
+            },
+            "whose functions take no such pointer",
+        ),
         ({"targets": "c -mcpu=atmega328p", "target_host": "c"}, "atmega328p"),
+        ({"workspace_pools": "flash"}, "the workspace pool 'flash': both are one name in C"),
     ],
 )
-def test_constant_pools_are_arrays_of_the_code(changes: dict[str, object], text: str) -> None:
-    """Weights in a file are in no section, and no application passes a pool."""
+def test_constant_pools_that_nobody_can_use_are_refused(
+    changes: dict[str, object], text: str
+) -> None:
+    """Weights in a file are in no pool, and who passes one needs an argument for it."""
     config = CompilationConfig(targets="c", constant_pools=["flash"])
     with pytest.raises(ConfigError) as caught:
         config.with_(**changes)

@@ -25,7 +25,13 @@ from microtir.graph.quantization import quantize_multiplier
 from microtir.tir.dtype import DType
 from tests.support.c_compilers import INCLUDES, STRICT, compiler_output
 from tests.support.graphs import constant, graph, node, quant, tensor
-from tests.support.small_models import module_of, quantised_graph, tiny_graph
+from tests.support.small_models import (
+    module_of,
+    quantised_graph,
+    reference_outputs,
+    sample_inputs,
+    tiny_graph,
+)
 
 ROOT = Path(__file__).parents[2]
 BASE = CompilationConfig(targets="c")
@@ -157,12 +163,16 @@ def test_d20_constants_of_one_name_in_c_keep_their_data() -> None:
     np.testing.assert_array_equal(result, [[-10, 20, -30]])
 
 
-def test_d23_constant_pools_are_part_of_the_code_or_refused() -> None:
+def test_d23_constant_pools_are_passed_or_refused() -> None:
     """TVM aborted on the device: "Constant pools not supported"."""
+    model = quantised_graph()
     artifact = microtir.build(
-        module_of(quantised_graph()), BASE.with_(constant_pools=[ConstantPoolInfo("flash")])
+        module_of(model), BASE.with_(constant_pools=[ConstantPoolInfo("flash")])
     )
     assert artifact.metadata["constant_pools"][0]["size"] > 0
+    inputs = sample_inputs(model)
+    (expected,) = reference_outputs(model, inputs).values()
+    np.testing.assert_array_equal(host.load(artifact).run(inputs)["scores"], expected)
     error = refusal(constant_pools=[ConstantPoolInfo("flash")], executor="graph")
     assert error.where == "constant_pools"
 

@@ -56,6 +56,17 @@ CONFIGS = {
         ],
         pass_config={"memory.use_workspace_io": True, "memory.input_pool": "sram"},
     ),
+    "constant_pools": BASE.with_(
+        workspace_pools="sram",
+        constant_pools=[
+            {
+                "pool_name": "dtcm-2",
+                "pool_info_properties": {"size_hint_bytes": 90, "byte_alignment": 32},
+            },
+            "flash",
+        ],
+    ),
+    "constant_pool_only": BASE.with_(constant_pools="flash"),
     "allocators": BASE,
     "packed": BASE.with_(executor=Executor("aot", {"interface-api": "packed"})),
     "system_lib": BASE.with_(runtime=Runtime("crt", {"system-lib": True})),

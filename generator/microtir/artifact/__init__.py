@@ -14,6 +14,7 @@ from microtir.artifact.nodes import (
     nodes_of,
 )
 from microtir.codegen import METADATA_FILE, Metadata, SourceFile
+from microtir.codegen.constant_pools import ConstantPoolData
 from microtir.codegen.metadata import (
     FunctionData,
     MemoryData,
@@ -27,6 +28,7 @@ from microtir.codegen.metadata import (
 __all__ = [
     "METADATA_FILE",
     "Artifact",
+    "ConstantPoolData",
     "ExportFormat",
     "FunctionData",
     "GraphNode",

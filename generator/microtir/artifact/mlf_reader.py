@@ -159,13 +159,15 @@ def _sources(
 
 
 def _parameters(file: Path, members: Mapping[str, bytes], facts: Metadata) -> tuple[DataFile, ...]:
-    """The constants, if they are a file of their own."""
-    if facts["parameters"] is None:
-        return ()
-    name = facts["parameters"]["file"]
-    if f"{PARAMETERS}/{name}" not in members:
-        raise _damaged(file, f"'{PARAMETERS}/{name}' is missing")
-    return (DataFile(_checked_path(file, name), members[f"{PARAMETERS}/{name}"]),)
+    """The constants that are no arrays of the code."""
+    names = [pool["file"] for pool in facts["constant_pools"] if pool["file"] is not None]
+    names += [facts["parameters"]["file"]] if facts["parameters"] is not None else []
+    found = []
+    for name in names:
+        if f"{PARAMETERS}/{name}" not in members:
+            raise _damaged(file, f"'{PARAMETERS}/{name}' is missing")
+        found.append(DataFile(_checked_path(file, name), members[f"{PARAMETERS}/{name}"]))
+    return tuple(found)
 
 
 def _ir_module(facts: Metadata) -> IRModule:

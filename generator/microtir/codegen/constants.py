@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -15,19 +15,27 @@ from microtir.tir.dtype import DType
 from microtir.tir.ir import Buffer, PrimFunc, Scope
 from microtir.tir.visitor import buffers_read
 
+FILE_HEADER = 16
+"""Bytes before the arrays in a file of parameters: magic, identity, size, checksum."""
+
 _PER_LINE = (16, 12, 8, 6, 4, 3, 2, 1)
 
 
 @dataclass(frozen=True, slots=True)
 class ConstantArray:
-    """One array of the weights file. `users` are the names of the functions that read it."""
+    """One array of constants. `users` are the names of the functions that read it.
+
+    `pool` is the number of its constant pool. `offset` is its place in what a run is given, in
+    bytes of the file of parameters or of the pool; None if it is an array of the code.
+    """
 
     name: str
     dtype: DType
     data: npt.NDArray[np.generic]  # flat
     alignment: int
     users: tuple[str, ...] = ()
-    pool: int | None = None  # number of the constant pool
+    pool: int | None = None
+    offset: int | None = None
 
     @property
     def declaration(self) -> str:
@@ -37,6 +45,12 @@ class ConstantArray:
     @property
     def bytes(self) -> int:
         return int(self.data.size) * self.dtype.bytes
+
+    @property
+    def end(self) -> int:
+        """The byte behind it in the file or the pool."""
+        assert self.offset is not None
+        return self.offset + self.bytes
 
 
 def constant_arrays(
@@ -74,17 +88,34 @@ def constant_arrays(
     return tuple(found.values()), {buffer: found[key] for buffer, key in keys.items()}
 
 
+def one_after_another(arrays: Iterable[ConstantArray], start: int) -> Iterator[ConstantArray]:
+    """Arrays with their places in a file, each aligned, the first at byte `start` or after it."""
+    end = start
+    for array in arrays:
+        offset = -(-end // array.alignment) * array.alignment
+        yield replace(array, offset=offset)
+        end = offset + array.bytes
+
+
+def write_arrays(data: bytearray, arrays: Iterable[ConstantArray]) -> None:
+    """Write arrays to their places in a file or a pool; numbers are little-endian there."""
+    for array in arrays:
+        values = array.data.astype(np.dtype(array.dtype.value).newbyteorder("<"))
+        data[array.end - array.bytes : array.end] = values.tobytes()
+
+
 def _constants(function: PrimFunc) -> tuple[Buffer, ...]:
     return tuple(b for b in buffers_read(function) if b.scope is Scope.CONSTANT)
 
 
-def value_lines(array: ConstantArray) -> list[str]:
-    """The values as lines of aligned columns, ready to stand between braces."""
-    if array.dtype.is_float:
-        cells = [float_literal(float(v), array.dtype) for v in array.data]
+def value_lines(data: npt.NDArray[np.generic]) -> list[str]:
+    """Values as lines of aligned columns, ready to stand between braces."""
+    dtype = DType(data.dtype.name)
+    if dtype.is_float:
+        cells = [float_literal(float(v), dtype) for v in data]
     else:
         # tolist() gives Python ints, which format several times faster than numpy's.
-        cells = [integer_literal(v, array.dtype) for v in array.data.astype(np.int64).tolist()]
+        cells = [integer_literal(v, dtype) for v in data.astype(np.int64).tolist()]
     width = max(map(len, cells), default=0)
     room = WIDTH - len(INDENT)
     per_line = next((n for n in _PER_LINE if n * (width + 2) <= room + 1), 1)

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from microtir.codegen import header
+from microtir.codegen.constant_pools import ConstantPool, passed_constant_pools
 from microtir.codegen.devices import struct_name
 from microtir.codegen.dropin_module import (
     PACKED_PARAMETERS,
@@ -32,7 +33,13 @@ from microtir.codegen.pools import (
 from microtir.codegen.program import Program
 from microtir.codegen.runtime import MicrotvmPart
 from microtir.codegen.source_file import SourceFile
-from microtir.config.names import KEYWORDS, is_identifier, macro_name
+from microtir.config.names import (
+    KEYWORDS,
+    constants_macro,
+    is_identifier,
+    macro_name,
+    workspace_macro,
+)
 from microtir.ir_module import ModelInfo, Port, PortKind
 
 _INPUTS, _OUTPUTS, _POOLS, _DEVICES = "inputs", "outputs", "workspace_pools", "devices"
@@ -44,8 +51,9 @@ class _Interface:
 
     Args:
         prefix: start of every name.
-        pools: those that are passed, members of the struct of pools; None where none is declared,
-            and the workspace is ours.
+        pools: workspace pools that are passed, members of the struct of pools; None where none is
+            declared, and the workspace is ours.
+        constants: constant pools that are passed, further members of it.
         members: microTVM's names of the tensors of `inputs` and of `outputs`.
         is_mapped: whether the tensors lie in the workspace.
     """
@@ -54,6 +62,7 @@ class _Interface:
     model: ModelInfo
     prefix: str
     pools: tuple[WorkspacePool, ...] | None
+    constants: tuple[ConstantPool, ...]
     members: dict[str, list[tuple[Port, str]]]
     is_mapped: bool
 
@@ -63,17 +72,18 @@ class _Interface:
     @property
     def structs(self) -> tuple[str, ...]:
         """The struct of pools, if there is one."""
-        return (_POOLS,) if self.pools else ()
+        return (_POOLS,) if self.pools or self.constants else ()
 
     @property
-    def workspaces(self) -> tuple[str, ...]:
-        """What is passed on as workspace."""
+    def memories(self) -> tuple[str, ...]:
+        """What is passed on as workspace, and as pools of constants."""
+        constants = tuple(_member_of(pool) for pool in self.constants)
         if self.pools is None:
-            return (f"{self.prefix}_workspace",)
-        return tuple(_member_of(pool) for pool in self.pools)
+            return (f"{self.prefix}_workspace", *constants)
+        return (*(_member_of(pool) for pool in self.pools), *constants)
 
 
-def _member_of(pool: WorkspacePool) -> str:
+def _member_of(pool: WorkspacePool | ConstantPool) -> str:
     return f"{_POOLS}->{pool.member}"
 
 
@@ -107,6 +117,7 @@ def dropin_files(program: Program, model: ModelInfo, fingerprint: str) -> tuple[
         "has_module": has_module(program),
         "has_metadata": bool(_packed_name(interface)) and has_module(program),
         "functions": list(_functions(interface)),
+        "has_constant_pools": any(pool.size for pool in interface.constants),
         "has_workspace": has_workspace,
     }
     return tuple(
@@ -142,6 +153,7 @@ def _interface(program: Program, model: ModelInfo) -> _Interface:
         model=model,
         prefix=dropin_prefix(program.name),
         pools=passed_pools(program) if config.declares_workspace() else None,
+        constants=passed_constant_pools(program),
         members=members,
         is_mapped=any(port.offset is not None for port in model.ports),
     )
@@ -166,10 +178,15 @@ def _memory(interface: _Interface) -> list[str]:
     macro, sizes = macro_name(interface.prefix), [interface.model.memory.workspace_size]
     names = [f"{macro}_WORKSPACE_SIZE"]
     for pool in interface.pools or ():
-        names.append(f"{macro}_{macro_name(pool.member)}_WORKSPACE_POOL_SIZE")
+        stem = workspace_macro(interface.prefix, pool.plan.name, is_alone=False)
+        names.append(f"{stem}_SIZE")
         sizes.append(pool.size)
-    rows = zip(names, sizes, strict=True)
-    return columns([(f"#define {name}", str(size)) for name, size in rows])
+    rows = [(name, str(size)) for name, size in zip(names, sizes, strict=True)]
+    for constants in interface.constants:
+        stem = constants_macro(interface.prefix, constants.plan.name)
+        rows.append((f"{stem}_SIZE", str(constants.size)))
+        rows.append((f"{stem}_DATA", f"{constants.macro}_DATA" if constants.size else "{0}"))
+    return columns([(f"#define {name}", text) for name, text in rows])
 
 
 def _structs(interface: _Interface) -> Iterator[str]:
@@ -177,11 +194,17 @@ def _structs(interface: _Interface) -> Iterator[str]:
         rows = [(f"void *{name};", f"/* {header.type_text(port)} */") for port, name in tensors]
         # C has no empty struct.
         yield _struct(interface.struct(group), rows or [("uint8_t none;", "/* there is none */")])
-    if interface.pools:
-        header_name = f"{interface.program.name}.h"
+    if interface.structs:
+        where = f"_ALIGNMENT of {interface.program.name}.h */"
         rows = [
-            (f"void *{pool.member};", f"/* aligned to {pool.macro}_ALIGNMENT of {header_name} */")
-            for pool in interface.pools
+            *(
+                (f"void *{p.member};", f"/* aligned to {p.macro}{where}")
+                for p in interface.pools or ()
+            ),
+            *(
+                (f"const void *{p.member};", f"/* aligned to {p.macro}{where}")
+                for p in interface.constants
+            ),
         ]
         yield _struct(interface.struct(_POOLS), rows)
     if interface.program.devices:
@@ -201,7 +224,8 @@ def _packed_name(interface: _Interface) -> str:
     program = interface.program
     if program.is_packed:
         return f"{interface.prefix}_run"
-    if program.config.needs_packed_wrapper() and interface.pools is None and not program.is_graph:
+    has_pools = interface.pools is not None or bool(interface.constants)
+    if program.config.needs_packed_wrapper() and not has_pools and not program.is_graph:
         return f"{interface.prefix}_run_packed"
     return ""
 
@@ -224,7 +248,7 @@ def _unpacked_functions(interface: _Interface) -> Iterator[FunctionText]:
     if interface.is_mapped:
         yield from (_map(interface, group) for group in (_INPUTS, _OUTPUTS))
     yield _run(interface)
-    if not interface.pools:
+    if not interface.structs:
         yield _main(interface)
 
 
@@ -268,7 +292,7 @@ def _run(interface: _Interface) -> FunctionText:
     for group, own in ((_INPUTS, "given"), (_OUTPUTS, "made")):
         members = [f"{group}{access}{member}" for _, member in interface.members[group]]
         body.append(f"const struct {name}_{group} {own} = {{{', '.join(members) or '0'}}};")
-    arguments = ["&given", "&made", *interface.workspaces]
+    arguments = ["&given", "&made", *interface.memories]
     if interface.program.devices:
         states = ", ".join(f"{_DEVICES}->{device.name}" for device in interface.program.devices)
         body.append(f"const {struct_name(interface.program)} used = {{{states}}};")
@@ -289,6 +313,7 @@ def _run(interface: _Interface) -> FunctionText:
 
 def _null_check(interface: _Interface, structs: list[str]) -> list[str]:
     pools = [_member_of(pool) for pool in interface.pools or () if pool.size]
+    pools += [_member_of(pool) for pool in interface.constants if pool.size]
     pointers = [*structs, *pools]
     condition = " || ".join(f"{pointer} == NULL" for pointer in pointers)
     status = f"{interface.program.macro}_ERROR_NULL_POINTER"
@@ -300,7 +325,7 @@ def _packed_run(interface: _Interface, function: str) -> FunctionText:
     name, count = interface.program.name, len(interface.model.ports)
     kinds = ", ".join(["MICROTIR_KIND_TENSOR"] * (count + 1))
     size = max(interface.model.memory.workspace_size, 1)
-    (memory,) = interface.workspaces  # the configuration refuses declared pools
+    (memory,) = interface.memories  # the configuration refuses declared pools
     workspace = f"{memory}, 1, {{MICROTIR_ELEMENT_UNSIGNED, 8}}, extent, NULL, 0"
     given = f"args, type_codes, num_args, {count}, tensors, values"
     called = f"{name}_run" if interface.program.is_packed else f"{name}_run_packed"

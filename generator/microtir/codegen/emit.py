@@ -7,6 +7,15 @@ import json
 from collections.abc import Iterator, Sequence
 
 from microtir.codegen import header
+from microtir.codegen.constant_pools import (
+    constant_pools,
+    constants_struct,
+    passed_constant_pools,
+    pool_bytes,
+    pool_file,
+    pool_identity,
+    pool_parts,
+)
 from microtir.codegen.constants import value_lines
 from microtir.codegen.devices import devices_struct, driver_prototypes
 from microtir.codegen.dropin import dropin_files, dropin_parts
@@ -28,7 +37,7 @@ from microtir.codegen.packed import (
     registered,
 )
 from microtir.codegen.parameters import file_bytes, file_name, identity
-from microtir.codegen.pools import constant_pools, internal_pools, passed_pools
+from microtir.codegen.pools import internal_pools, passed_pools
 from microtir.codegen.program import Program, make_program
 from microtir.codegen.rows import is_row_port, row_port_text
 from microtir.codegen.runtime import runtime_files
@@ -64,7 +73,8 @@ def emit(module: IRModule) -> tuple[SourceFile, ...]:
     graph = None
     if program.model and program.is_graph:
         graph = graph_text(program, program.model, requirements)
-    number = identity(program, _code(bodies)) if program.is_apart else ""
+    is_given = program.is_apart or program.given_pools
+    number = identity(program, _code(bodies)) if is_given else ""
     fingerprint = _fingerprint(program, [*bodies, *entries], number)
     dropin = _dropin(program, fingerprint)
     parts = dropin_parts(program) if dropin else ()
@@ -74,6 +84,7 @@ def emit(module: IRModule) -> tuple[SourceFile, ...]:
         SourceFile(f"{program.name}.h", _header(program, fingerprint, number)),
         SourceFile(f"{program.name}.c", source),
         *_weights(program, fingerprint),
+        *_pool_initialisers(program, number),
         *(graph_files(program, program.model) if program.model and graph else ()),
         *packed_files(program, fingerprint),
         *extern_files(program),
@@ -91,13 +102,22 @@ def _dropin(program: Program, fingerprint: str) -> tuple[SourceFile, ...]:
 
 
 def data_files(module: IRModule, sources: Sequence[SourceFile]) -> tuple[DataFile, ...]:
-    """Return the file of constants of a module that `emit` printed, if they are no arrays."""
+    """Return the constants of a module that `emit` printed, if they are no arrays.
+
+    They are one file of parameters, or a file for each constant pool that is passed.
+    """
     (text,) = (file.text for file in sources if file.path == METADATA_FILE)
     metadata: Metadata = json.loads(text)
+    program = make_program(module)
     facts = metadata["parameters"]
-    if facts is None:
-        return ()
-    return (DataFile(facts["file"], file_bytes(make_program(module), facts["identity"])),)
+    if facts is not None:
+        return (DataFile(facts["file"], file_bytes(program, facts["identity"])),)
+    pools = zip(constant_pools(program), metadata["constant_pools"], strict=True)
+    return tuple(
+        DataFile(known["file"], pool_bytes(program, pool, known["identity"]))
+        for pool, known in pools
+        if known["file"] is not None and known["identity"] is not None
+    )
 
 
 def _metadata_text(
@@ -105,6 +125,7 @@ def _metadata_text(
 ) -> str:
     paths = [*(file.path for file in files), METADATA_FILE]
     paths += [file_name(program)] * program.is_apart
+    paths += [pool_file(program, pool) for pool in passed_constant_pools(program) if pool.size]
     return json.dumps(metadata_of(program, paths, number, source), indent=2) + "\n"
 
 
@@ -169,7 +190,8 @@ def _header(program: Program, fingerprint: str, number: str) -> str:
         ports=header.port_sections(program, model) if model else [],
         memory=header.memory_lines(program, number),
         pools=header.pool_macros(program),
-        has_sections=any(pool.section for pool in passed_pools(program)),
+        has_sections=any(pool.section for pool in passed_pools(program))
+        or any(pool.section for pool in passed_constant_pools(program)),
         statuses=header.status_lines(program),
         structs=[*devices_struct(program), *([] if program.is_packed else _structs(program))],
         functions=header.prototypes(program),
@@ -195,8 +217,9 @@ def _source(
         name=program.name,
         macro=program.macro,
         fingerprint=fingerprint,
-        has_weights=bool(program.constants) and not program.is_apart,
-        is_apart=program.is_apart,
+        has_weights=any(array.offset is None for array in program.constants),
+        is_apart=program.is_apart or bool(program.given_pools),
+        constants_struct="" if graph else constants_struct(program),
         is_packed=program.is_packed,
         graph=graph,
         structs=_structs(program) if program.is_packed else [],
@@ -228,14 +251,15 @@ def _source(
 
 
 def _weights(program: Program, fingerprint: str) -> Iterator[SourceFile]:
-    if not program.constants or program.is_apart:
+    arrays = [array for array in program.constants if array.offset is None]
+    if not arrays:
         return
     pools = constant_pools(program)
     values = {
         "name": program.name,
         "macro": program.macro,
         "fingerprint": fingerprint,
-        "has_sections": any(pool.section for pool in pools),
+        "has_sections": any(pool.section for pool in pools if pool.is_internal),
         "flash_readers": flash_readers(program),
         "arrays": [
             {
@@ -243,15 +267,40 @@ def _weights(program: Program, fingerprint: str) -> Iterator[SourceFile]:
                 "alignment": array.alignment,
                 "comment": comment_text(f"{', '.join(array.users)}: {array.bytes} bytes"),
                 "section": "" if array.pool is None else pools[array.pool].section,
-                "lines": [INDENT + line for line in value_lines(array)],
+                "lines": [INDENT + line for line in value_lines(array.data)],
             }
-            for array in program.constants
+            for array in arrays
         ],
     }
     for suffix, title in (("h", "declarations for"), ("c", "values for")):
         name = f"{program.name}_weights.{suffix}"
         comment = header.file_comment(program, f"{name}: constants, {title} {program.name}.c")
         yield SourceFile(name, render(f"c/weights.{suffix}.j2", comment=comment, **values))
+
+
+def _pool_initialisers(program: Program, number: str) -> Iterator[SourceFile]:
+    """What memory for constant pools that are passed is initialised with, as macros."""
+    pools = [pool for pool in passed_constant_pools(program) if pool.size]
+    if not pools:
+        return
+    name = f"{program.name}_constant_pools.h"
+    values = {
+        "comment": header.file_comment(program, f"{name}: what constant pools hold"),
+        "macro": program.macro,
+        "pools": [
+            {
+                "name": pool.plan.name,
+                "macro": pool.macro,
+                "file": pool_file(program, pool),
+                "parts": [
+                    {"comment": title, "lines": value_lines(content)}
+                    for title, content in pool_parts(program, pool, pool_identity(pool, number))
+                ],
+            }
+            for pool in pools
+        ],
+    }
+    yield SourceFile(name, render("c/constant_pools.h.j2", **values))
 
 
 def _title(program: Program) -> str:

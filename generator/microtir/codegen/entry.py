@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 
 from microtir.codegen.c_types import C_TYPES, integer_literal
+from microtir.codegen.constant_pools import given_constants, passed_constant_pools
 from microtir.codegen.devices import activated_name, activation, devices_parameter
 from microtir.codegen.expressions import Requirements
 from microtir.codegen.functions import FunctionText, joined, signature
@@ -41,7 +42,9 @@ def activating_entry(program: Program, name: str, parameters: list[str]) -> Func
 def _model_entry(program: Program, model: ModelInfo, requirements: Requirements) -> FunctionText:
     names = ScopedNames(program.file_names)
     pools = workspace_pools(program)
-    for taken in ("inputs", "outputs", *(pool.name for pool in pools)):
+    constants = passed_constant_pools(program)
+    given = [*(pool.name for pool in pools), *(pool.name for pool in constants)]
+    for taken in ("inputs", "outputs", *given):
         names.reserve(taken)
     main = program.entry
     buffers = [p for p in main.params if isinstance(p, Buffer)]
@@ -66,7 +69,7 @@ def _model_entry(program: Program, model: ModelInfo, requirements: Requirements)
     used = [line for buffer, line in local if buffer in rest or names.is_used(buffer)]
     blocks = [
         model_checks(program, model),
-        [*used, *pointers],
+        [*given_constants(program), *used, *pointers],
         [*body, f"return {program.macro}_OK;"],
     ]
     lines = [line for block in blocks if block for line in ("", *block)][1:]
@@ -88,14 +91,21 @@ def model_signature(program: Program) -> list[str]:
 
 
 def run_parameters(program: Program) -> list[str]:
-    """What a run needs: tensors, memory, and the file of constants if there is one."""
+    """What a run needs: tensors, memory, and constants that are no arrays of the code."""
     return [
         f"const struct {program.name}_inputs *inputs",
         f"const struct {program.name}_outputs *outputs",
         *(f"void *{pool.name}" for pool in passed_pools(program)),
-        *(["const void *parameters"] if program.is_apart else []),
+        *constant_parameters(program),
         *([devices_parameter(program)] if program.devices else []),
     ]
+
+
+def constant_parameters(program: Program) -> list[str]:
+    """Parameters of an entry function for the file of constants, or for the pools of them."""
+    if program.is_apart:
+        return ["const void *parameters"]
+    return [f"const void *{pool.name}" for pool in passed_constant_pools(program)]
 
 
 def _storage(program: Program) -> str:
@@ -107,7 +117,7 @@ def model_checks(program: Program, model: ModelInfo) -> list[str]:
     pools = passed_pools(program)
     used = [pool for pool in pools if pool.size]
     structs = ["inputs", "outputs", *(pool.name for pool in used)]
-    structs += ["parameters"] * program.is_apart
+    structs += _constant_pointers(program)
     members = [_pointer(port) for port in model.ports]
     null = f"{program.macro}_ERROR_NULL_POINTER"
     status = f"{program.macro}_ERROR_WORKSPACE_ALIGNMENT"
@@ -125,7 +135,7 @@ def model_checks(program: Program, model: ModelInfo) -> list[str]:
         *_check(_any_null(members), null),
         *(line for check in aligned for line in check),
         *_place_checks(program, model),
-        *parameter_checks(program),
+        *constant_checks(program),
     ]
 
 
@@ -135,13 +145,31 @@ def _pointer(port: Port) -> str:
     return member if port.row_bytes is None else f"{member}.move"
 
 
-def parameter_checks(program: Program) -> list[str]:
-    """Checks that the file of constants is the one that this code was generated with."""
-    if not program.is_apart:
-        return []
-    misaligned = f"(uintptr_t)parameters % {program.macro}_PARAMETERS_ALIGNMENT != 0"
-    other = f"((const uint32_t *)parameters)[1] != {program.macro}_PARAMETERS_IDENTITY"
-    return _check(f"{misaligned} || {other}", f"{program.macro}_{PARAMETERS_STATUS}")
+def _constant_pointers(program: Program) -> list[str]:
+    """The pointers to constants that a run reads."""
+    if program.is_apart:
+        return ["parameters"]
+    return [pool.name for pool in passed_constant_pools(program) if pool.size]
+
+
+def constant_checks(program: Program) -> list[str]:
+    """Checks that the constants are those that this code was generated with."""
+    status = f"{program.macro}_{PARAMETERS_STATUS}"
+    if program.is_apart:
+        return _check(_foreign("parameters", 1, f"{program.macro}_PARAMETERS"), status)
+    lines = []
+    for pool in passed_constant_pools(program):
+        if pool.size:
+            lines += _check(_foreign(pool.name, 0, pool.macro), status)
+        else:
+            lines.append(f"(void){pool.name}; /* no constant is placed in it */")
+    return lines
+
+
+def _foreign(pointer: str, word: int, macro: str) -> str:
+    """Whether constants are misaligned, or their identity, a word of them, is another one."""
+    other = f"((const uint32_t *){pointer})[{word}] != {macro}_IDENTITY"
+    return f"(uintptr_t){pointer} % {macro}_ALIGNMENT != 0 || {other}"
 
 
 def _place_checks(program: Program, model: ModelInfo) -> list[str]:
@@ -193,8 +221,8 @@ def exported_entry(program: Program, function: PrimFunc) -> FunctionText:
     for parameter in function.params:
         names.define(parameter)
     pointers = [names.of(p) for p in function.params if isinstance(p, Buffer)]
-    apart = program.takes_parameters(function)
-    pointers += ["parameters"] * apart
+    takes_constants = program.takes_constants(function)
+    pointers += _constant_pointers(program) if takes_constants else []
     lines: list[str] = []
     if pointers:
         condition = _any_null(pointers)
@@ -207,8 +235,9 @@ def exported_entry(program: Program, function: PrimFunc) -> FunctionText:
         elif parameter.alignment > parameter.dtype.bytes:
             condition = f"(uintptr_t){name} % {parameter.alignment} != 0"
             lines += _check(condition, f"{program.macro}_ERROR_TENSOR_ALIGNMENT")
-    lines += parameter_checks(program) if apart else []
-    arguments = ", ".join([*(names.of(p) for p in function.params), *["parameters"] * apart])
+    lines += [*constant_checks(program), *given_constants(program)] if takes_constants else []
+    given = [program.given_constants.name] * takes_constants
+    arguments = ", ".join([*(names.of(p) for p in function.params), *given])
     call = f"{program.names[function]}({arguments})"
     if function in program.fallible:
         lines.append(f"return {call};")
@@ -223,8 +252,8 @@ def exported_signature(program: Program, function: PrimFunc) -> list[str]:
     parameters = [
         parameter_text(p, names.define(p), p in program.written[function]) for p in function.params
     ]
-    if program.takes_parameters(function):
-        parameters.append("const void *parameters")
+    if program.takes_constants(function):
+        parameters += constant_parameters(program)
     name = checked_name(program, function)
     return signature(f"{_storage(program)}int32_t {name}", parameters)
 

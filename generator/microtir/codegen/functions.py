@@ -12,15 +12,11 @@ from microtir.codegen.expressions import Requirements
 from microtir.codegen.intrinsics import has_intrinsics, intrinsics_lines
 from microtir.codegen.layout import WIDTH, block_comment, indent, wrap
 from microtir.codegen.names import ScopedNames
-from microtir.codegen.parameters import offsets
 from microtir.codegen.program import Program
 from microtir.codegen.statements import StatementPrinter, parameter_text, pointer_cast
 from microtir.tir.dtype import DType
 from microtir.tir.ir import KEPT_APART, SHARED, Origin, PrimFunc, Scope
 from microtir.tir.visitor import buffers_read
-
-PARAMETERS = "const uint8_t *parameters"
-"""The last parameter in C of a function that reads constants out of a file of their own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +54,8 @@ def function_text(program: Program, function: PrimFunc, requirements: Requiremen
     parameters = [
         parameter_text(p, names.of(p), p in written, is_apart=apart) for p in function.params
     ]
-    if program.takes_parameters(function):
-        parameters.append(PARAMETERS)
+    if program.takes_constants(function):
+        parameters.append(program.given_constants.parameter)
     if program.takes_devices(function):
         parameters.append(devices_parameter(program))
     text = FunctionText(
@@ -92,17 +88,15 @@ def _storage(program: Program, function: PrimFunc) -> str:
 
 
 def parameter_pointers(program: Program, function: PrimFunc) -> list[str]:
-    """A pointer to each constant that a function itself reads out of the file of parameters."""
-    if not program.is_apart:
-        return []
-    places = offsets(program.constants)
+    """A pointer to each constant that a function itself reads out of what the run is given."""
     constants = (b for b in buffers_read(function) if b.scope is Scope.CONSTANT)
-    arrays = dict.fromkeys(program.arrays[buffer].name for buffer in constants)
-    known = {array.name: array for array in program.constants}
+    arrays = {array.name: array for array in (program.arrays[buffer] for buffer in constants)}
     lines = []
-    for array in (known[name] for name in arrays):
-        place = pointer_cast("parameters", DType.UINT8, array.dtype, places[array.name], True)
-        lines.append(f"const {C_TYPES[array.dtype]} *const {array.name} = {place};")
+    for array in arrays.values():
+        if array.offset is not None:
+            base = program.given_constants.holding(array)
+            place = pointer_cast(base, DType.UINT8, array.dtype, array.offset, True)
+            lines.append(f"const {C_TYPES[array.dtype]} *const {array.name} = {place};")
     return lines
 
 

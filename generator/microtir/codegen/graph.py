@@ -287,8 +287,9 @@ def _node_function(
         _pointer(tensor, labels[n], position[n], n in written)
         for n, tensor in table.numbered(node)
     ]  # fmt: skip
-    if any(program.takes_parameters(layer) for layer in node.layers):
-        pointers.append("const uint8_t *const parameters = executor->parameters;")
+    if any(program.takes_constants(layer) for layer in node.layers):
+        given = program.given_constants
+        pointers.append(f"{given.type} *{given.name} = executor->{given.name};")
     if any(program.takes_devices(layer) for layer in node.layers):
         pointers.append(f"const {struct_name(program)} *const devices = executor->devices;")
     texts = {key: labels[n] for key, n in views.items()}

@@ -8,12 +8,17 @@ from collections.abc import Sequence
 
 from microtir import __version__
 from microtir.codegen.c_types import float_literal
+from microtir.codegen.constant_pools import (
+    ConstantPool,
+    constant_pools,
+    passed_constant_pools,
+    pool_identity,
+)
 from microtir.codegen.entry import exported_signature, model_signature
 from microtir.codegen.layout import WIDTH, block_comment, columns, comment_text, wrap
 from microtir.codegen.parameters import alignment, file_name, file_size
 from microtir.codegen.pools import (
     WorkspacePool,
-    constant_pools,
     internal_pools,
     passed_pools,
     workspace_pools,
@@ -38,13 +43,16 @@ STATUSES: Sequence[tuple[str, int, str]] = (
     ("ERROR_TENSOR_ALIGNMENT", -4, "a tensor is not aligned"),
     ("ERROR_TENSOR_PLACE", -5, "a tensor is not at its place in the workspace"),
     (EXTERN_STATUS, -6, "a C function outside the model reported a failure"),
-    (PARAMETERS_STATUS, -7, "the parameters are misaligned, or not those of this code"),
+    (PARAMETERS_STATUS, -7, "constants are misaligned, or not those of this code"),
 )
 
 
 def statuses(program: Program) -> Sequence[tuple[str, int, str]]:
     """The statuses that a program may return."""
-    possible = {EXTERN_STATUS: bool(program.fallible), PARAMETERS_STATUS: program.is_apart}
+    possible = {
+        EXTERN_STATUS: bool(program.fallible),
+        PARAMETERS_STATUS: program.is_apart or bool(program.given_pools),
+    }
     return [status for status in STATUSES if possible.get(status[0], True)]
 
 
@@ -156,8 +164,13 @@ def memory_lines(program: Program, identity: str = "") -> str:
             ("WEIGHTS_SIZE", f"{weights} /* constant, in flash where the linker puts it */")
         )
     for constants in constant_pools(program):
-        name = constants.macro.removeprefix(f"{program.macro}_")
-        rows.append((name, f"{constants.size} /* with gaps of alignment */"))
+        stem = constants.macro.removeprefix(f"{program.macro}_")
+        rows.append((f"{stem}_SIZE", f"{constants.size} /* with gaps of alignment */"))
+        if not constants.is_internal:
+            rows.append((f"{stem}_ALIGNMENT", str(constants.plan.alignment)))
+        if not constants.is_internal and constants.size:
+            number = pool_identity(constants, identity)
+            rows.append((f"{stem}_IDENTITY", f"UINT32_C({number})"))
     stack = worst_stack(program).bytes
     rows.append(("STACK_SIZE", f"{stack} /* at most, for one call compiled without -O3 */"))
     return "\n".join(columns([(f"#define {program.macro}_{n}", text) for n, text in rows]))
@@ -171,7 +184,10 @@ def _named_pools(program: Program) -> tuple[WorkspacePool, ...]:
 
 def pool_macros(program: Program) -> list[str]:
     """Of each pool that is passed the macro that declares memory for it."""
-    return [_pool_macro(program, pool) for pool in passed_pools(program)]
+    return [
+        *(_pool_macro(program, pool) for pool in passed_pools(program)),
+        *(_constants_macro(program, pool) for pool in passed_constant_pools(program) if pool.size),
+    ]
 
 
 def _pool_macro(program: Program, pool: WorkspacePool) -> str:
@@ -191,6 +207,22 @@ def _pool_macro(program: Program, pool: WorkspacePool) -> str:
         f"    {program.macro}_ALIGNED({pool.macro}_ALIGNMENT) "
         f"{section}uint8_t variable[{pool.macro}_SIZE]"
     )
+
+
+def _constants_macro(program: Program, pool: ConstantPool) -> str:
+    section = f'{program.macro}_SECTION("{pool.section}") ' if pool.section else ""
+    example = f"static {pool.macro}(my_{pool.member}) = {pool.macro}_DATA;"
+    lines = [
+        f"Declares memory for the constant pool '{pool.plan.name}', with the initialiser of",
+        f"{program.name}_constant_pools.h, for example:",
+        example,
+    ]
+    return "\n".join([
+        *block_comment(lines),
+        f"#define {pool.macro}(variable) \\",
+        f"    {program.macro}_ALIGNED({pool.macro}_ALIGNMENT) {section}\\",
+        f"    const uint8_t variable[{pool.macro}_SIZE]",
+    ])  # fmt: skip
 
 
 def structs(program: Program, model: ModelInfo) -> list[str]:
@@ -283,6 +315,7 @@ def _run_comment(program: Program) -> str:
         else:
             rows.append((pool.name, f"{pool.macro}_SIZE bytes, aligned to {pool.macro}_ALIGNMENT;"))
             rows.append(("", kept))
+    rows += _constant_rows(program)
     if program.is_apart:
         rows.append(("parameters", f"the file {file_name(program)}, aligned to"))
         rows.append(("", f"{macro}_PARAMETERS_ALIGNMENT"))
@@ -300,6 +333,18 @@ def _run_comment(program: Program) -> str:
             ]
         )
     )
+
+
+def _constant_rows(program: Program) -> list[tuple[str, str]]:
+    """What is said of the parameters that are constant pools."""
+    rows = []
+    for pool in passed_constant_pools(program):
+        if not pool.size:
+            rows.append((pool.name, "not used: no constant is placed in it, NULL is fine"))
+            continue
+        rows.append((pool.name, f"{pool.macro}_DATA of {program.name}_constant_pools.h,"))
+        rows.append(("", f"aligned to {pool.macro}_ALIGNMENT"))
+    return rows
 
 
 def _ends(program: Program) -> list[str]:
@@ -324,8 +369,10 @@ def _holder(program: Program) -> str:
 def _function_comment(program: Program, function: PrimFunc) -> str:
     written = program.written[function]
     rows = [(f"  {p.name}", _parameter_text(p, p in written)) for p in function.params]
-    if program.takes_parameters(function):
+    if program.takes_constants(function) and program.is_apart:
         rows.append(("  parameters", f"the file {file_name(program)}"))
+    elif program.takes_constants(function):
+        rows += [(f"  {name}", text) for name, text in _constant_rows(program)]
     return "\n".join(
         block_comment([
             f"Function '{function.name}'.",

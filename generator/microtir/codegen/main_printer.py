@@ -85,11 +85,12 @@ class MainPrinter(StatementPrinter):
                     kinds.append("MICROTIR_KIND_INTEGER")
             args, codes, status = (self.names.reserve(n) for n in ("args", "kinds", "status"))
             name = f"{self.program.names[callee]}_packed"
-            resource = "&parameters" if self.program.takes_parameters(callee) else "NULL"
+            given = self.program.given_constants
+            resource = f"&{given.name}" if self.program.takes_constants(callee) else "NULL"
             if self.program.takes_devices(callee):
-                given = self.names.reserve("given")
-                lines.append(f"{struct_name(self.program)} {given} = *devices;")
-                resource = f"&{given}"
+                copy = self.names.reserve("given")
+                lines.append(f"{struct_name(self.program)} {copy} = *devices;")
+                resource = f"&{copy}"
             call = f"{name}({args}, {codes}, {len(values)}, NULL, NULL, {resource})"
             lines += [
                 f"const union microtir_value {args}[] = {{{', '.join(values)}}};",

@@ -8,10 +8,11 @@ from collections.abc import Sequence
 from typing import TypedDict
 
 from microtir import __version__
+from microtir.codegen.constant_pools import ConstantPoolData, constant_pool_data
 from microtir.codegen.entry import exported_name
 from microtir.codegen.main_printer import takes_row_range
 from microtir.codegen.parameters import alignment, file_name, file_size
-from microtir.codegen.pools import constant_pools, workspace_pools
+from microtir.codegen.pools import workspace_pools
 from microtir.codegen.program import Program
 from microtir.codegen.stack import worst_stack
 from microtir.ir_module import Decision, ModelInfo, Port
@@ -142,15 +143,6 @@ class PoolData(TypedDict):
     section: str
 
 
-class ConstantPoolData(TypedDict):
-    """A pool of constant arrays, in bytes, gaps of alignment included."""
-
-    name: str
-    size: int
-    limit: int | None
-    section: str
-
-
 class PlacementData(TypedDict):
     """Where a buffer lies: `offset` counts the bytes of its pool."""
 
@@ -224,7 +216,10 @@ class ParameterData(TypedDict):
 
 
 class FunctionData(TypedDict):
-    """A function of a user's program; `takes_parameters` if the file of constants comes last."""
+    """A function of a user's program.
+
+    It `takes_parameters` if constants come last: the file of them, or the pools that are passed.
+    """
 
     name: str
     function: str
@@ -260,7 +255,7 @@ def metadata_of(
     Args:
         program: what was printed.
         files: the paths of everything that is generated.
-        identity: of the file of constants, if there is one.
+        identity: of the code that reads constants that a run is given, if there are any.
         source: the C file, in which layers are looked for.
     """
     model = program.model
@@ -270,15 +265,7 @@ def metadata_of(
         "module_name": program.name,
         "config": program.config.recorded(),
         "weights_bytes": sum(array.bytes for array in program.constants),
-        "constant_pools": [
-            {
-                "name": pool.info.pool_name,
-                "size": pool.size,
-                "limit": pool.info.size_limit,
-                "section": pool.section,
-            }
-            for pool in constant_pools(program)
-        ],
+        "constant_pools": constant_pool_data(program, identity),
         "model": _model(model) if model else None,
         "ports": [_port(port, model) for port in model.ports] if model else [],
         "layers": [_layer(program, layer, source) for layer in program.layers],
@@ -456,7 +443,7 @@ def _function(program: Program, function: PrimFunc) -> FunctionData:
         "name": function.name,
         "function": exported_name(program, function),
         "parameters": [_parameter(p, p in written) for p in function.params],
-        "takes_parameters": program.takes_parameters(function),
+        "takes_parameters": program.takes_constants(function),
     }
 
 

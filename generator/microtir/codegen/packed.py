@@ -7,12 +7,13 @@ from dataclasses import dataclass
 
 from microtir.codegen import header
 from microtir.codegen.c_types import C_TYPES, integer_literal, runtime_dtype
+from microtir.codegen.constant_pools import passed_constant_pools
 from microtir.codegen.devices import struct_name
 from microtir.codegen.entry import checked_name, exported_name, run_name
 from microtir.codegen.environment import render
 from microtir.codegen.names import ScopedNames
 from microtir.codegen.pools import passed_pools
-from microtir.codegen.program import Program
+from microtir.codegen.program import GivenConstants, Program
 from microtir.codegen.source_file import SourceFile
 from microtir.errors import UsageError
 from microtir.ir_module import ModelInfo, PortKind
@@ -65,8 +66,8 @@ class Memory:
 class Wrapper:
     """A packed function. `call` are the lines that follow once every argument is unpacked.
 
-    `storage` is empty for one that applications see. With `takes_parameters` the resource points
-    to a pointer to the file of constants; where `devices` has text, it points to this struct.
+    `storage` is empty for one that applications see. Where `constants` is set, the resource points
+    to a pointer to them; where `devices` has text, it points to this struct.
     """
 
     name: str
@@ -78,7 +79,7 @@ class Wrapper:
     tensors: tuple[Argument, ...]
     memories: tuple[Memory, ...]
     call: tuple[str, ...]
-    takes_parameters: bool = False
+    constants: GivenConstants | None = None
     devices: str = ""
 
 
@@ -153,8 +154,7 @@ def _model_wrapper(program: Program, model: ModelInfo) -> Wrapper:
         )
         for index, pool in enumerate(pools, len(tensors))
     ]
-    if program.is_apart:
-        memories.append(_memory(program, "parameters", len(tensors) + len(pools)))
+    memories += _constant_memories(program, len(tensors) + len(pools))
     arguments = ["&inputs", "&outputs", *(m.name for m in memories)]
     memory = ", ".join([*arguments, *["devices"] * bool(program.devices)])
     call = [
@@ -165,6 +165,7 @@ def _model_wrapper(program: Program, model: ModelInfo) -> Wrapper:
         f"return {run_name(program)}({memory});",
     ]
     apart = ", and the file of parameters likewise" * program.is_apart
+    apart += ", and the constant pools likewise" * bool(passed_constant_pools(program))
     if program.devices:
         apart += f". The resource is a pointer to a {struct_name(program)}"
     return Wrapper(
@@ -187,9 +188,14 @@ def _workspace_text(pools: int) -> str:
     return f"{pools} workspace pools as uint8 tensors" if pools else "no workspace, which is inside"
 
 
-def _memory(program: Program, name: str, index: int) -> Memory:
-    stem = f"{program.macro}_{name.upper()}"
-    return Memory(name, index, f"{stem}_SIZE", f"{stem}_ALIGNMENT")
+def _constant_memories(program: Program, first: int) -> list[Memory]:
+    """Arguments from the index `first` on: the file of constants, or the pools that are passed."""
+    named = [("parameters", f"{program.macro}_PARAMETERS")] * program.is_apart
+    named += [(pool.name, pool.macro) for pool in passed_constant_pools(program)]
+    return [
+        Memory(name, index, f"{macro}_SIZE", f"{macro}_ALIGNMENT")
+        for index, (name, macro) in enumerate(named, first)
+    ]
 
 
 def _wrapper_name(program: Program, public: str) -> str:
@@ -200,7 +206,7 @@ def _wrapper_name(program: Program, public: str) -> str:
 def _function_wrapper(program: Program, function: PrimFunc) -> Wrapper:
     public = exported_name(program, function)
     count = len(function.params)
-    memories = [_memory(program, "parameters", count)] * program.takes_parameters(function)
+    memories = _constant_memories(program, count) if program.takes_constants(function) else []
     scalars, tensors, arguments = _arguments(program, function)
     call = ", ".join([*arguments, *(memory.name for memory in memories)])
     return Wrapper(
@@ -218,16 +224,17 @@ def _function_wrapper(program: Program, function: PrimFunc) -> Wrapper:
 
 def _operator_wrapper(program: Program, layer: PrimFunc) -> Wrapper:
     scalars, tensors, arguments = _arguments(program, layer)
-    apart, on_device = program.takes_parameters(layer), program.takes_devices(layer)
-    if apart and on_device:
+    takes_constants, on_device = program.takes_constants(layer), program.takes_devices(layer)
+    if takes_constants and on_device:
         raise UsageError(
-            f"'{program.names[layer]}' reads parameters of a file and runs on a device",
+            f"'{program.names[layer]}' reads constants that a run is given and runs on a device",
             where="executor",
             legal="operators with packed arguments that need one of the two",
-            fix="use unpacked-api True, or link-params True",
+            fix="use unpacked-api True, or constants that are part of the code",
         )
     name = program.names[layer]
-    extra = ["parameters"] * apart + ["devices"] * on_device
+    given = program.given_constants
+    extra = [given.name] * takes_constants + ["devices"] * on_device
     call = f"{name}({', '.join([*arguments, *extra])})"
     lines = [f"return {call};"]
     if layer not in program.fallible:
@@ -242,7 +249,7 @@ def _operator_wrapper(program: Program, layer: PrimFunc) -> Wrapper:
         tensors,
         (),
         tuple(lines),
-        apart,
+        given if takes_constants else None,
         struct_name(program) if on_device else "",
     )
 

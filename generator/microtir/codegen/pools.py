@@ -6,8 +6,7 @@ from dataclasses import dataclass
 
 from microtir.codegen.names import ScopedNames
 from microtir.codegen.program import Program
-from microtir.config.names import macro_name
-from microtir.config.pools import ConstantPoolInfo
+from microtir.config.names import workspace_macro
 from microtir.ir_module import PlannedPool
 
 
@@ -42,20 +41,25 @@ def workspace_pools(program: Program) -> tuple[WorkspacePool, ...]:
     """The workspace pools of a model, in the order of the configuration."""
     if program.model is None:
         return ()
-    names = ScopedNames(program.file_names)
-    for taken in ("inputs", "outputs"):
-        names.reserve(taken)
+    names = run_names(program)
     infos, pools = program.config.workspace_pools, []
     for info, plan in zip(infos, program.model.memory.pools, strict=True):
         properties = info.pool_info_properties
-        macro = f"{program.macro}_{macro_name(info.c_name)}_WORKSPACE_POOL"
-        if len(infos) == 1 and not properties.is_internal:
-            macro = f"{program.macro}_WORKSPACE"
+        is_alone = len(infos) == 1 and not properties.is_internal
+        macro = workspace_macro(program.name, info.pool_name, is_alone=is_alone)
         internal = f"{program.name}_{info.c_name}_memory"
         name = internal if properties.is_internal else names.reserve(info.c_name)
         facts = (plan, properties.is_internal, properties.section)
         pools.append(WorkspacePool(name, info.c_name, macro, *facts))
     return tuple(pools)
+
+
+def run_names(program: Program) -> ScopedNames:
+    """The names of a run's parameters, for those of pools."""
+    names = ScopedNames(program.file_names)
+    for taken in ("inputs", "outputs"):
+        names.reserve(taken)
+    return names
 
 
 def passed_pools(program: Program) -> tuple[WorkspacePool, ...]:
@@ -66,29 +70,3 @@ def passed_pools(program: Program) -> tuple[WorkspacePool, ...]:
 def internal_pools(program: Program) -> tuple[WorkspacePool, ...]:
     """The pools that are arrays of the generated code."""
     return tuple(pool for pool in workspace_pools(program) if pool.has_array)
-
-
-@dataclass(frozen=True, slots=True)
-class ConstantPool:
-    """A pool of constant arrays, in bytes; `macro` is its size in the header."""
-
-    info: ConstantPoolInfo
-    macro: str
-    size: int
-
-    @property
-    def section(self) -> str:
-        return self.info.pool_info_properties.section
-
-
-def constant_pools(program: Program) -> tuple[ConstantPool, ...]:
-    """The constant pools, in the order of the configuration."""
-    found = []
-    for number, info in enumerate(program.config.constant_pools):
-        end = 0
-        for array in program.constants:
-            if array.pool == number:
-                end = -(-end // array.alignment) * array.alignment + array.bytes
-        macro = f"{program.macro}_{macro_name(info.c_name)}_CONSTANT_POOL_SIZE"
-        found.append(ConstantPool(info, macro, end))
-    return tuple(found)

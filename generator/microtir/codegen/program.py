@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Set
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping, Set
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
-from microtir.codegen.constants import ConstantArray, constant_arrays
+from microtir.codegen.constants import (
+    FILE_HEADER,
+    ConstantArray,
+    constant_arrays,
+    one_after_another,
+)
 from microtir.codegen.names import UniqueNames
 from microtir.codegen.sharing import shared
 from microtir.config import CompilationConfig
@@ -25,7 +30,6 @@ from microtir.tir.ir import (
     Invoke,
     KernelCall,
     PrimFunc,
-    Scope,
     Store,
 )
 from microtir.tir.printer import extern_functions
@@ -39,6 +43,26 @@ PARAMETERS_STATUS = "ERROR_PARAMETERS"
 """End of the macro of the status of a program that was given other parameters than its own."""
 
 _NUMBERED = re.compile(r"[a-z]+\d+(?=_)")
+
+
+@dataclass(frozen=True, slots=True)
+class GivenConstants:
+    """Constants that a run is given, as the last argument of the functions that read them.
+
+    They are bytes of a file, or lie in pools: then `members` are pointers in a struct, by number.
+    """
+
+    name: str
+    type: str
+    members: Mapping[int, str] = field(default_factory=lambda: MappingProxyType({}))
+
+    @property
+    def parameter(self) -> str:
+        return f"{self.type} *{self.name}"
+
+    def holding(self, array: ConstantArray) -> str:
+        """A pointer to the bytes among which an array is."""
+        return self.name if array.pool is None else f"{self.name}->{self.members[array.pool]}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +80,8 @@ class Program:
         assembly: template of the assembly of each micro-kernel that has one.
         externs: the C functions that these call and do not define.
         fallible: the functions that return a status, because they call an extern that does.
-        readers: the functions that read constants, themselves or through a callee.
+        readers: the functions that read constants that a run is given, themselves or through a
+            callee.
         device_users: the functions that use a device, themselves or through a callee.
     """
 
@@ -121,11 +146,23 @@ class Program:
         """Whether constants are in a file of their own, which run functions are given."""
         return not self.config.should_link_params()
 
-    def takes_parameters(self, function: PrimFunc) -> bool:
-        """Whether a function has one more argument, the file of constants."""
-        return self.is_apart and (
-            function in self.readers or (self.model is not None and function is self.entry)
-        )
+    @property
+    def given_pools(self) -> Mapping[int, str]:
+        """C names of the constant pools that a run is given and that hold anything, by number."""
+        used = {array.pool for array in self.constants if array.offset is not None}
+        pools = enumerate(self.config.constant_pools)
+        return {number: pool.c_name for number, pool in pools if number in used}
+
+    @property
+    def given_constants(self) -> GivenConstants:
+        """How functions get the constants that are no arrays of the code."""
+        if self.is_apart:
+            return GivenConstants("parameters", "const uint8_t")
+        return GivenConstants("constants", f"const struct {self.name}_constants", self.given_pools)
+
+    def takes_constants(self, function: PrimFunc) -> bool:
+        """Whether a function has one more argument, constants that a run is given."""
+        return function in self.readers
 
     @property
     def devices(self) -> tuple[Device, ...]:
@@ -145,6 +182,7 @@ class Program:
         public += ("run_activated", "run_unpacked_activated", "run_observed_activated")
         return (
             *(("parameters",) if self.is_apart else ()),
+            *(("constants", "given_constants") if self.given_pools else ()),
             *(("devices",) if self.devices else ()),
             *self.names.values(),
             *(array.name for array in self.constants),
@@ -186,9 +224,9 @@ def make_program(module: IRModule) -> Program:
         functions, {f: f"{prefix}_{short_name(f.name)}" for f in functions}, unique,
         config.constant_alignment(),
     )  # fmt: skip
-    in_pools = {array.name: _in_pool(array, module) for array in constants}
-    constants = tuple(in_pools.values())
-    arrays = {buffer: in_pools[array.name] for buffer, array in arrays.items()}
+    placed = {array.name: array for array in _placed(constants, module)}
+    constants = tuple(placed.values())
+    arrays = {buffer: placed[array.name] for buffer, array in arrays.items()}
     return Program(
         module,
         config,
@@ -200,19 +238,29 @@ def make_program(module: IRModule) -> Program:
         MappingProxyType(assembly),
         externs,
         _fallible(module, everything),
-        _readers(module, everything),
+        _readers(module, everything, arrays, originals),
         _device_users(module, everything),
     )
 
 
-def _in_pool(array: ConstantArray, module: IRModule) -> ConstantArray:
-    """An array with its constant pool, whose alignment it takes."""
-    number = module.constant_places.get(array.name)
-    if number is None:
-        return array
-    pool = module.require_config("codegen").constant_pools[number]
-    alignment = max(array.alignment, pool.pool_info_properties.byte_alignment)
-    return replace(array, pool=number, alignment=alignment)
+def _placed(constants: Iterable[ConstantArray], module: IRModule) -> Iterator[ConstantArray]:
+    """Arrays with their places in the file of parameters, or in their pools."""
+    config = module.require_config("codegen")
+    if not config.should_link_params():
+        yield from one_after_another(constants, FILE_HEADER)
+        return
+    for array in constants:
+        place = module.constants.places.get(array.name)
+        if place is None:
+            yield array
+            continue
+        known = config.constant_pools[place.pool].pool_info_properties
+        yield replace(
+            array,
+            pool=place.pool,
+            offset=None if known.is_internal else place.offset,
+            alignment=max(array.alignment, known.byte_alignment),
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -348,8 +396,17 @@ def _check_device(module: IRModule, extern: ExternFunction, known: Device) -> No
         )
 
 
-def _readers(module: IRModule, functions: tuple[PrimFunc, ...]) -> frozenset[PrimFunc]:
-    """Functions that read constants, themselves or through a callee; callees come first."""
+def _readers(
+    module: IRModule,
+    functions: tuple[PrimFunc, ...],
+    arrays: Mapping[Buffer, ConstantArray],
+    originals: Mapping[PrimFunc, PrimFunc],
+) -> frozenset[PrimFunc]:
+    """Functions that read constants that a run is given, or a callee does; callees come first.
+
+    What `originals` has another function for is printed as that one.
+    """
+    given = {buffer for buffer, array in arrays.items() if array.offset is not None}
     by_name = {f.name: f for f in module.functions}
     found: set[PrimFunc] = set()
     for function in functions:
@@ -358,7 +415,7 @@ def _readers(module: IRModule, functions: tuple[PrimFunc, ...]) -> frozenset[Pri
             for node in walk(function)
             if isinstance(node, Invoke | KernelCall)
         ]
-        reads = any(b.scope is Scope.CONSTANT for b in buffers_read(function))
+        reads = any(buffer in given for buffer in buffers_read(originals[function]))
         if reads or any(callee in found for callee in callees):
             found.add(function)
     return frozenset(found)

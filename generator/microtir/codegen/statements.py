@@ -192,8 +192,8 @@ class StatementPrinter:
             self.argument(argument, parameter in written)
             for parameter, argument in zip(callee.params, args, strict=True)
         ]
-        if self.program.takes_parameters(callee):
-            texts.append("parameters")
+        if self.program.takes_constants(callee):
+            texts.append(self.program.given_constants.name)
         if self.program.takes_devices(callee):
             texts.append("devices")
         return f"{self.program.names[callee]}({', '.join(texts)})"

@@ -231,6 +231,10 @@ class CompilationConfig:
         """The memories for activations that the application passes to the run function."""
         return tuple(p for p in self.workspace_pools if not p.pool_info_properties.is_internal)
 
+    def passed_constant_pools(self) -> tuple[ConstantPoolInfo, ...]:
+        """The memories with constants that the application passes to the run function."""
+        return tuple(p for p in self.constant_pools if not p.pool_info_properties.is_internal)
+
     def input_pools(self) -> tuple[int, ...]:
         """Positions of the workspace pools that inputs may be placed in."""
         return port_pools(self, self.pass_config.input_pool)

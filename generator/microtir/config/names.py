@@ -139,6 +139,24 @@ def macro_name(name: str) -> str:
     return name.upper()
 
 
+def workspace_macro(module: str, pool: str, *, is_alone: bool) -> str:
+    """What the macros about a workspace pool begin with, and the one that declares memory for it.
+
+    Args:
+        module: the module's name.
+        pool: the pool's name.
+        is_alone: whether it is the only one, and the application passes it.
+    """
+    if is_alone:
+        return f"{macro_name(module)}_WORKSPACE"
+    return f"{macro_name(module)}_{macro_name(c_name(pool))}_WORKSPACE_POOL"
+
+
+def constants_macro(module: str, pool: str) -> str:
+    """The same for a constant pool."""
+    return f"{macro_name(module)}_{macro_name(c_name(pool))}_CONSTANT_POOL"
+
+
 def _free(stem: str, used: set[str]) -> str:
     name, number = stem, 1
     while name.upper() in used:

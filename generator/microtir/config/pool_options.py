@@ -89,14 +89,14 @@ _CONSTANT = (
         "is_internal",
         Flag(),
         False,
-        "Says that the pool is part of the generated code, as it is in any case: weights that the "
-        "application loads are a file, with link-params False.",
+        "Makes the pool a section of arrays of the generated code; False leaves it to the "
+        "application, which passes a pointer to the bytes that the header and a file hold.",
     ),
     replace(
         _WORKSPACE[2],
         section=Section.CONSTANT_POOL,
-        help="Names the section of the arrays in the pool, which a linker script puts into a "
-        "memory.",
+        help="Names the section of the pool, which a linker script puts into a memory: of the "
+        "arrays of an internal one, else of what the header's macro declares.",
     ),
     replace(
         _WORKSPACE[3],

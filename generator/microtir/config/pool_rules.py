@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from microtir.config.enums import Compatibility
+from microtir.config.enums import CallingConvention, Compatibility
 from microtir.config.features import Feature
 from microtir.errors import ConfigError, nearest
 
@@ -58,21 +58,40 @@ def _check_constants(config: CompilationConfig) -> None:
     conflict, fix = "", ""
     if not config.should_link_params():
         conflict = f"'link-params' = False of executor '{config.executor.name}'"
-        fix = "use link-params True: in a file weights are in no section"
+        fix = "use link-params True: in a file weights are in no pool"
     elif config.primary_target().has(Feature.AVR_PROGMEM):
         conflict = f"the target '{config.primary_target()}'"
         fix = "leave it out: on an AVR constants have a section of their own"
-    elif config.compatibility is Compatibility.MICROTVM and not all(
-        pool.pool_info_properties.is_internal for pool in config.constant_pools
-    ):
-        conflict = "'compatibility' = 'microtvm', whose applications would pass them"
-        fix = "say is_internal True: pools of constants are part of the generated code"
+    elif config.passed_constant_pools():
+        conflict, fix = _passed_constants_conflict(config)
     if conflict:
         raise ConfigError(
             f"CompilationConfig field 'constant_pools' got '{names}', which contradicts {conflict}",
             where="constant_pools",
             fix=fix,
         )
+
+
+def _passed_constants_conflict(config: CompilationConfig) -> tuple[str, str]:
+    """What constant pools that the application passes contradict, and what to do; or nothing."""
+    fix = "say is_internal True, which makes them sections of the generated code"
+    if config.is_graph():  # not built yet
+        return f"executor '{config.executor.name}'", fix
+    if config.compatibility is Compatibility.MICROTVM:
+        packed = config.entry_calling_convention() is CallingConvention.PACKED
+        for is_refused, what in (
+            (config.is_graph(), f"executor '{config.executor.name}'"),
+            (packed, "interface-api 'packed'"),
+        ):
+            if is_refused:
+                what += " and 'compatibility' = 'microtvm', whose functions take no such pointer"
+                return what, fix
+    memories = {pool.c_name: pool.pool_name for pool in config.passed_pools()}
+    for pool in config.passed_constant_pools():
+        if pool.c_name in memories:
+            what = f"the workspace pool '{memories[pool.c_name]}': both are one name in C"
+            return what, "name each pool differently"
+    return "", ""
 
 
 def _check_port_pool(config: CompilationConfig, key: str, name: str) -> None:

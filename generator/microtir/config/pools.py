@@ -155,7 +155,7 @@ class WorkspacePoolInfo(PoolInfo):
 
 
 class ConstantPoolInfo(PoolInfo):
-    """A memory that is read only: weights and tables, as const arrays in its section."""
+    """A memory that is read only: weights and tables."""
 
     __slots__ = ()
     section = Section.CONSTANT_POOL

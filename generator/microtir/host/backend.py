@@ -252,8 +252,7 @@ class Harness:
         first = len(apart)
         arguments = [*apart, *workspace, *self._interface.extra]
         strict = {n: pool["alignment"] for n, pool in enumerate(self._pools, first)}
-        rest = range(first + len(workspace), len(arguments))
-        strict |= dict.fromkeys(rest, self._parameter_alignment())
+        strict |= enumerate(self._interface.alignments, first + len(workspace))
         guards = dict(enumerate(self._guards, first))
         if self._interface.is_packed:
             packed = _packed_text(f"{self._name}_run", arguments)
@@ -286,15 +285,11 @@ class Harness:
             counts[kind] += 1
         facts = next(f for f in self._artifact.metadata["functions"] if f["function"] == function)
         alignments = [p["alignment"] for p in facts["parameters"] if p["kind"] == "buffer"]
-        alignments += [self._parameter_alignment()] * facts["takes_parameters"]
+        alignments += self._interface.alignments * facts["takes_parameters"]
         call = f"{function}({', '.join(texts)})"
         if self._interface.is_packed:
             call = _packed_text(function, arguments)
         return self._execute(call, arguments, dict(enumerate(alignments)))
-
-    def _parameter_alignment(self) -> int:
-        facts = self._artifact.metadata["parameters"]
-        return facts["alignment"] if facts else 1
 
     def status_text(self, status: int) -> str:
         return self._texts.get(status, "unknown status")

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from microtir.artifact import Artifact
+from microtir.artifact import Artifact, Metadata
 from microtir.config.enums import CallingConvention, ExecutorKind
 from microtir.host.tensors import Array, aligned
 
@@ -20,35 +20,52 @@ class Interface:
 
     Args:
         is_packed: whether arguments are packed, and functions found by name.
-        parameters: the file of constants, aligned, if there is one.
+        extra: what follows the other arguments of a run: the file of constants, or pools of
+            them.
+        alignments: of each of `extra`, in bytes.
         has_nodes: whether a run tells of the nodes of its graph.
         device_count: devices that a run is given; their drivers get NULL for the state.
     """
 
     is_packed: bool = False
-    parameters: Array | None = None
+    extra: tuple[Array, ...] = ()
+    alignments: tuple[int, ...] = ()
     device_count: int = 0
     has_nodes: bool = False
-
-    @property
-    def extra(self) -> tuple[Array, ...]:
-        """What follows the other arguments of a run."""
-        return () if self.parameters is None else (self.parameters,)
 
 
 def interface_of(artifact: Artifact) -> Interface:
     """The interface of an artifact's functions."""
     config = artifact.module.require_config("host")
-    facts = artifact.metadata["parameters"]
-    parameters = None
-    if facts is not None:
-        (file,) = artifact.data
-        parameters = aligned(facts["bytes"], facts["alignment"], 0)
-        parameters[:] = np.frombuffer(file.content, np.uint8)
+    alignments = constant_alignments(artifact.metadata)
+    files = {file.path: file.content for file in artifact.data}
+    extra = []
+    for path, alignment in alignments:
+        content = files[path] if path else b""
+        extra.append(aligned(len(content), alignment, 0))
+        extra[-1][:] = np.frombuffer(content, np.uint8)
     packed = config.entry_calling_convention() is CallingConvention.PACKED
     is_model = artifact.metadata["model"] is not None
     has_nodes = is_model and config.executor.kind is ExecutorKind.DEBUG
-    return Interface(packed, parameters, len(artifact.metadata["devices"]), has_nodes)
+    return Interface(
+        is_packed=packed,
+        extra=tuple(extra),
+        alignments=tuple(alignment for _, alignment in alignments),
+        device_count=len(artifact.metadata["devices"]),
+        has_nodes=has_nodes,
+    )
+
+
+def constant_alignments(metadata: Metadata) -> list[tuple[str | None, int]]:
+    """The constants that a run is given, in the order of its arguments: file and alignment.
+
+    There is no file for a pool that holds nothing.
+    """
+    parameters = metadata["parameters"]
+    if parameters is not None:
+        return [(parameters["file"], parameters["alignment"])]
+    pools = metadata["constant_pools"]
+    return [(pool["file"], pool["alignment"]) for pool in pools if not pool["is_internal"]]
 
 
 @dataclass(frozen=True, slots=True)

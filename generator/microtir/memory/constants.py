@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from microtir.config import CompilationConfig
 from microtir.errors import MemoryPlanError
+from microtir.ir_module import ConstantPlace, ConstantPlan, PlannedConstants
 from microtir.memory.limits import listed
 from microtir.memory.pools import Pool, constant_pools_of
 from microtir.memory.traffic import Traffic
@@ -23,8 +25,8 @@ class Constant:
     read: int
 
 
-def place_constants(config: CompilationConfig, arrays: Sequence[Constant]) -> Mapping[str, int]:
-    """Return the number of the pool of each array; nothing where no pool is declared.
+def place_constants(config: CompilationConfig, arrays: Sequence[Constant]) -> ConstantPlan:
+    """Return the pool of each array and its place there; nothing where no pool is declared.
 
     Raises:
         MemoryPlanError: one has room in no pool; names it, its readers, and the bytes that lack.
@@ -32,7 +34,7 @@ def place_constants(config: CompilationConfig, arrays: Sequence[Constant]) -> Ma
     pools = constant_pools_of(config)
     found: dict[str, int] = {}
     if not pools:
-        return found
+        return ConstantPlan()
     hottest = sorted(arrays, key=lambda a: -a.read / max(a.bytes, 1))
     largest = sorted(arrays, key=lambda a: -a.bytes)
     for order in (hottest, largest):
@@ -41,21 +43,43 @@ def place_constants(config: CompilationConfig, arrays: Sequence[Constant]) -> Ma
             for number in _by_cost(array, pools):
                 together = [a for a in arrays if found.get(a.name) == number or a is array]
                 limit = pools[number].limit
-                if limit is None or size_of(together, pools[number]) <= limit:
+                if limit is None or _size(together, pools[number]) <= limit:
                     found[array.name] = number
                     break
         if len(found) == len(arrays):
-            return {array.name: found[array.name] for array in arrays}
+            return _plan(arrays, pools, found)
     raise _exhausted(arrays, pools, found)
 
 
-def size_of(arrays: Sequence[Constant], pool: Pool) -> int:
-    """Bytes of arrays one after another, each aligned."""
-    end = 0
+def _plan(
+    arrays: Sequence[Constant], pools: Sequence[Pool], found: Mapping[str, int]
+) -> ConstantPlan:
+    planned: list[PlannedConstants] = []
+    places: dict[str, ConstantPlace] = {}
+    for number, pool in enumerate(pools):
+        mine = [array for array in arrays if found[array.name] == number]
+        starts = _starts(mine, pool)
+        places |= {name: ConstantPlace(number, start) for name, start in starts.items()}
+        alignment = max((pool.alignment, *(array.alignment for array in mine)))
+        planned.append(PlannedConstants(pool.name, _size(mine, pool), alignment))
+    return ConstantPlan(tuple(planned), MappingProxyType(places))
+
+
+def _starts(arrays: Sequence[Constant], pool: Pool) -> Mapping[str, int]:
+    """The byte at which each of a pool's arrays begins: one after another, each aligned."""
+    places: dict[str, int] = {}
+    end = pool.reserved
     for array in arrays:
         need = max(array.alignment, pool.alignment)
-        end = -(-end // need) * need + array.bytes
-    return end
+        places[array.name] = -(-end // need) * need
+        end = places[array.name] + array.bytes
+    return places
+
+
+def _size(arrays: Sequence[Constant], pool: Pool) -> int:
+    """Bytes of a pool with these arrays; nothing if there are none."""
+    starts = _starts(arrays, pool)
+    return max((starts[array.name] + array.bytes for array in arrays), default=0)
 
 
 def _by_cost(array: Constant, pools: Sequence[Pool]) -> list[int]:
@@ -81,5 +105,5 @@ def _rooms(
     arrays: Sequence[Constant], pools: Sequence[Pool], found: Mapping[str, int]
 ) -> Iterator[str]:
     for number, pool in enumerate(pools):
-        size = size_of([a for a in arrays if found.get(a.name) == number], pool)
+        size = _size([a for a in arrays if found.get(a.name) == number], pool)
         yield f"'{pool.name}' holds {size} of {pool.limit} bytes"

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 from microtir.config import CompilationConfig
 from microtir.config.pools import PoolInfo
+from microtir.ir_module import POOL_IDENTITY_BYTES
 from microtir.memory.lifetimes import Lifetime, lower_bound
 from microtir.memory.placement import workspace_size
 from microtir.memory.traffic import Traffic
@@ -27,8 +28,9 @@ Fit = Callable[[Sequence[Lifetime], int], Mapping[Buffer, int]]
 class Pool:
     """A memory: bytes that it has, or None for no limit, and what a byte costs there.
 
-    `alignment` is the least one of the pool and of every buffer in it. Costs are in seconds for
-    pools whose clock is known, and comparable within one configuration only.
+    `alignment` is the least one of the pool and of every buffer in it, `reserved` are bytes at its
+    start that no buffer takes. Costs are in seconds for pools whose clock is known, and comparable
+    within one configuration only.
     """
 
     name: str = "workspace"
@@ -36,6 +38,7 @@ class Pool:
     limit: int | None = None
     read_cost: float = 0.0
     write_cost: float = 0.0
+    reserved: int = 0
 
     def cost(self, moved: Traffic) -> float:
         """What the traffic of a buffer costs if it lies here."""
@@ -52,8 +55,23 @@ def pools_of(config: CompilationConfig) -> tuple[Pool, ...]:
 
 
 def constant_pools_of(config: CompilationConfig) -> tuple[Pool, ...]:
-    """The constant pools of a configuration, in its order, likewise."""
-    return _pools(config.constant_pools, config.constant_alignment())
+    """The constant pools of a configuration, in its order, likewise.
+
+    What the application passes begins with a number that says which code it is for.
+    """
+    passed = config.passed_constant_pools()
+    return tuple(
+        replace(
+            pool, reserved=POOL_IDENTITY_BYTES, alignment=max(pool.alignment, POOL_IDENTITY_BYTES)
+        )
+        if info in passed
+        else pool
+        for info, pool in zip(
+            config.constant_pools,
+            _pools(config.constant_pools, config.constant_alignment()),
+            strict=True,
+        )
+    )
 
 
 def _pools(infos: Sequence[PoolInfo], alignment: int) -> tuple[Pool, ...]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from microtir.artifact import Artifact, Metadata
 from microtir.config.enums import CallingConvention
 from microtir.ir_module import Port
-from microtir.project.pools import PoolValues
+from microtir.project.pools import ConstantValues, PoolValues
 from microtir.tir.dtype import DType
 
 _BYTES_PER_LINE = 16
@@ -49,7 +49,10 @@ class Call:
 
 
 def call_of(
-    artifact: Artifact, ports: Sequence[tuple[Port, str]], pools: Sequence[PoolValues]
+    artifact: Artifact,
+    ports: Sequence[tuple[Port, str]],
+    pools: Sequence[PoolValues],
+    constants: Sequence[ConstantValues],
 ) -> Call:
     """How a model is called.
 
@@ -57,23 +60,28 @@ def call_of(
         artifact: the model.
         ports: its tensors, and for each a pointer to it as text of C.
         pools: the memories that it is given.
+        constants: the constant pools that it is given.
     """
     config = artifact.module.require_config("project")
     facts, name = artifact.metadata, artifact.metadata["module_name"]
     apart = facts["parameters"] is not None
-    rest = [f"{name}_parameters"] * apart + ["&devices"] * bool(facts["devices"])
+    rest = [pool.argument for pool in constants]
+    rest += [f"{name}_parameters"] * apart + ["&devices"] * bool(facts["devices"])
     packed = config.entry_calling_convention() is CallingConvention.PACKED
     return Call(
         ", ".join(["&inputs", "&outputs", *(pool.place for pool in pools), *rest]),
         ", ".join(["&inputs", "&outputs", *(pool.argument for pool in pools), *rest]),
-        tuple(_packed(facts, ports, pools)) if packed else (),
+        tuple(_packed(facts, ports, pools, constants)) if packed else (),
         apart,
         bool(facts["devices"]),
     )
 
 
 def _packed(
-    facts: Metadata, ports: Sequence[tuple[Port, str]], pools: Sequence[PoolValues]
+    facts: Metadata,
+    ports: Sequence[tuple[Port, str]],
+    pools: Sequence[PoolValues],
+    constants: Sequence[ConstantValues],
 ) -> Iterator[PackedTensor]:
     name, parameters = facts["module_name"], facts["parameters"]
     for port, place in ports:
@@ -82,10 +90,11 @@ def _packed(
     byte = _dtype(DType.UINT8)
     for pool in pools:
         yield PackedTensor(pool.place, 1, byte, str(max(pool.bytes, 1)))
+    given = [(pool.argument, pool.bytes) for pool in constants]
     if parameters is not None:
-        yield PackedTensor(
-            f"(void *)(uintptr_t){name}_parameters", 1, byte, str(parameters["bytes"])
-        )
+        given.append((f"{name}_parameters", parameters["bytes"]))
+    for place, size in given:
+        yield PackedTensor(f"(void *)(uintptr_t){place}", 1, byte, str(max(size, 1)))
 
 
 def _dtype(dtype: DType) -> str:

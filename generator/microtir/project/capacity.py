@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from microtir.project.boards import Board, Memory
@@ -16,15 +17,16 @@ CODE_PER_CHARACTER = 0.08
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """Something that takes bytes of a memory."""
+    """Something that takes bytes: of the memory that `section` is in, if it has one."""
 
     what: str
     bytes: int
+    section: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Demand:
-    """Everything that a project puts into the two memories."""
+    """Everything that a project needs, by the memory in which it lies without a section."""
 
     flash: tuple[Need, ...]
     ram: tuple[Need, ...]
@@ -40,13 +42,25 @@ def demand(models: Models, stack: int, copied_weights: int) -> Demand:
     """
     characters = sum(model.source_bytes for model in models.models)
     samples = sum(array.bytes for array in models.sample_arrays)
+    constants = [
+        Need(f"constants in pool {pool.name}", pool.bytes, pool.section)
+        for model in models.models
+        for pool in model.constants
+        if pool.section
+    ]
+    internal = [pool for model in models.models for pool in model.internal]
+    pools = [Need(f"pool {p.pools[0].name}", p.bytes, p.section) for p in models.shared_pools]
+    pools += [Need(f"pool {p['name']}", p["size"], p["section"]) for p in internal]
+    in_sections = [pool for pool in pools if pool.section]
     flash = (
-        Need("weights", models.weights_bytes),
+        Need("weights", max(models.weights_bytes - _total(constants), 0)),
+        *constants,
         Need("code of the models, estimated", int(characters * CODE_PER_CHARACTER)),
         Need("samples", samples),
     )
     ram = (
-        Need("workspace", models.workspace_bytes - models.sectioned_bytes),
+        Need("workspace", models.workspace_bytes - _total(in_sections)),
+        *in_sections,
         Need("inputs and outputs", models.io_bytes),
         Need("stack", stack),
         *((Need("copy of the weights", copied_weights),) if copied_weights else ()),
@@ -62,9 +76,10 @@ def check_fit(board: Board, needs: Demand) -> None:
     """
     if board.code is None or board.data is None:
         return
-    placed = [(board.code, needs.flash), (board.data, needs.ram)]
-    if board.code == board.data:  # the program is loaded into RAM
-        placed = [(board.data, (*needs.flash, *needs.ram))]
+    found = [(_memory(board, need, board.code), need) for need in needs.flash]
+    found += [(_memory(board, need, board.data), need) for need in needs.ram]
+    by_memory = [(m, [need for place, need in found if place == m]) for m in board.memories]
+    placed = [(memory, parts) for memory, parts in by_memory if parts]
     exceeded = [(memory, parts) for memory, parts in placed if _total(parts) > memory.size]
     if not exceeded:
         return
@@ -80,11 +95,22 @@ def check_fit(board: Board, needs: Demand) -> None:
     )
 
 
-def _total(parts: tuple[Need, ...]) -> int:
+def _memory(board: Board, need: Need, usual: Memory) -> Memory | None:
+    """The memory of a need: by the name of its section, else the usual one.
+
+    Nobody but the linker knows where a section lies that the board has no memory for.
+    """
+    if not need.section or need.section.startswith((".rodata", ".data", ".bss")):
+        return usual
+    name = need.section.lstrip(".").partition(".")[0]
+    return next((memory for memory in board.memories if memory.name == name), None)
+
+
+def _total(parts: Sequence[Need]) -> int:
     return sum(need.bytes for need in parts)
 
 
-def _table(memory: Memory, parts: tuple[Need, ...]) -> list[str]:
+def _table(memory: Memory, parts: Sequence[Need]) -> list[str]:
     rows = [(need.what, need.bytes) for need in parts]
     total = _total(parts)
     excess = total - memory.size

@@ -174,8 +174,8 @@ def _parameter_files(
     """The weights of models that have them in a file, as arrays of the program."""
     found: dict[str, bytes] = {}
     for artifact in artifacts:
-        name = artifact.metadata["module_name"]
-        for file in artifact.data:
+        name, parameters = artifact.metadata["module_name"], artifact.metadata["parameters"]
+        for file in artifact.data if parameters is not None else ():
             values = {
                 "name": name, "macro": macro_name(name), "lines": byte_lines(file.content),
             }  # fmt: skip

@@ -7,14 +7,21 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from microtir.artifact import Artifact, OutputData
+from microtir.artifact import Artifact, OutputData, PoolData
 from microtir.config.names import macro_name
 from microtir.errors import nearest
 from microtir.ir_module import Port, PortKind
 from microtir.project.calls import Call, call_of
 from microtir.project.errors import ProjectError
 from microtir.project.options import Array, ProjectOptions, Samples
-from microtir.project.pools import PoolValues, SharedPool, pool_values, shared_pools
+from microtir.project.pools import (
+    ConstantValues,
+    PoolValues,
+    SharedPool,
+    constant_values,
+    pool_values,
+    shared_pools,
+)
 from microtir.project.samples import C_TYPES, SampleArray, arbitrary_samples, sample_array
 
 MAX_SAMPLES = 65535  # the application counts them in 16 bits
@@ -58,8 +65,7 @@ class PortGroup:
 class ModelValues:
     """One model: names, ports, and sizes in bytes.
 
-    `internal_bytes` are those of its own arrays of pools, `sectioned_bytes` of those of them that
-    have a section.
+    `internal` are the workspace pools that are its own arrays, `constants` all constant pools.
     """
 
     name: str
@@ -69,8 +75,8 @@ class ModelValues:
     outputs: tuple[PortValues, ...]
     sample_count: int
     pools: tuple[PoolValues, ...]
-    internal_bytes: int
-    sectioned_bytes: int
+    internal: tuple[PoolData, ...]
+    constants: tuple[ConstantValues, ...]
     weights_bytes: int
     source_bytes: int
     layer_count: int
@@ -86,6 +92,15 @@ class ModelValues:
     @property
     def workspace_bytes(self) -> int:
         return sum(pool.bytes for pool in self.pools) + self.internal_bytes
+
+    @property
+    def internal_bytes(self) -> int:
+        return sum(pool["size"] for pool in self.internal)
+
+    @property
+    def given_constants(self) -> tuple[ConstantValues, ...]:
+        """The constant pools that the application has arrays for."""
+        return tuple(pool for pool in self.constants if pool.memory and pool.bytes)
 
     @property
     def ports(self) -> tuple[PortValues, ...]:
@@ -126,12 +141,6 @@ class Models:
         """What is shared, and what each model has for itself."""
         inside = sum(model.internal_bytes for model in self.models)
         return sum(pool.bytes for pool in self.shared_pools) + inside
-
-    @property
-    def sectioned_bytes(self) -> int:
-        """What of the workspace lies where the linker script has a section, and checks its size."""
-        inside = sum(model.sectioned_bytes for model in self.models)
-        return sum(pool.bytes for pool in self.shared_pools if pool.section) + inside
 
     @property
     def io_bytes(self) -> int:
@@ -196,7 +205,8 @@ def _model(artifact: Artifact, options: ProjectOptions, arrays: list[SampleArray
     memory = facts["memory"]
     assert memory is not None  # it is a model
     pools = pool_values(name, memory)
-    internal = [pool for pool in memory["pools"] if pool["is_internal"]]
+    constants = constant_values(name, facts["constant_pools"])
+    given = [pool for pool in constants if pool.memory]
     passed = {pool.name: pool.place for pool in pools}
     places = [passed.get(pool["name"], "") for pool in memory["pools"]]
     ports: dict[PortKind, list[PortValues]] = {PortKind.INPUT: [], PortKind.OUTPUT: []}
@@ -217,14 +227,14 @@ def _model(artifact: Artifact, options: ProjectOptions, arrays: list[SampleArray
         outputs=tuple(ports[PortKind.OUTPUT]),
         sample_count=_sample_count(name, [*inputs.values(), *outputs.values()]),
         pools=pools,
-        internal_bytes=sum(p["size"] for p in internal),
-        sectioned_bytes=sum(p["size"] for p in internal if p["section"]),
+        internal=tuple(pool for pool in memory["pools"] if pool["is_internal"]),
+        constants=constants,
         weights_bytes=facts["weights_bytes"],
         source_bytes=sum(len(file.text) for file in code),
         layer_count=len(facts["layers"]),
         layer_bytes=tuple(_largest_output(row["outputs"]) for row in facts["layers"]),
         uses_math=any("#include <math.h>" in file.text for file in code),
-        call=call_of(artifact, [(p, _place(name, p, places)) for p in model.ports], pools),
+        call=call_of(artifact, [(p, _place(name, p, places)) for p in model.ports], pools, given),
     )
 
 

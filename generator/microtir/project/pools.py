@@ -1,12 +1,12 @@
-"""The workspace pools of a project's models, and the application's memory for them."""
+"""The pools of a project's models, and the application's memory for them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from microtir.artifact import MemoryData, PoolData
-from microtir.config.names import c_name, macro_name
+from microtir.artifact import ConstantPoolData, MemoryData, PoolData
+from microtir.config.names import c_name, constants_macro, macro_name, workspace_macro
 from microtir.config.pool_options import DEFAULT_WORKSPACE
 from microtir.project.errors import ProjectError
 
@@ -59,9 +59,7 @@ def pool_values(model: str, memory: MemoryData) -> tuple[PoolValues, ...]:
 
 def _pool(model: str, pool: PoolData, count: int) -> PoolValues:
     name, member = c_name(pool["name"]), f"of_{model}"
-    macro = f"{macro_name(model)}_WORKSPACE"
-    if count > 1:
-        macro = f"{macro_name(model)}_{macro_name(name)}_WORKSPACE_POOL"
+    macro = workspace_macro(model, pool["name"], is_alone=count == 1)
     declaration = f"{macro}({member})"
     if pool["section"] and pool["size"]:  # a member has none: the variable around it has one
         aligned = f"{macro_name(model)}_ALIGNED({macro}_ALIGNMENT)"
@@ -69,6 +67,39 @@ def _pool(model: str, pool: PoolData, count: int) -> PoolValues:
     memory = name if name == DEFAULT_WORKSPACE else f"pool_{name}"
     facts = (declaration, pool["section"], pool["size"])
     return PoolValues(pool["name"], macro, memory, member, *facts)
+
+
+@dataclass(frozen=True, slots=True)
+class ConstantValues:
+    """A constant pool of a model: texts of C.
+
+    `memory` is the application's array of it, empty where it is part of the generated code.
+    """
+
+    name: str
+    macro: str
+    memory: str
+    section: str
+    bytes: int
+
+    @property
+    def argument(self) -> str:
+        """What the run function is given."""
+        return self.memory if self.bytes else "NULL"
+
+
+def constant_values(model: str, pools: Sequence[ConstantPoolData]) -> tuple[ConstantValues, ...]:
+    """The constant pools of a model, those that it is given in the order of its arguments."""
+    return tuple(
+        ConstantValues(
+            pool["name"],
+            constants_macro(model, pool["name"]),
+            "" if pool["is_internal"] else f"{model}_pool_{c_name(pool['name'])}",
+            pool["section"],
+            pool["size"],
+        )
+        for pool in pools
+    )
 
 
 def shared_pools(pools: Iterable[PoolValues]) -> tuple[SharedPool, ...]:

@@ -186,10 +186,11 @@ def _memory_values(board: Board) -> Values:
     }
 
 
-def _memory(memory: Memory) -> dict[str, str]:
+def _memory(memory: Memory) -> dict[str, object]:
     return {
         "region": memory.name.upper(),
         "section": memory.name,
+        "is_copied": memory.kind is not MemoryKind.FLASH,
         "attributes": "rx" if memory.kind is MemoryKind.FLASH else "rwx",
         "origin": f"{memory.address:#x}",
         "length": f"{memory.size:#x}",

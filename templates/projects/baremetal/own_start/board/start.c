@@ -16,6 +16,15 @@ extern const uint32_t __data_load[];
 extern uint32_t __bss_start[];
 extern uint32_t __bss_end[];
 
+/* Memories besides that of .data whose values are copied; the linker script has the table. */
+struct copy {
+    uint32_t *to;
+    const uint32_t *from;
+    uint32_t bytes;
+};
+extern const struct copy __copies_start[];
+extern const struct copy __copies_end[];
+
 int main(void);
 
 static uint8_t is_ending;
@@ -38,12 +47,19 @@ static void stop(int16_t status)
     }
 }
 
+static void copy_words(uint32_t *to, const uint32_t *from, uint32_t bytes)
+{
+    for (uint32_t i = 0; i < bytes / sizeof *to; i++) {
+        to[i] = from[i];
+    }
+}
+
 void start_main(void)
 {
-    const uint32_t *from = __data_load;
-    for (uint32_t *to = __data_start; to < __data_end; to++) {
-        *to = *from;
-        from++;
+    const uintptr_t end = (uintptr_t)__data_end;
+    copy_words(__data_start, __data_load, (uint32_t)(end - (uintptr_t)__data_start));
+    for (const struct copy *copy = __copies_start; copy < __copies_end; copy++) {
+        copy_words(copy->to, copy->from, copy->bytes);
     }
     for (uint32_t *to = __bss_start; to < __bss_end; to++) {
         *to = 0;

@@ -1,0 +1,156 @@
+"""Constant pools in C: sections of arrays, or bytes to which the run function takes a pointer."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TypedDict
+
+import numpy as np
+import numpy.typing as npt
+
+from microtir.codegen.constants import write_arrays
+from microtir.codegen.layout import columns, comment_text, indent
+from microtir.codegen.pools import passed_pools, run_names
+from microtir.codegen.program import Program
+from microtir.config.names import constants_macro
+from microtir.config.pools import ConstantPoolInfo
+from microtir.ir_module import POOL_IDENTITY_BYTES, PlannedConstants
+
+
+@dataclass(frozen=True, slots=True)
+class ConstantPool:
+    """A pool of constant arrays.
+
+    `macro` is what the macros about it begin with, and for one that is passed the macro that
+    declares memory for it; then `name` is the parameter that takes a pointer to it, `member` its
+    name among pools.
+    """
+
+    number: int
+    name: str
+    member: str
+    macro: str
+    info: ConstantPoolInfo
+    plan: PlannedConstants
+
+    @property
+    def size(self) -> int:
+        """Bytes; nothing where no array is placed in it."""
+        return self.plan.size
+
+    @property
+    def section(self) -> str:
+        return self.info.pool_info_properties.section
+
+    @property
+    def is_internal(self) -> bool:
+        return self.info.pool_info_properties.is_internal
+
+
+def constant_pools(program: Program) -> tuple[ConstantPool, ...]:
+    """The constant pools, in the order of the configuration."""
+    names = run_names(program)
+    for pool in passed_pools(program):
+        names.reserve(pool.name)
+    found = []
+    infos, plans = program.config.constant_pools, program.module.constants.pools
+    for number, (info, plan) in enumerate(zip(infos, plans, strict=False)):
+        macro = constants_macro(program.name, info.pool_name)
+        is_internal = info.pool_info_properties.is_internal
+        name = info.c_name if is_internal else names.reserve(info.c_name)
+        found.append(ConstantPool(number, name, info.c_name, macro, info, plan))
+    return tuple(found)
+
+
+def passed_constant_pools(program: Program) -> tuple[ConstantPool, ...]:
+    """The constant pools to which functions that read constants take pointers."""
+    return tuple(pool for pool in constant_pools(program) if not pool.is_internal)
+
+
+class ConstantPoolData(TypedDict):
+    """A pool of constants, in bytes, gaps of alignment included; `limit` is null if it has none.
+
+    It is a section of arrays of the code if `is_internal`; else the run function takes a pointer to
+    it, in the order of the pools behind those of the workspace, and `file` holds what must lie
+    there: null where that is nothing.
+    """
+
+    name: str
+    size: int
+    alignment: int
+    limit: int | None
+    section: str
+    is_internal: bool
+    file: str | None
+    identity: str | None
+
+
+def constant_pool_data(program: Program, number: str) -> list[ConstantPoolData]:
+    """Facts about the constant pools; `number` is the identity of the code."""
+    return [
+        {
+            "name": pool.info.pool_name,
+            "size": pool.size,
+            "alignment": pool.plan.alignment,
+            "limit": pool.info.size_limit,
+            "section": pool.section,
+            "is_internal": pool.is_internal,
+            "file": pool_file(program, pool) if is_filled else None,
+            "identity": pool_identity(pool, number) if is_filled else None,
+        }
+        for pool in constant_pools(program)
+        for is_filled in [not pool.is_internal and pool.size > 0]
+    ]
+
+
+def pool_file(program: Program, pool: ConstantPool) -> str:
+    """What the file with the bytes of a pool that is passed is called."""
+    return f"{program.name}_{pool.member}.bin"
+
+
+def pool_identity(pool: ConstantPool, number: str) -> str:
+    """What a pool begins with, by which code that has the identity `number` knows it."""
+    return f"0x{hashlib.sha256(f'{number} {pool.member}'.encode()).hexdigest()[:8]}"
+
+
+def pool_bytes(program: Program, pool: ConstantPool, number: str) -> bytes:
+    """What memory for a pool that is passed must hold: its identity `number`, then the arrays."""
+    data = bytearray(pool.size)
+    data[:POOL_IDENTITY_BYTES] = int(number, 16).to_bytes(POOL_IDENTITY_BYTES, "little")
+    write_arrays(data, (array for array in program.constants if array.pool == pool.number))
+    return bytes(data)
+
+
+def pool_parts(
+    program: Program, pool: ConstantPool, number: str
+) -> Iterator[tuple[str, npt.NDArray[np.uint8]]]:
+    """The bytes of a pool cut where something begins, each part with a title for a comment."""
+    data = np.frombuffer(pool_bytes(program, pool, number), np.uint8)
+    starts = {0: "which code it is for"}
+    for array in program.constants:
+        if array.pool == pool.number and array.offset is not None:
+            users = ", ".join(array.users)
+            starts[array.offset] = comment_text(f"{array.name}: {array.bytes} bytes for {users}")
+    ends = [*list(starts)[1:], len(data)]
+    for (start, title), end in zip(starts.items(), ends, strict=False):
+        yield title, data[start:end]
+
+
+def constants_struct(program: Program) -> str:
+    """The struct of the pools that functions read, as they hand it on; empty without pools."""
+    if not program.given_pools:
+        return ""
+    rows = columns([("const uint8_t *" + name + ";",) for name in program.given_pools.values()])
+    return "\n".join([f"struct {program.name}_constants {{", *indent(rows), "};"])
+
+
+def given_constants(program: Program) -> list[str]:
+    """Statements of an entry function that make what the functions below it hand on."""
+    given = program.given_constants
+    if not given.members:
+        return []
+    names = ", ".join(pool.name for pool in passed_constant_pools(program) if pool.size)
+    whole = f"given_{given.name}"
+    return [f"{given.type} {whole} = {{{names}}};", f"{given.type} *{given.name} = &{whole};"]
