@@ -3,22 +3,51 @@
 #include "microtir/graph.h"
 #include "microtir/status.h"
 
-int32_t microtir_graph_run_on(const struct microtir_graph_executor *executor, int32_t *next,
-                              microtir_graph_go_on go_on, void *context)
+/* Checks that a run can go on at *next. */
+static int32_t check_place(const struct microtir_graph_executor *executor, const int32_t *next)
 {
-    int32_t status = MICROTIR_OK;
-    int32_t is_on = 1;
     if (executor == NULL || executor->graph == NULL || next == NULL) {
         return MICROTIR_ERROR_NULL_POINTER;
     }
     if (*next < 0 || *next > (int32_t)executor->graph->node_count) {
         return MICROTIR_ERROR_INDEX;
     }
+    return MICROTIR_OK;
+}
+
+int32_t microtir_graph_run_on(const struct microtir_graph_executor *executor, int32_t *next,
+                              microtir_graph_go_on go_on, void *context)
+{
+    int32_t status = check_place(executor, next);
+    int32_t is_on = 1;
     while (status == MICROTIR_OK && is_on != 0 && *next < (int32_t)executor->graph->node_count) {
         status = microtir_graph_run_node(executor, *next);
         if (status == MICROTIR_OK) {
             *next += 1;
             is_on = go_on != NULL ? go_on(context, *next) : 0;
+        }
+    }
+    return status;
+}
+
+int32_t microtir_graph_run_within(const struct microtir_graph_executor *executor, int32_t *next,
+                                  uint32_t limit)
+{
+    int32_t status = check_place(executor, next);
+    uint32_t left = limit;
+    if (status != MICROTIR_OK) {
+        return status;
+    }
+    const struct microtir_graph *const graph = executor->graph;
+    if (*next < (int32_t)graph->node_count && graph->nodes[*next].cost > limit) {
+        return MICROTIR_ERROR_STEP_COST;
+    }
+    while (status == MICROTIR_OK && *next < (int32_t)graph->node_count
+           && graph->nodes[*next].cost <= left) {
+        left -= graph->nodes[*next].cost;
+        status = microtir_graph_run_node(executor, *next);
+        if (status == MICROTIR_OK) {
+            *next += 1;
         }
     }
     return status;

@@ -48,6 +48,8 @@ const char *microtir_status_text(int32_t status)
         return "the parameters belong to another model, or are damaged";
     case MICROTIR_ERROR_DEVICE_STATE:
         return "the device is not in the state that this call needs";
+    case MICROTIR_ERROR_STEP_COST:
+        return "the next node costs more than a step may";
     default:
         return "a status of a generated function";
     }

@@ -108,7 +108,7 @@ def test_another_runtime_is_refused(tmp_path: Path) -> None:
     """Code that was generated for another version of the C runtime does not compile with it."""
     folder = artifact_of(MODULES["packed_model"]()).export(tmp_path / "out")
     runtime = folder / "runtime_crt" / "include" / "microtir" / "runtime.h"
-    text = runtime.read_text().replace("RUNTIME_VERSION 2", "RUNTIME_VERSION 999")
+    text = runtime.read_text().replace(f"RUNTIME_VERSION {RUNTIME_VERSION}", "RUNTIME_VERSION 999")
     runtime.write_text(text)
     command = ["gcc", "-std=c99", *INCLUDES, "-c", "packed_packed.c", "-o", "/dev/null"]
     assert "another version of the microtir runtime" in compiler_output(command, folder)

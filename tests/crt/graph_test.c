@@ -28,7 +28,7 @@ static const struct microtir_graph_tensor tensors[] = {
     {0, 4, MICROTIR_GRAPH_OUTPUT, {MICROTIR_ELEMENT_SIGNED, 32}},
 };
 static const uint16_t arguments[] = {1, 0, 2, 1};
-static const struct microtir_graph_node nodes[] = {{increment, 0, 1}, {multiply, 2, 1}};
+static const struct microtir_graph_node nodes[] = {{increment, 0, 1, 30}, {multiply, 2, 1, 50}};
 static const char *const names[] = {"increment", "multiply"};
 static const int32_t extent[] = {1};
 static const struct microtir_tensor_type ports[] = {
@@ -185,6 +185,34 @@ static void test_run_on(void)
     CHECK(microtir_graph_run_on(NULL, &next, NULL, NULL), MICROTIR_ERROR_NULL_POINTER);
 }
 
+static void test_run_within(void)
+{
+    struct microtir_graph_executor executor = ready(&graph);
+    int32_t next = 0;
+    calls = 0;
+    CHECK(microtir_graph_run_within(&executor, &next, 29), MICROTIR_ERROR_STEP_COST);
+    CHECK(next + calls, 0);
+    CHECK(microtir_graph_run_within(&executor, &next, 79), MICROTIR_OK);
+    CHECK(next, 1);
+    CHECK(calls, 1);
+    CHECK(microtir_graph_run_within(&executor, &next, 49), MICROTIR_ERROR_STEP_COST);
+    CHECK(microtir_graph_run_within(&executor, &next, 50), MICROTIR_OK);
+    CHECK(next, 2);
+    CHECK(microtir_graph_run_within(&executor, &next, 0), MICROTIR_OK);
+    CHECK(calls, 2);
+    next = 0;
+    CHECK(microtir_graph_run_within(&executor, &next, 80), MICROTIR_OK);
+    CHECK(next, 2);
+    next = 0;
+    input[0] = 98;
+    CHECK(microtir_graph_run_within(&executor, &next, UINT32_MAX), -6);
+    CHECK(next, 1);
+    next = 3;
+    CHECK(microtir_graph_run_within(&executor, &next, 80), MICROTIR_ERROR_INDEX);
+    CHECK(microtir_graph_run_within(&executor, NULL, 80), MICROTIR_ERROR_NULL_POINTER);
+    input[0] = 0;
+}
+
 static void test_last_node(void)
 {
     int32_t node = -1;
@@ -301,6 +329,7 @@ const struct unit_test graph_tests[] = {
     {"graph_not_set", test_not_set},
 #endif
     {"graph_run_on", test_run_on},
+    {"graph_run_within", test_run_within},
     {"graph_last_node", test_last_node},
     {"graph_devices", test_graph_devices},
     {"graph_parameters", test_graph_parameters},

@@ -70,6 +70,20 @@ def test_rows_of_several_layers_are_one_node() -> None:
             assert not table.tensors[number].name.startswith("ring")
 
 
+def test_costs_of_nodes_are_those_of_their_layers() -> None:
+    """What a step may be bounded by, and the least bound, in the table and the header."""
+    artifact = built(LINKED, optimize="ram")
+    layers = {layer["function"]: layer["choice"] for layer in artifact.metadata["layers"]}
+    nodes = [n for n in json.loads(artifact.source("default_graph.json"))["nodes"] if "attrs" in n]
+    costs = []
+    for node in nodes:
+        choices = [layers[function] for function in node["attrs"]["layers"]]
+        costs.append(sum(choice["instructions"] for choice in choices if choice))
+    rows = re.findall(r"\{default_node_\d+, +\d+, +\d+, +(\d+)u\}", artifact.source("default.c"))
+    assert [int(cost) for cost in rows] == costs and len(set(costs)) > 3
+    assert f"#define DEFAULT_STEP_LEAST {max(costs)}u\n" in artifact.source("default_graph.h")
+
+
 def test_d5_sizes_in_the_json_are_those_of_the_nodes() -> None:
     """TVM indexed types by storage id: where storage was shared, sizes were another tensor's."""
     artifact = built("graph")

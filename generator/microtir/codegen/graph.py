@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from microtir.codegen import header
-from microtir.codegen.c_types import C_TYPES, runtime_dtype
+from microtir.codegen.c_types import C_TYPES, integer_literal, runtime_dtype
 from microtir.codegen.devices import activated_name, struct_name
 from microtir.codegen.entry import (
     activating_entry,
@@ -34,6 +34,7 @@ from microtir.tir.ir import Buffer, BufferView, Invoke, PrimFunc, Seq, Stmt
 from microtir.tir.visitor import walk
 
 MAX_NUMBER = 65535  # of a tensor, node or argument: the runtime counts in 16 bits
+UNKNOWN_COST = 2**32 - 1  # and what is more than the runtime counts
 _PLACES = ("INPUT", "OUTPUT", "WORKSPACE")
 
 
@@ -74,6 +75,12 @@ class Node:
     def arguments(self) -> tuple[int, ...]:
         """All of them, in the order in which the node's function takes them."""
         return (*self.outputs, *self.inputs, *self.scratch)
+
+    def cost(self, model: ModelInfo) -> int:
+        """Instructions of its layers, as planned or measured; `UNKNOWN_COST` without either."""
+        decided = [model.decisions.get(layer.name) for layer in self.layers]
+        known = [decision.instructions for decision in decided if decision is not None]
+        return min(sum(known), UNKNOWN_COST) if len(known) == len(decided) else UNKNOWN_COST
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,7 +210,8 @@ def graph_text(program: Program, model: ModelInfo, requirements: Requirements) -
     return GraphText(
         nodes=nodes,
         node_rows=columns([
-            (f"{{{stem}_node_{i},", f"{start},", f"{len(node.outputs)}}},",
+            (f"{{{stem}_node_{i},", f"{start},", f"{len(node.outputs)},",
+             f"{integer_literal(node.cost(model), DType.UINT32)}}},",
              f"/* {comment_text(node.name)} */")
             for i, (node, start) in enumerate(zip(table.nodes, firsts, strict=True))
         ]),
@@ -368,6 +376,7 @@ def graph_files(program: Program, model: ModelInfo) -> Iterator[SourceFile]:
         (f"#define {program.macro}_INPUT_COUNT", str(len(model.inputs))),
         (f"#define {program.macro}_OUTPUT_COUNT", str(len(model.outputs))),
     ])  # fmt: skip
+    least = max((node.cost(model) for node in make_table(program, model).nodes), default=0)
     observed = ""
     if is_debug(program):
         text = f"Runs the model like {program.name}_run() and tells the observer about each node."
@@ -382,6 +391,7 @@ def graph_files(program: Program, model: ModelInfo) -> Iterator[SourceFile]:
             macro=program.macro,
             runtime_version=RUNTIME_VERSION,
             counts="\n".join(counts),
+            least_step=integer_literal(least, DType.UINT32),
             observed=observed,
         ),
     )

@@ -31,7 +31,8 @@ enum microtir_status {
     MICROTIR_ERROR_INDEX = -117,              /* no tensor or node of this number */
     MICROTIR_ERROR_NOT_SET = -118,            /* an input, output or workspace is missing */
     MICROTIR_ERROR_PARAMETERS = -119,         /* parameters of another model, or damaged */
-    MICROTIR_ERROR_DEVICE_STATE = -120        /* a device function out of order */
+    MICROTIR_ERROR_DEVICE_STATE = -120,       /* a device function out of order */
+    MICROTIR_ERROR_STEP_COST = -121           /* the next node costs more than a step may */
 };
 
 /* The meaning of a status as a sentence; never NULL. */
