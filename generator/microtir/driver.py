@@ -244,7 +244,8 @@ def _within_limits(graph: Graph, task: _Task, terms: Terms) -> _Made:
 def _planned(graph: Graph, task: _Task, limit: int | None, terms: Terms) -> Plan:
     goal, workspace_io = task.config.optimize, task.config.pass_config.use_workspace_io
     return plan(
-        graph, task.candidates, goal, workspace_io=workspace_io, limit=limit, terms=terms,
+        graph, task.candidates, goal, workspace_io=workspace_io, limit=limit,
+        terms=replace(terms, measure=task.config.measure),
     )  # fmt: skip
 
 

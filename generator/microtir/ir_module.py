@@ -158,6 +158,7 @@ class Alternative:
     kernel: str
     reason: str
     instructions: int | None = None
+    cycles: int | None = None
     scratch_bytes: int | None = None
     code_bytes: int | None = None
 
@@ -166,15 +167,16 @@ class Alternative:
 class Decision:
     """What was decided about a layer and why, and what was proven of it.
 
-    `layer` is the operator's name in the model; `instructions` are those of all its calls, as
-    estimated or measured before; `group` numbers what runs together, in the order of execution;
-    `sums` bounds what accumulators hold.
+    `layer` is the operator's name in the model; `instructions` and `cycles` are those of all its
+    calls, as estimated or measured before; `group` numbers what runs together, in the order of
+    execution; `sums` bounds what accumulators hold.
     """
 
     layer: str
     kernel: str
     reason: str
     instructions: int
+    cycles: int
     scratch_bytes: int
     code_bytes: int
     is_measured: bool

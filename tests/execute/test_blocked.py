@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import subprocess
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,7 +13,7 @@ import pytest
 
 import microtir
 from microtir import CompilationConfig, Target
-from microtir.config.enums import Optimize
+from microtir.config.enums import Measure, Optimize
 from microtir.graph.reference import execute
 from microtir.ir_module import IRModule
 from microtir.plan.ir import Kernel, Plan
@@ -23,11 +25,12 @@ from tests.support.dsp_cases import DspCase, cases, floating, floating_dense
 CONFIG = CompilationConfig.from_target(Target("c -mcpu=cortex-m3"))
 RISCV = CompilationConfig.from_target(Target("c -mcpu=esp32c3"))
 FLOATS = CompilationConfig.from_target(Target("c -mcpu=cortex-m4"))
+APART = FLOATS.with_(measure=Measure.CYCLES)
 PER_KIND = 40
 # At least this many of the cases must reach the blocks, or the tests say little.
 EXPECTED = {
     Kernel.BLOCKED: 40, Kernel.BLOCKED_COMPACT: 10, Kernel.DEPTHWISE_BLOCKED: 30,
-    Kernel.ADD_PORTABLE: 20,
+    Kernel.ADD_PORTABLE: 20, Kernel.BLOCKED_APART: 15, Kernel.DEPTHWISE_APART: 5,
 }  # fmt: skip
 
 
@@ -47,6 +50,8 @@ def compiled(case: DspCase, chosen: Counter[Kernel]) -> microtir.Artifact:
             chosen.update(op.candidate.kernel for op in result.operators)
 
     config = FLOATS if case.inputs[0].dtype == np.float32 else CONFIG
+    if config is FLOATS and case.name.endswith(("2", "3", "6", "7", "8")):
+        config = APART
     if config is CONFIG and case.name.endswith(("1", "4", "7")):
         config = RISCV  # whose compilers want short turns
     module = IRModule(graph=case.graph)
@@ -85,6 +90,31 @@ def test_blocks_equal_the_reference(
             np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-6 * scale, err_msg=case.name)
         else:
             np.testing.assert_array_equal(got, want, err_msg=case.name)
+
+
+def multiply_adds(artifact: microtir.Artifact, folder: Path) -> int:
+    """Instructions of a Cortex-M4 that multiply floats and add."""
+    for file in artifact.sources:
+        (folder / file.path).write_text(file.text, encoding="utf-8")
+    source = next(f.path for f in artifact.sources if f.path.endswith("_blocked.c"))
+    flags = ("-mcpu=cortex-m4", "-mfloat-abi=hard", "-mfpu=fpv4-sp-d16", "-mthumb", "-O2")
+    text = subprocess.run(
+        ["arm-none-eabi-gcc", *flags, "-S", "-o", "-", source],
+        cwd=folder, check=True, capture_output=True, text=True,
+    ).stdout  # fmt: skip
+    return len(re.findall(r"vfn?m[as]|vn?ml[as]", text))
+
+
+@pytest.mark.parametrize("depthwise", [False, True])
+def test_products_and_sums_stay_apart(tmp_path: Path, depthwise: bool) -> None:
+    """Gcc joins them wherever it may, and nowhere in kernels that keep them apart."""
+    case = floating(4, depthwise=depthwise)
+    found = []
+    for config in (FLOATS, APART):
+        named = config.with_(module_name="m_blocked", optimize=Optimize.SPEED)
+        artifact = microtir.build(IRModule(graph=case.graph), named)
+        found.append(multiply_adds(artifact, tmp_path))
+    assert found[0] > 0 and found[1] == 0
 
 
 COMPILERS = {"arm-none-eabi-gcc": ("-mcpu=cortex-m3", "-mthumb"), "clang": (), "gcc": ()}

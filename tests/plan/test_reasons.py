@@ -7,18 +7,19 @@ from dataclasses import replace
 
 import pytest
 
-from microtir.config.enums import Optimize
+from microtir.config.enums import Measure, Optimize
 from microtir.graph import ops
 from microtir.graph.ir import Graph, Node, Source, SumRange, Tensor, TensorType
 from microtir.ir_module import Decision
 from microtir.plan import plan
-from microtir.plan.ir import Candidate, Kernel, LayoutKind, Refusal, RowWindow
-from microtir.plan.measured import Key, Measured, signature
+from microtir.plan.ir import Candidate, Kernel, LayoutKind, Refusal, RowWindow, Terms
+from microtir.plan.measured import Cost, Key, Measured, signature
 from microtir.plan.reasons import decisions
 from microtir.tir.dtype import DType
 
 ROWS = 10
 CALL, BY_ROWS = 40, 40 * ROWS  # what the calls themselves are counted as
+CALL_CYCLES = 60
 
 
 def image(name: str) -> Tensor:
@@ -42,7 +43,9 @@ def candidate(
     """A kernel of one row at a time, or of the whole output."""
     kinds = (LayoutKind.NHWC,)
     windows = (RowWindow(),) if rows else None
-    return Candidate(kernel, kinds, kinds, windows, scratch, 0, cost, code_bytes=code)
+    return Candidate(
+        kernel, kinds, kinds, windows, scratch, 0, cost, code_bytes=code, cycles=2 * cost
+    )
 
 
 FAST = candidate(Kernel.GEMM, 1000, scratch=50, code=500)
@@ -56,9 +59,13 @@ def decided(
     goal: Optimize,
     limit: int | None = None,
     refused: Sequence[tuple[Kernel, Refusal]] = (),
+    measure: Measure = Measure.INSTRUCTIONS,
 ) -> Decision:
     """What is decided about the last operator."""
-    made = plan(graph, lambda _node: tuple(offered), goal, workspace_io=True, limit=limit)
+    made = plan(
+        graph, lambda _node: tuple(offered), goal,
+        workspace_io=True, limit=limit, terms=Terms(measure),
+    )  # fmt: skip
     return decisions(made, goal, lambda _node: refused)[graph.nodes[-1]]
 
 
@@ -76,6 +83,31 @@ def test_speed() -> None:
         "direct": "8,000 instructions more",
         "gemm_compact": "800 instructions more",
     }
+
+
+def test_cycles() -> None:
+    """More instructions that take fewer cycles; both figures are told of every kernel."""
+    waiting = replace(FAST, cycles=4000)
+    found = decided(chain(1), (PLAIN, COMPACT, waiting), Optimize.SPEED, measure=Measure.CYCLES)
+    assert (found.kernel, found.reason) == ("gemm_compact", "the fastest of 3, by cycles")
+    assert (found.instructions, found.cycles) == (1800 + CALL, 3600 + CALL_CYCLES)
+    assert reasons(found) == {"direct": "14,400 cycles more", "gemm": "400 cycles more"}
+    figures = {a.kernel: (a.instructions, a.cycles) for a in found.alternatives}
+    assert figures["gemm"] == (1000 + CALL, 4000 + CALL_CYCLES)
+
+
+def test_cycles_against_code() -> None:
+    """A byte of code costs as many cycles as it would instructions."""
+    found = decided(chain(1), (COMPACT, FAST), Optimize.BALANCED, measure=Measure.CYCLES)
+    assert found.reason.startswith("the best of 2 at 16 cycles for a byte of code")
+    assert reasons(found)["gemm"] == "400 bytes more, 1,600 cycles less"
+
+
+def test_cycles_row_by_row() -> None:
+    """Calls for a row each take as many more cycles as they take instructions."""
+    slow = replace(PLAIN, row_cost=2 * PLAIN.cost)
+    found = decided(chain(3), (slow,), Optimize.RAM, measure=Measure.CYCLES)
+    assert found.by_rows and found.cycles == 2 * slow.cycles + CALL_CYCLES * ROWS
 
 
 def test_flash() -> None:
@@ -141,7 +173,7 @@ def test_tuning_records_are_named() -> None:
     """Measured costs may say that another kernel is faster than was thought."""
     graph = chain(1)
     key = Key(signature(graph.nodes[0]), Kernel.DIRECT.value)
-    measured = Measured("c", {key: 300})
+    measured = Measured("c", {key: Cost(300)})
     offered = measured.applied(graph.nodes[0], (PLAIN, FAST))
     found = decided(graph, offered, Optimize.SPEED)
     assert (found.kernel, found.is_measured) == ("direct", True)

@@ -16,7 +16,7 @@ from microtir.errors import DataFileError
 from microtir.ir_module import IRModule
 from microtir.lowering import candidates
 from microtir.plan.ir import Kernel, Plan
-from microtir.plan.measured import Key, Measured, signature
+from microtir.plan.measured import Cost, Key, Measured, signature
 from microtir.search import tune
 from tests.support.small_models import module_of, quantised_graph
 
@@ -52,9 +52,9 @@ def test_rounds_measure_every_kernel_once() -> None:
     keys = [key for one in todo for key in one.keys]
     assert len(keys) == len(set(keys))
     assert set(keys) >= {k for k in offered(module) if k.kernel in ("gemm", "direct")}
-    known = NONE.joined(dict.fromkeys(keys, 5))
+    known = NONE.joined(dict.fromkeys(keys, Cost(5)))
     assert list(tune.rounds(module, M4, known)) == []
-    fewer = NONE.joined({key: 5 for key in keys if key not in todo[-1].keys})
+    fewer = NONE.joined({key: Cost(5) for key in keys if key not in todo[-1].keys})
     (last,) = tune.rounds(module, M4, fewer)
     assert last.keys == todo[-1].keys
 
@@ -65,7 +65,7 @@ def test_plans_go_by_records(tmp_path: Path) -> None:
     usual = chosen(module, M4)
     (operator, kernel), *_ = [(o, k) for o, k in usual.items() if k.startswith("dense")]
     path = tmp_path / "records.json"
-    costs = {Key(operator, kernel): 10_000, Key(operator, "direct"): 10}
+    costs = {Key(operator, kernel): Cost(10_000), Key(operator, "direct"): Cost(10)}
     path.write_text(NONE.joined(costs).to_text())
     tuned = chosen(module, M4.with_(tuning_records=str(path)))
     assert tuned == {**usual, operator: "direct"}
@@ -73,7 +73,7 @@ def test_plans_go_by_records(tmp_path: Path) -> None:
 
 def test_records_are_read_as_they_were_written(tmp_path: Path) -> None:
     """The same costs, and the same bytes whatever the order."""
-    costs = {Key("b", "gemm"): 2, Key("a", "direct"): 1}
+    costs = {Key("b", "gemm"): Cost(2), Key("a", "direct"): Cost(1, 3)}
     path = tmp_path / "records.json"
     path.write_text(NONE.joined(costs).to_text())
     assert Measured.read(path, NONE.target).costs == costs
@@ -88,13 +88,14 @@ def test_records_are_read_as_they_were_written(tmp_path: Path) -> None:
         (("cortex-m4", "cortex-m7"), "about the target 'c -mcpu=cortex-m7'"),
         (('"gemm"', '"gems"'), "record 0 names no operator and kernel"),
         (('"instructions": 2', '"instructions": -2'), "record 0 has no number"),
+        (('"cycles": 3', '"cycles": true'), "record 0 has cycles that are no number"),
         (("{", "["), "no JSON"),
     ],
 )
 def test_wrong_records_are_refused(tmp_path: Path, change: tuple[str, str], message: str) -> None:
     """Each says what is wrong, and where."""
     path = tmp_path / "records.json"
-    path.write_text(NONE.joined({Key("b", "gemm"): 2}).to_text().replace(*change, 1))
+    path.write_text(NONE.joined({Key("b", "gemm"): Cost(2, 3)}).to_text().replace(*change, 1))
     with pytest.raises(DataFileError, match=message) as caught:
         microtir.lower(
             module_of(quantised_graph()).with_configuration(M4.with_(tuning_records=str(path)))
@@ -108,10 +109,10 @@ def test_missing_records_are_named(tmp_path: Path) -> None:
         Measured.read(tmp_path / "none.json", NONE.target)
 
 
-def pretended(one: tune.Round, board: str, timeout: float) -> Mapping[Key, int]:
+def pretended(one: tune.Round, board: str, timeout: float) -> Mapping[Key, Cost]:
     """Measures nothing."""
     assert (board, timeout) == ("mps2_an386", 9.0)
-    return {key: len(key.operator) for key in one.keys}
+    return {key: Cost(len(key.operator)) for key in one.keys}
 
 
 def cluster() -> Executor:
@@ -144,6 +145,6 @@ def test_a_round_measures_what_a_profile_shows() -> None:
     first = next(tune.rounds(module, M4, NONE))
     costs = tune.measure(first, "mps2_an386", 60.0)
     assert costs.keys() == first.keys
-    assert all(cost > 0 for cost in costs.values())
+    assert all(0 < cost.instructions < (cost.cycles or 0) for cost in costs.values())
     again = tune.measure(replace(first, keys=frozenset(list(first.keys)[:1])), "mps2_an386", 60.0)
     assert again == {key: costs[key] for key in again}

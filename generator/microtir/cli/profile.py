@@ -185,12 +185,12 @@ def _reasons(made: Mapping[str, Decision]) -> None:
         known = [(decision.layer, decision.kernel, decision)]
         known += [("", f"not {other.kernel}", other) for other in decision.alternatives]
         rows += [
-            (name, kernel, d.instructions, d.scratch_bytes or None, d.reason)
+            (name, kernel, d.instructions, d.cycles, d.scratch_bytes or None, d.reason)
             for name, kernel, d in known
         ]
     write("\nWhy, and what else there was\n")
     write_table(
-        ("layer", "kernel", "est. instr.", "scratch", "reason"),
+        ("layer", "kernel", "est. instr.", "est. cycles", "scratch", "reason"),
         rows,
-        right=("est. instr.", "scratch"),
+        right=("est. instr.", "est. cycles", "scratch"),
     )

@@ -52,8 +52,9 @@ def tune(
 ) -> ExitCode:  # fmt: skip
     """Measures every kernel that could compute a layer, on an emulated board.
 
-    Writes a file for --tuning-records, with which plans go by measured instructions. It is written
-    after every program, so that what was interrupted goes on where it stopped.
+    Writes a file for --tuning-records, with which plans go by measured instructions, or by the
+    cycles estimated from these. It is written after every program, so that what was interrupted
+    goes on where it stopped.
     """
     from microtir.plan.measured import Measured
     from microtir.search import tune as search

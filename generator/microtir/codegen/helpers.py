@@ -87,6 +87,8 @@ def _table() -> dict[str, Helper]:
         Helper(intrinsic.value, f"c/helpers/{intrinsic.value}.c.j2", "int32_t", needs)
         for intrinsic, needs in _FIXED_POINT.items()
     ]
+    apart = Intrinsic.APART.value
+    helpers.append(Helper(apart, f"c/helpers/{apart}.c.j2", C_TYPES[DType.FLOAT32]))
     return {helper.name: helper for helper in helpers}
 
 

@@ -76,12 +76,13 @@ class AlternativeData(TypedDict):
     kernel: str
     reason: str
     instructions: int | None
+    cycles: int | None
     scratch_bytes: int | None
     code_bytes: int | None
 
 
 class ChoiceData(TypedDict):
-    """Which kernel a layer has and why; `instructions` of all its calls, before they are counted.
+    """Which kernel a layer has and why; `instructions` and `cycles` of all its calls, beforehand.
 
     They are an estimate, or what tuning records say (`measured`).  Operators of one `group` run
     together, row by row if `by_rows`.
@@ -90,6 +91,7 @@ class ChoiceData(TypedDict):
     kernel: str
     reason: str
     instructions: int
+    cycles: int
     scratch_bytes: int
     code_bytes: int
     measured: bool
@@ -344,6 +346,7 @@ def _choice(decision: Decision) -> ChoiceData:
         "kernel": decision.kernel,
         "reason": decision.reason,
         "instructions": decision.instructions,
+        "cycles": decision.cycles,
         "scratch_bytes": decision.scratch_bytes,
         "code_bytes": decision.code_bytes,
         "measured": decision.is_measured,
@@ -354,6 +357,7 @@ def _choice(decision: Decision) -> ChoiceData:
                 "kernel": a.kernel,
                 "reason": a.reason,
                 "instructions": a.instructions,
+                "cycles": a.cycles,
                 "scratch_bytes": a.scratch_bytes,
                 "code_bytes": a.code_bytes,
             }

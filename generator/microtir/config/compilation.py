@@ -14,6 +14,7 @@ from microtir.config.enums import (
     Compatibility,
     ExecutorKind,
     InterfaceApi,
+    Measure,
     Numerics,
     Optimize,
     RuntimeKind,
@@ -21,6 +22,7 @@ from microtir.config.enums import (
 from microtir.config.executor import Executor
 from microtir.config.explain import explain
 from microtir.config.external import External, externals
+from microtir.config.features import Feature
 from microtir.config.option import Section, shown
 from microtir.config.optionmap import store
 from microtir.config.options import find
@@ -61,6 +63,7 @@ class CompilationConfig:
         module_name: a C identifier; names files and public identifiers.
         numerics: the reference that results are equal to.
         optimize: the goal that candidates are ranked by.
+        measure: what the price of a candidate is counted in.
         compatibility: whose C interface is generated beside microtir's own.
         external: libraries of kernels of others.
         tuning_records: a file with measured costs of kernels, from `microtir tune`.
@@ -80,6 +83,7 @@ class CompilationConfig:
     module_name: str
     numerics: Numerics
     optimize: Optimize
+    measure: Measure
     compatibility: Compatibility
     external: tuple[External, ...]
     tuning_records: str
@@ -98,6 +102,7 @@ class CompilationConfig:
         module_name: str = "default",
         numerics: Numerics | str = Numerics.TFLM,
         optimize: Optimize | str = Optimize.BALANCED,
+        measure: Measure | str = Measure.INSTRUCTIONS,
         compatibility: Compatibility | str = Compatibility.NONE,
         external: External | str | Iterable[External | str] | None = None,
         tuning_records: str = "",
@@ -117,6 +122,7 @@ class CompilationConfig:
             module_name=_option("module_name", module_name),
             numerics=Numerics(_option("numerics", numerics)),
             optimize=Optimize(_option("optimize", optimize)),
+            measure=Measure(_option("measure", measure)),
             compatibility=Compatibility(_option("compatibility", compatibility)),
             external=externals(external),
             tuning_records=_option("tuning_records", tuning_records),
@@ -132,6 +138,7 @@ class CompilationConfig:
         self.pass_config.check_built()
         self._check_workspace_io()
         self._check_compatibility()
+        self._check_measure()
         check_row_ports(self)
         check_pool_use(self)
 
@@ -175,6 +182,18 @@ class CompilationConfig:
                 legal="microtvm with executor 'aot' and linked weights, or executor 'graph'",
                 fix=fix,
             )
+
+    def _check_measure(self) -> None:
+        target = self.primary_target()
+        if self.measure is Measure.INSTRUCTIONS or not target.has(Feature.BIT64):
+            return
+        raise ConfigError(
+            f"CompilationConfig field 'measure' got 'cycles', which are not known of '{target}': "
+            "CPUs with 64 bits start as many instructions at a time as they find",
+            where="measure",
+            legal="cycles for microcontrollers, instructions for every target",
+            fix="leave it out, or name a microcontroller: --target 'c -mcpu=cortex-m4'",
+        )
 
     @staticmethod
     def from_target(

@@ -75,6 +75,13 @@ class Optimize(Spelled):
     BALANCED = "balanced"
 
 
+class Measure(Spelled):
+    """What the price of a kernel is counted in."""
+
+    INSTRUCTIONS = "instructions"
+    CYCLES = "cycles"
+
+
 class Placement(Spelled):
     """How buffers are placed in the workspace."""
 

@@ -13,6 +13,7 @@ from microtir.config.enums import (
     Compatibility,
     ExecutorKind,
     InterfaceApi,
+    Measure,
     Numerics,
     Optimize,
     Placement,
@@ -141,6 +142,15 @@ _CONFIG = (
         "Chooses what a plan keeps small: speed estimated instructions, flash bytes of code and "
         "weights, ram the workspace, for which layers stream row by row; balanced streams, too, "
         "where 1 % more instructions save 3 % of the RAM, and weighs the size of code.",
+    ),
+    Option(
+        Section.CONFIG,
+        "measure",
+        Choice(Measure),
+        "instructions",
+        "Chooses what kernels are priced in: executed instructions, which an emulator counts "
+        "exactly, or estimated cycles of a microcontroller, where a kernel may take more "
+        "instructions that wait less.",
     ),
     Option(
         Section.CONFIG,

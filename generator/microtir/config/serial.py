@@ -28,6 +28,7 @@ def to_dict(config: CompilationConfig) -> dict[str, object]:
         "module_name": config.module_name,
         "numerics": str(config.numerics),
         "optimize": str(config.optimize),
+        "measure": str(config.measure),
         "compatibility": str(config.compatibility),
         "external": [str(library) for library in config.external],
         "tuning_records": config.tuning_records,

@@ -45,8 +45,9 @@ class Family:
     a node, `needs` limits it to targets with a feature, `suits` to those it is meant for;
     `cost` is the estimated number of instructions per element or MAC, or of a node; `row_cost` that
     of a node whose rows are computed by a call each, and `pair_cost` by a call for two, where these
-    differ; `code` what its kernels add to the program; `finish` writes the function that turns
-    accumulators into the output.
+    differ; `cycles` what 100 of these instructions take on CPUs that it is meant for, by the tables
+    of `project.cpu_costs`; `code` what its kernels add to the program; `finish` writes the function
+    that turns accumulators into the output.
     """
 
     kernel: Kernel
@@ -62,6 +63,7 @@ class Family:
     suits: Callable[[Target], bool] = lambda _target: True
     row_cost: Callable[[Node], int] | None = None
     pair_cost: Callable[[Node], int] | None = None
+    cycles: int = 150
     finish: Build | None = None
 
     def refusal(self, node: Node) -> Refusal | None:

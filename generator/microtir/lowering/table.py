@@ -11,7 +11,6 @@ from dataclasses import replace
 from functools import partial
 from types import MappingProxyType
 
-from microtir.config.features import Family as CpuFamily
 from microtir.config.features import Feature
 from microtir.config.target import Target
 from microtir.graph import ops
@@ -31,9 +30,20 @@ from microtir.lowering import (
     pooling,
 )
 from microtir.lowering import softmax as softmax_
-from microtir.lowering.blocked import convolution as blocked_convolution
-from microtir.lowering.blocked import dense as blocked_dense
-from microtir.lowering.blocked import depthwise as blocked_depthwise
+from microtir.lowering.blocked.families import (
+    BLOCKED,
+    BLOCKED_APART,
+    BLOCKED_COMPACT,
+    BLOCKED_COMPACT_FLOAT,
+    BLOCKED_DENSE,
+    BLOCKED_DENSE_APART,
+    BLOCKED_DENSE_FLOAT,
+    BLOCKED_DEPTHWISE,
+    BLOCKED_DEPTHWISE_FLOAT,
+    BLOCKED_FLOAT,
+    DEPTHWISE_APART,
+    passes_constants,
+)
 from microtir.lowering.dsp import add as dsp_add
 from microtir.lowering.dsp import convolution as dsp_convolution
 from microtir.lowering.dsp import dense as dsp_dense
@@ -51,16 +61,6 @@ from microtir.lowering.vector import convolution as vector_convolution
 from microtir.lowering.vector import depthwise as vector_depthwise
 from microtir.lowering.vector import pooling as vector_pooling
 from microtir.plan.ir import Candidate, Kernel, LayoutKind, Refusal
-
-
-def _passes_constants(target: Target) -> bool:
-    """Whether a function can be given a pointer to constants: on an AVR it cannot."""
-    return not target.has(Feature.AVR_PROGMEM)
-
-
-def _takes_long_turns(target: Target) -> bool:
-    """Compilers for RISC-V load all elements of a turn first, and spill."""
-    return _passes_constants(target) and target.family is not CpuFamily.RISCV
 
 
 def _is_table(node: Node) -> bool:
@@ -94,6 +94,7 @@ _ADD_DSP = Family(
     dsp_add.refusal,
     Feature.DSP,
     build=dsp_add.emit,
+    cycles=106,
 )
 _ADD_PORTABLE = replace(
     _ADD_DSP,
@@ -101,7 +102,8 @@ _ADD_PORTABLE = replace(
     cost=dsp_add.portable_cost,
     needs=None,
     build=dsp_add.emit_portable,
-    suits=_passes_constants,
+    suits=passes_constants,
+    cycles=118,
 )
 _DIRECT_CONVOLUTION = Family(
     Kernel.DIRECT, convolution.convolution, convolution.row_window, convolution.cost
@@ -114,6 +116,7 @@ _ADD_MVE = Family(
     mve_add.refusal,
     Feature.MVE,
     build=mve_add.emit,
+    cycles=176,
 )
 _ADD_VECTOR = Family(
     Kernel.ADD_LANES,
@@ -135,6 +138,7 @@ _GEMM_DSP = Family(
     dsp_convolution.code_bytes,
     dsp_convolution.emit,
     row_cost=dsp_convolution.row_cost,
+    cycles=125,
 )
 _GEMM_DSP_COMPACT = replace(
     _GEMM_DSP,
@@ -155,6 +159,7 @@ _GEMM_MVE = Family(
     mve_convolution.code_bytes,
     mve_convolution.emit,
     row_cost=mve_convolution.row_cost,
+    cycles=156,
 )
 _DENSE_DSP = Family(
     Kernel.DENSE_PAIRS,
@@ -165,6 +170,7 @@ _DENSE_DSP = Family(
     Feature.DSP,
     code=dsp_dense.code_bytes,
     build=dsp_dense.emit,
+    cycles=139,
 )
 _DENSE_MVE = Family(
     Kernel.GEMM_VECTORS,
@@ -175,6 +181,7 @@ _DENSE_MVE = Family(
     Feature.MVE,
     build=mve_dense.emit,
     row_cost=mve_dense.row_cost,
+    cycles=145,
 )
 _ACCUMULATE = Family(
     Kernel.ACCUMULATE,
@@ -185,57 +192,6 @@ _ACCUMULATE = Family(
     build=accumulate.emit,
     accumulators=accumulate.accumulator_bytes,
     finish=accumulate.emit_finish,
-)
-_BLOCKED_COMPACT = Family(
-    Kernel.BLOCKED_COMPACT,
-    None,
-    convolution.row_window,
-    blocked_convolution.compact_cost,
-    blocked_convolution.refusal_int8,
-    suits=_passes_constants,
-    scratch=blocked_convolution.scratch_bytes,
-    code=blocked_convolution.compact_code_bytes,
-    build=blocked_convolution.emit_compact,
-    row_cost=blocked_convolution.compact_row_cost,
-)
-_BLOCKED = replace(
-    _BLOCKED_COMPACT,
-    kernel=Kernel.BLOCKED,
-    suits=_takes_long_turns,
-    cost=blocked_convolution.cost,
-    code=blocked_convolution.code_bytes,
-    build=blocked_convolution.emit,
-    row_cost=blocked_convolution.row_cost,
-)
-_BLOCKED_FLOAT = replace(_BLOCKED, refuses=blocked_convolution.refusal_float, needs=Feature.FPU)
-_BLOCKED_COMPACT_FLOAT = replace(
-    _BLOCKED_COMPACT, refuses=blocked_convolution.refusal_float, needs=Feature.FPU
-)
-_BLOCKED_DEPTHWISE = replace(
-    _BLOCKED_COMPACT,
-    kernel=Kernel.DEPTHWISE_BLOCKED,
-    refuses=blocked_depthwise.refusal_int8,
-    cost=blocked_depthwise.cost,
-    scratch=blocked_depthwise.scratch_bytes,
-    code=blocked_depthwise.code_bytes,
-    build=blocked_depthwise.emit,
-    row_cost=blocked_depthwise.row_cost,
-)
-_BLOCKED_DEPTHWISE_FLOAT = replace(
-    _BLOCKED_DEPTHWISE, refuses=blocked_depthwise.refusal_float, needs=Feature.FPU
-)
-_BLOCKED_DENSE = Family(
-    Kernel.BLOCKED,
-    None,
-    same_row_if(dense.keeps_rows),
-    blocked_dense.cost,
-    blocked_dense.refusal_int8,
-    suits=_passes_constants,
-    code=blocked_dense.code_bytes,
-    build=blocked_dense.emit,
-)
-_BLOCKED_DENSE_FLOAT = replace(
-    _BLOCKED_DENSE, refuses=blocked_dense.refusal_float, needs=Feature.FPU
 )
 _GEMM_VECTOR = Family(
     Kernel.GEMM_PANELS,
@@ -274,10 +230,11 @@ _CONVOLUTION = (
     _GEMM_DSP_COMPACT,
     _GEMM_MVE,
     _GEMM_VECTOR,
-    _BLOCKED,
-    _BLOCKED_COMPACT,
-    _BLOCKED_FLOAT,
-    _BLOCKED_COMPACT_FLOAT,
+    BLOCKED,
+    BLOCKED_COMPACT,
+    BLOCKED_FLOAT,
+    BLOCKED_COMPACT_FLOAT,
+    BLOCKED_APART,
     _ACCUMULATE,
 )
 _DEPTHWISE_DSP = Family(
@@ -290,6 +247,7 @@ _DEPTHWISE_DSP = Family(
     dsp_depthwise.scratch_bytes,
     dsp_depthwise.code_bytes,
     dsp_depthwise.emit,
+    cycles=141,
 )
 _DEPTHWISE_DSP_SINGLE = replace(
     _DEPTHWISE_DSP,
@@ -297,6 +255,7 @@ _DEPTHWISE_DSP_SINGLE = replace(
     cost=dsp_depthwise.single_cost,
     code=dsp_depthwise.single_code_bytes,
     build=dsp_depthwise.emit_single,
+    cycles=150,
 )
 _DEPTHWISE_PLANES = Family(
     Kernel.DEPTHWISE_PLANES,
@@ -310,6 +269,7 @@ _DEPTHWISE_PLANES = Family(
     dsp_planes.emit,
     row_cost=dsp_planes.row_cost,
     pair_cost=dsp_planes.pair_cost,
+    cycles=135,
 )
 _DEPTHWISE_MVE = Family(
     Kernel.DEPTHWISE_VECTORS,
@@ -322,6 +282,7 @@ _DEPTHWISE_MVE = Family(
     mve_depthwise.code_bytes,
     mve_depthwise.emit,
     row_cost=mve_depthwise.row_cost,
+    cycles=157,
 )
 _POOL_MVE = Family(
     Kernel.POOL_VECTORS,
@@ -332,6 +293,7 @@ _POOL_MVE = Family(
     Feature.MVE,
     pool_runs.scratch_bytes,
     build=partial(pool_runs.emit, kernels=mve_pooling.KERNELS),
+    cycles=123,
 )
 _POOL_DSP = replace(
     _POOL_MVE,
@@ -340,6 +302,7 @@ _POOL_DSP = replace(
     needs=Feature.DSP,
     code=dsp_pooling.code_bytes,
     build=partial(pool_runs.emit, kernels=dsp_pooling.KERNELS),
+    cycles=139,
 )
 _ACCUMULATE_POOL_MVE = Family(
     Kernel.ACCUMULATE_VECTORS,
@@ -351,6 +314,7 @@ _ACCUMULATE_POOL_MVE = Family(
     accumulators=pool_runs.scratch_bytes,
     build=partial(pool_runs.emit_rows, kernels=mve_pooling.KERNELS),
     finish=partial(pool_runs.emit_finish, kernels=mve_pooling.KERNELS),
+    cycles=123,
 )
 _ACCUMULATE_POOL_DSP = replace(
     _ACCUMULATE_POOL_MVE,
@@ -360,6 +324,7 @@ _ACCUMULATE_POOL_DSP = replace(
     code=dsp_pooling.code_bytes,
     build=partial(pool_runs.emit_rows, kernels=dsp_pooling.KERNELS),
     finish=partial(pool_runs.emit_finish, kernels=dsp_pooling.KERNELS),
+    cycles=139,
 )
 
 FAMILIES: Mapping[type[Operator], tuple[Family, ...]] = MappingProxyType(
@@ -370,16 +335,18 @@ FAMILIES: Mapping[type[Operator], tuple[Family, ...]] = MappingProxyType(
             _DEPTHWISE_DSP,
             _DEPTHWISE_DSP_SINGLE,
             _DEPTHWISE_PLANES,
-            _BLOCKED_DEPTHWISE,
-            _BLOCKED_DEPTHWISE_FLOAT,
+            BLOCKED_DEPTHWISE,
+            BLOCKED_DEPTHWISE_FLOAT,
+            DEPTHWISE_APART,
             _DEPTHWISE_MVE,
             _DEPTHWISE_VECTOR,
         ),
         ops.FullyConnected: (
             Family(Kernel.DIRECT, dense.fully_connected, same_row_if(dense.keeps_rows), 6),
             _DENSE_DSP,
-            _BLOCKED_DENSE,
-            _BLOCKED_DENSE_FLOAT,
+            BLOCKED_DENSE,
+            BLOCKED_DENSE_FLOAT,
+            BLOCKED_DENSE_APART,
             _DENSE_MVE,
             _DENSE_VECTOR,
         ),
@@ -493,4 +460,5 @@ def candidate(node: Node, family: Family) -> Candidate:
         cost=cost,
         row_cost=by_row,
         pair_cost=by_row if family.pair_cost is None else family.pair_cost(node),
+        cycles=cost * family.cycles // 100,
     )

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from types import MappingProxyType
 
-from microtir.config.enums import Optimize
+from microtir.config.enums import Measure, Optimize
 from microtir.graph.ir import Graph, Node, Tensor, TensorType
 
 
@@ -90,7 +90,9 @@ class Kernel(Enum):
     GEMM_VECTORS = "gemm_vectors"  # two pixels by four channels, sixteen products an instruction
     BLOCKED = "blocked"  # a block of sums in registers, in plain C
     BLOCKED_COMPACT = "blocked_compact"  # the same with less code
-    DEPTHWISE_BLOCKED = "depthwise_blocked"  # the same for depthwise convolutions
+    BLOCKED_APART = "blocked_apart"  # products and sums of floats are instructions of their own
+    DEPTHWISE_BLOCKED = "depthwise_blocked"  # blocks of depthwise convolutions
+    DEPTHWISE_APART = "depthwise_apart"  # the same, with products and sums apart
     DEPTHWISE_VECTORS = "depthwise_vectors"  # sixteen channels at a time, a row a call
     ADD_VECTORS = "add_vectors"  # as ADD_SHIFTED, four elements at a time
     POOL_WORDS = "pool_words"  # four channels of a run of pixels at a time
@@ -138,7 +140,8 @@ class Candidate:
     the kernel computes its whole output in one call. A kernel with accumulators counts rows of its
     input instead: it adds rows [y0, y1) to `accumulator_bytes` of them, which a second function
     turns into the output. `cost` is an estimate in instructions of one call for all
-    rows, `row_cost` of a call for each row, `pair_cost` of one for two rows.
+    rows, `row_cost` of a call for each row, `pair_cost` of one for two rows; `cycles` is one of
+    the call for all rows, and calls for fewer take as many more as they take instructions.
     """
 
     kernel: Kernel
@@ -152,11 +155,20 @@ class Candidate:
     code_bytes: int = 0  # of its micro-kernels, though other layers may share them
     row_cost: int = 0
     pair_cost: int = 0
+    cycles: int = 0
     is_measured: bool = False  # the costs are those of tuning records
 
     @property
     def takes_row_range(self) -> bool:
         return self.windows is not None
+
+    def estimate(self, measure: Measure, together: int = 0) -> int:
+        """What it costs by calls for 1 or 2 rows each, or by one for all of them (0)."""
+        by_calls = (self.cost, self.row_cost, self.pair_cost)[together]
+        instructions = max(by_calls, self.cost)
+        if measure is Measure.INSTRUCTIONS:
+            return instructions
+        return self.cycles * instructions // max(self.cost, 1)
 
     @property
     def flash_bytes(self) -> int:
@@ -245,10 +257,12 @@ ANY_SPEED = 1 << 36
 class Terms:
     """What planning is asked for beside a goal, so that a program keeps to its budgets.
 
-    `byte_price` is what a byte of flash is charged, in instructions; ANY_SPEED asks for the least
-    flash of all, whatever the goal.  `refused` kernels of nodes are not taken.
+    `measure` is what prices are counted in.  `byte_price` is what a byte of flash is charged;
+    ANY_SPEED asks for the least flash of all, whatever the goal.  `refused` kernels of nodes are
+    not taken.
     """
 
+    measure: Measure = Measure.INSTRUCTIONS
     byte_price: int = 0
     refused: frozenset[tuple[Node, Kernel]] = frozenset()
 

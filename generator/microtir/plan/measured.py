@@ -1,6 +1,7 @@
 """Measured costs of kernels, which planning prefers to estimates.
 
-A record says what one kernel took for one operator on one target, in instructions.  An operator is
+A record says what one kernel took for one operator on one target, in instructions and in cycles
+that were estimated from those that ran (on an AVR, counted).  An operator is
 known by its attributes and by shapes, types and zero points of its tensors: what a kernel costs
 depends on nothing else that a model holds.  (The values of weights decide which kernels are legal;
 what is not offered is not asked for.)
@@ -13,6 +14,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
+from typing import TypeGuard
 
 from microtir.errors import DataFileError
 from microtir.graph.ir import Node, Tensor
@@ -31,11 +33,19 @@ class Key:
 
 
 @dataclass(frozen=True, slots=True)
+class Cost:
+    """Of a kernel; files of before cycles were recorded have none."""
+
+    instructions: int
+    cycles: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Measured:
-    """Instructions by kernel and operator, on one target."""
+    """Costs by kernel and operator, on one target."""
 
     target: str
-    costs: Mapping[Key, int]
+    costs: Mapping[Key, Cost]
 
     def applied(self, node: Node, candidates: Iterable[Candidate]) -> tuple[Candidate, ...]:
         """The candidates with measured costs where there are some."""
@@ -43,29 +53,37 @@ class Measured:
         return tuple(self._known(c, Key(name, c.kernel.value)) for c in candidates)
 
     def _known(self, candidate: Candidate, key: Key) -> Candidate:
-        cost = self.costs.get(key)
-        if cost is None:
+        known = self.costs.get(key)
+        if known is None:
             return candidate
         # By rows it costs as much more as it was estimated to.
-        by_rows = cost * candidate.row_cost // max(candidate.cost, 1)
-        by_pairs = cost * candidate.pair_cost // max(candidate.cost, 1)
+        cost, estimate = known.instructions, max(candidate.cost, 1)
+        by_rows = cost * candidate.row_cost // estimate
+        by_pairs = cost * candidate.pair_cost // estimate
+        cycles = cost * candidate.cycles // estimate if known.cycles is None else known.cycles
         return replace(
             candidate,
             cost=cost,
             row_cost=max(cost, by_rows),
             pair_cost=max(cost, by_pairs),
+            cycles=cycles,
             is_measured=True,
         )
 
-    def joined(self, more: Mapping[Key, int]) -> Measured:
+    def joined(self, more: Mapping[Key, Cost]) -> Measured:
         """With more records, which replace older ones of the same kernels."""
         return Measured(self.target, MappingProxyType({**self.costs, **more}))
 
     def to_text(self) -> str:
         """The file: the same records give the same bytes."""
         records = [
-            {"operator": key.operator, "kernel": key.kernel, "instructions": cost}
-            for key, cost in sorted(self.costs.items())
+            {
+                "operator": key.operator,
+                "kernel": key.kernel,
+                "instructions": cost.instructions,
+                **({} if cost.cycles is None else {"cycles": cost.cycles}),
+            }
+            for key, cost in sorted(self.costs.items(), key=lambda item: item[0])
         ]
         head = {"format": _FORMAT, "version": _VERSION, "target": self.target}
         return json.dumps({**head, "records": records}, indent=1) + "\n"
@@ -104,19 +122,25 @@ class Measured:
         return Measured(target, MappingProxyType(_costs(path, data.get("records"))))
 
 
-def _costs(path: Path, records: object) -> dict[Key, int]:
-    costs: dict[Key, int] = {}
+def _costs(path: Path, records: object) -> dict[Key, Cost]:
+    costs: dict[Key, Cost] = {}
     kernels = {kernel.value for kernel in Kernel}
     for number, record in enumerate(records if isinstance(records, list) else [None]):
         values = record if isinstance(record, dict) else {}
         name, kernel = values.get("operator"), values.get("kernel")
-        cost = values.get("instructions")
+        instructions, cycles = values.get("instructions"), values.get("cycles")
         if not isinstance(name, str) or kernel not in kernels:
             raise _refused(path, f"record {number} names no operator and kernel")
-        if not isinstance(cost, int) or isinstance(cost, bool) or cost < 0:
+        if not _is_count(instructions):
             raise _refused(path, f"record {number} has no number of instructions")
-        costs[Key(name, kernel)] = cost
+        if cycles is not None and not _is_count(cycles):
+            raise _refused(path, f"record {number} has cycles that are no number")
+        costs[Key(name, kernel)] = Cost(instructions, cycles)
     return costs
+
+
+def _is_count(value: object) -> TypeGuard[int]:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
 
 
 def _refused(path: Path, what: str) -> DataFileError:

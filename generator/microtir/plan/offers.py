@@ -8,19 +8,19 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from microtir.config.enums import Optimize
+from microtir.config.enums import Measure, Optimize
 from microtir.graph.ir import Node
 from microtir.plan.ir import ANY_SPEED, Candidate, Kernel, PlannedOperator, Terms
 
 # What a byte of code may cost where neither speed nor size is all that counts: unrolling a layer
 # that runs half a million times pays, for one of ten thousand steps it does not.
-INSTRUCTIONS_PER_BYTE = 16
+PRICE_PER_BYTE = 16
 
-# Instructions of a call of a layer function: its arguments, registers saved, loops set up.
-_CALL = 40
+# Of a call of a layer function: its arguments, registers saved, loops set up.
+_CALL = {Measure.INSTRUCTIONS: 40, Measure.CYCLES: 60}
 
 Price = Callable[[int, Candidate], int]
-"""Of so many instructions in the kernels of a candidate, by the goal."""
+"""Of so many instructions, or cycles, in the kernels of a candidate, by the goal."""
 
 
 def price_of(goal: Optimize, byte_price: int = 0) -> Price:
@@ -29,7 +29,7 @@ def price_of(goal: Optimize, byte_price: int = 0) -> Price:
         case Optimize.FLASH:
             return lambda cost, c: cost + ANY_SPEED * c.flash_bytes
         case Optimize.BALANCED:
-            per_code = INSTRUCTIONS_PER_BYTE
+            per_code = PRICE_PER_BYTE
             return lambda cost, c: cost + per_code * c.code_bytes + byte_price * c.flash_bytes
         case Optimize.SPEED | Optimize.RAM:
             return lambda cost, c: cost + byte_price * c.flash_bytes
@@ -96,27 +96,30 @@ class Offers:
         def of(legal: Sequence[Candidate], together: int) -> Offer | None:
             if not legal:
                 return None
-            return _offer(node, legal, lambda c: price(work(node, c, together=together), c))
+            return _offer(
+                node, legal, lambda c: price(work(node, c, terms.measure, together=together), c)
+            )
 
         return Offers(
-            _offer(node, whole, lambda c: price(work(node, c), c)),
+            _offer(node, whole, lambda c: price(work(node, c, terms.measure), c)),
             *(of(legal, together) for together in (1, 2) for legal in (rows, accumulated)),
         )
 
 
-def work(node: Node, candidate: Candidate, *, together: int = 0) -> int:
-    """Instructions of a node, the calls included.
+def work(node: Node, candidate: Candidate, measure: Measure, *, together: int = 0) -> int:
+    """What a node costs, the calls included.
 
     Args:
         node: what is computed.
         candidate: by what.
+        measure: what it is counted in.
         together: rows of a call, 1 or 2; 0 for all of them.
     """
-    if not together:
-        return candidate.cost + (0 if candidate.kernel is Kernel.VIEW else _CALL)
-    steps = (node.inputs if candidate.accumulates else node.outputs)[0].type.rows
-    by_rows = candidate.row_cost if together == 1 else candidate.pair_cost
-    return max(by_rows, candidate.cost) + _CALL * -(-steps // together)
+    calls = 0 if candidate.kernel is Kernel.VIEW else 1
+    if together:
+        steps = (node.inputs if candidate.accumulates else node.outputs)[0].type.rows
+        calls = -(-steps // together)
+    return candidate.estimate(measure, together) + _CALL[measure] * calls
 
 
 def _offer(node: Node, candidates: Sequence[Candidate], price: Callable[[Candidate], int]) -> Offer:

@@ -6,20 +6,19 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from microtir.config.enums import Optimize
+from microtir.config.enums import Measure, Optimize
 from microtir.graph.ir import Node
 from microtir.ir_module import Alternative, Decision
 from microtir.plan.ir import Candidate, Group, Kernel, Plan, PlannedOperator, Refusal
-from microtir.plan.offers import INSTRUCTIONS_PER_BYTE, price_of, work
+from microtir.plan.offers import PRICE_PER_BYTE, price_of, work
 
 RefusalsOf = Callable[[Node], Sequence[tuple[Kernel, Refusal]]]
 
-_MEASURES: Mapping[Optimize, str] = MappingProxyType(
+_MERITS: Mapping[Optimize, str] = MappingProxyType(
     {
         Optimize.SPEED: "the fastest of {}",
         Optimize.RAM: "the fastest of {}",
-        Optimize.BALANCED: "the best of {} at "
-        f"{INSTRUCTIONS_PER_BYTE} instructions for a byte of code",
+        Optimize.BALANCED: f"the best of {{}} at {PRICE_PER_BYTE} {{}} for a byte of code",
         Optimize.FLASH: "the smallest of {} in code and weights",
     }
 )
@@ -75,7 +74,8 @@ class _Choice:
             layer=node.name,
             kernel=chosen.kernel.value,
             reason="; ".join(filter(None, (self._merit(others), self._run()))),
-            instructions=self._work(chosen),
+            instructions=self._work(chosen, Measure.INSTRUCTIONS),
+            cycles=self._work(chosen, Measure.CYCLES),
             scratch_bytes=chosen.scratch_bytes,
             code_bytes=chosen.code_bytes,
             is_measured=chosen.is_measured,
@@ -88,10 +88,10 @@ class _Choice:
             sums=node.sums,
         )
 
-    def _work(self, c: Candidate) -> int:
-        """Instructions of a candidate; by rows if the layer runs so and the candidate can."""
-        is_able = c.takes_row_range or c.accumulates
-        return work(self.operator.node, c, together=self.together if is_able else 0)
+    def _work(self, c: Candidate, measure: Measure | None = None) -> int:
+        """What a candidate costs; by rows if the layer runs so and the candidate can."""
+        together = self.together if c.takes_row_range or c.accumulates else 0
+        return work(self.operator.node, c, measure or self.plan.terms.measure, together=together)
 
     def _alternative(self, c: Candidate) -> Alternative:
         reason = self._mismatch(c)
@@ -103,7 +103,8 @@ class _Choice:
         return Alternative(
             c.kernel.value,
             reason or self._difference(c),
-            self._work(c),
+            self._work(c, Measure.INSTRUCTIONS),
+            self._work(c, Measure.CYCLES),
             c.scratch_bytes,
             c.code_bytes,
         )
@@ -133,7 +134,8 @@ class _Choice:
             size = c.code_bytes - self.chosen.code_bytes
         if limited:
             size += c.weight_bytes - self.chosen.weight_bytes
-        amounts = (self._work(c) - self._work(self.chosen), "instruction"), (size, "byte")
+        unit = str(self.plan.terms.measure).removesuffix("s")
+        amounts = (self._work(c) - self._work(self.chosen), unit), (size, "byte")
         more = [_amount(n, unit) for n, unit in amounts if n > 0]
         less = [_amount(n, unit) for n, unit in amounts if n < 0]
         if not more:
@@ -148,15 +150,18 @@ class _Choice:
         if not rivals:
             so = " row by row" if others and self.by_rows else ""
             return f"the only one that can compute it{so}"
-        known = ", by tuning records" if self.chosen.is_measured else ""
         room = ""
         if any(map(self._is_better, rivals)):
             rivals = [c for c in rivals if not self._is_better(c)]
             room = f" whose scratch fits into {self.plan.size:,} bytes"
-        flash = ""
+        flash, unit = "", str(self.plan.terms.measure)
+        speed_counts = self.goal in (Optimize.SPEED, Optimize.RAM)
+        sources = ["cycles"] * (speed_counts and self.plan.terms.measure is Measure.CYCLES)
+        sources += ["tuning records"] * self.chosen.is_measured
+        by = f", by {' of '.join(sources)}" if sources else ""
         if self.plan.terms.byte_price and self.goal is not Optimize.FLASH:
-            flash = f", {self.plan.terms.byte_price:,} instructions a byte of flash"
-        return _MEASURES[self.goal].format(f"{len(rivals) + 1}{room}") + flash + known
+            flash = f", {self.plan.terms.byte_price:,} {unit} a byte of flash"
+        return _MERITS[self.goal].format(f"{len(rivals) + 1}{room}", unit) + flash + by
 
     def _run(self) -> str:
         """Why the operators of the group run as they do."""

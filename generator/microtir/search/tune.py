@@ -18,15 +18,15 @@ from pathlib import Path
 from types import MappingProxyType
 
 from microtir import driver
-from microtir.config import Budget, CompilationConfig, Optimize
+from microtir.config import Budget, CompilationConfig, Measure, Optimize
 from microtir.graph.ir import Graph
 from microtir.ir_module import IRModule
 from microtir.plan.ir import Kernel, Plan, PlannedOperator
-from microtir.plan.measured import Key, Measured, signature
+from microtir.plan.measured import Cost, Key, Measured, signature
 from microtir.project import load_board
 from microtir.project.profile import profile
 
-_TRIED = 1 << 40  # instructions: more than any kernel takes, so that one not tried is preferred
+_TRIED = Cost(1 << 40)  # more than any kernel takes, so that one not tried is preferred
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,14 +55,16 @@ def rounds(module: IRModule, config: CompilationConfig, known: Measured) -> Iter
 
     Args:
         module: a model as a frontend made it.
-        config: of the user; its goal and budget play no part.
+        config: of the user; its goal, measure and budget play no part.
         known: what was measured before.
 
     Raises:
         MicrotirError: the model cannot be compiled.
     """
     assert module.graph is not None, "a frontend gave the graph"
-    plain = config.with_(optimize=Optimize.SPEED, budget=Budget(), tuning_records="")
+    plain = config.with_(
+        optimize=Optimize.SPEED, measure=Measure.INSTRUCTIONS, budget=Budget(), tuning_records=""
+    )
     tried = dict.fromkeys(known.costs, _TRIED)
     while True:
         records = Measured(known.target, MappingProxyType(dict(tried))).to_text()
@@ -106,7 +108,7 @@ def tune(
     return known
 
 
-def measure(one: Round, board: str, timeout: float) -> Mapping[Key, int]:
+def measure(one: Round, board: str, timeout: float) -> Mapping[Key, Cost]:
     """Build a round, run it, and return what its kernels took.
 
     Raises:
@@ -121,13 +123,16 @@ def measure(one: Round, board: str, timeout: float) -> Mapping[Key, int]:
         )
     keys = _keys(plans[-1])
     names = [layer["function"] for layer in artifact.metadata["layers"]]
-    cost: dict[Key, int] = {}
-    measured = {c.function: c.instructions for c in profile(
-        artifact, load_board(board), timeout=timeout).layers}  # fmt: skip
+    measured = {
+        layer.function: Cost(layer.instructions, layer.cycles)
+        for layer in profile(artifact, load_board(board), timeout=timeout).layers
+    }
+    costs: dict[Key, Cost] = {}
     for function, key in zip(names, keys.values(), strict=True):
         if key in one.keys:
-            cost[key] = min(measured[function], cost.get(key, measured[function]))
-    return cost
+            found = (measured[function], costs.get(key, measured[function]))
+            costs[key] = min(found, key=lambda cost: cost.instructions)
+    return costs
 
 
 def _planned(module: IRModule, config: CompilationConfig, records: str) -> Plan:

@@ -4,6 +4,7 @@
 from microtir.te.expr import Expr, ExprLike, ReduceAxis, ScalarVar, as_expr
 from microtir.te.functions import (
     abs,
+    apart,
     call,
     cast,
     clamp,
@@ -29,10 +30,10 @@ from microtir.te.reduction import bind, max, min, reduce_axis, sum
 from microtir.te.tensor import Tensor, compute, constant, placeholder, var
 
 __all__ = [
-    "Expr", "ExprLike", "ReduceAxis", "ScalarVar", "Tensor", "abs", "as_expr", "bind", "call",
-    "cast", "clamp", "compute", "const", "constant", "count_leading_zeros", "create_prim_func",
-    "create_schedule", "exp", "floor", "log", "max", "maximum", "min", "minimum",
-    "multiply_by_quantized_multiplier", "placeholder", "reduce_axis", "round",
+    "Expr", "ExprLike", "ReduceAxis", "ScalarVar", "Tensor", "abs", "apart", "as_expr", "bind",
+    "call", "cast", "clamp", "compute", "const", "constant", "count_leading_zeros",
+    "create_prim_func", "create_schedule", "exp", "floor", "log", "max", "maximum", "min",
+    "minimum", "multiply_by_quantized_multiplier", "placeholder", "reduce_axis", "round",
     "rounding_divide_by_pot", "saturating_rounding_doubling_high_mul", "saturating_shift_left",
     "select", "sqrt", "sum", "tanh", "truncdiv", "var",
 ]  # fmt: skip

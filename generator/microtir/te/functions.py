@@ -145,6 +145,11 @@ def round(x: ExprLike) -> Expr:  # noqa: A001  # the name that C and numpy give 
     return call(Intrinsic.ROUND, x)
 
 
+def apart(x: ExprLike) -> Expr:
+    """The value of x; a product is not joined with a sum that it is added to."""
+    return call(Intrinsic.APART, x)
+
+
 def abs(x: ExprLike) -> Expr:  # noqa: A001  # the name that C and numpy give it
     """Magnitude of a FLOAT32 or of a signed integer."""
     handle = as_expr(x)

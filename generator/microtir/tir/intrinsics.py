@@ -196,4 +196,5 @@ SIGNATURES: Mapping[Intrinsic, Signature] = MappingProxyType({
     Intrinsic.FLOOR: _float_signature(_floor),
     Intrinsic.ROUND: _float_signature(_round),
     Intrinsic.ABS: _float_signature(abs),
+    Intrinsic.APART: _float_signature(float),
 })  # fmt: skip

@@ -141,6 +141,7 @@ class Intrinsic(Enum):
     FLOOR = "floor"
     ROUND = "round"  # half away from zero, as C's roundf
     ABS = "abs"
+    APART = "apart"  # x itself, rounded: compilers do not join it with what is done to it next
 
 
 @dataclass(frozen=True, slots=True)

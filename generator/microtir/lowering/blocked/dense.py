@@ -22,7 +22,7 @@ _MOST = 8  # outputs whose sums stay in registers
 _TURN = 2  # inputs of a turn: with more, compilers for RISC-V load too many weights at a time
 
 
-def _finish(node: Node) -> tuple[Finish, Table | None] | None:
+def _finish(node: Node, *, apart: bool = False) -> tuple[Finish, Table | None] | None:
     op, weights = node.op, node.inputs[1].data
     assert isinstance(op, FullyConnected) and weights is not None
     if node.inputs[0].dtype is DType.INT8:
@@ -30,7 +30,7 @@ def _finish(node: Node) -> tuple[Finish, Table | None] | None:
         return requantise(node, fully_connected_params(op, *types), weights.astype(np.int8))
     bias = node.inputs[2].data if len(node.inputs) > 2 else None
     table = None if bias is None else bias.reshape(-1, 1)
-    return Activate(table is not None, op.activation), table
+    return Activate(table is not None, op.activation, apart), table
 
 
 def refusal_int8(node: Node) -> Refusal | None:
@@ -48,7 +48,8 @@ def refusal_float(node: Node) -> Refusal | None:
 
 def _turn_cost(inputs: int, together: int, finish: Finish) -> int:
     """Instructions of one pass over the inputs."""
-    return inputs * (2 * together + 1) + 6 * inputs // _TURN + together * finish.instructions + 20
+    products = together * (1 + finish.per_product)
+    return inputs * (products + 1) + 6 * inputs // _TURN + together * finish.instructions + 20
 
 
 def _together(node: Node, finish: Finish) -> int:
@@ -60,9 +61,9 @@ def _together(node: Node, finish: Finish) -> int:
     )
 
 
-def cost(node: Node) -> int:
+def cost(node: Node, *, apart: bool = False) -> int:
     """Instructions, from counts of emulated Cortex-M3 and M4."""
-    found = _finish(node)
+    found = _finish(node, apart=apart)
     assert found is not None, "refusal was asked"
     outputs, inputs = node.inputs[1].shape
     together = _together(node, found[0])
@@ -70,18 +71,19 @@ def cost(node: Node) -> int:
     return node.output.type.elements // outputs * row
 
 
-def code_bytes(node: Node) -> int:
+def code_bytes(node: Node, *, apart: bool = False) -> int:
     """Of the kernel; other layers may use the same."""
-    found = _finish(node)
+    found = _finish(node, apart=apart)
     assert found is not None, "refusal was asked"
     together = _together(node, found[0])
-    return 4 * (_TURN * (2 * together + 1) + together * found[0].instructions) + 120
+    products = together * (1 + found[0].per_product) + 1
+    return 4 * (_TURN * products + together * found[0].instructions) + 120
 
 
-def emit(layer: Layer, name: str) -> ir.PrimFunc:
+def emit(layer: Layer, name: str, *, apart: bool = False) -> ir.PrimFunc:
     """The layer function: one call of the kernel for each row of inputs."""
     node = layer.node
-    found, matrix = _finish(node), layer.data(1)
+    found, matrix = _finish(node, apart=apart), layer.data(1)
     assert found is not None, "refusal was asked"
     finish, table = found
     outputs, inputs = matrix.shape

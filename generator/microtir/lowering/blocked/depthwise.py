@@ -49,8 +49,8 @@ def _weights(node: Node) -> Array:
     return by_channel
 
 
-def _finish(node: Node) -> tuple[Finish, Table | None] | None:
-    return finish_of(node, _weights(node))
+def _finish(node: Node, *, apart: bool = False) -> tuple[Finish, Table | None] | None:
+    return finish_of(node, _weights(node), apart=apart)
 
 
 def _shape_refusal(node: Node) -> Refusal | None:
@@ -88,7 +88,8 @@ def _taps(geometry: Geometry, row_step: int) -> Taps:
 def _row_cost(taps: Taps, pixels: int, finish: Finish) -> int:
     """Instructions of one channel of a block."""
     loads = taps.rows * (len(taps.loads(pixels)) + taps.columns)
-    return loads + taps.count * pixels + pixels * finish.instructions + 12
+    products = taps.count * pixels * finish.per_product
+    return loads + products + pixels * finish.instructions + 12
 
 
 def _pixels(node: Node, finish: Finish) -> int:
@@ -105,9 +106,9 @@ def _pixels(node: Node, finish: Finish) -> int:
     return min(range(1, min(most, width) + 1), key=row)
 
 
-def cost(node: Node, *, by_rows: bool = False) -> int:
+def cost(node: Node, *, by_rows: bool = False, apart: bool = False) -> int:
     """Instructions, from counts of emulated Cortex-M3 and M4."""
-    geometry, found = Geometry.of(node), _finish(node)
+    geometry, found = Geometry.of(node), _finish(node, apart=apart)
     assert found is not None, "refusal was asked"
     taps, pixels = _taps(geometry, geometry.copied_step), _pixels(node, found[0])
     blocks, rest = divmod(geometry.output.width, pixels)
@@ -118,24 +119,24 @@ def cost(node: Node, *, by_rows: bool = False) -> int:
     )
 
 
-def row_cost(node: Node) -> int:
+def row_cost(node: Node, *, apart: bool = False) -> int:
     """Instructions where every row is a call of its own."""
-    return cost(node, by_rows=True)
+    return cost(node, by_rows=True, apart=apart)
 
 
-def code_bytes(node: Node) -> int:
+def code_bytes(node: Node, *, apart: bool = False) -> int:
     """Of the kernels; other layers may use the same."""
-    geometry, found = Geometry.of(node), _finish(node)
+    geometry, found = Geometry.of(node), _finish(node, apart=apart)
     assert found is not None, "refusal was asked"
     taps, pixels = _taps(geometry, geometry.copied_step), _pixels(node, found[0])
     rest = geometry.output.width % pixels
     return sum(4 * _row_cost(taps, n, found[0]) + 60 for n in (pixels, rest) if n)
 
 
-def emit(layer: Layer, name: str) -> ir.PrimFunc:
+def emit(layer: Layer, name: str, *, apart: bool = False) -> ir.PrimFunc:
     """The layer function: blocks of pixels of each row, then those that are left."""
     node, geometry = layer.node, Geometry.of(layer.node)
-    found = _finish(node)
+    found = _finish(node, apart=apart)
     assert found is not None, "refusal was asked"
     finish, rows = found
     weights = constant("weights", _weights(node))

@@ -143,7 +143,10 @@ class _Product:
 
         def pixel(p: int, value: te.Expr) -> ir.Stmt:
             owned = self.sums[p * together : (p + 1) * together]
-            return seq(*(accumulate(s, value * w) for s, w in zip(owned, named, strict=True)))
+            return seq(*(
+                accumulate(s, self.finish.product(value, w))
+                for s, w in zip(owned, named, strict=True)
+            ))  # fmt: skip
 
         values = [load(self.x, first + p * self.runs.pixel_step) for p in range(self.block.pixels)]
         return seq(
@@ -224,7 +227,9 @@ def depthwise(
             return let(f"w{len(named)}", weight, lambda w: row_of(channel, row, (*named, w)))
 
         def products(uses: list[tuple[int, int]], value: te.Expr) -> ir.Stmt:
-            return seq(*(accumulate(sums[p], value * named[column]) for p, column in uses))
+            return seq(*(
+                accumulate(sums[p], finish.product(value, named[column])) for p, column in uses
+            ))  # fmt: skip
 
         first = channel + row * taps.row_step
         return seq(*(
