@@ -22,6 +22,7 @@ from microtir.extra_passes import ExtraPasses, applied
 from microtir.graph import verify as graph_verify
 from microtir.graph.declared_ranges import with_declared_ranges
 from microtir.graph.ir import Graph, Node
+from microtir.graph.more_outputs import with_more_outputs
 from microtir.graph.passes import GRAPH_PASSES, BoundSums, GraphPass, RowPorts
 from microtir.inputs import module_of
 from microtir.ir_module import Decision, IRModule, MemoryPlan, ModelInfo, Port, PortKind
@@ -124,7 +125,8 @@ def lower(
         lowered = replace(module, config=config, functions=functions, is_lowered=True)
     else:
         task = _Task(config, name, simple_mode, see, extra, libraries, _measured(config))
-        lowered = _lower_model(module, module.graph, task)
+        graph = with_more_outputs(module.graph, config.pass_config.more_outputs)
+        lowered = _lower_model(replace(module, graph=graph), graph, task)
     lowered = _with_placed_constants(config, lowered)
     _check_code(config, lowered)
     return lowered

@@ -62,5 +62,6 @@ def build_model(model: str, config: CompilationConfig, progress: Progress) -> Bu
 
     progress.show(f"compiling: {steps[0]}")
     artifact = driver.build(module, observe=observe)
-    assert module.graph is not None and graphs and plans
-    return Built(artifact, module.graph, graphs[-1], plans[-1])
+    read = artifact.module.graph  # with what the configuration declares of it
+    assert read is not None and graphs and plans
+    return Built(artifact, read, graphs[-1], plans[-1])

@@ -28,7 +28,8 @@ if TYPE_CHECKING:
     from microtir.host.oracle import Oracle
     from microtir.host.samples import Samples
 
-_ORACLES = ("reference", "tflm", "litert", "onnxruntime")
+_REFERENCE = "reference"
+_ORACLES = (_REFERENCE, "tflm", "litert", "onnxruntime")
 _SAMPLES = 8
 
 Seed = Annotated[int, typer.Option("--seed", metavar="N", min=0, help="Changes random inputs.")]
@@ -116,6 +117,7 @@ def verify(
     with Progress() as progress:
         built = build_model(model, config, progress)
         progress.show("making the reference outputs")
+        source.check_has_outputs(config)
         inputs, expected = source.read(built)
         progress.show("compiling and running the C")
         tolerance = default_rtol(built.graph) if rtol is None else rtol
@@ -168,7 +170,7 @@ class _Source:
             )
         if oracle is not None:
             check_choice("oracle", oracle, _ORACLES, "--oracle")
-        chosen = Oracle(oracle or Oracle.REFERENCE.value)
+        chosen = Oracle(oracle or _REFERENCE)
         check_oracle(chosen)
         if golden is None and samples is None and oracle is None:
             golden = golden_path(model)  # an example brings its own
@@ -181,6 +183,15 @@ class _Source:
             return self.golden.name
         names = {"reference": "microtir's numpy reference", "tflm": "tflite-micro"}
         return f"{names[self.oracle.value]} on random inputs, seed {self.seed}"
+
+    def check_has_outputs(self, config: CompilationConfig) -> None:
+        """Refuse a source that knows the model's own outputs only, where there are more."""
+        if config.pass_config.more_outputs and (self.golden or self.oracle.value != _REFERENCE):
+            raise UsageError(
+                f"{self.text} has no values of tensors inside the model",
+                where="microtir verify",
+                fix=f"compare with the reference: --oracle {_REFERENCE}",
+            )
 
     def read(self, built: Built) -> tuple[Samples, Samples]:
         """Inputs and expected outputs of each sample."""

@@ -21,6 +21,7 @@ from microtir.config.enums import (
 )
 from microtir.config.input_ranges import input_ranges_problem
 from microtir.config.legacy import LEGACY
+from microtir.config.more_outputs import more_outputs_problem
 from microtir.config.names import module_name_problem, pool_name_problem
 from microtir.config.option import Option, Section, UnknownOptionError, pending
 from microtir.config.pool_options import (
@@ -354,6 +355,20 @@ _PASS = (
         "Declares which stored values inputs take, so that more channels and sums are proven; "
         "other values then give wrong outputs, and sums of them may overflow.",
         derived="all of int8",
+    ),
+    Option(
+        Section.PASS,
+        "graph.more_outputs",
+        Word(
+            "names of tensors in the model file, with commas between",
+            more_outputs_problem,
+            good=("",),
+            bad=(",", "a,,b", "a, a"),
+        ),
+        "",
+        "Makes tensors inside the model outputs of it, behind its own: for a run that ends early, "
+        "or to see them.",
+        derived="the model's outputs only",
     ),
     Option(
         Section.PASS,

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from microtir.config.enums import Placement
 from microtir.config.input_ranges import InputRange, input_ranges
+from microtir.config.more_outputs import more_outputs
 from microtir.config.option import Section
 from microtir.config.optionmap import OptionMap, checked, store
 from microtir.errors import ConfigError
@@ -53,6 +54,11 @@ class PassConfig(OptionMap):
     def input_ranges(self) -> tuple[InputRange, ...]:
         """What the user declares of the stored values of inputs."""
         return input_ranges(str(self["graph.input_ranges"]))
+
+    @property
+    def more_outputs(self) -> tuple[str, ...]:
+        """Names of tensors inside the model that are outputs, too."""
+        return more_outputs(str(self["graph.more_outputs"]))
 
     @property
     def placement(self) -> Placement:

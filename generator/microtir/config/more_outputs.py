@@ -1,0 +1,17 @@
+"""Which tensors of a model the user wants as outputs besides its own."""
+
+from __future__ import annotations
+
+
+def more_outputs_problem(text: str) -> str:
+    """What is wrong with a list of names, or an empty text."""
+    names = [part.strip() for part in text.split(",")] if text else []
+    if "" in names:
+        return "has an empty name in it"
+    repeated = [name for name in names if names.count(name) > 1]
+    return f"has '{repeated[0]}' in it twice" if repeated else ""
+
+
+def more_outputs(text: str) -> tuple[str, ...]:
+    """The names of a list that has no problem."""
+    return tuple(part.strip() for part in text.split(",")) if text else ()
