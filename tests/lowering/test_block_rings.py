@@ -23,8 +23,8 @@ M3 = CompilationConfig.from_target(Target("c -mcpu=cortex-m3"))
 M4 = CompilationConfig.from_target(Target("c -mcpu=cortex-m4"))
 M55 = CompilationConfig.from_target(Target("c -mcpu=cortex-m55"))
 CONVOLUTIONS = {
-    Kernel.GEMM: M4, Kernel.GEMM_COMPACT: M4, Kernel.GEMM_VECTORS: M55, Kernel.BLOCKED: M3,
-    Kernel.BLOCKED_COMPACT: M3,
+    Kernel.GEMM: M4, Kernel.GEMM_COMPACT: M4, Kernel.GEMM_NARROW: M4, Kernel.GEMM_VECTORS: M55,
+    Kernel.BLOCKED: M3, Kernel.BLOCKED_COMPACT: M3,
 }  # fmt: skip
 DEPTHWISE = {
     Kernel.DEPTHWISE_PLANES: M4, Kernel.DEPTHWISE_WORDS: M4, Kernel.DEPTHWISE_SINGLE: M4,
@@ -51,7 +51,7 @@ def found(kernel: Kernel, count: int) -> list[tuple[DspCase, PlannedOperator]]:
     elif kernel in POOLS:
         make = pool
     elif kernel in CONVOLUTIONS:
-        make = convolution
+        make = partial(convolution, pointwise=kernel is Kernel.GEMM_NARROW)
     else:
         make = partial(convolution, depthwise=True, square=kernel is Kernel.DEPTHWISE_PLANES)
     cases: list[tuple[DspCase, PlannedOperator]] = []

@@ -40,6 +40,7 @@ class Sizes:
 
 
 SMALL = Sizes()
+NARROW = Sizes(widths=range(2, 80), channels=(4, 8))  # few values for each sum, many sums
 
 
 def _weights(rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
@@ -94,11 +95,12 @@ def _stored(rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
 
 
 def convolution(
-    seed: int, *, depthwise: bool = False, sizes: Sizes = SMALL, square: bool = False
-) -> DspCase:
+    seed: int, *, depthwise: bool = False, sizes: Sizes = SMALL, square: bool = False,
+    pointwise: bool = False,
+) -> DspCase:  # fmt: skip
     """CONV_2D or DEPTHWISE_CONV_2D: any width, channels, strides, dilations, padding.
 
-    A square one has 3x3 taps that are not dilated, as most have in practice.
+    A square one has 3x3 taps that are not dilated, a pointwise one a single tap for every pixel.
     """
     rng = np.random.default_rng([seed, int(depthwise)])
     height = int(rng.integers(sizes.heights.start, sizes.heights.stop))
@@ -111,6 +113,8 @@ def convolution(
     if square:
         taps, dilations = (3, 3), (1, 1)
         width += 24 if rng.random() < 0.2 else 0  # whole turns of loops
+    if pointwise:
+        taps, dilations, strides = (1, 1), (1, 1), (1, 1)
     channels = int(rng.choice(sizes.channels))
     reach = tuple((k - 1) * d + 1 for k, d in zip(taps, dilations, strict=True))
     pads = [int(rng.integers(0, r)) for r in (reach[0], reach[0], reach[1], reach[1])]
@@ -118,7 +122,9 @@ def convolution(
     out_h = (height + pads[0] + pads[1] - reach[0]) // strides[0] + 1
     out_w = (width + pads[2] + pads[3] - reach[1]) // strides[1] + 1
     if out_h < 1 or out_w < 1:
-        return convolution(seed + 1_000_000, depthwise=depthwise, sizes=sizes, square=square)
+        return convolution(
+            seed + 1_000_000, depthwise=depthwise, sizes=sizes, square=square, pointwise=pointwise
+        )
     activation = ops.Activation(rng.choice(np.array([a.value for a in ops.Activation])))
     padding = ops.Padding2D(*pads)
     x_data = _stored(rng, (1, height, width, channels))
@@ -139,7 +145,8 @@ def convolution(
         )
     else:
         op = ops.Conv2D(strides, dilations=dilations, padding=padding, activation=activation)
-    name = f"{'depthwise' if depthwise else 'conv'}{'3x3' if square else ''}_{seed}"
+    form = "3x3" if square else "1x1" if pointwise else ""
+    name = f"{'depthwise' if depthwise else 'conv'}{form}_{seed}"
     return _finish(name, op, tensors, y, x_data)
 
 
@@ -270,6 +277,7 @@ def cases(count: int, first: int = 0, sizes: Sizes = SMALL) -> list[DspCase]:
         *(convolution(seed, sizes=sizes) for seed in seeds),
         *(convolution(seed, depthwise=True, sizes=sizes) for seed in seeds),
         *(convolution(seed, depthwise=True, sizes=sizes, square=True) for seed in seeds),
+        *(convolution(seed, sizes=NARROW, pointwise=True) for seed in seeds[: count // 3]),
         *(fully_connected(seed) for seed in seeds),
         *(add(seed) for seed in seeds),
         *(pool(seed) for seed in seeds),

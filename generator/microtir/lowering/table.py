@@ -48,6 +48,7 @@ from microtir.lowering.dsp import add as dsp_add
 from microtir.lowering.dsp import convolution as dsp_convolution
 from microtir.lowering.dsp import dense as dsp_dense
 from microtir.lowering.dsp import depthwise as dsp_depthwise
+from microtir.lowering.dsp import narrow as dsp_narrow
 from microtir.lowering.dsp import planes as dsp_planes
 from microtir.lowering.dsp import pooling as dsp_pooling
 from microtir.lowering.family import Family, same_row, same_row_if, whole
@@ -148,6 +149,18 @@ _GEMM_DSP_COMPACT = replace(
     code=dsp_convolution.compact_code_bytes,
     build=dsp_convolution.emit_compact,
 )
+_GEMM_NARROW_DSP = Family(
+    Kernel.GEMM_NARROW,
+    None,
+    convolution.row_window,
+    dsp_narrow.cost,
+    dsp_narrow.refusal,
+    Feature.DSP,
+    dsp_narrow.scratch_bytes,
+    dsp_narrow.code_bytes,
+    dsp_narrow.emit,
+    cycles=151,
+)
 _GEMM_MVE = Family(
     Kernel.GEMM_VECTORS,
     None,
@@ -228,6 +241,7 @@ _CONVOLUTION = (
     _DIRECT_CONVOLUTION,
     _GEMM_DSP,
     _GEMM_DSP_COMPACT,
+    _GEMM_NARROW_DSP,
     _GEMM_MVE,
     _GEMM_VECTOR,
     BLOCKED,
@@ -269,7 +283,7 @@ _DEPTHWISE_PLANES = Family(
     dsp_planes.emit,
     row_cost=dsp_planes.row_cost,
     pair_cost=dsp_planes.pair_cost,
-    cycles=135,
+    cycles=111,
 )
 _DEPTHWISE_MVE = Family(
     Kernel.DEPTHWISE_VECTORS,
