@@ -169,8 +169,7 @@ def test_the_shallowest_program_fits_to_the_byte_or_is_refused() -> None:
     """The bound of the header is accepted as a limit, and what is too little names the calls."""
     model = tiny_graph()
     artifact = microtir.build(module_of(model), BASE)
-    size = macro(artifact, "STACK_SIZE")
-    assert size == artifact.metadata["stack"]["bytes"]
+    size = artifact.metadata["stack"]["bytes"]
     assert size == sum(frame["bytes"] for frame in artifact.metadata["stack"]["frames"])
     same = microtir.build(module_of(model), BASE.with_(budget=Budget(stack=size)))
     assert program_text(same) == program_text(artifact)

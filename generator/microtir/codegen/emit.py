@@ -29,7 +29,7 @@ from microtir.codegen.graph import GraphText, graph_entries, graph_files, graph_
 from microtir.codegen.helpers import with_dependencies
 from microtir.codegen.intrinsics import has_intrinsics, support_text
 from microtir.codegen.layout import INDENT, comment_text
-from microtir.codegen.metadata import METADATA_FILE, Metadata, metadata_of
+from microtir.codegen.metadata import METADATA_FILE, Metadata, metadata_of, with_files
 from microtir.codegen.packed import (
     entry_wrappers,
     operator_wrappers,
@@ -42,6 +42,7 @@ from microtir.codegen.program import Program, make_program
 from microtir.codegen.rows import is_row_port, row_port_text
 from microtir.codegen.runtime import runtime_files
 from microtir.codegen.source_file import DataFile, SourceFile
+from microtir.codegen.stack import Stacks, stacks_of
 from microtir.config.enums import Compatibility
 from microtir.config.features import Feature
 from microtir.errors import UsageError
@@ -75,13 +76,15 @@ def emit(module: IRModule) -> tuple[SourceFile, ...]:
         graph = graph_text(program, program.model, requirements)
     is_given = program.is_apart or program.given_pools
     number = identity(program, _code(bodies)) if is_given else ""
-    fingerprint = _fingerprint(program, [*bodies, *entries], number)
+    stacks = stacks_of(program)
+    metadata = metadata_of(program, stacks, number)
+    fingerprint = _fingerprint(program, [*bodies, *entries], metadata)
     dropin = _dropin(program, fingerprint)
     parts = dropin_parts(program) if dropin else ()
     needs_runtime = program.is_graph or program.is_packed or program.config.runtime.system_lib
     source = _source(program, bodies, entries, requirements, of_twins, graph, fingerprint)
     files = (
-        SourceFile(f"{program.name}.h", _header(program, fingerprint, number)),
+        SourceFile(f"{program.name}.h", _header(program, stacks, fingerprint, number)),
         SourceFile(f"{program.name}.c", source),
         *_weights(program, fingerprint),
         *_pool_initialisers(program, number),
@@ -91,7 +94,10 @@ def emit(module: IRModule) -> tuple[SourceFile, ...]:
         *dropin,
         *(runtime_files(parts) if needs_runtime or dropin else ()),
     )
-    return (*files, SourceFile(METADATA_FILE, _metadata_text(program, number, files, source)))
+    paths = [*(file.path for file in files), METADATA_FILE]
+    paths += [file_name(program)] * program.is_apart
+    paths += [pool_file(program, pool) for pool in passed_constant_pools(program) if pool.size]
+    return (*files, SourceFile(METADATA_FILE, _json(with_files(metadata, paths, source))))
 
 
 def _dropin(program: Program, fingerprint: str) -> tuple[SourceFile, ...]:
@@ -120,13 +126,8 @@ def data_files(module: IRModule, sources: Sequence[SourceFile]) -> tuple[DataFil
     )
 
 
-def _metadata_text(
-    program: Program, number: str, files: tuple[SourceFile, ...] = (), source: str = ""
-) -> str:
-    paths = [*(file.path for file in files), METADATA_FILE]
-    paths += [file_name(program)] * program.is_apart
-    paths += [pool_file(program, pool) for pool in passed_constant_pools(program) if pool.size]
-    return json.dumps(metadata_of(program, paths, number, source), indent=2) + "\n"
+def _json(metadata: Metadata) -> str:
+    return json.dumps(metadata, indent=2) + "\n"
 
 
 def _program(module: IRModule) -> Program:
@@ -150,9 +151,9 @@ def _entries(program: Program, requirements: Requirements) -> list[FunctionText]
     return [exported_entry(program, function) for function in program.exported]
 
 
-def _fingerprint(program: Program, functions: list[FunctionText], number: str) -> str:
+def _fingerprint(program: Program, functions: list[FunctionText], metadata: Metadata) -> str:
     """A number that differs between any two programs: header and sources must match."""
-    digest = hashlib.sha256(_metadata_text(program, number).encode())
+    digest = hashlib.sha256(_json(metadata).encode())
     for text in _code(functions):
         digest.update(text.encode())
     for extern in program.externs:
@@ -170,6 +171,15 @@ def _code(functions: list[FunctionText]) -> Iterator[str]:
         yield from (function.signature, function.body, function.assembly)
 
 
+def _has_assembly(program: Program) -> bool:
+    """Whether micro-kernels are lists of instructions, and not bodies in intrinsics."""
+    return bool(program.assembly) and not any(map(has_intrinsics, program.assembly))
+
+
+def _has_vectors(program: Program) -> bool:
+    return any(f.attrs.get("needs") == Feature.MVE.value for f in program.assembly)
+
+
 def _structs(program: Program) -> list[str]:
     """The structs of tensors that the function that runs a model takes."""
     if program.model is None:
@@ -177,7 +187,7 @@ def _structs(program: Program) -> list[str]:
     return header.structs(program, program.model)
 
 
-def _header(program: Program, fingerprint: str, number: str) -> str:
+def _header(program: Program, stacks: Stacks, fingerprint: str, number: str) -> str:
     model = program.model
     return render(
         "c/header.h.j2",
@@ -189,6 +199,11 @@ def _header(program: Program, fingerprint: str, number: str) -> str:
         fingerprint=fingerprint,
         ports=header.port_sections(program, model) if model else [],
         memory=header.memory_lines(program, number),
+        stack=stacks.best.bytes,
+        stack_in_c=stacks.in_c.bytes,
+        stack_unoptimised=stacks.unoptimised.bytes,
+        has_assembly=_has_assembly(program),
+        has_vectors=_has_vectors(program),
         pools=header.pool_macros(program),
         has_sections=any(pool.section for pool in passed_pools(program))
         or any(pool.section for pool in passed_constant_pools(program)),
@@ -235,9 +250,9 @@ def _source(
         helpers=helpers,
         twin_helpers=[helper for helper in every if helper not in helpers],
         functions=bodies,
-        has_assembly=bool(program.assembly) and not has_bodies,
+        has_assembly=_has_assembly(program),
         has_shared=any(f.attrs.get(SHARED) for f in program.functions),
-        has_vectors=any(f.attrs.get("needs") == Feature.MVE.value for f in program.assembly),
+        has_vectors=_has_vectors(program),
         intrinsics=support_text(program.assembly, program.name, program.macro)
         if has_bodies
         else "",

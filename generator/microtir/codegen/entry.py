@@ -64,15 +64,19 @@ def _model_entry(program: Program, model: ModelInfo, requirements: Requirements)
         name = names.define(buffer, "memory" if len(filled) == 1 else f"in_{pool.plan.name}")
         local.append((buffer, f"uint8_t *const {name} = {pool.name};"))
     views, pointers = _workspace_pointers(main, rest, model, names)
-    printer = MainPrinter(program, names, requirements, views, row_ports=row_ports)
+    printer = MainPrinter(
+        program, names, requirements, views, row_ports=row_ports, pointers=pointers
+    )
     body = printer.lines(main.body)
     used = [line for buffer, line in local if buffer in rest or names.is_used(buffer)]
     blocks = [
         model_checks(program, model),
-        [*given_constants(program), *used, *pointers],
+        [*given_constants(program), *used],
         [*body, f"return {program.macro}_OK;"],
     ]
-    lines = [line for block in blocks if block for line in ("", *block)][1:]
+    spaced = [line for block in blocks if block for line in ("", *block)][1:]
+    # Where the body begins with pointers, their blank line is there already.
+    lines = [line for line, before in zip(spaced, ["", *spaced], strict=False) if line or before]
     head = model_signature(program)
     if program.devices:
         name = activated_name(run_name(program))
@@ -193,11 +197,11 @@ def _check(condition: str, status: str) -> list[str]:
 
 def _workspace_pointers(
     main: PrimFunc, workspace: list[Buffer], model: ModelInfo, names: ScopedNames
-) -> tuple[dict[tuple[int, BufferView], str], list[str]]:
-    """A named pointer for each tensor in the workspace, and which view uses which."""
+) -> tuple[dict[tuple[int, BufferView], str], dict[int, list[str]]]:
+    """Which view uses which named pointer, and the declarations by the step that needs them."""
     views: dict[tuple[int, BufferView], str] = {}
     pointers: dict[tuple[str, int, DType], str] = {}
-    lines: list[str] = []
+    lines: dict[int, list[str]] = {}
     numbers = [number for number, pool in enumerate(model.memory.pools) if pool.size]
     for step, view in views_of(main):
         if view.buffer not in workspace:
@@ -210,7 +214,8 @@ def _workspace_pointers(
         if key not in pointers:
             pointers[key] = names.reserve(label)
             cast = pointer_cast(base, DType.UINT8, view.dtype, view.byte_offset, False)
-            lines.append(f"{C_TYPES[view.dtype]} *const {pointers[key]} = {cast};")
+            line = f"{C_TYPES[view.dtype]} *const {pointers[key]} = {cast};"
+            lines.setdefault(step, []).append(line)
         views[step, view] = pointers[key]
     return views, lines
 

@@ -25,7 +25,6 @@ from microtir.codegen.pools import (
 )
 from microtir.codegen.program import EXTERN_STATUS, PARAMETERS_STATUS, Program
 from microtir.codegen.rows import STRUCT_COMMENT, struct_name
-from microtir.codegen.stack import worst_stack
 from microtir.codegen.statements import parameter_text
 from microtir.config.names import c_names
 from microtir.ir_module import ModelInfo, Port, PortKind
@@ -171,8 +170,6 @@ def memory_lines(program: Program, identity: str = "") -> str:
         if not constants.is_internal and constants.size:
             number = pool_identity(constants, identity)
             rows.append((f"{stem}_IDENTITY", f"UINT32_C({number})"))
-    stack = worst_stack(program).bytes
-    rows.append(("STACK_SIZE", f"{stack} /* at most, for one call compiled without -O3 */"))
     return "\n".join(columns([(f"#define {program.macro}_{n}", text) for n, text in rows]))
 
 

@@ -13,7 +13,7 @@ from microtir.codegen.names import ScopedNames
 from microtir.codegen.program import Program
 from microtir.codegen.statements import StatementPrinter
 from microtir.ir_module import BufferPlacement
-from microtir.tir.ir import Buffer, BufferView, Expr, For, Invoke, PrimFunc, Stmt, Var
+from microtir.tir.ir import Buffer, BufferView, Expr, For, Invoke, PrimFunc, Seq, Stmt, Var
 from microtir.tir.visitor import walk
 
 
@@ -22,7 +22,9 @@ class MainPrinter(StatementPrinter):
 
     Views of the workspace have been named before; steps count Invokes in program order, as
     placement does; the statements that are printed begin with `first_step`. `row_ports` has the
-    text of each tensor that the application hands over row by row.
+    text of each tensor that the application hands over row by row. `pointers` are declared by the
+    step that uses them first: declared all at the beginning, a compiler keeps them on the stack
+    through every call.
     """
 
     def __init__(
@@ -33,14 +35,27 @@ class MainPrinter(StatementPrinter):
         views: dict[tuple[int, BufferView], str],
         first_step: int = 0,
         row_ports: Mapping[Buffer, str] | None = None,
+        pointers: Mapping[int, Sequence[str]] | None = None,
     ) -> None:
         super().__init__(program, program.entry, names, requirements)
         self._views = views
         self._row_ports = row_ports or {}
+        self._pointers = pointers or {}
         self._step = first_step
         self._is_in_loop = False
+        self._is_outermost = True
 
     def lines(self, s: Stmt) -> list[str]:
+        if not self._is_outermost or isinstance(s, Seq):
+            return self._inner_lines(s)
+        steps = range(self._step, self._step + sum(isinstance(i, Invoke) for i in walk(s)))
+        declared = [line for step in steps for line in self._pointers.get(step, ())]
+        self._is_outermost = False
+        lines = self._inner_lines(s)
+        self._is_outermost = True
+        return ["", *declared, *lines] if declared else lines
+
+    def _inner_lines(self, s: Stmt) -> list[str]:
         if isinstance(s, For):
             return self._loop_lines(s)
         if not isinstance(s, Invoke):

@@ -14,7 +14,7 @@ from microtir.codegen.main_printer import takes_row_range
 from microtir.codegen.parameters import alignment, file_name, file_size
 from microtir.codegen.pools import workspace_pools
 from microtir.codegen.program import Program
-from microtir.codegen.stack import worst_stack
+from microtir.codegen.stack import Stacks
 from microtir.ir_module import Decision, ModelInfo, Port
 from microtir.tir.dtype import DType
 from microtir.tir.ir import Buffer, Param, PrimFunc, Var
@@ -179,13 +179,17 @@ class FrameData(TypedDict):
 
 
 class StackData(TypedDict):
-    """The stack of one call: an upper bound, in bytes, for what GCC and Clang make at -O0 to -O2.
+    """The stack of one call: an upper bound, in bytes, for what GCC and Clang make.
 
-    `frames` is the deepest chain of calls, the entry first, libraries last.
+    `bytes` is for -O1, -O2 and -Os with micro-kernels in assembly, if there are some; `frames` is
+    the deepest chain of calls then, the entry first, libraries last.  `bytes_in_c` has their twins
+    in C instead, and `bytes_unoptimised` is for -O0.
     """
 
     bytes: int
     frames: list[FrameData]
+    bytes_in_c: int
+    bytes_unoptimised: int
 
 
 class ModelData(TypedDict):
@@ -249,16 +253,16 @@ class Metadata(TypedDict):
     files: list[str]
 
 
-def metadata_of(
-    program: Program, files: Sequence[str], identity: str = "", source: str = ""
-) -> Metadata:
-    """Describe a program.
+_DEFINITION = re.compile(r"^[^\s/*][^(\n]*\b(\w+)\([^;{]*\)\n\{$", re.MULTILINE)
+
+
+def metadata_of(program: Program, stacks: Stacks, identity: str = "") -> Metadata:
+    """Describe a program, but for what is printed: `with_files` adds that.
 
     Args:
-        program: what was printed.
-        files: the paths of everything that is generated.
+        program: what is to be printed.
+        stacks: its bounds.
         identity: of the code that reads constants that a run is given, if there are any.
-        source: the C file, in which layers are looked for.
     """
     model = program.model
     return {
@@ -270,14 +274,28 @@ def metadata_of(
         "constant_pools": constant_pool_data(program, identity),
         "model": _model(model) if model else None,
         "ports": [_port(port, model) for port in model.ports] if model else [],
-        "layers": [_layer(program, layer, source) for layer in program.layers],
+        "layers": [_layer(program, layer) for layer in program.layers],
         "memory": _memory(program, model) if model else None,
-        "stack": _stack(program),
+        "stack": _stack(stacks),
         "functions": [_function(program, function) for function in program.exported],
         "parameters": _parameter_file(program, identity) if program.is_apart else None,
         "devices": [device.name for device in program.devices],
-        "files": sorted(files),
+        "files": [],
     }
+
+
+def with_files(metadata: Metadata, files: Sequence[str], source: str) -> Metadata:
+    """The metadata of a program that was printed.
+
+    Args:
+        metadata: without files.
+        files: the paths of everything that is generated.
+        source: the C file, in which layers are looked for.
+    """
+    lines = _lines(source)
+    layers = metadata["layers"]
+    found: list[LayerData] = [{**a, "lines": lines.get(a["function"], [])} for a in layers]
+    return {**metadata, "layers": found, "files": sorted(files)}
 
 
 def _parameter_file(program: Program, identity: str) -> ParameterFileData:
@@ -319,7 +337,7 @@ def _port(port: Port, model: ModelInfo) -> PortData:
     }
 
 
-def _layer(program: Program, layer: PrimFunc, source: str) -> LayerData:
+def _layer(program: Program, layer: PrimFunc) -> LayerData:
     origin = layer.origin
     decision = program.model.decisions.get(layer.name) if program.model else None
     return {
@@ -335,7 +353,7 @@ def _layer(program: Program, layer: PrimFunc, source: str) -> LayerData:
         "weights_bytes": sum(a.bytes for a in program.constants if a.users[:1] == (layer.name,)),
         "scratch_bytes": _bytes(layer.scratch) if layer.scratch is not None else 0,
         "externs": [extern.name for extern in extern_functions((layer,))],
-        "lines": _lines(source, program.names[layer]),
+        "lines": [],
         "accumulator": _accumulator(decision),
         "choice": _choice(decision) if decision else None,
     }
@@ -374,13 +392,16 @@ def _accumulator(decision: Decision | None) -> AccumulatorData | None:
     return {"bits": bits, "spare_bits": bits - sums.bits, "low": sums.low, "high": sums.high}
 
 
-def _lines(source: str, function: str) -> list[int]:
-    """First and last line of a function's definition, its comment left out; counted from 1."""
-    definition = re.search(rf"^[^\s/*].*\b{function}\([^;{{]*\)\n\{{$", source, re.MULTILINE)
-    if definition is None:
-        return []
-    end = source.index("\n}\n", definition.end()) + 1
-    return [source.count("\n", 0, place) + 1 for place in (definition.start(), end)]
+def _lines(source: str) -> dict[str, list[int]]:
+    """First and last line of the definition of each function, its comment left out; from 1 on."""
+    found: dict[str, list[int]] = {}
+    line, counted = 1, 0
+    for definition in _DEFINITION.finditer(source):
+        end = source.index("\n}\n", definition.end()) + 1
+        line += source.count("\n", counted, definition.start())
+        counted = definition.start()
+        found[definition[1]] = [line, line + source.count("\n", counted, end)]
+    return found
 
 
 def _bytes(buffer: Buffer) -> int:
@@ -433,11 +454,12 @@ def _memory(program: Program, model: ModelInfo) -> MemoryData:
     }
 
 
-def _stack(program: Program) -> StackData:
-    worst = worst_stack(program)
+def _stack(stacks: Stacks) -> StackData:
     return {
-        "bytes": worst.bytes,
-        "frames": [{"function": f.function, "bytes": f.bytes} for f in worst.frames],
+        "bytes": stacks.best.bytes,
+        "frames": [{"function": f.function, "bytes": f.bytes} for f in stacks.best.frames],
+        "bytes_in_c": stacks.in_c.bytes,
+        "bytes_unoptimised": stacks.unoptimised.bytes,
     }
 
 

@@ -1,26 +1,30 @@
 """The stack of one call, in bytes, as an upper bound that is known before a C compiler runs.
 
-What a compiler reserves follows from the C that it is given: slots for the variables of a function
-(all of them, where nothing is optimised), a place for the registers that it must give back, and
-temporaries.  A compiler is free to take more, so that this is no proof; the allowances below are
-above what GCC and Clang take at -O0, -O1, -O2 and -Os, which a test compiles and compares.  At -O3
-they unroll loops and may take more.  `project.stack_bound` reads the exact figure off a linked
-program.
+What a compiler reserves follows from the C that it is given: registers that it must give back, and
+what it spills of the variables of a function; where nothing is optimised, a slot for every variable
+and for parts of expressions, too.  A compiler is free to take more, so that this is no proof; the
+allowances below are above what GCC and Clang take at -O0, -O1, -O2 and -Os, which a test compiles
+and compares.  At -O3 they unroll loops and may take more.  `project.stack_bound` reads the exact
+figure off a linked program.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 
+from microtir.codegen.intrinsics import has_intrinsics
 from microtir.codegen.program import Program, make_program
 from microtir.config import Target
 from microtir.config.enums import ExecutorKind
 from microtir.config.features import Family, Feature
 from microtir.ir_module import IRModule
+from microtir.tir.dtype import DType
 from microtir.tir.ir import (
     Allocate,
+    Buffer,
     BufferView,
     Call,
     ExternCall,
@@ -30,12 +34,16 @@ from microtir.tir.ir import (
     KernelCall,
     Let,
     PrimFunc,
+    Seq,
+    Stmt,
 )
 from microtir.tir.visitor import Node, walk
 
 # In registers.  A frame: those that a callee gives back (13 on RISC-V, 8 more for floats on Arm),
 # its return address, and temporaries, as for a loop that is unrolled.
 _FRAME = 24
+# Where nothing is optimised, a variable and what expressions around it leave on the stack.
+_UNOPTIMISED = 2
 # What the deepest helper or routine of the compiler's library takes (64-bit products, memcpy),
 # and what one of <math.h> does where floats are emulated.
 _LIBRARY = 16
@@ -74,40 +82,54 @@ class WorstStack:
         return sum(frame.bytes for frame in self.frames)
 
 
+@dataclass(frozen=True, slots=True)
+class Stacks:
+    """The bound for each way to compile a program.
+
+    `best` is optimised, with micro-kernels in assembly where the program has some; `in_c` is
+    optimised with their twins in C, `unoptimised` what -O0 makes of all that.
+    """
+
+    best: WorstStack
+    in_c: WorstStack
+    unoptimised: WorstStack
+
+
+def stacks_of(program: Program) -> Stacks:
+    """The bounds of the code that is printed for a program."""
+    in_c = _worst(program, is_optimised=True, has_assembly=False)
+    assembly = any(not has_intrinsics(kernel) for kernel in program.assembly)
+    best = _worst(program, is_optimised=True, has_assembly=True) if assembly else in_c
+    return Stacks(best, in_c, _worst(program, is_optimised=False, has_assembly=False))
+
+
 def stack_of(module: IRModule) -> WorstStack:
-    """`worst_stack` of the code that `emit` prints for a lowered module."""
-    return worst_stack(make_program(module))
+    """The bound for a lowered module, compiled as it is meant to be: optimised, with assembly."""
+    return _worst(make_program(module), is_optimised=True, has_assembly=True)
 
 
-def worst_stack(program: Program) -> WorstStack:
-    """Return the deepest chain of calls from any function that an application may call.
+def _worst(program: Program, *, is_optimised: bool, has_assembly: bool) -> WorstStack:
+    """The deepest chain of calls from any function that an application may call.
 
     There is no recursion: a function of TIR calls only functions that come before it.
     """
     roots = (program.entry,) if program.model else program.exported
     register = _widest_register(program)
-    chains = _Chains(program, register)
+    chains = _Chains(program, register, is_optimised, has_assembly)
     deepest = max((chains.of(root) for root in roots), key=_depth, default=())
-    return WorstStack((*_around(program, register), *deepest, _library(program, register)))
+    return WorstStack((*_around(program, register), *deepest))
 
 
 def layer_stacks(module: IRModule) -> Mapping[str, int]:
-    """Bytes of the deepest chain of calls through each layer function of a model, by its name."""
+    """Bytes of the deepest chain of calls through each layer function of a model, by its name.
+
+    They are those of `stack_of`.
+    """
     program = make_program(module)
     register = _widest_register(program)
-    chains = _Chains(program, register)
-    around = (*_around(program, register), _library(program, register))
-    fixed = _depth((*around, chains.frame(program.entry)))
-    return {layer.name: fixed + _depth(chains.of(layer)) for layer in program.layers}
-
-
-def _library(program: Program, register: int) -> Frame:
-    uses_math = any(
-        isinstance(node, Call) and node.intrinsic in _MATH_CALLS
-        for function in program.functions
-        for node in walk(function)
-    )
-    return Frame("library", register * (_MATH if uses_math else _LIBRARY))
+    chains = _Chains(program, register, is_optimised=True, has_assembly=True)
+    around = _depth((*_around(program, register), chains.frame(program.entry)))
+    return {layer.name: around + _depth(chains.of(layer)) for layer in program.layers}
 
 
 def _around(program: Program, register: int) -> Iterator[Frame]:
@@ -148,11 +170,15 @@ def _register_bytes(target: Target) -> int:
 class _Chains:
     """The deepest chain of calls from each function; known ones are kept."""
 
-    def __init__(self, program: Program, register: int) -> None:
+    def __init__(
+        self, program: Program, register: int, is_optimised: bool, has_assembly: bool
+    ) -> None:
         self._program = program
         self._register = register
+        self._is_optimised = is_optimised
+        self._has_assembly = has_assembly
         self._known: dict[PrimFunc, tuple[Frame, ...]] = {}
-        self._assembly = {
+        self._contracts = {
             node.meaning: node.contract.stack_bytes
             for function in program.functions
             for node in walk(function)
@@ -161,10 +187,27 @@ class _Chains:
 
     def of(self, function: PrimFunc) -> tuple[Frame, ...]:
         if function not in self._known:
-            below = [self.of(callee) for callee in self._callees(function)]
-            deepest = max((*below, *self._externs(function)), key=_depth, default=())
-            self._known[function] = (self.frame(function), *deepest)
+            self._known[function] = (self.frame(function), *self._below(function))
         return self._known[function]
+
+    def _is_assembly(self, function: PrimFunc) -> bool:
+        """Whether a micro-kernel is a list of instructions, which call nothing."""
+        is_listed = function in self._program.assembly and not has_intrinsics(function)
+        return self._has_assembly and is_listed
+
+    def _below(self, function: PrimFunc) -> tuple[Frame, ...]:
+        if self._is_assembly(function):
+            return ()
+        library = self._library(function)
+        below = [self.of(callee) for callee in self._callees(function)]
+        return max((*below, *self._externs(function), (library,)), key=_depth)
+
+    def _library(self, function: PrimFunc) -> Frame:
+        """What a compiler or a function itself calls that is not printed with it."""
+        uses_math = any(
+            isinstance(node, Call) and node.intrinsic in _MATH_CALLS for node in walk(function)
+        )
+        return Frame("library", self._register * (_MATH if uses_math else _LIBRARY))
 
     def _callees(self, function: PrimFunc) -> Iterator[PrimFunc]:
         for node in walk(function):
@@ -177,25 +220,71 @@ class _Chains:
         for node in walk(function):
             if isinstance(node, ExternCall):
                 size = node.function.stack_bytes + self._register * _FRAME
-                yield (Frame(node.function.name, size),)
+                library = Frame("library", self._register * _LIBRARY)
+                yield Frame(node.function.name, size), library
 
     def frame(self, function: PrimFunc) -> Frame:
         """What a function takes itself."""
+        name = _c_name(self._program, function)
+        contract = self._contracts.get(function, 0)
+        if self._is_assembly(function):
+            return Frame(name, contract)
         nodes = tuple(walk(function))
-        variables = sum(_is_variable(node) for node in nodes) + len(function.params)
-        # Main has a pointer for every place in the workspace.
-        pointers = {
-            (view.buffer, view.byte_offset, view.dtype)
-            for node in nodes if isinstance(node, Invoke)
-            for view in node.args if isinstance(view, BufferView)
-        }  # fmt: skip
         arrays = sum(_array_bytes(node) for node in nodes if isinstance(node, Allocate))
         if self._program.config.has_packed_operators():
             arguments = sum(len(node.args) for node in nodes if isinstance(node, Invoke))
             arrays += arguments * (_VIEW * self._register + _VALUE)
-        size = arrays + self._register * (variables + len(pointers) + _FRAME)
-        size = max(size, self._assembly.get(function, 0))
-        return Frame(_c_name(self._program, function), size)
+        size = arrays + self._register * (self._kept(function) + _FRAME)
+        is_body = function in self._program.assembly and has_intrinsics(function)
+        return Frame(name, max(size, contract) if is_body else size)
+
+    def _kept(self, function: PrimFunc) -> int:
+        """Registers that a function's parameters and variables take."""
+        is_main = self._program.model is not None and function is self._program.entry
+        parts = tuple(_outermost(function.body)) if is_main else (function.body,)
+        variables = [sum(map(_is_variable, walk(part))) for part in parts]
+        if not self._is_optimised:
+            pointers = {place for part in parts for place in _places(part)}
+            return _UNOPTIMISED * (len(function.params) + sum(variables) + len(pointers))
+        living = _living([_places(part) for part in parts])
+        most = max(map(sum, zip(variables, living, strict=True)), default=0)
+        return len(function.params) + most
+
+
+Place = tuple[Buffer, int, DType]
+"""What main has a pointer for: where something begins in which block, and its elements."""
+
+
+def _outermost(body: Stmt) -> Iterator[Stmt]:
+    """The statements that run one after the other."""
+    if isinstance(body, Seq):
+        for statement in body.statements:
+            yield from _outermost(statement)
+    else:
+        yield body
+
+
+def _places(part: Stmt) -> frozenset[Place]:
+    return frozenset(
+        (view.buffer, view.byte_offset, view.dtype)
+        for node in walk(part) if isinstance(node, Invoke)
+        for view in node.args if isinstance(view, BufferView)
+    )  # fmt: skip
+
+
+def _living(used: Sequence[frozenset[Place]]) -> list[int]:
+    """How many pointers each of some statements has to keep: from first use to last."""
+    first: dict[Place, int] = {}
+    last: dict[Place, int] = {}
+    for number, places in enumerate(used):
+        for place in places:
+            first.setdefault(place, number)
+            last[place] = number
+    change = [0] * (len(used) + 1)
+    for place, number in first.items():
+        change[number] += 1
+        change[last[place] + 1] -= 1
+    return list(accumulate(change))[:-1]
 
 
 def _c_name(program: Program, function: PrimFunc) -> str:

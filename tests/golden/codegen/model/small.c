@@ -12,7 +12,7 @@
 
 #include <stddef.h>
 
-#if !defined(SMALL_FINGERPRINT) || SMALL_FINGERPRINT != 0x9ccb6620
+#if !defined(SMALL_FINGERPRINT) || SMALL_FINGERPRINT != 0x376ec308
 #error "small.h is from another run of microtir than this file: generate all files anew"
 #endif
 
@@ -122,8 +122,8 @@ int32_t small_run(
     const int8_t *const image = inputs->image;
     int8_t *const scores = outputs->scores;
     uint8_t *const memory = workspace;
-    int8_t *const activation_0 = (int8_t *)(memory + 16);
 
+    int8_t *const activation_0 = (int8_t *)(memory + 16);
     /* 0  FULLY_CONNECTED  net/dense* /MatMul */
     small_layer0_fully_connected(image, activation_0, 0, 4);
     SMALL_LAYER_HOOK(0, 0, activation_0, 0, 4);
