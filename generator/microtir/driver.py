@@ -14,7 +14,6 @@ from microtir import codegen, memory
 from microtir.artifact import Artifact
 from microtir.config import CompilationConfig, Target, host
 from microtir.config.enums import Optimize
-from microtir.config.names import c_names
 from microtir.errors import TirError, UsageError
 from microtir.executor import aot
 from microtir.external import Library, library_of, partition
@@ -23,16 +22,17 @@ from microtir.graph import verify as graph_verify
 from microtir.graph.declared_ranges import with_declared_ranges
 from microtir.graph.ir import Graph, Node
 from microtir.graph.more_outputs import with_more_outputs
-from microtir.graph.passes import GRAPH_PASSES, BoundSums, GraphPass, RowPorts
+from microtir.graph.passes import GRAPH_PASSES, BoundSums, CutColumns, GraphPass, RowPorts
 from microtir.inputs import module_of
-from microtir.ir_module import Decision, IRModule, MemoryPlan, ModelInfo, Port, PortKind
+from microtir.ir_module import Decision, IRModule, MemoryPlan, ModelInfo
 from microtir.lowering import candidates, emit, emit_finish, refusals, weighed
 from microtir.memory import Limit
-from microtir.plan import plan
+from microtir.plan import cuts, plan
 from microtir.plan.budgets import Search, Use
 from microtir.plan.ir import Candidate, Kernel, Plan, PlannedOperator, Terms
 from microtir.plan.measured import Measured
 from microtir.plan.reasons import decisions
+from microtir.ports import ports_of
 from microtir.schedule import Schedule
 from microtir.te import ScalarVar, Tensor
 from microtir.tir import passes as tir_passes
@@ -144,6 +144,7 @@ class _Task:
     libraries: Sequence[Library]
     measured: Measured | None
     known: dict[Node, tuple[Candidate, ...]] = field(default_factory=dict)
+    cut: tuple[Graph, ...] = ()  # graphs that do the same in less memory
 
     def candidates(self, node: Node) -> tuple[Candidate, ...]:
         """The kernels of a node, with what they were measured to cost where that is known.
@@ -177,13 +178,14 @@ def _lower_model(module: IRModule, original: Graph, task: _Task) -> IRModule:
     executor = config.executor
     graph = RowPorts(executor.row_fed_inputs, executor.row_drained_outputs)(graph)
     see("graph", graph)
+    task = replace(task, cut=_cut_graphs(graph, task))
 
     def finished(made: _Made) -> IRModule:
         return replace(
             module,
             config=config,
             functions=(*made.layers, made.main),
-            model=_describe(original, graph, config, made),
+            model=_describe(original, made.plan.graph, config, made),
             is_lowered=True,
         )
 
@@ -233,13 +235,28 @@ def _within_limits(graph: Graph, task: _Task, terms: Terms) -> _Made:
     fit any more, it is asked for a plan with as much less.
     """
     target = memory.room(task.config)
-    made = _layers_and_main(graph, task, _planned(graph, task, target, terms))
+    made = _layers_and_main(task, _planned(graph, task, target, terms))
     while target is not None and target > made.plan.least:
         excess = memory.excess(task.config, made.memory)
         if excess <= 0:
             break
         target -= excess
-        made = _layers_and_main(graph, task, _planned(graph, task, target, terms))
+        made = _layers_and_main(task, _planned(graph, task, target, terms))
+    return made
+
+
+def _cut_graphs(graph: Graph, task: _Task) -> tuple[Graph, ...]:
+    """The graph cut into bands of columns in some ways, as far as the configuration allows."""
+    options, goal = task.config.pass_config, task.config.optimize
+    if not options.recompute:
+        return ()
+    found = cuts(
+        graph, task.candidates, goal,
+        percent=options.recompute, workspace_io=options.use_workspace_io,
+    )  # fmt: skip
+    made = tuple(CutColumns(ways)(graph) for ways in found)
+    for cut in made:
+        graph_verify.verify(cut)
     return made
 
 
@@ -248,10 +265,11 @@ def _planned(graph: Graph, task: _Task, limit: int | None, terms: Terms) -> Plan
     return plan(
         graph, task.candidates, goal, workspace_io=workspace_io, limit=limit,
         terms=replace(terms, measure=task.config.measure),
+        cut=task.cut,
     )  # fmt: skip
 
 
-def _layers_and_main(graph: Graph, task: _Task, planned: Plan) -> _Made:
+def _layers_and_main(task: _Task, planned: Plan) -> _Made:
     config, see, extra = task.config, task.see, task.extra
     see("plan", planned)
     naive = _emit_layers(planned)
@@ -269,7 +287,7 @@ def _layers_and_main(graph: Graph, task: _Task, planned: Plan) -> _Made:
     see("executor", main)
     main, memory_plan = memory.place(
         main, callees, memory.pools_of(config), config.pass_config.placement,
-        _placed_ports(graph, main, config) if config.pass_config.use_workspace_io else None,
+        _placed_ports(planned.graph, main, config) if config.pass_config.use_workspace_io else None,
     )  # fmt: skip
     return _Made(planned, lowered, layers, main, memory_plan)
 
@@ -458,27 +476,9 @@ def _placed_ports(graph: Graph, main: PrimFunc, config: CompilationConfig) -> me
 
 
 def _describe(original: Graph, graph: Graph, config: CompilationConfig, made: _Made) -> ModelInfo:
-    inputs, outputs, executor = graph.inputs, graph.outputs, config.executor
-    tensors = (*inputs, *outputs)
-    is_placed = config.pass_config.use_workspace_io
-    places = made.memory.placements[: len(tensors)] if is_placed else (None,) * len(tensors)
-    kinds = [PortKind.INPUT] * len(inputs) + [PortKind.OUTPUT] * len(outputs)
-    by_rows = [executor.row_fed_inputs] * len(inputs)
-    by_rows += [executor.row_drained_outputs] * len(outputs)
-    # One struct holds the inputs and another the outputs, yet the macros of both share a prefix.
-    names = c_names([t.name for t in tensors])
     return ModelInfo(
         name=graph.name,
-        ports=tuple(
-            Port(
-                *(kind, t.name, c_name, t.type, place.offset if place else None),
-                t.type.row_bytes if is_by_rows else None,
-                place.pool if place else 0,
-            )
-            for kind, t, c_name, place, is_by_rows in zip(
-                kinds, tensors, names, places, by_rows, strict=True
-            )
-        ),
+        ports=ports_of(graph, config, made.memory),
         source_file=original.nodes[0].source.file if original.nodes else "",
         source_sha256=original.source_sha256,
         source_bytes=original.source_bytes,

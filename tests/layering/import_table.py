@@ -36,7 +36,7 @@ ALLOWED: dict[str, frozenset[str]] = {
     "frontend": COMMON | GRAPH_IR | OPERATOR_FACTS | MODULE | {"graph.rules"},
     "graph": COMMON | MODULE,
     # candidates come in as a function, from the driver; what was decided goes into the module
-    "plan": COMMON | GRAPH_IR | MODULE,
+    "plan": COMMON | GRAPH_IR | MODULE | {"graph.columns", "graph.macs"},
     "te": COMMON | TIR | {"schedule"},  # te.create_schedule makes what schedule rewrites
     "schedule": COMMON | TIR,
     "lowering": COMMON | GRAPH_IR | OPERATOR_FACTS | PLAN_IR | TIR | {"te", "schedule"},
@@ -56,12 +56,13 @@ ALLOWED: dict[str, frozenset[str]] = {
     "host": COMMON | MODULE | GRAPH_IR | {"artifact", "graph.reference"},
     "project": COMMON | MODULE | {"artifact", "files"},
     "inputs": COMMON | TIR | MODULE | {"te", "schedule"},
+    "ports": COMMON | MODULE | {"graph.ir"},
     "driver": COMMON
     | GRAPH_IR
     | PLAN_IR
     | TIR
     | MODULE
-    | {"inputs", "extra_passes", "external", "graph", "plan", "te", "schedule", "lowering"}
+    | {"inputs", "extra_passes", "ports", "external", "graph", "plan", "te", "schedule", "lowering"}
     | {"executor", "memory", "codegen", "artifact"},
     # what a user writes operators with, and a driver and a host to check them by
     "custom": COMMON

@@ -47,3 +47,25 @@ def test_ram_goal(models_dir: Path, name: str, workspace_io: bool, goal: int) ->
         got = loaded.run(inputs.values[0], fill_workspace=fill)
         for key, values in expected.values[0].items():
             np.testing.assert_array_equal(got[key], values)
+
+
+@pytest.mark.model("vww_int8")
+@pytest.mark.xdist_group("vww_int8")
+def test_vww_in_bands(models_dir: Path) -> None:
+    """A tenth more work at most takes a fifth off the workspace, and every output stays."""
+    config = CompilationConfig(
+        targets="c", module_name="vww_int8", optimize="ram", pass_config={"memory.recompute": 10}
+    )
+    artifact = microtir.build(frontend.from_tflite(models_dir / "vww_int8.tflite"), config)
+    model, layers = artifact.module.model, artifact.metadata["layers"]
+    assert model is not None and model.memory.verified
+    assert model.memory.workspace_size <= 10_752  # 13,440 in whole rows
+    executed, again = (
+        sum(layer["macs_executed"] for layer in layers),
+        sum(layer["macs_recomputed"] for layer in layers),
+    )
+    assert 0 < again <= (executed - again) / 10
+    inputs, expected = read_golden(models_dir / "vww_int8.golden.npz", model)
+    got = host.load(artifact).run(inputs.values[0], fill_workspace=0xA5)
+    for key, values in expected.values[0].items():
+        np.testing.assert_array_equal(got[key], values)

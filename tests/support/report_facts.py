@@ -57,7 +57,7 @@ def layer(number: str, operator: str, macs: int, streamed: bool = False) -> Laye
     """A layer that executes three quarters of its work."""
     return Layer(
         number, f"net/{operator.lower()}", operator, "direct", ("1x4x4x2",), ("1x4x4x3",),
-        macs, macs * 3 // 4, macs // 8, 32, 48, streamed,
+        macs, macs * 3 // 4, 0, macs // 8, 32, 48, streamed,
     )  # fmt: skip
 
 

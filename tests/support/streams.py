@@ -14,11 +14,11 @@ from tests.support.graphs import constant, graph, node, per_channel, quant, tens
 class Garden:
     """Grows a graph operator by operator; every choice comes from one seed."""
 
-    def __init__(self, seed: int, *, height: int = 9) -> None:
+    def __init__(self, seed: int, *, height: int = 9, width: int = 4) -> None:
         self.rng = np.random.default_rng(seed)
         self.nodes: list[Node] = []
         self.named = 0
-        shape = (1, int(self.rng.integers(2, height + 1)), int(self.rng.integers(1, 5)), 2)
+        shape = (1, int(self.rng.integers(2, height + 1)), int(self.rng.integers(1, width + 1)), 2)
         self.input = self.tensor(shape)
         self.made: list[Tensor] = [self.input]
 

@@ -195,6 +195,7 @@ def _layer(layer: LayerData) -> Json:
         "index": layer["index"],
         "macs": layer["macs"],
         "macs_executed": layer["macs_executed"],
+        "macs_recomputed": layer["macs_recomputed"],
         "tensors": layer["facts"],
     }
 

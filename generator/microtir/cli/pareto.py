@@ -76,6 +76,7 @@ def _cost(artifact: Artifact, board: BoardFacts, timeout: float) -> Cost:
         ram=ram.total - ram.stack,
         instructions=result.instructions,
         flash=result.code + result.weights,
+        macs_recomputed=result.macs_recomputed,
     )
 
 
@@ -88,6 +89,7 @@ def _facts(frontier: Frontier, title: str) -> dict[str, object]:
                 "ram": trial.cost.ram,
                 "instructions": trial.cost.instructions,
                 "flash": trial.cost.flash,
+                "macs_recomputed": trial.cost.macs_recomputed,
                 "on_frontier": frontier.is_best(trial),
             }
             for trial in frontier.trials
@@ -101,12 +103,13 @@ def _print(frontier: Frontier, title: str) -> None:
     rows = [
         (
             trial.cost.ram, trial.cost.instructions, trial.cost.flash,
-            "yes" if frontier.is_best(trial) else "", trial.flags,
+            trial.cost.macs_recomputed or None, "yes" if frontier.is_best(trial) else "",
+            trial.flags,
         )
         for trial in frontier.trials
     ]  # fmt: skip
     write_table(
-        ("RAM", "instructions", "flash", "frontier", "flags"),
+        ("RAM", "instructions", "flash", "MACs twice", "frontier", "flags"),
         rows,
-        right=("RAM", "instructions", "flash"),
+        right=("RAM", "instructions", "flash", "MACs twice"),
     )

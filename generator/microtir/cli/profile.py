@@ -120,6 +120,7 @@ def _print(result: Profile, board: BoardFacts) -> None:
             ),
             ("RAM", variables),
             ("stack", "; ".join((stack, *ram.stack_bound.unknown))),
+            *([("recomputed", _recomputed(result))] if result.macs_recomputed else []),
         ]
     )
     write("")
@@ -128,6 +129,17 @@ def _print(result: Profile, board: BoardFacts) -> None:
         ("#", "layer", "operator", "MACs", "instructions", "share", cycles, "per MAC"),
         [_row(number, layer, result) for number, layer in enumerate(result.layers)],
         right=("#", "MACs", "instructions", "share", cycles, "per MAC"),
+    )
+
+
+def _recomputed(result: Profile) -> str:
+    """What less memory costs: work that two bands of columns do, and the copies between them."""
+    macs = sum(layer.macs_executed for layer in result.layers) - result.macs_recomputed
+    share = result.macs_recomputed / max(macs, 1)
+    cost = result.recomputing
+    return (
+        f"{cell(result.macs_recomputed)} multiply-accumulates, {share:.1%} more; with copies about "
+        f"{cell(cost)} instructions, {cost / max(result.instructions, 1):.1%} of all"
     )
 
 

@@ -140,7 +140,11 @@ def title(origin: Origin) -> str:
 def _macs(origin: Origin) -> list[str]:
     if not origin.macs:
         return []
-    line = f"  {origin.macs:,} multiply-accumulates"
-    if origin.macs_executed == origin.macs:
-        return [line]
-    return [f"{line}, {origin.macs_executed:,} executed: the rest is on constant channels"]
+    line, own = f"  {origin.macs:,} multiply-accumulates", origin.macs_executed
+    again = []
+    if origin.macs_recomputed:
+        own -= origin.macs_recomputed
+        again = [f"  and {origin.macs_recomputed:,} more that another band executes, too"]
+    if own == origin.macs:
+        return [line, *again]
+    return [f"{line}, {own:,} executed: the rest is on constant channels", *again]

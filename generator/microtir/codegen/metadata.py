@@ -108,6 +108,7 @@ class LayerData(TypedDict):
     `facts` are lines about its tensors: shape, type, quantisation. `weights_bytes` counts the
     constants that no layer before it reads, `scratch_bytes` the memory that lasts for one call.
     `lines` are the first and the last of the function in the C file that is named after the module.
+    `macs_recomputed` of those executed are done by another function, too.
     `accumulator` is null where a layer adds no integers, or a library of others does.  `choice` is
     that of the operator, which its functions share.
     """
@@ -118,6 +119,7 @@ class LayerData(TypedDict):
     function: str
     macs: int
     macs_executed: int
+    macs_recomputed: int
     takes_row_range: bool
     outputs: list[OutputData]
     facts: list[str]
@@ -347,6 +349,7 @@ def _layer(program: Program, layer: PrimFunc) -> LayerData:
         "function": program.names[layer],
         "macs": origin.macs if origin else 0,
         "macs_executed": origin.macs_executed if origin else 0,
+        "macs_recomputed": origin.macs_recomputed if origin else 0,
         "takes_row_range": takes_row_range(layer),
         "outputs": [_output(b) for b in program.tensors_written(layer)],
         "facts": list(origin.facts) if origin else [],

@@ -412,6 +412,14 @@ _PASS = (
     ),
     Option(
         Section.PASS,
+        "memory.recompute",
+        Integer(0, 1000),
+        0,
+        "Computes images in bands of columns where that takes less memory and at most so many "
+        "percent more multiply-accumulates: columns at the edges of bands are computed twice.",
+    ),
+    Option(
+        Section.PASS,
         "memory.use_workspace_io",
         Flag(),
         False,

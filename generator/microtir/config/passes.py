@@ -65,6 +65,11 @@ class PassConfig(OptionMap):
         return Placement(self["memory.placement"])
 
     @property
+    def recompute(self) -> int:
+        """Percent of the model's multiply-accumulates that may be done twice."""
+        return self._number("memory.recompute") or 0
+
+    @property
     def use_workspace_io(self) -> bool:
         """Whether the model's inputs and outputs lie in the workspace."""
         return self._flag("memory.use_workspace_io")

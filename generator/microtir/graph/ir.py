@@ -115,6 +115,7 @@ class Source:
     index: int  # position of the operator in the file
     operator: str  # the file format's own name, e.g. "CONV_2D"
     macs: int = 0  # multiply-accumulates in the file, where a pass has removed some since
+    macs_recomputed: int = 0  # of the node, those that another node computes, too
 
     def __str__(self) -> str:
         return f"{self.file}: operator {self.index} {self.operator}"

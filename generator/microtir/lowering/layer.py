@@ -16,6 +16,7 @@ import numpy as np
 
 from microtir import te
 from microtir.graph.ir import Node, Tensor, TensorType
+from microtir.graph.ops import PlaceColumns
 from microtir.plan.ir import Layout, LayoutKind, RowWindow
 from microtir.tir import ir
 from microtir.tir.dtype import DType
@@ -154,6 +155,12 @@ class Layer:
 
         Covers rows [y0, y1) if the layer takes a row range and all rows otherwise.
         """
+        return self.columns(element, 0, Extents.of(self.node.output.type).width)
+
+    def columns(
+        self, element: Callable[[te.Expr, te.Expr, te.Expr], te.ExprLike], first: int, width: int
+    ) -> te.Tensor:
+        """As `rows`, from column `first` on of an image of `width` columns."""
         tensor = self.node.output
         layout, extents = self.layouts[tensor], Extents.of(tensor.type)
         output = te.compute(
@@ -162,8 +169,12 @@ class Layer:
             "y",
             axes=("row", "col", "ch"),
             ranges={0: (self.y0, self.y1)} if self.takes_row_range else None,
-            store=lambda row, col, ch: (_slot(row, tensor.type, layout), col, ch),
-            buffer_shape=(layout.rows, extents.width, extents.channels),
+            store=lambda row, col, ch: (
+                _slot(row, tensor.type, layout),
+                col + first if first else col,
+                ch,
+            ),
+            buffer_shape=(layout.rows, width, extents.channels),
         )
         self._outputs.append(output)
         return output
@@ -187,11 +198,11 @@ class Layer:
         edge = self.image(position)
         return Rows(edge.storage.buffer, edge.type, edge.layout)
 
-    def output_rows(self) -> Rows:
-        """The output as rows of (W, C) in its layout."""
+    def output_rows(self, width: int | None = None) -> Rows:
+        """The output as rows of (W, C) in its layout, within an image of `width` columns."""
         tensor = self.node.output
         layout, extents = self.layouts[tensor], Extents.of(tensor.type)
-        shape = (layout.rows, extents.width, extents.channels)
+        shape = (layout.rows, extents.width if width is None else width, extents.channels)
         self._written.append(ir.Buffer("y", shape, tensor.dtype))
         return Rows(self._written[-1], tensor.type, layout)
 
@@ -232,13 +243,15 @@ class Layer:
 
     def row_accesses(self, windows: Sequence[RowWindow] | None) -> Mapping[Buffer, RowAccess]:
         """What a call for a row range touches of each parameter; `windows` as in Candidate."""
+        op = self.node.op
+        adds = isinstance(op, PlaceColumns) and op.column > 0  # columns are placed left to right
         activations = [t for t in self.node.inputs if not t.is_constant]
         found: dict[Buffer, RowAccess] = {}
         for tensor, window in zip(activations, windows or (), strict=windows is not None):
             access = RowAccess(window.stride, window.offset, window.extent, tensor.type.rows)
             found[self._placeholders[tensor].buffer] = access
         for output in (*(y.buffer for y in self._outputs), *self._written) if windows else ():
-            found[output] = RowAccess(1, 0, 1, self.node.output.type.rows)
+            found[output] = RowAccess(1, 0, 1, self.node.output.type.rows, adds=adds)
         return MappingProxyType(found)
 
 

@@ -5,7 +5,16 @@ from __future__ import annotations
 import numpy as np
 
 from microtir import te
-from microtir.graph.ops import Concatenation, Pad, Resize, Split, StridedSlice, Transpose
+from microtir.graph.ir import Node
+from microtir.graph.ops import (
+    Concatenation,
+    Pad,
+    PlaceColumns,
+    Resize,
+    Split,
+    StridedSlice,
+    Transpose,
+)
 from microtir.graph.quantization import (
     BILINEAR_BITS,
     bilinear_axis,
@@ -94,10 +103,38 @@ def _shifted(at: tuple[te.Expr, ...], axis: int, offset: int) -> tuple[te.Expr, 
     return tuple(i + offset if a == axis else i for a, i in enumerate(at))
 
 
+def place_columns(layer: Layer) -> None:
+    """Emit PLACE_COLUMNS: rows of a narrow image into those of a wide one."""
+    op, x = layer.node.op, layer.image(0)
+    assert isinstance(op, PlaceColumns)
+    layer.columns(x.at, op.column, op.width)
+
+
+def slices_within_rows(node: Node) -> bool:
+    """Whether a slice takes some of the elements of every row of images."""
+    op, shape = node.op, node.inputs[0].shape
+    assert isinstance(op, StridedSlice)
+    return (
+        len(shape) == 4
+        and node.output.shape == op.extent
+        and op.begin[:2] == (0, 0)
+        and op.strides[:2] == (1, 1)
+        and op.extent[:2] == shape[:2]
+    )
+
+
 def strided_slice(layer: Layer) -> None:
     """Emit SLICE and STRIDED_SLICE over the extents taken, dropped axes being of extent 1."""
-    op, x = layer.node.op, layer.whole(0)
+    op = layer.node.op
     assert isinstance(op, StridedSlice)
+    if layer.takes_row_range:
+        image = layer.image(0)
+        (column, channel), (by_column, by_channel) = op.begin[2:], op.strides[2:]
+        layer.rows(
+            lambda row, x, ch: image.at(row, column + x * by_column, channel + ch * by_channel)
+        )
+        return
+    x = layer.whole(0)
     layer.tensor(
         lambda *at: x[tuple(b + i * s for b, i, s in zip(op.begin, at, op.strides, strict=True))],
         op.extent,

@@ -29,6 +29,7 @@ def origin_of(node: Node) -> Origin:
         facts=tuple(facts),
         macs=node.source.macs or macs(node),
         macs_executed=macs(node),
+        macs_recomputed=node.source.macs_recomputed,
     )
 
 

@@ -25,7 +25,6 @@ from microtir.lowering import (
     dense,
     elementwise,
     log_softmax,
-    movement,
     pool_runs,
     pooling,
 )
@@ -52,6 +51,7 @@ from microtir.lowering.dsp import narrow as dsp_narrow
 from microtir.lowering.dsp import planes as dsp_planes
 from microtir.lowering.dsp import pooling as dsp_pooling
 from microtir.lowering.family import Family, same_row, same_row_if, whole
+from microtir.lowering.movement_table import MOVEMENT
 from microtir.lowering.mve import add as mve_add
 from microtir.lowering.mve import convolution as mve_convolution
 from microtir.lowering.mve import dense as mve_dense
@@ -340,7 +340,6 @@ _ACCUMULATE_POOL_DSP = replace(
     finish=partial(pool_runs.emit_finish, kernels=dsp_pooling.KERNELS),
     cycles=139,
 )
-
 FAMILIES: Mapping[type[Operator], tuple[Family, ...]] = MappingProxyType(
     {
         ops.Conv2D: _CONVOLUTION,
@@ -399,25 +398,13 @@ FAMILIES: Mapping[type[Operator], tuple[Family, ...]] = MappingProxyType(
         ops.Tanh: _UNARY,
         ops.Softmax: (Family(Kernel.DIRECT, softmax_.softmax, same_row, 40),),
         ops.LogSoftmax: (Family(Kernel.DIRECT, log_softmax.log_softmax, same_row, 40),),
-        ops.Pad: (Family(Kernel.COPY, movement.pad, whole, 8),),
-        ops.Concatenation: (Family(Kernel.COPY, movement.concatenation, whole, 6),),
-        ops.Reshape: (
-            Family(Kernel.VIEW, movement.copy, whole, 0),
-            Family(Kernel.COPY, movement.copy, whole, 4),
-        ),
-        ops.Transpose: (Family(Kernel.COPY, movement.transpose, whole, 6),),
-        ops.Split: (Family(Kernel.COPY, movement.split, whole, 6),),
-        ops.StridedSlice: (Family(Kernel.COPY, movement.strided_slice, whole, 6),),
-        ops.ResizeNearestNeighbor: (Family(Kernel.COPY, movement.resize_nearest, whole, 8),),
-        ops.ResizeBilinear: (Family(Kernel.DIRECT, movement.resize_bilinear, whole, 40),),
         ops.Quantize: (
             _LOOK_UP,
             Family(Kernel.DIRECT, elementwise.quantize, same_row, 20, _table),
         ),
         ops.Dequantize: (Family(Kernel.DIRECT, elementwise.dequantize, same_row, 6),),
         ops.CastTo: (Family(Kernel.DIRECT, elementwise.cast, same_row, 4),),
-        ops.ReadRows: (Family(Kernel.COPY, movement.rows, same_row, 6),),
-        ops.WriteRows: (Family(Kernel.COPY, movement.rows, same_row, 6),),
+        **MOVEMENT,
         ops.Custom: (
             Family(Kernel.CUSTOM, None, whole, 20, scratch=custom.scratch_bytes, build=custom.emit),
         ),

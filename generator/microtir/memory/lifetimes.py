@@ -222,7 +222,7 @@ def _parts(touched: Sequence[Touch], use: _Use) -> list[tuple[int, int, int, int
         at = slice(low, high)
         if touch.is_read and (first[at] < 0).any():
             return None
-        if touch.is_written:
+        if touch.is_written and not touch.is_read:
             # What was there is overwritten: since its last use nothing had to be kept.
             keep((low + np.flatnonzero((first[at] >= 0) & (last[at] < touch.moment - 1))).tolist())
             first[at] = np.where(last[at] < touch.moment - 1, touch.moment, first[at])

@@ -61,11 +61,13 @@ def touches(
                 continue
             param = callee.params[number]
             assert isinstance(param, Buffer)
-            start, stop = _span(arg, callee.rows.get(param), scalars)
+            rows = callee.rows.get(param)
+            start, stop = _span(arg, rows, scalars)
             if start < stop:
                 spans[param] = arg.buffer, start, stop
                 # What scratch holds before a call means nothing, so nothing reads it.
                 is_read = param in reads[callee.name] and param is not callee.scratch
+                is_read |= rows is not None and rows.adds  # what is left there is still needed
                 is_written = param in writes[callee.name] or param is callee.scratch
                 found[arg.buffer].append(Touch(moment, start, stop, is_read, is_written))
         for x, y in over[callee.name] if callee is not None else ():

@@ -73,9 +73,9 @@ class Choices:
         self._all = whole
         for together in _ways(offers):
             ends = [o.steps(together) for o in offers]
-            steps = [_streamable(rows) for rows, _ in ends]
+            steps = [streamable_offer(rows) for rows, _ in ends]
             for stop, (_, accumulated) in enumerate(ends, 1):
-                for sink in (steps[stop - 1], _streamable(accumulated)):
+                for sink in (steps[stop - 1], streamable_offer(accumulated)):
                     if sink is not None:
                         self._all += _nests(steps, sink, stop, storage, limit, together)
         self._all.sort(key=lambda choice: (choice.stop, -choice.start))
@@ -88,6 +88,11 @@ class Choices:
     def least(self) -> int:
         """The smallest limit, in bytes, within which there is a plan."""
         return self._best(self._prices.least, np.maximum)[1]
+
+    def needs(self) -> Iterator[tuple[int, int, int]]:
+        """First operator and the one behind the last of each choice, and its least bytes."""
+        for choice, least in zip(self._all, self._prices.least.tolist(), strict=True):
+            yield choice.start, choice.stop, least
 
     def price(self, limit: int) -> int:
         """What the cheapest plan within a limit in bytes, `least` or more, is charged."""
@@ -173,7 +178,8 @@ def _ways(offers: Sequence[Offers]) -> tuple[int, ...]:
     return (1, 2) if gains else (1,)
 
 
-def _streamable(offer: Offer | None) -> Offer | None:
+def streamable_offer(offer: Offer | None) -> Offer | None:
+    """The offer if it can be a step of a nest."""
     return offer if offer is not None and streamable(offer.operator) else None
 
 
@@ -190,7 +196,7 @@ def _nests(
     What a tensor goes through does not depend on operators before its own, so one execution of
     the longest nest prices all of them.
     """
-    members, nest = _members(steps, sink, stop, together)
+    members, nest = longest_members(steps, sink, stop, together)
     start = stop - len(members)
     runs = runs_of(nest)
     accumulators = nest.operator.candidate.accumulator_bytes
@@ -228,7 +234,7 @@ def _nests(
         yield Choice(start + behind, tuple(members[behind:]), taken, together)
 
 
-def _members(
+def longest_members(
     steps: Sequence[Offer | None], sink: Offer, stop: int, together: int
 ) -> tuple[list[Offer], Step]:
     """The operators of the longest nest that ends in `sink`, the operator before `stop`."""

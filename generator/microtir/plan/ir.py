@@ -105,6 +105,7 @@ class Kernel(Enum):
     TABLE = "table"  # 256-entry look-up
     VIEW = "view"  # no code: the output is the input's memory
     COPY = "copy"  # elements move, nothing is computed
+    COPY_WORDS = "copy_words"  # the same for a run of bytes in each row, words at a time
     CUSTOM = "custom"  # an operator of the user, computed by a function of the user
     ACCUMULATE = "accumulate"  # input rows go into accumulators; a second function finishes
     ACCUMULATE_WORDS = "accumulate_words"  # the same, four channels at a time

@@ -10,12 +10,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 from microtir.config.enums import Optimize
 from microtir.errors import UnsupportedModelError
-from microtir.graph.ir import Graph, Node
+from microtir.graph.columns import Cut
+from microtir.graph.ir import Graph, Node, Tensor
+from microtir.graph.macs import macs
+from microtir.plan.bands import cuts_worth_planning
 from microtir.plan.grouping import Choices, rings
 from microtir.plan.ir import Candidate, Group, Kernel, Layout, Plan, Terms
 from microtir.plan.offers import Offers
@@ -42,6 +45,7 @@ def plan(
     workspace_io: bool = False,
     limit: int | None = None,
     terms: Terms | None = None,
+    cut: Sequence[Graph] = (),
 ) -> Plan:
     """Return the plan of a graph.
 
@@ -53,41 +57,110 @@ def plan(
         limit: bytes of workspace that the plan should keep to; where none does, the one with the
             least is returned.
         terms: prices and refusals that budgets ask for.
+        cut: graphs that do the same in less memory and with more work; the plan may be that of
+            one of them.
 
     Raises:
         UnsupportedModelError: a node has no candidate.
     """
     terms = terms or Terms()
-    views = Views(graph)
-    offered = {node: _legal(node, candidates_of, views) for node in graph.nodes}
-    offers = [_offers(node, legal, goal, terms) for node, legal in offered.items()]
-    goal = terms.goal(goal)
-    tensors = [t for t in graph.tensors() if not t.is_constant]
-    roots = {t: views.root(t) for t in tensors}
-    layouts = {t: Layout.whole(t.type) for t in tensors}
-    least, size = 0, None
-    if limit is None and goal in (Optimize.SPEED, Optimize.FLASH):
-        groups = tuple(Group((offer.whole.operator,)) for offer in offers)
-    else:
-        ports = tuple(dict.fromkeys((*graph.inputs, *graph.outputs)))
-        lives = Storage.of(graph, roots, () if workspace_io else ports)
-        apart = 0 if workspace_io else sum(t.type.bytes for t in ports)
-        choices = Choices(offers, lives)
-        least = choices.least
-        size = _size(choices, goal, limit, apart)
-        groups = choices.cheapest(size)
-        for tensor, height in rings(groups, lives).items():
-            layouts[tensor] = replace(layouts[tensor], rows=height)
-    return Plan(
-        graph=graph,
-        groups=groups,
-        layouts=MappingProxyType(layouts),
-        storage=MappingProxyType(roots),
-        least=least,
-        size=size,
-        offered=MappingProxyType(offered),
-        terms=terms,
-    )
+    if limit is None and terms.goal(goal) in (Optimize.SPEED, Optimize.FLASH):
+        task = _Task.of(graph, candidates_of, goal, terms)
+        groups = tuple(Group((offer.whole.operator,)) for offer in task.offers)
+        return task.plan(groups, {}, terms)
+    tasks = [_Task.of(g, candidates_of, goal, terms) for g in (graph, *cut)]
+    lives = [task.storage(workspace_io=workspace_io) for task in tasks]
+    found = [Choices(task.offers, storage) for task, storage in zip(tasks, lives, strict=True)]
+    ports = dict.fromkeys((*graph.inputs, *graph.outputs))
+    apart = 0 if workspace_io else sum(t.type.bytes for t in ports)
+    either = _Either(found)
+    size = _size(either, terms.goal(goal), limit, apart)
+    number = either.cheapest(size)
+    groups = found[number].cheapest(size)
+    heights = rings(groups, lives[number])
+    return replace(tasks[number].plan(groups, heights, terms), least=either.least, size=size)
+
+
+def cuts(
+    graph: Graph,
+    candidates_of: CandidatesOf,
+    goal: Optimize,
+    *,
+    percent: int,
+    workspace_io: bool = False,
+) -> tuple[tuple[Cut, ...], ...]:
+    """The ways to cut images of a graph into bands that promise less memory.
+
+    Args:
+        graph: as for `plan`, as are `candidates_of`, `goal` and `workspace_io`.
+        candidates_of: gives the legal kernels of a node.
+        goal: what to rank candidates by.
+        percent: of the graph's multiply-accumulates, so many may be done twice.
+        workspace_io: inputs and outputs share the workspace with everything else.
+
+    Raises:
+        UnsupportedModelError: a node has no candidate.
+    """
+    task = _Task.of(graph, candidates_of, goal, Terms())
+    storage = task.storage(workspace_io=workspace_io)
+    again = sum(map(macs, graph.nodes)) * percent // 100
+    return cuts_worth_planning(Choices(task.offers, storage), task.offers, storage, again)
+
+
+@dataclass(frozen=True, slots=True)
+class _Task:
+    """A graph that is to be planned: what there is to choose from, and what shares memory."""
+
+    graph: Graph
+    offered: Mapping[Node, tuple[Candidate, ...]]
+    offers: Sequence[Offers]
+    roots: Mapping[Tensor, Tensor]
+
+    @staticmethod
+    def of(graph: Graph, candidates_of: CandidatesOf, goal: Optimize, terms: Terms) -> _Task:
+        views = Views(graph)
+        offered = {node: _legal(node, candidates_of, views) for node in graph.nodes}
+        offers = [_offers(node, legal, goal, terms) for node, legal in offered.items()]
+        roots = {t: views.root(t) for t in graph.tensors() if not t.is_constant}
+        return _Task(graph, offered, offers, roots)
+
+    def storage(self, *, workspace_io: bool) -> Storage:
+        """Where tensors live."""
+        ports = (*self.graph.inputs, *self.graph.outputs)
+        return Storage.of(self.graph, self.roots, () if workspace_io else ports)
+
+    def plan(self, groups: tuple[Group, ...], heights: Mapping[Tensor, int], terms: Terms) -> Plan:
+        """The plan of these groups, with rings of these heights."""
+        whole = {t: Layout.whole(t.type) for t in self.roots}
+        layouts = {
+            t: replace(layout, rows=heights.get(t, layout.rows)) for t, layout in whole.items()
+        }
+        return Plan(
+            graph=self.graph,
+            groups=groups,
+            layouts=MappingProxyType(layouts),
+            storage=MappingProxyType(self.roots),
+            offered=MappingProxyType(self.offered),
+            terms=terms,
+        )
+
+
+class _Either:
+    """The choices of several graphs that do the same: each limit takes the one that is best."""
+
+    def __init__(self, choices: Sequence[Choices]) -> None:
+        self._choices = choices
+        self.least = min(c.least for c in choices)
+        self.most = max(c.most for c in choices)
+
+    def cheapest(self, limit: int) -> int:
+        """The number of the graph with the least price within a limit in bytes."""
+        able = [n for n, c in enumerate(self._choices) if c.least <= limit]
+        return min(able, key=lambda n: self._choices[n].price(limit))
+
+    def price(self, limit: int) -> int:
+        """What the cheapest plan within a limit in bytes, `least` or more, is charged."""
+        return self._choices[self.cheapest(limit)].price(limit)
 
 
 def _legal(node: Node, candidates_of: CandidatesOf, views: Views) -> tuple[Candidate, ...]:
@@ -104,11 +177,11 @@ def _offers(node: Node, legal: Sequence[Candidate], goal: Optimize, terms: Terms
     return offers
 
 
-def _size(choices: Choices, goal: Optimize, limit: int | None, apart: int) -> int:
+def _size(choices: _Either, goal: Optimize, limit: int | None, apart: int) -> int:
     """The bytes within which the cheapest groups are what the goal wants, and a limit allows.
 
     Args:
-        choices: of the graph.
+        choices: of the graphs.
         goal: `ram` takes the least memory, `balanced` what is worth its price.
         limit: bytes, or None.
         apart: bytes of inputs and outputs that lie outside the workspace.

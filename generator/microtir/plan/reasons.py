@@ -73,7 +73,7 @@ class _Choice:
         return Decision(
             layer=node.name,
             kernel=chosen.kernel.value,
-            reason="; ".join(filter(None, (self._merit(others), self._run()))),
+            reason="; ".join(filter(None, (self._merit(others), self._run(), self._again()))),
             instructions=self._work(chosen, Measure.INSTRUCTIONS),
             cycles=self._work(chosen, Measure.CYCLES),
             scratch_bytes=chosen.scratch_bytes,
@@ -173,6 +173,13 @@ class _Choice:
             return f"{how}, so that its output may lie over its input"
         layers = "layer" if others == 1 else "layers"
         return f"{how} with {others} other {layers}, to keep to {self.plan.size:,} bytes"
+
+    def _again(self) -> str:
+        """What the operator does that another one does, too."""
+        twice = self.operator.node.source.macs_recomputed
+        if not twice:
+            return ""
+        return f"{twice:,} multiply-accumulates a second time, so that rings are as wide as a band"
 
 
 def _amount(number: int, unit: str) -> str:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from microtir.graph.ir import Graph, Node, Tensor
+from microtir.graph.ops import JoinColumns
 from microtir.plan.nest import NEVER, History
 
 
@@ -32,8 +33,12 @@ class Views:
         """Let the output of a view share its input's memory; False if it must be copied.
 
         Two tensors of the caller (input to output, or two outputs) are different memory, and a
-        constant lies in flash: those are copied.
+        constant lies in flash: those are copied. What columns are joined from was made for this
+        and lies in the output's memory.
         """
+        if isinstance(node.op, JoinColumns):
+            self._parent.update(dict.fromkeys(node.inputs, node.output))
+            return True
         source, target = self.root(node.inputs[0]), self.root(node.output)
         if source.is_constant or (source in self._fixed and target in self._fixed):
             return False
@@ -138,6 +143,8 @@ class Overlaps:
         if len(readers) != 1 or len(writers) != 1:
             return 0
         (reader,), (writer,) = readers, writers
+        if writer.type.bytes != y.type.bytes:
+            return 0  # some columns of y, whose rows are longer
         oldest, made = self._known[reader].oldest, self._known[writer].made
         # Both ascend: from the first row that is written to the last one that is read.
         both = slice(int(np.searchsorted(made, 1)), int(np.searchsorted(oldest, NEVER)))

@@ -56,6 +56,7 @@ class LayerCostData(TypedDict):
     operator: str
     macs: int
     macs_executed: int
+    macs_recomputed: int
     instructions: int
     cycles_estimate: int
 
@@ -73,12 +74,17 @@ class ProfileData(TypedDict):
     layers: list[LayerCostData]
 
 
+# Operators that are there because an image is computed in bands of columns.
+_MOVES_COLUMNS = ("SLICE_COLUMNS", "PLACE_COLUMNS")
+
+
 @dataclass(frozen=True, slots=True)
 class LayerCost:
     """One function of the model; the run function, which calls the others, comes first.
 
     Args:
         name: of the layer in the model, or the C function's for the run function.
+        macs_recomputed: of those executed, what another function does, too.
         calls: how often the function was entered.
     """
 
@@ -87,6 +93,7 @@ class LayerCost:
     function: str
     macs: int
     macs_executed: int
+    macs_recomputed: int
     instructions: int
     cycles: int
     calls: int
@@ -142,6 +149,21 @@ class Profile:
     def cycles(self) -> int:
         return sum(layer.cycles for layer in self.layers)
 
+    @property
+    def macs_recomputed(self) -> int:
+        return sum(layer.macs_recomputed for layer in self.layers)
+
+    @property
+    def recomputing(self) -> int:
+        """Instructions of what is computed twice, as its share of each layer, and of copies."""
+        twice = sum(
+            layer.instructions * layer.macs_recomputed // layer.macs_executed
+            for layer in self.layers
+            if layer.macs_executed
+        )
+        moved = (layer for layer in self.layers if layer.operator in _MOVES_COLUMNS)
+        return twice + sum(layer.instructions for layer in moved)
+
     def to_dict(self) -> ProfileData:
         """The facts as JSON values."""
         ram = self.ram
@@ -170,6 +192,7 @@ class Profile:
                     "operator": layer.operator,
                     "macs": layer.macs,
                     "macs_executed": layer.macs_executed,
+                    "macs_recomputed": layer.macs_recomputed,
                     "instructions": layer.instructions,
                     "cycles_estimate": layer.cycles,
                 }
@@ -277,14 +300,18 @@ def _profile(
     bound: StackBound,
 ) -> Profile:
     facts = artifact.metadata
-    executed = {layer["function"]: layer["macs_executed"] for layer in facts["layers"]}
+    macs = {
+        layer["function"]: (layer["macs_executed"], layer["macs_recomputed"])
+        for layer in facts["layers"]
+    }
     layers = tuple(
         LayerCost(
             name=cost.layer.name if cost.layer else cost.function,
             operator=cost.layer.operator if cost.layer else "main",
             function=cost.function,
             macs=cost.layer.macs if cost.layer else 0,
-            macs_executed=executed.get(cost.function, 0),
+            macs_executed=macs.get(cost.function, (0, 0))[0],
+            macs_recomputed=macs.get(cost.function, (0, 0))[1],
             instructions=cost.instructions,
             cycles=cycles.get(cost.function, 0),
             calls=cost.calls,

@@ -137,6 +137,7 @@ class Layer:
     outputs: tuple[str, ...]
     macs: int
     macs_executed: int
+    macs_recomputed: int  # of those executed, what another layer does, too
     weight_bytes: int
     bytes_in: int
     bytes_out: int

@@ -274,6 +274,8 @@ def _label(report: Report, step: int, bottom: float, scale: _Scale) -> Label:
     if layer is not None:
         lines.append(f"kernel {layer.kernel}")
         lines.append(f"{number(layer.macs_executed)} multiply-accumulates")
+        if layer.macs_recomputed:
+            lines.append(f"{number(layer.macs_recomputed)} of them a second time")
         if layer.instructions is not None:
             lines.append(f"{number(layer.instructions)} instructions")
     middle = (scale.x(step) + scale.x(step + 1)) / 2

@@ -31,6 +31,7 @@ def _layer(op: PlannedOperator, calls: Calls, is_streamed: bool) -> data.Layer:
         outputs=tuple(shape_text(t.shape) for t in op.node.outputs),
         macs=origin.macs if origin else 0,
         macs_executed=origin.macs_executed if origin else 0,
+        macs_recomputed=origin.macs_recomputed if origin else 0,
         weight_bytes=sum(_distinct(c for f in functions for c in _constants(f)).values()),
         bytes_in=sum(t.type.bytes for t in inputs) if functions else 0,
         bytes_out=sum(t.type.bytes for t in op.node.outputs) if functions else 0,

@@ -35,6 +35,7 @@ def facts(report: Report) -> list[tuple[str, str]]:
         ("weights", f"{number(report.weights_bytes)} bytes of flash, beside the code"),
         ("inputs, outputs", _ports(report)),
         *((limit.option, _limit(limit)) for limit in report.limits),
+        ("recomputed", _recomputed(report)),
         *(("peak", peak(report, pool)) for pool in report.pools if pool.buffers),
         ("smaller", _least(report)),
     ]
@@ -54,6 +55,15 @@ def _ports(report: Report) -> str:
     inside = len(report.ports) - len(outside)
     text = f"{number(sum(port.bytes for port in outside))} bytes in the caller's memory"
     return f"{text}, {inside} in the workspace" if inside else text
+
+
+def _recomputed(report: Report) -> str:
+    """What images that are computed in bands of columns cost."""
+    again = sum(layer.macs_recomputed for layer in report.layers)
+    once = sum(layer.macs_executed for layer in report.layers) - again
+    if not again:
+        return ""
+    return f"{number(again)} multiply-accumulates, {again / max(once, 1):.1%} more, for less memory"
 
 
 def _limit(limit: Limit) -> str:

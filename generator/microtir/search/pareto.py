@@ -12,17 +12,26 @@ from dataclasses import dataclass
 
 from microtir import driver
 from microtir.artifact import Artifact
-from microtir.config import Budget, CompilationConfig, Optimize
+from microtir.config import Budget, CompilationConfig, Optimize, PassConfig
 from microtir.ir_module import IRModule
+
+_RECOMPUTE = "memory.recompute"
+
+# Percent of the multiply-accumulates that may be done twice, where the user has set no limit.
+_TRIED = (10, 50)
 
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """One inference: bytes of RAM without the stack, instructions, bytes of code and weights."""
+    """One inference: bytes of RAM without the stack, instructions, bytes of code and weights.
+
+    `macs_recomputed` multiply-accumulates are done a second time.
+    """
 
     ram: int
     instructions: int
     flash: int
+    macs_recomputed: int = 0
 
     def beats(self, other: Cost) -> bool:
         """Whether it is as good in every figure, and better in one."""
@@ -41,9 +50,10 @@ class Trial:
     @property
     def flags(self) -> str:
         """What to add to the command line to get this program."""
-        ram = self.config.budget.ram
+        ram, recompute = self.config.budget.ram, self.config.pass_config.recompute
         budget = "" if ram is None else f" --ram-budget {ram}"
-        return f"--optimize {self.config.optimize.value}{budget}"
+        again = "" if not recompute else f" --pass-config {_RECOMPUTE}={recompute}"
+        return f"--optimize {self.config.optimize.value}{budget}{again}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +106,7 @@ def pareto(
 def _configurations(
     module: IRModule, config: CompilationConfig, points: int
 ) -> Iterator[CompilationConfig]:
-    """The goals, then budgets in geometric steps from the fastest plan to the smallest."""
+    """The goals, budgets in geometric steps from the fastest plan to the smallest, bands."""
     budget = config.budget
     free = config.with_(budget=Budget(flash=budget.flash, stack=budget.stack))
     for goal in Optimize:
@@ -107,6 +117,10 @@ def _configurations(
     for ram in _steps(least, most, points):
         limits = Budget(ram=ram, flash=budget.flash, stack=budget.stack)
         yield free.with_(optimize=Optimize.SPEED, budget=limits)
+    if not config.pass_config.recompute:
+        for percent in _TRIED:
+            options = PassConfig({**config.pass_config.changed(), _RECOMPUTE: percent})
+            yield free.with_(optimize=Optimize.RAM, pass_config=options)
 
 
 def _steps(least: int, most: int, count: int) -> Sequence[int]:

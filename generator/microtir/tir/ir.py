@@ -435,6 +435,7 @@ class Origin:
     facts: tuple[str, ...] = ()
     macs: int = 0  # of the operator in the model file
     macs_executed: int = 0  # what graph passes have left of them
+    macs_recomputed: int = 0  # of those executed, what another function does, too
     is_partial: bool = False  # what it writes is no tensor of the model: another function finishes
 
 
@@ -443,13 +444,15 @@ class RowAccess:
     """Rows of a buffer that a call for the rows [y0, y1) reads or writes.
 
     They are [y0*stride + offset, (y1-1)*stride + offset + extent), cut to [0, height); row r lies
-    in slot floormod(r, R) of a buffer whose outermost extent is R.
+    in slot floormod(r, R) of a buffer whose outermost extent is R.  Where a call `adds` to rows,
+    it writes a part of them and leaves what else they hold.
     """
 
     stride: int
     offset: int
     extent: int
     height: int
+    adds: bool = False
 
 
 KEPT_APART = "kept_apart"

@@ -211,17 +211,20 @@ class _Parser:
             cursor.expect("origin")
             operator, node = json.loads(cursor.string()), json.loads(cursor.string())
             index, macs, executed = (cursor.integer() for _ in range(3))
+            again = cursor.integer() if cursor.accept("again") else 0
             partial = cursor.accept("partial")
             facts: list[str] = []
             while fact := self.starts_with(1, "fact"):
                 facts.append(json.loads(fact.tokens[1].text))
-            header.origin = Origin(operator, node, index, tuple(facts), macs, executed, partial)
+            header.origin = Origin(
+                operator, node, index, tuple(facts), macs, executed, again, partial
+            )
         while line := self.starts_with(1, "rows"):
             cursor = Cursor(line, symbols)
             cursor.expect("rows")
             buffer = cursor.buffer()
-            numbers = [cursor.integer() for _ in range(4)]
-            header.rows[buffer] = RowAccess(*numbers)
+            stride, offset, extent, height = (cursor.integer() for _ in range(4))
+            header.rows[buffer] = RowAccess(stride, offset, extent, height, cursor.accept("adds"))
         if line := self.starts_with(1, "scratch"):
             cursor = Cursor(line, symbols)
             cursor.expect("scratch")

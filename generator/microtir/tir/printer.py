@@ -218,7 +218,8 @@ class _FunctionPrinter:
         self.lines.append(line)
         self._origin(func)
         for buffer, r in func.rows.items():
-            self.line(1, f"rows {self.names(buffer)} {r.stride} {r.offset} {r.extent} {r.height}")
+            numbers = f"{r.stride} {r.offset} {r.extent} {r.height}"
+            self.line(1, f"rows {self.names(buffer)} {numbers}{' adds' if r.adds else ''}")
         if func.scratch is not None:
             self.line(1, f"scratch {self.names(func.scratch)}")
         for key, value in func.attrs.items():
@@ -232,7 +233,8 @@ class _FunctionPrinter:
         o = func.origin
         partial = " partial" if o.is_partial else ""
         names = f"{json.dumps(o.operator)} {json.dumps(o.node)}"
-        self.line(1, f"origin {names} {o.index} {o.macs} {o.macs_executed}{partial}")
+        again = f" again {o.macs_recomputed}" if o.macs_recomputed else ""
+        self.line(1, f"origin {names} {o.index} {o.macs} {o.macs_executed}{again}{partial}")
         for fact in o.facts:
             self.line(1, f"fact {json.dumps(fact)}")
 

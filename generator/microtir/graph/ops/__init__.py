@@ -6,7 +6,9 @@ from microtir.graph.ops.base import Activation, Operator, Padding2D
 from microtir.graph.ops.custom import Custom, CustomFunction
 from microtir.graph.ops.movement import (
     Concatenation,
+    JoinColumns,
     Pad,
+    PlaceColumns,
     ReadRows,
     Reshape,
     Split,
@@ -52,8 +54,8 @@ ALL: tuple[type[Operator], ...] = (
 __all__ = [
     "ALL", "Activation", "Add", "AveragePool2D", "BinaryArithmetic", "CastTo", "Concatenation",
     "Conv2D", "Custom", "CustomFunction", "DepthwiseConv2D", "Dequantize", "FullyConnected",
-    "HardSwish", "LeakyRelu", "LogSoftmax", "Logistic", "MaxPool2D", "Maximum", "Mean",
-    "Minimum", "Mul", "Operator", "Pad", "Padding2D", "Pool2D", "Quantize", "ReadRows", "Relu",
-    "Reshape", "Resize", "ResizeBilinear", "ResizeNearestNeighbor", "Softmax", "Split",
-    "StridedSlice", "Sub", "Tanh", "Transpose", "WriteRows",
+    "HardSwish", "JoinColumns", "LeakyRelu", "LogSoftmax", "Logistic", "MaxPool2D", "Maximum",
+    "Mean", "Minimum", "Mul", "Operator", "Pad", "Padding2D", "PlaceColumns", "Pool2D", "Quantize",
+    "ReadRows", "Relu", "Reshape", "Resize", "ResizeBilinear", "ResizeNearestNeighbor", "Softmax",
+    "Split", "StridedSlice", "Sub", "Tanh", "Transpose", "WriteRows",
 ]  # fmt: skip

@@ -63,6 +63,28 @@ class StridedSlice(Operator):
 
 
 @dataclass(frozen=True, slots=True)
+class PlaceColumns(Operator):
+    """Puts an image at columns of a wider one that JoinColumns makes; of no model file.
+
+    The elements stay as they are; where they lie is the joined image's memory.
+    """
+
+    name: ClassVar[str] = "place_columns"
+    column: int = 0  # of the joined image, where the first of the input goes
+    width: int = 0  # of the joined image
+
+
+@dataclass(frozen=True, slots=True)
+class JoinColumns(Operator):
+    """The image whose columns are those of the inputs in turn, each made by a PlaceColumns.
+
+    No code: every input lies where it has to.
+    """
+
+    name: ClassVar[str] = "join_columns"
+
+
+@dataclass(frozen=True, slots=True)
 class ReadRows(Operator):
     """Takes the rows of an input from the application one by one; of no model file."""
 

@@ -1,6 +1,7 @@
 """Rewrites of the graph. Each keeps every output bit for bit, and is a frozen dataclass."""
 
 from microtir.graph.passes.bound_sums import BoundSums
+from microtir.graph.passes.cut_columns import CutColumns
 from microtir.graph.passes.fold_constant_channels import FoldConstantChannels
 from microtir.graph.passes.fold_constants import FoldConstants
 from microtir.graph.passes.fold_pad import FoldPad
@@ -26,6 +27,7 @@ GRAPH_PASSES: tuple[GraphPass, ...] = (
 __all__ = [
     "GRAPH_PASSES",
     "BoundSums",
+    "CutColumns",
     "FoldConstantChannels",
     "FoldConstants",
     "FoldPad",

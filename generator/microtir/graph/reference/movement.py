@@ -7,7 +7,9 @@ import numpy as np
 from microtir.graph.ir import Array, Node
 from microtir.graph.ops import (
     Concatenation,
+    JoinColumns,
     Pad,
+    PlaceColumns,
     ReadRows,
     Reshape,
     Split,
@@ -33,9 +35,14 @@ def reshape(_op: Reshape, node: Node, x: Array) -> Array:
     return x.reshape(node.output.shape)
 
 
-def rows(_op: ReadRows | WriteRows, _node: Node, x: Array) -> Array:
-    """Rows change hands, not values."""
+def unchanged(_op: ReadRows | WriteRows | PlaceColumns, _node: Node, x: Array) -> Array:
+    """Rows change hands and columns their place, not values."""
     return x
+
+
+def join_columns(_op: JoinColumns, _node: Node, *parts: Array) -> Array:
+    """Bands of an image, side by side."""
+    return np.concatenate(parts, axis=2)
 
 
 def transpose(op: Transpose, _node: Node, x: Array) -> Array:

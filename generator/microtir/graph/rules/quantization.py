@@ -128,6 +128,8 @@ _RULES: Mapping[type[ops.Operator], Callable[[Node], Iterator[Problem]]] = Mappi
         ops.Pad: _equal,
         ops.Concatenation: _equal,
         ops.Reshape: _equal,
+        ops.PlaceColumns: _equal,
+        ops.JoinColumns: _equal,
         ops.ReadRows: _equal,
         ops.WriteRows: _equal,
         ops.Transpose: _equal,

@@ -193,6 +193,24 @@ def _concatenation(node: Node) -> tuple[Shape, ...]:
     return ((*first[:axis], sum(shape[axis] for shape in parts), *first[axis + 1 :]),)
 
 
+def _placed(node: Node) -> tuple[Shape, ...]:
+    op, image = node.op, _input(node, 0, 4)
+    assert isinstance(op, ops.PlaceColumns)
+    _require(
+        0 <= op.column <= op.width - image[2],
+        f"{image[2]} columns from {op.column} of {op.width}",
+        "columns inside the joined image",
+    )
+    return (image,)
+
+
+def _joined(node: Node) -> tuple[Shape, ...]:
+    parts = [_input(node, position, 4) for position in range(len(node.inputs))]
+    rest = {(*shape[:2], shape[3]) for shape in parts}
+    _require(len(rest) == 1, f"shapes {parts}", "shapes that differ in their columns only")
+    return ((*parts[0][:2], sum(shape[2] for shape in parts), parts[0][3]),)
+
+
 def _reshape(node: Node) -> tuple[Shape, ...]:
     elements, shape = node.inputs[0].type.elements, node.output.shape
     _require(math.prod(shape) == elements, f"{elements} elements to the shape {shape}")
@@ -270,6 +288,8 @@ _SHAPES: Mapping[type[ops.Operator], Callable[[Node], tuple[Shape, ...]]] = Mapp
         ops.Mul: _broadcast,
         ops.Minimum: _broadcast,
         ops.Maximum: _broadcast,
+        ops.PlaceColumns: _placed,
+        ops.JoinColumns: _joined,
         ops.ReadRows: _same,
         ops.WriteRows: _same,
         ops.Relu: _same,

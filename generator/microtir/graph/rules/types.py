@@ -20,6 +20,7 @@ _INPUTS: Mapping[type[ops.Operator], tuple[int, int]] = MappingProxyType(
         **dict.fromkeys(_LINEAR, (2, 3)),
         **dict.fromkeys(_BINARY, (2, 2)),
         ops.Concatenation: (1, _MANY),
+        ops.JoinColumns: (1, _MANY),
         ops.Custom: (1, _MANY),
     }
 )
@@ -68,7 +69,8 @@ def _any(_inputs: _Types, _output: DType) -> bool:
 
 _MOVEMENT = (
     ops.Pad, ops.Concatenation, ops.Reshape, ops.Transpose, ops.Split, ops.StridedSlice,
-    ops.ResizeNearestNeighbor, ops.ReadRows, ops.WriteRows,
+    ops.ResizeNearestNeighbor, ops.ReadRows, ops.WriteRows, ops.PlaceColumns,
+    ops.JoinColumns,
 )  # fmt: skip
 _LEGAL: Mapping[type[ops.Operator], tuple[Callable[[_Types, DType], bool], str]] = MappingProxyType(
     {
