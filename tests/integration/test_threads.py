@@ -106,8 +106,6 @@ def test_threads_do_not_meet(executor: str, optimize: Optimize, tmp_path: Path) 
 
 def test_a_shared_workspace_is_found(tmp_path: Path) -> None:
     """What the header forbids is a race that the sanitizer sees: the test above can fail."""
-    artifact = microtir.build(
-        microtir.frontend.from_tflite(DIGITS), CompilationConfig(targets="c")
-    )
+    artifact = microtir.build(microtir.frontend.from_tflite(DIGITS), CompilationConfig(targets="c"))
     done = finished(artifact.export(tmp_path / "out"), 2)
     assert done.returncode != 0 and "data race" in done.stderr

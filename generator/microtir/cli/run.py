@@ -35,14 +35,18 @@ from microtir.cli.run_project import (
     CPU,
     MICRO,
     Device,
+    Number,
+    PortOption,
     PrintTime,
     Profile,
-    ServedRun,
+    Repeat,
+    Times,
     is_debugged,
     run_served,
     served_model,
     served_project,
 )
+from microtir.cli.tvmc import port_option
 from microtir.cli.verify import Sanitize, Seed
 from microtir.config import CompilationConfig
 from microtir.errors import ExitCode, UsageError
@@ -54,6 +58,7 @@ if TYPE_CHECKING:
     from microtir.host.samples import Samples
     from microtir.host.verify import Runner
     from microtir.ir_module import ModelInfo
+    from microtir.project import Project
 
 _FILLS = ("zeros", "ones", "random")
 Inputs = Annotated[
@@ -103,23 +108,24 @@ def run(
     dump_tensors: DumpTensors = None,
     profile: Profile = False,
     print_time: PrintTime = False,
+    repeat: Repeat = 1,
+    number: Number = 1,
+    project_option: PortOption = None,
 ) -> ExitCode:
     """Runs the C of a model, on this machine or on a board."""
     _check(inputs, fill_mode)
     check_choice("device", device, (CPU, MICRO), "--device")
+    times = Times(profile, print_time, repeat, number)
+    port = port_option(project_option) or port
     if device == MICRO:
         _refuse_board(board, sanitize)
         project = served_project(model)
         info = served_model(project)
         samples = _samples(info, inputs, fill_mode, seed)
         wants_nodes = profile or dump_tensors is not None or is_debugged(project)
-        with Progress() as progress:
-            progress.show(f"running on {project.board.title}")
-            runs = _of_project(
-                run_served(project, info, samples, port, timeout, wants_nodes=wants_nodes)
-            )
+        runs = _on_project(project, info, samples, port, timeout, times, wants_nodes)
     else:
-        _refuse_times(profile, print_time)
+        times.refuse()
         check_board_options("microtir run", board, port, sanitize=sanitize)
         with Progress() as progress:
             artifact = one_program(model, config, progress)
@@ -143,8 +149,7 @@ def run(
         _print(info, runs.outputs, print_top)
         for nodes in runs.nodes:
             print_nodes(nodes, "ticks" if device == MICRO or board else "nanoseconds")
-        for ticks in runs.ticks if print_time else ():
-            write(f"time: {ticks} ticks of the board's clock")
+        _print_times(runs, print_time)
     return ExitCode.DONE
 
 
@@ -154,14 +159,26 @@ class _Runs:
 
     outputs: list[dict[str, Any]]
     nodes: list[tuple[NodeResult, ...]] = field(default_factory=list)
-    ticks: list[int] = field(default_factory=list)
+    times: list[str] = field(default_factory=list)
 
 
-def _of_project(runs: list[ServedRun]) -> _Runs:
+def _on_project(
+    project: Project,
+    info: ModelInfo,
+    samples: Samples,
+    port: str | None,
+    timeout: float,
+    times: Times,
+    wants_nodes: bool,
+) -> _Runs:
+    """Runs of a program that serves."""
+    with Progress() as progress:
+        progress.show(f"running on {project.board.title}")
+        runs = run_served(project, info, samples, port, timeout, times, wants_nodes=wants_nodes)
     return _Runs(
         [run.outputs for run in runs],
         [run.nodes for run in runs if run.nodes],
-        [run.ticks for run in runs],
+        [run.time_text() for run in runs],
     )
 
 
@@ -182,15 +199,6 @@ def _refuse_board(board: str | None, sanitize: bool) -> None:
         if given:
             raise UsageError(
                 f"{flag} is of no use with --device micro", where="microtir run", fix="leave it out"
-            )
-
-
-def _refuse_times(profile: bool, print_time: bool) -> None:
-    """Elsewhere instructions are counted, which no clock disturbs."""
-    for flag, given in (("--profile", profile), ("--print-time", print_time)):
-        if given:
-            raise UsageError(
-                f"{flag} is for --device micro", where="microtir run", fix="use microtir profile"
             )
 
 
@@ -251,6 +259,11 @@ def _print(info: ModelInfo, results: list[dict[str, Any]], top: int | None) -> N
             write(f"{name}: {array.dtype} {shape(array.shape)}, {low:.9g} to {high:.9g}")
             if top is not None:
                 _print_top(array, quantizations[name], top)
+
+
+def _print_times(runs: _Runs, wanted: bool) -> None:
+    for line in runs.times if wanted else ():
+        write(line)
 
 
 def _print_top(array: Any, quantization: Quantization | None, top: int) -> None:

@@ -39,8 +39,52 @@ Profile = Annotated[
     ),
 ]
 PrintTime = Annotated[
-    bool, typer.Option("--print-time", help="Prints the time of each run; needs --device micro.")
+    bool, typer.Option("--print-time", help="Prints the time of the runs; needs --device micro.")
 ]
+Repeat = Annotated[
+    int,
+    typer.Option(
+        "--repeat",
+        metavar="N",
+        min=1,
+        help="How many times to measure each sample, each the mean of --number runs; needs "
+        "--device micro.",
+    ),
+]
+Number = Annotated[int, typer.Option("--number", metavar="N", min=1, help="See --repeat.")]
+PortOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--project-option",
+        metavar="port=PORT",
+        help="As tvmc has it: the same as --port, with --device micro.",
+    ),
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Times:
+    """What was asked for about the time of runs of a project."""
+
+    profile: bool
+    print_time: bool
+    repeat: int
+    number: int
+
+    def refuse(self) -> None:
+        """Elsewhere instructions are counted, which no clock disturbs."""
+        for flag, given in (
+            ("--profile", self.profile),
+            ("--print-time", self.print_time),
+            ("--repeat", self.repeat > 1),
+            ("--number", self.number > 1),
+        ):
+            if given:
+                raise UsageError(
+                    f"{flag} is for --device micro",
+                    where="microtir run",
+                    fix="use microtir profile: instructions are counted exactly",
+                )
 
 
 def served_model(project: Project) -> ModelInfo:
@@ -67,11 +111,19 @@ def served_model(project: Project) -> ModelInfo:
 
 @dataclass(frozen=True, slots=True)
 class ServedRun:
-    """What a sample gave: outputs, the ticks of the run, and what the nodes did if asked for."""
+    """What a sample gave: outputs, ticks of each measurement, and what the nodes did if asked."""
 
     outputs: dict[str, Any]
-    ticks: int
+    ticks: tuple[float, ...]
     nodes: tuple[NodeResult, ...]
+
+    def time_text(self) -> str:
+        """The measurements as a line."""
+        mean = sum(self.ticks) / len(self.ticks)
+        if len(self.ticks) == 1:
+            return f"time: {mean:.10g} ticks of the board's clock"
+        ends = f"least {min(self.ticks):.10g}, most {max(self.ticks):.10g}"
+        return f"time: mean {mean:.10g}, {ends} ticks of the board's clock"
 
 
 def run_served(
@@ -80,10 +132,11 @@ def run_served(
     samples: Samples,
     port: str | None,
     timeout: float,
+    times: Times,
     *,
     wants_nodes: bool,
 ) -> list[ServedRun]:
-    """Run every sample.
+    """Run every sample, as often as it is to be measured.
 
     Raises:
         RunError: the model returned an error status.
@@ -97,14 +150,18 @@ def run_served(
     with project.transport(port, timeout) as session:
         check_models(session, _names(project))
         for number, sample in enumerate(samples.values):
-            done = session.run(model, sample)
-            if done.status != 0:
+            done = [session.run(model, sample) for _ in range(times.repeat * times.number)]
+            last = done[-1]
+            if last.status != 0:
                 raise RunError(
-                    f"the model returned status {done.status} for sample {number}",
+                    f"the model returned status {last.status} for sample {number}",
                     where=str(project.folder),
                 )
-            seen = node_results(session, model, sample, done, nodes) if nodes else ()
-            found.append(ServedRun(dict(done.outputs), done.ticks, seen))
+            starts = range(0, len(done), times.number)
+            ticks = [sum(r.ticks for r in done[i : i + times.number]) for i in starts]
+            seen = node_results(session, model, sample, last, nodes) if nodes else ()
+            means = tuple(total / times.number for total in ticks)
+            found.append(ServedRun(dict(last.outputs), means, seen))
     return found
 
 

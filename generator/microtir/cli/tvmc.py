@@ -112,11 +112,16 @@ def project_request(words: Sequence[str], options: Sequence[str]) -> ProjectRequ
     )
 
 
-def _values(options: Sequence[str]) -> dict[str, str]:
+def port_option(options: Sequence[str] | None) -> str | None:
+    """The serial port among options of tvmc for a run; UsageError if there is another one."""
+    return _values(options or (), ("port",)).get("port")
+
+
+def _values(options: Sequence[str], known: Sequence[str] = _OPTIONS) -> dict[str, str]:
     values: dict[str, str] = {}
     for option in options:
         name, equals, value = option.partition("=")
-        check_choice("project option", name, _OPTIONS, _WHERE)
+        check_choice("project option", name, known, _WHERE)
         if not equals or name in values:
             problem = "is given twice" if name in values else "has no value"
             raise UsageError(f"'{name}' {problem}", where=_WHERE, fix=f"write {name}=VALUE once")

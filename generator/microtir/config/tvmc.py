@@ -59,8 +59,6 @@ REFUSED: Mapping[str, str] = MappingProxyType(
         "--mixed-precision": "convert the model before: types are those of the file",
         "--mixed-precision-ops": "convert the model before: types are those of the file",
         "--end-to-end": "use microtir profile: instructions are counted exactly",
-        "--number": "use microtir profile: instructions are counted exactly",
-        "--repeat": "use microtir profile: instructions are counted exactly",
         "--list-options": "use microtir boards and --help",
         "--rpc-key": "use --board, with --port for a real one",
         "--rpc-tracker": "use --board, with --port for a real one",
