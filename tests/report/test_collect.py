@@ -126,12 +126,19 @@ def test_an_exceeded_budget_is_reported_with_the_map() -> None:
     """What does not fit is described all the same, with what is missing."""
     module = module_of(branching_graph())
     full = described(module)
-    found = described(module, budget={"ram": 10, "flash": 20})
+    found = described(module, budget={"ram": 10, "flash": 20, "stack": 30})
     assert not found.fits
     assert found.limits == (
         Limit("budget.ram", "workspace", 10, full.workspace),
-        Limit("budget.flash", "weights", 20, full.weights_bytes),
+        Limit(
+            "budget.flash",
+            "weights and the estimated code",
+            20,
+            full.weights_bytes + full.code_bytes,
+        ),
+        Limit("budget.stack", "stack of one run", 30, found.limits[2].used),
     )
+    assert found.limits[2].used > 30
     assert found.pools == full.pools
 
 

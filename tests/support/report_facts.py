@@ -92,6 +92,7 @@ def report() -> Report:
         ),
         constants=(Constant("weights", "0", 2000), Constant("table", "1, 2", 100)),
         weights_bytes=2100,
+        code_bytes=310,
         limits=(Limit("budget.ram", "workspace", 95, 100),),
         least=64,
         profile=None,

@@ -41,8 +41,12 @@ class FlashUse:
 def flash_of(module: IRModule) -> FlashUse:
     """What `emit` prints for a lowered module takes."""
     program = make_program(module)
-    code = sum(_function_bytes(program, function) for function in program.functions)
-    return FlashUse(program.constants, code)
+    return FlashUse(program.constants, code_bytes(program))
+
+
+def code_bytes(program: Program) -> int:
+    """The estimate of what all functions of a program take."""
+    return sum(_function_bytes(program, function) for function in program.functions)
 
 
 def _function_bytes(program: Program, function: PrimFunc) -> int:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import TypedDict
 
 from microtir import __version__
+from microtir.codegen.code_size import code_bytes
 from microtir.codegen.constant_pools import ConstantPoolData, constant_pool_data
 from microtir.codegen.entry import exported_name
 from microtir.codegen.main_printer import takes_row_range
@@ -243,6 +244,7 @@ class Metadata(TypedDict):
     module_name: str
     config: dict[str, object]
     weights_bytes: int
+    code_bytes_estimate: int
     constant_pools: list[ConstantPoolData]
     model: ModelData | None
     ports: list[PortData]
@@ -273,6 +275,7 @@ def metadata_of(program: Program, stacks: Stacks, identity: str = "") -> Metadat
         "module_name": program.name,
         "config": program.config.recorded(),
         "weights_bytes": sum(array.bytes for array in program.constants),
+        "code_bytes_estimate": code_bytes(program),
         "constant_pools": constant_pool_data(program, identity),
         "model": _model(model) if model else None,
         "ports": [_port(port, model) for port in model.ports] if model else [],

@@ -31,6 +31,8 @@ class _Compiled:
     layers: tuple[PrimFunc, ...]
     main: PrimFunc  # before placement: its buffers still have names
     weights_bytes: int
+    code_bytes: int  # an estimate
+    stack_bytes: int
 
     @property
     def model(self) -> ModelInfo:
@@ -99,8 +101,11 @@ def _compile(module: IRModule) -> _Compiled:
 
     artifact = driver.build(module, observe=observe)
     (main,) = functions["executor"]
-    weights = artifact.metadata["weights_bytes"]
-    return _Compiled(artifact.module, plans[-1], tuple(functions["tir"]), main, weights)
+    facts = artifact.metadata
+    return _Compiled(
+        artifact.module, plans[-1], tuple(functions["tir"]), main, facts["weights_bytes"],
+        facts["code_bytes_estimate"], facts["stack"]["bytes"],
+    )  # fmt: skip
 
 
 def _least(module: IRModule, config: CompilationConfig, compiled: _Compiled) -> int:
@@ -134,20 +139,23 @@ def _facts(compiled: _Compiled, config: CompilationConfig, least: int) -> data.R
         layers=make_layers(calls),
         constants=make_constants(calls),
         weights_bytes=compiled.weights_bytes,
-        limits=tuple(_limits(config, model.memory, compiled.weights_bytes)),
+        code_bytes=compiled.code_bytes,
+        limits=tuple(_limits(config, model.memory, compiled)),
         least=least,
         profile=None,
     )
 
 
-def _limits(config: CompilationConfig, memory: MemoryPlan, weights: int) -> list[data.Limit]:
+def _limits(config: CompilationConfig, memory: MemoryPlan, compiled: _Compiled) -> list[data.Limit]:
+    flash = compiled.weights_bytes + compiled.code_bytes
     possible = [
         ("budget.ram", "workspace", config.budget.ram, memory.workspace_size),
         *(
             (f"pool {info.pool_name}", "workspace", info.size_limit, pool.size)
             for info, pool in zip(config.workspace_pools, memory.pools, strict=True)
         ),
-        ("budget.flash", "weights", config.budget.flash, weights),
+        ("budget.flash", "weights and the estimated code", config.budget.flash, flash),
+        ("budget.stack", "stack of one run", config.budget.stack, compiled.stack_bytes),
     ]
     return [
         data.Limit(option, what, allowed, used)

@@ -209,6 +209,7 @@ class Report:
     layers: tuple[Layer, ...]
     constants: tuple[Constant, ...]  # largest first
     weights_bytes: int
+    code_bytes: int  # an estimate
     limits: tuple[Limit, ...]
     least: int
     profile: Profile | None
