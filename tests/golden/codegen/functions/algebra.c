@@ -9,7 +9,7 @@
 
 #include <stddef.h>
 
-#if !defined(ALGEBRA_FINGERPRINT) || ALGEBRA_FINGERPRINT != 0xab6d6763
+#if !defined(ALGEBRA_FINGERPRINT) || ALGEBRA_FINGERPRINT != 0x405426c0
 #error "algebra.h is from another run of microtir than this file: generate all files anew"
 #endif
 

@@ -11,7 +11,7 @@
 
 #include "algebra.h"
 
-#if !defined(ALGEBRA_FINGERPRINT) || ALGEBRA_FINGERPRINT != 0x640baa12
+#if !defined(ALGEBRA_FINGERPRINT) || ALGEBRA_FINGERPRINT != 0xff3e541e
 #error "algebra.h is from another run of microtir than this file: generate all files anew"
 #endif
 
