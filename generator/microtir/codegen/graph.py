@@ -77,9 +77,12 @@ class Node:
         return (*self.outputs, *self.inputs, *self.scratch)
 
     def cost(self, model: ModelInfo) -> int:
-        """Instructions of its layers, as planned or measured; `UNKNOWN_COST` without either."""
+        """Cycles of its layers, estimated or of tuning records; `UNKNOWN_COST` without either.
+
+        Who gave a kernel no cycles said how many instructions it takes.
+        """
         decided = [model.decisions.get(layer.name) for layer in self.layers]
-        known = [decision.instructions for decision in decided if decision is not None]
+        known = [d.cycles or d.instructions for d in decided if d is not None]
         return min(sum(known), UNKNOWN_COST) if len(known) == len(decided) else UNKNOWN_COST
 
 

@@ -44,7 +44,7 @@ struct microtir_graph_node {
     microtir_graph_call call;
     uint16_t first;   /* of its tensors in graph->arguments */
     uint16_t outputs; /* how many of them it writes for others to read; these come first */
-    uint32_t cost;    /* instructions, estimated or measured; UINT32_MAX where nothing is known */
+    uint32_t cost;    /* cycles, estimated or measured before; UINT32_MAX if nothing is known */
 };
 
 struct microtir_graph {
@@ -115,7 +115,7 @@ typedef int32_t (*microtir_graph_go_on)(void *context, int32_t node);
 int32_t microtir_graph_run_on(const struct microtir_graph_executor *executor, int32_t *next,
                               microtir_graph_go_on go_on, void *context);
 
-/* The same for as many nodes as cost at most `limit` instructions together, one at least:
+/* The same for as many nodes as cost at most `limit` cycles together, one at least:
  * MICROTIR_ERROR_STEP_COST, and nothing has run, where the next one alone costs more. */
 int32_t microtir_graph_run_within(const struct microtir_graph_executor *executor, int32_t *next,
                                   uint32_t limit);
