@@ -33,8 +33,16 @@ for placed in microtir.build(module_of(branching_graph()), config).metadata["mem
 """
 
 
+def _without_own(text: str) -> str:
+    """A source file without the numbers that it takes from a generator of its own."""
+    return re.sub(r"\brng\.random\(\)", "", text)
+
+
 def test_d25_plans_do_not_depend_on_the_machine() -> None:
-    """The search used the C library's random numbers, which differ between systems."""
+    """The search used the C library's random numbers, which differ between systems.
+
+    Python's are the same everywhere for a generator that is made with a seed.
+    """
     plans = set()
     for seed in ("0", "1"):
         done = subprocess.run(
@@ -47,4 +55,5 @@ def test_d25_plans_do_not_depend_on_the_machine() -> None:
         plans.add(done.stdout)
     assert len(plans) == 1 and plans != {""}
     for path in (PACKAGE / "memory").rglob("*.py"):
-        assert not re.search(r"^import random|\brandom\.", path.read_text("utf-8"), re.M), path
+        text = path.read_text("utf-8")
+        assert not re.search(r"\brandom\.(?!Random\b)|\bRandom\(\)", _without_own(text)), path
