@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -12,7 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from microtir import codegen, host
+import microtir
+from microtir import CompilationConfig, codegen, host
 from microtir.artifact import Artifact
 from microtir.codegen.packed import RUNTIME_VERSION
 from microtir.config import Runtime
@@ -32,6 +34,7 @@ from tests.support.c_compilers import (
 from tests.support.golden import Golden
 from tests.support.programs import artifact_of, config, image, matmul_module, model_module
 
+DIGITS = Path(__file__).parents[2] / "examples" / "digits" / "digits_int8.tflite"
 SYSTEM_LIB = Runtime("crt", {"system-lib": True})
 MODULES: dict[str, Callable[[], IRModule]] = {
     "model": model_module,
@@ -243,3 +246,24 @@ def test_lines_of_layers_are_those_of_their_functions() -> None:
         assert f" {layer['function']}(" in lines[first - 1]
         assert lines[last - 1] == "}"
         assert "{" in lines[first - 1 : last] and "}" not in lines[first - 1 : last - 1]
+
+
+def test_lines_of_kernels_have_their_layers() -> None:
+    """A micro-kernel leads to the layers that call it, and every function of the file is known."""
+    module = microtir.frontend.from_tflite(DIGITS)
+    artifact = microtir.build(module, CompilationConfig(targets="c -mcpu=cortex-m4"))
+    source = artifact.source(f"{artifact.metadata['module_name']}.c")
+    lines = source.splitlines()
+    layers = {layer["function"] for layer in artifact.metadata["layers"]}
+    kernels = artifact.metadata["kernels"]
+    assert len(kernels) > 5
+    for kernel in kernels:
+        first, last = kernel["lines"]
+        assert f" {kernel['function']}(" in lines[first - 1] and lines[last - 1] == "}"
+        assert kernel["layers"] and set(kernel["layers"]) <= layers
+        for layer in artifact.metadata["layers"]:
+            calls = f" {kernel['function']}(" in "\n".join(lines[slice(*layer["lines"])])
+            assert not calls or layer["function"] in kernel["layers"]
+    known = layers | {kernel["function"] for kernel in kernels}
+    defined = set(re.findall(r"^static void (\w+)\(", source, re.MULTILINE))
+    assert defined <= known and defined

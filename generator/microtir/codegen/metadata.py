@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Sequence
 from typing import TypedDict
 
 from microtir import __version__
 from microtir.codegen.code_size import code_bytes
 from microtir.codegen.constant_pools import ConstantPoolData, constant_pool_data
+from microtir.codegen.definitions import definitions
 from microtir.codegen.entry import exported_name
+from microtir.codegen.kernel_data import KernelData, kernel_data
 from microtir.codegen.main_printer import takes_row_range
 from microtir.codegen.parameters import alignment, file_name, file_size
 from microtir.codegen.pools import workspace_pools
@@ -249,15 +250,13 @@ class Metadata(TypedDict):
     model: ModelData | None
     ports: list[PortData]
     layers: list[LayerData]
+    kernels: list[KernelData]
     memory: MemoryData | None
     stack: StackData
     functions: list[FunctionData]
     parameters: ParameterFileData | None
     devices: list[str]
     files: list[str]
-
-
-_DEFINITION = re.compile(r"^[^\s/*][^(\n]*\b(\w+)\([^;{]*\)\n\{$", re.MULTILINE)
 
 
 def metadata_of(program: Program, stacks: Stacks, identity: str = "") -> Metadata:
@@ -280,6 +279,7 @@ def metadata_of(program: Program, stacks: Stacks, identity: str = "") -> Metadat
         "model": _model(model) if model else None,
         "ports": [_port(port, model) for port in model.ports] if model else [],
         "layers": [_layer(program, layer) for layer in program.layers],
+        "kernels": kernel_data(program),
         "memory": _memory(program, model) if model else None,
         "stack": _stack(stacks),
         "functions": [_function(program, function) for function in program.exported],
@@ -295,12 +295,16 @@ def with_files(metadata: Metadata, files: Sequence[str], source: str) -> Metadat
     Args:
         metadata: without files.
         files: the paths of everything that is generated.
-        source: the C file, in which layers are looked for.
+        source: the C file, in which functions are looked for.
     """
-    lines = _lines(source)
-    layers = metadata["layers"]
-    found: list[LayerData] = [{**a, "lines": lines.get(a["function"], [])} for a in layers]
-    return {**metadata, "layers": found, "files": sorted(files)}
+    lines = definitions(source)
+    layers: list[LayerData] = [
+        {**layer, "lines": lines.get(layer["function"], [])} for layer in metadata["layers"]
+    ]
+    kernels: list[KernelData] = [
+        {**kernel, "lines": lines.get(kernel["function"], [])} for kernel in metadata["kernels"]
+    ]
+    return {**metadata, "layers": layers, "kernels": kernels, "files": sorted(files)}
 
 
 def _parameter_file(program: Program, identity: str) -> ParameterFileData:
@@ -396,18 +400,6 @@ def _accumulator(decision: Decision | None) -> AccumulatorData | None:
         return None
     bits = (DType.INT32 if sums.fits else DType.INT64).bits
     return {"bits": bits, "spare_bits": bits - sums.bits, "low": sums.low, "high": sums.high}
-
-
-def _lines(source: str) -> dict[str, list[int]]:
-    """First and last line of the definition of each function, its comment left out; from 1 on."""
-    found: dict[str, list[int]] = {}
-    line, counted = 1, 0
-    for definition in _DEFINITION.finditer(source):
-        end = source.index("\n}\n", definition.end()) + 1
-        line += source.count("\n", counted, definition.start())
-        counted = definition.start()
-        found[definition[1]] = [line, line + source.count("\n", counted, end)]
-    return found
 
 
 def _bytes(buffer: Buffer) -> int:

@@ -293,15 +293,15 @@ def short_name(function: str) -> str:
 
 def _with_kernels(module: IRModule) -> Iterator[PrimFunc]:
     for function in module.functions:
-        yield from _kernels(function)
+        yield from kernels_of(function)
         yield function
 
 
-def _kernels(function: PrimFunc) -> Iterator[PrimFunc]:
+def kernels_of(function: PrimFunc) -> Iterator[PrimFunc]:
     """Meanings of the micro-kernels that a function calls, innermost first."""
     for node in walk(function):
         if isinstance(node, KernelCall):
-            yield from _kernels(node.meaning)
+            yield from kernels_of(node.meaning)
             yield node.meaning
 
 
