@@ -7,9 +7,9 @@
 
 int32_t microtir_graph_init(struct microtir_graph_executor *executor,
                             const struct microtir_graph *graph, const void **inputs,
-                            void **outputs)
+                            void **outputs, uint8_t **pools)
 {
-    if (executor == NULL || graph == NULL || inputs == NULL || outputs == NULL) {
+    if (executor == NULL || graph == NULL || inputs == NULL || outputs == NULL || pools == NULL) {
         return MICROTIR_ERROR_NULL_POINTER;
     }
     for (uint16_t i = 0; i < graph->input_count; i++) {
@@ -18,11 +18,15 @@ int32_t microtir_graph_init(struct microtir_graph_executor *executor,
     for (uint16_t i = 0; i < graph->output_count; i++) {
         outputs[i] = NULL;
     }
+    for (uint16_t i = 0; i < graph->pool_count; i++) {
+        pools[i] = graph->pools[i].memory;
+    }
     executor->graph = graph;
     executor->inputs = inputs;
     executor->outputs = outputs;
-    executor->workspace = NULL;
+    executor->pools = pools;
     executor->parameters = NULL;
+    executor->constants = NULL;
     executor->devices = NULL;
     return MICROTIR_OK;
 }
@@ -71,19 +75,23 @@ int32_t microtir_graph_set_output(struct microtir_graph_executor *executor, int3
     return status;
 }
 
-int32_t microtir_graph_set_workspace(struct microtir_graph_executor *executor, void *memory,
-                                     uint32_t bytes)
+int32_t microtir_graph_set_pool(struct microtir_graph_executor *executor, int32_t index,
+                                void *memory, uint32_t bytes)
 {
     if (executor == NULL || memory == NULL) {
         return MICROTIR_ERROR_NULL_POINTER;
     }
-    if (bytes < executor->graph->workspace_bytes) {
+    if (index < 0 || index >= executor->graph->pool_count) {
+        return MICROTIR_ERROR_INDEX;
+    }
+    const struct microtir_graph_pool *const pool = &executor->graph->pools[index];
+    if (bytes < pool->bytes) {
         return MICROTIR_ERROR_WORKSPACE_SIZE;
     }
-    if ((uintptr_t)memory % executor->graph->alignment != 0u) {
+    if ((uintptr_t)memory % pool->alignment != 0u) {
         return MICROTIR_ERROR_MEMORY_LAYOUT;
     }
-    executor->workspace = memory;
+    executor->pools[index] = memory;
     return MICROTIR_OK;
 }
 
@@ -106,6 +114,16 @@ int32_t microtir_graph_set_parameters(struct microtir_graph_executor *executor, 
     return status;
 }
 
+int32_t microtir_graph_set_constants(struct microtir_graph_executor *executor,
+                                     const void *constants)
+{
+    if (executor == NULL || constants == NULL) {
+        return MICROTIR_ERROR_NULL_POINTER;
+    }
+    executor->constants = constants;
+    return MICROTIR_OK;
+}
+
 int32_t microtir_graph_set_devices(struct microtir_graph_executor *executor, const void *devices)
 {
     if (executor == NULL || devices == NULL) {
@@ -123,8 +141,8 @@ static int32_t check_run(const struct microtir_graph_executor *executor)
     }
 #if MICROTIR_CHECK_GRAPH
     const struct microtir_graph *const graph = executor->graph;
-    if ((graph->workspace_bytes != 0u && executor->workspace == NULL)
-        || (graph->parameter_alignment != 0u && executor->parameters == NULL)
+    if ((graph->parameter_alignment != 0u && executor->parameters == NULL)
+        || (graph->constant_pool_count != 0u && executor->constants == NULL)
         || (graph->device_count != 0u && executor->devices == NULL)) {
         return MICROTIR_ERROR_NOT_SET;
     }
@@ -135,6 +153,11 @@ static int32_t check_run(const struct microtir_graph_executor *executor)
     }
     for (uint16_t i = 0; i < graph->output_count; i++) {
         if (executor->outputs[i] == NULL) {
+            return MICROTIR_ERROR_NOT_SET;
+        }
+    }
+    for (uint16_t i = 0; i < graph->pool_count; i++) {
+        if (graph->pools[i].bytes != 0u && executor->pools[i] == NULL) {
             return MICROTIR_ERROR_NOT_SET;
         }
     }
@@ -181,8 +204,9 @@ void *microtir_graph_write(const struct microtir_graph_executor *executor, uint1
 {
     const struct microtir_graph_tensor *const tensor = &executor->graph->tensors[number];
     void *address = NULL;
-    if (tensor->place == (uint8_t)MICROTIR_GRAPH_WORKSPACE) {
-        address = executor->workspace + tensor->offset;
+    if (tensor->place >= (uint8_t)MICROTIR_GRAPH_WORKSPACE) {
+        const uint32_t pool = tensor->place - (uint32_t)MICROTIR_GRAPH_WORKSPACE;
+        address = executor->pools[pool] + tensor->offset;
     } else if (tensor->place == (uint8_t)MICROTIR_GRAPH_OUTPUT) {
         address = executor->outputs[tensor->offset];
     } else {

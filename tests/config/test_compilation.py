@@ -92,7 +92,6 @@ REFUSED: list[tuple[dict[str, Any], str, str]] = [
     ({"executor": "vm"}, "executor", "'vm', which is unknown"),
     ({"runtime": "cpp"}, "runtime", "'cpp', which is unknown"),
     ({"workspace_pools": []}, "workspace_pools", "has 0 pools; there is no memory to use"),
-    ({"workspace_pools": ["a", "b"], "executor": "graph"}, "workspace_pools", "has 2 pools"),
     ({"constant_pools": ["a"], "executor": "graph"}, "constant_pools", "'link-params' = False"),
     ({"constant_pools": [WorkspacePoolInfo("a")]}, "constant_pools", "ConstantPoolInfo objects"),
     ({"workspace_pools": 5}, "workspace_pools", "'workspace_pools' got 5"),

@@ -34,8 +34,6 @@ CONTRADICTIONS = [
     {"constant_pools='flash'", "executor='graph'"},
     {"constant_pools='flash'", "executor='debug'"},
     {"constant_pools='flash'", "executor.link-params=False"},
-    {"workspace_pools.is_internal=True", "executor='graph'"},
-    {"workspace_pools.is_internal=True", "executor='debug'"},
     {"workspace_pools.is_internal=True", "pass_config.memory.use_workspace_io=True"},
     *(
         {f"executor.{option}=True", other}

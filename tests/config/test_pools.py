@@ -110,6 +110,18 @@ def test_size_hint_is_a_limit() -> None:
     assert len({pool, constant}) == 2
 
 
+def test_bursts_may_be_given_by_target() -> None:
+    """A mapping from targets to bytes, as in microTVM; there is one kind of target."""
+    given = {"target_burst_bytes": {Target("c -mcpu=cortex-m7"): 32}}
+    pool = ConstantPoolInfo("qspi", (), given)
+    assert pool.pool_info_properties == PoolInfoProperties(target_burst_bytes=32)
+    assert ConstantPoolInfo("qspi", (), {"target_burst_bytes": {}}) == ConstantPoolInfo("qspi")
+    with pytest.raises(ConfigError, match="names one kind of target twice"):
+        ConstantPoolInfo("qspi", (), {"target_burst_bytes": {"c": 8, "c -mcpu=cortex-m7": 32}})
+    with pytest.raises(ConfigError, match="'kind' got 'accel'"):
+        ConstantPoolInfo("qspi", (), {"target_burst_bytes": {"accel": 8}})
+
+
 def test_a_workspace_is_what_its_pools_have() -> None:
     """Bytes add up, unless a pool has no limit; internal pools are not passed."""
     dtcm = WorkspacePoolInfo("dtcm", (), {"size_hint_bytes": 100, "is_internal": True})
@@ -136,9 +148,9 @@ def test_tensors_lie_in_pools_that_are_passed() -> None:
     [
         (
             [WorkspacePoolInfo("ram", (), {"is_internal": True})],
-            {"executor": "graph"},
-            "workspace_pools",
-            "a pool with 'is_internal' = True, which contradicts executor 'graph'",
+            {"executor": "graph", "compatibility": "microtvm"},
+            "compatibility",
+            "a declared workspace pool with executor 'graph'",
         ),
         (
             [WorkspacePoolInfo("ram", (), {"is_internal": True})],

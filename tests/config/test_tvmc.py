@@ -94,6 +94,25 @@ def test_pools_in_one_argument() -> None:
         )
     with pytest.raises(ConfigError, match="--workspace-pools-targets"):
         config_from_flags({"--workspace-pools-targets": "sram:ethos-u"})
+    with pytest.raises(ConfigError, match="--constant-pools"):
+        config_from_flags({"--workspace-pools-target-access": "sram:c:ro"})
+
+
+@pytest.mark.parametrize("text", ["sram:c:32", "sram:32"])
+def test_bursts_of_a_target(text: str) -> None:
+    """Bursts and accesses may name their target, as in microTVM; there is one kind."""
+    config = config_from_flags({
+        "--workspace-pools": "sram,dtcm",
+        "--workspace-pools-target-access": "sram:c:rw,dtcm:c:rw",
+        "--workspace-pools-target-burst-bytes": text,
+    })  # fmt: skip
+    bursts = [p.pool_info_properties.target_burst_bytes for p in config.workspace_pools]
+    assert bursts == [32, -1]
+    with pytest.raises(ConfigError, match="the pool 'sram:accel', which is not declared"):
+        config_from_flags({
+            "--workspace-pools": "sram",
+            "--workspace-pools-target-burst-bytes": "sram:accel:32",
+        })  # fmt: skip
 
 
 def test_there_are_no_levels() -> None:

@@ -35,15 +35,23 @@ static const struct microtir_tensor_type ports[] = {
     {{MICROTIR_ELEMENT_SIGNED, 32}, 1, extent, 4},
     {{MICROTIR_ELEMENT_SIGNED, 32}, 1, extent, 4},
 };
-static const struct microtir_graph graph = {nodes, arguments, tensors, ports, names,
-                                            2,     1,         1,       4,     8,
-                                            0,     0,         0};
-static const struct microtir_graph apart = {nodes, arguments, tensors, ports, NULL,
-                                            2,     1,         1,       4,     8,
-                                            4,     0,         7};
-static const struct microtir_graph driven = {nodes, arguments, tensors, ports, NULL,
-                                             2,     1,         1,       4,     8,
-                                             0,     1,         0};
+static int32_t inside[1];
+static const struct microtir_graph_pool one[] = {{NULL, 8, 4}, {NULL, 0, 1}};
+static const struct microtir_graph_pool two[] = {{(uint8_t *)inside, 4, 4}, {NULL, 8, 4}};
+static const struct microtir_graph_tensor spread[] = {
+    {0, 4, MICROTIR_GRAPH_INPUT, {MICROTIR_ELEMENT_SIGNED, 32}},
+    {4, 4, MICROTIR_GRAPH_WORKSPACE + 1, {MICROTIR_ELEMENT_SIGNED, 32}},
+    {0, 4, MICROTIR_GRAPH_OUTPUT, {MICROTIR_ELEMENT_SIGNED, 32}},
+    {0, 4, MICROTIR_GRAPH_WORKSPACE, {MICROTIR_ELEMENT_SIGNED, 32}},
+};
+static const struct microtir_graph graph = {nodes, arguments, tensors, ports, names, one, 2,
+                                            1,     1,         2,       0,     0,     0,   0};
+static const struct microtir_graph apart = {nodes, arguments, tensors, ports, NULL, one, 2,
+                                            1,     1,         2,       4,     0,    0,   7};
+static const struct microtir_graph driven = {nodes, arguments, tensors, ports, NULL, one, 2,
+                                             1,     1,         2,       0,     0,    1,   0};
+static const struct microtir_graph pooled = {nodes, arguments, spread, ports, NULL, two, 2,
+                                             1,     1,         2,      0,     1,    0,   0};
 
 static const int64_t shape[] = {1};
 static int32_t input[2];
@@ -51,6 +59,7 @@ static int32_t output[2];
 static int32_t workspace[3];
 static const void *inputs[1];
 static void *outputs[1];
+static uint8_t *pools[2];
 
 static struct microtir_tensor view(int32_t *data)
 {
@@ -63,10 +72,10 @@ static struct microtir_graph_executor ready(const struct microtir_graph *table)
     const struct microtir_tensor in = view(input);
     const struct microtir_tensor out = view(output);
     struct microtir_graph_executor executor;
-    CHECK(microtir_graph_init(&executor, table, inputs, outputs), MICROTIR_OK);
+    CHECK(microtir_graph_init(&executor, table, inputs, outputs, pools), MICROTIR_OK);
     CHECK(microtir_graph_set_input(&executor, 0, &in), MICROTIR_OK);
     CHECK(microtir_graph_set_output(&executor, 0, &out), MICROTIR_OK);
-    CHECK(microtir_graph_set_workspace(&executor, workspace, 8), MICROTIR_OK);
+    CHECK(microtir_graph_set_pool(&executor, table->pools == two, workspace, 8), MICROTIR_OK);
     return executor;
 }
 
@@ -96,14 +105,39 @@ static void test_run_node(void)
     CHECK(microtir_graph_run_node(&executor, -1), MICROTIR_ERROR_INDEX);
 }
 
+static void test_graph_pools(void)
+{
+    struct microtir_graph_executor executor = ready(&pooled);
+    CHECK(pools[0] == (uint8_t *)inside, 1);
+    CHECK(pools[1] == (uint8_t *)workspace, 1);
+    CHECK(microtir_graph_read(&executor, 3) == (const void *)inside, 1);
+#if MICROTIR_CHECK_GRAPH
+    CHECK(microtir_graph_run(&executor), MICROTIR_ERROR_NOT_SET);
+#endif
+    CHECK(microtir_graph_set_constants(&executor, NULL), MICROTIR_ERROR_NULL_POINTER);
+    CHECK(microtir_graph_set_constants(NULL, inside), MICROTIR_ERROR_NULL_POINTER);
+    CHECK(microtir_graph_set_constants(&executor, inside), MICROTIR_OK);
+    input[0] = 8;
+    workspace[1] = 0;
+    CHECK(microtir_graph_run(&executor), MICROTIR_OK);
+    CHECK(output[0], 90);
+    CHECK(workspace[1], 9);
+#if MICROTIR_CHECK_GRAPH
+    pools[1] = NULL;
+    CHECK(microtir_graph_run(&executor), MICROTIR_ERROR_NOT_SET);
+#endif
+}
+
 static void test_graph_arguments(void)
 {
     struct microtir_graph_executor executor = ready(&graph);
     const struct microtir_tensor tensor = view(input);
-    CHECK(microtir_graph_init(NULL, &graph, inputs, outputs), MICROTIR_ERROR_NULL_POINTER);
-    CHECK(microtir_graph_init(&executor, NULL, inputs, outputs), MICROTIR_ERROR_NULL_POINTER);
-    CHECK(microtir_graph_init(&executor, &graph, NULL, outputs), MICROTIR_ERROR_NULL_POINTER);
-    CHECK(microtir_graph_init(&executor, &graph, inputs, NULL), MICROTIR_ERROR_NULL_POINTER);
+    const int32_t null = MICROTIR_ERROR_NULL_POINTER;
+    CHECK(microtir_graph_init(NULL, &graph, inputs, outputs, pools), null);
+    CHECK(microtir_graph_init(&executor, NULL, inputs, outputs, pools), null);
+    CHECK(microtir_graph_init(&executor, &graph, NULL, outputs, pools), null);
+    CHECK(microtir_graph_init(&executor, &graph, inputs, NULL, pools), null);
+    CHECK(microtir_graph_init(&executor, &graph, inputs, outputs, NULL), null);
     CHECK(microtir_graph_set_input(&executor, 1, &tensor), MICROTIR_ERROR_INDEX);
     CHECK(microtir_graph_set_input(&executor, -1, &tensor), MICROTIR_ERROR_INDEX);
     CHECK(microtir_graph_set_input(&executor, 0, NULL), MICROTIR_ERROR_NULL_POINTER);
@@ -111,10 +145,12 @@ static void test_graph_arguments(void)
     CHECK(microtir_graph_set_output(&executor, 1, &tensor), MICROTIR_ERROR_INDEX);
     CHECK(microtir_graph_set_output(&executor, -1, &tensor), MICROTIR_ERROR_INDEX);
     CHECK(microtir_graph_set_output(NULL, 0, &tensor), MICROTIR_ERROR_NULL_POINTER);
-    CHECK(microtir_graph_set_workspace(NULL, workspace, 8), MICROTIR_ERROR_NULL_POINTER);
-    CHECK(microtir_graph_set_workspace(&executor, NULL, 8), MICROTIR_ERROR_NULL_POINTER);
-    CHECK(microtir_graph_set_workspace(&executor, workspace, 7), MICROTIR_ERROR_WORKSPACE_SIZE);
-    CHECK(microtir_graph_set_workspace(&executor, (uint8_t *)workspace + 1, 8),
+    CHECK(microtir_graph_set_pool(NULL, 0, workspace, 8), null);
+    CHECK(microtir_graph_set_pool(&executor, 0, NULL, 8), null);
+    CHECK(microtir_graph_set_pool(&executor, 2, workspace, 8), MICROTIR_ERROR_INDEX);
+    CHECK(microtir_graph_set_pool(&executor, -1, workspace, 8), MICROTIR_ERROR_INDEX);
+    CHECK(microtir_graph_set_pool(&executor, 0, workspace, 7), MICROTIR_ERROR_WORKSPACE_SIZE);
+    CHECK(microtir_graph_set_pool(&executor, 0, (uint8_t *)workspace + 1, 8),
           MICROTIR_ERROR_MEMORY_LAYOUT);
     CHECK(microtir_graph_run(NULL), MICROTIR_ERROR_NULL_POINTER);
     CHECK(microtir_graph_run_node(NULL, 0), MICROTIR_ERROR_NULL_POINTER);
@@ -137,7 +173,7 @@ static void test_not_set(void)
 {
     struct microtir_graph_executor executor = ready(&graph);
     calls = 0;
-    executor.workspace = NULL;
+    executor.pools[0] = NULL;
     CHECK(microtir_graph_run(&executor), MICROTIR_ERROR_NOT_SET);
     executor = ready(&graph);
     inputs[0] = NULL;
@@ -321,6 +357,7 @@ static void test_observed(void)
 const struct unit_test graph_tests[] = {
     {"graph_run", test_run},
     {"graph_run_node", test_run_node},
+    {"graph_pools", test_graph_pools},
     {"graph_arguments", test_graph_arguments},
 #if MICROTIR_CHECK_TENSORS
     {"graph_types", test_graph_types},

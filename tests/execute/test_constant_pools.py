@@ -81,6 +81,8 @@ PASSED: Mapping[str, Mapping[str, Any]] = {
     "packed": {"executor": PACKED},
     "packed_operators": {"executor": PACKED.with_options({"unpacked-api": False})},
     "system_library": {"runtime": Runtime("crt", {"system-lib": True})},
+    "graph": {"executor": Executor("graph", {"link-params": True})},
+    "debug": {"executor": Executor("debug", {"link-params": True})},
     "shared_bodies": {"optimize": "flash"},
     "several_workspaces": {"workspace_pools": ["in", "constants"]},  # names that C code has, too
 }  # fmt: skip

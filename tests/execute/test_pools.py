@@ -15,6 +15,7 @@ from tests.support.small_models import branching_graph, module_of, reference_out
 
 SMALL = WorkspacePoolInfo("dtcm-2", (), {"size_hint_bytes": 24, "byte_alignment": 16})
 INSIDE = WorkspacePoolInfo("dtcm-2", (), {"size_hint_bytes": 24, "is_internal": True})
+NOTHING = WorkspacePoolInfo("executor", (), {"size_hint_bytes": 1})
 LARGE = WorkspacePoolInfo("inputs", (), {"section": ".psram"})  # a name of the interface, too
 WORKSPACE_IO = {"memory.use_workspace_io": True, "memory.input_pool": "inputs"}
 CONFIGS: Mapping[str, Mapping[str, object]] = {
@@ -28,6 +29,16 @@ CONFIGS: Mapping[str, Mapping[str, object]] = {
             WorkspacePoolInfo("small", (), {"size_hint_bytes": 200}), LARGE, "more"
         ],
         "pass_config": {"memory.placement": "guarded"},
+    },
+    # A pool that holds nothing comes before another one, which keeps its number.
+    "graph": {"workspace_pools": [SMALL, NOTHING, LARGE], "executor": Executor("graph")},
+    "debug_internal": {
+        "workspace_pools": [INSIDE, LARGE], "executor": Executor("debug", {"link-params": True})
+    },
+    "graph_mapped": {
+        "workspace_pools": [INSIDE, LARGE],
+        "executor": Executor("graph"),
+        "pass_config": WORKSPACE_IO,
     },
     "packed": {
         "workspace_pools": [SMALL, LARGE],

@@ -150,7 +150,7 @@ def test_what_cannot_be_is_refused() -> None:
     both = CompilationConfig(
         targets="c", executor=Executor("aot", {"interface-api": "packed", "link-params": False})
     )
-    with pytest.raises(UsageError, match="reads parameters of a file and runs on a device"):
+    with pytest.raises(UsageError, match="that a run is given and runs on a device"):
         microtir.build(model(), both, libraries=[library()])
 
 

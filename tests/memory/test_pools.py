@@ -148,7 +148,7 @@ def test_the_checker_refuses_what_leaves_its_pool(program: Program, data: st.Dat
 
 
 def test_costs_follow_from_what_is_stated() -> None:
-    """A word for each cycle of the fastest clock where nothing is said; latency counts per word."""
+    """A word for each cycle of the fastest clock where nothing is said; latency counts by burst."""
     pools = pools_of(
         CompilationConfig(
             targets="c -mcpu=cortex-m7",
@@ -158,12 +158,16 @@ def test_costs_follow_from_what_is_stated() -> None:
                 WorkspacePoolInfo("psram", (), {"clock_frequency_hz": 100}),
                 WorkspacePoolInfo("late", (), {"read_latency_cycles": 2}),
                 WorkspacePoolInfo("narrow", (), {"write_bandwidth_bytes_per_cycle": 1}),
+                WorkspacePoolInfo(
+                    "bursts", (), {"read_latency_cycles": 2, "target_burst_bytes": {"c": 16}}
+                ),
             ],
         )
     )
-    dtcm, plain, psram, late, narrow = pools
+    dtcm, plain, psram, late, narrow, bursts = pools
     assert (plain.alignment, plain.limit, dtcm.limit) == (32, 5, None)
     assert (dtcm.read_cost, dtcm.write_cost) == (plain.read_cost, plain.write_cost)
     assert psram.read_cost == 4 * dtcm.read_cost
     assert (late.read_cost, late.write_cost) == (3 * dtcm.read_cost, dtcm.write_cost)
     assert (narrow.read_cost, narrow.write_cost) == (dtcm.read_cost, 4 * dtcm.write_cost)
+    assert bursts.read_cost == 1.5 * dtcm.read_cost

@@ -7,11 +7,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from microtir.artifact import Artifact
 from microtir.config.enums import CallingConvention
 from microtir.graph.ir import Array
+from microtir.host.interface import interface_of
 from microtir.host.tensors import aligned
 from microtir.ir_module import Port, PortKind
 from microtir.resources import runtime_crt
@@ -67,15 +66,12 @@ def compiled(
 def run(folder: Path, artifact: Artifact, data: Array, result: Array) -> int:
     """Call the entry function with a workspace of exactly the promised size and alignment."""
     metadata = artifact.metadata
-    memory, parameters = metadata["memory"], metadata["parameters"]
+    memory = metadata["memory"]
     assert memory is not None
     pools = [pool for pool in memory["pools"] if not pool["is_internal"]]
     blocks = [aligned(pool["size"], pool["alignment"], 0xA5) for pool in pools]
     places = {pool["name"]: block for pool, block in zip(pools, blocks, strict=True)}
-    if parameters is not None:
-        file = aligned(parameters["bytes"], parameters["alignment"], 0)
-        file[:] = np.frombuffer(artifact.data[0].content, np.uint8)
-        blocks.append(file)
+    blocks += interface_of(artifact).extra
     library = ctypes.CDLL(str(folder / PROGRAM))
     entry = library[f"{metadata['module_name']}_run"]
     entry.restype = ctypes.c_int32

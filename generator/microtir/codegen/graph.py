@@ -9,6 +9,11 @@ from dataclasses import dataclass, field
 
 from microtir.codegen import header
 from microtir.codegen.c_types import C_TYPES, integer_literal, runtime_dtype
+from microtir.codegen.constant_pools import (
+    constants_struct,
+    given_constants,
+    passed_constant_pools,
+)
 from microtir.codegen.devices import activated_name, struct_name
 from microtir.codegen.entry import (
     activating_entry,
@@ -23,7 +28,7 @@ from microtir.codegen.layout import block_comment, columns, comment_text
 from microtir.codegen.main_printer import MainPrinter, label_of, views_of
 from microtir.codegen.names import ScopedNames
 from microtir.codegen.packed import RUNTIME_VERSION
-from microtir.codegen.pools import passed_pools
+from microtir.codegen.pools import passed_pools, workspace_pools
 from microtir.codegen.program import Program
 from microtir.codegen.source_file import SourceFile
 from microtir.config.enums import ExecutorKind
@@ -42,7 +47,8 @@ _PLACES = ("INPUT", "OUTPUT", "WORKSPACE")
 class Tensor:
     """A tensor of the graph: `offset` is in bytes in the workspace, else its number in its place.
 
-    `elements` are those of the layout that it has in memory.
+    `elements` are those of the layout that it has in memory, `pool` is the number of its pool of
+    the workspace.
     """
 
     place: str
@@ -50,6 +56,12 @@ class Tensor:
     elements: int
     dtype: DType
     name: str = field(compare=False)
+    pool: int = 0
+
+    @property
+    def place_text(self) -> str:
+        """The place in C."""
+        return f"MICROTIR_GRAPH_{self.place}{f' + {self.pool}' if self.pool else ''}"
 
     @property
     def bytes(self) -> int:
@@ -108,6 +120,7 @@ class GraphText:
     tensor_rows: list[str]
     shapes: list[str]
     port_rows: list[str]
+    pool_rows: list[str]
     names: list[str]
     fields: list[str]
 
@@ -182,8 +195,11 @@ def _tensor(program: Program, model: ModelInfo, step: int, view: BufferView) -> 
     index = buffers.index(view.buffer)
     elements = math.prod(view.shape)
     if index >= len(model.ports):
-        name = label_of(model.memory.placements, step, view)
-        return Tensor("WORKSPACE", view.byte_offset, elements, view.dtype, name)
+        filled = [number for number, pool in enumerate(model.memory.pools) if pool.size]
+        pool = filled[index - len(model.ports)]
+        placed = tuple(p for p in model.memory.placements if p.pool == pool)
+        name = label_of(placed, step, view)
+        return Tensor("WORKSPACE", view.byte_offset, elements, view.dtype, name, pool)
     port = model.ports[index]
     ports = model.inputs if port.kind is PortKind.INPUT else model.outputs
     return Tensor(port.kind.name, ports.index(port), elements, view.dtype, port.c_name)
@@ -222,12 +238,13 @@ def graph_text(program: Program, model: ModelInfo, requirements: Requirements) -
             " ".join(f"{number}," for number in node.arguments) for node in table.nodes
         ],
         tensor_rows=columns([
-            (f"{{{t.offset},", f"{t.bytes},", f"MICROTIR_GRAPH_{t.place},",
+            (f"{{{t.offset},", f"{t.bytes},", f"{t.place_text},",
              f"{runtime_dtype(t.dtype)}}},", f"/* {comment_text(t.name)} */")
             for t in table.tensors
         ]),
         shapes=[f"{head} = {{{extents}}};" for head, extents in shapes if extents],
         port_rows=_port_rows(program, model),
+        pool_rows=_pool_rows(program),
         names=_node_names(program, table),
         fields=_fields(program, model, len(table.nodes)),
     )  # fmt: skip
@@ -242,6 +259,14 @@ def _port_rows(program: Program, model: ModelInfo) -> list[str]:
         alignment = max(buffer.alignment, buffer.dtype.bytes)
         rows.append(f"{{{runtime_dtype(buffer.dtype)}, {rank}, {shape}, {alignment}}},")
     return rows
+
+
+def _pool_rows(program: Program) -> list[str]:
+    return columns([
+        (f"{{{pool.name if pool.has_array else 'NULL'},", f"{pool.size},",
+         f"{pool.plan.alignment}}},", f"/* {comment_text(pool.plan.name)} */")
+        for pool in workspace_pools(program)
+    ])  # fmt: skip
 
 
 def is_debug(program: Program) -> bool:
@@ -265,12 +290,13 @@ def _fields(program: Program, model: ModelInfo, node_count: int) -> list[str]:
         f"{stem}_tensors,",
         f"{stem}_ports,",
         f"{stem}_node_names," if is_debug(program) else "NULL, /* names of the nodes */",
+        f"{stem}_pools,",
         f"{node_count}, /* nodes */",
         f"{len(model.inputs)}, /* inputs */",
         f"{len(model.outputs)}, /* outputs */",
-        f"{macro}_WORKSPACE_ALIGNMENT,",
-        f"{macro}_WORKSPACE_SIZE,",
-        f"{macro}_PARAMETERS_ALIGNMENT," if program.is_apart else "0, /* weights are linked */",
+        f"{len(workspace_pools(program))}, /* pools */",
+        f"{macro}_PARAMETERS_ALIGNMENT," if program.is_apart else "0, /* no file of weights */",
+        f"{len(program.given_pools)}, /* pools of constants */",
         f"{len(program.devices)}, /* devices */",
         f"{macro}_PARAMETERS_IDENTITY" if program.is_apart else "0",
     ]
@@ -324,9 +350,9 @@ def graph_entries(program: Program, model: ModelInfo) -> list[FunctionText]:
     if not is_debug(program):
         body = [*setup, "return microtir_graph_run(&executor);"]
         return _with_devices(program, f"{program.name}_run", run_parameters(program), body)
-    (pool,) = passed_pools(program)
-    given = ["inputs", "outputs", pool.name, *["parameters"] * program.is_apart]
-    given += ["devices"] * bool(program.devices)
+    given = ["inputs", "outputs", *(pool.name for pool in passed_pools(program))]
+    given += [pool.name for pool in passed_constant_pools(program)]
+    given += ["parameters"] * program.is_apart + ["devices"] * bool(program.devices)
     observe = f"{program.name}_run_observed"
     call = f"return {observe}({', '.join([*given, 'NULL', 'NULL'])});"
     body = [*setup, "return microtir_graph_run_observed(&executor, observer, platform);"]
@@ -355,19 +381,21 @@ def _observed_parameters(program: Program) -> list[str]:
 
 def _executor(program: Program, model: ModelInfo) -> list[str]:
     """The executor of one run, on the stack."""
-    (pool,) = passed_pools(program)  # the configuration refuses several, which have no table
     members = {
         kind: ", ".join(f"{kind.value}s->{p.c_name}" for p in model.ports if p.kind is kind)
         for kind in PortKind
     }
-    memory = pool.name if pool.size else "NULL"
+    pools = ", ".join(pool.name if pool.size else "NULL" for pool in workspace_pools(program))
     parameters = "parameters" if program.is_apart else "NULL"
+    constants = "constants" if program.given_pools else "NULL"
     devices = "devices" if program.devices else "NULL"
-    values = f"&{program.name}_table, input_pointers, output_pointers, {memory}, {parameters}"
-    values += f", {devices}"
+    values = f"&{program.name}_table, input_pointers, output_pointers, pool_pointers, {parameters}"
+    values += f", {constants}, {devices}"
     return [
+        *given_constants(program),
         f"const void *input_pointers[] = {{{members[PortKind.INPUT] or 'NULL'}}};",
         f"void *output_pointers[] = {{{members[PortKind.OUTPUT] or 'NULL'}}};",
+        f"uint8_t *pool_pointers[] = {{{pools}}};",
         f"const struct microtir_graph_executor executor = {{{values}}};",
     ]
 
@@ -378,6 +406,7 @@ def graph_files(program: Program, model: ModelInfo) -> Iterator[SourceFile]:
     counts = columns([
         (f"#define {program.macro}_INPUT_COUNT", str(len(model.inputs))),
         (f"#define {program.macro}_OUTPUT_COUNT", str(len(model.outputs))),
+        (f"#define {program.macro}_POOL_COUNT", str(len(workspace_pools(program)))),
     ])  # fmt: skip
     least = max((node.cost(model) for node in make_table(program, model).nodes), default=0)
     observed = ""
@@ -395,6 +424,7 @@ def graph_files(program: Program, model: ModelInfo) -> Iterator[SourceFile]:
             runtime_version=RUNTIME_VERSION,
             counts="\n".join(counts),
             least_step=integer_literal(least, DType.UINT32),
+            constants_struct=constants_struct(program),
             observed=observed,
         ),
     )
@@ -402,7 +432,7 @@ def graph_files(program: Program, model: ModelInfo) -> Iterator[SourceFile]:
 
 
 def _json(program: Program, model: ModelInfo) -> dict[str, object]:
-    """The graph in the form of TVM's graph executor; `offset` and `place` are ours.
+    """The graph in the form of TVM's graph executor; `offset`, `pool` and `place` are ours.
 
     Inputs come first as nodes without an operator, then the calls; an entry of a node is one of
     the tensors that it writes. Shapes are those of memory: a layout may be wider than the tensor.
@@ -452,5 +482,6 @@ def _json(program: Program, model: ModelInfo) -> dict[str, object]:
             "storage_id": ["list_int", [table.tensors.index(t) for t in entries]],
             "place": ["list_str", [t.place.lower() for t in entries]],
             "offset": ["list_int", [t.offset for t in entries]],
+            "pool": ["list_int", [t.pool for t in entries]],
         },
     }

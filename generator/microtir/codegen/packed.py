@@ -20,7 +20,7 @@ from microtir.ir_module import ModelInfo, PortKind
 from microtir.tir.dtype import DType
 from microtir.tir.ir import Buffer, Param, PrimFunc, Var
 
-RUNTIME_VERSION = 3  # MICROTIR_RUNTIME_VERSION of runtime_crt/include/microtir/runtime.h
+RUNTIME_VERSION = 4  # MICROTIR_RUNTIME_VERSION of runtime_crt/include/microtir/runtime.h
 
 _LOCALS = ("args", "kinds", "count", "result", "result_kind", "resource", "status", "inputs",
            "outputs", "workspace", "parameters", "devices")  # fmt: skip
@@ -154,7 +154,7 @@ def _model_wrapper(program: Program, model: ModelInfo) -> Wrapper:
         )
         for index, pool in enumerate(pools, len(tensors))
     ]
-    memories += _constant_memories(program, len(tensors) + len(pools))
+    memories += _constant_memories(program, names, len(tensors) + len(pools))
     arguments = ["&inputs", "&outputs", *(m.name for m in memories)]
     memory = ", ".join([*arguments, *["devices"] * bool(program.devices)])
     call = [
@@ -188,10 +188,10 @@ def _workspace_text(pools: int) -> str:
     return f"{pools} workspace pools as uint8 tensors" if pools else "no workspace, which is inside"
 
 
-def _constant_memories(program: Program, first: int) -> list[Memory]:
+def _constant_memories(program: Program, names: ScopedNames, first: int) -> list[Memory]:
     """Arguments from the index `first` on: the file of constants, or the pools that are passed."""
     named = [("parameters", f"{program.macro}_PARAMETERS")] * program.is_apart
-    named += [(pool.name, pool.macro) for pool in passed_constant_pools(program)]
+    named += [(names.reserve(p.name), p.macro) for p in passed_constant_pools(program)]
     return [
         Memory(name, index, f"{macro}_SIZE", f"{macro}_ALIGNMENT")
         for index, (name, macro) in enumerate(named, first)
@@ -206,8 +206,11 @@ def _wrapper_name(program: Program, public: str) -> str:
 def _function_wrapper(program: Program, function: PrimFunc) -> Wrapper:
     public = exported_name(program, function)
     count = len(function.params)
-    memories = _constant_memories(program, count) if program.takes_constants(function) else []
-    scalars, tensors, arguments = _arguments(program, function)
+    names = _names(program, count)
+    scalars, tensors, arguments = _arguments(function, names)
+    memories = []
+    if program.takes_constants(function):
+        memories = _constant_memories(program, names, count)
     call = ", ".join([*arguments, *(memory.name for memory in memories)])
     return Wrapper(
         _wrapper_name(program, public),
@@ -223,7 +226,8 @@ def _function_wrapper(program: Program, function: PrimFunc) -> Wrapper:
 
 
 def _operator_wrapper(program: Program, layer: PrimFunc) -> Wrapper:
-    scalars, tensors, arguments = _arguments(program, layer)
+    names = _names(program, len(layer.params))
+    scalars, tensors, arguments = _arguments(layer, names)
     takes_constants, on_device = program.takes_constants(layer), program.takes_devices(layer)
     if takes_constants and on_device:
         raise UsageError(
@@ -255,10 +259,9 @@ def _operator_wrapper(program: Program, layer: PrimFunc) -> Wrapper:
 
 
 def _arguments(
-    program: Program, function: PrimFunc
+    function: PrimFunc, names: ScopedNames
 ) -> tuple[tuple[Scalar, ...], tuple[Argument, ...], list[str]]:
     """Integers and tensors of a function, and the text of its arguments in their order."""
-    names = _names(program, len(function.params))
     defined = {p: names.define(p) for p in function.params}
     scalars, tensors = [], []
     for index, parameter in enumerate(function.params):

@@ -9,6 +9,11 @@ from microtir.codegen.program import Program
 from microtir.config.names import workspace_macro
 from microtir.ir_module import PlannedPool
 
+GRAPH_LOCALS = (
+    "input_pointers", "output_pointers", "pool_pointers", "executor", "observer", "platform",
+)  # fmt: skip
+"""What is declared in a function that runs a graph, besides the parameters of tensors."""
+
 
 @dataclass(frozen=True, slots=True)
 class WorkspacePool:
@@ -57,7 +62,7 @@ def workspace_pools(program: Program) -> tuple[WorkspacePool, ...]:
 def run_names(program: Program) -> ScopedNames:
     """The names of a run's parameters, for those of pools."""
     names = ScopedNames(program.file_names)
-    for taken in ("inputs", "outputs"):
+    for taken in ("inputs", "outputs", *(GRAPH_LOCALS if program.is_graph else ())):
         names.reserve(taken)
     return names
 

@@ -144,7 +144,8 @@ def _around(program: Program, register: int) -> Iterator[Frame]:
         yield Frame("operator_packed", register * (_FRAME + most))
     if program.is_graph:
         # The executor and its arrays of pointers; main is then a node.
-        yield Frame(name, register * (_FRAME + arguments + _EXECUTOR))
+        given = len(program.given_pools)
+        yield Frame(name, register * (_FRAME + arguments + _EXECUTOR + given))
         debug = program.config.executor.kind is ExecutorKind.DEBUG
         for function in _OBSERVED if debug else _EXECUTED:
             yield Frame(function, register * _FRAME)

@@ -61,6 +61,9 @@ _WORKSPACE = (
 )
 
 
+_BURST = "States the bytes that the target moves after one latency; -1 is a word of 4."
+
+
 def _speeds(section: Section) -> tuple[Option, ...]:
     """What a pool's memory costs."""
     latency = Integer(0, MAX_BYTES)
@@ -72,6 +75,7 @@ def _speeds(section: Section) -> tuple[Option, ...]:
             ("write_bandwidth_bytes_per_cycle", _UNLIMITED, -1, "States bytes written per cycle."),
             ("read_latency_cycles", latency, 0, "States the cycles before a read."),
             ("write_latency_cycles", latency, 0, "States the cycles before a write."),
+            ("target_burst_bytes", _UNLIMITED, -1, _BURST),
         )
     )
 

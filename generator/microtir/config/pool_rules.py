@@ -18,7 +18,6 @@ def check_pool_use(config: CompilationConfig) -> None:
     Raises:
         ConfigError: names the option and what it contradicts.
     """
-    _check_executor(config)
     _check_constants(config)
     passes = config.pass_config
     for key, name in (
@@ -35,20 +34,6 @@ def check_pool_use(config: CompilationConfig) -> None:
             legal="True with a workspace pool that the application passes",
             fix="leave one of them out",
         )
-
-
-def _check_executor(config: CompilationConfig) -> None:
-    pools = config.workspace_pools
-    if not config.is_graph() or (len(pools) == 1 and config.passed_pools()):
-        return
-    what = f"has {len(pools)} pools" if len(pools) > 1 else "has a pool with 'is_internal' = True"
-    raise ConfigError(
-        f"CompilationConfig field 'workspace_pools' {what}, which contradicts executor "
-        f"'{config.executor.name}': its tables count from one block of memory",
-        where="workspace_pools",
-        legal="one pool that the application passes, or executor 'aot'",
-        fix="use executor 'aot'",
-    )
 
 
 def _check_constants(config: CompilationConfig) -> None:
@@ -75,8 +60,6 @@ def _check_constants(config: CompilationConfig) -> None:
 def _passed_constants_conflict(config: CompilationConfig) -> tuple[str, str]:
     """What constant pools that the application passes contradict, and what to do; or nothing."""
     fix = "say is_internal True, which makes them sections of the generated code"
-    if config.is_graph():  # not built yet
-        return f"executor '{config.executor.name}'", fix
     if config.compatibility is Compatibility.MICROTVM:
         packed = config.entry_calling_convention() is CallingConvention.PACKED
         for is_refused, what in (

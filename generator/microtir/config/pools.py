@@ -24,7 +24,8 @@ class PoolInfoProperties:
     `size_hint_bytes` is a limit that placement must meet; -1 is no limit. The application
     provides the memory, as it does for microTVM's declared pools, unless the pool is internal.
     From clock, bandwidths and latencies follows what a byte costs there: the buffers that are used
-    most go where that is least.
+    most go where that is least. `target_burst_bytes` may be a mapping, too, as in microTVM: of the
+    target, whose kind is `c`, to bytes.
 
     Raises:
         ConfigError: a value is out of its range.
@@ -36,11 +37,13 @@ class PoolInfoProperties:
     write_bandwidth_bytes_per_cycle: int = -1
     read_latency_cycles: int = 0
     write_latency_cycles: int = 0
+    target_burst_bytes: int = -1
     is_internal: bool = False
     section: str = ""
     byte_alignment: int = 1
 
     def __post_init__(self) -> None:
+        store(self, target_burst_bytes=_burst(self.target_burst_bytes))
         for field in fields(self):
             find(Section.WORKSPACE_POOL, field.name).check(getattr(self, field.name))
 
@@ -55,6 +58,21 @@ class PoolInfoProperties:
     def __repr__(self) -> str:
         values = ", ".join(f"{name}={value!r}" for name, value in self.changed().items())
         return f"PoolInfoProperties({values})"
+
+
+def _burst(given: object) -> object:
+    """Bytes of a burst: those of the one target that a mapping names."""
+    if not isinstance(given, Mapping) or not given:
+        return -1 if given == {} else given
+    kinds = {Target(target).kind for target in given}  # which refuses what is no target
+    if len(given) > len(kinds):
+        raise ConfigError(
+            f"pool property 'target_burst_bytes' got {shown(given)}, which names one kind of "
+            "target twice",
+            where="pool_info_properties.target_burst_bytes",
+            legal="a number of bytes, or {'c': bytes}",
+        )
+    return next(iter(given.values()))
 
 
 @dataclass(frozen=True, slots=True, init=False)

@@ -42,6 +42,12 @@ TVMC_FLAGS: tuple[Flag, ...] = (
         "Every target reaches every pool, and a kind that is none of the targets' is refused.",
         repeatable=True,
     ),
+    Flag(
+        "--workspace-pools-target-access",
+        "POOL:KIND:ACCESS",
+        "A workspace pool is read and written; what is read only is a constant pool.",
+        repeatable=True,
+    ),
 )
 
 # Flags of tvmc that have no counterpart, each with what to do instead.
@@ -100,10 +106,17 @@ def from_tvmc(texts: Mapping[str, tuple[object, ...]]) -> Texts:
         )
     for value in _split(result.pop("workspace_pools_targets", ())):
         _check_pool_target(value)
+    for value in _split(result.pop("workspace_pools_target_access", ())):
+        _check_pool_access(value)
     result |= {
         dest: _split(values)
         for dest, values in result.items()
         if dest.startswith(("workspace_pools_", "constant_pools_"))
+    }
+    result |= {
+        dest: tuple(map(_without_target, values))
+        for dest, values in result.items()
+        if dest.endswith("_pools_target_burst_bytes")
     }
     if "pass_config" in result:
         assignments = [_assignment(str(text)) for text in result["pass_config"]]
@@ -173,6 +186,24 @@ def _check_pool_target(value: object) -> None:
             where="--workspace-pools-targets",
             legal=f"{pool or 'POOL'}:c",
         )
+
+
+def _check_pool_access(value: object) -> None:
+    """`POOL:TARGET:ACCESS`; what is read only is a pool of constants."""
+    pool, _, rest = str(value).partition(":")
+    if rest != "c:rw":
+        raise ConfigError(
+            f"the flag '--workspace-pools-target-access' got {shown(value)}",
+            where="--workspace-pools-target-access",
+            legal=f"{pool or 'POOL'}:c:rw",
+            fix="declare what is read only with --constant-pools",
+        )
+
+
+def _without_target(value: object) -> object:
+    """`POOL:c:BYTES` as `POOL:BYTES`: every pool has one target."""
+    parts = str(value).split(":")
+    return f"{parts[0]}:{parts[2]}" if len(parts) == 3 and parts[1] == "c" else value
 
 
 def _targets(

@@ -18,7 +18,7 @@ from microtir.memory.placement import workspace_size
 from microtir.memory.traffic import Traffic
 from microtir.tir.ir import Buffer
 
-_WORD = 4  # bytes: what one access moves, where costs are stated by cycle
+_WORD = 4  # bytes that one access moves, and that follow one latency, where nothing is stated
 
 Fit = Callable[[Sequence[Lifetime], int], Mapping[Buffer, int]]
 """Offsets of buffers in one pool, at multiples of an alignment."""
@@ -83,8 +83,11 @@ def _pool(info: PoolInfo, alignment: int, fastest: int) -> Pool:
     known = info.pool_info_properties
     clock = known.clock_frequency_hz if known.clock_frequency_hz > 0 else fastest
 
+    def stated(bytes_: int) -> int:
+        return bytes_ if bytes_ > 0 else _WORD
+
     def cost(latency: int, bandwidth: int) -> float:
-        return (latency / _WORD + 1 / (bandwidth if bandwidth > 0 else _WORD)) / clock
+        return (latency / stated(known.target_burst_bytes) + 1 / stated(bandwidth)) / clock
 
     return Pool(
         info.pool_name,

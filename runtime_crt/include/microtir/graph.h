@@ -23,11 +23,11 @@ extern "C" {
 enum microtir_graph_place {
     MICROTIR_GRAPH_INPUT = 0,    /* at a pointer of executor->inputs */
     MICROTIR_GRAPH_OUTPUT = 1,   /* at a pointer of executor->outputs */
-    MICROTIR_GRAPH_WORKSPACE = 2 /* in executor->workspace */
+    MICROTIR_GRAPH_WORKSPACE = 2 /* in executor->pools[0]; 3 is in the next, and so on */
 };
 
 struct microtir_graph_tensor {
-    uint32_t offset;             /* in the workspace, in bytes; else the number of the pointer */
+    uint32_t offset;             /* in its pool, in bytes; else the number of the pointer */
     uint32_t bytes;              /* of the tensor as it lies in memory */
     uint8_t place;               /* enum microtir_graph_place */
     struct microtir_dtype dtype; /* of the elements */
@@ -47,18 +47,26 @@ struct microtir_graph_node {
     uint32_t cost;    /* cycles, estimated or measured before; UINT32_MAX if nothing is known */
 };
 
+/* A pool of the workspace. */
+struct microtir_graph_pool {
+    uint8_t *memory;    /* an array of the program; NULL where it is the application's */
+    uint32_t bytes;     /* 0: nothing lies there */
+    uint16_t alignment; /* in bytes */
+};
+
 struct microtir_graph {
     const struct microtir_graph_node *nodes; /* in the order in which they run */
     const uint16_t *arguments;               /* numbers of tensors */
     const struct microtir_graph_tensor *tensors;
     const struct microtir_tensor_type *ports; /* of the inputs, then of the outputs */
     const char *const *names;                 /* of the nodes; NULL unless built for debugging */
+    const struct microtir_graph_pool *pools;  /* the workspace */
     uint16_t node_count;
     uint16_t input_count;
     uint16_t output_count;
-    uint16_t alignment;           /* of the workspace, in bytes */
-    uint32_t workspace_bytes;     /* 0: the model needs none */
-    uint16_t parameter_alignment; /* in bytes; 0 where weights are part of the program */
+    uint16_t pool_count;
+    uint16_t parameter_alignment; /* in bytes; 0 where there is no file of parameters */
+    uint16_t constant_pool_count; /* pools of constants that a run needs */
     uint16_t device_count;        /* accelerators that a run needs */
     uint32_t identity;            /* of the parameters */
 };
@@ -70,15 +78,17 @@ struct microtir_graph_executor {
     const struct microtir_graph *graph;
     const void **inputs; /* graph->input_count pointers */
     void **outputs;      /* graph->output_count pointers */
-    uint8_t *workspace;
+    uint8_t **pools;     /* graph->pool_count pointers */
     const uint8_t *parameters;
-    const void *devices; /* struct <name>_devices of a model that uses some, else NULL */
+    const void *constants; /* struct <name>_constants of a model with pools of them, else NULL */
+    const void *devices;   /* struct <name>_devices of a model that uses some, else NULL */
 };
 
-/* Prepares a run of `graph`; `inputs` and `outputs` are arrays that the setters below fill. */
+/* Prepares a run of `graph`; `inputs`, `outputs` and `pools` are arrays that the setters below
+ * fill. Pools that are arrays of the program are set already. */
 int32_t microtir_graph_init(struct microtir_graph_executor *executor,
                             const struct microtir_graph *graph, const void **inputs,
-                            void **outputs);
+                            void **outputs, uint8_t **pools);
 
 /* Uses the memory of `tensor` as an input or output, after checking its type; nothing is copied. */
 int32_t microtir_graph_set_input(struct microtir_graph_executor *executor, int32_t index,
@@ -86,13 +96,17 @@ int32_t microtir_graph_set_input(struct microtir_graph_executor *executor, int32
 int32_t microtir_graph_set_output(struct microtir_graph_executor *executor, int32_t index,
                                   const struct microtir_tensor *tensor);
 
-/* Uses `bytes` bytes at `memory` as the workspace. */
-int32_t microtir_graph_set_workspace(struct microtir_graph_executor *executor, void *memory,
-                                     uint32_t bytes);
+/* Uses `bytes` bytes at `memory` as a pool of the workspace; 0 is the first one. */
+int32_t microtir_graph_set_pool(struct microtir_graph_executor *executor, int32_t index,
+                                void *memory, uint32_t bytes);
 
 /* Uses the file of parameters at `file`, after checking it; see parameters.h. */
 int32_t microtir_graph_set_parameters(struct microtir_graph_executor *executor, const void *file,
                                       uint32_t bytes);
+
+/* Uses `constants`, the struct <name>_constants of a model with pools of constants. */
+int32_t microtir_graph_set_constants(struct microtir_graph_executor *executor,
+                                     const void *constants);
 
 /* Uses `devices`, the struct <name>_devices of a model; who runs the graph activates them before
  * and deactivates them after. */

@@ -17,9 +17,10 @@ static int32_t run(void *state)
     struct microtir_graph_executor executor;
     const void *in[DEFAULT_INPUT_COUNT];
     void *out[DEFAULT_OUTPUT_COUNT];
+    uint8_t *pools[DEFAULT_POOL_COUNT];
     /* A run of nodes that was not told of the devices is refused. */
-    if (microtir_graph_init(&executor, default_graph(), in, out) != MICROTIR_OK
-        || microtir_graph_set_workspace(&executor, memory, sizeof memory) != MICROTIR_OK) {
+    if (microtir_graph_init(&executor, default_graph(), in, out, pools) != MICROTIR_OK
+        || microtir_graph_set_pool(&executor, 0, memory, sizeof memory) != MICROTIR_OK) {
         return 1;
     }
     in[0] = given;

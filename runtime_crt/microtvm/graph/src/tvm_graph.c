@@ -41,16 +41,20 @@ static uint32_t port_count(const struct microtir_graph *graph)
     return (uint32_t)graph->input_count + graph->output_count;
 }
 
-/* Bytes of the block: the executor, its pointers, the tensors and the workspace. */
+/* Bytes of the block: the executor, its pointers, the tensors and the pools of the workspace. */
 static uint64_t block_bytes(const struct microtir_graph *graph)
 {
     uint64_t bytes = ALIGNMENT + aligned(sizeof(struct TVMGraphExecutor), ALIGNMENT);
-    bytes += aligned(port_count(graph) * sizeof(void *), ALIGNMENT);
+    bytes += aligned((port_count(graph) + graph->pool_count) * sizeof(void *), ALIGNMENT);
     for (uint32_t i = 0; i < port_count(graph); i++) {
         const uint64_t alignment = larger(graph->ports[i].alignment, ALIGNMENT);
         bytes += aligned(tensor_bytes(&graph->ports[i]), ALIGNMENT) + alignment;
     }
-    return bytes + graph->workspace_bytes + larger(graph->alignment, ALIGNMENT);
+    for (uint32_t i = 0; i < graph->pool_count; i++) {
+        const struct microtir_graph_pool *const pool = &graph->pools[i];
+        bytes += aligned(pool->bytes, ALIGNMENT) + larger(pool->alignment, ALIGNMENT);
+    }
+    return bytes;
 }
 
 /* Takes `bytes` bytes of a block, from *place on. */
@@ -68,7 +72,8 @@ static void fill(struct TVMGraphExecutor *made, const struct microtir_graph *gra
     const uint64_t pointer = sizeof(void *);
     const void **const inputs = taken(&place, graph->input_count * pointer, ALIGNMENT);
     void **const outputs = taken(&place, graph->output_count * pointer, pointer);
-    (void)microtir_graph_init(&made->executor, graph, inputs, outputs);
+    uint8_t **const pools = taken(&place, graph->pool_count * pointer, pointer);
+    (void)microtir_graph_init(&made->executor, graph, inputs, outputs, pools);
     for (uint32_t i = 0; i < port_count(graph); i++) {
         const struct microtir_tensor_type *const type = &graph->ports[i];
         void *const data = taken(&place, tensor_bytes(type), larger(type->alignment, ALIGNMENT));
@@ -79,9 +84,11 @@ static void fill(struct TVMGraphExecutor *made, const struct microtir_graph *gra
             outputs[i - graph->input_count] = data;
         }
     }
-    if (graph->workspace_bytes != 0u) {
-        made->executor.workspace =
-                taken(&place, graph->workspace_bytes, larger(graph->alignment, ALIGNMENT));
+    for (uint32_t i = 0; i < graph->pool_count; i++) {
+        if (pools[i] == NULL) {
+            const uint64_t alignment = larger(graph->pools[i].alignment, ALIGNMENT);
+            pools[i] = taken(&place, graph->pools[i].bytes, alignment);
+        }
     }
 }
 
