@@ -167,6 +167,33 @@ def test_the_graph_executor_stops_what_it_cannot_take(tmp_path: Path) -> None:
         assert (done.returncode, done.stdout) == (9, f"stopped: {code}\n")
 
 
+@pytest.mark.parametrize(
+    ("setting", "works"),
+    [
+        ("MAX_NDIM=4", True),
+        ("MAX_NDIM=3", False),  # the image has four
+        ("MAX_ARGS=2", True),
+        ("MAX_ARGS=1", False),
+        ("MAX_STRLEN_FUNCTION_NAME=28", True),
+        ("MAX_STRLEN_FUNCTION_NAME=27", False),  # of tvmgen_default___tvm_main__ with its zero
+        ("GLOBAL_FUNC_REGISTRY_SIZE_BYTES=32", True),
+        ("GLOBAL_FUNC_REGISTRY_SIZE_BYTES=8", False),
+    ],
+)
+def test_macros_of_the_application_are_limits(setting: str, works: bool, tmp_path: Path) -> None:
+    """Macros of crt_config.h away from their defaults: room enough, or an error and no damage."""
+    artifact = built(CONFIGS["aot_executor"])
+    folder = artifact.export(tmp_path / "generated")
+    units = [file.path for file in artifact.sources if file.path.endswith(".c")]
+    (tmp_path / "app.c").write_text((APPS / "aot_executor.c").read_text())
+    flags = ["-std=c99", "-Wall", "-Wextra", "-Werror", *INCLUDES, f"-I{APPS}", *SANITIZERS]
+    command = ["gcc", *flags, f"-DTVM_CRT_{setting}", "../app.c", *units, "-o", "app", "-lm"]
+    assert not compiler_output(command, folder)
+    done = subprocess.run(["./app"], cwd=folder, capture_output=True, text=True, check=False)
+    assert done.returncode == (0 if works else 1), done.stdout + done.stderr
+    assert works or re.fullmatch(r"line \d+\n", done.stdout)
+
+
 def test_two_models_of_an_archive_share_their_workspace(tmp_path: Path) -> None:
     """Unpacked like one of microTVM, all of codegen/host/src compiled: one workspace for both."""
     models = [built(BASE), built(BASE.with_(module_name="second"), tiny_graph())]
