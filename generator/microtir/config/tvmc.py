@@ -68,8 +68,6 @@ REFUSED: Mapping[str, str] = MappingProxyType(
         "--list-options": "use microtir boards and --help",
         "--rpc-key": "use --board, with --port for a real one",
         "--rpc-tracker": "use --board, with --port for a real one",
-        "--workspace-pools-target-burst-bytes": "drop it: pools are compared by latency, bytes per "
-        "cycle and clock",
         "--runtime-cpp-system-lib": "use --runtime-crt-system-lib: the runtime is written in C",
         "--executor-vm": "use --executor aot",
     }
