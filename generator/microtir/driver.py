@@ -14,7 +14,7 @@ from microtir import codegen, memory
 from microtir.artifact import Artifact
 from microtir.config import CompilationConfig, Target, host
 from microtir.config.enums import Optimize
-from microtir.errors import TirError, UsageError
+from microtir.errors import UsageError
 from microtir.executor import aot
 from microtir.external import Library, library_of, partition
 from microtir.extra_passes import ExtraPasses, applied
@@ -39,7 +39,7 @@ from microtir.tir import passes as tir_passes
 from microtir.tir.analysis.access import prove_accesses
 from microtir.tir.ir import Buffer, PrimFunc, Var
 from microtir.tir.replay import check_pass
-from microtir.tir.verify import verify, verify_module
+from microtir.tir.verify import verify, verify_after, verify_module
 
 Observer = Callable[[str, object], None]
 """Called after each stage with its name and what it made; for timing, dumps and tests."""
@@ -210,7 +210,7 @@ class _Made:
 
 def _within_budgets(graph: Graph, task: _Task, finished: Callable[[_Made], IRModule]) -> _Made:
     """The program of the fastest plan that keeps to all limits, or one that takes little."""
-    budget = task.config.budget
+    budget, seeks_speed = task.config.budget, task.config.optimize is Optimize.SPEED
 
     def used(made: _Made) -> Use:
         module = finished(made)
@@ -225,6 +225,11 @@ def _within_budgets(graph: Graph, task: _Task, finished: Callable[[_Made], IRMod
         kernels=task.kernels,
         flash=budget.flash,
         stack=budget.stack,
+        rivals=tuple(Optimize) if memory.is_limited(task.config) and seeks_speed else (),
+        unlimited=lambda goal: _planned(graph, task, None, Terms(), goal),
+        built=lambda planned: _layers_and_main(task, planned),
+        plan_of=lambda made: made.plan,
+        fits=lambda made: memory.excess(task.config, made.memory) <= 0,
     ).best()
 
 
@@ -260,10 +265,13 @@ def _cut_graphs(graph: Graph, task: _Task) -> tuple[Graph, ...]:
     return made
 
 
-def _planned(graph: Graph, task: _Task, limit: int | None, terms: Terms) -> Plan:
-    goal, workspace_io = task.config.optimize, task.config.pass_config.use_workspace_io
+def _planned(
+    graph: Graph, task: _Task, limit: int | None, terms: Terms, goal: Optimize | None = None
+) -> Plan:
+    workspace_io = task.config.pass_config.use_workspace_io
     return plan(
-        graph, task.candidates, goal, workspace_io=workspace_io, limit=limit,
+        graph, task.candidates, goal or task.config.optimize,
+        workspace_io=workspace_io, limit=limit,
         terms=replace(terms, measure=task.config.measure),
         cut=task.cut,
     )  # fmt: skip
@@ -411,7 +419,7 @@ def _lower_function(
     for tir_pass in _tir_passes(config, simple_mode):
         after = tir_pass(function)
         if options.verify_each_pass:
-            _verify_after(tir_pass.name, after)
+            verify_after(tir_pass.name, after)
         if options.replay_each_pass:
             check_pass(function, after, tir_pass.name)
         function = after
@@ -428,18 +436,6 @@ def _tir_passes(config: CompilationConfig, simple_mode: bool) -> tuple[tir_passe
 def _about(passes: Sequence[GraphPass | tir_passes.Pass]) -> tuple[tuple[str, str], ...]:
     """Name and first line of the docstring of each pass."""
     return tuple((p.name, (type(p).__doc__ or "").partition("\n")[0]) for p in passes)
-
-
-def _verify_after(pass_name: str, function: PrimFunc) -> None:
-    try:
-        verify(function)
-    except TirError as error:
-        raise TirError(
-            f"the pass '{pass_name}' broke a rule of TIR: {error.what}",
-            where=error.where,
-            legal=error.legal,
-            fix="report this: the pass is faulty, not the program",
-        ) from error
 
 
 def _with_placed_constants(config: CompilationConfig, lowered: IRModule) -> IRModule:

@@ -7,6 +7,7 @@ from microtir.memory.limits import (
     check_stack,
     check_workspace,
     excess,
+    is_limited,
     room,
     workspace_limits,
 )
@@ -24,6 +25,7 @@ __all__ = [
     "check_workspace",
     "constant_reads",
     "excess",
+    "is_limited",
     "place",
     "place_constants",
     "pools_of",

@@ -7,13 +7,15 @@ price, in instructions, as low as the budget allows, and kernels that go too dee
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import isqrt
 from typing import Generic, TypeVar
 
+from microtir.config.enums import Optimize
 from microtir.graph.ir import Node
-from microtir.plan.ir import ANY_SPEED, Kernel, Plan, Terms
+from microtir.plan.ir import ANY_SPEED, Kernel, Plan, PlannedOperator, Terms
+from microtir.plan.offers import work
 
 _PRECISION = 32  # a price is good enough within so many parts of it
 
@@ -44,6 +46,11 @@ class Search(Generic[Program]):
         kernels: how many kernels a node has to choose from.
         flash: bytes that a program may take of it, or None.
         stack: bytes that a run may take of it, or None.
+        rivals: goals whose plans, made without a limit, are worth a look.
+        unlimited: those plans.
+        built: the program of a plan, as it is.
+        plan_of: the plan of a program.
+        fits: whether a program keeps to the limits of RAM.
     """
 
     planned: Callable[[Terms], Plan]
@@ -52,12 +59,44 @@ class Search(Generic[Program]):
     kernels: Callable[[Node], frozenset[Kernel]]
     flash: int | None
     stack: int | None
+    rivals: Sequence[Optimize]
+    unlimited: Callable[[Optimize], Plan]
+    built: Callable[[Plan], Program]
+    plan_of: Callable[[Program], Plan]
+    fits: Callable[[Program], bool]
 
     def best(self) -> Program:
         """The program of the fastest plan that keeps to the limits.
 
         Where none does, it is one that takes little: whoever checks it says what it exceeds.
+        What planning expects of overlaps and shared bodies is less than what placement and
+        codegen find, so that a plan of another goal may be faster and keep to the limits, too.
         """
+        found = self._searched()
+        rivals = {goal: self.unlimited(goal) for goal in self.rivals}
+        worth = [p for p in rivals.values() if cost(p) < cost(self.plan_of(found))]
+        if rivals and not self._keeps(found):
+            worth = list(rivals.values())
+        for plan in sorted(worth, key=cost):
+            program = self.built(plan)
+            if self._keeps(program):
+                return program
+        return found
+
+    def _keeps(self, program: Program) -> bool:
+        """Whether a program keeps to all limits."""
+        if not self.fits(program):
+            return False
+        if self.flash is None and self.stack is None:
+            return True
+        use = self.used(program)
+        deepest = max(use.stack.values(), default=0)
+        return (self.flash is None or use.flash <= self.flash) and (
+            self.stack is None or deepest <= self.stack
+        )
+
+    def _searched(self) -> Program:
+        """What prices and refusals lead to."""
         terms = Terms()
         program = self.made(terms)
         while self.flash is not None or self.stack is not None:
@@ -104,6 +143,22 @@ class Search(Generic[Program]):
             else:
                 high = middle
         return replace(terms, byte_price=high)
+
+
+def cost(plan: Plan) -> int:
+    """What all calls of a plan cost, in its measure."""
+    return sum(
+        work(
+            op.node, op.candidate, plan.terms.measure,
+            together=group.nest.together if group.nest and _by_rows(op) else 0,
+        )
+        for group in plan.groups
+        for op in group.operators
+    )  # fmt: skip
+
+
+def _by_rows(op: PlannedOperator) -> bool:
+    return op.candidate.takes_row_range or op.candidate.accumulates
 
 
 def _bytes(plan: Plan) -> int:

@@ -147,3 +147,20 @@ def verify_module(functions: Sequence[PrimFunc]) -> None:
                 f"two functions are called '{func.name}'", legal="distinct names in a module"
             )
         verify(func, table)
+
+
+def verify_after(pass_name: str, function: PrimFunc) -> None:
+    """`verify` of what a pass has made.
+
+    Raises:
+        TirError: names the pass.
+    """
+    try:
+        verify(function)
+    except TirError as error:
+        raise TirError(
+            f"the pass '{pass_name}' broke a rule of TIR: {error.what}",
+            where=error.where,
+            legal=error.legal,
+            fix="report this: the pass is faulty, not the program",
+        ) from error
