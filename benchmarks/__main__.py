@@ -8,6 +8,9 @@ those of which a board or model is named; the figures go to `boards.json`.
 
 `python -m benchmarks host [MODEL ...] [--record]`: the int8 models on this machine, as ratios to
 LiteRT and onnxruntime; they go to `host.json`.
+
+`python -m benchmarks streaming [MODEL ...] [--record]`: what streaming costs in instructions with
+the same kernels; it goes to `streaming.json`.
 """
 
 from __future__ import annotations
@@ -17,7 +20,7 @@ import os
 import sys
 from pathlib import Path
 
-from benchmarks import boards, host
+from benchmarks import boards, host, streaming
 from benchmarks.footprint import Footprint, footprint, record
 from benchmarks.stages import STAGES, StageTimes, time_stages
 from microtir import resources
@@ -69,6 +72,11 @@ def main() -> int:
         ratios = host.measure_all([str(name) for name in args.models[1:]])
         if args.record:
             host.record(ratios)
+        return 0
+    if args.models and args.models[0] == Path("streaming"):
+        prices = streaming.measure_all([str(name) for name in args.models[1:]])
+        if args.record:
+            streaming.record(prices)
         return 0
     chosen = models(args.models)
     print_times({path.stem: time_stages(path) for path in chosen})

@@ -228,6 +228,22 @@ _DEPTHWISE_VECTOR = Family(
     build=vector_depthwise.emit,
     row_cost=vector_depthwise.row_cost,
 )
+_GEMM_VECTOR_WINDOWS = replace(
+    _GEMM_VECTOR,
+    kernel=Kernel.GEMM_PANELS_WINDOWS,
+    cost=vector_convolution.row_cost,
+    refuses=vector_convolution.refusal_window,
+    scratch=vector_convolution.window_bytes,
+    build=vector_convolution.emit_windows,
+)
+_DEPTHWISE_VECTOR_WINDOWS = replace(
+    _DEPTHWISE_VECTOR,
+    kernel=Kernel.DEPTHWISE_LANES_WINDOWS,
+    cost=vector_depthwise.row_cost,
+    refuses=vector_depthwise.refusal_window,
+    scratch=vector_depthwise.window_bytes,
+    build=vector_depthwise.emit_windows,
+)
 _DENSE_VECTOR = Family(
     Kernel.GEMM_PANELS,
     None,
@@ -244,6 +260,7 @@ _CONVOLUTION = (
     _GEMM_NARROW_DSP,
     _GEMM_MVE,
     _GEMM_VECTOR,
+    _GEMM_VECTOR_WINDOWS,
     BLOCKED,
     BLOCKED_COMPACT,
     BLOCKED_FLOAT,
@@ -353,6 +370,7 @@ FAMILIES: Mapping[type[Operator], tuple[Family, ...]] = MappingProxyType(
             DEPTHWISE_APART,
             _DEPTHWISE_MVE,
             _DEPTHWISE_VECTOR,
+            _DEPTHWISE_VECTOR_WINDOWS,
         ),
         ops.FullyConnected: (
             Family(Kernel.DIRECT, dense.fully_connected, same_row_if(dense.keeps_rows), 6),

@@ -99,7 +99,9 @@ class Kernel(Enum):
     POOL_WORDS = "pool_words"  # four channels of a run of pixels at a time
     POOL_VECTORS = "pool_vectors"  # all channels of a run of pixels at a time
     GEMM_PANELS = "gemm_panels"  # pixels times weights of eight channels, for wide vectors
+    GEMM_PANELS_WINDOWS = "gemm_panels_windows"  # the same with one row's window in scratch
     DEPTHWISE_LANES = "depthwise_lanes"  # sixteen channels of a vector, two taps a product
+    DEPTHWISE_LANES_WINDOWS = "depthwise_lanes_windows"  # the same with one row's window
     POOL_LANES = "pool_lanes"  # a sum for each channel, channels innermost
     ADD_LANES = "add_lanes"  # eight sums of a vector
     TABLE = "table"  # 256-entry look-up

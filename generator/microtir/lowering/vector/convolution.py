@@ -115,13 +115,34 @@ def row_cost(node: Node) -> int:
     return cost(node, node.output.type.rows)
 
 
+def refusal_window(node: Node) -> Refusal | None:
+    """What speaks against copying the window of a row at a time."""
+    reason = refusal(node)
+    if reason is not None:
+        return reason
+    is_same = node.output.type.rows == 1 or not _needs_scratch(_Geometry.of(node))
+    return Refusal.WINDOWS if is_same else None
+
+
+def window_bytes(node: Node) -> int:
+    """Scratch for the window of a row."""
+    return _Geometry.of(node).padded.bytes_behind(1)
+
+
+def emit_windows(layer: Layer, name: str) -> ir.PrimFunc:
+    """The layer function that copies a window, computes its row, and goes on to the next."""
+    geometry, packed = _Geometry.of(layer.node), _packed(layer.node)
+    assert packed is not None, "refusal_window() was asked"
+    return _Emitter(layer, geometry, packed, by_window=True).function(name)
+
+
 def emit(layer: Layer, name: str) -> ir.PrimFunc:
     """The layer function: kernels over runs of pixels."""
     geometry, packed = _Geometry.of(layer.node), _packed(layer.node)
     assert packed is not None, "refusal() was asked"
     if geometry.is_pointwise:
         return _emit_flat(layer, name, packed, geometry.image.channels, geometry.output.width)
-    return _Emitter(layer, geometry, packed).function(name)
+    return _Emitter(layer, geometry, packed, by_window=False).function(name)
 
 
 def _product(source: Source, pixels: int, packed: PackedLinear, x: ir.BufferArgument,
@@ -158,15 +179,21 @@ def _emit_flat(
 
 
 class _Emitter:
-    """Convolutions whose pixels need several inputs, row by row."""
+    """Convolutions whose pixels need several inputs, row by row.
 
-    def __init__(self, layer: Layer, geometry: _Geometry, packed: PackedLinear) -> None:
+    Scratch holds what all rows of a call read or, `by_window`, what one of them does.
+    """
+
+    def __init__(
+        self, layer: Layer, geometry: _Geometry, packed: PackedLinear, *, by_window: bool
+    ) -> None:
         self.layer = layer
+        self.by_window = by_window
         self.geometry = geometry
         self.packed = packed
         self.x, self.y = layer.input_rows(0), layer.output_rows()
         padded = _needs_scratch(geometry)
-        self.scratch = geometry.padded.buffer() if padded else None
+        self.scratch = geometry.padded.buffer(1 if by_window else None) if padded else None
         self.row_elements = geometry.padded.row_elements if padded else 0
 
     def function(self, name: str) -> ir.PrimFunc:
@@ -180,22 +207,30 @@ class _Emitter:
             x, y = self.inputs(row, first), self.y.at(row, first, 0)
             return _product(source, pixels, self.packed, x, y)
 
-        rows = loop(
-            "row", layer.y0, layer.y1,
-            lambda row: loop("tile", 0, -(-width // pixels), lambda n: tile(row, n)),
-        )  # fmt: skip
-        if self.scratch is None:
-            return layer.function(name, None, rows)
+        def computed(row: te.Expr) -> ir.Stmt:
+            return loop("tile", 0, -(-width // pixels), lambda n: tile(row, n))
+
+        image, scratch = self.geometry.padded, self.scratch
+        if scratch is None:
+            return layer.function(name, None, loop("row", layer.y0, layer.y1, computed))
         zero_point = layer.node.inputs[0].type.quant.zero_point
-        fill = self.geometry.padded.fill(self.scratch, self.x, zero_point, layer.y0, layer.y1)
-        return layer.function(name, self.scratch, seq(fill, rows))
+        if self.by_window:
+            body = loop(
+                "row", layer.y0, layer.y1,
+                lambda y: seq(image.fill_window(scratch, self.x, zero_point, y), computed(y)),
+            )  # fmt: skip
+            return layer.function(name, scratch, body)
+        fill = image.fill(scratch, self.x, zero_point, layer.y0, layer.y1)
+        rows = loop("row", layer.y0, layer.y1, computed)
+        return layer.function(name, scratch, seq(fill, rows))
 
     def inputs(self, row: te.Expr, first: te.Expr) -> ir.BufferArgument:
         """Where the inputs of output pixel (row, first) begin."""
         rows, columns = self.geometry.windows.rows, self.geometry.windows.columns
         if self.scratch is None:
             return self.x.at(row * rows.stride, first * columns.stride, 0)
-        place = (row - self.layer.y0) * rows.stride * self.row_elements
+        start = row if self.by_window else self.layer.y0
+        place = (row - start) * rows.stride * self.row_elements
         step = columns.stride * self.geometry.image.channels
         return at(self.scratch, 0, place + first * step)
 

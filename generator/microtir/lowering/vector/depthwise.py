@@ -94,17 +94,38 @@ def row_cost(node: Node) -> int:
     return cost(node, node.output.type.rows)
 
 
+def refusal_window(node: Node) -> Refusal | None:
+    """What speaks against copying the window of a row at a time."""
+    return refusal(node) or (Refusal.WINDOWS if node.output.type.rows == 1 else None)
+
+
+def window_bytes(node: Node) -> int:
+    """Scratch for the window of a row."""
+    return _Geometry.of(node).padded.bytes_behind(1)
+
+
+def emit_windows(layer: Layer, name: str) -> ir.PrimFunc:
+    """The layer function that copies a window, computes its row, and goes on to the next."""
+    return _emit(layer, name, by_window=True)
+
+
 def emit(layer: Layer, name: str) -> ir.PrimFunc:
     """The layer function: the border, then kernels for all rows, or for one after the other."""
+    return _emit(layer, name, by_window=False)
+
+
+def _emit(layer: Layer, name: str, *, by_window: bool) -> ir.PrimFunc:
     node, geometry, packed = layer.node, _Geometry.of(layer.node), _packed(layer.node)
     assert packed is not None, "refusal() was asked"
     x, y = layer.input_rows(0), layer.output_rows()
     image = geometry.padded
-    scratch = image.buffer()
+    scratch = image.buffer(1 if by_window else None)
+    zero_point = node.inputs[0].type.quant.zero_point
     whole = geometry.output.height if y.is_whole else 1
 
     def some(row: te.Expr, count: int) -> ir.Stmt:
-        place = (row - layer.y0) * (geometry.windows.rows.stride * image.row_elements)
+        start = row if by_window else layer.y0
+        place = (row - start) * (geometry.windows.rows.stride * image.row_elements)
         return call(
             depthwise(geometry.grid(count), packed),
             at(scratch, 0, place),
@@ -114,5 +135,11 @@ def emit(layer: Layer, name: str) -> ir.PrimFunc:
             y.at(row, 0, 0),
         )
 
-    fill = image.fill(scratch, x, node.inputs[0].type.quant.zero_point, layer.y0, layer.y1)
+    if by_window:
+        body = in_blocks(
+            layer, 1,
+            lambda row, _: seq(image.fill_window(scratch, x, zero_point, row), some(row, 1)),
+        )  # fmt: skip
+        return layer.function(name, scratch, body)
+    fill = image.fill(scratch, x, zero_point, layer.y0, layer.y1)
     return layer.function(name, scratch, seq(fill, in_blocks(layer, whole, some)))

@@ -62,24 +62,43 @@ class PaddedImage:
     def row_elements(self) -> int:
         return self.width * self.image.channels
 
+    def bytes_behind(self, rows: int) -> int:
+        """Scratch for what so many output rows read."""
+        return reach(self.windows.rows, rows) * self.row_elements + SLACK
+
     @property
     def bytes(self) -> int:
         """Scratch for the rows of a whole call."""
-        return reach(self.windows.rows, self.output.height) * self.row_elements + SLACK
+        return self.bytes_behind(self.output.height)
 
     def copy_cost(self, calls: int) -> int:
         """Instructions of filling the scratch of so many calls for the same number of rows."""
         rows = reach(self.windows.rows, -(-self.output.height // calls))
         return calls * rows * (self.row_elements // 32 + 20)
 
-    def buffer(self) -> ir.Buffer:
-        """The scratch: one row, so that whoever follows rows of buffers sees one span of bytes."""
-        return ir.Buffer("scratch", (1, self.bytes), DType.INT8)
+    def buffer(self, rows: int | None = None) -> ir.Buffer:
+        """The scratch of so many output rows, or of all.
+
+        It is one row, so that whoever follows rows of buffers sees one span of bytes.
+        """
+        size = self.bytes if rows is None else self.bytes_behind(rows)
+        return ir.Buffer("scratch", (1, size), DType.INT8)
 
     def fill(
         self, scratch: ir.Buffer, x: Rows, zero_point: int, y0: te.Expr, y1: te.Expr
     ) -> ir.Stmt:
         """Copies what the output rows [y0, y1) read to the beginning of `scratch`."""
+        rows = self.windows.rows
+        count = te.maximum((y1 - y0 - 1) * rows.stride + reach(rows, 1), 0)
+        return self._fill(scratch, x, zero_point, y0, count)
+
+    def fill_window(self, scratch: ir.Buffer, x: Rows, zero_point: int, y: te.Expr) -> ir.Stmt:
+        """Copies what output row y reads to the beginning of `scratch`."""
+        return self._fill(scratch, x, zero_point, y, reach(self.windows.rows, 1))
+
+    def _fill(
+        self, scratch: ir.Buffer, x: Rows, zero_point: int, y0: te.Expr, count: te.ExprLike
+    ) -> ir.Stmt:
         rows = self.windows.rows
 
         def row(number: te.Expr) -> ir.Stmt:
@@ -99,7 +118,6 @@ class PaddedImage:
 
             return let("y_in", y0 * rows.stride - rows.before + number, copied)
 
-        count = te.maximum((y1 - y0 - 1) * rows.stride + reach(rows, 1), 0)
         return loop("number", 0, count, row)
 
     def _copied(
