@@ -446,7 +446,7 @@ def _with_placed_constants(config: CompilationConfig, lowered: IRModule) -> IRMo
     reads = memory.constant_reads(use.main, use.callees, use.names)
     arrays = [(a.name, a.bytes, a.alignment, a.users) for a in use.arrays]
     placed = [memory.Constant(*a, reads[a[0]]) for a in arrays]
-    return replace(lowered, constants=memory.place_constants(config, placed))
+    return replace(lowered, constants=memory.place_constants(config, placed, use.callees))
 
 
 def _check_code(config: CompilationConfig, lowered: IRModule) -> None:

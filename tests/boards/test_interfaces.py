@@ -8,8 +8,14 @@ import pytest
 
 import microtir
 from microtir import CompilationConfig, Executor, resources
-from microtir.project import ProjectOptions, ProjectType, generate, load_board
+from microtir.project import ProjectOptions, ProjectType, Samples, generate, load_board
 from tests.support.board_projects import digits_samples
+from tests.support.small_models import (
+    module_of,
+    quantised_graph,
+    reference_outputs,
+    sample_inputs,
+)
 
 STRICT = "CFLAGS=-O2 -Werror -Wconversion -Wcast-qual -Wstrict-prototypes -pedantic"
 EXECUTORS = {
@@ -42,3 +48,23 @@ def test_example_model(name: str, kind: str, tmp_path: Path) -> None:
     assert any(tmp_path.rglob("digits_parameters.c")) is (
         artifact.metadata["parameters"] is not None
     )
+
+
+@pytest.mark.parametrize("interface", ["c", "packed"])
+def test_weights_in_a_file_on_an_avr(interface: str, tmp_path: Path) -> None:
+    """Portable code reads them from RAM, to which start-up code copies the program's bytes."""
+    board = load_board("atmega2560")
+    model = quantised_graph()
+    executor = Executor("aot", {"interface-api": interface, "link-params": False})
+    config = CompilationConfig(targets=[board.target], executor=executor, module_name="net")
+    inputs = sample_inputs(model)
+    samples = Samples(
+        {name: values[None] for name, values in inputs.items()},
+        {name: values[None] for name, values in reference_outputs(model, inputs).items()},
+    )
+    options = ProjectOptions(samples={"net": samples})
+    artifact = microtir.build(module_of(model), config)
+    project = generate(artifact, board, ProjectType.BAREMETAL, tmp_path / "p", options=options)
+    project.build()
+    result = project.run(timeout=60)
+    assert (result.status, result.output.count(" equal\n")) == (0, 1), result.output

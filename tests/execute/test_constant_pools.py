@@ -211,4 +211,15 @@ def test_exhaustion_names_arrays_layers_and_bytes() -> None:
     text = str(caught.value)
     assert re.search(r"constants of \d+ bytes have room in no pool", text)
     assert re.search(r"'itcm-rom' holds \d+ of 70 bytes", text)
-    assert "default_layer1_weights: 180 bytes for layer1_fully_connected" in text
+    assert "default_layer1_weights: 180 bytes for FULLY_CONNECTED 'scores_node'" in text
+
+
+@pytest.mark.parametrize("is_internal", [True, False])
+def test_exhaustion_of_passed_pools_counts_what_they_begin_with(is_internal: bool) -> None:
+    """The number that a passed pool begins with takes room: 264 bytes of arrays need 268."""
+    pool = ConstantPoolInfo("all", (), {"size_hint_bytes": 266, "is_internal": is_internal})
+    if is_internal:
+        assert built(pool).metadata["constant_pools"][0]["size"] <= 266
+        return
+    with pytest.raises(MemoryPlanError, match=r"'all' holds \d+ of 266 bytes"):
+        built(pool)

@@ -11,6 +11,7 @@ import pytest
 from microtir import CompilationConfig, IRModule, Target
 from microtir.config.enums import Optimize
 from microtir.errors import MicrotirError, UsageError
+from microtir.report import summary
 from microtir.report.buffers import kind_of
 from microtir.report.collect import describe, without_limits
 from microtir.report.data import Buffer, BufferKind, Limit, Report
@@ -151,6 +152,26 @@ def test_a_pool_may_be_too_small() -> None:
     tight = PORTABLE.with_(workspace_pools=pools, budget={"ram": 3})
     assert without_limits(tight).budget.ram is None
     assert without_limits(tight).workspace_pools[0].size_limit is None
+
+
+def test_constant_pools_are_facts() -> None:
+    """Bytes, section and whose they are; one that is too small is described all the same."""
+    passed = {"pool_name": "qspi", "pool_info_properties": {"size_hint_bytes": 100}}
+    inside = {"is_internal": True, "section": ".itcm"}
+    rest = {"pool_name": "rest", "pool_info_properties": inside}
+    found = described(module_of(quantised_graph()), constant_pools=[passed, rest])
+    first, second = found.constant_pools
+    assert (first.name, second.section) == ("qspi", ".itcm") and 0 < first.size <= 100
+    rows = summary.facts(found)
+    size = first.size
+    assert ("constants qspi", f"{size} bytes of the weights, passed by the application") in rows
+    limit = f"{size} of 100 bytes for the weights in the pool, {100 - size} free"
+    assert ("constants qspi", limit) in rows
+    own = f"{second.size} bytes of the weights, arrays of the code, section .itcm"
+    assert ("constants rest", own) in rows
+    tight = described(module_of(quantised_graph()), constant_pools=[passed])
+    (exceeded,) = tight.limits
+    assert exceeded.option == "constants qspi" and exceeded.free < 0 and not tight.fits
 
 
 def test_what_a_buffer_is_for() -> None:

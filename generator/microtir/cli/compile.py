@@ -19,7 +19,7 @@ from microtir.config.names import c_name
 from microtir.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:
-    from microtir.artifact import Artifact, PoolData
+    from microtir.artifact import Artifact, ConstantPoolData, PoolData
 
 SOURCES = "sources"
 ARCHIVE = "mlf"
@@ -157,6 +157,7 @@ def _summary(artifact: Artifact, folder: Path) -> dict[str, object]:
         "macs": sum(layer["macs"] for layer in metadata["layers"]),
         "weights_bytes": metadata["weights_bytes"],
         "memory": metadata["memory"],
+        "constant_pools": metadata["constant_pools"],
         "ports": metadata["ports"],
     }
 
@@ -165,6 +166,13 @@ def _pool(pool: PoolData) -> str:
     limit = f" of {cell(pool['limit'])}" if pool["limit"] is not None else ""
     internal = ", an array of the code" if pool["is_internal"] else ""
     return f"{cell(pool['size'])}{limit} bytes{internal}"
+
+
+def _constants(pool: ConstantPoolData) -> str:
+    limit = f" of {cell(pool['limit'])}" if pool["limit"] is not None else ""
+    section = f", section {pool['section']}" if pool["section"] else ""
+    given = f", passed: {pool['file']}" if pool["file"] else ""
+    return f"{cell(pool['size'])}{limit} bytes{section}{given}"
 
 
 def _print(artifact: Artifact, folder: Path) -> None:
@@ -177,11 +185,15 @@ def _print(artifact: Artifact, folder: Path) -> None:
     )
     pools = [pool for pool in memory["pools"] if len(memory["pools"]) > 1]
     passed = [c_name(pool["name"]) for pool in memory["pools"] if not pool["is_internal"]]
+    constants = metadata["constant_pools"]
+    passed += [c_name(pool["name"]) for pool in constants if not pool["is_internal"]]
+    passed += ["parameters"] * (metadata["parameters"] is not None)
     rows: list[tuple[str, object]] = [
         ("layers", f"{len(metadata['layers'])} functions in {name}.c"),
         ("workspace", workspace),
         *((f"pool {pool['name']}", _pool(pool)) for pool in pools),
         ("weights", f"{cell(metadata['weights_bytes'])} bytes of flash"),
+        *((f"constants {pool['name']}", _constants(pool)) for pool in constants),
     ]
     rows += [
         (port["kind"], f"{port['member']}: {port['dtype']} {shape(port['shape'])}")

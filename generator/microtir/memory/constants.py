@@ -9,9 +9,10 @@ from types import MappingProxyType
 from microtir.config import CompilationConfig
 from microtir.errors import MemoryPlanError
 from microtir.ir_module import ConstantPlace, ConstantPlan, PlannedConstants
-from microtir.memory.limits import listed
+from microtir.memory.limits import layer_text, listed
 from microtir.memory.pools import Pool, constant_pools_of
 from microtir.memory.traffic import Traffic
+from microtir.tir.ir import PrimFunc
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,8 +26,17 @@ class Constant:
     read: int
 
 
-def place_constants(config: CompilationConfig, arrays: Sequence[Constant]) -> ConstantPlan:
+def place_constants(
+    config: CompilationConfig,
+    arrays: Sequence[Constant],
+    functions: Mapping[str, PrimFunc] = MappingProxyType({}),
+) -> ConstantPlan:
     """Return the pool of each array and its place there; nothing where no pool is declared.
+
+    Args:
+        config: with the pools.
+        arrays: all of the program.
+        functions: those that read them, by name, where they are layers of a model.
 
     Raises:
         MemoryPlanError: one has room in no pool; names it, its readers, and the bytes that lack.
@@ -48,7 +58,7 @@ def place_constants(config: CompilationConfig, arrays: Sequence[Constant]) -> Co
                     break
         if len(found) == len(arrays):
             return _plan(arrays, pools, found)
-    raise _exhausted(arrays, pools, found)
+    raise _exhausted(arrays, pools, found, functions)
 
 
 def _plan(
@@ -88,10 +98,18 @@ def _by_cost(array: Constant, pools: Sequence[Pool]) -> list[int]:
 
 
 def _exhausted(
-    arrays: Sequence[Constant], pools: Sequence[Pool], found: Mapping[str, int]
+    arrays: Sequence[Constant],
+    pools: Sequence[Pool],
+    found: Mapping[str, int],
+    functions: Mapping[str, PrimFunc],
 ) -> MemoryPlanError:
+    def readers(array: Constant) -> str:
+        return ", ".join(
+            layer_text(functions[user]) if user in functions else user for user in array.users
+        )
+
     left = sorted((a for a in arrays if a.name not in found), key=lambda a: -a.bytes)
-    texts = [f"{a.name}: {a.bytes} bytes for {', '.join(a.users)}" for a in left]
+    texts = [f"{a.name}: {a.bytes} bytes for {readers(a)}" for a in left]
     total = sum(array.bytes for array in left)
     return MemoryPlanError(
         f"constants of {total} bytes have room in no pool",

@@ -86,8 +86,8 @@ def check_workspace(
     alive = [_alive(placed, step) for step in range(len(steps))]
     peak = max(range(len(steps)), key=lambda step: sum(p.size for p in alive[step]))
     largest = sorted(alive[peak], key=lambda p: -p.size)
-    buffers = [f"{p.name}: {p.size} bytes from {_layer(steps[p.first_step])}" for p in largest]
-    fix = f"raise the limit, or make smaller what {_layer(steps[peak])} needs at one time: "
+    buffers = [f"{p.name}: {p.size} bytes from {layer_text(steps[p.first_step])}" for p in largest]
+    fix = f"raise the limit, or make smaller what {layer_text(steps[peak])} needs at one time: "
     if limit.pool is None:
         what, bound = "the workspace takes", plan.lower_bound
     else:
@@ -164,7 +164,8 @@ def _alive(placed: Sequence[BufferPlacement], step: int) -> list[BufferPlacement
     return [p for p in placed if p.first_step <= step <= p.last_step]
 
 
-def _layer(function: PrimFunc) -> str:
+def layer_text(function: PrimFunc) -> str:
+    """The operator of the model that a function computes, as diagnostics name it."""
     origin = function.origin
     return f"{origin.operator} '{origin.node}'" if origin else function.name
 

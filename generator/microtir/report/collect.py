@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from microtir import __version__, driver
 from microtir.config import CompilationConfig
 from microtir.config.budget import Budget
 from microtir.config.enums import Optimize
-from microtir.config.pools import WorkspacePoolInfo
+from microtir.config.pools import (
+    ConstantPoolInfo,
+    PoolInfo,
+    PoolInfoProperties,
+    WorkspacePoolInfo,
+)
 from microtir.errors import MemoryPlanError, UsageError
 from microtir.ir_module import IRModule, MemoryPlan, ModelInfo
 from microtir.plan.ir import Plan
@@ -75,13 +80,19 @@ def describe(module: IRModule, profile: Measured | None = None) -> data.Report:
 
 def without_limits(config: CompilationConfig) -> CompilationConfig:
     """The configuration without the limits that placement and weights are checked against."""
-    pools = tuple(
-        WorkspacePoolInfo(
-            pool.pool_name, pool.targets, replace(pool.pool_info_properties, size_hint_bytes=-1)
-        )
-        for pool in config.workspace_pools
+
+    def unlimited(pool: PoolInfo) -> PoolInfoProperties:
+        return replace(pool.pool_info_properties, size_hint_bytes=-1)
+
+    return config.with_(
+        budget=Budget(),
+        workspace_pools=[
+            WorkspacePoolInfo(p.pool_name, p.targets, unlimited(p)) for p in config.workspace_pools
+        ],
+        constant_pools=[
+            ConstantPoolInfo(p.pool_name, p.targets, unlimited(p)) for p in config.constant_pools
+        ],
     )
-    return config.with_(budget=Budget(), workspace_pools=pools)
 
 
 def _compile(module: IRModule) -> _Compiled:
@@ -143,7 +154,14 @@ def _facts(compiled: _Compiled, config: CompilationConfig, least: int) -> data.R
         limits=tuple(_limits(config, model.memory, compiled)),
         least=least,
         profile=None,
+        constant_pools=tuple(_constant_pools(config, compiled.module)),
     )
+
+
+def _constant_pools(config: CompilationConfig, module: IRModule) -> Iterator[data.ConstantPool]:
+    for info, pool in zip(config.constant_pools, module.constants.pools, strict=True):
+        known = info.pool_info_properties
+        yield data.ConstantPool(pool.name, pool.size, known.section, known.is_internal)
 
 
 def _limits(config: CompilationConfig, memory: MemoryPlan, compiled: _Compiled) -> list[data.Limit]:
@@ -153,6 +171,12 @@ def _limits(config: CompilationConfig, memory: MemoryPlan, compiled: _Compiled) 
         *(
             (f"pool {info.pool_name}", "workspace", info.size_limit, pool.size)
             for info, pool in zip(config.workspace_pools, memory.pools, strict=True)
+        ),
+        *(
+            (f"constants {info.pool_name}", "weights in the pool", info.size_limit, pool.size)
+            for info, pool in zip(
+                config.constant_pools, compiled.module.constants.pools, strict=True
+            )
         ),
         ("budget.flash", "weights and the estimated code", config.budget.flash, flash),
         ("budget.stack", "stack of one run", config.budget.stack, compiled.stack_bytes),

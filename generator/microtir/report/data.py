@@ -191,6 +191,16 @@ class Profile:
 
 
 @dataclass(frozen=True, slots=True)
+class ConstantPool:
+    """A pool of constants: arrays of the code if `is_internal`, in a section if it has one."""
+
+    name: str
+    size: int
+    section: str
+    is_internal: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Report:
     """Everything that a report says. `least` is the workspace at `--optimize ram`."""
 
@@ -213,6 +223,7 @@ class Report:
     limits: tuple[Limit, ...]
     least: int
     profile: Profile | None
+    constant_pools: tuple[ConstantPool, ...] = ()
 
     def layer_of(self, step: int) -> str:
         """A step as people call it: the number and operator of its layer."""

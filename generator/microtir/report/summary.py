@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from microtir.report.data import Buffer, Layer, Limit, Pool, Report
+from microtir.report.data import Buffer, ConstantPool, Layer, Limit, Pool, Report
 
 _LARGEST = 3
 _TERMS = 4  # of a sum that is written out
@@ -34,6 +34,7 @@ def facts(report: Report) -> list[tuple[str, str]]:
         *((f"pool {pool.name}", _pool(pool)) for pool in report.pools),
         ("weights", f"{number(report.weights_bytes)} bytes of flash"),
         ("code", f"about {number(report.code_bytes)} bytes of flash, an estimate for GCC with -O2"),
+        *((f"constants {pool.name}", _constants(pool)) for pool in report.constant_pools),
         ("inputs, outputs", _ports(report)),
         *((limit.option, _limit(limit)) for limit in report.limits),
         ("recomputed", _recomputed(report)),
@@ -49,6 +50,12 @@ def _pool(pool: Pool) -> str:
         f"{number(pool.size)} bytes of RAM, lower bound {number(pool.lower_bound)}, "
         f"gap {number(pool.gap)}; {checked}"
     )
+
+
+def _constants(pool: ConstantPool) -> str:
+    where = f", section {pool.section}" if pool.section else ""
+    whose = "arrays of the code" if pool.is_internal else "passed by the application"
+    return f"{number(pool.size)} bytes of the weights, {whose}{where}"
 
 
 def _ports(report: Report) -> str:
