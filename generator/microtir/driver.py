@@ -373,7 +373,7 @@ def _with_libraries(graph: Graph, config: CompilationConfig, libraries: Sequence
         graph,
         [*named, *((library, None) for library in libraries)],
         config.primary_target(),
-        lambda node: min((c.cost for c in candidates(node, config)), default=0),
+        lambda node: min((c.cost for c in candidates(node, config) if c.is_plain), default=0),
         config.module_name,
     )
     graph_verify.verify(graph)

@@ -213,7 +213,8 @@ def test_metadata(artifact: Artifact) -> None:
             f"{metadata['module_name']}_layer1_relu",
         ]
         assert metadata["layers"][0]["macs"] == 24
-        assert metadata["layers"][0]["outputs"] == [{"dtype": "int8", "rows": 4, "row_elements": 2}]
+        output = {"dtype": "int8", "rows": 4, "row_elements": 2, "planes": None}
+    assert metadata["layers"][0]["outputs"] == [output]
         assert metadata["weights_bytes"] == 14
 
 

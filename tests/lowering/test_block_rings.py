@@ -40,7 +40,7 @@ TARGETS = CONFIGS | ACCUMULATING
 def planned(case: DspCase, kernel: Kernel) -> PlannedOperator | None:
     """The case with a kernel, if it offers that."""
     node = case.graph.nodes[0]
-    offered = {c.kernel: c for c in candidates(node, TARGETS[kernel])}
+    offered = {c.kernel: c for c in candidates(node, TARGETS[kernel]) if c.is_plain}
     return PlannedOperator(node, offered[kernel]) if kernel in offered else None
 
 

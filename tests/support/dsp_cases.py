@@ -1,8 +1,8 @@
-"""Random single-layer int8 graphs for the kernels of DSP and vector targets, extremes included."""
+"""Random int8 graphs, mostly of one layer, for kernels of DSP and vector targets, with extremes."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,7 @@ Array = npt.NDArray[Any]
 
 @dataclass(frozen=True)
 class DspCase:
-    """A graph of one layer and its inputs."""
+    """A graph of a layer or a few and its inputs."""
 
     name: str
     graph: Graph
@@ -95,12 +95,18 @@ def _stored(rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
 
 
 def convolution(
-    seed: int, *, depthwise: bool = False, sizes: Sizes = SMALL, square: bool = False,
+    seed: int,
+    *,
+    depthwise: bool = False,
+    sizes: Sizes = SMALL,
+    square: bool = False,
     pointwise: bool = False,
-) -> DspCase:  # fmt: skip
+    source: Tensor | None = None,
+) -> DspCase:
     """CONV_2D or DEPTHWISE_CONV_2D: any width, channels, strides, dilations, padding.
 
     A square one has 3x3 taps that are not dilated, a pointwise one a single tap for every pixel.
+    One of a source has that tensor as its input.
     """
     rng = np.random.default_rng([seed, int(depthwise)])
     height = int(rng.integers(sizes.heights.start, sizes.heights.stop))
@@ -116,6 +122,8 @@ def convolution(
     if pointwise:
         taps, dilations, strides = (1, 1), (1, 1), (1, 1)
     channels = int(rng.choice(sizes.channels))
+    if source is not None:
+        _, height, width, channels = source.shape
     reach = tuple((k - 1) * d + 1 for k, d in zip(taps, dilations, strict=True))
     pads = [int(rng.integers(0, r)) for r in (reach[0], reach[0], reach[1], reach[1])]
     pads = [0] * 4 if rng.random() < 0.3 else pads
@@ -123,12 +131,17 @@ def convolution(
     out_w = (width + pads[2] + pads[3] - reach[1]) // strides[1] + 1
     if out_h < 1 or out_w < 1:
         return convolution(
-            seed + 1_000_000, depthwise=depthwise, sizes=sizes, square=square, pointwise=pointwise
+            seed + 1_000_000,
+            depthwise=depthwise,
+            sizes=sizes,
+            square=square,
+            pointwise=pointwise,
+            source=source,
         )
     activation = ops.Activation(rng.choice(np.array([a.value for a in ops.Activation])))
     padding = ops.Padding2D(*pads)
     x_data = _stored(rng, (1, height, width, channels))
-    x = graphs.tensor(
+    x = source or graphs.tensor(
         "x", x_data.shape, DType.INT8, graphs.quant(1 / 64, int(rng.integers(-128, 128)))
     )
     outputs = channels if depthwise else int(rng.choice(sizes.outputs))
@@ -270,6 +283,25 @@ def global_average(seed: int, sizes: Sizes = SMALL) -> DspCase:
     return _finish(f"average_{seed}", op, (x,), y, data)
 
 
+def separable(seed: int) -> DspCase:
+    """A convolution, a depthwise one of 3x3, and one more: each reads the one before."""
+    sizes = Sizes(widths=range(3, 15), heights=range(3, 9), outputs=(4, 5, 8, 9, 14, 37))
+    first = convolution(seed, sizes=sizes)
+    nodes = list(first.graph.nodes)
+    for number, kind in enumerate(({"depthwise": True, "square": True}, {})):
+        (y,) = nodes[-1].outputs
+        # Factors are drawn for inputs of this scale.
+        type_ = replace(y.type, quantization=graphs.quant(1 / 64, y.type.quant.zero_point))
+        middle = Tensor(f"middle{number}", type_)
+        nodes[-1] = replace(nodes[-1], outputs=(middle,), name=f"node{number}")
+        step = convolution(seed, sizes=sizes, source=middle, **kind)
+        (node,) = step.graph.nodes
+        constants = (replace(t, name=f"{t.name}{number}") for t in node.inputs[1:])
+        nodes.append(replace(node, inputs=(middle, *constants)))
+    name = f"separable_{seed}"
+    return DspCase(name, graphs.graph(nodes, first.graph.inputs, nodes[-1].outputs), first.inputs)
+
+
 def cases(count: int, first: int = 0, sizes: Sizes = SMALL) -> list[DspCase]:
     """`count` cases of each kind."""
     seeds = range(first, first + count)
@@ -278,6 +310,7 @@ def cases(count: int, first: int = 0, sizes: Sizes = SMALL) -> list[DspCase]:
         *(convolution(seed, depthwise=True, sizes=sizes) for seed in seeds),
         *(convolution(seed, depthwise=True, sizes=sizes, square=True) for seed in seeds),
         *(convolution(seed, sizes=NARROW, pointwise=True) for seed in seeds[: count // 3]),
+        *(separable(seed) for seed in seeds),
         *(fully_connected(seed) for seed in seeds),
         *(add(seed) for seed in seeds),
         *(pool(seed) for seed in seeds),

@@ -13,6 +13,7 @@ from microtir.artifact.nodes import (
     graph_nodes,
     nodes_of,
 )
+from microtir.artifact.rows import logical_rows
 from microtir.codegen import METADATA_FILE, Metadata, SourceFile
 from microtir.codegen.constant_pools import ConstantPoolData
 from microtir.codegen.metadata import (
@@ -45,6 +46,7 @@ __all__ = [
     "graph_file",
     "graph_nodes",
     "import_model_library_format",
+    "logical_rows",
     "model_info",
     "nodes_of",
 ]

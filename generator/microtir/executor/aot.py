@@ -77,10 +77,14 @@ def _buffers(plan: Plan) -> dict[Tensor, Buffer]:
         if tensor in ports:
             buffers[tensor] = Buffer(tensor.name, tensor.shape, tensor.dtype)
         else:
-            elements = plan.layouts[tensor].bytes(tensor.type) // tensor.dtype.bytes
-            is_ring = plan.layouts[tensor].rows < tensor.type.rows
+            layout = plan.layouts[tensor]
+            dtype = layout.dtype(tensor.type)
+            elements = layout.bytes(tensor.type) // dtype.bytes
+            is_ring = layout.rows < tensor.type.rows
             label = f"{'ring' if is_ring else 'activation'}_{number - len(ports)}"
-            buffers[tensor] = Buffer(label, (elements,), tensor.dtype, Scope.WORKSPACE)
+            buffers[tensor] = Buffer(
+                label, (elements,), dtype, Scope.WORKSPACE, alignment=layout.alignment
+            )
     return buffers
 
 
@@ -137,7 +141,8 @@ class _Calls:
         return Allocate(scratch, _invoke(function, [*views, _whole(scratch)], rows))
 
     def view(self, tensor: Tensor) -> BufferView:
-        return BufferView(self.buffers[self.plan.storage[tensor]], tensor.shape, tensor.dtype)
+        buffer = self.buffers[self.plan.storage[tensor]]
+        return BufferView(buffer, tensor.shape, self.plan.layouts[tensor].dtype(tensor.type))
 
 
 def _invoke(function: PrimFunc, views: Sequence[BufferView], rows: tuple[Expr, ...]) -> Invoke:

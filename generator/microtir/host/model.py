@@ -8,7 +8,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from microtir.artifact import Artifact, Metadata, NodeResult, NodeTensor, graph_nodes
+from microtir.artifact import (
+    Artifact,
+    Metadata,
+    NodeResult,
+    NodeTensor,
+    graph_nodes,
+    logical_rows,
+)
 from microtir.errors import RunError, UsageError, nearest
 from microtir.host.backend import Backend, Library
 from microtir.host.functions import Function
@@ -127,7 +134,9 @@ class Model:
         def keep(layer: int, output: int, address: int, first: int, last: int) -> None:
             rows = np.arange(first, last)
             memory = self._layer_memory(layer, output, address)
-            seen.setdefault((layer, output), []).append((first, memory[rows % len(memory)]))
+            facts = self._metadata["layers"][layer]["outputs"][output]
+            values = logical_rows(memory[rows % len(memory)], facts)
+            seen.setdefault((layer, output), []).append((first, values))
 
         with self._backend.hooked(keep):
             outputs = self.run(inputs, fill_workspace=fill_workspace)

@@ -9,7 +9,7 @@ from typing import Protocol
 
 import numpy as np
 
-from microtir.artifact import Metadata
+from microtir.artifact import Metadata, logical_rows
 from microtir.errors import RunError, UsageError, nearest
 from microtir.host.tensors import Array, TensorInfo, matched, ports
 
@@ -205,7 +205,7 @@ class Session:
         data = self._transport.peek(self._number, shape[0] * shape[1] * dtype.itemsize)
         memory = np.frombuffer(data, dtype).reshape(shape)
         # Row y lies in slot y % rows of a ring.
-        values = memory[np.arange(waits.first, waits.last) % shape[0]]
+        values = logical_rows(memory[np.arange(waits.first, waits.last) % shape[0]], facts)
         return LayerStep(
             layer["name"], layer["operator"], layer["index"], layer["function"],
             waits.output, waits.first, waits.last, values,

@@ -8,14 +8,23 @@ from types import MappingProxyType
 
 from microtir import te
 from microtir.config.compilation import CompilationConfig
-from microtir.graph.ir import Node, Tensor
+from microtir.config.enums import ExecutorKind
+from microtir.graph.ir import Node, Tensor, TensorType
 from microtir.graph.ops import Operator, ReadRows, WriteRows
 from microtir.lowering.family import Family
-from microtir.lowering.layer import Layer
+from microtir.lowering.layer import Extents, Layer
 from microtir.lowering.provenance import origin_of
 from microtir.lowering.table import candidate, families_of, refusals_of
-from microtir.plan.ir import Candidate, Kernel, Layout, PlannedOperator, Refusal
-from microtir.tir.ir import PrimFunc, Scope
+from microtir.plan.ir import (
+    Candidate,
+    Kernel,
+    Layout,
+    LayoutKind,
+    Planes,
+    PlannedOperator,
+    Refusal,
+)
+from microtir.tir.ir import PLANES, PrimFunc, Scope
 from microtir.tir.visitor import buffers_read
 
 __all__ = ["candidates", "emit", "emit_finish", "refusals", "weighed"]
@@ -23,8 +32,11 @@ __all__ = ["candidates", "emit", "emit_finish", "refusals", "weighed"]
 
 def candidates(node: Node, config: CompilationConfig) -> tuple[Candidate, ...]:
     """The kernels that can compute a node on the configured target; emits no TIR."""
-    target = config.primary_target()
-    return tuple(candidate(node, family) for family in families_of(node, target))
+    families = families_of(node, config.primary_target())
+    # Tensors of the graph executors are seen by whoever asks for them: they lie as in the model.
+    if config.executor.kind is not ExecutorKind.AOT:
+        families = tuple(f for f in families if f.is_plain)
+    return tuple(candidate(node, family) for family in families)
 
 
 def refusals(node: Node, config: CompilationConfig) -> tuple[tuple[Kernel, Refusal], ...]:
@@ -36,9 +48,12 @@ def weighed(node: Node, candidate: Candidate) -> Candidate:
     """The candidate with the bytes of the constants that its kernel reads, as it lays them out."""
     if candidate.kernel is Kernel.VIEW:
         return candidate
-    tensors = (t for t in (*node.inputs, *node.outputs) if not t.is_constant)
-    layouts = {t: Layout.whole(t.type) for t in tensors}
     operator = PlannedOperator(node, candidate)
+    kinds = (*candidate.input_layouts, *candidate.output_layouts)
+    layouts = {
+        t: _whole(t.type, kind, candidate.planes)
+        for t, kind in zip((*operator.activations, *node.outputs), kinds, strict=True)
+    }
     functions = [emit(operator, layouts, "weighed")]
     if candidate.accumulates:
         functions.append(emit_finish(operator, layouts, "weighed_finish"))
@@ -47,6 +62,14 @@ def weighed(node: Node, candidate: Candidate) -> Candidate:
     )
     size = sum(b.data.nbytes for b in constants if b.data is not None)
     return replace(candidate, weight_bytes=size)
+
+
+def _whole(type_: TensorType, kind: LayoutKind, read: Planes | None) -> Layout:
+    """The layout of a whole tensor; where planes begin and end matters to nothing constant."""
+    if kind is LayoutKind.NHWC:
+        return Layout.whole(type_)
+    width = Extents.of(type_).width
+    return Layout(kind, type_.rows, read or Planes(0, width + width % 2))
 
 
 def emit(operator: PlannedOperator, layouts: Mapping[Tensor, Layout], name: str) -> PrimFunc:
@@ -74,8 +97,17 @@ def emit(operator: PlannedOperator, layouts: Mapping[Tensor, Layout], name: str)
         function = family.build(layer, name)
     origin = replace(origin_of(node), is_partial=chosen.accumulates)
     accesses = layer.row_accesses(chosen.windows)
-    attrs = {**function.attrs, **_PORTS.get(type(node.op), {})}
+    attrs = {**function.attrs, **_PORTS.get(type(node.op), {}), **_planes(node, layouts)}
     return replace(function, origin=origin, rows=accesses, attrs=MappingProxyType(attrs))
+
+
+def _planes(node: Node, layouts: Mapping[Tensor, Layout]) -> Mapping[str, object]:
+    """What tells the values of an output from the borders of its planes, if it is planes."""
+    planes = layouts[node.outputs[0]].planes
+    if planes is None:
+        return {}
+    type_ = node.output.type
+    return {PLANES: (planes.before, Extents.of(type_).width, type_.dtype.value)}
 
 
 # The attribute "port" makes codegen print a function as calls of the application.

@@ -10,7 +10,7 @@ from microtir.config.target import Target
 from microtir.graph.ir import Node
 from microtir.graph.sums import fits
 from microtir.lowering.layer import Layer
-from microtir.plan.ir import Kernel, Refusal, RowWindow
+from microtir.plan.ir import Kernel, LayoutKind, Planes, Refusal, RowWindow
 from microtir.tir.ir import PrimFunc
 
 Emit = Callable[[Layer], None]
@@ -47,7 +47,8 @@ class Family:
     of a node whose rows are computed by a call each, and `pair_cost` by a call for two, where these
     differ; `cycles` what 100 of these instructions take on CPUs that it is meant for, by the tables
     of `project.cpu_costs`; `code` what its kernels add to the program; `finish` writes the function
-    that turns accumulators into the output.
+    that turns accumulators into the output.  `reads` and `writes` are layouts of input and output,
+    `planes` says how those that it reads lie.
     """
 
     kernel: Kernel
@@ -65,6 +66,9 @@ class Family:
     pair_cost: Callable[[Node], int] | None = None
     cycles: int = 150
     finish: Build | None = None
+    reads: LayoutKind = LayoutKind.NHWC
+    writes: LayoutKind = LayoutKind.NHWC
+    planes: Callable[[Node], Planes | None] = lambda _node: None
 
     def refusal(self, node: Node) -> Refusal | None:
         """What speaks against the kernel for a node, or None."""
@@ -72,6 +76,11 @@ class Family:
         if self.kernel is not Kernel.DIRECT and not fits(node):
             return Refusal.SUMS
         return self.refuses(node)
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether all that it reads and writes is NHWC."""
+        return self.reads is self.writes is LayoutKind.NHWC
 
     def is_for(self, target: Target) -> bool:
         """Whether a target has what the kernel needs, and should use it."""

@@ -65,7 +65,10 @@ def _slot(row: te.ExprLike, type_: TensorType, layout: Layout) -> te.Expr:
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """A tensor for a kernel that is written in TIR: `buffer` has shape (R, W, C)."""
+    """A tensor for a kernel that is written in TIR.
+
+    `buffer` has shape (R, W, C), or (R, C, columns) where rows are planes.
+    """
 
     buffer: ir.Buffer
     type: TensorType
@@ -81,8 +84,14 @@ class Rows:
         return _slot(row, self.type, self.layout)
 
     def at(self, row: te.Expr, column: te.ExprLike, channel: te.ExprLike) -> ir.BufferArgument:
-        """A pointer to an element of a row of the tensor."""
+        """A pointer to an element of a row of the tensor, which is no row of planes."""
+        assert self.layout.planes is None
         handles = (te.as_expr(i, DType.INT32) for i in (self.slot(row), column, channel))
+        return ir.BufferArgument(self.buffer, tuple(handle.node for handle in handles))
+
+    def row(self, row: te.Expr) -> ir.BufferArgument:
+        """A pointer to a row of the tensor, borders included."""
+        handles = (te.as_expr(i, DType.INT32) for i in (self.slot(row), 0, 0))
         return ir.BufferArgument(self.buffer, tuple(handle.node for handle in handles))
 
 
@@ -111,10 +120,12 @@ class Layer:
         """Input `position` as rows of (W, C), in the layout that the plan gave its edge."""
         tensor = self.node.inputs[position]
         layout = Layout.whole(tensor.type) if tensor.is_constant else self.layouts[tensor]
-        assert layout.kind is LayoutKind.NHWC, "the only kind that candidates offer"
-        extents = Extents.of(tensor.type)
-        shape = (layout.rows, extents.width, extents.channels)
-        return Edge(self._input(tensor, shape), tensor.type, layout)
+        assert layout.kind is LayoutKind.NHWC, "the only kind that tensor expressions read"
+        return self._edge(tensor, layout)
+
+    def _edge(self, tensor: Tensor, layout: Layout) -> Edge:
+        shape = (layout.rows, *layout.row_shape(tensor.type))
+        return Edge(self._input(tensor, shape, layout), tensor.type, layout)
 
     def whole(self, position: int, shape: tuple[int, ...] | None = None) -> te.Tensor:
         """Input `position` as a whole tensor, in its own shape or in another of equal size."""
@@ -131,7 +142,9 @@ class Layer:
         """Input 2 of a linear operator as it is, a constant, if there is one."""
         return te.constant(self.data(2), "bias") if len(self.node.inputs) > 2 else None
 
-    def _input(self, tensor: Tensor, shape: tuple[int, ...]) -> te.Tensor:
+    def _input(
+        self, tensor: Tensor, shape: tuple[int, ...], layout: Layout | None = None
+    ) -> te.Tensor:
         if tensor not in self._placeholders:
             if tensor.data is not None:
                 self._placeholders[tensor] = te.constant(tensor.data.reshape(shape), "constant")
@@ -139,7 +152,9 @@ class Layer:
                 names = [t for t in dict.fromkeys(self.node.inputs) if not t.is_constant]
                 number = names.index(tensor)
                 name = "x" if len(names) == 1 else f"x{number}"
-                self._placeholders[tensor] = te.placeholder(shape, tensor.dtype, name)
+                dtype = tensor.dtype if layout is None else layout.dtype(tensor.type)
+                alignment = 1 if layout is None else layout.alignment
+                self._placeholders[tensor] = te.placeholder(shape, dtype, name, alignment=alignment)
         return self._placeholders[tensor]
 
     def data(self, position: int) -> Array:
@@ -194,16 +209,19 @@ class Layer:
     # --- kernels written in TIR ---------------------------------------------------------------
 
     def input_rows(self, position: int) -> Rows:
-        """Input `position`, an activation, as rows of (W, C) in its layout."""
-        edge = self.image(position)
+        """Input `position`, an activation, as rows of (W, C) or of planes."""
+        tensor = self.node.inputs[position]
+        edge = self._edge(tensor, self.layouts[tensor])
         return Rows(edge.storage.buffer, edge.type, edge.layout)
 
     def output_rows(self, width: int | None = None) -> Rows:
-        """The output as rows of (W, C) in its layout, within an image of `width` columns."""
+        """The output as rows of planes, or of (W, C) within an image of `width` columns."""
         tensor = self.node.output
-        layout, extents = self.layouts[tensor], Extents.of(tensor.type)
-        shape = (layout.rows, extents.width if width is None else width, extents.channels)
-        self._written.append(ir.Buffer("y", shape, tensor.dtype))
+        layout = self.layouts[tensor]
+        row = layout.row_shape(tensor.type)
+        shape = (layout.rows, *(row if width is None else (width, row[1])))
+        dtype = layout.dtype(tensor.type)
+        self._written.append(ir.Buffer("y", shape, dtype, alignment=layout.alignment))
         return Rows(self._written[-1], tensor.type, layout)
 
     def input_matrix(self, position: int, shape: tuple[int, ...]) -> Buffer:

@@ -44,11 +44,7 @@ from microtir.lowering.blocked.families import (
     passes_constants,
 )
 from microtir.lowering.dsp import add as dsp_add
-from microtir.lowering.dsp import convolution as dsp_convolution
-from microtir.lowering.dsp import dense as dsp_dense
-from microtir.lowering.dsp import depthwise as dsp_depthwise
-from microtir.lowering.dsp import narrow as dsp_narrow
-from microtir.lowering.dsp import planes as dsp_planes
+from microtir.lowering.dsp import families as dsp
 from microtir.lowering.dsp import pooling as dsp_pooling
 from microtir.lowering.family import Family, same_row, same_row_if, whole
 from microtir.lowering.movement_table import MOVEMENT
@@ -61,7 +57,7 @@ from microtir.lowering.vector import add as vector_add
 from microtir.lowering.vector import convolution as vector_convolution
 from microtir.lowering.vector import depthwise as vector_depthwise
 from microtir.lowering.vector import pooling as vector_pooling
-from microtir.plan.ir import Candidate, Kernel, LayoutKind, Refusal
+from microtir.plan.ir import Candidate, Kernel, Refusal
 
 
 def _is_table(node: Node) -> bool:
@@ -87,18 +83,8 @@ _BINARY = (
         elementwise.binary_cost,
     ),
 )
-_ADD_DSP = Family(
-    Kernel.ADD_SHIFTED,
-    None,
-    same_row,
-    dsp_add.cost,
-    dsp_add.refusal,
-    Feature.DSP,
-    build=dsp_add.emit,
-    cycles=106,
-)
 _ADD_PORTABLE = replace(
-    _ADD_DSP,
+    dsp.ADD,
     kernel=Kernel.ADD_PORTABLE,
     cost=dsp_add.portable_cost,
     needs=None,
@@ -128,39 +114,6 @@ _ADD_VECTOR = Family(
     Feature.VECTOR,
     build=vector_add.emit,
 )
-_GEMM_DSP = Family(
-    Kernel.GEMM,
-    None,
-    convolution.row_window,
-    dsp_convolution.cost,
-    dsp_convolution.refusal,
-    Feature.DSP,
-    dsp_convolution.scratch_bytes,
-    dsp_convolution.code_bytes,
-    dsp_convolution.emit,
-    row_cost=dsp_convolution.row_cost,
-    cycles=125,
-)
-_GEMM_DSP_COMPACT = replace(
-    _GEMM_DSP,
-    kernel=Kernel.GEMM_COMPACT,
-    cost=dsp_convolution.compact_cost,
-    row_cost=dsp_convolution.compact_row_cost,
-    code=dsp_convolution.compact_code_bytes,
-    build=dsp_convolution.emit_compact,
-)
-_GEMM_NARROW_DSP = Family(
-    Kernel.GEMM_NARROW,
-    None,
-    convolution.row_window,
-    dsp_narrow.cost,
-    dsp_narrow.refusal,
-    Feature.DSP,
-    dsp_narrow.scratch_bytes,
-    dsp_narrow.code_bytes,
-    dsp_narrow.emit,
-    cycles=151,
-)
 _GEMM_MVE = Family(
     Kernel.GEMM_VECTORS,
     None,
@@ -173,17 +126,6 @@ _GEMM_MVE = Family(
     mve_convolution.emit,
     row_cost=mve_convolution.row_cost,
     cycles=156,
-)
-_DENSE_DSP = Family(
-    Kernel.DENSE_PAIRS,
-    None,
-    same_row_if(dense.keeps_rows),
-    dsp_dense.cost,
-    dsp_dense.refusal,
-    Feature.DSP,
-    code=dsp_dense.code_bytes,
-    build=dsp_dense.emit,
-    cycles=139,
 )
 _DENSE_MVE = Family(
     Kernel.GEMM_VECTORS,
@@ -255,9 +197,10 @@ _DENSE_VECTOR = Family(
 )
 _CONVOLUTION = (
     _DIRECT_CONVOLUTION,
-    _GEMM_DSP,
-    _GEMM_DSP_COMPACT,
-    _GEMM_NARROW_DSP,
+    dsp.GEMM,
+    dsp.GEMM_COMPACT,
+    *dsp.GEMM_PLANES,
+    dsp.GEMM_NARROW,
     _GEMM_MVE,
     _GEMM_VECTOR,
     _GEMM_VECTOR_WINDOWS,
@@ -267,40 +210,6 @@ _CONVOLUTION = (
     BLOCKED_COMPACT_FLOAT,
     BLOCKED_APART,
     _ACCUMULATE,
-)
-_DEPTHWISE_DSP = Family(
-    Kernel.DEPTHWISE_WORDS,
-    None,
-    convolution.row_window,
-    dsp_depthwise.cost,
-    dsp_depthwise.refusal,
-    Feature.DSP,
-    dsp_depthwise.scratch_bytes,
-    dsp_depthwise.code_bytes,
-    dsp_depthwise.emit,
-    cycles=141,
-)
-_DEPTHWISE_DSP_SINGLE = replace(
-    _DEPTHWISE_DSP,
-    kernel=Kernel.DEPTHWISE_SINGLE,
-    cost=dsp_depthwise.single_cost,
-    code=dsp_depthwise.single_code_bytes,
-    build=dsp_depthwise.emit_single,
-    cycles=150,
-)
-_DEPTHWISE_PLANES = Family(
-    Kernel.DEPTHWISE_PLANES,
-    None,
-    convolution.row_window,
-    dsp_planes.cost,
-    dsp_planes.refusal,
-    Feature.DSP,
-    dsp_planes.scratch_bytes,
-    dsp_planes.code_bytes,
-    dsp_planes.emit,
-    row_cost=dsp_planes.row_cost,
-    pair_cost=dsp_planes.pair_cost,
-    cycles=111,
 )
 _DEPTHWISE_MVE = Family(
     Kernel.DEPTHWISE_VECTORS,
@@ -362,9 +271,10 @@ FAMILIES: Mapping[type[Operator], tuple[Family, ...]] = MappingProxyType(
         ops.Conv2D: _CONVOLUTION,
         ops.DepthwiseConv2D: (
             *_CONVOLUTION,
-            _DEPTHWISE_DSP,
-            _DEPTHWISE_DSP_SINGLE,
-            _DEPTHWISE_PLANES,
+            dsp.DEPTHWISE,
+            dsp.DEPTHWISE_SINGLE,
+            dsp.DEPTHWISE_PLANES,
+            *dsp.DEPTHWISE_PLANAR,
             BLOCKED_DEPTHWISE,
             BLOCKED_DEPTHWISE_FLOAT,
             DEPTHWISE_APART,
@@ -374,7 +284,7 @@ FAMILIES: Mapping[type[Operator], tuple[Family, ...]] = MappingProxyType(
         ),
         ops.FullyConnected: (
             Family(Kernel.DIRECT, dense.fully_connected, same_row_if(dense.keeps_rows), 6),
-            _DENSE_DSP,
+            dsp.DENSE,
             BLOCKED_DENSE,
             BLOCKED_DENSE_FLOAT,
             BLOCKED_DENSE_APART,
@@ -404,7 +314,7 @@ FAMILIES: Mapping[type[Operator], tuple[Family, ...]] = MappingProxyType(
             _POOL_MVE,
         ),
         ops.Mean: (Family(Kernel.DIRECT, pooling.mean, whole, pooling.mean_cost), _ACCUMULATE),
-        ops.Add: (*_BINARY, _ADD_DSP, _ADD_MVE, _ADD_PORTABLE, _ADD_VECTOR),
+        ops.Add: (*_BINARY, dsp.ADD, _ADD_MVE, _ADD_PORTABLE, _ADD_VECTOR),
         ops.Sub: _BINARY,
         ops.Mul: _BINARY,
         ops.Minimum: _BINARY,
@@ -469,8 +379,8 @@ def candidate(node: Node, family: Family) -> Candidate:
     by_row = cost if family.row_cost is None else family.row_cost(node)
     return Candidate(
         kernel=family.kernel,
-        input_layouts=(LayoutKind.NHWC,) * len(activations),
-        output_layouts=(LayoutKind.NHWC,) * len(node.outputs),
+        input_layouts=(family.reads,) * len(activations),
+        output_layouts=(family.writes,) * len(node.outputs),
         windows=None if window is None else (window,) * len(activations),
         scratch_bytes=family.scratch(node),
         code_bytes=family.code(node),
@@ -480,4 +390,5 @@ def candidate(node: Node, family: Family) -> Candidate:
         row_cost=by_row,
         pair_cost=by_row if family.pair_cost is None else family.pair_cost(node),
         cycles=cost * family.cycles // 100,
+        planes=family.planes(node),
     )

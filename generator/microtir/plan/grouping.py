@@ -167,7 +167,7 @@ def _whole(storage: Storage, number: int, offer: Offer) -> Choice:
     """An operator in one call, or in none."""
     taken = 0
     if offer.candidates[0].kernel is not Kernel.VIEW:
-        taken = sum(t.type.bytes for t in storage.living[number])
+        taken = sum(map(storage.bytes, storage.living[number]))
     return Choice(number, (offer,), np.array([taken]), together=0)
 
 
@@ -209,7 +209,7 @@ def _nests(
     overlaps = Overlaps(storage, known)
     for first in range(stop - 1, start - 1, -1):
         tensor = members[first - start].node.output
-        around.update({t: t.type.bytes for t in storage.living[first] if t not in around})
+        around.update({t: storage.bytes(t) for t in storage.living[first] if t not in around})
         kept.append(np.zeros(len(runs), np.int64))
         if first < stop - 1:
             internal = storage.is_internal(tensor, stop)
@@ -217,7 +217,7 @@ def _nests(
                 kept.pop()
                 break
             if internal:
-                kept[-1] = known[tensor].alive * (known[tensor].height * tensor.type.row_bytes)
+                kept[-1] = known[tensor].alive * (known[tensor].height * storage.row_bytes(tensor))
                 around.pop(tensor, None)
         wholes.append(sum(around.values()) - overlaps.most(around, first, stop))
     numbers = {member.node: number for number, member in enumerate(members)}

@@ -11,6 +11,7 @@ Vocabulary
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
@@ -18,34 +19,69 @@ from types import MappingProxyType
 
 from microtir.config.enums import Measure, Optimize
 from microtir.graph.ir import Graph, Node, Tensor, TensorType
+from microtir.tir.dtype import DType
 
 
 class LayoutKind(Enum):
-    """Order of the elements inside one row; the row itself is always outermost."""
+    """Order and type of the elements inside one row; the row itself is always outermost."""
 
     NHWC = "nhwc"  # (W, C): the order of model inputs and outputs
-    ROW_PLANAR = "row_planar"  # (C, W)
-    ROW_INTERLEAVED = "row_interleaved"  # (W/4, C, 4)
+    PLANES16 = "planes16"  # (C, columns) of int16, as `Planes` says
+    PLANES8 = "planes8"  # the same as it is stored elsewhere, in int8
+
+
+@dataclass(frozen=True, slots=True)
+class Planes:
+    """A row as planes, one for each channel.
+
+    A plane is `before` elements of border, those of the image, and border again up to `columns`;
+    the border holds the zero point.
+    """
+
+    before: int
+    columns: int
 
 
 @dataclass(frozen=True, slots=True)
 class Layout:
     """Row y of a tensor lies in slot floormod(y, rows).
 
-    `rows` equals the tensor's number of rows for a whole tensor and the window for a ring.
+    `rows` equals the tensor's number of rows for a whole tensor and the window for a ring;
+    `planes` is there where the kind asks for it.
     """
 
     kind: LayoutKind
     rows: int
+    planes: Planes | None = None
 
     @staticmethod
     def whole(type_: TensorType) -> Layout:
         """The plain layout of model inputs and outputs."""
         return Layout(LayoutKind.NHWC, type_.rows)
 
+    def dtype(self, type_: TensorType) -> DType:
+        """What the elements of a tensor of `type_` are in this layout."""
+        return DType.INT16 if self.kind is LayoutKind.PLANES16 else type_.dtype
+
+    @property
+    def alignment(self) -> int:
+        """Bytes that its address is a multiple of, if its elements do not ask for more."""
+        return 4 if self.kind is LayoutKind.PLANES16 else 1
+
+    def row_shape(self, type_: TensorType) -> tuple[int, int]:
+        """(W, C), or (C, columns) for planes."""
+        channels = type_.shape[-1] if type_.shape else 1
+        if self.planes is None:
+            return type_.row_elements // max(channels, 1), channels
+        return channels, self.planes.columns
+
+    def row_bytes(self, type_: TensorType) -> int:
+        """Bytes of one row of a tensor of `type_`."""
+        return math.prod(self.row_shape(type_)) * self.dtype(type_).bytes
+
     def bytes(self, type_: TensorType) -> int:
         """Bytes that a tensor of `type_` takes in this layout."""
-        return self.rows * type_.row_bytes
+        return self.rows * self.row_bytes(type_)
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +181,8 @@ class Candidate:
     input instead: it adds rows [y0, y1) to `accumulator_bytes` of them, which a second function
     turns into the output. `cost` is an estimate in instructions of one call for all
     rows, `row_cost` of a call for each row, `pair_cost` of one for two rows; `cycles` is one of
-    the call for all rows, and calls for fewer take as many more as they take instructions.
+    the call for all rows, and calls for fewer take as many more as they take instructions. A kernel
+    that reads planes says how they lie; one that writes some takes them as their reader wants them.
     """
 
     kernel: Kernel
@@ -161,6 +198,20 @@ class Candidate:
     pair_cost: int = 0
     cycles: int = 0
     is_measured: bool = False  # the costs are those of tuning records
+    planes: Planes | None = None  # of its input
+
+    @property
+    def name(self) -> str:
+        """Tells it from the other candidates of a node: its kernel, and layouts but NHWC."""
+        kinds = (("from", self.input_layouts), ("to", self.output_layouts))
+        named = [(way, kind) for way, given in kinds for kind in given]
+        layouts = (f" {way} {kind.value}" for way, kind in named if kind is not LayoutKind.NHWC)
+        return self.kernel.value + "".join(layouts)
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether all that it reads and writes is NHWC."""
+        return all(k is LayoutKind.NHWC for k in (*self.input_layouts, *self.output_layouts))
 
     @property
     def takes_row_range(self) -> bool:
@@ -203,14 +254,18 @@ class PlannedOperator:
         """Inputs that are not constant, each once."""
         return tuple(t for t in dict.fromkeys(self.node.inputs) if not t.is_constant)
 
+    @property
+    def activations(self) -> tuple[Tensor, ...]:
+        """Inputs that are not constant, as often as they are read."""
+        return tuple(t for t in self.node.inputs if not t.is_constant)
+
     def window(self, tensor: Tensor) -> RowWindow:
         """Rows of an input behind one row of the row range.
 
         Raises:
             KeyError: not an input, or the kernel takes no row range.
         """
-        activations = [t for t in self.node.inputs if not t.is_constant]
-        return dict(zip(activations, self.candidate.windows or (), strict=False))[tensor]
+        return dict(zip(self.activations, self.candidate.windows or (), strict=False))[tensor]
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,7 +26,7 @@ _VERSION = 1
 
 @dataclass(frozen=True, slots=True, order=True)
 class Key:
-    """A kernel of an operator."""
+    """A kernel of an operator, and the layouts that it reads and writes."""
 
     operator: str
     kernel: str
@@ -50,7 +50,7 @@ class Measured:
     def applied(self, node: Node, candidates: Iterable[Candidate]) -> tuple[Candidate, ...]:
         """The candidates with measured costs where there are some."""
         name = signature(node)
-        return tuple(self._known(c, Key(name, c.kernel.value)) for c in candidates)
+        return tuple(self._known(c, Key(name, c.name)) for c in candidates)
 
     def _known(self, candidate: Candidate, key: Key) -> Candidate:
         known = self.costs.get(key)
@@ -129,7 +129,8 @@ def _costs(path: Path, records: object) -> dict[Key, Cost]:
         values = record if isinstance(record, dict) else {}
         name, kernel = values.get("operator"), values.get("kernel")
         instructions, cycles = values.get("instructions"), values.get("cycles")
-        if not isinstance(name, str) or kernel not in kernels:
+        family = kernel.partition(" ")[0] if isinstance(kernel, str) else ""  # layouts follow it
+        if not isinstance(name, str) or not isinstance(kernel, str) or family not in kernels:
             raise _refused(path, f"record {number} names no operator and kernel")
         if not _is_count(instructions):
             raise _refused(path, f"record {number} has no number of instructions")

@@ -19,9 +19,10 @@ from microtir.graph.columns import Cut
 from microtir.graph.ir import Graph, Node, Tensor
 from microtir.graph.macs import macs
 from microtir.plan.bands import cuts_worth_planning
+from microtir.plan.edges import Edge, Kinds, agreeing, edges_of, layouts_of, uniform
 from microtir.plan.grouping import Choices, rings
-from microtir.plan.ir import Candidate, Group, Kernel, Layout, Plan, Terms
-from microtir.plan.offers import Offers
+from microtir.plan.ir import Candidate, Group, Kernel, Layout, LayoutKind, Plan, Terms
+from microtir.plan.offers import NO_PRICE, Offers
 from microtir.plan.storage import Storage, Views
 
 CandidatesOf = Callable[[Node], tuple[Candidate, ...]]
@@ -66,9 +67,11 @@ def plan(
     terms = terms or Terms()
     if limit is None and terms.goal(goal) in (Optimize.SPEED, Optimize.FLASH):
         task = _Task.of(graph, candidates_of, goal, terms)
+        task = task.of_kinds(task.cheapest_kinds())
         groups = tuple(Group((offer.whole.operator,)) for offer in task.offers)
         return task.plan(groups, {}, terms)
     tasks = [_Task.of(g, candidates_of, goal, terms) for g in (graph, *cut)]
+    tasks += [tasks[0].of_kinds(kinds) for kinds in uniform(tasks[0].edges)]
     lives = [task.storage(workspace_io=workspace_io) for task in tasks]
     found = [Choices(task.offers, storage) for task, storage in zip(tasks, lives, strict=True)]
     ports = dict.fromkeys((*graph.inputs, *graph.outputs))
@@ -109,31 +112,70 @@ def cuts(
 
 @dataclass(frozen=True, slots=True)
 class _Task:
-    """A graph that is to be planned: what there is to choose from, and what shares memory."""
+    """A graph that is to be planned: what there is to choose from, and what shares memory.
+
+    `kinds` are the layouts of its edges, with which `offers` agree.
+    """
 
     graph: Graph
+    goal: Optimize
+    terms: Terms
     offered: Mapping[Node, tuple[Candidate, ...]]
-    offers: Sequence[Offers]
     roots: Mapping[Tensor, Tensor]
+    edges: Sequence[Edge]
+    kinds: Kinds
+    offers: Sequence[Offers]
 
     @staticmethod
     def of(graph: Graph, candidates_of: CandidatesOf, goal: Optimize, terms: Terms) -> _Task:
+        """All edges are NHWC."""
         views = Views(graph)
         offered = {node: _legal(node, candidates_of, views) for node in graph.nodes}
-        offers = [_offers(node, legal, goal, terms) for node, legal in offered.items()]
         roots = {t: views.root(t) for t in graph.tensors() if not t.is_constant}
-        return _Task(graph, offered, offers, roots)
+        edges = edges_of(graph, offered)
+        return _Task(graph, goal, terms, offered, roots, edges, {}, ()).of_kinds({})
+
+    def of_kinds(self, kinds: Kinds) -> _Task:
+        """The same with other layouts."""
+        offers = [
+            _offers(node, agreeing(node, legal, kinds), self.goal, self.terms)
+            for node, legal in self.offered.items()
+        ]
+        return replace(self, kinds=kinds, offers=offers)
+
+    def cheapest_kinds(self) -> Kinds:
+        """The layouts for which producer and reader of each edge are charged least, in turns."""
+        kinds: dict[Tensor, LayoutKind] = {}
+
+        def charged(edge: Edge, kind: LayoutKind) -> int:
+            tried = {**kinds, edge.tensor: kind}
+            total = 0
+            for node in (edge.producer, edge.reader):
+                able = agreeing(node, self.offered[node], tried)
+                offers = Offers.of(node, able, self.goal, self.terms)
+                total += NO_PRICE if offers is None else offers.whole.prices[0]
+            return total
+
+        for edge in self.edges:
+            prices = {kind: charged(edge, kind) for kind in (LayoutKind.NHWC, *edge.planes)}
+            kinds[edge.tensor] = min(prices, key=prices.__getitem__)
+        return kinds
 
     def storage(self, *, workspace_io: bool) -> Storage:
         """Where tensors live."""
         ports = (*self.graph.inputs, *self.graph.outputs)
-        return Storage.of(self.graph, self.roots, () if workspace_io else ports)
+        caller = () if workspace_io else ports
+        return Storage.of(self.graph, self.roots, caller, self.layouts())
+
+    def layouts(self) -> dict[Tensor, Layout]:
+        """Of whole tensors."""
+        return layouts_of(tuple(self.roots), self.edges, self.kinds)
 
     def plan(self, groups: tuple[Group, ...], heights: Mapping[Tensor, int], terms: Terms) -> Plan:
         """The plan of these groups, with rings of these heights."""
-        whole = {t: Layout.whole(t.type) for t in self.roots}
         layouts = {
-            t: replace(layout, rows=heights.get(t, layout.rows)) for t, layout in whole.items()
+            t: replace(layout, rows=heights.get(t, layout.rows))
+            for t, layout in self.layouts().items()
         }
         return Plan(
             graph=self.graph,

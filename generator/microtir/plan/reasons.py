@@ -7,9 +7,17 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from microtir.config.enums import Measure, Optimize
-from microtir.graph.ir import Node
+from microtir.graph.ir import Node, Tensor
 from microtir.ir_module import Alternative, Decision
-from microtir.plan.ir import Candidate, Group, Kernel, Plan, PlannedOperator, Refusal
+from microtir.plan.ir import (
+    Candidate,
+    Group,
+    Kernel,
+    LayoutKind,
+    Plan,
+    PlannedOperator,
+    Refusal,
+)
 from microtir.plan.offers import PRICE_PER_BYTE, price_of, work
 
 RefusalsOf = Callable[[Node], Sequence[tuple[Kernel, Refusal]]]
@@ -69,11 +77,13 @@ class _Choice:
         """What was decided, the operator's group having this number."""
         node, chosen = self.operator.node, self.chosen
         offered = self.plan.offered.get(node, ())
-        others = [c for c in offered if c.kernel is not chosen.kernel]
+        others = [c for c in offered if c.name != chosen.name]
         return Decision(
             layer=node.name,
             kernel=chosen.kernel.value,
-            reason="; ".join(filter(None, (self._merit(others), self._run(), self._again()))),
+            reason="; ".join(
+                filter(None, (self._merit(others), self._lie(), self._run(), self._again()))
+            ),
             instructions=self._work(chosen, Measure.INSTRUCTIONS),
             cycles=self._work(chosen, Measure.CYCLES),
             scratch_bytes=chosen.scratch_bytes,
@@ -101,7 +111,7 @@ class _Choice:
                 f"{self.plan.size:,} bytes that the plan keeps to"
             )
         return Alternative(
-            c.kernel.value,
+            c.name,
             reason or self._difference(c),
             self._work(c, Measure.INSTRUCTIONS),
             self._work(c, Measure.CYCLES),
@@ -113,6 +123,10 @@ class _Choice:
         """Why a candidate cannot make the calls that the plan wants, if it cannot."""
         if (self.operator.node, c.kernel) in self.plan.terms.refused:
             return "takes more stack than the budget has"
+        if c.input_layouts != self.chosen.input_layouts:
+            return f"its input is {self._kind(self.operator.inputs[0])}"
+        if c.output_layouts != self.chosen.output_layouts:
+            return f"its output is {self._kind(self.operator.node.output)}"
         if c.accumulates and not self.chosen.accumulates:
             return "only ends a stream of rows"
         if self.by_rows and not c.takes_row_range:
@@ -162,6 +176,22 @@ class _Choice:
         if self.plan.terms.byte_price and self.goal is not Optimize.FLASH:
             flash = f", {self.plan.terms.byte_price:,} {unit} a byte of flash"
         return _MERITS[self.goal].format(f"{len(rivals) + 1}{room}", unit) + flash + by
+
+    def _kind(self, tensor: Tensor) -> str:
+        return self.plan.layouts[tensor].kind.value
+
+    def _lie(self) -> str:
+        """Which of its tensors are planes, and for whom."""
+        kinds = [
+            f"{way} {kind.value}{whose}"
+            for way, given, whose in (
+                ("reads", self.chosen.input_layouts, " of its producer"),
+                ("writes", self.chosen.output_layouts, " for its reader"),
+            )
+            for kind in given
+            if kind is not LayoutKind.NHWC
+        ]
+        return " and ".join(kinds)
 
     def _run(self) -> str:
         """Why the operators of the group run as they do."""

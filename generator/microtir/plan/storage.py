@@ -9,6 +9,7 @@ import numpy as np
 
 from microtir.graph.ir import Graph, Node, Tensor
 from microtir.graph.ops import JoinColumns
+from microtir.plan.ir import Layout
 from microtir.plan.nest import NEVER, History
 
 
@@ -55,7 +56,7 @@ class Storage:
 
     Lifetimes are positions in the graph, both inclusive: -1 for what is there from the start, the
     number of operators for what is needed at the end. `living` has for each operator the roots in
-    the workspace that hold something while it runs.
+    the workspace that hold something while it runs. `layouts` are those of whole tensors.
     """
 
     root: Mapping[Tensor, Tensor]
@@ -64,9 +65,15 @@ class Storage:
     shared: frozenset[Tensor]
     caller: frozenset[Tensor]
     living: Sequence[Sequence[Tensor]]
+    layouts: Mapping[Tensor, Layout]
 
     @staticmethod
-    def of(graph: Graph, root: Mapping[Tensor, Tensor], caller: Sequence[Tensor]) -> Storage:
+    def of(
+        graph: Graph,
+        root: Mapping[Tensor, Tensor],
+        caller: Sequence[Tensor],
+        layouts: Mapping[Tensor, Layout],
+    ) -> Storage:
         """The lifetimes of a graph whose views share the memory of their roots."""
         first: dict[Tensor, int] = {}
         last: dict[Tensor, int] = {}
@@ -92,7 +99,16 @@ class Storage:
             frozenset((*shared, *(root[t] for t in shared))),
             frozenset(caller),
             living,
+            layouts,
         )
+
+    def bytes(self, tensor: Tensor) -> int:
+        """Of a whole tensor."""
+        return self.layouts[tensor].bytes(tensor.type)
+
+    def row_bytes(self, tensor: Tensor) -> int:
+        """Of one of its rows."""
+        return self.layouts[tensor].row_bytes(tensor.type)
 
     def is_internal(self, tensor: Tensor, stop: int) -> bool:
         """Whether nobody behind operators [.., stop) sees a tensor, nor what it shares with."""
@@ -143,11 +159,13 @@ class Overlaps:
         if len(readers) != 1 or len(writers) != 1:
             return 0
         (reader,), (writer,) = readers, writers
-        if writer.type.bytes != y.type.bytes:
+        size = self._storage.bytes
+        if size(writer) != size(y):
             return 0  # some columns of y, whose rows are longer
         oldest, made = self._known[reader].oldest, self._known[writer].made
         # Both ascend: from the first row that is written to the last one that is read.
         both = slice(int(np.searchsorted(made, 1)), int(np.searchsorted(oldest, NEVER)))
-        ends = made[both] * writer.type.row_bytes - oldest[both] * reader.type.row_bytes
+        row = self._storage.row_bytes
+        ends = made[both] * row(writer) - oldest[both] * row(reader)
         distance = max(int(ends.max(initial=0)), 0)
-        return x.type.bytes + y.type.bytes - max(x.type.bytes + distance, y.type.bytes)
+        return size(x) + size(y) - max(size(x) + distance, size(y))

@@ -151,7 +151,7 @@ def _planned(module: IRModule, config: CompilationConfig, records: str) -> Plan:
 def _keys(plan: Plan) -> dict[PlannedOperator, Key]:
     """What the functions of a plan measure, in their order."""
     return {
-        operator: Key(signature(operator.node), operator.candidate.kernel.value)
+        operator: Key(signature(operator.node), operator.candidate.name)
         for operator in plan.operators
         if operator.candidate.kernel is not Kernel.VIEW
     }

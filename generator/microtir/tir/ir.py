@@ -455,6 +455,10 @@ class RowAccess:
     adds: bool = False
 
 
+PLANES = "planes"
+"""Attribute of a function whose output is rows of planes: columns before the image, its width, and
+the type of its values."""
+
 KEPT_APART = "kept_apart"
 """Attribute of a micro-kernel that fills the registers: it stays a function of its own in C."""
 

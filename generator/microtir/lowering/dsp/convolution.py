@@ -14,83 +14,33 @@ from microtir import te
 from microtir.graph.ir import Node
 from microtir.graph.ops import Conv2D, DepthwiseConv2D
 from microtir.graph.quantization import conv_params
-from microtir.lowering.convolution import windows_of
+from microtir.lowering.dsp.borders_kernels import LONGEST, borders
 from microtir.lowering.dsp.code import at, each, let, load, loop, seq, store, when
+from microtir.lowering.dsp.convolution_geometry import Geometry
 from microtir.lowering.dsp.gemm_kernels import (
     CHANNELS,
     LANES,
     STEPS,
     TOGETHER,
+    PlaneRow,
     gemm,
     pack_quads,
 )
 from microtir.lowering.dsp.linear import constant, requantised
-from microtir.lowering.dsp.micro_kernel import COMPACT, FAST, Unroll, call, turns
+from microtir.lowering.dsp.micro_kernel import COMPACT, FAST, Unroll, call
 from microtir.lowering.dsp.patch import GROUP, Segments, widen
 from microtir.lowering.dsp.requantise import Rescaling
 from microtir.lowering.dsp.weights import QUAD, channel_quads, pack_pairs
-from microtir.lowering.layer import Extents, Layer, Rows
+from microtir.lowering.layer import Layer, Rows
 from microtir.lowering.refusals import int8_refusal, mixed_refusal
-from microtir.lowering.window import Windows
 from microtir.plan.ir import Refusal
 from microtir.schedule import KernelDescription
 from microtir.tir import ir
 from microtir.tir.dtype import DType
 
 _IMMEDIATE = 4095  # largest offset of a load or store
-# A patch of more than one group is worth its memory while it is small.
-_PATCH = 512
-_GROUPS = 4
-# Bytes of a kernel beside its steps, of a step, and what a layer is charged of one that it shares.
-_CODE = {TOGETHER: 350, 1: 230}
-_STEP_CODE = {TOGETHER: 52, 1: 32}
-_SHARED_CODE = {TOGETHER: 330, 1: 130}
-
-
-@dataclass(frozen=True, slots=True)
-class Geometry:
-    """Shapes of a convolution as the loops need them."""
-
-    windows: Windows
-    image: Extents
-    output: Extents
-    segments: Segments
-
-    @staticmethod
-    def of(node: Node) -> Geometry:
-        windows, image = windows_of(node), Extents.of(node.inputs[0].type)
-        rows, columns = windows.rows.taps, windows.columns.taps
-        joined = columns == 1 or windows.columns.dilation == 1
-        count, length = (rows, columns) if joined else (rows * columns, 1)
-        segments = Segments(count, length * image.channels)
-        return Geometry(windows, image, Extents.of(node.output.type), segments)
-
-    @property
-    def per_row(self) -> int:
-        """Segments of one kernel row."""
-        return self.segments.count // self.windows.rows.taps
-
-    @property
-    def pixel_stride(self) -> int:
-        """Bytes between the inputs of neighbouring output pixels."""
-        return self.windows.columns.stride * self.image.channels
-
-    @property
-    def is_pointwise(self) -> bool:
-        """Whether output pixel n needs input pixel n and nothing else."""
-        return self.windows.is_pointwise(self.output)
-
-    @property
-    def patch_pixels(self) -> int:
-        """Pixels of a patch: groups that leave few pixels of a row over.
-
-        Where windows may leave the image, and patches are gathered tap by tap, it is one group.
-        """
-        size = self.segments.elements(GROUP) * DType.INT16.bytes
-        most = max(1, min(_GROUPS, _PATCH // max(size, 1), self.output.width // GROUP))
-        width = self.output.width
-        groups = range(most if self.is_pointwise else 1, 0, -1)
-        return GROUP * min(groups, key=lambda n: width % (GROUP * n))
+_BORDER = 8  # columns; more than windows of 3 need beside an image, and rounding
+_FAR = 1 << 24  # bytes from one channel to another that constants hold
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -101,7 +51,8 @@ class _Packed:
     rescaling: Rescaling
 
 
-def _packed(node: Node) -> _Packed | None:
+def _packed(node: Node, distance: int = 1) -> _Packed | None:
+    """The constants of a layer, of whose outputs each channel lies `distance` bytes apart."""
     op = node.op
     assert isinstance(op, Conv2D | DepthwiseConv2D)
     weights, segments = node.inputs[1].data, Geometry.of(node).segments
@@ -115,7 +66,7 @@ def _packed(node: Node) -> _Packed | None:
     factors = requantised(matrix.reshape(len(matrix), -1), node, params)
     if lanes is None or factors is None:
         return None
-    words = pack_quads(lanes, factors.constants, order)
+    words = pack_quads(lanes, factors.constants, order, distance)
     return _Packed(constant("packed", words), factors.rescaling)
 
 
@@ -137,62 +88,19 @@ def refusal(node: Node) -> Refusal | None:
     return Refusal.FORM if _packed(node) is None else None
 
 
-def scratch_bytes(node: Node) -> int:
-    """Of one patch."""
-    geometry = Geometry.of(node)
-    return geometry.segments.elements(geometry.patch_pixels) * DType.INT16.bytes
-
-
-def cost(node: Node, unroll: Unroll = FAST) -> int:
-    """Instructions of all rows in one call, from counts of the emulated Cortex-M4."""
-    geometry = Geometry.of(node)
-    output = geometry.output
-    lines = 1 if geometry.is_pointwise else output.images * output.height
-    pixels = output.images * output.height * output.width
-    return lines * _line_cost(geometry, pixels // lines, unroll)
-
-
-def row_cost(node: Node, unroll: Unroll = FAST) -> int:
-    """Instructions where every row is a call of its own."""
-    geometry = Geometry.of(node)
-    rows = geometry.output.images * geometry.output.height
-    return rows * _line_cost(geometry, geometry.output.width, unroll)
-
-
-def _line_cost(geometry: Geometry, pixels: int, unroll: Unroll) -> int:
-    """Instructions for pixels that patches may span: patch by patch, then two, then one."""
-    quads, steps, patch = _quads(geometry), geometry.segments.steps, geometry.patch_pixels
-    patches, rest = divmod(pixels, patch)
-    looped = 1 + 3 * turns(steps, unroll)
-    # For four channels: 13 a step and 55 beside them for two pixels, 8 and 33 for a single one.
-    block = (13 * steps + looped + 55) * quads + 12
-    single = (8 * steps + looped + 33) * quads + 4 * steps + 60
-    group = 7 * steps + 30
-    blocks, last = patches * patch // TOGETHER, rest // TOGETHER
-    calls = patches * (40 + group * patch // GROUP) + last * (40 + 8 * steps + 40)
-    return (blocks + last) * block + calls + rest % TOGETHER * single
-
-
-def _quads(geometry: Geometry) -> int:
-    return -(-geometry.output.channels // QUAD)
-
-
-def code_bytes(node: Node, unroll: Unroll = FAST) -> int:
-    """Of the kernels for two pixels and for one; those with a loop are shared by many layers."""
-    geometry = Geometry.of(node)
-    steps = geometry.segments.steps
-    pixels = (TOGETHER, 1) if geometry.output.width % TOGETHER else (TOGETHER,)
-    if not unroll.is_straight(steps):
-        return sum(_SHARED_CODE[count] for count in pixels)
-    return sum(_CODE[count] + _STEP_CODE[count] * steps for count in pixels)
+def planes_refusal(node: Node) -> Refusal | None:
+    """What speaks against writing planes, beside what `refusal` knows."""
+    output = Geometry.of(node).output
+    if output.images != 1:
+        return Refusal.IMAGES
+    plane = (output.width + _BORDER) * DType.INT16.bytes
+    fits = plane <= LONGEST and output.channels * plane < _FAR
+    return refusal(node) if fits else Refusal.SIZES
 
 
 def emit(layer: Layer, name: str, unroll: Unroll = FAST) -> ir.PrimFunc:
     """The layer function: patches in `scratch`, products of many pixels, then of single ones."""
-    node = layer.node
-    packed = _packed(node)
-    assert packed is not None, "refusal() was asked"
-    return _Emitter(layer, Geometry.of(node), packed, unroll).function(name)
+    return _Emitter(layer, unroll).function(name)
 
 
 def emit_compact(layer: Layer, name: str) -> ir.PrimFunc:
@@ -200,29 +108,19 @@ def emit_compact(layer: Layer, name: str) -> ir.PrimFunc:
     return emit(layer, name, COMPACT)
 
 
-def compact_cost(node: Node) -> int:
-    """Instructions of the compact form in one call."""
-    return cost(node, COMPACT)
-
-
-def compact_row_cost(node: Node) -> int:
-    """Instructions of the compact form in a call for each row."""
-    return row_cost(node, COMPACT)
-
-
-def compact_code_bytes(node: Node) -> int:
-    """Code of the compact form."""
-    return code_bytes(node, COMPACT)
-
-
 class _Emitter:
-    def __init__(self, layer: Layer, geometry: Geometry, packed: _Packed, unroll: Unroll) -> None:
+    def __init__(self, layer: Layer, unroll: Unroll) -> None:
         self.unroll = unroll
         self.layer = layer
-        self.geometry = geometry
-        self.packed = packed
+        self.geometry = geometry = Geometry.of(layer.node)
         self.x, self.y = layer.input_rows(0), layer.output_rows()
-        self.flat = geometry.is_pointwise and self.x.is_whole and self.y.is_whole
+        self.planes = self.y.layout.planes
+        self.plane_row = PlaneRow(self.y.buffer.dtype, self.planes.columns) if self.planes else None
+        packed = _packed(layer.node, self.plane_row.bytes if self.plane_row else 1)
+        assert packed is not None, "refusal() was asked"
+        self.packed = packed
+        are_whole = self.x.is_whole and self.y.is_whole
+        self.flat = geometry.is_pointwise and are_whole and self.planes is None
         # One row, so that whoever follows rows of buffers sees one span of bytes.
         self.pixels = geometry.patch_pixels
         shape = (1, geometry.segments.elements(self.pixels))
@@ -264,7 +162,7 @@ class _Emitter:
                 self.widen(group, place(self.x, pixel + lane), segment, lane)
                 for lane in range(0, count, group)
             )
-            return seq(*filled, self.product(count, place(self.y, pixel)))
+            return seq(*filled, self.product(count, pixel // width, pixel % width))
 
         def tail(start: te.Expr) -> ir.Stmt:
             """What is left behind whole patches, or one of their groups."""
@@ -297,8 +195,7 @@ class _Emitter:
             def fill(n: te.Expr) -> ir.Stmt:
                 return self.gather(row, column + n, together, n)
 
-            output = self.y.at(row, column, 0)
-            return seq(each("pixel", count // together, fill), self.product(count, output))
+            return seq(each("pixel", count // together, fill), self.product(count, row, column))
 
         def parts(row: te.Expr) -> ir.Stmt:
             """Whole patches, then two pixels and one."""
@@ -306,22 +203,34 @@ class _Emitter:
             last = te.as_expr(width - rest, DType.INT32)
             pair = [some(row, last, TOGETHER)] * (rest // TOGETHER)
             single = [some(row, last + rest - 1, 1)] * (rest % TOGETHER)
-            return seq(whole, *pair, *single)
+            return seq(whole, *pair, *single, self.borders(row))
 
         return loop("row", self.layer.y0, self.layer.y1, parts)
 
-    def product(self, pixels: int, output: ir.BufferArgument) -> ir.Stmt:
-        """The micro-kernel for all channels of some pixels."""
+    def product(self, pixels: int, row: te.Expr, column: te.Expr) -> ir.Stmt:
+        """The micro-kernel for all channels of some pixels, from a column of a row on."""
+        if self.planes is None:
+            output: tuple[ir.BufferArgument | te.Expr, ...] = (self.y.at(row, column, 0),)
+        else:
+            output = self.y.row(row), self.planes.before + column
         return call(
             self.kernel(pixels),
             at(self.patch, 0, 0),
             at(self.packed.words, 0, 0, 0),
-            output,
+            *output,
         )
+
+    def borders(self, row: te.Expr) -> ir.Stmt:
+        """What whoever reads planes finds beside the image: the zero point."""
+        if self.planes is None:
+            return seq()
+        output, zero = self.geometry.output, self.layer.node.output.type.quant.zero_point
+        kernel = borders(self.planes, output.channels, output.width, zero, self.y.buffer.dtype)
+        return call(kernel, self.y.row(row))
 
     def kernel(self, pixels: int) -> KernelDescription:
         steps, channels = self.geometry.segments.steps, self.geometry.output.channels
-        return gemm(pixels, steps, channels, self.packed.rescaling, self.unroll)
+        return gemm(pixels, steps, channels, self.packed.rescaling, self.unroll, self.plane_row)
 
     # --- patches ---
 

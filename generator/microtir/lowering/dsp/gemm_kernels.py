@@ -7,6 +7,7 @@ requantise.  Sums of few steps may be unrolled entirely: such a kernel is for on
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -27,15 +28,45 @@ LANES = 2 * TOGETHER  # int16 values of one step of a block: two for each pixel
 STEPS = (1 << 13) - 1  # the most that a kernel is given; MOVW loads their bytes
 CHANNELS = 1 << 12
 PIXELS = 1 << 6
+COLUMNS = 1 << 12  # the most of a plane
 STEP_BYTES = {TOGETHER: 48, 1: 32}  # of the instructions of a step that loads two words at a time
 APART = 8  # of 16 steps for two pixels: they load word by word, faster with more instructions
 _CONSTANT_LINES = QUAD * WORDS // 2  # of two words each
 _CHANNEL_BIT = 8  # of the word with the shift: ASR by a register reads only the byte below
 
 
+@dataclass(frozen=True, slots=True)
+class PlaneRow:
+    """An output row that is planes of so many columns."""
+
+    dtype: DType
+    columns: int
+
+    @property
+    def bytes(self) -> int:
+        """Of a plane."""
+        return self.columns * self.dtype.bytes
+
+    def values(self) -> dict[str, str]:
+        """What the templates are given."""
+        is_wide = self.dtype is DType.INT16
+        return {
+            "store": "strh" if is_wide else "strb",
+            "scaled": ", lsl #1" if is_wide else "",
+            "twice": f", lsl #{self.dtype.bytes}",
+            "pixel": str(self.dtype.bytes),
+            "pair": str(TOGETHER * self.dtype.bytes),
+        }
+
+
 @made_once
 def gemm(
-    pixels: int, steps: int, channels: int, rescaling: Rescaling, unroll: Unroll
+    pixels: int,
+    steps: int,
+    channels: int,
+    rescaling: Rescaling,
+    unroll: Unroll,
+    planes: PlaneRow | None = None,
 ) -> KernelDescription:
     """Two pixels, or a single one, by four channels a turn.
 
@@ -45,11 +76,13 @@ def gemm(
         channels: of the output, at least 4.
         rescaling: of the sums.
         unroll: of the steps.
+        planes: where outputs go, if they do not follow each other.
 
     Returns:
         Parameters: patch (blocks, steps, 2, 2) int16, what `pack_quads` gives, outputs (blocks,
         pixels of a block, channels); then steps, lines, quads, channels, and blocks if there may be
-        several.
+        several.  For planes, outputs are a row (channels, columns) and the column of the first
+        pixel; the number of columns follows that of channels.
     """
     together = min(pixels, TOGETHER)
     sizes = Sizes()
@@ -58,15 +91,21 @@ def gemm(
     sizes.hold(_number(lines) >= _number(count) + _CONSTANT_LINES)
     quads = sizes.number("quads", -(-channels // QUAD), 1, CHANNELS // QUAD)
     width = sizes.number("channels", channels, QUAD, CHANNELS)
+    column = ir.Var("column", low=0, high=COLUMNS) if planes else None
+    columns = sizes.number("columns", planes.columns, 1, COLUMNS) if planes else width
     blocks = sizes.number("blocks", pixels // 2, 1, PIXELS // 2) if together > 1 else 1
     patch = ir.Buffer("patch", (blocks, count, TOGETHER, 2), DType.INT16, alignment=4)
     packed = ir.Buffer("packed", (quads, lines, 2), DType.INT32)
-    y = ir.Buffer("y", (blocks, together, width), DType.INT8)
-    product = _Product(patch, packed, y, rescaling)
-    special = unroll.is_straight(steps)
+    if planes is None or column is None:
+        y = ir.Buffer("y", (blocks, together, width), DType.INT8)
+    else:
+        y = ir.Buffer("y", (width, columns), planes.dtype)
+        sizes.hold(_number(column) + _number(blocks) * together <= _number(columns))
+    product = _Product(patch, packed, y, rescaling, together, column)
+    special = steps if unroll.is_straight(steps) else None
     return describe(
-        f"gemm{together}{f'_{steps}' if special else ''}_{rescaling.name}",
-        (_about(together, steps if special else None),),
+        _name(together, special, rescaling, planes),
+        (_about(together, special, planes),),
         (patch, packed, y),
         (y,),
         each(
@@ -77,9 +116,11 @@ def gemm(
         {
             **unrolled(steps, unroll, STEP_BYTES[together], APART if together > 1 else 0),
             "rescaling": rescaling.values(),
+            "planes": planes.values() if planes else "",
         },
         stack_bytes=68 if together > 1 else 44,
         sizes=sizes,
+        scalars=() if column is None else (column,),
     )  # fmt: skip
 
 
@@ -87,15 +128,20 @@ class _Product:
     """The meaning of a turn: one block of pixels by four channels."""
 
     def __init__(
-        self, patch: ir.Buffer, packed: ir.Buffer, y: ir.Buffer, rescaling: Rescaling
+        self,
+        patch: ir.Buffer,
+        packed: ir.Buffer,
+        y: ir.Buffer,
+        rescaling: Rescaling,
+        together: int,
+        column: ir.Var | None,
     ) -> None:
         self.patch, self.packed, self.y = patch, packed, y
         self.rescaling = rescaling
-        _, together, channels = y.shape
-        assert isinstance(together, int)
         self.pixels = together
+        self.column = column  # of the first pixel, where outputs are planes
         self.steps = _number(patch.shape[1])
-        self.last = _number(channels) - QUAD
+        self.last = _number(y.shape[2 if column is None else 0]) - QUAD
         self.sums = local_sums(together * 2)
 
     def turn(self, block: te.Expr, quad: te.Expr) -> ir.Stmt:
@@ -146,13 +192,24 @@ class _Product:
         shift = word(SHIFT) & ((1 << _CHANNEL_BIT) - 1)
         value = self.rescaling.rescale(total, word(MULTIPLIER), word(ROUNDING), shift)
         channel = te.minimum(quad * QUAD, self.last) + number
-        return let("value", value, partial(store, self.y, (block, pixel, channel)))
+        place: tuple[te.Expr, ...] = (block, pixel, channel)
+        if self.column is not None:
+            place = channel, _number(self.column) + block * self.pixels + pixel
+        stored = te.cast(self.y.dtype, value)
+        return let("value", stored, partial(store, self.y, place))
 
 
-def _about(together: int, steps: int | None) -> str:
+def _name(together: int, steps: int | None, rescaling: Rescaling, planes: PlaneRow | None) -> str:
+    straight = "" if steps is None else f"_{steps}"
+    where = f"_planes{planes.dtype.bits}" if planes else ""
+    return f"gemm{together}{straight}_{rescaling.name}{where}"
+
+
+def _about(together: int, steps: int | None, planes: PlaneRow | None) -> str:
     pixels = "1 pixel" if together == 1 else f"{together} pixels"
     values = "" if steps is None else f" of {2 * steps} values"
-    return f"Matrix product: {pixels}{values} by four channels a turn"
+    where = ", into planes" if planes else ""
+    return f"Matrix product: {pixels}{values} by four channels a turn{where}"
 
 
 def _number(extent: ir.Dim) -> te.Expr:
@@ -160,7 +217,10 @@ def _number(extent: ir.Dim) -> te.Expr:
 
 
 def pack_quads(
-    lanes: npt.NDArray[np.int16], constants: npt.NDArray[np.int32], order: list[int]
+    lanes: npt.NDArray[np.int16],
+    constants: npt.NDArray[np.int32],
+    order: list[int],
+    distance: int = 1,
 ) -> npt.NDArray[np.int32]:
     """Weights and constants in the order in which the kernels read them.
 
@@ -168,16 +228,17 @@ def pack_quads(
         lanes: dual-packed weights of channel pairs, (2 * quads, steps, 2).
         constants: words of each channel, the shift last, (channels, 4).
         order: the channels of all quads.
+        distance: bytes from a channel of an output to the next.
 
     Returns:
         (quads, steps + 8, 2): for each quad the lanes of its pairs step by step, then its
-        constants. The first channel of a quad stands in the upper bits of its shifts.
+        constants. Where its first channel lies stands in the upper bits of its shifts.
     """
     quads, steps = len(lanes) // 2, lanes.shape[1]
     wide = lanes.astype(np.int64).reshape(quads, 2, steps, 2)
     words = (wide[..., 1] * (1 << 16) + (wide[..., 0] & 0xFFFF)).transpose(0, 2, 1)
     rows = constants[order].astype(np.int64).reshape(quads, QUAD, WORDS)
-    rows[:, :, SHIFT] |= np.array(order[::QUAD])[:, np.newaxis] << _CHANNEL_BIT
+    rows[:, :, SHIFT] |= np.array(order[::QUAD])[:, np.newaxis] * distance << _CHANNEL_BIT
     lines = np.concatenate([words, rows.reshape(quads, _CONSTANT_LINES, 2)], axis=1)
     return lines.astype(np.int32)
 

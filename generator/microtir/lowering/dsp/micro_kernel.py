@@ -60,6 +60,7 @@ def describe(
     stack_bytes: int,
     needs: Feature = Feature.DSP,
     sizes: Sizes | None = None,
+    scalars: tuple[ir.Var, ...] = (),
 ) -> KernelDescription:
     """A micro-kernel that reads all of its parameters but `written`, and writes all of those.
 
@@ -73,13 +74,14 @@ def describe(
         values: what the template is given: finished text, and lists to repeat instructions by.
         stack_bytes: that the assembly pushes.
         needs: what the assembly takes of a CPU.
-        sizes: its further parameters, and what this call gives them.
+        sizes: its last parameters, and what this call gives them.
+        scalars: parameters between those, numbers that are known where the kernel runs.
     """
     given = MappingProxyType(dict(values))
     attrs = MappingProxyType({"about": about, "assembly": given, "needs": needs.value})
     sizes = sizes or Sizes()
     numbers = sizes.values
-    meaning = ir.PrimFunc(name, (*params, *numbers), body, attrs=attrs)
+    meaning = ir.PrimFunc(name, (*params, *scalars, *numbers), body, attrs=attrs)
     contract = ir.KernelContract(
         reads=tuple(_all_of(p, numbers) for p in params if p not in written),
         writes=tuple(_all_of(p, numbers) for p in written),

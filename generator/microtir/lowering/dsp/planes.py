@@ -1,10 +1,14 @@
-"""Depthwise convolutions 3x3 over planes: each row is split into its channels once.
+"""Depthwise convolutions 3x3 over planes, which their producer writes, or which are made here.
 
-The planes of three rows are kept in scratch, one of them replaced for every output row.  Values
-outside the image are the input's zero point, for which the bias accounts.
+Where rows come as NHWC each is split into its channels once: the planes of three rows are kept in
+scratch, one of them replaced for every output row.  Values outside the image are the input's zero
+point, for which the bias accounts.
 """
 
 from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -27,17 +31,21 @@ from microtir.lowering.dsp.planes_kernels import (
 )
 from microtir.lowering.layer import Layer
 from microtir.lowering.refusals import depthwise_refusal
-from microtir.plan.ir import Refusal
+from microtir.plan.ir import Planes, Refusal
 from microtir.tir import ir
 from microtir.tir.dtype import DType
 
 _IMMEDIATE = 4095  # largest offset of a load or store
 _STRIDES = (1, 2)
+# Bytes of the kernels beside their turns.
+_SPLIT_CODE, _KERNEL_CODE = 190, 80
 
 
-def _plane(geometry: Geometry) -> Plane:
+def _plane(geometry: Geometry, dtype: DType = DType.INT16) -> Plane:
     columns, channels = geometry.windows.columns, geometry.image.channels
-    return Plane(channels, geometry.output.width, columns.stride, columns.before, geometry.copied)
+    return Plane(
+        channels, geometry.output.width, columns.stride, columns.before, geometry.copied, dtype
+    )
 
 
 def refusal(node: Node) -> Refusal | None:
@@ -104,31 +112,96 @@ def _row_cost(node: Node) -> int:
 
 def code_bytes(node: Node) -> int:
     """Of the kernels; other layers may use the same."""
-    plane = _plane(Geometry.of(node))
-    turns, rest = divmod(plane.outputs, OUTPUTS)
-    return 270 + 260 * (turns > 0) + (70 + 45 * rest if rest else 0)
+    return _SPLIT_CODE + Planar(DType.INT16).code_bytes(node)
 
 
 def emit(layer: Layer, name: str) -> ir.PrimFunc:
-    """The layer function: for each output row the new rows into planes, then the kernel."""
-    return _Emitter(layer).function(name)
+    """The layer function: for each output row the new rows into planes, if need be; the kernel."""
+    if layer.layouts[layer.node.inputs[0]].planes is not None:
+        return _Planar(layer).function(name)
+    return _Split(layer).function(name)
+
+
+@dataclass(frozen=True, slots=True)
+class Planar:
+    """The kernel over planes, of elements of a type, that the producer has written."""
+
+    dtype: DType
+
+    def planes(self, node: Node) -> Planes:
+        """How the input is to lie."""
+        plane = self._plane(node)
+        return Planes(plane.before, plane.columns)
+
+    def refusal(self, node: Node) -> Refusal | None:
+        """As above, and more than one row above or below the image."""
+        reason = refusal(node)
+        if reason is not None:
+            return reason
+        geometry, plane = Geometry.of(node), self._plane(node)
+        rows = geometry.windows.rows
+        last = (geometry.output.height - 1) * rows.stride - rows.before + TAPS - 1
+        if rows.before > 1 or last > rows.size or rows.size < TAPS - 1:
+            return Refusal.WINDOWS
+        return None if plane.before + geometry.image.width <= plane.columns else Refusal.SIZES
+
+    def scratch_bytes(self, node: Node) -> int:
+        """Of a row outside the image."""
+        geometry = Geometry.of(node)
+        clips = geometry.windows.rows.clips(geometry.output.height)
+        return self._plane(node).elements * self.dtype.bytes if clips else 0
+
+    def cost(self, node: Node) -> int:
+        """Instructions of all rows, whatever the calls."""
+        outside = self.scratch_bytes(node)
+        return outside + Geometry.of(node).output.height * (instructions(self._plane(node)) + 10)
+
+    def code_bytes(self, node: Node) -> int:
+        """Of the kernel; other layers may use the same."""
+        turns, rest = divmod(self._plane(node).outputs, OUTPUTS)
+        return _KERNEL_CODE + 260 * (turns > 0) + (70 + 45 * rest if rest else 0)
+
+    def _plane(self, node: Node) -> Plane:
+        return _plane(Geometry.of(node), self.dtype)
 
 
 class _Emitter:
+    """What both ways have in common."""
+
     def __init__(self, layer: Layer) -> None:
         self.layer = layer
         self.geometry = Geometry.of(layer.node)
-        self.plane = _plane(self.geometry)
         self.x, self.y = layer.input_rows(0), layer.output_rows()
+        is_planar = self.x.layout.planes is not None
+        self.plane = _plane(self.geometry, self.x.buffer.dtype if is_planar else DType.INT16)
         factors = words.factors(layer.node)
         assert factors is not None, "refusal() was asked"
         self.kernel = depthwise(self.plane, factors.rescaling)
         taps = layer.data(1)[0].astype(np.int8)
         self.words = constant("words", words_of(self.plane).pack(taps, factors.constants))
-        # One row, so that whoever follows rows of buffers sees one span of bytes.
-        shape = (1, TAPS * self.plane.elements)
-        self.planes = ir.Buffer("scratch", shape, DType.INT16, alignment=4)
         self.zero_point = layer.node.inputs[0].type.quant.zero_point
+
+    def row_of(self, row: te.Expr, taps: Sequence[ir.BufferArgument]) -> ir.Stmt:
+        """An output row from the planes of the rows behind it."""
+        return call(
+            self.kernel,
+            *taps,
+            at(self.words, 0, 0),
+            self.y.at(row, 0, 0),
+        )
+
+    def scratch(self, rows: int) -> ir.Buffer:
+        """Planes of some rows: one row, so that whoever follows rows of buffers sees one span."""
+        shape = (1, rows * self.plane.elements)
+        return ir.Buffer("scratch", shape, self.plane.dtype, alignment=4)
+
+
+class _Split(_Emitter):
+    """Rows come as NHWC."""
+
+    def __init__(self, layer: Layer) -> None:
+        super().__init__(layer)
+        self.planes = self.scratch(TAPS)
 
     def function(self, name: str) -> ir.PrimFunc:
         return self.layer.function(name, self.planes, loop(
@@ -159,13 +232,33 @@ class _Emitter:
 
     def output(self, row: te.Expr) -> ir.Stmt:
         rows = self.geometry.windows.rows
+        top = row * rows.stride - rows.before
+        return let("top", top, lambda y: self.row_of(
+            row, [self.planes_of(y + n) for n in range(TAPS)]
+        ))  # fmt: skip
 
-        def from_top(top: te.Expr) -> ir.Stmt:
-            return call(
-                self.kernel,
-                *(self.planes_of(top + n) for n in range(TAPS)),
-                at(self.words, 0, 0),
-                self.y.at(row, 0, 0),
-            )
 
-        return let("top", row * rows.stride - rows.before, from_top)
+class _Planar(_Emitter):
+    """Rows come as planes."""
+
+    def function(self, name: str) -> ir.PrimFunc:
+        rows = self.geometry.windows.rows
+        clips = rows.clips(self.geometry.output.height)
+        outside = self.scratch(1) if clips else None
+        return self.layer.function(name, outside, loop(
+            "row", self.layer.y0, self.layer.y1,
+            lambda row: let(
+                "top", row * rows.stride - rows.before, lambda top: self.output(row, top, outside)
+            ),
+        ))  # fmt: skip
+
+    def output(self, row: te.Expr, top: te.Expr, outside: ir.Buffer | None) -> ir.Stmt:
+        taps = [self.x.row(top + n) for n in range(TAPS)]
+        inside = self.row_of(row, taps)
+        if outside is None:
+            return inside
+        zeros = at(outside, 0, 0)
+        fill_it = call(fill(self.plane.elements, self.zero_point, self.plane.dtype), zeros)
+        above, below = top < 0, top + TAPS > self.geometry.windows.rows.size
+        first, last = self.row_of(row, [zeros, *taps[1:]]), self.row_of(row, [*taps[:-1], zeros])
+        return seq(when(above | below, fill_it), when(above, first, when(below, last, inside)))

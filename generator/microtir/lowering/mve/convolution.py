@@ -12,7 +12,7 @@ from microtir.graph.ir import Node
 from microtir.graph.ops import Conv2D, DepthwiseConv2D
 from microtir.graph.quantization import conv_params
 from microtir.lowering.dsp.code import at, let, load, loop, seq, store, when
-from microtir.lowering.dsp.convolution import Geometry
+from microtir.lowering.dsp.convolution_geometry import Geometry
 from microtir.lowering.dsp.micro_kernel import call
 from microtir.lowering.layer import Layer
 from microtir.lowering.mve.copy_kernels import copy, fill, gather, gather_code

@@ -1,0 +1,72 @@
+"""What convolutions as matrix products take: instructions, scratch and code."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from microtir.graph.ir import Node
+from microtir.lowering.dsp.convolution_geometry import Geometry
+from microtir.lowering.dsp.gemm_kernels import TOGETHER
+from microtir.lowering.dsp.micro_kernel import Unroll, turns
+from microtir.lowering.dsp.patch import GROUP
+from microtir.lowering.dsp.weights import QUAD
+from microtir.tir.dtype import DType
+
+# Bytes of a kernel beside its steps, of a step, and what a layer is charged of one that it shares.
+_CODE = {TOGETHER: 350, 1: 230}
+_STEP_CODE = {TOGETHER: 52, 1: 32}
+_SHARED_CODE = {TOGETHER: 330, 1: 130}
+_BORDERS_CODE = 60
+
+
+def scratch_bytes(node: Node) -> int:
+    """Of one patch."""
+    geometry = Geometry.of(node)
+    return geometry.segments.elements(geometry.patch_pixels) * DType.INT16.bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Costs:
+    """Of one form of the kernels: how sums are unrolled, and whether outputs are planes."""
+
+    unroll: Unroll
+    planes: bool = False
+
+    def in_one_call(self, node: Node) -> int:
+        """Instructions of all rows in one call, from counts of the emulated Cortex-M4."""
+        geometry = Geometry.of(node)
+        output = geometry.output
+        lines = 1 if geometry.is_pointwise and not self.planes else output.images * output.height
+        pixels = output.images * output.height * output.width
+        return lines * self._line(geometry, pixels // lines)
+
+    def by_rows(self, node: Node) -> int:
+        """Instructions where every row is a call of its own."""
+        geometry = Geometry.of(node)
+        rows = geometry.output.images * geometry.output.height
+        return rows * self._line(geometry, geometry.output.width)
+
+    def code_bytes(self, node: Node) -> int:
+        """Of the kernels for two pixels and for one; those with a loop are shared by layers."""
+        geometry = Geometry.of(node)
+        steps = geometry.segments.steps
+        pixels = (TOGETHER, 1) if geometry.output.width % TOGETHER else (TOGETHER,)
+        borders = _BORDERS_CODE if self.planes else 0
+        if not self.unroll.is_straight(steps):
+            return borders + sum(_SHARED_CODE[count] for count in pixels)
+        return borders + sum(_CODE[count] + _STEP_CODE[count] * steps for count in pixels)
+
+    def _line(self, geometry: Geometry, pixels: int) -> int:
+        """Instructions for pixels that patches may span: patch by patch, then two, then one."""
+        channels, steps = geometry.output.channels, geometry.segments.steps
+        quads, patch = -(-channels // QUAD), geometry.patch_pixels
+        patches, rest = divmod(pixels, patch)
+        looped = 1 + 3 * turns(steps, self.unroll) + self.planes
+        # For four channels: 13 a step and 55 beside them for two pixels, 8 and 33 for a single one.
+        block = (13 * steps + looped + 55) * quads + 12
+        single = (8 * steps + looped + 33) * quads + 4 * steps + 60
+        group = 7 * steps + 30
+        blocks, last = patches * patch // TOGETHER, rest // TOGETHER
+        calls = patches * (40 + group * patch // GROUP) + last * (40 + 8 * steps + 40)
+        borders = 3 * channels // 2 + 40 if self.planes else 0
+        return (blocks + last) * block + calls + rest % TOGETHER * single + borders
