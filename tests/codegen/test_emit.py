@@ -214,7 +214,7 @@ def test_metadata(artifact: Artifact) -> None:
         ]
         assert metadata["layers"][0]["macs"] == 24
         output = {"dtype": "int8", "rows": 4, "row_elements": 2, "planes": None}
-    assert metadata["layers"][0]["outputs"] == [output]
+        assert metadata["layers"][0]["outputs"] == [output]
         assert metadata["weights_bytes"] == 14
 
 

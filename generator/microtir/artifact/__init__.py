@@ -19,11 +19,11 @@ from microtir.codegen.constant_pools import ConstantPoolData
 from microtir.codegen.metadata import (
     FunctionData,
     MemoryData,
-    OutputData,
     ParameterData,
     PoolData,
     PortData,
 )
+from microtir.codegen.outputs import OutputData
 
 # `host` and `project` read artifacts, and the facts in them, without knowing codegen.
 __all__ = [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TypedDict, cast
+from typing import TypedDict
 
 from microtir import __version__
 from microtir.codegen.code_size import code_bytes
@@ -13,13 +13,14 @@ from microtir.codegen.definitions import definitions
 from microtir.codegen.entry import exported_name
 from microtir.codegen.kernel_data import KernelData, kernel_data
 from microtir.codegen.main_printer import takes_row_range
+from microtir.codegen.outputs import OutputData, output_data
 from microtir.codegen.parameters import alignment, file_name, file_size
 from microtir.codegen.pools import workspace_pools
 from microtir.codegen.program import Program
 from microtir.codegen.stack import Stacks
 from microtir.ir_module import Decision, ModelInfo, Port
 from microtir.tir.dtype import DType
-from microtir.tir.ir import PLANES, Buffer, Param, PrimFunc, Var
+from microtir.tir.ir import Buffer, Param, PrimFunc, Var
 from microtir.tir.printer import extern_functions
 
 METADATA_FILE = "metadata.json"
@@ -49,27 +50,6 @@ class PortData(TypedDict):
     pool: str | None
     row_bytes: int | None
     quantization: QuantizationData | None
-
-
-class PlanesData(TypedDict):
-    """Where a row of planes (channels, columns) holds an image, and the type of its values."""
-
-    channels: int
-    before: int
-    width: int
-    dtype: str
-
-
-class OutputData(TypedDict):
-    """A tensor that a layer writes: `rows` slots of `row_elements`; row y is in slot y % rows.
-
-    A row is (W, C) unless `planes` says otherwise.
-    """
-
-    dtype: str
-    rows: int
-    row_elements: int
-    planes: PlanesData | None
 
 
 class AccumulatorData(TypedDict):
@@ -371,7 +351,7 @@ def _layer(program: Program, layer: PrimFunc) -> LayerData:
         "macs_executed": origin.macs_executed if origin else 0,
         "macs_recomputed": origin.macs_recomputed if origin else 0,
         "takes_row_range": takes_row_range(layer),
-        "outputs": [_output(b, layer) for b in program.tensors_written(layer)],
+        "outputs": [output_data(b, layer) for b in program.tensors_written(layer)],
         "facts": list(origin.facts) if origin else [],
         "weights_bytes": sum(a.bytes for a in program.constants if a.users[:1] == (layer.name,)),
         "scratch_bytes": _bytes(layer.scratch) if layer.scratch is not None else 0,
@@ -418,23 +398,6 @@ def _accumulator(decision: Decision | None) -> AccumulatorData | None:
 def _bytes(buffer: Buffer) -> int:
     extents = [extent for extent in buffer.shape if isinstance(extent, int)]
     return math.prod(extents) * buffer.dtype.bytes
-
-
-def _output(buffer: Param, layer: PrimFunc) -> OutputData:
-    assert isinstance(buffer, Buffer)
-    extents = [extent for extent in buffer.shape if isinstance(extent, int)]
-    rows, row_elements = (extents[0] if extents else 1), 1
-    for extent in extents[1:]:
-        row_elements *= extent
-    planes: PlanesData | None = None
-    if PLANES in layer.attrs:
-        before, width, dtype = cast("tuple[int, int, str]", layer.attrs[PLANES])
-        planes = {"channels": extents[1], "before": before, "width": width, "dtype": dtype}
-    facts: OutputData
-    facts = {
-        "dtype": buffer.dtype.value, "rows": rows, "row_elements": row_elements, "planes": planes,
-    }  # fmt: skip
-    return facts
 
 
 def _memory(program: Program, model: ModelInfo) -> MemoryData:

@@ -31,9 +31,10 @@ CandidatesOf = Callable[[Node], tuple[Candidate, ...]]
 # not for less.
 _SPEED_OVER_SIZE = 3
 
-# A balanced plan takes at most so much of the least memory and of the lowest price if it can; the
-# price is an estimate, of which a part stays in reserve for 5 % in instructions.
-_NEAR_LEAST, _NEAR_FASTEST = 1.3, 1.035
+# A balanced plan takes at most so much of the least memory, or at least so much, and of the lowest
+# price if it can; the price is an estimate, of which a part stays in reserve for 5 % in
+# instructions.
+_NEAR_LEAST, _NEAR_FASTEST = (1.3, 1.6), 1.035
 # Sizes between the least memory and the most that balanced plans are compared at.
 _SIZES = 32
 
@@ -195,6 +196,17 @@ class _Either:
         self.least = min(c.least for c in choices)
         self.most = max(c.most for c in choices)
 
+    def sizes(self, most: int) -> tuple[int, ...]:
+        """Limits up to `most` to compare plans at: evenly from the least of each graph on.
+
+        What the first graph, which is as the model has it, needs to be fastest bounds them, too.
+        """
+        most = min(most, self._choices[0].most)
+        ranges = [(c.least, most - c.least) for c in self._choices if c.least <= most]
+        return tuple(
+            sorted({low + span * n // _SIZES for low, span in ranges for n in range(_SIZES + 1)})
+        )
+
     def cheapest(self, limit: int) -> int:
         """The number of the graph with the least price within a limit in bytes."""
         able = [n for n, c in enumerate(self._choices) if c.least <= limit]
@@ -233,8 +245,7 @@ def _size(choices: _Either, goal: Optimize, limit: int | None, apart: int) -> in
     if goal is Optimize.RAM or most <= least:
         return least
     if goal is Optimize.BALANCED:
-        sizes = [least + (most - least) * n // _SIZES for n in range(_SIZES + 1)]
-        most = _balanced({size: choices.price(size) for size in sizes}, apart)
+        most = _balanced({size: choices.price(size) for size in choices.sizes(most)}, apart)
     return most
 
 
@@ -243,8 +254,12 @@ def _balanced(prices: Mapping[int, int], apart: int) -> int:
 
     Limits that are near the best of both come before all others, where there are some.
     """
-    small, fast = (min(prices) + apart) * _NEAR_LEAST, min(prices.values()) * _NEAR_FASTEST
-    near = [size for size, p in prices.items() if size + apart <= small and p <= fast]
+    fast = min(prices.values()) * _NEAR_FASTEST
+    for times in _NEAR_LEAST:
+        small = (min(prices) + apart) * times
+        near = [size for size, p in prices.items() if size + apart <= small and p <= fast]
+        if near:
+            break
     return min(near or prices, key=lambda size: (_worth(prices[size], size + apart), size))
 
 

@@ -96,9 +96,8 @@ def gemm(
     blocks = sizes.number("blocks", pixels // 2, 1, PIXELS // 2) if together > 1 else 1
     patch = ir.Buffer("patch", (blocks, count, TOGETHER, 2), DType.INT16, alignment=4)
     packed = ir.Buffer("packed", (quads, lines, 2), DType.INT32)
-    if planes is None or column is None:
-        y = ir.Buffer("y", (blocks, together, width), DType.INT8)
-    else:
+    y = ir.Buffer("y", (blocks, together, width), DType.INT8)
+    if planes is not None and column is not None:
         y = ir.Buffer("y", (width, columns), planes.dtype)
         sizes.hold(_number(column) + _number(blocks) * together <= _number(columns))
     product = _Product(patch, packed, y, rescaling, together, column)
@@ -115,8 +114,7 @@ def gemm(
         f"kernels/gemm{together}.j2",
         {
             **unrolled(steps, unroll, STEP_BYTES[together], APART if together > 1 else 0),
-            "rescaling": rescaling.values(),
-            "planes": planes.values() if planes else "",
+            "rescaling": rescaling.values(), "planes": planes.values() if planes else "",
         },
         stack_bytes=68 if together > 1 else 44,
         sizes=sizes,

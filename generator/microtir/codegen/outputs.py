@@ -1,0 +1,46 @@
+"""Facts about the tensors that layers write: how their rows lie."""
+
+from __future__ import annotations
+
+from typing import TypedDict, cast
+
+from microtir.tir.ir import PLANES, Buffer, Param, PrimFunc
+
+
+class PlanesData(TypedDict):
+    """Where a row of planes (channels, columns) holds an image, and the type of its values."""
+
+    channels: int
+    before: int
+    width: int
+    dtype: str
+
+
+class OutputData(TypedDict):
+    """A tensor that a layer writes: `rows` slots of `row_elements`; row y is in slot y % rows.
+
+    A row is (W, C) unless `planes` says otherwise.
+    """
+
+    dtype: str
+    rows: int
+    row_elements: int
+    planes: PlanesData | None
+
+
+def output_data(buffer: Param, layer: PrimFunc) -> OutputData:
+    """What a layer writes into one of its parameters."""
+    assert isinstance(buffer, Buffer)
+    extents = [extent for extent in buffer.shape if isinstance(extent, int)]
+    rows, row_elements = (extents[0] if extents else 1), 1
+    for extent in extents[1:]:
+        row_elements *= extent
+    planes: PlanesData | None = None
+    if PLANES in layer.attrs:
+        before, width, dtype = cast("tuple[int, int, str]", layer.attrs[PLANES])
+        planes = {"channels": extents[1], "before": before, "width": width, "dtype": dtype}
+    facts: OutputData
+    facts = {
+        "dtype": buffer.dtype.value, "rows": rows, "row_elements": row_elements, "planes": planes,
+    }  # fmt: skip
+    return facts
