@@ -210,7 +210,7 @@ class _Made:
 
 def _within_budgets(graph: Graph, task: _Task, finished: Callable[[_Made], IRModule]) -> _Made:
     """The program of the fastest plan that keeps to all limits, or one that takes little."""
-    budget, seeks_speed = task.config.budget, task.config.optimize is Optimize.SPEED
+    budget = task.config.budget
 
     def used(made: _Made) -> Use:
         module = finished(made)
@@ -225,7 +225,8 @@ def _within_budgets(graph: Graph, task: _Task, finished: Callable[[_Made], IRMod
         kernels=task.kernels,
         flash=budget.flash,
         stack=budget.stack,
-        rivals=tuple(Optimize) if memory.is_limited(task.config) and seeks_speed else (),
+        rivals=tuple(Optimize) if memory.is_limited(task.config) else (),
+        seeks_speed=task.config.optimize is Optimize.SPEED,
         unlimited=lambda goal: _planned(graph, task, None, Terms(), goal),
         built=lambda planned: _layers_and_main(task, planned),
         plan_of=lambda made: made.plan,

@@ -40,7 +40,7 @@ def found(graph: Graph, goal: Optimize, **budget: int) -> Found:
     return Found(taken, sum(d.instructions for d in model.decisions.values()))
 
 
-@settings(deadline=None, max_examples=2)
+@settings(deadline=None, max_examples=1)
 @given(st.integers(0, 2**20))
 @example(4)  # the fastest plan needs less than planning expects
 @example(14)  # a price passes over the plan of `balanced`

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 
 import numpy as np
 import pytest
@@ -50,9 +51,9 @@ def nests(main: PrimFunc) -> int:
     return sum(isinstance(n, For) for n in walk(main))
 
 
-def random_graph(seed: int) -> tuple[Graph, Array]:
+def random_graph(seed: int, *, joins: bool = False) -> tuple[Graph, Array]:
     """A graph of some operators, and an input for it."""
-    garden = Garden(seed)
+    garden = Garden(seed, joins=joins)
     graph = garden.graph(int(garden.rng.integers(3, 9)))
     while not graph.nodes:
         graph = garden.graph(4)
@@ -73,6 +74,40 @@ def test_random_graphs_stream_to_the_bit(seed: int) -> None:
     expected = execute(graph, {graph.inputs[0].name: x})
     for tensor, got in zip(graph.outputs, run(module, x), strict=True):
         np.testing.assert_array_equal(got, expected[tensor.name])
+
+
+@settings(deadline=None, max_examples=15)
+@given(st.integers(0, 2**20), st.sampled_from(list(Optimize)))
+def test_branches_that_are_joined_stream_to_the_bit(seed: int, goal: Optimize) -> None:
+    """Concatenations of what branches have made, for every goal."""
+    graph, x = random_graph(seed, joins=True)
+    expected = execute(graph, {graph.inputs[0].name: x})
+    for tensor, got in zip(graph.outputs, run(lowered(graph, goal), x), strict=True):
+        np.testing.assert_array_equal(got, expected[tensor.name])
+
+
+TRAITS = (
+    "Conv2D", "DepthwiseConv2D", "Add", "Concatenation", "Relu", "Mean", "MaxPool2D",
+    "AveragePool2D", "branch", "outputs", "strides", "dilations",
+)  # fmt: skip
+
+
+def test_random_graphs_have_all_of_it() -> None:
+    """Of 60 graphs at least five have each kind of operator, of window and of joint."""
+    seen: Counter[str] = Counter()
+    for seed in range(60):
+        graph, _ = random_graph(seed, joins=True)
+        traits = {type(node.op).__name__ for node in graph.nodes}
+        readers = Counter(t for n in graph.nodes for t in n.inputs if not t.is_constant)
+        traits |= {"branch"} if max(readers.values()) > 1 else set()
+        traits |= {"outputs"} if len(graph.outputs) > 1 else set()
+        for node in graph.nodes:
+            for trait in ("strides", "dilations"):
+                if getattr(node.op, trait, (1, 1)) != (1, 1):
+                    traits.add(trait)
+        seen.update(traits)
+    for trait in TRAITS:
+        assert seen[trait] >= 5, (trait, seen)
 
 
 @settings(deadline=None, max_examples=15)

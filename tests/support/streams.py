@@ -12,9 +12,13 @@ from tests.support.graphs import constant, graph, node, per_channel, quant, tens
 
 
 class Garden:
-    """Grows a graph operator by operator; every choice comes from one seed."""
+    """Grows a graph operator by operator; every choice comes from one seed.
 
-    def __init__(self, seed: int, *, height: int = 9, width: int = 4) -> None:
+    Where it `joins`, a concatenation that has nothing to join gets a branch of its own.
+    """
+
+    def __init__(self, seed: int, *, height: int = 9, width: int = 4, joins: bool = False) -> None:
+        self.joins = joins
         self.rng = np.random.default_rng(seed)
         self.nodes: list[Node] = []
         self.named = 0
@@ -67,6 +71,8 @@ class Garden:
         if kind == "add" and others:
             other = others[self.pick(*range(len(others)))]
             self.add(ops.Add(), [recent, other], recent.shape)
+        elif kind == "concat" and self.joins:
+            self.join(recent, others[0] if others else recent)
         elif kind == "concat" and others:
             same = tensor_like(others[0], recent)
             if same:
@@ -78,6 +84,14 @@ class Garden:
             self.add(ops.Mean((1, 2), keep_dims=True), [recent], (1, 1, 1, recent.shape[3]))
         else:
             self.window(str(kind), recent)
+
+    def join(self, a: Tensor, b: Tensor) -> None:
+        """The channels of both, of which the second is brought to the scale of the first."""
+        same = tensor(self.name("t"), b.shape, DType.INT8, a.type.quantization)
+        self.nodes.append(node(ops.Relu(), [b], same))
+        self.made.append(same)
+        shape = (*a.shape[:3], a.shape[3] + b.shape[3])
+        self.add(ops.Concatenation(3), [a, same], shape)
 
     def window(self, kind: str, x: Tensor) -> None:
         """A convolution or a pool whose windows may leave the image, skip rows or overlap."""

@@ -46,7 +46,8 @@ class Search(Generic[Program]):
         kernels: how many kernels a node has to choose from.
         flash: bytes that a program may take of it, or None.
         stack: bytes that a run may take of it, or None.
-        rivals: goals whose plans, made without a limit, are worth a look.
+        rivals: goals whose plans, made without a limit, may fit where nothing was found.
+        seeks_speed: such a plan is taken wherever it is faster.
         unlimited: those plans.
         built: the program of a plan, as it is.
         plan_of: the plan of a program.
@@ -60,6 +61,7 @@ class Search(Generic[Program]):
     flash: int | None
     stack: int | None
     rivals: Sequence[Optimize]
+    seeks_speed: bool
     unlimited: Callable[[Optimize], Plan]
     built: Callable[[Plan], Program]
     plan_of: Callable[[Program], Plan]
@@ -73,11 +75,13 @@ class Search(Generic[Program]):
         codegen find, so that a plan of another goal may be faster and keep to the limits, too.
         """
         found = self._searched()
-        rivals = {goal: self.unlimited(goal) for goal in self.rivals}
-        worth = [p for p in rivals.values() if cost(p) < cost(self.plan_of(found))]
-        if rivals and not self._keeps(found):
-            worth = list(rivals.values())
-        for plan in sorted(worth, key=cost):
+        is_enough = self._keeps(found)
+        if is_enough and not self.seeks_speed:
+            return found
+        plans = [self.unlimited(goal) for goal in self.rivals]
+        if is_enough:
+            plans = [plan for plan in plans if cost(plan) < cost(self.plan_of(found))]
+        for plan in sorted(plans, key=cost):
             program = self.built(plan)
             if self._keeps(program):
                 return program
