@@ -25,7 +25,7 @@ from microtir.graph.more_outputs import with_more_outputs
 from microtir.graph.passes import GRAPH_PASSES, BoundSums, CutColumns, GraphPass, RowPorts
 from microtir.inputs import module_of
 from microtir.ir_module import Decision, IRModule, MemoryPlan, ModelInfo
-from microtir.lowering import candidates, emit, emit_finish, refusals, weighed
+from microtir.lowering import candidates, emit, emit_finish, function_names, refusals, weighed
 from microtir.memory import Limit
 from microtir.plan import cuts, plan
 from microtir.plan.budgets import Search, Use
@@ -386,12 +386,10 @@ def _check_graph(_before: Graph, after: Graph, _pass_name: str) -> None:
 
 
 def _emit_layers(planned: Plan) -> dict[PlannedOperator, tuple[PrimFunc, ...]]:
-    """The functions of each operator that needs code, named by position and operator."""
+    """The functions of each operator that needs code."""
     computed = [op for op in planned.operators if op.candidate.kernel is not Kernel.VIEW]
-    width = len(str(len(computed)))
     layers: dict[PlannedOperator, tuple[PrimFunc, ...]] = {}
-    for number, op in enumerate(computed):
-        name = f"layer{number:0{width}}_{op.node.op.label}"
+    for op, name in zip(computed, function_names([op.node for op in computed]), strict=True):
         layers[op] = (emit(op, planned.layouts, name),)
         if op.candidate.accumulates:
             layers[op] += (emit_finish(op, planned.layouts, f"{name}_finish"),)

@@ -167,12 +167,13 @@ class Alternative:
 class Decision:
     """What was decided about a layer and why, and what was proven of it.
 
-    `layer` is the operator's name in the model; `instructions` and `cycles` are those of all its
-    calls, as estimated or measured before; `group` numbers what runs together, in the order of
-    execution; `sums` bounds what accumulators hold.
+    `layer` is the operator's name in the model and `index` its position; `instructions` and
+    `cycles` are those of all its calls, as estimated or measured before; `group` numbers what runs
+    together, in the order of execution; `sums` bounds what accumulators hold.
     """
 
     layer: str
+    index: int
     kernel: str
     reason: str
     instructions: int

@@ -19,12 +19,12 @@
     });
   }
 
-  document.querySelectorAll("g.tip").forEach(function (element) {
+  document.querySelectorAll(".tip").forEach(function (element) {
     // The browser's own tooltip is for readers without this script: two would cover each other.
     var title = element.querySelector("title");
-    element.dataset.tip = title.textContent;
-    element.setAttribute("aria-label", title.textContent);
-    title.remove();
+    element.dataset.tip = title ? title.textContent : element.title;
+    element.setAttribute("aria-label", element.dataset.tip);
+    if (title) { title.remove(); } else { element.removeAttribute("title"); }
     var name = element.dataset.buffer;
     element.addEventListener("pointermove", function (event) {
       show(element, event.clientX, event.clientY);

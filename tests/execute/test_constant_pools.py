@@ -53,7 +53,7 @@ def test_the_weights_that_are_read_most_get_the_fast_pool(tmp_path: Path) -> Non
     declared = re.findall(r'CONSTANT_SECTION\("(.*?)"\)\n.*? const \w+ (\w+)\[', text)
     sections = {name: section for section, name in declared}
     assert sections["default_layer0_weights"] == ".rodata.fast"
-    assert sections["default_layer1_weights"] == ".rodata.slow"
+    assert sections["default_layer2_weights"] == ".rodata.slow"
     fast, slow = artifact.metadata["constant_pools"]
     assert 0 < fast["size"] <= 70 and slow["size"] % 4 == 0
     assert "#define DEFAULT_ITCM_ROM_CONSTANT_POOL_SIZE" in artifact.source("default.h")
@@ -211,7 +211,7 @@ def test_exhaustion_names_arrays_layers_and_bytes() -> None:
     text = str(caught.value)
     assert re.search(r"constants of \d+ bytes have room in no pool", text)
     assert re.search(r"'itcm-rom' holds \d+ of 70 bytes", text)
-    assert "default_layer1_weights: 180 bytes for FULLY_CONNECTED 'scores_node'" in text
+    assert "default_layer2_weights: 180 bytes for FULLY_CONNECTED 'scores_node'" in text
 
 
 @pytest.mark.parametrize("is_internal", [True, False])

@@ -23,7 +23,7 @@ def test_text_of_a_graph() -> None:
         "  %y = conv_2d(%x, @x) {padding=[1, 1] x [1, 1], activation=relu6}:"
         " int8[1, 4, 4, 2] scale 0.125 zero 0  # test.tflite: operator 0 CONV_2D\n"
         "  %part, %part#2 = split(%y) {axis=3}: int8[1, 4, 4, 1] scale 0.125 zero 0,"
-        " int8[1, 4, 4, 1] scale 0.125 zero 0  # test.tflite: operator 0 SPLIT\n"
+        " int8[1, 4, 4, 1] scale 0.125 zero 0  # test.tflite: operator 1 SPLIT\n"
         "  output %part\n"
         "  output %part#2\n"
     )

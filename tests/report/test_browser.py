@@ -31,6 +31,14 @@ document.body.dataset.hidden = document.getElementById("tip").hidden;
 document.body.dataset.titles = document.querySelectorAll("svg title").length;
 </script></body>"""
 
+_READING = """<script>
+var row = document.querySelector("table.layers tbody tr.tip");
+row.dispatchEvent(new PointerEvent("pointermove", {clientX: 200, clientY: 300}));
+document.body.dataset.shown = document.getElementById("tip").textContent;
+document.body.dataset.titled = row.hasAttribute("title");
+document.body.dataset.rows = document.querySelectorAll("table.layers tr.tip").length;
+</script></body>"""
+
 
 def run(chromium: str, folder: Path, page: str, *options: str) -> str:
     """Open a page without a screen and without a network; returns what the browser prints."""
@@ -81,3 +89,14 @@ def test_pointing_at_a_box(chromium: str, tmp_path: Path) -> None:
     assert 'data-marked="2"' in body
     assert 'data-hidden="true"' in body
     assert 'data-titles="0"' in body
+
+
+def test_pointing_at_a_layer(chromium: str, tmp_path: Path) -> None:
+    """Its row says why it has its kernel, and what was against the others."""
+    page = to_html(report()).replace("</body>", _READING)
+    (body,) = re.findall(r"<body([^>]*)>", run(chromium, tmp_path, page, "--dump-dom"))
+    assert "0 net/conv_2d\ndirect (16,000 instructions, 32,000 cycles): the fastest of 2\n" in body
+    assert "not blocked (18,000 instructions, 19,000 cycles): 2,000 instructions more\n" in body
+    assert "not gemm, accumulate: computes other types" in body
+    assert 'data-titled="false"' in body
+    assert 'data-rows="3"' in body  # the view of the third layer has no kernel

@@ -35,17 +35,29 @@ def quantised() -> Report:
 
 
 def test_layers(quantised: Report) -> None:
-    """Each operator with its shapes, work and bytes; a view has no code and no number."""
+    """Each operator with its shapes, work and bytes; a view has no code."""
     facts = [
         (x.number, x.operator, x.inputs, x.outputs, x.macs, x.bytes_in, x.bytes_out)
         for x in quantised.layers
     ]
     assert facts == [
         ("0", "CONV_2D", ("1x3x4x1",), ("1x3x4x3",), 36 * 9, 12, 36),
-        ("-", "RESHAPE", ("1x3x4x3",), ("1x36",), 0, 0, 0),
-        ("1", "FULLY_CONNECTED", ("1x36",), ("1x5",), 36 * 5, 36, 5),
+        ("1", "RESHAPE", ("1x3x4x3",), ("1x36",), 0, 0, 0),
+        ("2", "FULLY_CONNECTED", ("1x36",), ("1x5",), 36 * 5, 36, 5),
     ]
     assert [x.kernel for x in quantised.layers] == ["direct", "view", "direct"]
+    assert [x.has_code for x in quantised.layers] == [True, False, True]
+
+
+def test_reasons(quantised: Report) -> None:
+    """Why each layer has its kernel, and what was against every other one."""
+    convolution, view, _ = quantised.layers
+    assert convolution.choice and convolution.choice.reason.startswith("the best of")
+    found = {other.name: other for other in convolution.alternatives}
+    assert found["accumulate"].reason == "takes other windows"
+    assert found["accumulate"].instructions is None
+    assert found["blocked"].instructions and found["blocked"].cycles
+    assert (view.choice, view.alternatives) == (None, ())
 
 
 def test_the_only_buffer(quantised: Report) -> None:
@@ -81,7 +93,7 @@ def test_weights_are_those_of_the_c(quantised: Report) -> None:
     assert quantised.weights_bytes == sum(constant.bytes for constant in quantised.constants)
     assert quantised.weights_bytes == sum(layer.weight_bytes for layer in quantised.layers)
     assert quantised.constants[0].bytes == 5 * 36
-    assert quantised.constants[0].layers == "1"
+    assert quantised.constants[0].layers == "2"
 
 
 @pytest.mark.parametrize("seed", range(6))

@@ -50,7 +50,7 @@ def test_rows_find_their_layers() -> None:
     """A layer of two functions has the sum of their rows; main's own row stands by itself."""
     found = with_profile(report(), measured())
     counts = {layer.number: (layer.instructions, layer.cycles) for layer in found.layers}
-    assert counts == {"0": (700, 900), "1": (90, 95), "-": (None, None), "2": (200, 260)}
+    assert counts == {"0": (700, 900), "1": (90, 95), "2": (None, None), "3": (200, 260)}
     assert found.profile is not None
     assert found.profile.elsewhere == (("net_run", 10, 12),)
 

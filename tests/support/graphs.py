@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -49,5 +50,9 @@ def node(op: Operator, inputs: Sequence[Tensor], outputs: Sequence[Tensor] | Ten
 
 
 def graph(nodes: Sequence[Node], inputs: Sequence[Tensor], outputs: Sequence[Tensor]) -> Graph:
-    """A graph called "test"."""
-    return Graph("test", tuple(inputs), tuple(outputs), tuple(nodes))
+    """A graph called "test", whose operators are numbered like those of a file."""
+    numbered = (
+        replace(node, source=replace(node.source, index=number))
+        for number, node in enumerate(nodes)
+    )
+    return Graph("test", tuple(inputs), tuple(outputs), tuple(numbered))

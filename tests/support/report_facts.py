@@ -6,6 +6,7 @@ from microtir.report.data import (
     Buffer,
     BufferKind,
     Constant,
+    Kernel,
     Layer,
     Limit,
     Pool,
@@ -57,14 +58,18 @@ def layer(number: str, operator: str, macs: int, streamed: bool = False) -> Laye
     """A layer that executes three quarters of its work."""
     return Layer(
         number, f"net/{operator.lower()}", operator, "direct", ("1x4x4x2",), ("1x4x4x3",),
-        macs, macs * 3 // 4, 0, macs // 8, 32, 48, streamed,
+        macs, macs * 3 // 4, 0, macs // 8, 32, 48, streamed, operator != "RESHAPE",
+        None if operator == "RESHAPE" else Kernel("direct", "the fastest of 2", macs, 2 * macs),
+        (Kernel("gemm", "computes other types", None, None),
+         Kernel("accumulate", "computes other types", None, None),
+         Kernel("blocked", "2,000 instructions more", 2000 + macs, 3000 + macs)),
     )  # fmt: skip
 
 
 def report() -> Report:
     """The report: four steps, since the third layer needs two, and a limit that is exceeded."""
     operators = ("CONV_2D", "RELU", "MEAN", "MEAN")
-    labels = ("0", "1", "2", "2f")
+    labels = ("0", "1", "3", "3f")
     return Report(
         generator="microtir",
         model="net",
@@ -87,10 +92,10 @@ def report() -> Report:
         layers=(
             layer("0", "CONV_2D", 16000, True),
             layer("1", "RELU", 0, True),
-            layer("-", "RESHAPE", 0),
-            layer("2", "MEAN", 800),
+            layer("2", "RESHAPE", 0),
+            layer("3", "MEAN", 800),
         ),
-        constants=(Constant("weights", "0", 2000), Constant("table", "1, 2", 100)),
+        constants=(Constant("weights", "0", 2000), Constant("table", "1, 3", 100)),
         weights_bytes=2100,
         code_bytes=310,
         limits=(Limit("budget.ram", "workspace", 95, 100),),

@@ -121,13 +121,14 @@ def _print(result: Profile, board: BoardFacts) -> None:
             ("RAM", variables),
             ("stack", "; ".join((stack, *ram.stack_bound.unknown))),
             *([("recomputed", _recomputed(result))] if result.macs_recomputed else []),
+            *_per_mac(result),
         ]
     )
     write("")
     cycles = "cycles" if result.cycles_are_exact else "est. cycles"
     write_table(
-        ("#", "layer", "operator", "MACs", "instructions", "share", cycles, "per MAC"),
-        [_row(number, layer, result) for number, layer in enumerate(result.layers)],
+        ("#", "layer", "operator", "MACs", "instructions", "share", "per MAC", cycles, "per MAC"),
+        [_row(layer, result) for layer in result.layers],
         right=("#", "MACs", "instructions", "share", cycles, "per MAC"),
     )
 
@@ -143,17 +144,34 @@ def _recomputed(result: Profile) -> str:
     )
 
 
-def _row(number: int, layer: LayerCost, result: Profile) -> tuple[object, ...]:
-    per_mac = layer.instructions / layer.macs_executed if layer.macs_executed else None
+def _per_mac(result: Profile) -> list[tuple[str, object]]:
+    """What a multiply-accumulate costs, in all; of the model's where fewer are executed."""
+    model = sum(layer.macs for layer in result.layers)
+    executed = sum(layer.macs_executed for layer in result.layers)
+    known = {"executed": executed, "of the model": model} if model != executed else {"": executed}
+    texts = [
+        f"{result.instructions / macs:.2f} instructions and {result.cycles / macs:.2f} cycles"
+        + (f" for each {kind}" if kind else "")
+        for kind, macs in known.items()
+        if macs
+    ]
+    return [("per MAC", "; ".join(texts))] if texts else []
+
+
+def _row(layer: LayerCost, result: Profile) -> tuple[object, ...]:
+    def per_mac(count: int) -> str:
+        return f"{count / layer.macs_executed:.2f}" if layer.macs_executed else ""
+
     return (
-        number - 1 if number else None,
+        layer.index,
         layer.name,
         layer.operator,
         layer.macs_executed or None,
         layer.instructions,
         f"{layer.instructions / max(result.instructions, 1):.1%}",
+        per_mac(layer.instructions),
         layer.cycles,
-        "" if per_mac is None else f"{per_mac:.2f}",
+        per_mac(layer.cycles),
     )
 
 
@@ -171,6 +189,7 @@ def _explain(result: Profile, plan: Plan) -> None:
             split = len(operator.inputs)
             rows.append(
                 (
+                    node.source.index if node.source.index >= 0 else None,
                     node.name,
                     candidate.kernel.value,
                     f"{group_number}, row by row" if group.nest else group_number,
@@ -183,9 +202,9 @@ def _explain(result: Profile, plan: Plan) -> None:
             )
     write("\nWhat the plan chose; a layout is said with the rows that are held\n")
     write_table(
-        ("layer", "kernel", "group", "reads", "writes", "scratch", "est. instr.", "measured"),
+        ("#", "layer", "kernel", "group", "reads", "writes", "scratch", "est. instr.", "measured"),
         rows,
-        right=("scratch", "est. instr.", "measured"),
+        right=("#", "scratch", "est. instr.", "measured"),
     )
 
 
@@ -193,16 +212,17 @@ def _reasons(made: Mapping[str, Decision]) -> None:
     """A table of the kernels of each layer: the chosen one, then the others and what was wrong."""
     rows: list[tuple[object, ...]] = []
     for decision in {id(d): d for d in made.values()}.values():  # two functions may share one
-        known: list[tuple[str, str, Decision | Alternative]]
-        known = [(decision.layer, decision.kernel, decision)]
-        known += [("", f"not {other.kernel}", other) for other in decision.alternatives]
+        index = decision.index if decision.index >= 0 else None
+        known: list[tuple[int | None, str, str, Decision | Alternative]]
+        known = [(index, decision.layer, decision.kernel, decision)]
+        known += [(None, "", f"not {other.kernel}", other) for other in decision.alternatives]
         rows += [
-            (name, kernel, d.instructions, d.cycles, d.scratch_bytes or None, d.reason)
-            for name, kernel, d in known
+            (index, name, kernel, d.instructions, d.cycles, d.scratch_bytes or None, d.reason)
+            for index, name, kernel, d in known
         ]
     write("\nWhy, and what else there was\n")
     write_table(
-        ("layer", "kernel", "est. instr.", "est. cycles", "scratch", "reason"),
+        ("#", "layer", "kernel", "est. instr.", "est. cycles", "scratch", "reason"),
         rows,
-        right=("est. instr.", "est. cycles", "scratch"),
+        right=("#", "est. instr.", "est. cycles", "scratch"),
     )

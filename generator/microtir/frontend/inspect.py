@@ -31,7 +31,7 @@ class TensorSummary:
 class LayerSummary:
     """A node. Parameters are its constants, counted in elements and in bytes."""
 
-    index: int
+    index: int  # the operator's position in the model file
     name: str
     operator: str  # of the graph
     source_operator: str  # of the model file
@@ -72,7 +72,7 @@ def inspect(module: IRModule) -> ModelSummary:
             fix="inspect the model before it is lowered",
         )
     constants = [tensor for tensor in graph.tensors() if tensor.is_constant]
-    layers = tuple(_layer(index, node) for index, node in enumerate(graph.nodes))
+    layers = tuple(map(_layer, graph.nodes))
     return ModelSummary(
         name=graph.name,
         source_sha256=graph.source_sha256,
@@ -86,10 +86,10 @@ def inspect(module: IRModule) -> ModelSummary:
     )
 
 
-def _layer(index: int, node: Node) -> LayerSummary:
+def _layer(node: Node) -> LayerSummary:
     constants = [tensor for tensor in dict.fromkeys(node.inputs) if tensor.is_constant]
     return LayerSummary(
-        index=index,
+        index=node.source.index,
         name=node.name,
         operator=node.op.name,
         source_operator=node.source.operator,

@@ -13,7 +13,7 @@ from microtir.graph.ir import Node, Tensor, TensorType
 from microtir.graph.ops import Operator, ReadRows, WriteRows
 from microtir.lowering.family import Family
 from microtir.lowering.layer import Extents, Layer
-from microtir.lowering.provenance import origin_of
+from microtir.lowering.provenance import function_names, origin_of
 from microtir.lowering.table import candidate, families_of, refusals_of
 from microtir.plan.ir import (
     Candidate,
@@ -27,7 +27,7 @@ from microtir.plan.ir import (
 from microtir.tir.ir import PLANES, PrimFunc, Scope
 from microtir.tir.visitor import buffers_read
 
-__all__ = ["candidates", "emit", "emit_finish", "refusals", "weighed"]
+__all__ = ["candidates", "emit", "emit_finish", "function_names", "refusals", "weighed"]
 
 
 def candidates(node: Node, config: CompilationConfig) -> tuple[Candidate, ...]:

@@ -1,8 +1,10 @@
-"""What a layer function says about where it comes from."""
+"""What a layer function says about where it comes from: its name and its Origin."""
 
 from __future__ import annotations
 
 import dataclasses
+from collections import Counter
+from collections.abc import Sequence
 from enum import Enum
 
 from microtir.graph.ir import Node, Quantization, TensorType
@@ -31,6 +33,23 @@ def origin_of(node: Node) -> Origin:
         macs_executed=macs(node),
         macs_recomputed=node.source.macs_recomputed,
     )
+
+
+def function_names(nodes: Sequence[Node]) -> list[str]:
+    """Names of functions: number and operator, where the number is that of the model file.
+
+    It is the one that `inspect`, reports, profiles and metadata say.  What the file does not have
+    has none; what stands for the same operator of the file is told apart behind the name.
+    """
+    width = len(str(1 + max((node.source.index for node in nodes), default=0)))
+    names: list[str] = []
+    taken: Counter[str] = Counter()
+    for node in nodes:
+        index = node.source.index
+        name = f"layer{index:0{width}}_{node.op.label}" if index >= 0 else f"port_{node.op.label}"
+        taken[name] += 1
+        names.append(name if taken[name] == 1 else f"{name}_{taken[name]}")
+    return names
 
 
 def _role(node: Node, position: int) -> str:

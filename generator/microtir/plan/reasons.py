@@ -80,6 +80,7 @@ class _Choice:
         others = [c for c in offered if c.name != chosen.name]
         return Decision(
             layer=node.name,
+            index=node.source.index,
             kernel=chosen.kernel.value,
             reason="; ".join(
                 filter(None, (self._merit(others), self._lie(), self._run(), self._again()))

@@ -25,7 +25,7 @@ from microtir.project.emulate import DEFAULT_TIMEOUT
 from microtir.project.errors import BoardError
 from microtir.project.generate import generate
 from microtir.project.link_map import Piece, Sizes, model_sizes, parse_map
-from microtir.project.measure import Measurement, measure
+from microtir.project.measure import FunctionCost, Measurement, measure
 from microtir.project.options import ProjectOptions
 from microtir.project.project import Project
 from microtir.project.stack_bound import StackBound, read_frames, stack_bound
@@ -53,6 +53,7 @@ class RamData(TypedDict):
 
 class LayerCostData(TypedDict):
     name: str
+    index: int | None
     operator: str
     macs: int
     macs_executed: int
@@ -84,11 +85,13 @@ class LayerCost:
 
     Args:
         name: of the layer in the model, or the C function's for the run function.
+        index: position of the operator in the model file; None for what the file does not have.
         macs_recomputed: of those executed, what another function does, too.
         calls: how often the function was entered.
     """
 
     name: str
+    index: int | None
     operator: str
     function: str
     macs: int
@@ -189,6 +192,7 @@ class Profile:
             "layers": [
                 {
                     "name": layer.name,
+                    "index": layer.index,
                     "operator": layer.operator,
                     "macs": layer.macs,
                     "macs_executed": layer.macs_executed,
@@ -300,24 +304,24 @@ def _profile(
     bound: StackBound,
 ) -> Profile:
     facts = artifact.metadata
-    macs = {
-        layer["function"]: (layer["macs_executed"], layer["macs_recomputed"])
-        for layer in facts["layers"]
-    }
-    layers = tuple(
-        LayerCost(
+    known = {layer["function"]: layer for layer in facts["layers"]}
+
+    def layer(cost: FunctionCost) -> LayerCost:
+        found = known.get(cost.function)
+        return LayerCost(
             name=cost.layer.name if cost.layer else cost.function,
+            index=found["index"] if found and found["index"] >= 0 else None,
             operator=cost.layer.operator if cost.layer else "main",
             function=cost.function,
             macs=cost.layer.macs if cost.layer else 0,
-            macs_executed=macs.get(cost.function, (0, 0))[0],
-            macs_recomputed=macs.get(cost.function, (0, 0))[1],
+            macs_executed=found["macs_executed"] if found else 0,
+            macs_recomputed=found["macs_recomputed"] if found else 0,
             instructions=cost.instructions,
             cycles=cycles.get(cost.function, 0),
             calls=cost.calls,
         )
-        for cost in measured.by_function
-    )
+
+    layers = tuple(map(layer, measured.by_function))
     return Profile(
         model=facts["model"]["file"] if facts["model"] else facts["module_name"],
         board=board.name,

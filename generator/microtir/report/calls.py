@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from microtir.graph.ir import Tensor
+from microtir.graph.ir import Node, Tensor
 from microtir.plan.ir import Kernel, Plan, PlannedOperator
 from microtir.report import data
 from microtir.tir.ir import Buffer, BufferView, Invoke, PrimFunc
@@ -18,7 +18,7 @@ class Calls:
 
     Args:
         plan: what main was made from.
-        numbers: of each operator with code, as its C function has it.
+        numbers: of each operator in the model file.
         functions: of each operator with code: one, or a second that finishes it.
         invokes: the calls in program order; their positions are the steps.
     """
@@ -38,15 +38,15 @@ class Calls:
                 count = 2 if op.candidate.accumulates else 1
                 functions[op] = tuple(next(remaining) for _ in range(count))
         invokes = tuple(node for node in walk(main) if isinstance(node, Invoke))
-        numbers = {op: str(number) for number, op in enumerate(functions)}
+        numbers = {op: number_of(op.node) for op in plan.operators}
         return Calls(plan, numbers, functions, invokes)
 
     @property
     def steps(self) -> tuple[data.Step, ...]:
         known = {
-            function.name: (op, number + data.FINISH * position)
-            for op, number in self.numbers.items()
-            for position, function in enumerate(self.functions[op])
+            function.name: (op, self.numbers[op] + data.FINISH * position)
+            for op, functions in self.functions.items()
+            for position, function in enumerate(functions)
         }
         found = []
         for step, invoke in enumerate(self.invokes):
@@ -107,6 +107,11 @@ class Calls:
                 if param in outputs and len(outputs) == len(made):
                     found.setdefault(name, made[outputs.index(param)])
         return found
+
+
+def number_of(node: Node) -> str:
+    """The number that people know an operator by."""
+    return str(node.source.index) if node.source.index >= 0 else data.NO_NUMBER
 
 
 def outputs_of(function: PrimFunc) -> list[Buffer]:

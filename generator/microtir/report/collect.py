@@ -147,7 +147,7 @@ def _facts(compiled: _Compiled, config: CompilationConfig, least: int) -> data.R
         ports=make_ports(model, calls, placed),
         steps=calls.steps,
         streams=calls.streams,
-        layers=make_layers(calls),
+        layers=make_layers(calls, model.decisions),
         constants=make_constants(calls),
         weights_bytes=compiled.weights_bytes,
         code_bytes=compiled.code_bytes,

@@ -3,7 +3,7 @@
 Vocabulary
     step    a call that main makes, counted in program order; a streaming group makes its calls
             once per row, and each still counts as one step
-    layer   an operator that is left after the graph passes, numbered like its C function
+    layer   an operator that is left after the graph passes, with its number in the model file
     span    consecutive steps at which a buffer keeps the same bytes
 """
 
@@ -16,8 +16,8 @@ from typing import Any
 FINISH = "f"
 """What follows the layer's number in the label of a step that finishes a layer."""
 
-VIEW = "-"
-"""The number of a layer without code."""
+NO_NUMBER = "-"
+"""The number of a layer that the model file does not have."""
 
 
 class BufferKind(Enum):
@@ -123,10 +123,24 @@ class Stream:
 
 
 @dataclass(frozen=True, slots=True)
-class Layer:
-    """An operator; one that is a view of its input has no function, and no number.
+class Kernel:
+    """The kernel of a layer and why it has it, or another one and what was against that.
 
-    `instructions` and `cycles` come from a profile.
+    `instructions` and `cycles` are what planning expects, None where it cannot compute the layer.
+    """
+
+    name: str
+    reason: str
+    instructions: int | None
+    cycles: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """An operator; one that is a view of its input has no code.
+
+    `choice` says why it has its kernel, `alternatives` why it has no other. `instructions` and
+    `cycles` come from a profile.
     """
 
     number: str
@@ -142,12 +156,11 @@ class Layer:
     bytes_in: int
     bytes_out: int
     is_streamed: bool
+    has_code: bool = True
+    choice: Kernel | None = None
+    alternatives: tuple[Kernel, ...] = ()
     instructions: int | None = None
     cycles: int | None = None
-
-    @property
-    def has_code(self) -> bool:
-        return self.number != VIEW
 
 
 @dataclass(frozen=True, slots=True)

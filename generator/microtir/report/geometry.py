@@ -272,7 +272,8 @@ def _label(report: Report, step: int, bottom: float, scale: _Scale) -> Label:
     layer = next((one for one in report.layers if one.number == found.label), None)
     lines = [report.layer_of(step), found.layer, f"C function {found.function}"]
     if layer is not None:
-        lines.append(f"kernel {layer.kernel}")
+        reason = f": {layer.choice.reason}" if layer.choice else ""
+        lines.append(f"kernel {layer.kernel}{reason}")
         lines.append(f"{number(layer.macs_executed)} multiply-accumulates")
         if layer.macs_recomputed:
             lines.append(f"{number(layer.macs_recomputed)} of them a second time")

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import zip_longest
 
 import jinja2
 
@@ -26,11 +28,19 @@ class _Cell:
 
 
 @dataclass(frozen=True, slots=True)
+class _Row:
+    """Cells, and what pointing at them shows."""
+
+    cells: tuple[_Cell, ...]
+    tip: str
+
+
+@dataclass(frozen=True, slots=True)
 class _Rows:
-    """A table for the page; `names` say which buffer a row is about."""
+    """A table for the page; what pointing at a row shows may be empty."""
 
     columns: tuple[_Cell, ...]
-    rows: tuple[tuple[_Cell, ...], ...]
+    rows: tuple[_Row, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +65,8 @@ def to_html(report: Report) -> str:
         measured=summary.profile_facts(report),
         maps=_maps(report),
         largest=_rows(summary.largest_table(report)),
-        layers=_rows(summary.layer_table(report), has_sum=True),
+        layers=_rows(summary.layer_table(report), summary.layer_reasons(report), has_sum=True),
+        has_reasons=any(layer.choice for layer in report.layers),
         options=report.options,
     )  # fmt: skip
 
@@ -94,7 +105,7 @@ def _maps(report: Report) -> list[_Map]:
     return maps
 
 
-def _rows(table: Table, *, has_sum: bool = False) -> _Rows:
+def _rows(table: Table, tips: Sequence[str] = (), *, has_sum: bool = False) -> _Rows:
     kinds = ["number" if column in table.right else "" for column in table.columns]
     columns = tuple(_Cell(c, k, "") for c, k in zip(table.columns, kinds, strict=True))
     compared = table.rows[:-1] if has_sum else table.rows
@@ -103,11 +114,14 @@ def _rows(table: Table, *, has_sum: bool = False) -> _Rows:
         for i, c in enumerate(table.columns)
     ]
     rows = tuple(
-        tuple(
-            _Cell(text, kind, _share(text, largest) if row in compared else "")
-            for text, kind, largest in zip(row, kinds, most, strict=True)
+        _Row(
+            tuple(
+                _Cell(text, kind, _share(text, largest) if row in compared else "")
+                for text, kind, largest in zip(row, kinds, most, strict=True)
+            ),
+            tip,
         )
-        for row in table.rows
+        for row, tip in zip_longest(table.rows, tips, fillvalue="")
     )
     return _Rows(columns, rows)
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
+from microtir.ir_module import Alternative, Decision
 from microtir.plan.ir import PlannedOperator
 from microtir.report import data
 from microtir.report.buffers import shape_text
@@ -12,18 +13,21 @@ from microtir.tir.ir import Buffer, KernelCall, PrimFunc, Scope
 from microtir.tir.visitor import buffers_read, walk
 
 
-def make_layers(calls: Calls) -> tuple[data.Layer, ...]:
-    """Every operator of the plan, in order."""
+def make_layers(calls: Calls, decided: Mapping[str, Decision]) -> tuple[data.Layer, ...]:
+    """Every operator of the plan, in order; `decided` says why, by the names of functions."""
     streamed = [op for group in calls.plan.groups if group.nest for op in group.operators]
-    return tuple(_layer(op, calls, op in streamed) for op in calls.plan.operators)
+    return tuple(_layer(op, calls, decided, op in streamed) for op in calls.plan.operators)
 
 
-def _layer(op: PlannedOperator, calls: Calls, is_streamed: bool) -> data.Layer:
+def _layer(
+    op: PlannedOperator, calls: Calls, decided: Mapping[str, Decision], is_streamed: bool
+) -> data.Layer:
     functions = calls.functions.get(op, ())
+    decision = decided.get(functions[0].name) if functions else None
     origin = functions[0].origin if functions else None
     inputs = [t for t in op.node.inputs if not t.is_constant]
     return data.Layer(
-        number=calls.numbers.get(op, data.VIEW),
+        number=calls.numbers[op],
         name=op.node.name,
         operator=op.node.source.operator,
         kernel=op.candidate.kernel.value,
@@ -36,7 +40,14 @@ def _layer(op: PlannedOperator, calls: Calls, is_streamed: bool) -> data.Layer:
         bytes_in=sum(t.type.bytes for t in inputs) if functions else 0,
         bytes_out=sum(t.type.bytes for t in op.node.outputs) if functions else 0,
         is_streamed=is_streamed,
+        has_code=bool(functions),
+        choice=_kernel(decision) if decision else None,
+        alternatives=tuple(map(_kernel, decision.alternatives)) if decision else (),
     )
+
+
+def _kernel(found: Decision | Alternative) -> data.Kernel:
+    return data.Kernel(found.kernel, found.reason, found.instructions, found.cycles)
 
 
 def make_constants(calls: Calls) -> tuple[data.Constant, ...]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -91,12 +90,13 @@ def with_profile(report: Report, profile: Measured) -> Report:
         DataFileError: the profile is of another model, or of other options.
     """
     _check_same(report, profile)
-    counts = Counter(step.label.rstrip(FINISH) for step in report.steps)
+    labels = frozenset(step.label for step in report.steps)
     waiting = list(profile.rows)
     layers: list[Layer] = []
     for layer in report.layers:
         # An operator with two functions has a row for each.
-        rows = [r for r in waiting if r[:2] == (layer.name, layer.operator)][: counts[layer.number]]
+        count = layer.has_code + (layer.number + FINISH in labels)
+        rows = [r for r in waiting if r[:2] == (layer.name, layer.operator)][:count]
         if layer.has_code and not rows:
             raise DataFileError(
                 f"the profile has no row for the layer '{layer.name}'",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from microtir.report.data import Buffer, ConstantPool, Layer, Limit, Pool, Report
+from microtir.report.data import Buffer, ConstantPool, Kernel, Layer, Limit, Pool, Report
 
 _LARGEST = 3
 _TERMS = 4  # of a sum that is written out
@@ -182,6 +182,34 @@ def _layer(layer: Layer, measured: bool) -> tuple[str, ...]:
     )
     count = "" if layer.instructions is None else number(layer.instructions)
     return (*cells, *([count] if measured else []), layer.name)
+
+
+def layer_reasons(report: Report) -> list[str]:
+    """Why each layer has its kernel, and what was against the others; line by line."""
+    return ["\n".join(_reasons(layer)) for layer in report.layers]
+
+
+def _reasons(layer: Layer) -> list[str]:
+    if layer.choice is None:
+        return []
+    able = [other for other in layer.alternatives if other.instructions is not None]
+    unable: dict[str, list[str]] = {}
+    for other in layer.alternatives:
+        if other.instructions is None:
+            unable.setdefault(other.reason, []).append(other.name)
+    return [
+        f"{layer.number} {layer.name}",
+        _kernel(layer.choice),
+        *(f"not {_kernel(other)}" for other in able),
+        *(f"not {', '.join(names)}: {reason}" for reason, names in unable.items()),
+    ]
+
+
+def _kernel(kernel: Kernel) -> str:
+    """A kernel, what it costs by planning's estimate, and what was for or against it."""
+    instructions, cycles = kernel.instructions or 0, kernel.cycles or 0
+    costs = f"{number(instructions)} instructions, {number(cycles)} cycles"
+    return f"{kernel.name} ({costs}): {kernel.reason}"
 
 
 def _total(report: Report) -> tuple[str, ...]:
