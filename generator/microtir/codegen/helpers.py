@@ -54,7 +54,7 @@ _TYPED: Mapping[str, tuple[DType, ...]] = MappingProxyType({
     "shift_left": _SIGNED,
 })  # fmt: skip
 _FIXED_POINT: Mapping[Intrinsic, tuple[str, ...]] = MappingProxyType({
-    Intrinsic.SATURATING_ROUNDING_DOUBLING_HIGH_MUL: (),
+    Intrinsic.SATURATING_ROUNDING_DOUBLING_HIGH_MUL: ("shift_right_i64",),
     Intrinsic.ROUNDING_DIVIDE_BY_POT: ("shift_right_i32",),
     Intrinsic.MULTIPLY_BY_QUANTIZED_MULTIPLIER: (
         Intrinsic.SATURATING_ROUNDING_DOUBLING_HIGH_MUL.value,

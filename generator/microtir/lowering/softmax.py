@@ -119,11 +119,16 @@ def _reciprocal(value: te.Expr, headroom: te.Expr) -> te.Expr:
 
 
 def one_over_one_plus_x(fraction: te.Expr) -> te.Expr:
-    """1 / (1 + x) for x in [0, 1), both in Q0, by three Newton-Raphson steps (gemmlowp)."""
+    """1 / (1 + x) for x in [-1/2, 1), both in Q0, by three Newton-Raphson steps (gemmlowp).
+
+    gemmlowp saturates each step's correction to 32 bits.  It never does: with d = (1 + x) / 2 in
+    [1/4, 1) an estimate is at most 48/17 and its error |1 - d * estimate| at most 0.42, so that
+    their product in Q4, times 4, is below 2^30.
+    """
     half = te.bind("half_denominator", (fraction >> 1) + (1 << 30))
     estimate = constant(48 / 17, 2) + _MUL(half, constant(-32 / 17, 2))
     for _ in range(3):
         x = te.bind("estimate", estimate)
         error = (1 << 29) - _MUL(half, x)
-        estimate = x + te.saturating_shift_left(_MUL(x, error), 2)
+        estimate = x + _MUL(x, error) * 4
     return te.saturating_shift_left(estimate, 1)

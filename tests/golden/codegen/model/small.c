@@ -49,15 +49,22 @@ static inline int32_t shift_right_i32(int32_t x, int32_t count)
     return x >> count;
 }
 
+/* C leaves it to the compiler what a negative number shifted right is: this file needs the floor
+ * of x / 2^count, and the array below has a negative size where the compiler does otherwise. */
+typedef char shift_right_i64_is_arithmetic[((int64_t)-3 >> 1) == -2 ? 1 : -1];
+
+static inline int64_t shift_right_i64(int64_t x, int64_t count)
+{
+    return x >> count;
+}
+
 /* a * b / 2^31, rounded to nearest, ties up; saturates in the one case that does not fit. */
 static inline int32_t saturating_rounding_doubling_high_mul(int32_t a, int32_t b)
 {
     if (a == INT32_MIN && b == INT32_MIN) {
         return INT32_MAX;
     }
-    const int64_t product = (int64_t)a * b;
-    const int64_t nudge = product >= 0 ? INT64_C(1073741824) : -INT64_C(1073741823);
-    return (int32_t)((product + nudge) / INT64_C(2147483648));
+    return (int32_t)shift_right_i64((int64_t)a * b + INT64_C(1073741824), 31);
 }
 
 /* x / 2^exponent, rounded to nearest, ties away from zero. */
