@@ -38,14 +38,15 @@ TOO_SMALL = {
     "budget.stack=1": "budget.stack",
     "workspace_pools.size_hint_bytes=1": "workspace_pools.size_hint_bytes",
 }
-# What a memory costs, and which one it is, says nothing where there is one pool: tests/memory and
-# tests/execute have several.
+# What a memory costs, and which one it is, says nothing where there is one pool:
+# test_pool_matrix.py has pairs of several.
 OF_SEVERAL = (
     "clock_frequency_hz",
     "read_bandwidth_bytes_per_cycle",
     "write_bandwidth_bytes_per_cycle",
     "read_latency_cycles",
     "write_latency_cycles",
+    "target_burst_bytes",
     "section",
     "byte_alignment",
 )
