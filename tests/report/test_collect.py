@@ -99,7 +99,10 @@ def test_weights_are_those_of_the_c(quantised: Report) -> None:
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize("goal", [Optimize.BALANCED, Optimize.RAM])
 def test_boxes_never_lie_over_each_other(seed: int, goal: Optimize) -> None:
-    """Outside of nests no two buffers show the same byte at the same step; all lie in the pool."""
+    """Outside of nests no two buffers show the same byte at the same step; all lie in the pool.
+
+    At the step that reads an input for the last time the output may be written over it.
+    """
     found = described(module_of(Garden(seed).graph(7)), optimize=goal)
     (pool,) = found.pools
     assert all(0 <= s.low < s.high <= pool.size for b in pool.buffers for s in b.spans)
@@ -112,7 +115,8 @@ def test_boxes_never_lie_over_each_other(seed: int, goal: Optimize) -> None:
 def _assert_apart(buffers: Sequence[Buffer], step: int) -> None:
     spans = [s for b in buffers for s in b.spans if s.first <= step <= s.last]
     for a, b in combinations(spans, 2):
-        assert a.high <= b.low or b.high <= a.low, (step, a, b)
+        is_taken_over = a.last == step == b.first or b.last == step == a.first
+        assert is_taken_over or a.high <= b.low or b.high <= a.low, (step, a, b)
 
 
 def test_streaming_groups_have_rings() -> None:

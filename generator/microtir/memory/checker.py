@@ -24,6 +24,7 @@ from microtir.memory.footprint import Footprints, Span
 from microtir.memory.trace import overwrites_unread, trace
 from microtir.tir.analysis.bounds import Bounds
 from microtir.tir.analysis.interval import Interval
+from microtir.tir.dtype import DType
 from microtir.tir.ir import (
     Allocate,
     Buffer,
@@ -122,13 +123,22 @@ class _Memory:
         where: str,
     ) -> None:
         used: dict[Buffer, list[Span]] = {}
-        for spans in self.footprints.of(callee, scalars):
-            in_workspace = [s for s in spans if s.param in places]
-            for span in in_workspace:
-                if not span.is_write and span.param is not callee.scratch:
-                    self.read(span, places[span.param], where)
-            for span in in_workspace:
+        rows = [
+            [s for s in spans if s.param in places] for spans in self.footprints.of(callee, scalars)
+        ]
+        written = {span.param for spans in rows for span in spans if span.is_write}
+        # What the call does not write is there before it, and whether it stays there until it is
+        # read is the business of the clash below.
+        for spans in rows:
+            for span in spans:
                 used.setdefault(places[span.param].buffer, []).append(span)
+                if span.param not in written:
+                    self.read(span, places[span.param], where)
+        for spans in rows:
+            for span in spans:
+                if span.param in written and not span.is_write and span.param is not callee.scratch:
+                    self.read(span, places[span.param], where)
+            for span in spans:
                 if span.is_write:
                     self.write(span, places[span.param])
         clash = _clash(used, places)
@@ -224,15 +234,33 @@ def _is_in_order(callee: PrimFunc, scalars: Sequence[int], places: Mapping[Buffe
 
     Any write of a call may come before any read, unless its accesses, one by one, say otherwise.
     """
+    near = _near(callee, places)
+    kinds = {p.dtype for p in near.values()} - {DType.INT8, DType.UINT8}
+    if len(kinds) > 1:
+        return False  # a C compiler may take it that objects of two types do not share memory
     try:
-        accesses = trace(callee, scalars)
+        accesses = trace(callee, scalars, near)
     except MemoryPlanError:
         return False
-    positions = {n: p for n, p in enumerate(callee.params) if p in places}
-    own = [a for a in accesses if a[1] in positions]
-    starts = {n: places[p].start for n, p in positions.items() if isinstance(p, Buffer)}
-    sizes = {n: p.dtype.bytes for n, p in positions.items() if isinstance(p, Buffer)}
-    return not overwrites_unread(own, starts, sizes)
+    starts = {n: places[p].start for n, p in near.items()}
+    sizes = {n: p.dtype.bytes for n, p in near.items()}
+    return not overwrites_unread(accesses, starts, sizes)
+
+
+def _near(callee: PrimFunc, places: Mapping[Buffer, _Place]) -> dict[int, Buffer]:
+    """The parameters that share bytes with another buffer, by position."""
+    ends = {p: place.start + _all_of(p).stop for p, place in places.items()}
+    return {
+        n: p
+        for n, p in enumerate(callee.params)
+        if isinstance(p, Buffer)
+        and p in places
+        and any(
+            places[p].start < ends[other] and place.start < ends[p]
+            for other, place in places.items()
+            if place.buffer is not places[p].buffer
+        )
+    }
 
 
 def _calls(statement: Stmt, bounds: Bounds) -> Iterator[tuple[Invoke, tuple[int, ...]]]:

@@ -10,12 +10,13 @@ nothing else.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from microtir.errors import MemoryPlanError
 from microtir.tir.analysis.facts import Facts
 from microtir.tir.analysis.interval import Interval
+from microtir.tir.analysis.regions import elements, reach
 from microtir.tir.ir import (
     Allocate,
     Binary,
@@ -31,9 +32,7 @@ from microtir.tir.ir import (
     KernelCall,
     Let,
     Load,
-    Param,
     PrimFunc,
-    Region,
     RowAccess,
     Select,
     Seq,
@@ -41,7 +40,7 @@ from microtir.tir.ir import (
     Store,
     Var,
 )
-from microtir.tir.visitor import children, walk
+from microtir.tir.visitor import children
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,8 +168,8 @@ class _Reader:
             for region in regions:
                 arg = pointers[region.buffer]
                 if isinstance(arg, BufferArgument) and arg.buffer in self.params:
-                    reach = self.reach(region, pointers)
-                    self.note(arg.buffer, arg.indices, reach, is_write=is_write)
+                    span = reach(region, pointers)
+                    self.note(arg.buffer, arg.indices, span, is_write=is_write)
 
     def extern(self, s: ExternCall) -> None:
         """Notes all elements of the parameters that the function reads or writes."""
@@ -183,28 +182,7 @@ class _Reader:
                 continue
             for is_write, used in ((False, s.function.reads), (True, s.function.writes)):
                 if param in used:
-                    self.note(arg.buffer, arg.indices, (0, _elements(param)), is_write=is_write)
-
-    def reach(
-        self, region: Region, given: Mapping[Param, BufferArgument | Expr]
-    ) -> tuple[int, int]:
-        """Elements [first, stop) of a kernel's parameter that a region lies in.
-
-        Args:
-            region: of the parameter.
-            given: arguments of the call; extents that are parameters are numbers there.
-        """
-        first = last = 0
-        for start, extent, dim in zip(
-            region.start, region.extent, region.buffer.shape, strict=True
-        ):
-            size = IntImm(dim) if isinstance(dim, int) else given[dim]
-            assert isinstance(size, IntImm), "kernels of layers are given constant shapes"
-            constant = all(not isinstance(node, Var) for node in walk(start))
-            known = self.facts.interval(start) if constant else Interval(0, size.value - extent)
-            low, high = _point(known)
-            first, last = first * size.value + low, last * size.value + high + extent - 1
-        return first, last + 1
+                    self.note(arg.buffer, arg.indices, (0, elements(param)), is_write=is_write)
 
     def note(
         self, buffer: Buffer, indices: Sequence[Expr], reach: tuple[int, int], *, is_write: bool
@@ -267,13 +245,3 @@ class _Reader:
             return sorted({row % slots for row in range(rows.low, last + 1)})
         reached = self.facts.interval(index)
         return range(max(reached.low, 0), min(reached.high, slots - 1) + 1)
-
-
-def _elements(param: Buffer) -> int:
-    extents = [dim for dim in param.shape if isinstance(dim, int)]
-    assert len(extents) == len(param.shape), "layers of a model have constant shapes"
-    return math.prod(extents)
-
-
-def _point(interval: Interval) -> tuple[int, int]:
-    return interval.low, interval.high

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -34,6 +34,8 @@ from microtir.tir.visitor import allocations, walk
 Bytes = npt.NDArray[np.int64]
 """A position in a buffer per moment."""
 
+_FAR = 1 << 44  # more than the bytes of any buffer
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Lifetime:
@@ -41,7 +43,10 @@ class Lifetime:
 
     `first` and `last` are steps (positions of Invokes in program order, inclusive), for people.
     At moment `begin + i` bytes [low[i], high[i]) are kept; none where low equals high.
-    `taken_over` names inputs over which it is written in place, and at which moments.
+    `over` names inputs of calls that write this buffer, with the moments of these calls, and for
+    each how far both must lie apart by the order within the call: bytes by which the input starts
+    behind the start of this buffer if it is the one above, and the other way round.  `shared` has
+    the most bytes that both may keep at one place while such a call runs.
     """
 
     buffer: Buffer
@@ -52,17 +57,17 @@ class Lifetime:
     begin: int
     low: Bytes
     high: Bytes
-    taken_over: Mapping[Buffer, frozenset[int]] = field(default_factory=dict)
+    over: Mapping[Buffer, Mapping[int, tuple[int, int]]] = field(default_factory=dict)
+    shared: Mapping[Buffer, Bytes] = field(default_factory=dict)
 
     @property
     def counted(self) -> Bytes:
-        """Bytes per moment that sums count: what takes the place of an input is not twice there."""
+        """Bytes per moment that sums count: what may lie over an input is not twice there."""
         sizes = self.high - self.low
-        for moments in self.taken_over.values():
-            for moment in moments:
-                at = moment - self.begin
-                sizes[at] = sizes[at - 1] if at else 0
-        return sizes
+        for shared in self.shared.values():
+            sizes = sizes - shared
+        counted: Bytes = np.maximum(sizes, 0)
+        return counted
 
     @property
     def end(self) -> int:
@@ -84,12 +89,34 @@ class Lifetime:
         both = (self.low[mine] < self.high[mine]) & (above.low[other] < above.high[other])
         if not both.any():
             return None
-        ends = self.high[mine].copy()
-        for moment in self.taken_over.get(above.buffer, ()):
-            # What the call itself writes has been read before: only older rows count.
-            at = moment - self.begin
-            ends[moment - begin] = self.high[at - 1] if at else 0
-        return int((ends - above.low[other])[both].max())
+        apart = self.high[mine] - above.low[other]
+        for moment, (behind, _) in self.over.get(above.buffer, {}).items():
+            # What the call itself writes goes by its order: older bytes count, and later reads.
+            apart[moment - begin] = max(
+                behind,
+                self._end(moment - 1) - above._start(moment),
+                self._end(moment) - above._start(moment + 1),
+            )
+        for moment, (_, behind) in above.over.get(self.buffer, {}).items():
+            apart[moment - begin] = max(
+                behind,
+                self._end(moment) - above._start(moment - 1),
+                self._end(moment + 1) - above._start(moment),
+            )
+        # Further down it is the one below.
+        return max(int(apart[both].max()), -above.size)
+
+    def _start(self, moment: int) -> int:
+        """The first byte that is kept at a moment."""
+        at = moment - self.begin
+        is_kept = 0 <= at < len(self.low) and self.low[at] < self.high[at]
+        return int(self.low[at]) if is_kept else _FAR
+
+    def _end(self, moment: int) -> int:
+        """The byte behind the last one that is kept at a moment."""
+        at = moment - self.begin
+        is_kept = 0 <= at < len(self.low) and self.low[at] < self.high[at]
+        return int(self.high[at]) if is_kept else -_FAR
 
 
 def lifetimes(
@@ -119,7 +146,7 @@ def lifetimes(
         steps[buffer].append(0)
     for buffer in outputs:
         steps[buffer].append(max(end - 1, 0))
-    moments, touched, pairs = touches(main.body, callees, tuple(steps))
+    known = touches(main.body, callees, tuple(steps))
     needs = _alignments(main, callees)
     found = []
     for buffer, at in steps.items():
@@ -128,18 +155,34 @@ def lifetimes(
                 "workspace buffer is never used", where=f"{main.name}: {buffer.name}"
             )
         alignment = max(buffer.alignment, buffer.dtype.bytes, needs.get(buffer, 1))
-        use = _Use(size_of(buffer), moments, buffer in inputs, buffer in outputs)
-        begin, low, high = _extents(touched[buffer], use)
+        use = _Use(size_of(buffer), known.moments, buffer in inputs, buffer in outputs)
+        begin, low, high = _extents(known.of[buffer], use)
         # The caller reads an output after the last call: nothing takes its place.
-        mine = {
-            x: frozenset(when) for (x, y), when in pairs.items() if y is buffer and x not in outputs
-        }
+        over = {x: at for (x, y), at in known.orders.items() if y is buffer and x not in outputs}
         found.append(
             Lifetime(
-                *(buffer, size_of(buffer), min(at), max(at), alignment, begin, low, high), mine
+                *(buffer, size_of(buffer), min(at), max(at), alignment, begin, low, high), over
             )
         )
-    return tuple(found)
+    by_buffer = {life.buffer: life for life in found}
+    return tuple(
+        replace(y, shared={x: _shared(by_buffer[x], y) for x in y.over}) if y.over else y
+        for y in found
+    )
+
+
+def _shared(x: Lifetime, y: Lifetime) -> Bytes:
+    """The most bytes that y keeps over those of x, at each moment of y."""
+    shared: Bytes = np.zeros(len(y.low), np.int64)
+    up, down = y.distance(x), x.distance(y)
+    if up is None or down is None:
+        return shared
+    for moment in y.over[x.buffer]:
+        at, of_x = moment - y.begin, moment - x.begin
+        low, high = int(x.low[of_x]), int(x.high[of_x])
+        most = max(int(y.high[at]) - up - low, high - down - int(y.low[at]), 0)
+        shared[at] = min(most, high - low, int(y.high[at] - y.low[at]))
+    return shared
 
 
 def lower_bound(lives: Sequence[Lifetime]) -> int:

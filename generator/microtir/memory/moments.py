@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from microtir.memory.in_place import Pair, in_place
+from microtir.memory.order import Pair, orders
 from microtir.tir.analysis.bounds import Bounds
 from microtir.tir.analysis.interval import Interval
 from microtir.tir.ir import (
@@ -35,24 +35,30 @@ class Touch:
     is_written: bool
 
 
-def touches(
-    body: Stmt, callees: Mapping[str, PrimFunc], buffers: Sequence[Buffer]
-) -> tuple[int, Mapping[Buffer, list[Touch]], Mapping[Pair, list[int]]]:
-    """Run main's calls in order.
+@dataclass(frozen=True, slots=True)
+class Touches:
+    """What the calls of main do, in order; `moments` is their number.
 
-    Returns:
-        Their number, what each touches of `buffers`, and for each input and output of which one
-        takes the other's place within calls, at which moments.
+    `of` has for each buffer what each call touches.  `orders` has, for an input and an output of
+    calls, how far they must lie apart by the order within each, by moment: bytes by which the input
+    starts behind the start of the output if it is the one above, and the other way round.
     """
+
+    moments: int
+    of: Mapping[Buffer, list[Touch]]
+    orders: Mapping[Pair, Mapping[int, tuple[int, int]]]
+
+
+def touches(body: Stmt, callees: Mapping[str, PrimFunc], buffers: Sequence[Buffer]) -> Touches:
+    """Run main's calls in order and note what they touch of `buffers`."""
     found: dict[Buffer, list[Touch]] = {buffer: [] for buffer in buffers}
     reads = {name: frozenset(buffers_read(f.body)) for name, f in callees.items()}
     writes = {name: frozenset(buffers_written(f.body)) for name, f in callees.items()}
-    over = {name: in_place(f) for name, f in callees.items()}
-    pairs: dict[Pair, list[int]] = {}
+    made: dict[str, list[_Call]] = {}
     moment = -1
     for moment, (call, scalars) in enumerate(calls(body, Bounds())):
         callee = callees.get(call.function)
-        spans: dict[Buffer, tuple[Buffer, int, int]] = {}
+        views: dict[Buffer, BufferView] = {}
         for number, arg in enumerate(call.args):
             if not isinstance(arg, BufferView) or arg.buffer not in found:
                 continue
@@ -64,16 +70,50 @@ def touches(
             rows = callee.rows.get(param)
             start, stop = _span(arg, rows, scalars)
             if start < stop:
-                spans[param] = arg.buffer, start, stop
+                views[param] = arg
                 # What scratch holds before a call means nothing, so nothing reads it.
                 is_read = param in reads[callee.name] and param is not callee.scratch
                 is_read |= rows is not None and rows.adds  # what is left there is still needed
                 is_written = param in writes[callee.name] or param is callee.scratch
                 found[arg.buffer].append(Touch(moment, start, stop, is_read, is_written))
-        for x, y in over[callee.name] if callee is not None else ():
-            if x in spans and y in spans and spans[x][1:] == spans[y][1:]:
-                pairs.setdefault((spans[x][0], spans[y][0]), []).append(moment)
-    return moment + 1, found, pairs
+        if callee is not None and len(views) > 1:
+            made.setdefault(callee.name, []).append(_Call(moment, scalars, views))
+    return Touches(moment + 1, found, _orders(callees, made))
+
+
+@dataclass(frozen=True, slots=True)
+class _Call:
+    """A call with the integers and the buffers that it is given."""
+
+    moment: int
+    scalars: tuple[int, ...]
+    views: Mapping[Buffer, BufferView]
+
+
+def _orders(
+    callees: Mapping[str, PrimFunc], made: Mapping[str, Sequence[_Call]]
+) -> Mapping[Pair, Mapping[int, tuple[int, int]]]:
+    """`Touches.orders` of all calls, given the calls of each function."""
+    found: dict[Pair, dict[int, tuple[int, int]]] = {}
+    for name, group in made.items():
+        function = callees[name]
+        written = frozenset(buffers_written(function.body))
+        for (x, y), order in orders(function, [call.scalars for call in group]).items():
+            for number, call in enumerate(group):
+                if x not in call.views or y not in call.views:
+                    continue
+                source, target = call.views[x], call.views[y]
+                others = [view.buffer for p, view in call.views.items() if p is not y]
+                changed = [view.buffer for p, view in call.views.items() if p in written]
+                if target.buffer in others or source.buffer in changed:
+                    continue
+                shift = target.byte_offset - source.byte_offset
+                below, above = int(order.below[number]) + shift, int(order.above[number]) - shift
+                at = found.setdefault((source.buffer, target.buffer), {})
+                # The same input may be given twice.
+                known = at.get(call.moment, (below, above))
+                at[call.moment] = max(below, known[0]), max(above, known[1])
+    return found
 
 
 def _span(view: BufferView, rows: RowAccess | None, scalars: Sequence[int]) -> tuple[int, int]:

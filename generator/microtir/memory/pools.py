@@ -138,10 +138,10 @@ def assigned(
 
 
 def _apart(lives: Sequence[Lifetime]) -> tuple[Lifetime, ...]:
-    """Lifetimes of one pool: what is in another takes no bytes over."""
+    """Lifetimes of one pool: what is in another shares no bytes."""
     here = frozenset(life.buffer for life in lives)
     return tuple(
-        replace(life, taken_over={b: when for b, when in life.taken_over.items() if b in here})
+        replace(life, shared={b: most for b, most in life.shared.items() if b in here})
         for life in lives
     )
 

@@ -1,73 +1,120 @@
-"""The order in which one call reads and writes its parameters, element by element.
+"""The order in which one call reads and writes its parameters.
 
-Part of the checker: it enumerates what the planner argues about.  A call whose accesses depend on
-data, or on a micro-kernel, has no order that could be relied on, and is refused.
+Part of the checker: it executes what the planner argues about.  The body becomes a Python function
+with the loops of the body around whatever is written; what is read between two writes counts by
+its extent, worked out for loops inside from the ends of their ranges.  A micro-kernel may write all
+that it declares before it reads anything.  A call whose loops around writes depend on data has no
+order that could be relied on, and is refused.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from functools import lru_cache
 
 from microtir.errors import MemoryPlanError
+from microtir.tir.analysis.bounds import Bounds
+from microtir.tir.analysis.interval import Interval
+from microtir.tir.analysis.regions import elements, reach
+from microtir.tir.dtype import DType
 from microtir.tir.ir import (
+    Allocate,
     Binary,
     BinaryOp,
     Buffer,
+    BufferArgument,
     Cast,
     Expr,
+    ExternCall,
     For,
+    If,
     IntImm,
+    KernelCall,
     Let,
     Load,
+    LoopKind,
     PrimFunc,
+    Select,
     Seq,
     Stmt,
     Store,
+    Unary,
+    UnaryOp,
     Var,
 )
-from microtir.tir.visitor import walk
+from microtir.tir.visitor import buffers_written, children, walk
 
-Access = tuple[bool, int, int]
-"""Whether it writes, the position of the parameter, and the element."""
+Access = tuple[bool, int, int, int]
+"""Whether it writes, the position of a parameter, its first element and the one behind its last."""
 
-_OPERATORS: Mapping[BinaryOp, str] = {
+_Ends = tuple[str, str]
+"""Texts of the lowest and the highest value of an expression."""
+
+_MONOTONIC: Mapping[BinaryOp, str] = {
     BinaryOp.ADD: "({} + {})",
-    BinaryOp.SUB: "({} - {})",
-    BinaryOp.MUL: "({} * {})",
-    BinaryOp.FLOORDIV: "({} // {})",
-    BinaryOp.FLOORMOD: "({} % {})",
     BinaryOp.MIN: "min({}, {})",
     BinaryOp.MAX: "max({}, {})",
+    BinaryOp.AND: "({} and {})",
+    BinaryOp.OR: "({} or {})",
+}
+# Whether a comparison surely holds, and whether it may.
+_COMPARISONS: Mapping[BinaryOp, _Ends] = {
+    BinaryOp.LT: ("({ah} < {bl})", "({al} < {bh})"),
+    BinaryOp.LE: ("({ah} <= {bl})", "({al} <= {bh})"),
+    BinaryOp.GT: ("({al} > {bh})", "({ah} > {bl})"),
+    BinaryOp.GE: ("({al} >= {bh})", "({ah} >= {bl})"),
+    BinaryOp.EQ: ("({al} == {ah} == {bl} == {bh})", "({al} <= {bh} and {bl} <= {ah})"),
+    BinaryOp.NE: ("({al} > {bh} or {bl} > {ah})", "not ({al} == {ah} == {bl} == {bh})"),
 }
 
 
-def trace(function: PrimFunc, scalars: Sequence[int]) -> list[Access]:
-    """Return every access of a call to its parameters, in the order of execution.
+def trace(
+    function: PrimFunc, scalars: Sequence[int], followed: Collection[int] | None = None
+) -> list[Access]:
+    """Return the accesses of a call to its parameters, in the order of execution.
+
+    Args:
+        function: that is called.
+        scalars: its integer arguments.
+        followed: positions of the parameters that count; all by default.
 
     Raises:
         MemoryPlanError: the order depends on what the call computes.
     """
-    writer = _Writer(function)
-    writer.stmt(function.body, 1)
-    scope: dict[str, object] = {}
-    variables = [p for p in function.params if isinstance(p, Var)]
-    head = f"def run({', '.join(['note', *(writer.name(v) for v in variables)])}):"
-    exec("\n".join([head, *writer.lines, " pass"]), scope)  # text made right here
-    run = scope["run"]
-    assert callable(run)
+    positions = range(len(function.params)) if followed is None else followed
     accesses: list[Access] = []
-    run(accesses.append, *scalars)
+    _compiled(function, frozenset(positions))(accesses.append, *scalars)
     return accesses
 
 
-class _Writer:
-    """Python text that goes through the loops and notes the accesses."""
+@lru_cache(maxsize=256)
+def _compiled(function: PrimFunc, followed: frozenset[int]) -> Callable[..., None]:
+    writer = _Writer(function, followed)
+    writer.stmt(function.body, 1)
+    variables = [p for p in function.params if isinstance(p, Var)]
+    head = f"def run({', '.join(['note', *(writer.name(v) for v in variables)])}):"
+    scope: dict[str, object] = {}
+    exec("\n".join([head, *writer.lines, " pass"]), scope)  # text made right here
+    run = scope["run"]
+    assert callable(run)
+    return run
 
-    def __init__(self, function: PrimFunc) -> None:
+
+class _Writer:
+    """Prints a body as Python that notes accesses.
+
+    A variable of a loop around writes is one Python variable; one of another loop is two.
+    """
+
+    def __init__(self, function: PrimFunc, followed: Collection[int]) -> None:
         self.where = function.name
-        self.params = {p: i for i, p in enumerate(function.params) if isinstance(p, Buffer)}
+        self.params = {
+            p: n for n, p in enumerate(function.params) if isinstance(p, Buffer) and n in followed
+        }
         self.lines: list[str] = []
         self.names: dict[Var, str] = {}
+        variables = [p for p in function.params if isinstance(p, Var)]
+        self.ends: dict[Var, _Ends] = {v: (self.name(v), self.name(v)) for v in variables}
 
     def name(self, var: Var) -> str:
         return self.names.setdefault(var, f"v{len(self.names)}")
@@ -80,65 +127,193 @@ class _Writer:
             case Seq(statements):
                 for inner in statements:
                     self.stmt(inner, depth)
-            case For(var, start, stop, body):
-                self.reads((start, stop), depth)
-                bounds = f"{self.expr(start)}, {self.expr(stop)}"
-                self.line(depth, f"for {self.name(var)} in range({bounds}):")
-                self.stmt(body, depth + 1)
-                self.line(depth + 1, "pass")
+            case For():
+                self.loop(s, depth)
             case Let(var, value, body):
                 self.reads((value,), depth)
-                if any(isinstance(n, Var) and n is var for n in self.index_variables(body)):
-                    self.line(depth, f"{self.name(var)} = {self.expr(value)}")
+                if value.dtype.is_int:
+                    self.let(var, self.value(value), depth)
+                self.stmt(body, depth)
+            case If(condition, then, otherwise):
+                self.reads((condition,), depth)
+                surely, perhaps = self.value(condition)
+                self.line(depth, f"if {perhaps}:")
+                self.block(then, depth)
+                if otherwise is not None:
+                    self.line(depth, f"if not {surely}:")
+                    self.block(otherwise, depth)
+            case Allocate(_, body):
                 self.stmt(body, depth)
             case Store(buffer, indices, value):
                 self.reads((*indices, value), depth)
-                self.access(buffer, indices, depth, is_write=True)
+                self.access(buffer, indices, (0, 1), depth, is_write=True)
+            case KernelCall():
+                self.kernel(s, depth)
+            case ExternCall():
+                self.extern(s, depth)
             case _:
-                raise MemoryPlanError(
-                    f"the order of accesses of a {type(s).__name__} is not known", where=self.where
-                )
+                raise self.unknown(type(s).__name__)
 
-    def index_variables(self, s: Stmt) -> Iterator[object]:
-        """What indices and bounds within a statement are made of."""
-        for node in walk(s):
-            if isinstance(node, Load | Store):
-                for index in node.indices:
-                    yield from walk(index)
-            elif isinstance(node, For):
-                yield from walk(node.start)
-                yield from walk(node.stop)
+    def let(self, var: Var, ends: _Ends, depth: int) -> None:
+        low = high = name = self.name(var)
+        if ends[0] != ends[1]:
+            low, high = f"{name}l", f"{name}h"
+            self.line(depth, f"{high} = {ends[1]}")
+        self.line(depth, f"{low} = {ends[0]}")
+        self.ends[var] = low, high
+
+    def block(self, s: Stmt, depth: int) -> None:
+        self.stmt(s, depth + 1)
+        self.line(depth + 1, "pass")
+
+    def loop(self, s: For, depth: int) -> None:
+        self.reads((s.start, s.stop), depth)
+        name, (low, low_high), (stop_low, stop) = (
+            self.name(s.var),
+            self.value(s.start),
+            self.value(s.stop),
+        )
+        if any(buffer in self.params for buffer in buffers_written(s.body)):
+            if s.kind is LoopKind.VECTORIZED or (low, stop_low) != (low_high, stop):
+                raise self.unknown(f"loop over '{s.var.name}'")
+            self.ends[s.var] = (name, name)
+            self.line(depth, f"for {name} in range({low}, {stop}):")
+        else:
+            self.let(s.var, (low, f"{stop} - 1"), depth)
+            self.line(depth, f"if {' <= '.join(self.ends[s.var])}:")
+        self.block(s.body, depth)
+
+    def kernel(self, s: KernelCall, depth: int) -> None:
+        given = dict(zip(s.meaning.params, s.args, strict=True))
+        self.arguments(s.args, depth)
+        for is_write, regions in ((True, s.contract.writes), (False, s.contract.reads)):
+            for region in regions:
+                arg = given[region.buffer]
+                if isinstance(arg, BufferArgument) and arg.buffer in self.params:
+                    span = reach(region, given)
+                    self.access(arg.buffer, arg.indices, span, depth, is_write=is_write)
+
+    def extern(self, s: ExternCall, depth: int) -> None:
+        self.arguments(s.args, depth)
+        for is_write, used in ((True, s.function.writes), (False, s.function.reads)):
+            for param, arg in zip(s.function.params, s.args, strict=True):
+                if isinstance(arg, BufferArgument) and isinstance(param, Buffer) and param in used:
+                    span = 0, elements(param)
+                    self.access(arg.buffer, arg.indices, span, depth, is_write=is_write)
+
+    def arguments(self, args: Sequence[BufferArgument | Expr], depth: int) -> None:
+        for arg in args:
+            self.reads(arg.indices if isinstance(arg, BufferArgument) else (arg,), depth)
 
     def reads(self, items: Sequence[Expr], depth: int) -> None:
         for item in items:
-            for node in walk(item):
-                if isinstance(node, Load):
-                    self.access(node.buffer, node.indices, depth, is_write=False)
+            match item:
+                case Load(buffer, indices):
+                    self.reads(indices, depth)
+                    self.access(buffer, indices, (0, 1), depth, is_write=False)
+                case Select(condition, then, otherwise) if any(self.loads(item)):
+                    self.reads((condition,), depth)
+                    surely, perhaps = self.value(condition)
+                    for test, branch in ((perhaps, then), (f"not {surely}", otherwise)):
+                        self.line(depth, f"if {test}:")
+                        self.reads((branch,), depth + 1)
+                        self.line(depth + 1, "pass")
+                case _:
+                    if any(self.loads(item)):
+                        self.reads(children(item), depth)  # type: ignore[arg-type]  # Exprs
+
+    def loads(self, e: Expr) -> Iterator[bool]:
+        """Whether each load of an expression is one that counts."""
+        return (isinstance(node, Load) and node.buffer in self.params for node in walk(e))
 
     def access(
-        self, buffer: Buffer, indices: Sequence[Expr], depth: int, *, is_write: bool
+        self,
+        buffer: Buffer,
+        indices: Sequence[Expr],
+        span: tuple[int, int],
+        depth: int,
+        *,
+        is_write: bool,
     ) -> None:
         if buffer not in self.params:
             return
-        element = "0"
+        low, high = "0", "0"
         for index, extent in zip(indices, buffer.shape, strict=True):
-            element = f"({element} * {extent} + {self.expr(index)})"
-        self.line(depth, f"note(({is_write}, {self.params[buffer]}, {element}))")
+            first, last = self.value(index)
+            if first == last:
+                low, high = f"({low} * {extent} + {first})", f"({high} * {extent} + {last})"
+            else:
+                low = f"({low} * {extent} + max({first}, 0))"
+                high = f"({high} * {extent} + min({last}, {extent} - 1))"
+        number = self.params[buffer]
+        self.line(depth, f"note(({is_write}, {number}, {low} + {span[0]}, {high} + {span[1]}))")
 
-    def expr(self, e: Expr) -> str:
+    def value(self, e: Expr) -> _Ends:
+        """The lowest and the highest value of an integer expression, or of a condition."""
         match e:
             case IntImm(value):
-                return str(value)
-            case Var():
-                return self.name(e)
-            case Cast(_, value):
-                return self.expr(value)
-            case Binary(op, a, b) if op in _OPERATORS:
-                return _OPERATORS[op].format(self.expr(a), self.expr(b))
+                return str(value), str(value)
+            case Var() if e in self.ends:
+                return self.ends[e]
+            case Load(buffer) if not buffer.dtype.is_float:
+                known = Bounds().buffer(buffer)
+                return str(known.low), str(known.high)
+            case Select(condition, then, otherwise):
+                return self.select(self.value(condition), self.value(then), self.value(otherwise))
+            case Cast(_, value) if value.dtype.is_int:
+                return self.value(value)
+            case Unary(UnaryOp.NEG, a):
+                low, high = self.value(a)
+                return f"(-{high})", f"(-{low})"
+            case Unary(UnaryOp.NOT, a):
+                low, high = self.value(a)
+                return f"(not {high})", f"(not {low})"
+            case Binary() if not e.a.dtype.is_float:
+                return self.binary(e)
             case _:
-                raise MemoryPlanError(
-                    f"an index that is a {type(e).__name__} has no known value", where=self.where
-                )
+                return self.anything(e.dtype)
+
+    def binary(self, e: Binary) -> _Ends:
+        (al, ah), (bl, bh) = self.value(e.a), self.value(e.b)
+        op = e.op
+        if op in _MONOTONIC:
+            return _MONOTONIC[op].format(al, bl), _MONOTONIC[op].format(ah, bh)
+        if op in _COMPARISONS:
+            surely, perhaps = (t.format(al=al, ah=ah, bl=bl, bh=bh) for t in _COMPARISONS[op])
+            return surely, perhaps
+        if op is BinaryOp.SUB:
+            return f"({al} - {bh})", f"({ah} - {bl})"
+        if op is BinaryOp.MUL and isinstance(e.b, IntImm) and e.b.value >= 0:
+            return f"({al} * {bl})", f"({ah} * {bl})"
+        if op is BinaryOp.MUL:
+            corners = ", ".join(f"{a} * {b}" for a in (al, ah) for b in (bl, bh))
+            return f"min({corners})", f"max({corners})"
+        if op in (BinaryOp.FLOORDIV, BinaryOp.FLOORMOD) and isinstance(e.b, IntImm):
+            if op is BinaryOp.FLOORDIV:
+                return f"({al} // {bl})", f"({ah} // {bl})"
+            if al == ah:
+                return f"({al} % {bl})", f"({al} % {bl})"
+            same = f"{al} // {bl} == {ah} // {bl}"
+            return f"({al} % {bl} if {same} else 0)", f"({ah} % {bl} if {same} else {bl} - 1)"
+        return self.anything(e.dtype)
+
+    def select(self, condition: _Ends, then: _Ends, otherwise: _Ends) -> _Ends:
+        surely, perhaps = condition
+        low, high = (
+            f"({a} if {surely} else {pick}({a}, {b}) if {perhaps} else {b})"
+            for pick, a, b in zip(("min", "max"), then, otherwise, strict=True)
+        )
+        return low, high
+
+    def anything(self, dtype: DType) -> _Ends:
+        """What depends on data."""
+        if dtype.is_float:
+            raise self.unknown("floating-point index")
+        whole = Interval.of_type(dtype)
+        return str(whole.low), str(whole.high)
+
+    def unknown(self, what: str) -> MemoryPlanError:
+        return MemoryPlanError(f"the order of accesses of a {what} is not known", where=self.where)
 
 
 def overwrites_unread(
@@ -151,13 +326,17 @@ def overwrites_unread(
         starts: where each parameter starts in memory, by its position.
         sizes: bytes of an element of each.
     """
-    owner: dict[int, int] = {}
-    for is_write, param, element in accesses:
-        size = sizes[param]
-        first = starts[param] + element * size
-        for byte in range(first, first + size):
-            if owner.get(byte, param) != param:
+    ends = [starts[n] + stop * sizes[n] for _, n, _, stop in accesses]
+    # A character for each byte: who has written it, counted from 1.
+    owners = bytearray(max(ends, default=0))
+    marks = {n: bytes([number]) for number, n in enumerate(sorted(starts), 1)}
+    written = sorted({n for is_write, n, _, _ in accesses if is_write})
+    for is_write, param, first, stop in accesses:
+        size, base = sizes[param], starts[param]
+        at, end = base + first * size, base + stop * size
+        for other in written:
+            if other != param and owners.find(marks[other], at, end) >= 0:
                 return True
-            if is_write:
-                owner[byte] = param
+        if is_write:
+            owners[at:end] = marks[param] * (end - at)
     return False

@@ -1,0 +1,333 @@
+"""In which order the calls of a function read and write: how far an output must lie from an input.
+
+All calls are followed at once.  Loops around what is written are executed turn by turn, as arrays
+with a number for each turn; what is read between two writes only counts by its extent, so that
+loops without a write stay intervals.  A statement reads before it writes.  Any write of a
+micro-kernel may come before any of its reads, so that whole blocks of registers count.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from microtir.errors import MemoryPlanError
+from microtir.memory.ranges import Range, Ranges
+from microtir.tir.analysis.regions import elements, reach
+from microtir.tir.dtype import DType
+from microtir.tir.ir import (
+    Allocate,
+    Buffer,
+    BufferArgument,
+    Expr,
+    ExternCall,
+    For,
+    If,
+    KernelCall,
+    Let,
+    Load,
+    LoopKind,
+    PrimFunc,
+    Select,
+    Seq,
+    Stmt,
+    Store,
+    Var,
+)
+from microtir.tir.visitor import buffers_read, buffers_written, children
+
+Bytes = npt.NDArray[np.int64]
+Pair = tuple[Buffer, Buffer]
+"""Parameters of a function: an input, and an output that may lie over part of it."""
+
+_MOST = 1 << 21  # turns and accesses of all calls that are followed at once
+_FAR = np.int64(1) << 44  # more than the bytes of any tensor; times the calls still 64 bits
+_BYTE_TYPES = (DType.INT8, DType.UINT8)
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """Bytes between an input and an output by the order within calls; a number for each call.
+
+    `below` is how far the input starts behind the start of the output if it is the one above,
+    `above` how far the output starts behind the start of the input. Both may be negative.
+    """
+
+    below: Bytes
+    above: Bytes
+
+
+def orders(function: PrimFunc, calls: Sequence[Sequence[int]]) -> Mapping[Pair, Order]:
+    """Return the orders of a function's calls with these integer arguments.
+
+    Pairs of which nothing is known are missing: they keep apart what a call touches.
+    """
+    pairs = _pairs(function)
+    if not pairs:
+        return {}
+    variables = [p for p in function.params if isinstance(p, Var)]
+    values = np.array(calls, np.int64).reshape(len(calls), len(variables))
+    ranges = {v: (values[:, n], values[:, n]) for n, v in enumerate(variables)}
+    numbers = {b: n for n, b in enumerate(dict.fromkeys(b for pair in pairs for b in pair), 1)}
+    reader = _Reader(numbers, frozenset(y for _, y in pairs))
+    try:
+        events = reader.stmt(function.body, _Turns(len(calls), ranges))
+    except MemoryPlanError:
+        return {}
+    return {(x, y): _order(events, numbers[x], numbers[y], len(calls)) for x, y in pairs}
+
+
+def _order(events: _Events, x: int, y: int, calls: int) -> Order:
+    """How far apart two parameters must be, by their numbers."""
+    own = (events.buffer == x) | (events.buffer == -y)
+    call, low, high = events.turn[own], events.low[own], events.high[own]
+    is_write = events.buffer[own] < 0
+    # Reads of later calls are further away than any of the same call.
+    ahead = np.where(is_write, calls * _FAR, low + call * _FAR)
+    behind = np.where(is_write, -calls * _FAR, high - call * _FAR)
+    lowest = np.minimum.accumulate(ahead[::-1])[::-1] - call * _FAR
+    highest = np.maximum.accumulate(behind[::-1])[::-1] + call * _FAR
+    below, above = np.full(calls, -_FAR), np.full(calls, -_FAR)
+    first, last = is_write & (lowest < _FAR // 2), is_write & (highest > -_FAR // 2)
+    np.maximum.at(below, call[first], (high - lowest)[first])
+    np.maximum.at(above, call[last], (highest - low)[last])
+    return Order(below, above)
+
+
+def _pairs(function: PrimFunc) -> list[Pair]:
+    """Inputs with outputs over whose bytes C may write while it reads them."""
+    read, written = buffers_read(function.body), buffers_written(function.body)
+    params = [p for p in function.params if isinstance(p, Buffer) and p is not function.scratch]
+    inputs = [p for p in params if p in read and p not in written]
+    outputs = [p for p in params if p in written]
+    # Objects of two types do not share memory for a C compiler, unless one is made of characters.
+    return [
+        (x, y)
+        for x in inputs
+        for y in outputs
+        if x.dtype is y.dtype or x.dtype in _BYTE_TYPES or y.dtype in _BYTE_TYPES
+    ]
+
+
+def _unknown(why: str) -> MemoryPlanError:
+    return MemoryPlanError(f"the order of accesses is not followed: {why}")
+
+
+@dataclass(frozen=True, slots=True)
+class _Turns:
+    """Executions of a statement, in order, and what its variables may be in each."""
+
+    count: int
+    ranges: Mapping[Var, Range]
+
+    def some(self, which: npt.NDArray[np.int64] | npt.NDArray[np.bool_]) -> _Turns:
+        """Some of them, or some several times over."""
+        number = int(which.sum()) if which.dtype == np.bool_ else len(which)
+        if number > _MOST:
+            raise _unknown("there are too many turns")
+        known = {
+            var: (
+                np.broadcast_to(low, (self.count,))[which],
+                np.broadcast_to(high, (self.count,))[which],
+            )
+            for var, (low, high) in self.ranges.items()
+        }
+        return _Turns(number, known)
+
+    def given(self, var: Var, known: Range) -> _Turns:
+        return _Turns(self.count, {**self.ranges, var: known})
+
+
+@dataclass(frozen=True, slots=True)
+class _Events:
+    """Accesses in the order of execution: by which turn, to which bytes of which parameter.
+
+    `buffer` is the number of the parameter, negative for a write.
+    """
+
+    turn: Bytes
+    buffer: Bytes
+    low: Bytes
+    high: Bytes
+
+    @staticmethod
+    def joined(parts: Sequence[_Events]) -> _Events:
+        """Those of statements one after the other, turn by turn."""
+        parts = [part for part in parts if len(part.turn)]
+        if len(parts) < 2:
+            return parts[0] if parts else _NONE
+        columns = [
+            np.concatenate([getattr(part, name) for part in parts]) for name in _Events.__slots__
+        ]
+        if len(columns[0]) > _MOST:
+            raise _unknown("there are too many accesses")
+        order = np.argsort(columns[0], kind="stable")
+        return _Events(*(column[order] for column in columns))
+
+    def by(self, turns: Bytes) -> _Events:
+        """The same, each turn as part of another."""
+        return _Events(turns[self.turn], self.buffer, self.low, self.high)
+
+
+_NO_BYTES: Bytes = np.zeros(0, np.int64)
+_NONE = _Events(_NO_BYTES, _NO_BYTES, _NO_BYTES, _NO_BYTES)
+
+
+class _Reader:
+    """Follows a body.
+
+    Args:
+        followed: parameters whose accesses count, and their numbers.
+        outputs: those of them that are written.
+    """
+
+    def __init__(self, followed: Mapping[Buffer, int], outputs: frozenset[Buffer]) -> None:
+        self.followed = followed
+        self.outputs = outputs
+        self.writes: dict[int, bool] = {}
+
+    def stmt(self, s: Stmt, turns: _Turns) -> _Events:
+        match s:
+            case Seq(statements):
+                return _Events.joined([self.stmt(inner, turns) for inner in statements])
+            case For():
+                return self.loop(s, turns)
+            case Let(var, value, body):
+                known = Ranges(turns.ranges).of(value) if value.dtype.is_int else None
+                inner = turns if known is None else turns.given(var, known)
+                return _Events.joined([self.reads((value,), turns), self.stmt(body, inner)])
+            case If(condition, then, otherwise):
+                parts = [self.reads((condition,), turns), self.where(condition, then, turns)]
+                if otherwise is not None:
+                    parts.append(self.where(condition, otherwise, turns, truth=False))
+                return _Events.joined(parts)
+            case Allocate(_, body):
+                return self.stmt(body, turns)
+            case Store(buffer, indices, value):
+                read = self.reads((*indices, value), turns)
+                if buffer not in self.outputs:
+                    return read
+                write = self.access(buffer, indices, (0, 1), turns, is_write=True)
+                return _Events.joined([read, write])
+            case KernelCall():
+                return self.kernel(s, turns)
+            case ExternCall():
+                return self.extern(s, turns)
+            case _:
+                raise _unknown(f"a layer function has no {type(s).__name__}")
+
+    def loop(self, s: For, turns: _Turns) -> _Events:
+        ranges = Ranges(turns.ranges)
+        (first, first_high), (low, stop) = ranges.of(s.start), ranges.of(s.stop)
+        bounds = self.reads((s.start, s.stop), turns)
+        if not self.writes_output(s.body):
+            some = np.broadcast_to(first < stop, (turns.count,))
+            inner = turns.given(s.var, (first, stop - 1)).some(some)
+            return _Events.joined([bounds, self.stmt(s.body, inner).by(np.flatnonzero(some))])
+        if s.kind is LoopKind.VECTORIZED:
+            raise _unknown("turns of a loop are executed together")
+        if (first != first_high).any() or (low != stop).any():
+            raise _unknown("the bounds of a loop depend on data")
+        extents = np.broadcast_to(np.maximum(stop - first, 0), (turns.count,))
+        if int(extents.sum()) > _MOST:
+            raise _unknown("there are too many turns")
+        outer = np.repeat(np.arange(turns.count), extents)
+        begins = np.cumsum(extents) - extents
+        value = np.broadcast_to(first, (turns.count,))[outer] + np.arange(len(outer))
+        value = value - begins[outer]
+        inner = turns.some(outer).given(s.var, (value, value))
+        return _Events.joined([bounds, self.stmt(s.body, inner).by(outer)])
+
+    def where(self, condition: Expr, s: Stmt, turns: _Turns, *, truth: bool = True) -> _Events:
+        """What a branch does in the turns that may take it."""
+        some = Ranges(turns.ranges).may_be(condition, truth=truth)
+        some = np.broadcast_to(some, (turns.count,))
+        return self.stmt(s, turns.some(some)).by(np.flatnonzero(some))
+
+    def writes_output(self, s: Stmt) -> bool:
+        if id(s) not in self.writes:
+            self.writes[id(s)] = not self.outputs.isdisjoint(buffers_written(s))
+        return self.writes[id(s)]
+
+    def reads(self, items: Sequence[Expr], turns: _Turns) -> _Events:
+        return _Events.joined([event for item in items for event in self.loads(item, turns)])
+
+    def loads(self, e: Expr, turns: _Turns) -> list[_Events]:
+        match e:
+            case Load(buffer, indices):
+                inside = [event for index in indices for event in self.loads(index, turns)]
+                if buffer not in self.followed:
+                    return inside
+                return [*inside, self.access(buffer, indices, (0, 1), turns, is_write=False)]
+            case Select(condition, then, otherwise):
+                found = self.loads(condition, turns)
+                for branch, truth in ((then, True), (otherwise, False)):
+                    some = Ranges(turns.ranges).may_be(condition, truth=truth)
+                    some = np.broadcast_to(some, (turns.count,))
+                    numbers = np.flatnonzero(some)
+                    if len(numbers):
+                        found += [x.by(numbers) for x in self.loads(branch, turns.some(some))]
+                return found
+            case _:
+                parts = children(e)
+                return [x for part in parts for x in self.loads(part, turns)]  # type: ignore[arg-type]
+
+    def kernel(self, s: KernelCall, turns: _Turns) -> _Events:
+        given = dict(zip(s.meaning.params, s.args, strict=True))
+        found = [self.arguments(s.args, turns)]
+        for is_write, regions in ((True, s.contract.writes), (False, s.contract.reads)):
+            for region in regions:
+                arg = given[region.buffer]
+                if isinstance(arg, BufferArgument) and arg.buffer in self.followed:
+                    span = reach(region, given)
+                    event = self.access(arg.buffer, arg.indices, span, turns, is_write=is_write)
+                    found.append(event)
+        return _Events.joined(found)
+
+    def extern(self, s: ExternCall, turns: _Turns) -> _Events:
+        found = [self.arguments(s.args, turns)]
+        for is_write, used in ((True, s.function.writes), (False, s.function.reads)):
+            for param, arg in zip(s.function.params, s.args, strict=True):
+                if (
+                    isinstance(arg, BufferArgument)
+                    and param in used
+                    and arg.buffer in self.followed
+                ):
+                    assert isinstance(param, Buffer)
+                    span = 0, elements(param)
+                    event = self.access(arg.buffer, arg.indices, span, turns, is_write=is_write)
+                    found.append(event)
+        return _Events.joined(found)
+
+    def arguments(self, args: Sequence[BufferArgument | Expr], turns: _Turns) -> _Events:
+        """What is read to work out the arguments of a call."""
+        items = [a.indices if isinstance(a, BufferArgument) else (a,) for a in args]
+        return self.reads([e for item in items for e in item], turns)
+
+    def access(
+        self,
+        buffer: Buffer,
+        indices: Sequence[Expr],
+        span: tuple[int, int],
+        turns: _Turns,
+        *,
+        is_write: bool,
+    ) -> _Events:
+        """Elements [index + span[0], index + span[1]) of a parameter, in every turn."""
+        low = high = np.zeros((), np.int64)
+        ranges = Ranges(turns.ranges)
+        for index, extent in zip(indices, buffer.shape, strict=True):
+            assert isinstance(extent, int), "layers of a model have constant shapes"
+            first, last = ranges.of(index)
+            low = low * extent + np.clip(first, 0, extent - 1)
+            high = high * extent + np.clip(last, 0, extent - 1)
+        size, number = buffer.dtype.bytes, self.followed[buffer]
+        return _Events(
+            np.arange(turns.count),
+            np.full(turns.count, -number if is_write else number),
+            np.broadcast_to((low + span[0]) * size, (turns.count,)),
+            np.broadcast_to((high + span[1]) * size, (turns.count,)),
+        )
