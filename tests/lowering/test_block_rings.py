@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -12,7 +14,7 @@ from microtir.tir.analysis.access import prove_accesses
 from microtir.tir.interpreter import Interpreter
 from microtir.tir.ir import Array, Buffer, PrimFunc
 from microtir.tir.verify import verify
-from tests.support.dsp_cases import DspCase, global_average
+from tests.support.dsp_cases import DspCase, Sizes, convolution, global_average
 from tests.support.kernel_cases import (
     ACCUMULATING,
     CONFIGS,
@@ -75,6 +77,31 @@ def test_layers_are_proven_and_whole_calls_equal_the_reference(kernel: Kernel) -
         Interpreter([function]).run("layer", [*case.inputs, output, *scratch(function), *rows])
         want = execute(case.graph, case.named_inputs())["y"]
         np.testing.assert_array_equal(output, want, err_msg=case.name)
+
+
+@pytest.mark.parametrize("together", [1, 2])
+def test_kernels_made_for_few_rows_equal_the_reference(together: int) -> None:
+    """Where rows are narrow, patches of calls for one or two of them hold fewer pixels."""
+    smaller = 0
+    for kernel in (Kernel.GEMM, Kernel.GEMM_COMPACT):
+        for seed in range(40):
+            case = convolution(seed, pointwise=True, sizes=Sizes(widths=range(1, 5)))
+            operator = planned(case, kernel)
+            if operator is None:
+                continue
+            candidate = operator.candidate.running_alone(together)
+            smaller += candidate.scratch_bytes < operator.candidate.scratch_bytes
+            function = emitted(replace(operator, candidate=candidate), {})
+            assert function.scratch is not None
+            assert size_of(function.scratch) == candidate.scratch_bytes
+            output = np.zeros(operator.node.output.shape, np.int8)
+            machine, stop = Interpreter([function]), operator.rows
+            for row in range(0, stop, together):
+                rows = [row, min(row + together, stop)]
+                machine.run("layer", [*case.inputs, output, *scratch(function), *rows])
+            want = execute(case.graph, case.named_inputs())["y"]
+            np.testing.assert_array_equal(output, want, err_msg=case.name)
+    assert smaller >= 5
 
 
 @pytest.mark.parametrize("kernel", ACCUMULATING)

@@ -68,3 +68,26 @@ def test_rows_that_are_copied_anyway_cost_about_as_much() -> None:
     padded = layer(Conv2D(padding=SAME), IMAGE, (8, 3, 3, 16))
     found = offered("cortex-m3", Kernel.BLOCKED, padded)
     assert found.cost <= found.row_cost < found.cost * 1.1
+
+
+def test_narrow_rows_pair_their_pixels_where_a_layer_runs_alone() -> None:
+    """Rows of one pixel, two of them a call, cost little more than one call, and take less scratch.
+
+    In rings they may lie apart: there a row is a pixel, and the price that of pixels one by one.
+    """
+    narrow = layer(Conv2D(), (1, 24, 1, 128), (128, 1, 1, 128))
+    found = offered("cortex-m4", Kernel.GEMM, narrow)
+    alone = found.running_alone(2)
+    assert alone.pair_cost < alone.cost * 1.03
+    assert alone.scratch_bytes == found.scratch_bytes // 2
+    assert found.pair_cost == found.row_cost > alone.pair_cost * 1.15
+
+
+def test_windows_that_stay_inside_need_no_copies_of_a_whole_image() -> None:
+    """A layer that runs alone reads them where they are; rings and borders need scratch."""
+    inside = offered("cortex-m4", Kernel.DEPTHWISE_WORDS, DEPTHWISE)
+    op = DepthwiseConv2D(padding=SAME)
+    bordered = offered("cortex-m4", Kernel.DEPTHWISE_WORDS, layer(op, IMAGE, (1, 3, 3, 16)))
+    assert inside.running_alone(1).scratch_bytes == 0 < inside.scratch_bytes
+    assert inside.running_alone(1).row_cost < inside.row_cost
+    assert bordered.running_alone(1).scratch_bytes == bordered.scratch_bytes

@@ -86,7 +86,7 @@ def emit(operator: PlannedOperator, layouts: Mapping[Tensor, Layout], name: str)
         row range: rows [y0, y1) of the output are computed.
     """
     node, chosen = operator.node, operator.candidate
-    layer = Layer.of(node, layouts, chosen.takes_row_range)
+    layer = Layer.of(node, layouts, chosen.takes_row_range, chosen.call_rows)
     family = _family(operator)
     if family.emit is not None:
         family.emit(layer)

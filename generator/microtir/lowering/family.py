@@ -10,7 +10,7 @@ from microtir.config.target import Target
 from microtir.graph.ir import Node
 from microtir.graph.sums import fits
 from microtir.lowering.layer import Layer
-from microtir.plan.ir import Kernel, LayoutKind, Planes, Refusal, RowWindow
+from microtir.plan.ir import Alone, Kernel, LayoutKind, Planes, Refusal, RowWindow
 from microtir.tir.ir import PrimFunc
 
 Emit = Callable[[Layer], None]
@@ -47,8 +47,9 @@ class Family:
     of a node whose rows are computed by a call each, and `pair_cost` by a call for two, where these
     differ; `cycles` what 100 of these instructions take on CPUs that it is meant for, by the tables
     of `project.cpu_costs`; `code` what its kernels add to the program; `finish` writes the function
-    that turns accumulators into the output.  `reads` and `writes` are layouts of input and output,
-    `planes` says how those that it reads lie.
+    that turns accumulators into the output; `alone` gives what differs where the kernel runs alone,
+    by calls for 1 or 2 rows each, or by one for all of them (0).  `reads` and `writes` are layouts
+    of input and output, `planes` says how those that it reads lie.
     """
 
     kernel: Kernel
@@ -66,6 +67,7 @@ class Family:
     pair_cost: Callable[[Node], int] | None = None
     cycles: int = 150
     finish: Build | None = None
+    alone: Callable[[Node, int], Alone] | None = None
     reads: LayoutKind = LayoutKind.NHWC
     writes: LayoutKind = LayoutKind.NHWC
     planes: Callable[[Node], Planes | None] = lambda _node: None

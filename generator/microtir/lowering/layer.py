@@ -104,15 +104,18 @@ class Layer:
     takes_row_range: bool
     y0: te.ScalarVar
     y1: te.ScalarVar
+    call_rows: int = 0  # of every call, if these are few
     _placeholders: dict[Tensor, te.Tensor] = field(default_factory=dict)
     _outputs: list[te.Tensor] = field(default_factory=list)
     _written: list[Buffer] = field(default_factory=list)  # outputs of kernels written in TIR
 
     @staticmethod
-    def of(node: Node, layouts: Mapping[Tensor, Layout], takes_row_range: bool) -> Layer:
+    def of(
+        node: Node, layouts: Mapping[Tensor, Layout], takes_row_range: bool, call_rows: int = 0
+    ) -> Layer:
         rows = node.outputs[0].type.rows
         y0, y1 = te.var("y0", low=0, high=rows), te.var("y1", low=0, high=rows)
-        return Layer(node, layouts, takes_row_range, y0, y1)
+        return Layer(node, layouts, takes_row_range, y0, y1, call_rows)
 
     # --- inputs -------------------------------------------------------------------------------
 

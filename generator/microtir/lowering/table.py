@@ -391,4 +391,5 @@ def candidate(node: Node, family: Family) -> Candidate:
         pair_cost=by_row if family.pair_cost is None else family.pair_cost(node),
         cycles=cost * family.cycles // 100,
         planes=family.planes(node),
+        alone=() if family.alone is None else tuple(family.alone(node, n) for n in range(3)),
     )

@@ -66,18 +66,21 @@ class Choices:
         self._storage = storage
         self._operators = len(offers)
         whole = [_whole(storage, number, o.whole) for number, o in enumerate(offers)]
-        alone = Prices([(c.offers, c.taken) for c in whole])
+        calls = Prices([(c.offers, c.taken) for c in whole])
         # A nest that takes more than all calls on their own is of no use.
-        self.most = int(alone.most.max(initial=0))
-        limit = int(alone.least.max(initial=0))
+        self.most = int(calls.most.max(initial=0))
+        limit = int(calls.least.max(initial=0))
         self._all = whole
         for together in _ways(offers):
             ends = [o.steps(together) for o in offers]
             steps = [streamable_offer(rows) for rows, _ in ends]
             for stop, (_, accumulated) in enumerate(ends, 1):
-                for sink in (steps[stop - 1], streamable_offer(accumulated)):
+                alone_rows = offers[stop - 1].alone[together - 1]
+                sinks = ((steps[stop - 1], alone_rows), (streamable_offer(accumulated), None))
+                for sink, single in sinks:
                     if sink is not None:
-                        self._all += _nests(steps, sink, stop, storage, limit, together)
+                        nests = _nests(steps, sink, stop, storage, limit, together)
+                        self._all += (_by_itself(choice, single) for choice in nests)
         self._all.sort(key=lambda choice: (choice.stop, -choice.start))
         self._prices = Prices([(c.offers, c.taken) for c in self._all])
         self._starts = np.array([choice.start for choice in self._all], np.int64)
@@ -175,7 +178,16 @@ def _ways(offers: Sequence[Offers]) -> tuple[int, ...]:
     """How many rows a call of a nest may compute: two only where a kernel does better then."""
     steps = [o.rows for o in offers if o.rows is not None]
     gains = any(c.pair_cost < c.row_cost for offer in steps for c in offer.candidates)
+    pairs = (o.alone[1] for o in offers)
+    gains |= any(c.pair_cost < c.row_cost for o in pairs if o is not None for c in o.candidates)
     return (1, 2) if gains else (1,)
+
+
+def _by_itself(choice: Choice, alone: Offer | None) -> Choice:
+    """The choice with what its operator may be computed by if there is no other one."""
+    if len(choice.offers) > 1 or alone is None:
+        return choice
+    return replace(choice, offers=(alone,))
 
 
 def streamable_offer(offer: Offer | None) -> Offer | None:

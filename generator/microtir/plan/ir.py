@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from types import MappingProxyType
 
@@ -173,6 +173,17 @@ class Refusal(Enum):
 
 
 @dataclass(frozen=True, slots=True)
+class Alone:
+    """What differs where a kernel runs alone, so that all rows of its input and output are there.
+
+    Rows follow each other then.  `cost` is that of all calls, each for the same number of rows.
+    """
+
+    cost: int
+    scratch_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
 class Candidate:
     """One way to compute an operator, described without emitting any TIR.
 
@@ -197,6 +208,8 @@ class Candidate:
     row_cost: int = 0
     pair_cost: int = 0
     cycles: int = 0
+    alone: tuple[Alone, ...] = ()  # in one call, in calls for one row, for two; or no difference
+    call_rows: int = 0  # of a call, if it is made for calls of so few
     is_measured: bool = False  # the costs are those of tuning records
     planes: Planes | None = None  # of its input
 
@@ -216,6 +229,25 @@ class Candidate:
     @property
     def takes_row_range(self) -> bool:
         return self.windows is not None
+
+    def running_alone(self, together: int) -> Candidate:
+        """The candidate where no other operator runs with it.
+
+        Args:
+            together: rows of a call, 1 or 2; 0 for all of them.
+        """
+        if not self.alone:
+            return self
+        whole, rows, pairs = self.alone
+        return replace(
+            self,
+            scratch_bytes=self.alone[together].scratch_bytes,
+            cost=whole.cost,
+            row_cost=rows.cost,
+            pair_cost=pairs.cost,
+            cycles=self.cycles * whole.cost // max(self.cost, 1),
+            call_rows=together,
+        )
 
     def estimate(self, measure: Measure, together: int = 0) -> int:
         """What it costs by calls for 1 or 2 rows each, or by one for all of them (0)."""

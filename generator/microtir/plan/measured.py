@@ -66,6 +66,9 @@ class Measured:
             cost=cost,
             row_cost=max(cost, by_rows),
             pair_cost=max(cost, by_pairs),
+            alone=tuple(
+                replace(a, cost=max(cost, cost * a.cost // estimate)) for a in candidate.alone
+            ),
             cycles=cycles,
             is_measured=True,
         )

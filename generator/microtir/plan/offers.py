@@ -64,7 +64,8 @@ class Offers:
 
     `whole` is never empty.  The candidates of `rows` ask for the same rows of the inputs, as do
     those of `accumulated`, so that a nest does not depend on which of them is taken.  `pairs` and
-    `accumulated_pairs` are the same with the price of two rows a call.
+    `accumulated_pairs` are the same with the price of two rows a call, `alone` those of one and
+    of two rows where no other operator runs with it.
     """
 
     whole: Offer
@@ -72,6 +73,7 @@ class Offers:
     accumulated: Offer | None
     pairs: Offer | None
     accumulated_pairs: Offer | None
+    alone: tuple[Offer | None, Offer | None]
 
     def steps(self, together: int) -> tuple[Offer | None, Offer | None]:
         """As a step of a nest and as its end, with so many rows a call."""
@@ -100,9 +102,20 @@ class Offers:
                 node, legal, lambda c: price(work(node, c, terms.measure, together=together), c)
             )
 
+        def alone(together: int) -> Offer | None:
+            return of([c.running_alone(together) for c in rows], together)
+
         return Offers(
-            _offer(node, whole, lambda c: price(work(node, c, terms.measure), c)),
-            *(of(legal, together) for together in (1, 2) for legal in (rows, accumulated)),
+            whole=_offer(
+                node,
+                [c.running_alone(0) for c in whole],
+                lambda c: price(work(node, c, terms.measure), c),
+            ),
+            rows=of(rows, 1),
+            accumulated=of(accumulated, 1),
+            pairs=of(rows, 2),
+            accumulated_pairs=of(accumulated, 2),
+            alone=(alone(1), alone(2)),
         )
 
 

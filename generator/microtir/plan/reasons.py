@@ -77,6 +77,8 @@ class _Choice:
         """What was decided, the operator's group having this number."""
         node, chosen = self.operator.node, self.chosen
         offered = self.plan.offered.get(node, ())
+        if len(self.group.operators) == 1:
+            offered = tuple(c.running_alone(self.together) for c in offered)
         others = [c for c in offered if c.name != chosen.name]
         return Decision(
             layer=node.name,

@@ -123,6 +123,8 @@ class _Emitter:
         self.flat = geometry.is_pointwise and are_whole and self.planes is None
         # One row, so that whoever follows rows of buffers sees one span of bytes.
         self.pixels = geometry.patch_pixels
+        if self.flat:
+            self.pixels = geometry.pixels_of_calls(layer.call_rows)
         shape = (1, geometry.segments.elements(self.pixels))
         self.patch = ir.Buffer("scratch", shape, DType.INT16, alignment=4)
         self.zero_point = layer.node.inputs[0].type.quant.zero_point
@@ -174,6 +176,8 @@ class _Emitter:
                     loop("pixel", start + count * TOGETHER, stop, lambda p: some(p, 1)),
                 )
 
+            if self.pixels == TOGETHER:
+                return loop("pixel", start, stop, lambda p: some(p, 1))
             return let("pairs", te.maximum(stop - start, 0) // TOGETHER, pairs)
 
         def both(patches: te.Expr) -> ir.Stmt:

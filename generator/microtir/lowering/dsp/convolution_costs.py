@@ -10,6 +10,7 @@ from microtir.lowering.dsp.gemm_kernels import TOGETHER
 from microtir.lowering.dsp.micro_kernel import Unroll, turns
 from microtir.lowering.dsp.patch import GROUP
 from microtir.lowering.dsp.weights import QUAD
+from microtir.plan.ir import Alone
 from microtir.tir.dtype import DType
 
 # Bytes of a kernel beside its steps, of a step, and what a layer is charged of one that it shares.
@@ -46,6 +47,19 @@ class Costs:
         rows = geometry.output.images * geometry.output.height
         return rows * self._line(geometry, geometry.output.width)
 
+    def alone(self, node: Node, together: int) -> Alone:
+        """Where the layer runs alone: calls for two odd rows fill blocks of two pixels."""
+        geometry = Geometry.of(node)
+        if not geometry.is_pointwise or self.planes:
+            cost = self.by_rows(node) if together else self.in_one_call(node)
+            return Alone(cost, scratch_bytes(node))
+        patch = geometry.pixels_of_calls(together)
+        rows, width = geometry.output.images * geometry.output.height, geometry.output.width
+        calls, left = divmod(rows, together or rows)
+        cost = calls * self._line(geometry, (together or rows) * width, patch)
+        cost += left * self._line(geometry, width, patch)
+        return Alone(cost, geometry.segments.elements(patch) * DType.INT16.bytes)
+
     def code_bytes(self, node: Node) -> int:
         """Of the kernels for two pixels and for one; those with a loop are shared by layers."""
         geometry = Geometry.of(node)
@@ -56,10 +70,10 @@ class Costs:
             return borders + sum(_SHARED_CODE[count] for count in pixels)
         return borders + sum(_CODE[count] + _STEP_CODE[count] * steps for count in pixels)
 
-    def _line(self, geometry: Geometry, pixels: int) -> int:
+    def _line(self, geometry: Geometry, pixels: int, patch: int = 0) -> int:
         """Instructions for pixels that patches may span: patch by patch, then two, then one."""
         channels, steps = geometry.output.channels, geometry.segments.steps
-        quads, patch = -(-channels // QUAD), geometry.patch_pixels
+        quads, patch = -(-channels // QUAD), patch or geometry.patch_pixels
         patches, rest = divmod(pixels, patch)
         looped = 1 + 3 * turns(steps, self.unroll) + self.planes
         # For four channels: 13 a step and 55 beside them for two pixels, 8 and 33 for a single one.
@@ -67,6 +81,8 @@ class Costs:
         single = (8 * steps + looped + 33) * quads + 4 * steps + 60
         group = 7 * steps + 30
         blocks, last = patches * patch // TOGETHER, rest // TOGETHER
-        calls = patches * (40 + group * patch // GROUP) + last * (40 + 8 * steps + 40)
+        by_two = 40 + 8 * steps + 40
+        filled = by_two if patch == TOGETHER else 40 + group * patch // GROUP
+        calls = patches * filled + last * by_two
         borders = 3 * channels // 2 + 40 if self.planes else 0
         return (blocks + last) * block + calls + rest % TOGETHER * single + borders

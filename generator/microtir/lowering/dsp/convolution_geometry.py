@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from microtir.graph.ir import Node
 from microtir.lowering.convolution import windows_of
+from microtir.lowering.dsp.gemm_kernels import TOGETHER
 from microtir.lowering.dsp.patch import GROUP, Segments
 from microtir.lowering.layer import Extents
 from microtir.lowering.window import Windows
@@ -60,3 +61,11 @@ class Geometry:
         width = self.output.width
         groups = range(most if self.is_pointwise else 1, 0, -1)
         return GROUP * min(groups, key=lambda n: width % (GROUP * n))
+
+    def pixels_of_calls(self, rows: int) -> int:
+        """Pixels of a patch where rows follow each other, in calls for so few of them; 0 for all.
+
+        It holds the pixels of a call, and at least a block of them.
+        """
+        few = rows * self.output.width
+        return TOGETHER if self.is_pointwise and 0 < few < GROUP else self.patch_pixels

@@ -26,7 +26,7 @@ from microtir.lowering.dsp.requantise import Requantisation
 from microtir.lowering.dsp.weights import QUAD, channel_quads
 from microtir.lowering.layer import Layer
 from microtir.lowering.refusals import depthwise_refusal
-from microtir.plan.ir import Refusal
+from microtir.plan.ir import Alone, Refusal
 from microtir.tir import ir
 
 _IMMEDIATE = 4095  # largest offset of a load
@@ -67,6 +67,12 @@ def _pixels(geometry: Geometry) -> int:
     return min(2, geometry.output.width)
 
 
+def _reaches_input(geometry: Geometry) -> bool:
+    """Whether a kernel reaches all taps of its windows in the input itself."""
+    taps = Taps.of(geometry.windows, geometry.image.channels, geometry.direct_step)
+    return taps.reach(_pixels(geometry)) <= _IMMEDIATE
+
+
 def _copied_taps(geometry: Geometry) -> Taps:
     return Taps.of(geometry.windows, geometry.image.channels, geometry.copied_step)
 
@@ -76,7 +82,15 @@ def scratch_bytes(node: Node) -> int:
     return Geometry.of(node).window_elements
 
 
-def cost(node: Node, pixels: int = 2) -> int:
+def alone(node: Node, _together: int, pixels: int = 2) -> Alone:
+    """Where all rows of the input are there, windows that stay inside the image need no copies."""
+    geometry = Geometry.of(node)
+    is_direct = _reaches_input(geometry) and not geometry.is_bordered
+    scratch = 0 if is_direct else scratch_bytes(node)
+    return Alone(cost(node, pixels, copies=not is_direct), scratch)
+
+
+def cost(node: Node, pixels: int = 2, *, copies: bool = True) -> int:
     """Instructions of a kernel for `pixels` pixels, from counts of the emulated Cortex-M4."""
     geometry = Geometry.of(node)
     output, taps = geometry.output, _copied_taps(geometry)
@@ -84,7 +98,7 @@ def cost(node: Node, pixels: int = 2) -> int:
     copied = output.height * taps.rows * geometry.copied * output.channels
     pair = min(pixels, output.width) == 2  # shares inputs: 7 instructions for 4 products, not 8
     sums = taps.count * 7 // 4 + 8 if pair else taps.count * 2 + 11
-    return elements * sums + copied * 5 // 8 + output.height * 60
+    return elements * sums + copies * (copied * 5 // 8) + output.height * 60
 
 
 def code_bytes(node: Node, pixels: int = 2) -> int:
@@ -112,6 +126,11 @@ def single_cost(node: Node) -> int:
     return cost(node, 1)
 
 
+def single_alone(node: Node, together: int) -> Alone:
+    """What differs for one pixel at a time where the layer runs alone."""
+    return alone(node, together, 1)
+
+
 def single_code_bytes(node: Node) -> int:
     """Code of the form for one pixel at a time."""
     return code_bytes(node, 1)
@@ -131,10 +150,9 @@ class _Emitter:
         self.weights = constant("weights", _arrange(layer.data(1), order))
 
     def function(self, name: str) -> ir.PrimFunc:
-        reach = self.taps(self.geometry.direct_step).reach(_pixels(self.geometry))
         return windowed_rows(
             self.layer, self.geometry, self.x, name, self.pixels, copy,
-            reaches_input=reach <= _IMMEDIATE,
+            reaches_input=_reaches_input(self.geometry),
         )  # fmt: skip
 
     def taps(self, row_step: int) -> Taps:

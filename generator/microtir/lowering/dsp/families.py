@@ -45,6 +45,7 @@ GEMM = Family(
     _FAST.code_bytes,
     convolution.emit,
     row_cost=_FAST.by_rows,
+    alone=_FAST.alone,
     cycles=125,
 )
 GEMM_COMPACT = replace(
@@ -52,6 +53,7 @@ GEMM_COMPACT = replace(
     kernel=Kernel.GEMM_COMPACT,
     cost=_COMPACT.in_one_call,
     row_cost=_COMPACT.by_rows,
+    alone=_COMPACT.alone,
     code=_COMPACT.code_bytes,
     build=convolution.emit_compact,
 )
@@ -73,6 +75,7 @@ GEMM_PLANES = tuple(
         family,
         cost=costs.in_one_call,
         row_cost=costs.by_rows,
+        alone=costs.alone,
         code=costs.code_bytes,
         refuses=convolution.planes_refusal,
         writes=kind,
@@ -101,6 +104,7 @@ DEPTHWISE = Family(
     depthwise.scratch_bytes,
     depthwise.code_bytes,
     depthwise.emit,
+    alone=depthwise.alone,
     cycles=141,
 )
 DEPTHWISE_SINGLE = replace(
@@ -108,6 +112,7 @@ DEPTHWISE_SINGLE = replace(
     kernel=Kernel.DEPTHWISE_SINGLE,
     cost=depthwise.single_cost,
     code=depthwise.single_code_bytes,
+    alone=depthwise.single_alone,
     build=depthwise.emit_single,
     cycles=150,
 )
