@@ -15,7 +15,7 @@ from microtir.tir.analysis.access import prove_accesses
 from microtir.tir.interpreter import Interpreter
 from microtir.tir.ir import Array, PrimFunc
 from microtir.tir.verify import verify
-from tests.support.dsp_cases import DspCase, convolution
+from tests.support.dsp_cases import NARROW, SMALL, DspCase, convolution
 
 M4 = CompilationConfig.from_target(Target("c -mcpu=cortex-m4"))
 KINDS = (LayoutKind.PLANES16, LayoutKind.PLANES8)
@@ -35,9 +35,10 @@ def readers(kind: LayoutKind, count: int) -> Iterator[tuple[DspCase, PlannedOper
 
 
 def writers(kind: LayoutKind, count: int) -> Iterator[tuple[DspCase, PlannedOperator]]:
-    """Convolutions that write planes, straight and compact, in turns."""
+    """Convolutions that write planes, straight, compact and of few values, in turns."""
     for seed in range(6000, 6400):
-        case = convolution(seed)
+        narrow = seed % 3 == 0
+        case = convolution(seed, sizes=NARROW if narrow else SMALL, pointwise=narrow)
         node = case.graph.nodes[0]
         offered = [c for c in candidates(node, M4) if c.output_layouts == (kind,)]
         if offered and count:

@@ -19,6 +19,12 @@ from microtir.tir.dtype import DType
 _TURN = 4  # planes
 _STORES = ((4, "str"), (2, "strh"), (1, "strb"))
 LONGEST = 4095 // (_TURN + 1)  # bytes of a plane: what stores reach
+_BORDER = 8  # columns; more than windows of 3 need beside an image, and rounding
+
+
+def takes(width: int) -> bool:
+    """Whether planes of an image of so many columns are short enough, whoever reads them."""
+    return (width + _BORDER) * DType.INT16.bytes <= LONGEST
 
 
 @made_once

@@ -14,7 +14,7 @@ from microtir import te
 from microtir.graph.ir import Node
 from microtir.graph.ops import Conv2D, DepthwiseConv2D
 from microtir.graph.quantization import conv_params
-from microtir.lowering.dsp.borders_kernels import LONGEST, borders
+from microtir.lowering.dsp.borders_kernels import LONGEST, borders, takes
 from microtir.lowering.dsp.code import at, each, let, load, loop, seq, store, when
 from microtir.lowering.dsp.convolution_geometry import Geometry
 from microtir.lowering.dsp.gemm_kernels import (
@@ -39,7 +39,6 @@ from microtir.tir import ir
 from microtir.tir.dtype import DType
 
 _IMMEDIATE = 4095  # largest offset of a load or store
-_BORDER = 8  # columns; more than windows of 3 need beside an image, and rounding
 _FAR = 1 << 24  # bytes from one channel to another that constants hold
 
 
@@ -93,8 +92,7 @@ def planes_refusal(node: Node) -> Refusal | None:
     output = Geometry.of(node).output
     if output.images != 1:
         return Refusal.IMAGES
-    plane = (output.width + _BORDER) * DType.INT16.bytes
-    fits = plane <= LONGEST and output.channels * plane < _FAR
+    fits = takes(output.width) and output.channels * LONGEST < _FAR
     return refusal(node) if fits else Refusal.SIZES
 
 

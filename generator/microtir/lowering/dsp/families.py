@@ -83,6 +83,10 @@ GEMM_PLANES = tuple(
     for kind in (LayoutKind.PLANES16, LayoutKind.PLANES8)
     for family, costs in ((GEMM, _FAST_PLANES), (GEMM_COMPACT, _COMPACT_PLANES))
 )
+GEMM_NARROW_PLANES = tuple(
+    replace(GEMM_NARROW, cost=narrow.planes_cost, refuses=narrow.planes_refusal, writes=kind)
+    for kind in (LayoutKind.PLANES16, LayoutKind.PLANES8)
+)
 DENSE = Family(
     Kernel.DENSE_PAIRS,
     None,

@@ -47,6 +47,11 @@ class PlaneRow:
         """Of a plane."""
         return self.columns * self.dtype.bytes
 
+    @property
+    def name(self) -> str:
+        """Tells kernels for planes of one width from others."""
+        return f"_planes{self.dtype.bits}of{self.columns}"
+
     def values(self) -> dict[str, str]:
         """What the templates are given."""
         is_wide = self.dtype is DType.INT16

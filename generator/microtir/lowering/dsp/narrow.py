@@ -12,7 +12,9 @@ from microtir.graph.ir import Node
 from microtir.graph.ops import Conv2D
 from microtir.graph.quantization import conv_params
 from microtir.lowering.bordered_rows import Geometry
+from microtir.lowering.dsp.borders_kernels import borders, takes
 from microtir.lowering.dsp.code import at, loop, seq
+from microtir.lowering.dsp.gemm_kernels import PlaneRow
 from microtir.lowering.dsp.linear import constant, requantised
 from microtir.lowering.dsp.micro_kernel import call
 from microtir.lowering.dsp.narrow_kernels import (
@@ -56,6 +58,14 @@ def refusal(node: Node) -> Refusal | None:
     return Refusal.FORM if _factors(node) is None else None
 
 
+def planes_refusal(node: Node) -> Refusal | None:
+    """What speaks against writing planes, beside what `refusal` knows."""
+    output = Geometry.of(node).output
+    if output.images != 1:
+        return Refusal.IMAGES
+    return refusal(node) if takes(output.width) else Refusal.SIZES
+
+
 def _part(geometry: Geometry) -> int:
     """Pixels of a patch: the parts of a row are as equal as can be."""
     width = geometry.output.width
@@ -81,6 +91,12 @@ def cost(node: Node) -> int:
     return rows * parts * (output.channels * channel + part * values * 15 // 16 + 90)
 
 
+def planes_cost(node: Node) -> int:
+    """The same into planes, whose borders are set."""
+    output = Geometry.of(node).output
+    return cost(node) + output.height * (3 * output.channels // 2 + 40)
+
+
 def code_bytes(node: Node) -> int:
     """Of the kernels; widening is shared."""
     factors = _factors(node)
@@ -99,16 +115,28 @@ def emit(layer: Layer, name: str) -> ir.PrimFunc:
     words = constant("words", packed)
     patch = ir.Buffer("scratch", (1, part * values), DType.INT16, alignment=4)
 
-    def some(row: te.Expr, column: te.ExprLike, pixels: int) -> ir.Stmt:
-        product = narrow(pixels, values, len(weights), factors.rescaling)
+    planes = y.layout.planes
+    plane_row = PlaneRow(y.buffer.dtype, planes.columns) if planes else None
+
+    def some(row: te.Expr, column: te.Expr, pixels: int) -> ir.Stmt:
+        product = narrow(pixels, values, len(weights), factors.rescaling, plane_row)
+        output: tuple[ir.BufferArgument | te.Expr, ...] = (
+            (y.row(row), planes.before + column) if planes else (y.at(row, column, 0),)
+        )
         return seq(
             call(widen(pixels * values), x.at(row, column, 0), at(patch, 0, 0)),
-            call(product, at(patch, 0, 0), at(words, 0, 0), y.at(row, column, 0)),
+            call(product, at(patch, 0, 0), at(words, 0, 0), *output),
         )
 
     def row(number: te.Expr) -> ir.Stmt:
         parts, rest = divmod(width, part)
-        whole = loop("part", 0, parts, lambda n: some(number, n * part, part))
-        return seq(whole, some(number, parts * part, rest)) if rest else whole
+        statements = [loop("part", 0, parts, lambda n: some(number, n * part, part))]
+        if rest:
+            statements.append(some(number, te.as_expr(parts * part, DType.INT32), rest))
+        if planes:
+            zero = node.output.type.quant.zero_point
+            kernel = borders(planes, len(weights), width, zero, y.buffer.dtype)
+            statements.append(call(kernel, y.row(number)))
+        return seq(*statements)
 
     return layer.function(name, patch, loop("row", layer.y0, layer.y1, row))

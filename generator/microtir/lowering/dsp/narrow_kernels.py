@@ -6,11 +6,14 @@ A pixel is one load of several words, as many products as words, and what requan
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import numpy.typing as npt
 
 from microtir import te
 from microtir.lowering.dsp.code import load, loop, seq, store
+from microtir.lowering.dsp.gemm_kernels import PlaneRow
 from microtir.lowering.dsp.micro_kernel import Sizes, describe
 from microtir.lowering.dsp.requantise import BIAS, MULTIPLIER, ROUNDING, SHIFT, WORDS, Rescaling
 from microtir.lowering.dsp.weights import QUAD
@@ -59,7 +62,9 @@ def widen(values: int) -> KernelDescription:
 
 
 @made_once
-def narrow(pixels: int, values: int, channels: int, rescaling: Rescaling) -> KernelDescription:
+def narrow(
+    pixels: int, values: int, channels: int, rescaling: Rescaling, planes: PlaneRow | None = None
+) -> KernelDescription:
     """All channels of some pixels.
 
     Args:
@@ -67,17 +72,22 @@ def narrow(pixels: int, values: int, channels: int, rescaling: Rescaling) -> Ker
         values: of a pixel, 4 or 8.
         channels: of the output, at most `CHANNELS`.
         rescaling: of the sums.
+        planes: where outputs go, if they do not follow each other.
 
     Returns:
         Parameters: patch (pixels, values) int16 as `widen` makes it, what `pack` gives, outputs
-        (pixels, channels); then the number of pixels.
+        (pixels, channels); then the number of pixels.  For planes, outputs are a row (channels,
+        columns) and the column of the first pixel.
     """
     steps = values // 2
     sizes = Sizes()
     count = sizes.number("pixels", pixels, 1, PIXELS)
     patch = ir.Buffer("patch", (count, values), DType.INT16, alignment=4)
     words = ir.Buffer("words", (channels, steps + WORDS), DType.INT32)
-    y = ir.Buffer("y", (count, channels), DType.INT8)
+    y, column, place = _outputs(count, channels, planes, sizes)
+
+    def rescaled(total: ir.Buffer, factors: list[te.Expr]) -> te.Expr:
+        return te.cast(y.dtype, rescaling.rescale(load(total), *factors))
 
     def pixel(channel: te.Expr, number: te.Expr) -> ir.Stmt:
         total = ir.Buffer("total", (), DType.INT32, ir.Scope.LOCAL)
@@ -85,32 +95,61 @@ def narrow(pixels: int, values: int, channels: int, rescaling: Rescaling) -> Ker
         return ir.Allocate(total, seq(
             store(total, (), bias),
             loop("step", 0, steps, lambda n: _add_both(total, patch, number, words, channel, n)),
-            store(y, (number, channel), rescaling.rescale(load(total), *factors)),
+            store(y, place(channel, number), rescaled(total, factors)),
         ))  # fmt: skip
 
     def channel(c: te.Expr) -> ir.Stmt:
         return loop("pixel", 0, te.as_expr(count, DType.INT32), lambda number: pixel(c, number))
 
     return describe(
-        f"narrow{values}_{channels}_{rescaling.name}",
+        f"narrow{values}_{channels}_{rescaling.name}{planes.name if planes else ''}",
         (f"Matrix product: {channels} channels, each of {values} values of some pixels",),
         (patch, words, y),
         (y,),
         loop("channel", 0, channels, channel),
         "kernels/narrow.j2",
-        {
-            "rescaling": rescaling.values(),
-            "turn": str(TURN),
-            "turn_mask": str(TURN - 1),
-            "pixel_bytes": str(values * DType.INT16.bytes),
-            "channels": str(channels),
-            "last_value": f"r{3 + steps}",
-            "last_weight": f"r{steps - 1}",
-            "steps": [{"value": f"r{4 + n}", "weight": f"r{n}"} for n in range(1, steps)],
-        },
+        _narrow_values(steps, channels, rescaling, planes),
         stack_bytes=60,
         sizes=sizes,
+        scalars=() if column is None else (column,),
     )
+
+
+Place = Callable[[te.Expr, te.Expr], tuple[te.Expr, te.Expr]]
+"""Where the output of a channel and a pixel of the patch goes."""
+
+
+def _outputs(
+    pixels: ir.Var, channels: int, planes: PlaneRow | None, sizes: Sizes
+) -> tuple[ir.Buffer, ir.Var | None, Place]:
+    """The outputs of a patch, and for planes the column of its first pixel."""
+    if planes is None:
+        y = ir.Buffer("y", (pixels, channels), DType.INT8)
+        return y, None, lambda channel, pixel: (pixel, channel)
+    column = ir.Var("column", low=0, high=planes.columns)
+    first = te.as_expr(column, DType.INT32)
+    sizes.hold(first + te.as_expr(pixels, DType.INT32) <= planes.columns)
+    y = ir.Buffer("y", (channels, planes.columns), planes.dtype)
+    return y, column, lambda channel, pixel: (channel, first + pixel)
+
+
+def _narrow_values(
+    steps: int, channels: int, rescaling: Rescaling, planes: PlaneRow | None
+) -> dict[str, object]:
+    return {
+        "rescaling": rescaling.values(),
+        "turn": str(TURN),
+        "turn_mask": str(TURN - 1),
+        "pixel_bytes": str(steps * 2 * DType.INT16.bytes),
+        "channels": str(channels),
+        "last_value": f"r{3 + steps}",
+        "last_weight": f"r{steps - 1}",
+        "steps": [{"value": f"r{4 + n}", "weight": f"r{n}"} for n in range(1, steps)],
+        "planes": planes.values() if planes else "",
+        "store": planes.values()["store"] if planes else "strb",
+        "output_step": str(planes.dtype.bytes if planes else channels),
+        "channel_step": str(planes.bytes if planes else 1),
+    }
 
 
 def _add_both(
