@@ -55,6 +55,25 @@ def edges_of(graph: Graph, offered: Offered) -> tuple[Edge, ...]:
     return tuple(found)
 
 
+def possible(
+    node: Node, candidates: Sequence[Candidate], edges: Sequence[Edge]
+) -> tuple[Candidate, ...]:
+    """The candidates of a node that agree with some choice for its edges."""
+    known: dict[Tensor, set[LayoutKind]] = {edge.tensor: set(edge.planes) for edge in edges}
+    plain = {LayoutKind.NHWC}
+
+    def may(tensors: Sequence[Tensor], kinds: Sequence[LayoutKind]) -> bool:
+        pairs = zip(tensors, kinds, strict=True)
+        return all(kind in plain | known.get(tensor, plain) for tensor, kind in pairs)
+
+    inputs = [t for t in node.inputs if not t.is_constant]
+    return tuple(
+        c
+        for c in candidates
+        if may(inputs, c.input_layouts) and may(node.outputs, c.output_layouts)
+    )
+
+
 def uniform(edges: Sequence[Edge]) -> tuple[Kinds, ...]:
     """For each layout but NHWC: all edges that know it have it."""
     kinds = dict.fromkeys(kind for edge in edges for kind in edge.planes)

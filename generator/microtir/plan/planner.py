@@ -19,7 +19,7 @@ from microtir.graph.columns import Cut
 from microtir.graph.ir import Graph, Node, Tensor
 from microtir.graph.macs import macs
 from microtir.plan.bands import cuts_worth_planning
-from microtir.plan.edges import Edge, Kinds, agreeing, edges_of, layouts_of, uniform
+from microtir.plan.edges import Edge, Kinds, agreeing, edges_of, layouts_of, possible, uniform
 from microtir.plan.grouping import Choices, rings
 from microtir.plan.ir import Candidate, Group, Kernel, Layout, LayoutKind, Plan, Terms
 from microtir.plan.offers import NO_PRICE, Offers
@@ -134,6 +134,7 @@ class _Task:
         offered = {node: _legal(node, candidates_of, views) for node in graph.nodes}
         roots = {t: views.root(t) for t in graph.tensors() if not t.is_constant}
         edges = edges_of(graph, offered)
+        offered = {node: possible(node, legal, edges) for node, legal in offered.items()}
         return _Task(graph, goal, terms, offered, roots, edges, {}, ()).of_kinds({})
 
     def of_kinds(self, kinds: Kinds) -> _Task:
