@@ -93,13 +93,14 @@ def channel_ranges(graph: Graph) -> Mapping[Tensor, ChannelRanges]:
                 ranges[tensor] = ChannelRanges.of_data(tensor.data)
         for tensor in node.outputs:
             if tensor.dtype is DType.INT8:
-                ranges[tensor] = _output_range(node, tensor, ranges)
+                ranges[tensor] = output_range(node, tensor, ranges)
     return MappingProxyType(ranges)
 
 
-def _output_range(
+def output_range(
     node: Node, output: Tensor, ranges: Mapping[Tensor, ChannelRanges]
 ) -> ChannelRanges:
+    """The range of an int8 output, from those of the inputs."""
     rule = _RULES.get(type(node.op))
     if any(t not in ranges for t in node.inputs[:1]):
         return ChannelRanges.full(output.type)

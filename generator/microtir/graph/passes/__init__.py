@@ -7,6 +7,7 @@ from microtir.graph.passes.fold_constants import FoldConstants
 from microtir.graph.passes.fold_pad import FoldPad
 from microtir.graph.passes.fuse_activation import FuseActivation
 from microtir.graph.passes.gather_constant_channels import GatherConstantChannels
+from microtir.graph.passes.loosen_activations import LoosenActivations
 from microtir.graph.passes.remove_dead_nodes import RemoveDeadNodes
 from microtir.graph.passes.remove_identities import RemoveIdentities
 from microtir.graph.passes.rewrite import GraphPass
@@ -20,6 +21,7 @@ GRAPH_PASSES: tuple[GraphPass, ...] = (
     GatherConstantChannels(),
     FoldConstantChannels(),
     RemoveDeadNodes(),
+    LoosenActivations(),
     BoundSums(),
 )
 """The passes in the order in which the driver runs them."""
@@ -34,6 +36,7 @@ __all__ = [
     "FuseActivation",
     "GatherConstantChannels",
     "GraphPass",
+    "LoosenActivations",
     "RemoveDeadNodes",
     "RemoveIdentities",
     "RowPorts",

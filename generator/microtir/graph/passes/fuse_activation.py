@@ -18,7 +18,7 @@ from microtir.graph.ops import (
 from microtir.graph.passes.rewrite import with_nodes
 from microtir.graph.quantization import activation_range, relu_params
 
-_Carrier: TypeAlias = Conv2D | DepthwiseConv2D | FullyConnected | Pool2D | BinaryArithmetic
+Carrier: TypeAlias = Conv2D | DepthwiseConv2D | FullyConnected | Pool2D | BinaryArithmetic
 """Operators that have an activation."""
 
 
@@ -48,13 +48,13 @@ class FuseActivation:
 
 
 def _with_activation(producer: Node, relu: Node) -> Node:
-    assert isinstance(relu.op, Relu) and isinstance(producer.op, _Carrier)
+    assert isinstance(relu.op, Relu) and isinstance(producer.op, Carrier)
     op = replace(producer.op, activation=relu.op.kind)
     return replace(producer, op=op, outputs=relu.outputs)
 
 
 def _is_fusible(producer: Node, node: Node) -> bool:
-    if not isinstance(node.op, Relu) or not isinstance(producer.op, _Carrier):
+    if not isinstance(node.op, Relu) or not isinstance(producer.op, Carrier):
         return False
     if producer.op.activation is not Activation.NONE:
         return False
