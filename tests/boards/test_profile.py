@@ -16,7 +16,10 @@ from tests.support.board_projects import digits, digits_samples
 from tests.support.command import Command
 
 RAM_KEYS = ["workspace", "scratch", "io", "data", "stack", "total"]
-LAYER_KEYS = ["name", "operator", "macs", "macs_executed", "instructions", "cycles_estimate"]
+LAYER_KEYS = [
+    *("name", "index", "operator", "macs", "macs_executed", "macs_recomputed"),
+    *("instructions", "cycles_estimate"),
+]
 KEYS = [
     *("model", "board", "compiler", "instructions", "cycles_estimate", "flash", "ram", "layers"),
 ]
