@@ -67,7 +67,9 @@ def test_a_declared_range_decides() -> None:
     model = layer(Conv2D(activation=Activation.RELU6), 40, 0.05, seed=1)
     assert LoosenActivations()(model) is model
     (x,) = model.inputs
-    narrow = Graph(model.name, model.inputs, model.outputs, model.nodes, input_ranges={x: (0, 6)})
+    narrow = Graph(
+        model.name, model.inputs, model.outputs, model.nodes, input_ranges=((x, (0, 6)),)
+    )
     assert activation_of(LoosenActivations()(narrow)) is Activation.RELU
 
 
