@@ -93,7 +93,7 @@ def _compiled(function: PrimFunc, followed: frozenset[int]) -> Callable[..., Non
     writer.stmt(function.body, 1)
     variables = [p for p in function.params if isinstance(p, Var)]
     head = f"def run({', '.join(['note', *(writer.name(v) for v in variables)])}):"
-    scope: dict[str, object] = {}
+    scope: dict[str, object] = {"unknown": writer.unknown}
     exec("\n".join([head, *writer.lines, " pass"]), scope)  # text made right here
     run = scope["run"]
     assert callable(run)
@@ -174,8 +174,13 @@ class _Writer:
             self.value(s.stop),
         )
         if any(buffer in self.params for buffer in buffers_written(s.body)):
-            if s.kind is LoopKind.VECTORIZED or (low, stop_low) != (low_high, stop):
+            if s.kind is LoopKind.VECTORIZED:
                 raise self.unknown(f"loop over '{s.var.name}'")
+            if (low, stop_low) != (low_high, stop):
+                # The ends may still be the same in every execution.
+                self.line(depth, f"if {low} != {low_high} or {stop_low} != {stop}:")
+                what = f"loop over '{s.var.name}'"
+                self.line(depth + 1, f"raise unknown({what!r})")
             self.ends[s.var] = (name, name)
             self.line(depth, f"for {name} in range({low}, {stop}):")
         else:

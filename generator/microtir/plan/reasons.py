@@ -109,10 +109,12 @@ class _Choice:
     def _alternative(self, c: Candidate) -> Alternative:
         reason = self._mismatch(c)
         if reason is None and self._is_better(c):
-            reason = (
-                f"its {c.scratch_bytes:,} bytes of scratch do not fit into the "
-                f"{self.plan.size:,} bytes that the plan keeps to"
-            )
+            reason = "the plan that keeps to the budgets is that of another goal"
+            if self.plan.size is not None:
+                reason = (
+                    f"its {c.scratch_bytes:,} bytes of scratch do not fit into the "
+                    f"{self.plan.size:,} bytes that the plan keeps to"
+                )
         return Alternative(
             c.name,
             reason or self._difference(c),
@@ -170,7 +172,9 @@ class _Choice:
         room = ""
         if any(map(self._is_better, rivals)):
             rivals = [c for c in rivals if not self._is_better(c)]
-            room = f" whose scratch fits into {self.plan.size:,} bytes"
+            room = " in a plan that keeps to the budgets"
+            if self.plan.size is not None:
+                room = f" whose scratch fits into {self.plan.size:,} bytes"
         flash, unit = "", str(self.plan.terms.measure)
         speed_counts = self.goal in (Optimize.SPEED, Optimize.RAM)
         sources = ["cycles"] * (speed_counts and self.plan.terms.measure is Measure.CYCLES)
