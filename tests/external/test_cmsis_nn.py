@@ -208,9 +208,10 @@ def test_measured_choice() -> None:
     module = IRModule(graph=quantised_graph())
     choice = choose_external(module, config(), board)
     assert choice.config.external == ()
-    (layer,) = choice.layers  # the nodes of this graph have one position
-    assert layer.external is not None and layer.external > layer.own > 0
-    assert not layer.is_external
+    measured = [layer for layer in choice.layers if layer.external is not None]
+    assert measured and not any(layer.is_external for layer in choice.layers)
+    for layer in measured:
+        assert layer.external is not None and layer.external > layer.own > 0
 
 
 def test_the_folder_must_be_there(tmp_path: Path) -> None:
