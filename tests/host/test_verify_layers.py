@@ -68,7 +68,7 @@ def test_equal_model_has_no_wrong_layer(digits: Compiled) -> None:
     assert (full.equal, full.layers_checked, full.first_wrong_layer) == (True, True, None)
 
 
-@pytest.mark.parametrize("layer", [0, 2, 4, 7])
+@pytest.mark.parametrize("layer", [0, 2, 4, 8])
 def test_first_wrong_layer_is_named(digits: Compiled, layer: int) -> None:
     """A wrong constant of one layer is found in that layer, with node, index and element."""
     layers = digits.artifact.metadata["layers"]
