@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -16,7 +16,7 @@ from microtir.errors import TirError
 from microtir.graph.ir import Graph
 from microtir.ir_module import MemoryPlan
 from microtir.plan import plan
-from microtir.plan.ir import Plan, Terms
+from microtir.plan.ir import Plan
 from microtir.plan.planner import CandidatesOf
 from microtir.schedule import Schedule
 from microtir.tir.dtype import DType
@@ -190,15 +190,10 @@ def test_the_goal_reaches_the_planner(goal: Optimize, monkeypatch: pytest.Monkey
         graph: Graph,
         candidates_of: CandidatesOf,
         given: Optimize,
-        *,
-        workspace_io: bool,
-        limit: int | None,
-        terms: Terms,
+        **others: Any,
     ) -> Plan:
         asked.append(given)
-        return plan(
-            graph, candidates_of, given, workspace_io=workspace_io, limit=limit, terms=terms
-        )
+        return plan(graph, candidates_of, given, **others)
 
     monkeypatch.setattr("microtir.driver.plan", recording)
     microtir.build(module_of(tiny_graph()), BASE.with_(optimize=goal))
