@@ -10,7 +10,7 @@ from microtir.tir.ir import Buffer, Scope
 
 def activations(node: Node) -> tuple[Tensor, ...]:
     """Inputs that are not constant, each once: what main passes."""
-    return tuple(t for t in dict.fromkeys(node.inputs) if not t.is_constant)
+    return tuple(dict.fromkeys(node.activations))
 
 
 def constant(tensor: Tensor, name: str, shape: tuple[int, ...]) -> Buffer:

@@ -99,9 +99,8 @@ def column_window(node: Node) -> ColumnWindow | None:
     constants without columns as its inputs.
     """
     op = node.op
-    activations = [t for t in node.inputs if not t.is_constant]
-    images = (*activations, *node.outputs)
-    if len(node.outputs) != 1 or not activations or not all(map(_is_image, images)):
+    images = (*node.activations, *node.outputs)
+    if len(node.outputs) != 1 or not node.activations or not all(map(_is_image, images)):
         return None
     left = 0
     match op:
@@ -115,7 +114,7 @@ def column_window(node: Node) -> ColumnWindow | None:
         case _ if isinstance(op, _POINTWISE):
             # What is broadcast along the columns is the same in every band if it is constant.
             spread = [t for t in node.inputs if t.is_constant and _columns(t) != 1]
-            if spread or any(t.shape != node.output.shape for t in activations):
+            if spread or any(t.shape != node.output.shape for t in node.activations):
                 return None
             return ColumnWindow()
         case _:

@@ -160,6 +160,11 @@ class Node:
         assert len(self.outputs) == 1
         return self.outputs[0]
 
+    @property
+    def activations(self) -> tuple[Tensor, ...]:
+        """Inputs that are not constant, as often as they are read."""
+        return tuple(t for t in self.inputs if not t.is_constant)
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Graph:

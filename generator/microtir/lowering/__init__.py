@@ -52,7 +52,7 @@ def weighed(node: Node, candidate: Candidate) -> Candidate:
     kinds = (*candidate.input_layouts, *candidate.output_layouts)
     layouts = {
         t: _whole(t.type, kind, candidate.planes)
-        for t, kind in zip((*operator.activations, *node.outputs), kinds, strict=True)
+        for t, kind in zip((*node.activations, *node.outputs), kinds, strict=True)
     }
     functions = [emit(operator, layouts, "weighed")]
     if candidate.accumulates:

@@ -19,8 +19,7 @@ def emit(layer: Layer, name: str) -> PrimFunc:
     """
     node, custom = layer.node, _custom(layer.node)
     function = custom.build(node, name)
-    passed = [t for t in dict.fromkeys(node.inputs) if not t.is_constant]
-    passed += node.outputs
+    passed = [*dict.fromkeys(node.activations), *node.outputs]
     params = [p for p in function.params if p is not function.scratch]
     wrong = function.name != name or len(params) != len(passed)
     if wrong or not all(_fits(p, t) for p, t in zip(params, passed, strict=True)):

@@ -152,7 +152,7 @@ class Layer:
             if tensor.data is not None:
                 self._placeholders[tensor] = te.constant(tensor.data.reshape(shape), "constant")
             else:
-                names = [t for t in dict.fromkeys(self.node.inputs) if not t.is_constant]
+                names = list(dict.fromkeys(self.node.activations))
                 number = names.index(tensor)
                 name = "x" if len(names) == 1 else f"x{number}"
                 dtype = tensor.dtype if layout is None else layout.dtype(tensor.type)
@@ -255,20 +255,15 @@ class Layer:
 
     def buffers(self) -> tuple[Buffer, ...]:
         """Inputs that are not constant, then outputs."""
-        inputs = [
-            self._placeholders[t].buffer
-            for t in dict.fromkeys(self.node.inputs)
-            if not t.is_constant
-        ]
+        inputs = [self._placeholders[t].buffer for t in dict.fromkeys(self.node.activations)]
         return (*inputs, *(y.buffer for y in self._outputs), *self._written)
 
     def row_accesses(self, windows: Sequence[RowWindow] | None) -> Mapping[Buffer, RowAccess]:
         """What a call for a row range touches of each parameter; `windows` as in Candidate."""
         op = self.node.op
         adds = isinstance(op, PlaceColumns) and op.column > 0  # columns are placed left to right
-        activations = [t for t in self.node.inputs if not t.is_constant]
         found: dict[Buffer, RowAccess] = {}
-        for tensor, window in zip(activations, windows or (), strict=windows is not None):
+        for tensor, window in zip(self.node.activations, windows or (), strict=windows is not None):
             access = RowAccess(window.stride, window.offset, window.extent, tensor.type.rows)
             found[self._placeholders[tensor].buffer] = access
         for output in (*(y.buffer for y in self._outputs), *self._written) if windows else ():

@@ -374,7 +374,7 @@ def _offered(node: Node, target: Target | None) -> tuple[Family, ...]:
 def candidate(node: Node, family: Family) -> Candidate:
     """Describe one family's kernel for a node."""
     window = family.window(node)
-    activations = [t for t in node.inputs if not t.is_constant]
+    activations = node.activations
     work = max(macs(node), sum(t.type.elements for t in node.outputs))
     cost = family.cost * work if isinstance(family.cost, int) else family.cost(node)
     by_row = cost if family.row_cost is None else family.row_cost(node)

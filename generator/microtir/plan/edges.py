@@ -66,11 +66,10 @@ def possible(
         pairs = zip(tensors, kinds, strict=True)
         return all(kind in plain | known.get(tensor, plain) for tensor, kind in pairs)
 
-    inputs = [t for t in node.inputs if not t.is_constant]
     return tuple(
         c
         for c in candidates
-        if may(inputs, c.input_layouts) and may(node.outputs, c.output_layouts)
+        if may(node.activations, c.input_layouts) and may(node.outputs, c.output_layouts)
     )
 
 
@@ -82,8 +81,7 @@ def uniform(edges: Sequence[Edge]) -> tuple[Kinds, ...]:
 
 def agreeing(node: Node, candidates: Sequence[Candidate], kinds: Kinds) -> tuple[Candidate, ...]:
     """The candidates that read and write a node's tensors as they lie."""
-    inputs = [t for t in node.inputs if not t.is_constant]
-    read = tuple(kinds.get(t, LayoutKind.NHWC) for t in inputs)
+    read = tuple(kinds.get(t, LayoutKind.NHWC) for t in node.activations)
     written = tuple(kinds.get(t, LayoutKind.NHWC) for t in node.outputs)
     return tuple(c for c in candidates if (c.input_layouts, c.output_layouts) == (read, written))
 

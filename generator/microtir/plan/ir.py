@@ -284,12 +284,7 @@ class PlannedOperator:
     @property
     def inputs(self) -> tuple[Tensor, ...]:
         """Inputs that are not constant, each once."""
-        return tuple(t for t in dict.fromkeys(self.node.inputs) if not t.is_constant)
-
-    @property
-    def activations(self) -> tuple[Tensor, ...]:
-        """Inputs that are not constant, as often as they are read."""
-        return tuple(t for t in self.node.inputs if not t.is_constant)
+        return tuple(dict.fromkeys(self.node.activations))
 
     def window(self, tensor: Tensor) -> RowWindow:
         """Rows of an input behind one row of the row range.
@@ -297,7 +292,7 @@ class PlannedOperator:
         Raises:
             KeyError: not an input, or the kernel takes no row range.
         """
-        return dict(zip(self.activations, self.candidate.windows or (), strict=False))[tensor]
+        return dict(zip(self.node.activations, self.candidate.windows or (), strict=False))[tensor]
 
 
 @dataclass(frozen=True, slots=True)

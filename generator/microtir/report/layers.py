@@ -25,19 +25,18 @@ def _layer(
     functions = calls.functions.get(op, ())
     decision = decided.get(functions[0].name) if functions else None
     origin = functions[0].origin if functions else None
-    inputs = [t for t in op.node.inputs if not t.is_constant]
     return data.Layer(
         number=calls.numbers[op],
         name=op.node.name,
         operator=op.node.source.operator,
         kernel=op.candidate.kernel.value,
-        inputs=tuple(shape_text(t.shape) for t in inputs),
+        inputs=tuple(shape_text(t.shape) for t in op.node.activations),
         outputs=tuple(shape_text(t.shape) for t in op.node.outputs),
         macs=origin.macs if origin else 0,
         macs_executed=origin.macs_executed if origin else 0,
         macs_recomputed=origin.macs_recomputed if origin else 0,
         weight_bytes=sum(_distinct(c for f in functions for c in _constants(f)).values()),
-        bytes_in=sum(t.type.bytes for t in inputs) if functions else 0,
+        bytes_in=sum(t.type.bytes for t in op.node.activations) if functions else 0,
         bytes_out=sum(t.type.bytes for t in op.node.outputs) if functions else 0,
         is_streamed=is_streamed,
         has_code=bool(functions),

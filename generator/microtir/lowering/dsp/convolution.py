@@ -14,7 +14,7 @@ from microtir import te
 from microtir.graph.ir import Node
 from microtir.graph.ops import Conv2D, DepthwiseConv2D
 from microtir.graph.quantization import conv_params
-from microtir.lowering.dsp.borders_kernels import LONGEST, borders, takes
+from microtir.lowering.dsp.borders_kernels import LONGEST
 from microtir.lowering.dsp.code import at, each, let, load, loop, seq, store, when
 from microtir.lowering.dsp.convolution_geometry import Geometry
 from microtir.lowering.dsp.gemm_kernels import (
@@ -22,12 +22,13 @@ from microtir.lowering.dsp.gemm_kernels import (
     LANES,
     STEPS,
     TOGETHER,
-    PlaneRow,
     gemm,
     pack_quads,
 )
 from microtir.lowering.dsp.linear import constant, requantised
 from microtir.lowering.dsp.micro_kernel import COMPACT, FAST, Unroll, call
+from microtir.lowering.dsp.outputs import Outputs
+from microtir.lowering.dsp.outputs import planes_refusal as planar_refusal
 from microtir.lowering.dsp.patch import GROUP, Segments, widen
 from microtir.lowering.dsp.requantise import Rescaling
 from microtir.lowering.dsp.weights import QUAD, channel_quads, pack_pairs
@@ -90,10 +91,9 @@ def refusal(node: Node) -> Refusal | None:
 def planes_refusal(node: Node) -> Refusal | None:
     """What speaks against writing planes, beside what `refusal` knows."""
     output = Geometry.of(node).output
-    if output.images != 1:
-        return Refusal.IMAGES
-    fits = takes(output.width) and output.channels * LONGEST < _FAR
-    return refusal(node) if fits else Refusal.SIZES
+    if output.channels * LONGEST >= _FAR:
+        return Refusal.SIZES
+    return planar_refusal(output) or refusal(node)
 
 
 def emit(layer: Layer, name: str, unroll: Unroll = FAST) -> ir.PrimFunc:
@@ -111,14 +111,13 @@ class _Emitter:
         self.unroll = unroll
         self.layer = layer
         self.geometry = geometry = Geometry.of(layer.node)
-        self.x, self.y = layer.input_rows(0), layer.output_rows()
-        self.planes = self.y.layout.planes
-        self.plane_row = PlaneRow(self.y.buffer.dtype, self.planes.columns) if self.planes else None
-        packed = _packed(layer.node, self.plane_row.bytes if self.plane_row else 1)
+        self.x, y = layer.input_rows(0), layer.output_rows()
+        self.outputs = Outputs(y)
+        packed = _packed(layer.node, self.outputs.row.bytes if self.outputs.row else 1)
         assert packed is not None, "refusal() was asked"
         self.packed = packed
-        are_whole = self.x.is_whole and self.y.is_whole
-        self.flat = geometry.is_pointwise and are_whole and self.planes is None
+        are_whole = self.x.is_whole and y.is_whole
+        self.flat = geometry.is_pointwise and are_whole and self.outputs.row is None
         # One row, so that whoever follows rows of buffers sees one span of bytes.
         self.pixels = geometry.patch_pixels
         if self.flat:
@@ -205,34 +204,22 @@ class _Emitter:
             last = te.as_expr(width - rest, DType.INT32)
             pair = [some(row, last, TOGETHER)] * (rest // TOGETHER)
             single = [some(row, last + rest - 1, 1)] * (rest % TOGETHER)
-            return seq(whole, *pair, *single, self.borders(row))
+            return seq(whole, *pair, *single, self.outputs.borders(row))
 
         return loop("row", self.layer.y0, self.layer.y1, parts)
 
     def product(self, pixels: int, row: te.Expr, column: te.Expr) -> ir.Stmt:
         """The micro-kernel for all channels of some pixels, from a column of a row on."""
-        if self.planes is None:
-            output: tuple[ir.BufferArgument | te.Expr, ...] = (self.y.at(row, column, 0),)
-        else:
-            output = self.y.row(row), self.planes.before + column
         return call(
             self.kernel(pixels),
             at(self.patch, 0, 0),
             at(self.packed.words, 0, 0, 0),
-            *output,
+            *self.outputs.at(row, column),
         )
-
-    def borders(self, row: te.Expr) -> ir.Stmt:
-        """What whoever reads planes finds beside the image: the zero point."""
-        if self.planes is None:
-            return seq()
-        output, zero = self.geometry.output, self.layer.node.output.type.quant.zero_point
-        kernel = borders(self.planes, output.channels, output.width, zero, self.y.buffer.dtype)
-        return call(kernel, self.y.row(row))
 
     def kernel(self, pixels: int) -> KernelDescription:
         steps, channels = self.geometry.segments.steps, self.geometry.output.channels
-        return gemm(pixels, steps, channels, self.packed.rescaling, self.unroll, self.plane_row)
+        return gemm(pixels, steps, channels, self.packed.rescaling, self.unroll, self.outputs.row)
 
     # --- patches ---
 

@@ -12,9 +12,7 @@ from microtir.graph.ir import Node
 from microtir.graph.ops import Conv2D
 from microtir.graph.quantization import conv_params
 from microtir.lowering.bordered_rows import Geometry
-from microtir.lowering.dsp.borders_kernels import borders, takes
 from microtir.lowering.dsp.code import at, loop, seq
-from microtir.lowering.dsp.gemm_kernels import PlaneRow
 from microtir.lowering.dsp.linear import constant, requantised
 from microtir.lowering.dsp.micro_kernel import call
 from microtir.lowering.dsp.narrow_kernels import (
@@ -26,6 +24,8 @@ from microtir.lowering.dsp.narrow_kernels import (
     pack,
     widen,
 )
+from microtir.lowering.dsp.outputs import Outputs
+from microtir.lowering.dsp.outputs import planes_refusal as planar_refusal
 from microtir.lowering.dsp.requantise import Requantisation
 from microtir.lowering.dsp.weights import QUAD
 from microtir.lowering.layer import Layer
@@ -60,10 +60,7 @@ def refusal(node: Node) -> Refusal | None:
 
 def planes_refusal(node: Node) -> Refusal | None:
     """What speaks against writing planes, beside what `refusal` knows."""
-    output = Geometry.of(node).output
-    if output.images != 1:
-        return Refusal.IMAGES
-    return refusal(node) if takes(output.width) else Refusal.SIZES
+    return planar_refusal(Geometry.of(node).output) or refusal(node)
 
 
 def _part(geometry: Geometry) -> int:
@@ -107,7 +104,7 @@ def code_bytes(node: Node) -> int:
 
 def emit(layer: Layer, name: str) -> ir.PrimFunc:
     """The layer function: parts of a row into a patch, then all channels of it."""
-    node, x, y = layer.node, layer.input_rows(0), layer.output_rows()
+    node, x, outputs = layer.node, layer.input_rows(0), Outputs(layer.output_rows())
     geometry, factors, weights = Geometry.of(node), _factors(node), layer.data(1)
     assert factors is not None, "refusal() was asked"
     values, width, part = geometry.image.channels, geometry.output.width, _part(geometry)
@@ -115,17 +112,11 @@ def emit(layer: Layer, name: str) -> ir.PrimFunc:
     words = constant("words", packed)
     patch = ir.Buffer("scratch", (1, part * values), DType.INT16, alignment=4)
 
-    planes = y.layout.planes
-    plane_row = PlaneRow(y.buffer.dtype, planes.columns) if planes else None
-
     def some(row: te.Expr, column: te.Expr, pixels: int) -> ir.Stmt:
-        product = narrow(pixels, values, len(weights), factors.rescaling, plane_row)
-        output: tuple[ir.BufferArgument | te.Expr, ...] = (
-            (y.row(row), planes.before + column) if planes else (y.at(row, column, 0),)
-        )
+        product = narrow(pixels, values, len(weights), factors.rescaling, outputs.row)
         return seq(
             call(widen(pixels * values), x.at(row, column, 0), at(patch, 0, 0)),
-            call(product, at(patch, 0, 0), at(words, 0, 0), *output),
+            call(product, at(patch, 0, 0), at(words, 0, 0), *outputs.at(row, column)),
         )
 
     def row(number: te.Expr) -> ir.Stmt:
@@ -133,10 +124,6 @@ def emit(layer: Layer, name: str) -> ir.PrimFunc:
         statements = [loop("part", 0, parts, lambda n: some(number, n * part, part))]
         if rest:
             statements.append(some(number, te.as_expr(parts * part, DType.INT32), rest))
-        if planes:
-            zero = node.output.type.quant.zero_point
-            kernel = borders(planes, len(weights), width, zero, y.buffer.dtype)
-            statements.append(call(kernel, y.row(number)))
-        return seq(*statements)
+        return seq(*statements, outputs.borders(number))
 
     return layer.function(name, patch, loop("row", layer.y0, layer.y1, row))
