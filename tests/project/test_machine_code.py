@@ -255,6 +255,13 @@ def test_sizes_of_a_model() -> None:
     assert model_sizes(pieces, empty) == Sizes(code_bytes, 0x1F0, 4 + libm)
 
 
+def test_weights_are_what_files_of_weights_hold() -> None:
+    """Those of the code, and those that a run is given; not the runtime that opens the latter."""
+    objects = ("m/m_weights.o", "m/m_parameters.o", "m/m.o", "runtime/src/parameters.o")
+    pieces = [Piece(".rodata", 4, f"build/model/{name}") for name in objects]
+    assert [piece.is_weights for piece in pieces] == [True, True, False, False]
+
+
 def test_parts_of_a_routine_that_jump_to_each_other_are_a_loop() -> None:
     """As in the division of AVR's libgcc; where one of them is called, it is recursion."""
     text = (

@@ -31,7 +31,8 @@ class Piece:
 
     @property
     def is_weights(self) -> bool:
-        return self.is_model and self.object.endswith("_weights.o")
+        """Whether it is of the weights' file, or of the file of parameters that a run is given."""
+        return self.is_model and self.object.endswith(("_weights.o", "_parameters.o"))
 
     @property
     def is_library(self) -> bool:
