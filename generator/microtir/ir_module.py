@@ -78,8 +78,9 @@ class BufferPlacement:
 class PlannedPool:
     """What placement takes of a pool, in bytes; nothing where no buffer went there.
 
-    `lower_bound` is the largest sum of its buffers that live at the same step: no placement of
-    these in one pool is smaller. At `peak_step` they keep most bytes.
+    `lower_bound` is the largest sum of its buffers that live at the same step, less what outputs
+    may share with inputs: no placement of these in one pool is smaller. At `peak_step` they keep
+    most bytes.
     """
 
     name: str
