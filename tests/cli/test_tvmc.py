@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import tarfile
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from microtir.config.tvmc import REFUSED, TVMC_FLAGS
+from microtir.config.tvmc import TVMC_FLAGS
+from microtir.config.tvmc_refused import REFUSED, instead_of
 from tests.support.command import INT8, TEST_SET, Command
 
 COMPILE = [
@@ -89,6 +91,9 @@ def test_project_options(microtir: Command, tmp_path: Path) -> None:
         (("p", "m.tar", "crt", "project_type=host"), "did you mean 'host_driven'?"),
         (("p", "m.tar", "crt", "config_main_stack_size=2K"), "got '2K'"),
         (("p", "m.tar", "zephyr", "board=host", "project_type=host_driven"), "zephyr"),
+        (("p", "m.tar", "zephyr", "zephyr_board=x", "board=y"), "'board' is given twice"),
+        (("p", "m.tar", "zephyr", "board=x", "west_cmd=y"), "a folder of PATH"),
+        (("p", "m.tar", "template"), "--template-dir"),
     ],
 )
 def test_wrong_projects(microtir: Command, words: tuple[str, ...], text: str) -> None:
@@ -107,10 +112,70 @@ def test_both_forms_do_not_mix(microtir: Command, tmp_path: Path) -> None:
     assert "add --board BOARD" in result.diagnostic
 
 
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (("micro", "create-project", "p", "m.tar", "zephyr"), ("project_type", "boards of crt:")),
+        (("micro", "build", "p", "zephyr"), ("board ",)),
+        (("micro", "flash"), ("port ", "board ")),
+        (("run", "--device", "micro", "p"), ("port ",)),
+    ],
+)
+def test_project_options_are_listed(
+    microtir: Command, words: tuple[str, ...], expected: tuple[str, ...]
+) -> None:
+    """--list-options shows them, whatever else is or is not on the line."""
+    result = microtir(*words, "--list-options")
+    assert (result.status, result.err) == (0, "")
+    assert all(f"\n{text}" in result.out for text in expected)
+
+
+def test_builds_take_project_options(microtir: Command, tmp_path: Path) -> None:
+    """The board must be the project's; what microtir does not have is said."""
+    archive, folder = tmp_path / "module.tar", tmp_path / "project"
+    microtir("compile", INT8, "-f", "mlf", "-o", archive, "--target", "c")
+    microtir("micro", "create", folder, archive, "crt", "project_type=host_driven")
+    build = ("micro", "build", "-f", folder, "crt", "--project-option")
+    assert microtir(*build, "board=host").status == 0
+    for words, text in (
+        ((*build, "board=uno"), "the project is for 'host', not 'uno'"),
+        ((*build, "board=host", "verbose=1"), "drop it: a build that fails"),
+        (("micro", "flash", folder, "crt", "--project-option", "arduino_board=uno"), "for 'host'"),
+        (("run", "--device", "micro", folder, "--project-option", "board=uno"), "for 'host'"),
+        (("run", archive, "--project-option", "port=x"), "use --port"),
+    ):
+        assert text in microtir(*words).diagnostic
+
+
+def test_dumped_code_lies_beside_the_output(microtir: Command, tmp_path: Path) -> None:
+    """Operators, TIR and C, in files named after the output; tvmc's other formats are refused."""
+    archive = tmp_path / "module.tar"
+    command = ("compile", INT8, "-f", "mlf", "-o", archive, "--target", "c", "--dump-code")
+    assert microtir(*command, "tir, c,graph").status == 0
+    assert [path.name for path in sorted(tmp_path.iterdir())] == [
+        "module.tar",
+        "module.tar.c",
+        "module.tar.graph",
+        "module.tar.tir",
+    ]
+    with tarfile.open(archive) as tar:
+        entries = {"c": "codegen/host/src/digits_int8_lib0.c", "tir": "src/digits_int8.tir"}
+        for name, entry in entries.items():
+            found = tar.extractfile(f"./{entry}")
+            assert found is not None
+            assert (tmp_path / f"module.tar.{name}").read_bytes() == found.read()
+    assert (tmp_path / "module.tar.graph").read_text().startswith("graph ")
+    for given, text in (("relay", "there is no Relay"), ("asm", "with -S"), ("tri", "'tir'")):
+        assert text in microtir(*command, given).diagnostic
+    project = ("compile", INT8, "-f", "project", "-o", tmp_path / "p", "--dump-code", "c")
+    assert "--dump-code is of no use" in microtir(*project).diagnostic
+
+
 @pytest.mark.parametrize("flag", REFUSED)
 def test_flags_without_a_counterpart(microtir: Command, flag: str) -> None:
     """Each says what to do instead; none is a flag of a verb."""
     result = microtir("compile", INT8, flag, "x")
+    assert instead_of(flag) == REFUSED[flag]
     assert result.status == 2
     assert f"there is no option '{flag}', which tvmc has" in result.diagnostic
     assert f"fix:   {REFUSED[flag]}" in result.diagnostic
@@ -125,6 +190,8 @@ def test_flags_without_a_counterpart(microtir: Command, flag: str) -> None:
         (("compile", INT8, "-o", "x", "--input-shapes", "image:[1,9,9,1]"), "[1, 8, 8, 1]"),
         (("compile", INT8, "-o", "x", "--input-shapes", "imag:[1]"), "is no input"),
         (("compile", INT8, "-o", "x", "--input-shapes", "image=1"), "cannot read"),
+        (("compile", INT8, "--target-ethos-u-accelerator_config", "x"), "which tvmc has"),
+        (("compile", INT8, "--target-llvm-mcpu", "x"), "leave it out: what is generated is C"),
         (("run", INT8, "--device", "cuda"), "there is no device 'cuda'"),
         (("run", INT8, "--device", "micro"), "is no project's folder"),
     ],

@@ -175,3 +175,47 @@ def test_cmsis_nn_with_its_sources() -> None:
         }
     )
     assert apart == config.with_(targets="c -mcpu=cortex-m4")
+
+
+def test_options_that_targets_had() -> None:
+    """Until 0.9 executor and runtime were options of the target; a contradiction is refused."""
+    words = "-keys=cpu -mcpu=cortex-m7 -runtime=c --system-lib --executor=aot -link-params=1"
+    more = "--interface-api=packed --unpacked-api=0 -workspace-byte-alignment=8"
+    found = config_from_flags({"--target": f"c {words} {more}"})
+    flags: dict[str, FlagValue] = {
+        "--target": "c -mcpu=cortex-m7",
+        "--executor": "aot",
+        "--executor-aot-interface-api": "packed",
+        "--executor-aot-unpacked-api": "0",
+        "--executor-aot-link-params": "1",
+        "--executor-aot-workspace-byte-alignment": "8",
+        "--runtime-crt-system-lib": "1",
+    }
+    assert found == config_from_flags(flags)
+    graph = config_from_flags({"--target": "c --executor=graph -link-params=1"})
+    assert graph == config_from_flags({"--executor": "graph", "--executor-graph-link-params": "1",
+                                       "--target": "c"})  # fmt: skip
+    for target, flag, text in (
+        ("c -executor=aot", {"--executor": "graph"}, "another value"),
+        ("c -runtime=c++", {}, "runtime"),
+        ("c -interface-api", {}, "interface-api"),
+    ):
+        with pytest.raises(ConfigError, match=text):
+            config_from_flags({"--target": target, **flag})
+
+
+@pytest.mark.parametrize(
+    ("key", "text"),
+    [
+        ("tir.usmp.enabl", "did you mean 'tir.usmp.enable'"),
+        ("tir.add_lower_pas", "did you mean 'tir.add_lower_pass'"),
+        ("tir.add_lower_pass", "ExtraPasses"),
+        ("relay.FuseOps.max_depth", "drop it"),
+        ("relay.ext.cmsisnn.options", "external"),
+    ],
+)
+def test_keys_of_passes_that_are_gone(key: str, text: str) -> None:
+    """Each says what took its place; a misspelt one gets its name."""
+    with pytest.raises(ConfigError) as caught:
+        config_from_flags({"--pass-config": f"{key}=1"})
+    assert text in str(caught.value)

@@ -75,8 +75,14 @@ ALLOWED: dict[str, frozenset[str]] = {
     "search": COMMON | MODULE | GRAPH_IR | PLAN_IR | {"driver", "artifact", "project"},
     # a report describes the plan and the main that the driver shows its observer
     "report": COMMON | MODULE | GRAPH_IR | PLAN_IR | TIR | {"driver"},
-    # `profile --explain` prints what the plan decided.
-    "cli": COMMON | GRAPH_IR | PLAN_IR | MODULE | ENDS | {"driver", "files", "search", "report"},
+    # `profile --explain` prints what the plan decided, `--dump-code` the text of both IRs
+    "cli": COMMON
+    | GRAPH_IR
+    | PLAN_IR
+    | MODULE
+    | ENDS
+    | {"driver", "files", "search", "report"}
+    | {"graph.text", "tir.text"},
     "__main__": frozenset({"cli"}),
 }
 

@@ -9,6 +9,7 @@ import typer
 
 from microtir.cli.building import build_model
 from microtir.cli.choice import check_choice
+from microtir.cli.dump_code import DumpCode, dump_formats, write_dumps
 from microtir.cli.model import Model
 from microtir.cli.output import cell, facts, shape, write, write_json, write_table
 from microtir.cli.progress import Progress
@@ -70,6 +71,7 @@ def compile_model(
     timestamp: Timestamp = False,
     model_format: ModelFormat = TFLITE,
     input_shapes: InputShapes = None,
+    dump_code: DumpCode = None,
     as_json: Annotated[bool, typer.Option("--json", help="Prints the summary as JSON.")] = False,
 ) -> ExitCode:
     """Compiles a model to C. Needs no C compiler."""
@@ -80,7 +82,12 @@ def compile_model(
             "--timestamp is of no use without --output-format mlf", where="microtir compile"
         )
     target = _target_of(output, output_format)
+    dumped = dump_formats(dump_code)
     if output_format == PROJECT:
+        if dumped:
+            raise UsageError(
+                "--dump-code is of no use with --output-format project", where="microtir compile"
+            )
         return _project(model, config, target, board, project_type, force=force)
     if project_type is not None:
         raise UsageError(
@@ -92,6 +99,7 @@ def compile_model(
         check_input_shapes(input_shapes, built.model)
         artifact = built.artifact
         written = _export(artifact, target, output_format, timestamp=timestamp, force=force)
+        write_dumps(dumped, built, target)
     if as_json:
         write_json(_summary(artifact, written))
     else:

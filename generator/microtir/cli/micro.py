@@ -11,6 +11,18 @@ from microtir.cli.board_options import Timeout
 from microtir.cli.model import ModelOrArchive
 from microtir.cli.output import write
 from microtir.cli.progress import Progress
+from microtir.cli.project_options import (
+    BUILD_OPTIONS,
+    CREATE_OPTIONS,
+    SERIAL_OPTIONS,
+    ProjectFacts,
+    ProjectOption,
+    build_arguments,
+    check_platform,
+    list_options,
+    project_request,
+    serial_port,
+)
 from microtir.cli.projects import (
     DEFAULT_SAMPLES,
     GoldenSamples,
@@ -20,7 +32,6 @@ from microtir.cli.projects import (
     create_project,
     print_project,
 )
-from microtir.cli.tvmc import ProjectOption, check_platform, project_request
 from microtir.config import CompilationConfig
 from microtir.errors import ExitCode, UsageError
 
@@ -79,8 +90,10 @@ def create(
         typer.Option("--stack", metavar="BYTES", help="Bytes for the stack. Default: the board's."),
     ] = None,
     project_option: ProjectOption = None,
+    listing: Annotated[bool, list_options(CREATE_OPTIONS)] = False,
 ) -> ExitCode:
     """Writes a project: models, an application that runs them on samples, a README."""
+    assert not listing  # the option ends the program
     models = [model, *(more or [])]
     if output is None:
         print_project(_as_tvmc(models, config, project_option or [], force=force))
@@ -144,24 +157,43 @@ def build_project(
         list[str] | None,
         typer.Argument(metavar="ARG", help="More for the build command: CFLAGS=-O3."),
     ] = None,
+    force: Annotated[
+        bool,
+        typer.Option(
+            "--force", "-f", help="As tvmc has it: a build that is there is renewed in any case."
+        ),
+    ] = False,
+    project_option: ProjectFacts = None,
+    listing: Annotated[bool, list_options(BUILD_OPTIONS)] = False,
 ) -> ExitCode:
     """Builds a project with the board's own tools."""
+    assert not listing
+    del force  # every build renews what changed
     from microtir.project import load_project
 
     project = load_project(folder)
+    given = build_arguments(arguments or (), project_option or (), project)
     with Progress() as progress:
         progress.show(f"building {folder}")
-        program = project.build(check_platform(arguments or (), project.type.value))
+        program = project.build(given)
     write(f"{program}: {program.stat().st_size:,} bytes")
     return ExitCode.DONE
 
 
-def flash(folder: Folder, platform: Platform = None, port: SerialPort = None) -> ExitCode:
+def flash(
+    folder: Folder,
+    platform: Platform = None,
+    port: SerialPort = None,
+    project_option: ProjectFacts = None,
+    listing: Annotated[bool, list_options(SERIAL_OPTIONS)] = False,
+) -> ExitCode:
     """Writes a program that was built to its board."""
+    assert not listing
     from microtir.project import load_project
 
     project = load_project(folder)
     check_platform([platform] if platform else [], project.type.value)
+    port = serial_port(project_option, project) or port
     with Progress() as progress:
         progress.show(f"writing to {project.board.title}")
         project.flash(port)

@@ -11,7 +11,7 @@ import typer
 from microtir.cli import INTERRUPTED
 from microtir.cli.app import APP
 from microtir.cli.output import write_error
-from microtir.config.tvmc import REFUSED
+from microtir.config.tvmc_refused import instead_of
 from microtir.errors import MicrotirError, UsageError, nearest
 
 # typer raises click's exceptions, or from some version on its own copies of them.  BadParameter
@@ -84,8 +84,9 @@ def _usage_error(error: Exception) -> UsageError:
     unknown = getattr(error, "option_name", None)
     parameter = getattr(error, "param", None)
     fix = f"`{where} --help` lists what there is"
-    if unknown is not None and unknown in REFUSED:
-        what, fix = f"there is no option '{unknown}', which tvmc has", REFUSED[unknown]
+    instead = None if unknown is None else instead_of(unknown)
+    if instead is not None:
+        what, fix = f"there is no option '{unknown}', which tvmc has", instead
     elif unknown is not None and context is not None and what.startswith("No such option"):
         known = [name for known in context.command.params for name in known.opts]
         hint = nearest(unknown, [name for name in [*known, "--help"] if name.startswith("--")])

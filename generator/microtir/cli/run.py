@@ -31,6 +31,7 @@ from microtir.cli.nodes import (
 )
 from microtir.cli.output import shape, write, write_json, write_table
 from microtir.cli.progress import Progress
+from microtir.cli.project_options import SERIAL_OPTIONS, list_options, serial_port
 from microtir.cli.run_project import (
     CPU,
     MICRO,
@@ -46,7 +47,6 @@ from microtir.cli.run_project import (
     served_model,
     served_project,
 )
-from microtir.cli.tvmc import port_option
 from microtir.cli.verify import Sanitize, Seed
 from microtir.config import CompilationConfig
 from microtir.errors import ExitCode, UsageError
@@ -111,21 +111,23 @@ def run(
     repeat: Repeat = 1,
     number: Number = 1,
     project_option: PortOption = None,
+    listing: Annotated[bool, list_options(SERIAL_OPTIONS)] = False,
 ) -> ExitCode:
     """Runs the C of a model, on this machine or on a board."""
+    assert not listing  # the option ends the program
     _check(inputs, fill_mode)
     check_choice("device", device, (CPU, MICRO), "--device")
     times = Times(profile, print_time, repeat, number)
-    port = port_option(project_option) or port
     if device == MICRO:
         _refuse_board(board, sanitize)
         project = served_project(model)
+        port = serial_port(project_option, project) or port
         info = served_model(project)
         samples = _samples(info, inputs, fill_mode, seed)
         wants_nodes = profile or dump_tensors is not None or is_debugged(project)
         runs = _on_project(project, info, samples, port, timeout, times, wants_nodes)
     else:
-        times.refuse()
+        times.refuse(project_option)
         check_board_options("microtir run", board, port, sanitize=sanitize)
         with Progress() as progress:
             artifact = one_program(model, config, progress)
@@ -146,10 +148,8 @@ def run(
     if as_json:
         write_json(_json(runs, print_top))
     else:
-        _print(info, runs.outputs, print_top)
-        for nodes in runs.nodes:
-            print_nodes(nodes, "ticks" if device == MICRO or board else "nanoseconds")
-        _print_times(runs, print_time)
+        unit = "ticks" if device == MICRO or board else "nanoseconds"
+        _print_runs(info, runs, print_top, unit, print_time=print_time)
     return ExitCode.DONE
 
 
@@ -259,6 +259,15 @@ def _print(info: ModelInfo, results: list[dict[str, Any]], top: int | None) -> N
             write(f"{name}: {array.dtype} {shape(array.shape)}, {low:.9g} to {high:.9g}")
             if top is not None:
                 _print_top(array, quantizations[name], top)
+
+
+def _print_runs(
+    info: ModelInfo, runs: _Runs, top: int | None, unit: str, *, print_time: bool
+) -> None:
+    _print(info, runs.outputs, top)
+    for nodes in runs.nodes:
+        print_nodes(nodes, unit)
+    _print_times(runs, print_time)
 
 
 def _print_times(runs: _Runs, wanted: bool) -> None:

@@ -57,7 +57,8 @@ PortOption = Annotated[
     typer.Option(
         "--project-option",
         metavar="port=PORT",
-        help="As tvmc has it: the same as --port, with --device micro.",
+        help="As tvmc has it: the same as --port, with --device micro; board=BOARD must be the "
+        "project's.",
     ),
 ]
 
@@ -71,8 +72,12 @@ class Times:
     repeat: int
     number: int
 
-    def refuse(self) -> None:
-        """Elsewhere instructions are counted, which no clock disturbs."""
+    def refuse(self, project_option: Sequence[str] | None) -> None:
+        """Elsewhere there is no project, and instructions are counted, which no clock disturbs."""
+        if project_option:
+            raise UsageError(
+                "--project-option is for --device micro", where="microtir run", fix="use --port"
+            )
         for flag, given in (
             ("--profile", self.profile),
             ("--print-time", self.print_time),

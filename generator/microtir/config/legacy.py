@@ -26,5 +26,17 @@ LEGACY: Mapping[str, str] = MappingProxyType(
         "tir.usmp.algorithm": "use memory.placement",
         "tir.usmp.use_workspace_io": "use memory.use_workspace_io",
         "tir.disable_storage_rewrite": "drop it: memory is always planned",
+        "tir.usmp.custom_algorithm": "use memory.placement",
+        "tir.add_lower_pass": "pass functions to build(…, passes=ExtraPasses(tir_first=[…]))",
+        "tir.disable_assert": "drop it: accesses are proven when C is generated, none is checked",
+        "tir.instrument_bound_checkers": "drop it: accesses are proven when C is generated",
+        "tir.noalias": "drop it: tensors must not overlap, and generated C tells the compiler so",
+        "tir.UnrollLoop": "use tir.unroll_max_extent or tir.disable_unroll",
+        "tir.debug_keep_trivial_loop": "drop it: a pass of your own sees every loop",
+        "relay.FuseOps.max_depth": "drop it: what is fused follows from the plan",
+        "relay.backend.use_auto_scheduler": "use `microtir tune` and tuning_records",
+        "relay.backend.use_meta_schedule": "use `microtir tune` and tuning_records",
+        "relay.backend.disable_compile_engine_cache": "drop it: nothing is cached",
+        "relay.ext.cmsisnn.options": "name the CPU in the target, the folder in the field external",
     }
 )

@@ -475,7 +475,9 @@ def find(section: Section, name: object) -> Option:
             return option
     names = [option.name for option in options]
     fix = LEGACY.get(str(name))
-    hint = "" if fix else nearest(str(name), names)
+    # A misspelt key of microTVM's passes is told its name, which then is told what took its place.
+    meant = [old for old in LEGACY if "." in old] if section is Section.PASS else []
+    hint = "" if fix else nearest(str(name), [*names, *meant])
     what = f"{section.label} '{name}' is unknown"
     raise UnknownOptionError(
         f"{what}: {hint}" if hint else what,

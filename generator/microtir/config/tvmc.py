@@ -23,6 +23,20 @@ _CMSIS_NN = "cmsis-nn"
 _OTHERS = ("ethos-u", "ethos-n", "compute-library", "bnns", "vitis-ai", "clml", "llvm", "cuda")
 _NEXT_TARGET = re.compile(rf"\s*,\s*(?=(?:c|{_CMSIS_NN}|{'|'.join(_OTHERS)})(?:\s|,|$))")
 _OPT_LEVEL = "3"
+# Options that a target had until microTVM 0.9, and the flags that have them since.
+_WORDS: Mapping[str, str] = MappingProxyType(
+    {
+        "executor": "executor",
+        "runtime": "runtime",
+        "system-lib": "runtime_crt_system_lib",
+        "interface-api": "executor_aot_interface_api",
+        "unpacked-api": "executor_aot_unpacked_api",
+        "link-params": "executor_{executor}_link_params",
+        "workspace-byte-alignment": "executor_aot_workspace_byte_alignment",
+        "constants-byte-alignment": "executor_aot_constant_byte_alignment",
+    }
+)
+_WORD = re.compile(rf"\s--?({'|'.join(_WORDS)})(?:=(\S+))?(?=\s|$)")
 
 TVMC_FLAGS: tuple[Flag, ...] = (
     *(
@@ -50,29 +64,6 @@ TVMC_FLAGS: tuple[Flag, ...] = (
     ),
 )
 
-# Flags of tvmc that have no counterpart, each with what to do instead.
-REFUSED: Mapping[str, str] = MappingProxyType(
-    {
-        "--cross-compiler": "compile writes C and calls no compiler: micro create-project makes a "
-        "project that does",
-        "--cross-compiler-options": "give them to the build of a project: micro build DIR CFLAGS=…",
-        "--desired-layout": "drop it: layouts are chosen for each edge of the graph",
-        "--desired-layout-ops": "drop it: layouts are chosen for each edge of the graph",
-        "--dump-code": "use --output-format mlf, which holds src/NAME.tir, or microtir report",
-        "--dump-offloads": "use microtir profile --explain",
-        "--disabled-pass": "use --pass-config; microtir options lists the keys",
-        "--print-pass-times": "drop it: microtir explain pipeline lists the passes",
-        "--mixed-precision": "convert the model before: types are those of the file",
-        "--mixed-precision-ops": "convert the model before: types are those of the file",
-        "--end-to-end": "use microtir profile: instructions are counted exactly",
-        "--list-options": "use microtir boards and --help",
-        "--rpc-key": "use --board, with --port for a real one",
-        "--rpc-tracker": "use --board, with --port for a real one",
-        "--runtime-cpp-system-lib": "use --runtime-crt-system-lib: the runtime is written in C",
-        "--executor-vm": "use --executor aot",
-    }
-)
-
 Texts = dict[str, tuple[object, ...]]
 
 
@@ -93,7 +84,7 @@ def from_tvmc(texts: Mapping[str, tuple[object, ...]]) -> Texts:
     }
     cmsis = result.pop("target_cmsis_nn_mcpu", ())
     if "target" in result or attributes or cmsis:
-        given = [str(target) for target in result.get("target", ("c",))]
+        given = [_without_words(str(t), result) for t in result.get("target", ("c",))]
         external = [str(text) for text in result.get("external", ())]
         result["target"] = _targets(given, attributes, [str(c) for c in cmsis], external)
     level = result.pop("opt_level", (_OPT_LEVEL,))[0]
@@ -171,6 +162,22 @@ def _pass_options(given: Mapping[str, Any]) -> dict[str, object]:
             name, _, rest = text.partition("=")
             result[name] = find(Section.PASS, name).domain.from_text(rest)
     return result
+
+
+def _without_words(target: str, flags: Texts) -> str:
+    """A target without the options of `_WORDS`, which are added to the flags."""
+    words = dict(_WORD.findall(target))
+    executor = words.get("executor", str(flags.get("executor", ("aot",))[0]))
+    for word, value in words.items():
+        dest = _WORDS[word].format(executor=executor)
+        value = "crt" if (word, value) == ("runtime", "c") else value or "1"
+        if flags.setdefault(dest, (value,)) != (value,):
+            raise ConfigError(
+                f"the target has -{word}={value}, and there is another value beside it",
+                where=f"target.{word}",
+                fix="leave it out of the target",
+            )
+    return _WORD.sub("", target)
 
 
 def _split(values: tuple[object, ...]) -> tuple[object, ...]:
