@@ -27,7 +27,7 @@ from microtir.inputs import module_of
 from microtir.ir_module import Decision, IRModule, MemoryPlan, ModelInfo
 from microtir.lowering import candidates, emit, emit_finish, function_names, refusals, weighed
 from microtir.memory import Limit
-from microtir.plan import cuts, plan
+from microtir.plan import alternatives, plan
 from microtir.plan.budgets import Search, Use
 from microtir.plan.ir import Candidate, Kernel, Plan, PlannedOperator, Terms
 from microtir.plan.measured import Measured
@@ -144,7 +144,7 @@ class _Task:
     libraries: Sequence[Library]
     measured: Measured | None
     known: dict[Node, tuple[Candidate, ...]] = field(default_factory=dict)
-    cut: tuple[Graph, ...] = ()  # graphs that do the same in less memory
+    others: tuple[Graph, ...] = ()  # graphs that do the same in less memory
 
     def candidates(self, node: Node) -> tuple[Candidate, ...]:
         """The kernels of a node, with what they were measured to cost where that is known.
@@ -178,7 +178,7 @@ def _lower_model(module: IRModule, original: Graph, task: _Task) -> IRModule:
     executor = config.executor
     graph = RowPorts(executor.row_fed_inputs, executor.row_drained_outputs)(graph)
     see("graph", graph)
-    task = replace(task, cut=_cut_graphs(graph, task))
+    task = replace(task, others=_other_graphs(graph, task))
 
     def finished(made: _Made) -> IRModule:
         return replace(
@@ -251,18 +251,16 @@ def _within_limits(graph: Graph, task: _Task, terms: Terms) -> _Made:
     return made
 
 
-def _cut_graphs(graph: Graph, task: _Task) -> tuple[Graph, ...]:
-    """The graph cut into bands of columns in some ways, as far as the configuration allows."""
+def _other_graphs(graph: Graph, task: _Task) -> tuple[Graph, ...]:
+    """The graph in other orders and cut into bands, as far as the configuration allows."""
     options, goal = task.config.pass_config, task.config.optimize
-    if not options.recompute:
-        return ()
-    found = cuts(
-        graph, task.candidates, goal,
+    found = alternatives(
+        graph, task.candidates, goal, reorder=options.reorder,
         percent=options.recompute, workspace_io=options.use_workspace_io,
     )  # fmt: skip
-    made = tuple(CutColumns(ways)(graph) for ways in found)
-    for cut in made:
-        graph_verify.verify(cut)
+    made = tuple(CutColumns(ways)(ordered) for ordered, ways in found)
+    for other in made:
+        graph_verify.verify(other)
     return made
 
 
@@ -274,7 +272,7 @@ def _planned(
         graph, task.candidates, goal or task.config.optimize,
         workspace_io=workspace_io, limit=limit,
         terms=replace(terms, measure=task.config.measure),
-        cut=task.cut,
+        others=task.others,
     )  # fmt: skip
 
 

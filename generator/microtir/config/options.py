@@ -420,6 +420,14 @@ _PASS = (
     ),
     Option(
         Section.PASS,
+        "memory.reorder",
+        Flag(),
+        True,
+        "Runs operators in another order than that of the model file where less memory is alive "
+        "at once then.",
+    ),
+    Option(
+        Section.PASS,
         "memory.use_workspace_io",
         Flag(),
         False,

@@ -70,6 +70,11 @@ class PassConfig(OptionMap):
         return self._number("memory.recompute") or 0
 
     @property
+    def reorder(self) -> bool:
+        """Whether operators may run in another order than that of the model file."""
+        return self._flag("memory.reorder")
+
+    @property
     def use_workspace_io(self) -> bool:
         """Whether the model's inputs and outputs lie in the workspace."""
         return self._flag("memory.use_workspace_io")

@@ -1,5 +1,5 @@
 """Stage 5: which kernel, which layout on each edge, which operators run together."""
 
-from microtir.plan.planner import cuts, plan
+from microtir.plan.planner import alternatives, plan
 
-__all__ = ["cuts", "plan"]
+__all__ = ["alternatives", "plan"]

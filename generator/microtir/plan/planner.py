@@ -23,6 +23,7 @@ from microtir.plan.edges import Edge, Kinds, agreeing, edges_of, layouts_of, pos
 from microtir.plan.grouping import Choices, rings
 from microtir.plan.ir import Candidate, Group, Kernel, Layout, LayoutKind, Plan, Terms
 from microtir.plan.offers import NO_PRICE, Offers
+from microtir.plan.orders import orders_worth_planning, whole_peak
 from microtir.plan.storage import Storage, Views
 
 CandidatesOf = Callable[[Node], tuple[Candidate, ...]]
@@ -47,7 +48,7 @@ def plan(
     workspace_io: bool = False,
     limit: int | None = None,
     terms: Terms | None = None,
-    cut: Sequence[Graph] = (),
+    others: Sequence[Graph] = (),
 ) -> Plan:
     """Return the plan of a graph.
 
@@ -59,20 +60,24 @@ def plan(
         limit: bytes of workspace that the plan should keep to; where none does, the one with the
             least is returned.
         terms: prices and refusals that budgets ask for.
-        cut: graphs that do the same in less memory and with more work; the plan may be that of
-            one of them.
+        others: graphs that do the same in less memory, some of them with more work; the plan may
+            be that of one of them.
 
     Raises:
         UnsupportedModelError: a node has no candidate.
     """
     terms = terms or Terms()
+    orders = [graph, *(g for g in others if set(g.nodes) == set(graph.nodes))]
     if limit is None and terms.goal(goal) in (Optimize.SPEED, Optimize.FLASH):
-        task = _Task.of(graph, candidates_of, goal, terms)
-        task = task.of_kinds(task.cheapest_kinds())
+        tasks = [_Task.of(g, candidates_of, goal, terms) for g in orders]
+        tasks = [task.of_kinds(task.cheapest_kinds()) for task in tasks]
+        task = min(tasks, key=lambda t: t.whole_peak(workspace_io=workspace_io))
         groups = tuple(Group((offer.whole.operator,)) for offer in task.offers)
         return task.plan(groups, {}, terms)
-    tasks = [_Task.of(g, candidates_of, goal, terms) for g in (graph, *cut)]
-    tasks += [tasks[0].of_kinds(kinds) for kinds in uniform(tasks[0].edges)]
+    tasks = [_Task.of(g, candidates_of, goal, terms) for g in (graph, *others)]
+    for task in tasks[: 1 + len(others)]:
+        if task.graph in orders:
+            tasks += [task.of_kinds(kinds) for kinds in uniform(task.edges)]
     lives = [task.storage(workspace_io=workspace_io) for task in tasks]
     found = [Choices(task.offers, storage) for task, storage in zip(tasks, lives, strict=True)]
     ports = dict.fromkeys((*graph.inputs, *graph.outputs))
@@ -85,30 +90,43 @@ def plan(
     return replace(tasks[number].plan(groups, heights, terms), least=either.least, size=size)
 
 
-def cuts(
+def alternatives(
     graph: Graph,
     candidates_of: CandidatesOf,
     goal: Optimize,
     *,
+    reorder: bool,
     percent: int,
     workspace_io: bool = False,
-) -> tuple[tuple[Cut, ...], ...]:
-    """The ways to cut images of a graph into bands that promise less memory.
+) -> tuple[tuple[Graph, tuple[Cut, ...]], ...]:
+    """Graphs that promise less memory, and the ways to cut their images into bands, if any.
 
     Args:
         graph: as for `plan`, as are `candidates_of`, `goal` and `workspace_io`.
         candidates_of: gives the legal kernels of a node.
         goal: what to rank candidates by.
+        reorder: operators may run in another order.
         percent: of the graph's multiply-accumulates, so many may be done twice.
         workspace_io: inputs and outputs share the workspace with everything else.
 
     Raises:
         UnsupportedModelError: a node has no candidate.
     """
+    if not reorder and not percent:
+        return ()
     task = _Task.of(graph, candidates_of, goal, Terms())
     storage = task.storage(workspace_io=workspace_io)
-    again = sum(map(macs, graph.nodes)) * percent // 100
-    return cuts_worth_planning(Choices(task.offers, storage), task.offers, storage, again)
+    orders = orders_worth_planning(graph, task.offers, storage) if reorder else ()
+    found: list[tuple[Graph, tuple[Cut, ...]]] = [(order, ()) for order in orders]
+    if percent:
+        again = sum(map(macs, graph.nodes)) * percent // 100
+        for order in (graph, *orders):
+            task = _Task.of(order, candidates_of, goal, Terms())
+            storage = task.storage(workspace_io=workspace_io)
+            choices = Choices(task.offers, storage)
+            ways = cuts_worth_planning(choices, task.offers, storage, again)
+            found += [(order, cut) for cut in ways]
+    return tuple(found)
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,6 +186,11 @@ class _Task:
         ports = (*self.graph.inputs, *self.graph.outputs)
         caller = () if workspace_io else ports
         return Storage.of(self.graph, self.roots, caller, self.layouts())
+
+    def whole_peak(self, *, workspace_io: bool) -> int:
+        """The most bytes that live at once where each operator is one call of its best kernel."""
+        storage = self.storage(workspace_io=workspace_io)
+        return whole_peak(self.graph, self.offers, storage)
 
     def layouts(self) -> dict[Tensor, Layout]:
         """Of whole tensors."""

@@ -146,9 +146,10 @@ class Overlaps:
         first, last = self._storage.first, self._storage.last
         dying = [t for t in around if first[t] < start and last[t] < stop]
         new = [t for t in around if first[t] >= start]
-        return max((self._of(x, y) for x in dying for y in new), default=0)
+        return max((self.saved(x, y) for x in dying for y in new), default=0)
 
-    def _of(self, x: Tensor, y: Tensor) -> int:
+    def saved(self, x: Tensor, y: Tensor) -> int:
+        """Bytes that one output takes over from one input, which dies."""
         if (x, y) not in self._pairs:
             self._pairs[x, y] = self._saved(x, y)
         return self._pairs[x, y]

@@ -9,7 +9,7 @@
 
 #include <stddef.h>
 
-#if !defined(ALGEBRA_FINGERPRINT) || ALGEBRA_FINGERPRINT != 0x10d1330c
+#if !defined(ALGEBRA_FINGERPRINT) || ALGEBRA_FINGERPRINT != 0xf328e267
 #error "algebra.h is from another run of microtir than this file: generate all files anew"
 #endif
 

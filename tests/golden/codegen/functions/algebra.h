@@ -22,8 +22,8 @@
  *   pass_config      {"graph.input_ranges": "", "graph.more_outputs": "",
  *           "tir.disable_unroll": false, "tir.unroll_max_extent": 0,
  *           "tir.verify_each_pass": false, "tir.replay_each_pass": false,
- *           "memory.placement": "greedy", "memory.recompute": 0, "memory.use_workspace_io": false,
- *           "memory.input_pool": "", "memory.output_pool": ""}
+ *           "memory.placement": "greedy", "memory.recompute": 0, "memory.reorder": true,
+ *           "memory.use_workspace_io": false, "memory.input_pool": "", "memory.output_pool": ""}
  *
  * This output belongs to its user: use, change and distribute it as you like, without any
  * condition. It comes without any warranty.
@@ -38,7 +38,7 @@ extern "C" {
 #endif
 
 /* The sources refuse to be compiled with the header of another run of microtir. */
-#define ALGEBRA_FINGERPRINT 0x10d1330c
+#define ALGEBRA_FINGERPRINT 0xf328e267
 
 /* Memory, in bytes. */
 #define ALGEBRA_WEIGHTS_SIZE 0 /* constant, in flash where the linker puts it */

@@ -24,8 +24,8 @@
  *   pass_config      {"graph.input_ranges": "", "graph.more_outputs": "",
  *           "tir.disable_unroll": false, "tir.unroll_max_extent": 0,
  *           "tir.verify_each_pass": false, "tir.replay_each_pass": false,
- *           "memory.placement": "greedy", "memory.recompute": 0, "memory.use_workspace_io": false,
- *           "memory.input_pool": "", "memory.output_pool": ""}
+ *           "memory.placement": "greedy", "memory.recompute": 0, "memory.reorder": true,
+ *           "memory.use_workspace_io": false, "memory.input_pool": "", "memory.output_pool": ""}
  *
  * This output belongs to its user: use, change and distribute it as you like, without any
  * condition. It comes without any warranty.
@@ -40,7 +40,7 @@ extern "C" {
 #endif
 
 /* The sources refuse to be compiled with the header of another run of microtir. */
-#define SMALL_FINGERPRINT 0x6127c020
+#define SMALL_FINGERPRINT 0x872e1acf
 
 /* Input 'serving/image:0': int8[4][3], real value = scale * (value - zero point) */
 #define SMALL_IMAGE_SIZE       12 /* bytes */

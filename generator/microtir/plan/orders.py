@@ -1,0 +1,95 @@
+"""The orders of a graph's operators that may take less memory than the one that it has."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import pairwise
+
+from microtir.graph.ir import Graph, Node, Tensor
+from microtir.plan.nest import histories, nest_of, runs_of
+from microtir.plan.offers import Offer, Offers
+from microtir.plan.sequence import Demand, Use, best_order, depth_first
+from microtir.plan.storage import Overlaps, Storage
+
+
+def orders_worth_planning(
+    graph: Graph, offers: Sequence[Offers], storage: Storage
+) -> tuple[Graph, ...]:
+    """The graph in other orders that may take less memory, if there are some.
+
+    In one less lives at once with the best kernels, in one with those that take the least scratch,
+    and in one chains of operators stay together, which can stream then.
+
+    Args:
+        graph: whose nodes have some order.
+        offers: one for each node, in graph order.
+        storage: of all tensors that are not constant.
+    """
+    if all(_feeds(first, second) for first, second in pairwise(graph.nodes)):
+        return ()
+    saved = [_saved(o.whole.node, o.rows, storage) for o in offers]
+    best = tuple(o.whole.candidates[0].scratch_bytes for o in offers)
+    least = tuple(o.whole.least for o in offers)
+    demands = [_demand(graph, storage, scratch, saved) for scratch in dict.fromkeys((best, least))]
+    given = tuple(range(len(graph.nodes)))
+    found = dict.fromkeys((*map(best_order, demands), depth_first(demands[0])))
+    return tuple(
+        replace(graph, nodes=tuple(graph.nodes[number] for number in order))
+        for order in found
+        if order != given
+    )
+
+
+def whole_peak(graph: Graph, offers: Sequence[Offers], storage: Storage) -> int:
+    """The most bytes that live at once where each operator is one call of its best kernel."""
+    saved = [_saved(o.whole.node, o.rows, storage) for o in offers]
+    best = [o.whole.candidates[0].scratch_bytes for o in offers]
+    return _demand(graph, storage, best, saved).peak(range(len(graph.nodes)))
+
+
+def _feeds(first: Node, second: Node) -> bool:
+    return not set(first.outputs).isdisjoint(second.inputs)
+
+
+def _saved(node: Node, rows: Offer | None, storage: Storage) -> Mapping[tuple[Tensor, Tensor], int]:
+    """Bytes that an input and an output of a node share where the input dies under it."""
+    nest = nest_of([rows.operator]) if rows is not None else None
+    if nest is None:
+        return {}
+    tensors = dict.fromkeys((*nest.operator.inputs, node.output))
+    overlaps = Overlaps(storage, histories(runs_of(nest), tuple(tensors)))
+    target = storage.root[node.output]
+    roots = (storage.root[t] for t in nest.operator.inputs)
+    return {(root, target): overlaps.saved(root, target) for root in roots if root is not target}
+
+
+def _demand(
+    graph: Graph,
+    storage: Storage,
+    scratch: Sequence[int],
+    saved: Sequence[Mapping[tuple[Tensor, Tensor], int]],
+) -> Demand:
+    """What the operators of a graph ask of the workspace."""
+    buffers = {tensor: number for number, tensor in enumerate(storage.first)}
+    makers = {t: number for number, node in enumerate(graph.nodes) for t in node.outputs}
+
+    def numbers(tensors: Sequence[Tensor]) -> tuple[int, ...]:
+        return tuple(dict.fromkeys(buffers[storage.root[t]] for t in tensors))
+
+    uses = [
+        Use(
+            after=sum({1 << makers[t] for t in node.activations if t in makers}),
+            reads=numbers(node.activations),
+            writes=numbers(node.outputs),
+            scratch=room,
+            saved=tuple((buffers[x], buffers[y], n) for (x, y), n in shared.items() if n),
+        )
+        for node, room, shared in zip(graph.nodes, scratch, saved, strict=True)
+    ]
+    return Demand(
+        uses,
+        [0 if t in storage.caller else storage.bytes(t) for t in buffers],
+        born=[buffers[t] for t, first in storage.first.items() if first < 0],
+        kept=[buffers[t] for t, last in storage.last.items() if last == len(graph.nodes)],
+    )
