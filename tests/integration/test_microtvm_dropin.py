@@ -235,6 +235,7 @@ def test_headers_are_fit_for_cpp(compiler: str, tmp_path: Path) -> None:
     artifact.export(tmp_path)
     paths = [f.path.removeprefix("runtime_crt/include/") for f in artifact.sources]
     headers = [path for path in paths if re.match(r"(tvm|dlpack).*\.h$", path)]
+    headers.remove("tvm/runtime/crt/microtvm_rpc_server.h")  # says what to use instead
     assert headers
     for number, header in enumerate(headers):
         (tmp_path / f"h{number}.cpp").write_text(f"#include <{header}>\n" * 2)

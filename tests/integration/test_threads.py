@@ -21,11 +21,7 @@ APPLICATION = """\
 #include "default.h"
 
 #define THREADS 4
-static DEFAULT_WORKSPACE(first);
-static DEFAULT_WORKSPACE(second);
-static DEFAULT_WORKSPACE(third);
-static DEFAULT_WORKSPACE(fourth);
-static void *const workspaces[THREADS] = {first, second, third, fourth};
+static struct default_workspace workspaces[THREADS];
 static int8_t images[THREADS][DEFAULT_IMAGE_ELEMENTS];
 static int8_t scores[THREADS][DEFAULT_PROBABILITIES_ELEMENTS];
 static int8_t alone[THREADS][DEFAULT_PROBABILITIES_ELEMENTS];
@@ -34,7 +30,7 @@ static int32_t run(int number, int8_t *to)
 {
     const struct default_inputs inputs = {images[number]};
     const struct default_outputs outputs = {to};
-    return default_run(&inputs, &outputs, workspaces[number / SHARED * SHARED]);
+    return default_run(&inputs, &outputs, &workspaces[number / SHARED * SHARED]);
 }
 
 static void *run_often(void *number)

@@ -70,6 +70,26 @@ def tiny_graph() -> Graph:
     )
 
 
+def two_ports_graph() -> Graph:
+    """ADD, FULLY_CONNECTED, SOFTMAX; two inputs and two outputs, named as by a converter."""
+    x_quant, scale = quant(0.05, -7), quant(0.015)
+    left = tensor("serving_default_left:0", (1, 6), INT8, x_quant)
+    right = tensor("serving_default_right:0", (1, 6), INT8, x_quant)
+    features = tensor("StatefulPartitionedCall:1", (1, 6), INT8, quant(0.08, 3))
+    logits = tensor("logits", (1, 4), INT8, quant(0.2, -4))
+    scores = tensor("StatefulPartitionedCall:0", (1, 4), INT8, quant(1 / 256, -128))
+    weights = constant("weights", _integers(5, (4, 6), -127, 128, "int8"), scale)
+    return graph(
+        [
+            node(ops.Add(), (left, right), features),
+            node(ops.FullyConnected(), (features, weights), logits),
+            node(ops.Softmax(), (logits,), scores),
+        ],
+        [left, right],
+        [scores, features],
+    )
+
+
 def mixed_graph() -> Graph:
     """Elements of one and of four bytes, in tensors of odd sizes: int8, float32, int8 again."""
     x = tensor("x", (1, 7), INT8, quant(0.1, 3))

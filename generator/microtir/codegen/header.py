@@ -180,7 +180,7 @@ def _named_pools(program: Program) -> tuple[WorkspacePool, ...]:
 
 
 def pool_macros(program: Program) -> list[str]:
-    """Of each pool that is passed the macro that declares memory for it."""
+    """Of each pool that is passed the macro that declares memory for it, and a type."""
     return [
         *(_pool_macro(program, pool) for pool in passed_pools(program)),
         *(_constants_macro(program, pool) for pool in passed_constant_pools(program) if pool.size),
@@ -193,7 +193,8 @@ def _pool_macro(program: Program, pool: WorkspacePool) -> str:
     if not pool.size:
         return (
             f"/* This model needs no {what}; the macro is here so that an application need not "
-            f"know. */\n#define {pool.macro}(variable) uint8_t variable[1]"
+            f"know. */\n#define {pool.macro}(variable) uint8_t variable[1]\n"
+            + _pool_struct(program, pool, "uint8_t bytes[1];")
         )
     section = f'{program.macro}_SECTION("{pool.section}") ' if pool.section else ""
     declares = "a workspace" if is_alone else what
@@ -202,8 +203,20 @@ def _pool_macro(program: Program, pool: WorkspacePool) -> str:
         f"/* Declares {declares}, for example: static {pool.macro}({variable}); */\n"
         f"#define {pool.macro}(variable) \\\n"
         f"    {program.macro}_ALIGNED({pool.macro}_ALIGNMENT) "
-        f"{section}uint8_t variable[{pool.macro}_SIZE]"
+        f"{section}uint8_t variable[{pool.macro}_SIZE]\n"
+        + _pool_struct(
+            program,
+            pool,
+            f"{program.macro}_ALIGNED({pool.macro}_ALIGNMENT) uint8_t bytes[{pool.macro}_SIZE];",
+        )
     )
+
+
+def _pool_struct(program: Program, pool: WorkspacePool, member: str) -> str:
+    """Memory as a type: elements of an array of them are aligned, which those of bytes are not."""
+    tag = f"{program.name}{pool.macro.removeprefix(program.macro).lower()}"
+    comment = "/* The same as a type, for arrays, members and sections of an application. */"
+    return f"{comment}\nstruct {tag} {{\n    {member}\n}};"
 
 
 def _constants_macro(program: Program, pool: ConstantPool) -> str:

@@ -19,9 +19,9 @@ int main(void)
     struct tvmgen_default_outputs outputs;
     int i;
 
-    if (StackMemoryManager_Init(&app_workspace, g_aot_memory, sizeof(g_aot_memory))
+    if (StackMemoryManager_Init(&app_workspace, g_aot_memory + 1, sizeof(g_aot_memory) - 1)
         || StackMemoryManager_Allocate(&app_workspace, TVMGEN_DEFAULT_IMAGE_SIZE, &image)
-        || PageMemoryManagerCreate(&pages, pool, sizeof(pool), 6)
+        || PageMemoryManagerCreate(&pages, pool + 1, sizeof(pool) - 1, 6) /* anywhere */
         || pages->Allocate(pages, 5 * 64, device, &other)
         || pages->Allocate(pages, TVMGEN_DEFAULT_SCORES_SIZE, device, &scores)
         || pages->Free(pages, other, device) || pages->vleak_size != 1) {
@@ -31,7 +31,8 @@ int main(void)
         || StackMemoryManager_Allocate(&app_workspace, -1, &other) != kTvmErrorPlatformNoMemory
         || StackMemoryManager_Free(&app_workspace, scores) != kTvmErrorPlatformStackAllocBadFree
         || pages->Allocate(pages, 4096, device, &other) != kTvmErrorPlatformNoMemory
-        || PageMemoryManagerCreate(&pages, pool + 1, 1024, 6) != kTvmErrorPlatformCheckFailure) {
+        || PageMemoryManagerCreate(&pages, NULL, 1024, 6) != kTvmErrorPlatformCheckFailure
+        || PageMemoryManagerCreate(&pages, pool + 1, 16, 6) != kTvmErrorPlatformNoMemory) {
         return 2;
     }
     inputs.image = image;

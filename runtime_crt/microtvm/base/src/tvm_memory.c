@@ -31,11 +31,22 @@ static uint32_t bytes_of(size_t bytes)
 #endif
 }
 
+/* Bytes up to the first address that is aligned: applications declare plain arrays of bytes. */
+static size_t misalignment(const uint8_t *memory)
+{
+    const size_t rest = (size_t)((uintptr_t)memory % TVM_RUNTIME_ALLOC_ALIGNMENT_BYTES);
+    return rest == 0u ? 0u : TVM_RUNTIME_ALLOC_ALIGNMENT_BYTES - rest;
+}
+
 tvm_crt_error_t StackMemoryManager_Init(tvm_workspace_t *tvm_runtime_workspace,
                                         uint8_t *g_aot_memory, size_t workspace_size)
 {
-    return code_of(
-            microtir_stack_init(tvm_runtime_workspace, g_aot_memory, bytes_of(workspace_size)));
+    const size_t lost = misalignment(g_aot_memory);
+    if (g_aot_memory == NULL || workspace_size < lost) {
+        return g_aot_memory == NULL ? kTvmErrorPlatformCheckFailure : kTvmErrorPlatformNoMemory;
+    }
+    return code_of(microtir_stack_init(tvm_runtime_workspace, g_aot_memory + lost,
+                                       bytes_of(workspace_size - lost)));
 }
 
 tvm_crt_error_t StackMemoryManager_Allocate(tvm_workspace_t *tvm_runtime_workspace, int32_t nbytes,
@@ -88,18 +99,18 @@ tvm_crt_error_t PageMemoryManagerCreate(MemoryManagerInterface **manager, uint8_
 {
     const size_t own = (sizeof(struct manager) + TVM_RUNTIME_ALLOC_ALIGNMENT_BYTES - 1u)
             / TVM_RUNTIME_ALLOC_ALIGNMENT_BYTES * TVM_RUNTIME_ALLOC_ALIGNMENT_BYTES;
-    struct manager *const made = (struct manager *)(void *)memory_pool;
+    const size_t lost = misalignment(memory_pool);
     tvm_crt_error_t code;
 
-    if (manager == NULL || memory_pool == NULL || page_size_bytes_log2 > 30u
-            || (uintptr_t)memory_pool % TVM_RUNTIME_ALLOC_ALIGNMENT_BYTES != 0u) {
+    if (manager == NULL || memory_pool == NULL || page_size_bytes_log2 > 30u) {
         return kTvmErrorPlatformCheckFailure;
     }
-    if (memory_pool_size_bytes <= own) {
+    if (memory_pool_size_bytes <= lost + own) {
         return kTvmErrorPlatformNoMemory;
     }
-    code = code_of(microtir_pages_init(&made->pages, memory_pool + own,
-                                       bytes_of(memory_pool_size_bytes - own),
+    struct manager *const made = (struct manager *)(void *)(memory_pool + lost);
+    code = code_of(microtir_pages_init(&made->pages, memory_pool + lost + own,
+                                       bytes_of(memory_pool_size_bytes - lost - own),
                                        (uint32_t)1 << page_size_bytes_log2));
     if (code == kTvmErrorNoError) {
         made->face.Allocate = allocate;

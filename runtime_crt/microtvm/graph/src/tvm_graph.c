@@ -4,6 +4,7 @@
 #include "microtir/graph.h"
 #include "microtir/status.h"
 #include "microtir/tensor.h"
+#include "tvm/runtime/crt/executor_module.h"
 #include "tvm/runtime/crt/graph_executor.h"
 #include "tvm/runtime/crt/packed_arguments.h"
 
@@ -137,6 +138,16 @@ int TVMGraphExecutor_GetNumInputs(TVMGraphExecutor *executor)
 int TVMGraphExecutor_GetNumOutputs(TVMGraphExecutor *executor)
 {
     return (int)executor->executor.graph->output_count;
+}
+
+const struct microtir_tensor_type *tvm_graph_port(TVMGraphExecutor *executor, int number,
+                                                  void **data)
+{
+    const struct microtir_graph *const graph = executor->executor.graph;
+    const int inputs = (int)graph->input_count;
+    *data = number < inputs ? (void *)(uintptr_t)executor->executor.inputs[number]
+                            : executor->executor.outputs[number - inputs];
+    return &graph->ports[number];
 }
 
 /* Copies between a tensor of the application and `data`, of the type of a port. */

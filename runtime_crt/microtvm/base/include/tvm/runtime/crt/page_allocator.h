@@ -24,7 +24,7 @@ struct MemoryManagerInterface {
     int vleak_size; /* blocks that are out */
 };
 
-/* Makes a manager at the start of `memory_pool`, which is aligned to
+/* Makes a manager at the first address of `memory_pool` that is a multiple of
  * TVM_RUNTIME_ALLOC_ALIGNMENT_BYTES; the rest of the pool is its pages. */
 tvm_crt_error_t PageMemoryManagerCreate(MemoryManagerInterface **manager, uint8_t *memory_pool,
                                         size_t memory_pool_size_bytes, size_t page_size_bytes_log2);

@@ -21,7 +21,7 @@ extern "C" {
 
 typedef struct microtir_stack tvm_workspace_t;
 
-/* Makes an empty stack of `workspace_size` bytes. */
+/* Makes an empty stack of `workspace_size` bytes, less what aligns the first of them. */
 tvm_crt_error_t StackMemoryManager_Init(tvm_workspace_t *tvm_runtime_workspace,
                                         uint8_t *g_aot_memory, size_t workspace_size);
 

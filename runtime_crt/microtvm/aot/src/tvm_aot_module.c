@@ -1,0 +1,65 @@
+/* tvm_aot_module.c: the AOT executor as a module. */
+#include "tvm/runtime/crt/aot_executor.h"
+#include "tvm/runtime/crt/aot_executor_module.h"
+#include "tvm/runtime/crt/executor_module.h"
+
+static int count_inputs(void *executor)
+{
+    return TVMAotExecutor_GetNumInputs(executor);
+}
+
+static int count_outputs(void *executor)
+{
+    return TVMAotExecutor_GetNumOutputs(executor);
+}
+
+static int find_input(void *executor, const char *name)
+{
+    return TVMAotExecutor_GetInputIndex(executor, name);
+}
+
+static DLTensor *input(void *executor, int index)
+{
+    TVMAotExecutor *const made = executor;
+    return &made->args[index].dl_tensor;
+}
+
+static DLTensor *output(void *executor, int index)
+{
+    return input(executor, index + count_inputs(executor));
+}
+
+static int run(void *executor)
+{
+    return TVMAotExecutor_Run(executor);
+}
+
+static struct tvm_executor model = {NULL,  count_inputs, count_outputs, find_input,
+                                    input, output,       NULL,          run};
+
+static int create(TVMValue *args, int *codes, int count, TVMValue *result, int *result_code,
+                  void *resource)
+{
+    TVMAotExecutor *made = NULL;
+    (void)resource;
+    if (tvm_executor_is_made()) {
+        return (int)kTvmErrorExecutorModuleAlreadyCreated;
+    }
+    if (count != 2 || args == NULL || codes == NULL) {
+        return (int)kTvmErrorFunctionCallNumArguments;
+    }
+    if (codes[0] != (int)kTVMModuleHandle || codes[1] != (int)kDLDevice) {
+        return (int)kTvmErrorFunctionCallWrongArgType;
+    }
+    const int status = TVMAotExecutor_Create(args[0].v_handle, args[1].v_device, &made);
+    if (status != 0) {
+        return status;
+    }
+    model.executor = made;
+    return tvm_executor_give_module(&model, result, result_code);
+}
+
+tvm_crt_error_t TVMAotExecutorModule_Register(void)
+{
+    return tvm_executor_register("tvm.aot_executor.create", create);
+}

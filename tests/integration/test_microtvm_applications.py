@@ -1,0 +1,166 @@
+"""Applications as people wrote them for microTVM, in C and in C++: they compile, link and run.
+
+What they include, define and call follows microTVM's documentation and demos; the model is none of
+those that the interface was developed with. Every warning that applications usually ask for is an
+error.
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import microtir
+from microtir import CompilationConfig, Executor, Runtime
+from microtir.artifact import Artifact
+from tests.support.c_compilers import INCLUDES, compiler_output
+from tests.support.small_models import module_of, reference_outputs, two_ports_graph
+
+APPS = Path(__file__).with_name("microtvm_apps")
+BASE = CompilationConfig(targets="c", compatibility="microtvm")
+LANGUAGES = {
+    "gcc": ("-std=c99", "c"),
+    "g++": ("-std=c++17", "c++"),
+    "clang": ("-std=c99", "c"),
+    "clang++": ("-std=c++17", "c++"),
+}
+WARNINGS = ("-Wall", "-Wextra", "-Wconversion", "-Werror", *INCLUDES)
+
+# Application, configuration, macros.
+CASES: dict[str, tuple[str, CompilationConfig, tuple[str, ...]]] = {
+    "camera": (
+        "camera.c",
+        BASE.with_(
+            workspace_pools=[
+                {"pool_name": "dtcm", "pool_info_properties": {"size_hint_bytes": 16}},
+                "sram",
+            ]
+        ),
+        (),
+    ),
+    "stack_hooks": (
+        "stack_hooks.c",
+        BASE.with_(executor=Executor("aot", {"interface-api": "packed"})),
+        (),
+    ),
+    "bundle": ("bundle.c", BASE.with_(executor="graph"), ()),
+    "bundle_with_weights": (
+        "bundle.c",
+        BASE.with_(executor=Executor("graph", {"link-params": True})),
+        (),
+    ),
+    "by_name_aot": ("by_name.c", BASE.with_(runtime=Runtime("crt", {"system-lib": True})), ()),
+    "by_name_graph": (
+        "by_name.c",
+        BASE.with_(executor=Executor("graph", {"link-params": True})),
+        ("-DGRAPH",),
+    ),
+}
+
+
+def expected() -> list[int]:
+    """The scores, then the features, of what the applications fill the inputs with."""
+    steps = np.arange(6).reshape(1, 6)
+    inputs = {
+        "serving_default_left:0": (13 * steps).astype(np.int8),
+        "serving_default_right:0": (100 - 17 * steps).astype(np.int8),
+    }
+    found = reference_outputs(two_ports_graph(), inputs)
+    names = ("StatefulPartitionedCall:0", "StatefulPartitionedCall:1")
+    return [int(value) for name in names for value in found[name].ravel()]
+
+
+def objects(artifact: Artifact, folder: Path) -> list[str]:
+    """The generated C, compiled as C99: applications in C++ link it, too."""
+    units = [file.path for file in artifact.sources if file.path.endswith(".c")]
+    command = ["gcc", "-std=c99", *WARNINGS, "-fsanitize=address,undefined", "-c", *units]
+    assert not compiler_output(command, folder)
+    return [Path(unit).with_suffix(".o").name for unit in units]
+
+
+def write_headers(artifact: Artifact, case: str, folder: Path) -> None:
+    """Files of an archive as arrays, and the names of an executor."""
+    content = artifact.data[0].content if artifact.data else b""
+    rows = ", ".join(map(str, content)) or "0"
+    (folder / "blobs.h").write_text(
+        'static const char build_graph_c_json[] = "{}";\n'
+        f"static const unsigned char build_params_c_bin[] = {{{rows}}};\n"
+        f"static const unsigned int build_params_c_bin_len = {len(content)};\n"
+    )
+    kind = "Graph" if "graph" in case else "Aot"
+    (folder / "names.h").write_text(
+        f"#include <tvm/runtime/crt/{kind.lower()}_executor_module.h>\n"
+        f"#define REGISTER TVM{kind}ExecutorModule_Register\n"
+        f'#define CREATE "tvm.{kind.lower()}_executor.create"\n'
+    )
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_application_runs(case: str, tmp_path: Path) -> None:
+    """In both languages, by every compiler: no warning, and the outputs of the reference."""
+    source, config, macros = CASES[case]
+    artifact = microtir.build(module_of(two_ports_graph()), config)
+    folder = artifact.export(tmp_path / "generated")
+    write_headers(artifact, case, folder)
+    linked = objects(artifact, folder)
+    for compiler, (standard, language) in LANGUAGES.items():
+        if shutil.which(compiler) is None:
+            continue
+        flags = [compiler, standard, *WARNINGS, *macros, f"-I{APPS}", "-x", language]
+        if compiler not in ("gcc", "g++"):  # their sanitizers are another package
+            assert not compiler_output([*flags, "-fsyntax-only", str(APPS / source)], folder)
+            continue
+        flags += ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
+        command = [*flags, str(APPS / source), "-x", "none", *linked, "-o", "app", "-lm"]
+        assert not compiler_output(command, folder)
+        done = subprocess.run(
+            ["./app"], cwd=folder, capture_output=True, text=True, check=False,
+            env={"ASAN_OPTIONS": "detect_leaks=0"},
+        )  # fmt: skip
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert [int(line) for line in done.stdout.split()] == expected()
+
+
+def test_there_is_no_rpc_server_and_the_header_says_so(tmp_path: Path) -> None:
+    """Who includes it is told what to use by the compiler, not by a linker."""
+    microtir.build(module_of(two_ports_graph()), BASE).export(tmp_path / "out")
+    (tmp_path / "out" / "app.c").write_text("#include <tvm/runtime/crt/microtvm_rpc_server.h>\n")
+    said = compiler_output(["gcc", *INCLUDES, "-fsyntax-only", "app.c"], tmp_path / "out")
+    assert "project_type=host_driven" in said
+
+
+@pytest.mark.parametrize("compiler", ["gcc", "g++"])
+def test_workspaces_are_a_type(compiler: str, tmp_path: Path) -> None:
+    """An array, a member, a section: each is aligned, also where the size is no multiple."""
+    config = CompilationConfig(targets="c", workspace_pools=[
+        {"pool_name": "dtcm", "pool_info_properties": {"byte_alignment": 32}}])  # fmt: skip
+    artifact = microtir.build(module_of(two_ports_graph()), config)
+    folder = artifact.export(tmp_path / "out")
+    (folder / "app.c").write_text("""
+#include "default.h"
+static struct default_workspace two[2] __attribute__((section(".bss.fast")));
+struct application { uint8_t state; struct default_workspace memory; };
+static struct application app;
+int main(void)
+{
+    static int8_t in[2][6], out[4], features[6];
+    struct default_inputs inputs;
+    struct default_outputs outputs;
+    inputs.serving_default_left_0 = in[0];
+    inputs.serving_default_right_0 = in[1];
+    outputs.StatefulPartitionedCall_0 = out;
+    outputs.StatefulPartitionedCall_1 = features;
+    return DEFAULT_WORKSPACE_SIZE % 32 == 0 || default_run(&inputs, &outputs, &two[1]) != DEFAULT_OK
+        || default_run(&inputs, &outputs, &app.memory) != DEFAULT_OK;
+}
+""")
+    language = "c++" if compiler == "g++" else "c"
+    assert not compiler_output(["gcc", *WARNINGS, "-c", "default.c", "default_weights.c"], folder)
+    command = [compiler, *WARNINGS, "-x", language, "app.c", "-x", "none", "default.o",
+               "default_weights.o", "-o", "app", "-lm"]  # fmt: skip
+    assert not compiler_output(command, folder)
+    assert subprocess.run(["./app"], cwd=folder, check=False).returncode == 0
