@@ -68,7 +68,7 @@ def test_module_name_names_files_functions_and_macros(name: str, tmp_path: Path)
     header = program_text(artifact)[f"{name}.h"]
     assert all(m.startswith(f"{name.upper()}_") for m in re.findall(r"#define (\w+)", header))
     assert set(re.findall(r"^struct (\w+)", header, re.MULTILINE)) == {
-        f"{name}_inputs", f"{name}_outputs",
+        f"{name}_inputs", f"{name}_outputs", f"{name}_workspace",
     }  # fmt: skip
     functions = re.findall(r"^(?:int32_t |const char \*)(\w+)\(", header, re.MULTILINE)
     assert functions == [f"{name}_run", f"{name}_status_text"]

@@ -14,6 +14,7 @@ from microtir.artifact.nodes import (
     nodes_of,
 )
 from microtir.artifact.rows import logical_rows
+from microtir.artifact.source_map import layer_text, layers_at, places_in
 from microtir.codegen import METADATA_FILE, Metadata, SourceFile
 from microtir.codegen.constant_pools import ConstantPoolData
 from microtir.codegen.metadata import (
@@ -46,7 +47,10 @@ __all__ = [
     "graph_file",
     "graph_nodes",
     "import_model_library_format",
+    "layer_text",
+    "layers_at",
     "logical_rows",
     "model_info",
     "nodes_of",
+    "places_in",
 ]

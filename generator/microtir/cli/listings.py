@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -10,6 +12,7 @@ import typer
 from microtir.cli.choice import check_choice
 from microtir.cli.models import AsJson
 from microtir.cli.output import write, write_json, write_table
+from microtir.cli.source_line import explain_line
 from microtir.errors import ExitCode
 
 if TYPE_CHECKING:
@@ -90,13 +93,25 @@ def targets(as_json: AsJson = False) -> ExitCode:
     return ExitCode.DONE
 
 
+_PLACE = re.compile(r"(.*\.c):(\d+)(?::\d+)?")
+
+
 def explain(
-    topic: Annotated[str, typer.Argument(metavar=PIPELINE, help="What to explain.")] = PIPELINE,
+    topic: Annotated[
+        str,
+        typer.Argument(
+            metavar=f"{PIPELINE}|FILE.c:LINE",
+            help="How a model becomes C, or which layer a line of generated C belongs to.",
+        ),
+    ] = PIPELINE,
     as_json: AsJson = False,
 ) -> ExitCode:
-    """Explains how a model becomes C, pass by pass."""
+    """Explains how a model becomes C, pass by pass, or whose a line of C is."""
     from microtir import driver
 
+    place = _PLACE.fullmatch(topic)
+    if place is not None:
+        return explain_line(Path(place[1]), int(place[2]), as_json=as_json)
     check_choice("topic", topic, (PIPELINE,), "microtir explain")
     stages = driver.pipeline()
     if as_json:

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 import cffi
 import numpy as np
 
-from microtir.artifact import Artifact, PortData
+from microtir.artifact import Artifact, PortData, places_in
 from microtir.errors import RunError
 from microtir.host.build import Build, module_name, sanitized_executable, shared_library
 from microtir.host.declarations import declarations
@@ -336,7 +336,8 @@ class Harness:
         if done.returncode != 0:
             raise RunError(
                 f"the program ended with status {done.returncode}; the sanitizers say:\n"
-                + done.stderr.strip(),
+                + done.stderr.strip()
+                + places_in(done.stderr, self._artifact.metadata),
                 where=self._name,
                 fix="report this: generated code must not do what C leaves undefined",
             )

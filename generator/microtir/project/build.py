@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from microtir.artifact import Metadata, places_in
 from microtir.project.errors import BuildError
 
 TIMEOUT = 1800  # seconds: a first Zephyr build compiles the whole kernel
@@ -19,8 +20,15 @@ _REASON = re.compile(
 _SHOWN_LINES = 25
 
 
-def run_build(command: Sequence[str], folder: Path) -> str:
+def run_build(
+    command: Sequence[str], folder: Path, models: Callable[[], Sequence[Metadata]] = tuple
+) -> str:
     """Run a build command in the project's folder; returns what it printed.
+
+    Args:
+        command: what to run.
+        folder: where.
+        models: gives what is known of the program's models, whose layers a message then names.
 
     Raises:
         BuildError: it failed; the message is the compiler's or linker's own.
@@ -44,8 +52,10 @@ def run_build(command: Sequence[str], folder: Path) -> str:
             f"'{command[0]}' cannot be started: {error.strerror}", where=str(folder)
         ) from None
     if done.returncode != 0:
+        said = reason(done.stdout)
         raise BuildError(
-            f"'{' '.join(command)}' failed with status {done.returncode}:\n{reason(done.stdout)}",
+            f"'{' '.join(command)}' failed with status {done.returncode}:\n{said}"
+            + "".join(places_in(said, metadata) for metadata in models()),
             where=str(folder),
             fix=f"look into {folder}, and run the command there again",
         )

@@ -96,9 +96,9 @@ class Project:
         step = self.build_step
         check_requirements(None if step.own_compiler else self.board.toolchain, step.requires)
         require_program(step.command[0], None, step.note)
-        run_build([*self._filled(step.command), *arguments], self.folder)
+        run_build([*self._filled(step.command), *arguments], self.folder, self.metadata)
         if step.then:
-            run_build(self._filled(step.then), self.folder)
+            run_build(self._filled(step.then), self.folder, self.metadata)
         return program
 
     def run(self, timeout: float = DEFAULT_TIMEOUT) -> RunResult:

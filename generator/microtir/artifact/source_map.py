@@ -1,0 +1,57 @@
+"""From a line of generated C to the layer that it is part of, and to the model's file."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from microtir.codegen import Metadata
+from microtir.codegen.metadata import LayerData
+
+_PLACE = r"(?<![\w.])(?:\S*/)?{name}(?:_lib0)?\.c[:,](?: line )?(\d+)"
+
+
+def layers_at(metadata: Metadata, line: int) -> tuple[LayerData, ...]:
+    """The layers that a line of the C file that is named after the module belongs to.
+
+    That is one for a layer's function, and all that call it for a micro-kernel; none for what no
+    layer is in particular.
+    """
+    layers = metadata["layers"]
+    found = [layer for layer in layers if _holds(layer["lines"], line)]
+    for kernel in metadata["kernels"]:
+        if _holds(kernel["lines"], line):
+            found += [layer for layer in layers if layer["function"] in kernel["layers"]]
+    return tuple(found)
+
+
+def layer_text(metadata: Metadata, layer: LayerData) -> str:
+    """A layer in words: its name, its operator, and where that is in the model's file."""
+    file = metadata["model"]["file"] if metadata["model"] else metadata["module_name"]
+    return f"{layer['name']}, {layer['operator']}, operator {layer['index']} of {file}"
+
+
+def places_in(text: str, metadata: Metadata) -> str:
+    """What a tool's message means by lines of the generated C: a line of text for each.
+
+    Args:
+        text: what a compiler, a sanitizer or a debugger said: `digits.c:120:7: error`.
+        metadata: of the program.
+
+    Returns:
+        Lines that each begin with a line break, or nothing.
+    """
+    return "".join(f"\n{row}" for row in dict.fromkeys(_rows(text, metadata)))
+
+
+def _rows(text: str, metadata: Metadata) -> Iterator[str]:
+    name = metadata["module_name"]
+    for place in re.finditer(_PLACE.format(name=re.escape(name)), text):
+        layers = layers_at(metadata, int(place[1]))
+        if layers:
+            where = "; ".join(layer_text(metadata, layer) for layer in layers)
+            yield f"{name}.c:{place[1]} is in {where}"
+
+
+def _holds(lines: list[int], line: int) -> bool:
+    return bool(lines) and lines[0] <= line <= lines[1]
