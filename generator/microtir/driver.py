@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from types import MappingProxyType
 
 from microtir import codegen, memory
@@ -16,7 +15,7 @@ from microtir.config import CompilationConfig, Target, host
 from microtir.config.enums import Optimize
 from microtir.errors import UsageError
 from microtir.executor import aot
-from microtir.external import Library, library_of, partition
+from microtir.external import Library, library_of, partition, refuse_without_layers
 from microtir.extra_passes import ExtraPasses, applied
 from microtir.graph import verify as graph_verify
 from microtir.graph.declared_ranges import with_declared_ranges
@@ -24,9 +23,8 @@ from microtir.graph.ir import Graph, Node
 from microtir.graph.more_outputs import with_more_outputs
 from microtir.graph.passes import GRAPH_PASSES, BoundSums, CutColumns, GraphPass, RowPorts
 from microtir.inputs import module_of
-from microtir.ir_module import Decision, IRModule, MemoryPlan, ModelInfo
+from microtir.ir_module import IRModule, MemoryPlan, ModelInfo
 from microtir.lowering import candidates, emit, emit_finish, function_names, refusals, weighed
-from microtir.memory import Limit
 from microtir.plan import alternatives, plan
 from microtir.plan.budgets import Search, Use
 from microtir.plan.ir import Candidate, Kernel, Plan, PlannedOperator, Terms
@@ -43,6 +41,9 @@ from microtir.tir.verify import verify, verify_after, verify_module
 
 Observer = Callable[[str, object], None]
 """Called after each stage with its name and what it made; for timing, dumps and tests."""
+
+Compiler = Callable[[Artifact], int]
+"""Gives the bytes of code and of constants beside the weights that a C compiler makes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +82,8 @@ def lower(
     observe: Observer | None = None,
     passes: ExtraPasses | None = None,
     libraries: Sequence[Library] = (),
+    compiler: Compiler | None = None,
+    nearest: bool = False,
 ) -> IRModule:
     """Lower a program to PrimFuncs that codegen prints as they are.
 
@@ -96,6 +99,8 @@ def lower(
         passes: functions of the user, run at the points that they name and verified after each.
         libraries: kernels of others beside those that the configuration names; each gets the layers
             where it says that it is cheaper.
+        compiler: asked how much code there is, where a budget of flash depends on it.
+        nearest: give the program that exceeds the budgets least, instead of refusing it.
 
     Returns:
         A lowered module: same attributes and config, functions in printing order, entry last.
@@ -108,27 +113,24 @@ def lower(
     module = module_of(inputs, args, name, binds)
     extra = passes or ExtraPasses()
     extra.refuse_points_off_the_road(has_graph=module.graph is not None, ends=module.is_lowered)
-    if libraries and (module.graph is None or module.is_lowered):
-        raise UsageError(
-            "libraries take layers of a model, and there is none to plan",
-            where="lower(libraries)",
-            legal="a model that is not lowered",
-        )
+    refuse_without_layers(libraries, module.graph is not None and not module.is_lowered)
     if module.is_lowered:
         return module
-    config = module.config or host()
-    see = observe or _unseen
+    config, see = module.config or host(), observe or (lambda _stage, _made: None)
     if module.graph is None:
         verify_module(module.functions)
         functions = tuple(_lower_function(f, config, simple_mode, extra) for f in module.functions)
         see("tir", functions)
         lowered = replace(module, config=config, functions=functions, is_lowered=True)
     else:
-        task = _Task(config, name, simple_mode, see, extra, libraries, _measured(config))
+        task = _Task(
+            config, name, simple_mode, see, extra, libraries, Measured.of(config), compiler, nearest
+        )
         graph = with_more_outputs(module.graph, config.pass_config.more_outputs)
         lowered = _lower_model(replace(module, graph=graph), graph, task)
     lowered = _with_placed_constants(config, lowered)
-    _check_code(config, lowered)
+    if not nearest:
+        _check_code(config, lowered, compiler)
     return lowered
 
 
@@ -143,6 +145,8 @@ class _Task:
     extra: ExtraPasses
     libraries: Sequence[Library]
     measured: Measured | None
+    compiler: Compiler | None
+    nearest: bool
     known: dict[Node, tuple[Candidate, ...]] = field(default_factory=dict)
     others: tuple[Graph, ...] = ()  # graphs that do the same in less memory
 
@@ -159,17 +163,6 @@ class _Task:
                 offered = self.measured.applied(node, offered)
             self.known[node] = offered
         return self.known[node]
-
-    def kernels(self, node: Node) -> frozenset[Kernel]:
-        """The kernels of a node that compute all of its outputs."""
-        offered = self.candidates(node)
-        return frozenset(c.kernel for c in offered if not c.accumulates) - {Kernel.VIEW}
-
-
-def _measured(config: CompilationConfig) -> Measured | None:
-    if not config.tuning_records:
-        return None
-    return Measured.read(Path(config.tuning_records), str(config.primary_target()))
 
 
 def _lower_model(module: IRModule, original: Graph, task: _Task) -> IRModule:
@@ -189,9 +182,15 @@ def _lower_model(module: IRModule, original: Graph, task: _Task) -> IRModule:
             is_lowered=True,
         )
 
-    made = _within_budgets(graph, task, finished)
-    for limit in memory.workspace_limits(config):
-        memory.check_workspace(limit, made.memory, made.main, {f.name: f for f in made.layers})
+    made = Search(
+        maker=_Maker(graph, task, finished),
+        flash=config.budget.flash,
+        stack=config.budget.stack,
+        rivals=tuple(Optimize) if memory.is_limited(config) else (),
+        seeks_speed=config.optimize is Optimize.SPEED,
+    ).best()
+    if not task.nearest:
+        memory.check_workspaces(config, made.memory, made.main, {f.name: f for f in made.layers})
     verify_module((*made.layers, made.main))
     see("memory", made.memory)
     return finished(made)
@@ -208,47 +207,64 @@ class _Made:
     memory: MemoryPlan
 
 
-def _within_budgets(graph: Graph, task: _Task, finished: Callable[[_Made], IRModule]) -> _Made:
-    """The program of the fastest plan that keeps to all limits, or one that takes little."""
-    budget = task.config.budget
+@dataclass(frozen=True, slots=True)
+class _Maker:
+    """The road for the search of `plan.budgets`, which says what its methods are."""
 
-    def used(made: _Made) -> Use:
-        module = finished(made)
-        depth = codegen.layer_stacks(module)
-        stack = {op.node: max(depth[f.name] for f in made.functions[op]) for op in made.functions}
-        return Use(made.plan, codegen.flash_of(module).bytes, stack)
+    graph: Graph
+    task: _Task
+    finished: Callable[[_Made], IRModule]
 
-    return Search(
-        planned=lambda terms: _planned(graph, task, memory.room(task.config), terms),
-        made=lambda terms: _within_limits(graph, task, terms),
-        used=used,
-        kernels=task.kernels,
-        flash=budget.flash,
-        stack=budget.stack,
-        rivals=tuple(Optimize) if memory.is_limited(task.config) else (),
-        seeks_speed=task.config.optimize is Optimize.SPEED,
-        unlimited=lambda goal: _planned(graph, task, None, Terms(), goal),
-        built=lambda planned: _layers_and_main(task, planned),
-        plan_of=lambda made: made.plan,
-        fits=lambda made: memory.excess(task.config, made.memory) <= 0,
-    ).best()
+    def planned(self, terms: Terms) -> Plan:
+        return self._plan(memory.room(self.task.config), terms)
 
+    def made(self, terms: Terms) -> _Made:
+        # Planning counts bytes without the gaps that alignment and placement leave: where these do
+        # not fit any more, it is asked for a plan with as much less.
+        target = memory.room(self.task.config)
+        made = self.built(self._plan(target, terms))
+        while target is not None and target > made.plan.least:
+            excess = memory.excess(self.task.config, made.memory)
+            if excess <= 0:
+                break
+            target -= excess
+            made = self.built(self._plan(target, terms))
+        return made
 
-def _within_limits(graph: Graph, task: _Task, terms: Terms) -> _Made:
-    """The program of the best plan whose workspace keeps to every limit, or of the smallest.
+    def unlimited(self, goal: Optimize) -> Plan:
+        return self._plan(None, Terms(), goal)
 
-    Planning counts bytes without the gaps that alignment and placement leave: where these do not
-    fit any more, it is asked for a plan with as much less.
-    """
-    target = memory.room(task.config)
-    made = _layers_and_main(task, _planned(graph, task, target, terms))
-    while target is not None and target > made.plan.least:
-        excess = memory.excess(task.config, made.memory)
-        if excess <= 0:
-            break
-        target -= excess
-        made = _layers_and_main(task, _planned(graph, task, target, terms))
-    return made
+    def _plan(self, limit: int | None, terms: Terms, goal: Optimize | None = None) -> Plan:
+        config = self.task.config
+        return plan(
+            self.graph, self.task.candidates, goal or config.optimize,
+            workspace_io=config.pass_config.use_workspace_io, limit=limit,
+            terms=replace(terms, measure=config.measure), others=self.task.others,
+        )  # fmt: skip
+
+    def built(self, plan: Plan) -> _Made:
+        return _layers_and_main(self.task, plan)
+
+    def kernels(self, node: Node) -> frozenset[Kernel]:
+        legal = (c for c in self.task.candidates(node) if c.is_plain and not c.accumulates)
+        return frozenset(c.kernel for c in legal) - {Kernel.VIEW}
+
+    def use(self, made: _Made) -> Use:
+        config, module = self.task.config, self.finished(made)
+        arrays, code, stack = 0, 0, dict[Node, int]()
+        if config.budget.flash is not None:
+            flash = codegen.flash_of(module)
+            arrays, code = flash.bytes - flash.code, flash.code
+        if config.budget.stack is not None:
+            depth = codegen.layer_stacks(module)
+            stack = {op.node: max(depth[f.name] for f in fs) for op, fs in made.functions.items()}
+        return Use(made.plan, memory.excess(config, made.memory), arrays, code, stack)
+
+    def compiled(self, made: _Made) -> int | None:
+        if self.task.compiler is None:
+            return None
+        module = _with_placed_constants(self.task.config, self.finished(made))
+        return self.task.compiler(_artifact(module))
 
 
 def _other_graphs(graph: Graph, task: _Task) -> tuple[Graph, ...]:
@@ -262,18 +278,6 @@ def _other_graphs(graph: Graph, task: _Task) -> tuple[Graph, ...]:
     for other in made:
         graph_verify.verify(other)
     return made
-
-
-def _planned(
-    graph: Graph, task: _Task, limit: int | None, terms: Terms, goal: Optimize | None = None
-) -> Plan:
-    workspace_io = task.config.pass_config.use_workspace_io
-    return plan(
-        graph, task.candidates, goal or task.config.optimize,
-        workspace_io=workspace_io, limit=limit,
-        terms=replace(terms, measure=task.config.measure),
-        others=task.others,
-    )  # fmt: skip
 
 
 def _layers_and_main(task: _Task, planned: Plan) -> _Made:
@@ -294,7 +298,7 @@ def _layers_and_main(task: _Task, planned: Plan) -> _Made:
     see("executor", main)
     main, memory_plan = memory.place(
         main, callees, memory.pools_of(config), config.pass_config.placement,
-        _placed_ports(planned.graph, main, config) if config.pass_config.use_workspace_io else None,
+        memory.ports_of(main, len(planned.graph.inputs), config),
     )  # fmt: skip
     return _Made(planned, lowered, layers, main, memory_plan)
 
@@ -310,6 +314,8 @@ def build(
     observe: Observer | None = None,
     passes: ExtraPasses | None = None,
     libraries: Sequence[Library] = (),
+    compiler: Compiler | None = None,
+    nearest: bool = False,
 ) -> Artifact:
     """Compile a program to C: exactly the emission of what `lower` gives.
 
@@ -324,6 +330,8 @@ def build(
         observe: called after each stage of `lower` and after codegen.
         passes: as for `lower`.
         libraries: as for `lower`.
+        compiler: as for `lower`.
+        nearest: as for `lower`.
 
     Returns:
         The generated sources with their metadata, in memory.
@@ -341,16 +349,16 @@ def build(
         )
     lowered = lower(module, name=name if not module.is_lowered else "main",
                     simple_mode=simple_mode, observe=observe, passes=passes,
-                    libraries=libraries)  # fmt: skip
-    sources = codegen.emit(lowered)
-    artifact = Artifact(lowered, sources, codegen.data_files(lowered, sources))
+                    libraries=libraries, compiler=compiler, nearest=nearest)  # fmt: skip
+    artifact = _artifact(lowered)
     if observe:
         observe("codegen", artifact)
     return artifact
 
 
-def _unseen(stage: str, result: object) -> None:
-    """The observer of who did not ask for one."""
+def _artifact(lowered: IRModule) -> Artifact:
+    sources = codegen.emit(lowered)
+    return Artifact(lowered, sources, codegen.data_files(lowered, sources))
 
 
 def _optimise_graph(graph: Graph, config: CompilationConfig, extra: ExtraPasses) -> Graph:
@@ -446,29 +454,21 @@ def _with_placed_constants(config: CompilationConfig, lowered: IRModule) -> IRMo
     return replace(lowered, constants=memory.place_constants(config, placed, use.callees))
 
 
-def _check_code(config: CompilationConfig, lowered: IRModule) -> None:
-    """Weights are known before any C compiler runs; code is estimated, the stack is bounded."""
-    budget = config.budget
-    if budget.flash is not None:
-        limit = Limit("budget.flash", "the budget", budget.flash)
-        flash = codegen.flash_of(lowered)
-        memory.check_flash(limit, [(a.name, a.bytes, a.users) for a in flash.arrays], flash.code)
-    if budget.stack is not None:
-        limit = Limit("budget.stack", "the budget", budget.stack)
+def _check_code(config: CompilationConfig, lowered: IRModule, compiler: Compiler | None) -> None:
+    """Weights are known; code is what the compiler makes, or an estimate; the stack is bounded."""
+    if config.budget.flash is not None:
+        flash = codegen.flash_of(lowered, compiler(_artifact(lowered)) if compiler else None)
+        weights = [(a.name, a.bytes, a.users) for a in flash.arrays]
+        memory.check_flash(
+            config.budget.flash, weights, memory.Code(flash.code, flash.least, flash.most)
+        )
+    if config.budget.stack is not None:
         frames = codegen.stack_of(lowered).frames
-        memory.check_stack(limit, [(f.function, f.bytes) for f in frames])
-
-
-def _placed_ports(graph: Graph, main: PrimFunc, config: CompilationConfig) -> memory.Ports:
-    """The parameters of main that are the model's inputs and outputs, for the workspace."""
-    buffers = tuple(p for p in main.params if isinstance(p, Buffer))
-    split = len(graph.inputs)
-    inputs, outputs = buffers[:split], buffers[split:]
-    pools = {b: config.input_pools() for b in inputs} | {b: config.output_pools() for b in outputs}
-    return memory.Ports(inputs, outputs, pools)
+        memory.check_stack(config.budget.stack, [(f.function, f.bytes) for f in frames])
 
 
 def _describe(original: Graph, graph: Graph, config: CompilationConfig, made: _Made) -> ModelInfo:
+    decided = decisions(made.plan, config.optimize, lambda node: refusals(node, config))
     return ModelInfo(
         name=graph.name,
         ports=ports_of(graph, config, made.memory),
@@ -477,16 +477,7 @@ def _describe(original: Graph, graph: Graph, config: CompilationConfig, made: _M
         source_bytes=original.source_bytes,
         memory=made.memory,
         shares_bodies=made.plan.terms.goal(config.optimize) is Optimize.FLASH,
-        decisions=_decisions(config, made),
-    )
-
-
-def _decisions(config: CompilationConfig, made: _Made) -> Mapping[str, Decision]:
-    decided = decisions(made.plan, config.optimize, lambda node: refusals(node, config))
-    return MappingProxyType(
-        {
-            function.name: decided[operator.node]
-            for operator, functions in made.functions.items()
-            for function in functions
-        }
+        decisions=MappingProxyType(
+            {f.name: decided[op.node] for op, fs in made.functions.items() for f in fs}
+        ),
     )

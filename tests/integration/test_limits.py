@@ -85,9 +85,58 @@ def test_the_smallest_program_fits_to_the_byte_or_is_refused() -> None:
     assert least <= flash.bytes
     error = refusal(model, BASE.with_(budget=Budget(flash=least - 1)))
     assert error.where == "budget.flash"
-    assert f"takes {least} bytes of flash, 1 more than the budget has: weights of " in error.what
+    assert (
+        f"takes about {least} bytes of flash, 1 more than the budget has: weights of " in error.what
+    )
     assert error.fix is not None
     assert "default_layer0_table: 256 bytes for layer0_tanh" in error.fix
+
+
+@pytest.mark.parametrize("percent", [40, 160])
+def test_a_compiler_decides_on_flash(percent: int) -> None:
+    """What fits by the compiler is taken, however wrong the estimate is, and nothing else."""
+    fast = BASE.with_(targets="c -mcpu=cortex-m4", optimize="speed")
+    model, asked = layered_graph(), list[Artifact]()
+
+    def compiler(artifact: Artifact) -> int:
+        asked.append(artifact)
+        return artifact.flash().code * percent // 100
+
+    def real(artifact: Artifact) -> int:
+        return artifact.flash(compiler(artifact)).bytes
+
+    sizes = {
+        goal: real(microtir.build(module_of(model), fast.with_(optimize=goal)))
+        for goal in ("speed", "flash")
+    }
+    for size in (sizes["speed"], (sizes["speed"] + sizes["flash"]) // 2):
+        asked.clear()
+        config = fast.with_(budget=Budget(flash=size))
+        built = microtir.build(module_of(model), config, compiler=compiler)
+        # The search asks about four programs at most, and the last word is about the one it gives.
+        assert len(asked) <= 5
+        assert real(built) <= size
+        if size == sizes["speed"]:
+            assert real(built) == size
+    tight = fast.with_(budget=Budget(flash=sizes["flash"] - 1))
+    with pytest.raises(MemoryPlanError, match="as the board's compiler made it"):
+        microtir.build(module_of(model), tight, compiler=compiler)
+
+
+def test_the_nearest_program_is_given_on_demand() -> None:
+    """Instead of a refusal: what exceeds the budget least, which is what the refusal tells of."""
+    model, config = mixed_graph(), BASE.with_(budget=Budget(ram=10))
+    nearest = microtir.build(module_of(model), config, nearest=True)
+    size = macro(nearest, "WORKSPACE_SIZE")
+    least = macro(microtir.build(module_of(model), BASE.with_(optimize="ram")), "WORKSPACE_SIZE")
+    assert size == least
+    assert f"takes {size} bytes, {size - 10} more" in refusal(model, config).what
+
+
+def test_a_stack_that_no_kernel_keeps_to_is_refused_by_its_calls() -> None:
+    """Kernels that only some layouts can have are no way out of a budget that none keeps to."""
+    config = BASE.with_(targets="c -mcpu=cortex-m4", budget=Budget(stack=8))
+    assert refusal(layered_graph(), config).where == "budget.stack"
 
 
 def smallest(model: Graph) -> IRModule:

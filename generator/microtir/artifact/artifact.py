@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import cast
 
 from microtir.artifact.folder import write_sources
-from microtir.codegen import METADATA_FILE, DataFile, Metadata, SourceFile
+from microtir.codegen import METADATA_FILE, DataFile, FlashUse, Metadata, SourceFile, flash_of
 from microtir.errors import UsageError, nearest
 from microtir.ir_module import IRModule
 
@@ -50,6 +50,10 @@ class Artifact:
     def source(self, path: str) -> str:
         """Text of a generated file; KeyError if there is none of this path."""
         return {file.path: file.text for file in self.sources}[path]
+
+    def flash(self, compiled: int | None = None) -> FlashUse:
+        """What it takes of flash; the code by estimate, unless a compiler's bytes are given."""
+        return flash_of(self.module, compiled)
 
     def export(
         self,

@@ -41,28 +41,32 @@ def check_flags(model: str, given: Mapping[str, object]) -> None:
         )
 
 
-def programs(model: str, config: CompilationConfig, progress: Progress) -> tuple[Artifact, ...]:
+def programs(
+    model: str, config: CompilationConfig, progress: Progress, board: str | None = None
+) -> tuple[Artifact, ...]:
     """The compiled programs that a MODEL argument stands for: those of an archive, or one.
 
     Raises:
         MicrotirError: any diagnostic of reading or compiling.
     """
     if not is_archive(model):
-        return (build_model(model, config, progress).artifact,)
+        return (build_model(model, config, progress, board).artifact,)
     from microtir.artifact import import_model_library_format
 
     progress.show("reading the archive")
     return import_model_library_format(Path(model))
 
 
-def one_program(model: str, config: CompilationConfig, progress: Progress) -> Artifact:
+def one_program(
+    model: str, config: CompilationConfig, progress: Progress, board: str | None = None
+) -> Artifact:
     """The compiled program that a MODEL argument stands for.
 
     Raises:
         UsageError: an archive with several.
         MicrotirError: any diagnostic of reading or compiling.
     """
-    found = programs(model, config, progress)
+    found = programs(model, config, progress, board)
     if len(found) > 1:
         names = ", ".join(artifact.metadata["module_name"] for artifact in found)
         raise UsageError(

@@ -6,11 +6,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from microtir.config import CompilationConfig
 from microtir.errors import UsageError
 
 if TYPE_CHECKING:
     from microtir.artifact import Artifact
     from microtir.host.verify import Runner
+    from microtir.project import BoardCompiler
 
 Board = Annotated[
     str,
@@ -56,6 +58,15 @@ def check_board_options(
         raise UsageError("--port is of no use without --board", where=where)
     if sanitize and board is not None:
         raise UsageError("sanitizers run on this machine only", where=where, fix="drop --board")
+
+
+def board_compiler(board: str | None, config: CompilationConfig) -> BoardCompiler | None:
+    """What says how much code there is, where a budget asks; None if the machine has no such."""
+    if board is None or config.budget.flash is None:
+        return None
+    from microtir.project import BoardCompiler, load_board
+
+    return BoardCompiler.of(load_board(board))
 
 
 def board_runner(

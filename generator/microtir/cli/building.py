@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from microtir.cli.board_options import board_compiler
 from microtir.cli.model import read_model
 from microtir.cli.progress import Progress
 from microtir.config import CompilationConfig
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from microtir.graph.ir import Graph
     from microtir.ir_module import ModelInfo
     from microtir.plan.ir import Plan
+    from microtir.project import BoardCompiler
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,13 +23,14 @@ class Built:
     """A compiled model.
 
     `graph` is the model as it was read, `planned` the same after the graph passes: its nodes are
-    the layers of the C. `plan` says which kernel computes each.
+    the layers of the C. `plan` says which kernel computes each, `compiler` how much code there is.
     """
 
     artifact: Artifact
     graph: Graph
     planned: Graph
     plan: Plan
+    compiler: BoardCompiler | None
 
     @property
     def model(self) -> ModelInfo:
@@ -36,8 +39,10 @@ class Built:
         return info
 
 
-def build_model(model: str, config: CompilationConfig, progress: Progress) -> Built:
-    """Read and compile a model.
+def build_model(
+    model: str, config: CompilationConfig, progress: Progress, board: str | None = None
+) -> Built:
+    """Read and compile a model; with a board, its compiler decides on a budget of flash.
 
     Raises:
         MicrotirError: any diagnostic of reading or compiling.
@@ -61,7 +66,8 @@ def build_model(model: str, config: CompilationConfig, progress: Progress) -> Bu
             plans.append(result)
 
     progress.show(f"compiling: {steps[0]}")
-    artifact = driver.build(module, observe=observe)
+    compiler = board_compiler(board, config)
+    artifact = driver.build(module, observe=observe, compiler=compiler)
     read = artifact.module.graph  # with what the configuration declares of it
     assert read is not None and graphs and plans
-    return Built(artifact, read, graphs[-1], plans[-1])
+    return Built(artifact, read, graphs[-1], plans[-1], compiler)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from microtir.cli.building import build_model
+from microtir.cli.building import Built, build_model
 from microtir.cli.choice import check_choice
 from microtir.cli.dump_code import DumpCode, dump_formats, write_dumps
 from microtir.cli.model import Model
@@ -95,7 +95,7 @@ def compile_model(
             where="microtir compile",
         )
     with Progress() as progress:
-        built = build_model(model, config, progress)
+        built = build_model(model, config, progress, board)
         check_input_shapes(input_shapes, built.model)
         artifact = built.artifact
         written = _export(artifact, target, output_format, timestamp=timestamp, force=force)
@@ -103,7 +103,7 @@ def compile_model(
     if as_json:
         write_json(_summary(artifact, written))
     else:
-        _print(artifact, written)
+        _print(built, written)
     return ExitCode.DONE
 
 
@@ -183,7 +183,28 @@ def _constants(pool: ConstantPoolData) -> str:
     return f"{cell(pool['size'])}{limit} bytes{section}{given}"
 
 
-def _print(artifact: Artifact, folder: Path) -> None:
+def _flash(built: Built) -> list[tuple[str, object]]:
+    """What a program takes of its budget, and how sure that is."""
+    artifact, compiler = built.artifact, built.compiler
+    budget = artifact.module.require_config("compile").budget.flash
+    if budget is None:
+        return []
+    if compiler is not None:
+        flash = artifact.flash(compiler(artifact))
+        code = f"compiled by {compiler.name}"
+        return [("flash", f"{cell(flash.bytes)} of {cell(budget)} bytes; {code}")]
+    flash = artifact.flash()
+    arrays = flash.bytes - flash.code
+    text = (
+        f"about {cell(flash.bytes)} of {cell(budget)} bytes; the code is estimated, in truth it "
+        f"may be {cell(arrays + flash.least)} to {cell(arrays + flash.most)}"
+    )
+    is_close = arrays + flash.most > budget
+    return [("flash", f"{text}: --board BOARD has it compiled" if is_close else text)]
+
+
+def _print(built: Built, folder: Path) -> None:
+    artifact = built.artifact
     metadata, name = artifact.metadata, artifact.metadata["module_name"]
     memory = metadata["memory"]
     assert memory is not None  # what the frontend reads is a model
@@ -201,6 +222,7 @@ def _print(artifact: Artifact, folder: Path) -> None:
         ("workspace", workspace),
         *((f"pool {pool['name']}", _pool(pool)) for pool in pools),
         ("weights", f"{cell(metadata['weights_bytes'])} bytes of flash"),
+        *_flash(built),
         *((f"constants {pool['name']}", _constants(pool)) for pool in constants),
     ]
     rows += [

@@ -60,7 +60,7 @@ def profile(
     if choose_external:
         return _choose_external(model, config, chosen, timeout)
     with Progress() as progress:
-        built = build_model(model, config, progress)
+        built = build_model(model, config, progress, board)
         progress.show(f"building and running on {board}")
         result = profile_on(built.artifact, chosen, folder=keep, timeout=timeout)
     if json is not None:

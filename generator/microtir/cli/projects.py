@@ -86,7 +86,7 @@ def create_project(
     with Progress() as progress:
         for model in models:
             name = config.module_name if len(models) == 1 else module_name(model)
-            built, rtol = _programs(model, config.with_(module_name=name), progress)
+            built, rtol = _programs(model, config.with_(module_name=name), progress, board)
             artifacts += built
             file = golden or golden_path(model)
             if file is not None:
@@ -109,7 +109,7 @@ def create_project(
 
 
 def _programs(
-    model: str, config: CompilationConfig, progress: Progress
+    model: str, config: CompilationConfig, progress: Progress, board: str
 ) -> tuple[tuple[Artifact, ...], float]:
     """The programs that a MODEL argument stands for, and the tolerance for their floats."""
     from microtir.host.compare import HYBRID_RTOL, default_rtol
@@ -117,7 +117,7 @@ def _programs(
     if is_archive(model):
         # An archive does not say whether the weights of a float model are int8.
         return programs(model, config, progress), HYBRID_RTOL
-    built = build_model(model, config, progress)
+    built = build_model(model, config, progress, board)
     return (built.artifact,), default_rtol(built.graph)
 
 

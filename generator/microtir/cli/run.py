@@ -130,7 +130,7 @@ def run(
         times.refuse(project_option)
         check_board_options("microtir run", board, port, sanitize=sanitize)
         with Progress() as progress:
-            artifact = one_program(model, config, progress)
+            artifact = one_program(model, config, progress, board)
             info = _model(artifact)
             samples = _samples(info, inputs, fill_mode, seed)
             progress.show("compiling and running the C")

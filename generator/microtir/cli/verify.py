@@ -115,7 +115,7 @@ def verify(
     from microtir.host.verify import verify as verify_on_host
 
     with Progress() as progress:
-        built = build_model(model, config, progress)
+        built = build_model(model, config, progress, board)
         progress.show("making the reference outputs")
         source.check_has_outputs(config)
         inputs, expected = source.read(built)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from microtir.codegen.code_size import flash_of
+from microtir.codegen.code_size import FlashUse, flash_of
 from microtir.codegen.dropin import dropin_prefix
 from microtir.codegen.emit import data_files, emit
 from microtir.codegen.environment import TemplateError
@@ -15,6 +15,7 @@ from microtir.codegen.stack import layer_stacks, stack_of
 __all__ = [
     "METADATA_FILE",
     "DataFile",
+    "FlashUse",
     "Metadata",
     "SourceFile",
     "TemplateError",

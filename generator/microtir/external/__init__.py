@@ -1,7 +1,7 @@
 """Kernels of others: what a library offers, and which layers of a graph it gets."""
 
 from microtir.external.interface import Code, Hooks, Library, Match, Pattern, Rule, device
-from microtir.external.libraries import library_of
+from microtir.external.libraries import library_of, refuse_without_layers
 from microtir.external.partition import partition
 
 __all__ = [
@@ -14,4 +14,5 @@ __all__ = [
     "device",
     "library_of",
     "partition",
+    "refuse_without_layers",
 ]

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from microtir.config.enums import ExternalLibrary
 from microtir.config.external import External
+from microtir.errors import UsageError
 from microtir.external.cmsis_nn import cmsis_nn
 from microtir.external.interface import Library
 
@@ -17,3 +20,17 @@ def library_of(external: External) -> Library:
     match external.library:
         case ExternalLibrary.CMSIS_NN:
             return cmsis_nn(external.path)
+
+
+def refuse_without_layers(libraries: Sequence[Library], has_layers: bool) -> None:
+    """Refuse libraries where there are no layers that they could take.
+
+    Raises:
+        UsageError: always then.
+    """
+    if libraries and not has_layers:
+        raise UsageError(
+            "libraries take layers of a model, and there is none to plan",
+            where="lower(libraries)",
+            legal="a model that is not lowered",
+        )

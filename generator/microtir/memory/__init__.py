@@ -2,20 +2,22 @@
 
 from microtir.memory.constants import Constant, place_constants
 from microtir.memory.limits import (
+    Code,
     Limit,
     check_flash,
     check_stack,
     check_workspace,
+    check_workspaces,
     excess,
     is_limited,
     room,
-    workspace_limits,
 )
-from microtir.memory.place import Ports, place
+from microtir.memory.place import Ports, place, ports_of
 from microtir.memory.pools import Pool, pools_of
 from microtir.memory.traffic import constant_reads
 
 __all__ = [
+    "Code",
     "Constant",
     "Limit",
     "Pool",
@@ -23,12 +25,13 @@ __all__ = [
     "check_flash",
     "check_stack",
     "check_workspace",
+    "check_workspaces",
     "constant_reads",
     "excess",
     "is_limited",
     "place",
     "place_constants",
     "pools_of",
+    "ports_of",
     "room",
-    "workspace_limits",
 ]

@@ -64,6 +64,14 @@ Weights = tuple[str, int, Sequence[str]]
 """A constant array: its name in C, its bytes, and the functions that read it."""
 
 
+def check_workspaces(
+    config: CompilationConfig, plan: MemoryPlan, main: PrimFunc, callees: Mapping[str, PrimFunc]
+) -> None:
+    """Refuse a workspace that is larger than a limit of the configuration; see below."""
+    for limit in workspace_limits(config):
+        check_workspace(limit, plan, main, callees)
+
+
 def check_workspace(
     limit: Limit, plan: MemoryPlan, main: PrimFunc, callees: Mapping[str, PrimFunc]
 ) -> None:
@@ -107,53 +115,74 @@ def _room(plan: MemoryPlan, full: int) -> str:
     return f"in use are {', '.join(others)}"
 
 
-def check_flash(limit: Limit, weights: Sequence[Weights], code: int) -> None:
-    """Refuse constant arrays and code that together are larger than a limit.
+@dataclass(frozen=True, slots=True)
+class Code:
+    """Bytes of machine code: by estimate, and what they are at least and at most in truth."""
+
+    bytes: int
+    least: int
+    most: int
+
+    @property
+    def is_known(self) -> bool:
+        """Whether a compiler made it."""
+        return self.least == self.most
+
+
+def check_flash(limit: int, weights: Sequence[Weights], code: Code) -> None:
+    """Refuse constant arrays and code that together are larger than the budget.
 
     Args:
-        limit: what may not be exceeded.
+        limit: bytes of the budget.
         weights: all constant arrays.
-        code: an estimate, in bytes.
+        code: everything else that lies in flash.
 
     Raises:
         MemoryPlanError: names the largest arrays and the layers that read them.
     """
     arrays = sum(size for _, size, _ in weights)
-    total = arrays + code
-    if total <= limit.bytes:
+    total = arrays + code.bytes
+    if total <= limit:
         return
     largest = sorted(weights, key=lambda array: -array[1])
     texts = [f"{name}: {size} bytes for {', '.join(users)}" for name, size, users in largest]
+    about = "" if code.is_known else "about "
     raise MemoryPlanError(
-        f"the program takes {total} bytes of flash, "
-        f"{total - limit.bytes} more than {limit.holder} has: weights of {arrays} and code of "
-        f"about {code}",
-        where=limit.field,
-        legal=f"{total} bytes or more; weights alone are {arrays}, and the code is an estimate for "
-        "GCC with -O2 (`microtir profile` measures it): -Os makes less",
-        fix="raise the limit, leave room for less code by a larger limit of RAM or stack if there "
-        f"is one, or make smaller the largest arrays: {listed(texts)}",
+        f"the smallest program takes {about}{total} bytes of flash, {total - limit} more than the "
+        f"budget has: weights of {arrays} and code of {about}{code.bytes}",
+        where="budget.flash",
+        legal=f"{total} bytes or more, {_certainty(arrays, code)}",
+        fix=f"raise the limit, or make smaller the largest arrays: {listed(texts)}",
     )
 
 
-def check_stack(limit: Limit, frames: Sequence[tuple[str, int]]) -> None:
+def _certainty(arrays: int, code: Code) -> str:
+    """How far one may trust what is said of a program's flash."""
+    if code.is_known:
+        return "as the board's compiler made it with -O2"
+    return (
+        f"by an estimate: for GCC with -O2 it may be {arrays + code.least} to "
+        f"{arrays + code.most}; --board BOARD has the board's compiler make it"
+    )
+
+
+def check_stack(limit: int, frames: Sequence[tuple[str, int]]) -> None:
     """Refuse code whose deepest chain of calls takes more stack than a limit.
 
     Args:
-        limit: what may not be exceeded.
+        limit: bytes of the budget.
         frames: function and bytes of each call of the chain, the entry first.
 
     Raises:
         MemoryPlanError: names the calls of the chain with their bytes.
     """
     total = sum(size for _, size in frames)
-    if total <= limit.bytes:
+    if total <= limit:
         return
     chain = ", ".join(f"{name} {size}" for name, size in frames)
     raise MemoryPlanError(
-        f"one call may take {total} bytes of stack, {total - limit.bytes} more than "
-        f"{limit.holder} has",
-        where=limit.field,
+        f"one call may take {total} bytes of stack, {total - limit} more than the budget has",
+        where="budget.stack",
         legal=f"{total} bytes or more, an upper bound; `microtir profile` measures what one "
         "compiler takes",
         fix=f"raise the limit; the deepest calls are {chain}",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from microtir.config import CompilationConfig
 from microtir.config.enums import Placement
 from microtir.ir_module import BufferPlacement, MemoryPlan, PlannedPool
 from microtir.memory.checker import check
@@ -41,6 +42,16 @@ class Ports:
     inputs: Sequence[Buffer] = ()
     outputs: Sequence[Buffer] = ()
     pools: Mapping[Buffer, Sequence[int]] = field(default_factory=dict)
+
+
+def ports_of(main: PrimFunc, inputs: int, config: CompilationConfig) -> Ports | None:
+    """The parameters of main that lie in the workspace, if they do; so many are inputs."""
+    if not config.pass_config.use_workspace_io:
+        return None
+    buffers = tuple(p for p in main.params if isinstance(p, Buffer))
+    read, written = buffers[:inputs], buffers[inputs:]
+    pools = {b: config.input_pools() for b in read} | {b: config.output_pools() for b in written}
+    return Ports(read, written, pools)
 
 
 def place(

@@ -16,6 +16,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TypeGuard
 
+from microtir.config import CompilationConfig
 from microtir.errors import DataFileError
 from microtir.graph.ir import Node, Tensor
 from microtir.plan.ir import Candidate, Kernel
@@ -90,6 +91,13 @@ class Measured:
         ]
         head = {"format": _FORMAT, "version": _VERSION, "target": self.target}
         return json.dumps({**head, "records": records}, indent=1) + "\n"
+
+    @staticmethod
+    def of(config: CompilationConfig) -> Measured | None:
+        """The records that a configuration names, if it does; raises as `read`."""
+        if not config.tuning_records:
+            return None
+        return Measured.read(Path(config.tuning_records), str(config.primary_target()))
 
     @staticmethod
     def read(path: Path, target: str) -> Measured:

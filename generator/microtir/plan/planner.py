@@ -77,7 +77,7 @@ def plan(
     tasks = [_Task.of(g, candidates_of, goal, terms) for g in (graph, *others)]
     for task in tasks[: 1 + len(others)]:
         if task.graph in orders:
-            tasks += [task.of_kinds(kinds) for kinds in uniform(task.edges)]
+            tasks += [task.of_kinds(k) for k in uniform(task.edges) if task.can_be(k)]
     lives = [task.storage(workspace_io=workspace_io) for task in tasks]
     found = [Choices(task.offers, storage) for task, storage in zip(tasks, lives, strict=True)]
     ports = dict.fromkeys((*graph.inputs, *graph.outputs))
@@ -162,6 +162,16 @@ class _Task:
             for node, legal in self.offered.items()
         ]
         return replace(self, kinds=kinds, offers=offers)
+
+    def can_be(self, kinds: Kinds) -> bool:
+        """Whether each node has a kernel for these layouts that is not refused."""
+        return all(
+            any(
+                not c.accumulates and (node, c.kernel) not in self.terms.refused
+                for c in agreeing(node, legal, kinds)
+            )
+            for node, legal in self.offered.items()
+        )
 
     def cheapest_kinds(self) -> Kinds:
         """The layouts for which producer and reader of each edge are charged least, in turns."""

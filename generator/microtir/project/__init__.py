@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from microtir.project.board_search import all_boards, load_board
 from microtir.project.boards import Board, Console, Label, ProjectType
+from microtir.project.code_size import BoardCompiler
 from microtir.project.emulate import RunResult
 from microtir.project.generate import generate
 from microtir.project.measure import Measurement, measure
@@ -15,6 +16,7 @@ from microtir.project.session import Session
 
 __all__ = [
     "Board",
+    "BoardCompiler",
     "Console",
     "Label",
     "Measurement",
