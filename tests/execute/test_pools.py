@@ -11,6 +11,9 @@ import microtir
 from microtir import CompilationConfig, Executor, host
 from microtir.artifact import Artifact
 from microtir.config import WorkspacePoolInfo
+from microtir.graph import ops
+from microtir.tir.dtype import DType
+from tests.support.graphs import graph, node, quant, tensor
 from tests.support.small_models import branching_graph, module_of, reference_outputs, sample_inputs
 
 SMALL = WorkspacePoolInfo("dtcm-2", (), {"size_hint_bytes": 24, "byte_alignment": 16})
@@ -64,6 +67,26 @@ def test_pools_change_no_result(name: str) -> None:
     for byte in (0x00, 0xA5):
         for key, values in loaded.run(inputs, fill_workspace=byte).items():
             np.testing.assert_array_equal(values, expected[key])
+
+
+def test_compilers_do_not_draw_conclusions_from_one_array() -> None:
+    """GCC before 12.4 and 13.3 drops stores where it sees that they go to the array that is read.
+
+    It takes a layer whose output has elements of another size than its input: bug 110702.
+    """
+    x, a = (tensor(name, (1, 6, 6, 2), DType.INT8, quant(0.05, 99)) for name in "xa")
+    b, y = (tensor(name, (1, 6, 6, 2)) for name in "by")
+    nodes = [
+        node(ops.Add(), [x, x], a),
+        node(ops.Dequantize(), [a], b),
+        node(ops.HardSwish(), [b], y),
+    ]
+    model = graph(nodes, [x], [y])
+    pool = WorkspacePoolInfo("ram", (), {"is_internal": True})
+    config = CompilationConfig(targets="c", workspace_pools=[pool], optimize="speed")
+    inputs = sample_inputs(model)
+    result = host.load(microtir.build(module_of(model), config)).run(inputs)["y"]
+    np.testing.assert_allclose(result, reference_outputs(model, inputs)["y"], rtol=1e-6)
 
 
 def test_buffers_are_in_both_pools() -> None:

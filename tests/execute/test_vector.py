@@ -4,12 +4,19 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+import microtir
+from microtir import host
+from microtir.graph.reference import execute
+from microtir.ir_module import IRModule
+from microtir.plan.ir import Kernel
 from tests.execute import vector
 from tests.execute.vector import Batch, compare
 from tests.support import c_compilers
 from tests.support.c_compilers import strict_problems
+from tests.support.dsp_cases import cases
 from tests.support.sanitizers import run_sanitized
 
 VNNI = ("-march=native", "-mavx2", "-include", str(Path(c_compilers.__file__).with_name("vnni.h")))
@@ -47,3 +54,14 @@ def test_no_compiler_warns(
         for file in artifact.sources:
             (tmp_path / file.path).write_text(file.text, encoding="utf-8")
     assert strict_problems(tmp_path, compiler, "c99", *flags) == ""
+
+
+def test_parameters_that_c_calls_otherwise() -> None:
+    """Bodies know parameters by their names in TIR, also where these are taken in the file."""
+    case = next(c for c in cases(1, 500, vector.SIZES) if vector.offers(c, Kernel.GEMM_PANELS))
+    config = vector.CONFIG.with_(optimize="speed", constant_pools=["flash"])
+    artifact = microtir.build(IRModule(graph=case.graph), config)
+    assert "_constants *constants" in artifact.source("default.c")
+    inputs = case.named_inputs()
+    result = host.load(artifact).run(inputs)["y"]
+    np.testing.assert_array_equal(result, execute(case.graph, inputs)["y"])

@@ -104,6 +104,15 @@ BROKEN_GRAPHS: dict[str, tuple[Callable[[], Graph], str]] = {
         lambda: graph([_COPY], [_X], [tensor("z", (1, 4))]),
         "'z': an output is never computed",
     ),
+    "input as output": (
+        lambda: graph([_COPY], [_X], [_Y, _X]),
+        "'x': an output is never computed",
+    ),
+    "constant as output": (
+        lambda: graph([_COPY], [_X], [_Y, constant("k", np.ones(1, np.int8))]),
+        "'k': an output is never computed",
+    ),
+    "no outputs": (lambda: graph([_COPY], [_X], []), "test: it has no outputs"),
     "empty tensor": (
         lambda: _unary(Relu(), tensor("x", (1, 0)), tensor("y", (1, 0))),
         "its shape (1, 0) has no elements",

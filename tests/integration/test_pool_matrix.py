@@ -1,18 +1,12 @@
 """The matrix of pools: every pair of their properties compiles, runs and is equal, or is refused.
 
 There are two workspace pools and two constant pools, so that each property is of one among several.
-Rows are made as they are needed: the first pair that no row holds yet, then on every other axis the
-value that adds most new pairs (as in D. Cohen and others, "The AETG system", 1997), so that the
-product of all axes is never listed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from itertools import combinations, product
 from pathlib import Path
 from types import MappingProxyType
-from typing import TypeAlias
 
 import numpy as np
 import pytest
@@ -22,6 +16,7 @@ from microtir import CompilationConfig, Executor, Runtime
 from microtir.config import OPTIONS, ConstantPoolInfo, Section, WorkspacePoolInfo
 from microtir.errors import ConfigError
 from tests.support.calling import compiled, make_runtime, run
+from tests.support.pairs import Axes, Row, covering_rows
 from tests.support.program_text import program_text
 from tests.support.small_models import (
     branching_graph,
@@ -30,11 +25,8 @@ from tests.support.small_models import (
     sample_inputs,
 )
 
-Row: TypeAlias = Mapping[str, object]
-Pair: TypeAlias = tuple[tuple[str, object], tuple[str, object]]
-
 # None is what is not said.
-PROPERTIES: Mapping[str, tuple[object, ...]] = MappingProxyType({
+PROPERTIES: Axes = MappingProxyType({
     "size_hint_bytes": (None, 40),
     "clock_frequency_hz": (None, 80_000_000),
     "read_bandwidth_bytes_per_cycle": (None, 1),
@@ -47,7 +39,7 @@ PROPERTIES: Mapping[str, tuple[object, ...]] = MappingProxyType({
     "byte_alignment": (None, 64),
 })  # fmt: skip
 OF_WORKSPACE, OF_CONSTANTS = "workspace_pools.", "constant_pools."
-AXES: Mapping[str, tuple[object, ...]] = MappingProxyType({
+AXES: Axes = MappingProxyType({
     **{OF_WORKSPACE + name: values for name, values in PROPERTIES.items()},
     **{OF_CONSTANTS + name: values for name, values in PROPERTIES.items()},
     "executor": ("aot", "graph", "debug"),
@@ -61,7 +53,6 @@ AXES: Mapping[str, tuple[object, ...]] = MappingProxyType({
     "optimize": ("balanced", "ram", "flash"),
     "compatibility": ("none", "microtvm"),
 })  # fmt: skip
-PLAIN: Row = MappingProxyType({name: values[0] for name, values in AXES.items()})
 
 
 def needed(row: Row, given: frozenset[str]) -> dict[str, object]:
@@ -111,35 +102,6 @@ def refusal(row: Row) -> ConfigError | None:
     return None
 
 
-def rows() -> Iterator[tuple[Row, Pair]]:
-    """Rows that hold every pair, each with the pair that it was made for; some are refused."""
-    left = {
-        ((a, x), (b, y)): None
-        for a, b in combinations(AXES, 2)
-        for x, y in product(AXES[a], AXES[b])
-    }
-    while left:
-        pair = next(iter(left))
-        given = frozenset(name for name, _ in pair)
-        row = needed({**PLAIN, **dict(pair)}, given)
-        del left[pair]
-        if refusal(row) is None:
-            for name, values in AXES.items():
-                if name not in given:
-                    row = max(
-                        ({**row, name: value} for value in values),
-                        key=lambda r: (refusal(r) is None) * (1 + len(left.keys() & pairs_of(r))),
-                    )
-            for found in pairs_of(row):
-                left.pop(found, None)
-        yield row, pair
-
-
-def pairs_of(row: Row) -> set[Pair]:
-    """The pairs of values in a row."""
-    return set(combinations(row.items(), 2))
-
-
 def test_the_axes_are_all_properties_of_pools() -> None:
     """A new property of a pool has an axis here."""
     for section, prefix in (
@@ -161,7 +123,7 @@ def test_every_pair_of_pool_properties(
     (expected,) = reference_outputs(model, inputs).values()
     programs: dict[str, Row] = {}
     refused = 0
-    for row, pair in rows():
+    for row, pair in covering_rows(AXES, needed, refusal):
         error = refusal(row)
         if error is not None:
             refused += 1

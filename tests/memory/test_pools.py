@@ -58,6 +58,16 @@ def test_random_programs_in_random_pools(
     assert place(program.main, program.callees, pools, placement)[1] == plan
 
 
+def test_what_is_tried_is_what_is_placed() -> None:
+    """Guards and alignments take what depends on the order, which is that of the program."""
+    program = Program([17, 3], [0, 0])  # 0 to 17 and 96 to 99, or, in order of heat, 80 to 97
+    for limit in (97, 99):
+        pools = [Pool("small", 16, limit), Pool("large", 16, None)]
+        _, plan = place(program.main, program.callees, pools, Placement.GUARDED)
+        assert plan.pools[0].size <= limit
+        assert set(where(plan).values()) == ({"small"} if limit == 99 else {"small", "large"})
+
+
 def test_the_hottest_buffer_gets_the_fast_pool() -> None:
     """Of two buffers of one size the one that is used more goes first, and costs decide."""
     program = Program([8, 8, 8, 8], [0, 0, 1, 1])  # b1 is read twice, by two layers

@@ -95,7 +95,7 @@ class Garden:
 
     def window(self, kind: str, x: Tensor) -> None:
         """A convolution or a pool whose windows may leave the image, skip rows or overlap."""
-        _, height, width, channels = x.shape
+        batch, height, width, channels = x.shape
         taps, stride = self.pick(1, 2, 3), self.pick(1, 1, 2)
         dilation = self.pick(1, 2) if kind in ("conv", "depthwise") else 1
         reach = (taps - 1) * dilation + 1
@@ -104,7 +104,7 @@ class Garden:
         if rows < 1 or columns < 1:
             return
         padding = Padding2D(pad, pad, pad, pad)
-        shape, strides = (1, rows, columns, channels), (stride, stride)
+        shape, strides = (batch, rows, columns, channels), (stride, stride)
         if kind == "pool":
             pool = ops.MaxPool2D if self.rng.random() < 0.5 else ops.AveragePool2D
             if pad <= taps // 2:

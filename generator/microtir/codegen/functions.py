@@ -58,17 +58,21 @@ def function_text(program: Program, function: PrimFunc, requirements: Requiremen
         parameters.append(program.given_constants.parameter)
     if program.takes_devices(function):
         parameters.append(devices_parameter(program))
+    head = f"{storage} {returns} {program.names[function]}"
     text = FunctionText(
         "\n".join(block_comment(origin_lines(function))),
-        "\n".join(signature(f"{storage} {returns} {program.names[function]}", parameters)),
+        "\n".join(signature(head, parameters)),
         joined([*unused, *pointers, *body, *end]),
     )
     if function not in program.assembly:
         return text
     if has_intrinsics(function):
+        # The template knows parameters by their names in TIR.
+        known = [parameter_text(p, p.name, p in written, is_apart=apart) for p in function.params]
         template = program.assembly[function]
         lines = intrinsics_lines(template, function, program.name, program.macro)
-        return replace(text, assembly_signature=text.signature, assembly=joined(lines))
+        own = "\n".join(signature(head, known))
+        return replace(text, assembly_signature=own, assembly=joined(lines))
     # The assembly finds its arguments in registers: to the compiler they look unused.
     unread = [f"{program.macro}_UNUSED {parameter}" for parameter in parameters]
     head = f"{program.macro}_ASSEMBLY void {program.names[function]}"

@@ -54,6 +54,8 @@ def _unique_names(graph: Graph) -> Iterator[GraphError]:
 
 
 def _inputs_are_free(graph: Graph) -> Iterator[GraphError]:
+    if not graph.outputs:
+        yield GraphError("it has no outputs", where=graph.name, legal="one or more")
     for tensor in graph.inputs:
         if tensor.is_constant:
             yield GraphError("an input is a constant", where=f"{graph.name}: '{tensor.name}'")
@@ -66,6 +68,7 @@ def _inputs_are_free(graph: Graph) -> Iterator[GraphError]:
 def _order(graph: Graph) -> Iterator[GraphError]:
     """Every tensor is produced once, and before it is used."""
     known = set(graph.inputs)
+    computed = {tensor for node in graph.nodes for tensor in node.outputs}
     for node in graph.nodes:
         for tensor in node.inputs:
             if not tensor.is_constant and tensor not in known:
@@ -77,8 +80,12 @@ def _order(graph: Graph) -> Iterator[GraphError]:
                 yield GraphError("a constant is computed", where=_where(node, tensor))
             known.add(tensor)
     for tensor in graph.outputs:
-        if tensor not in known and not tensor.is_constant:
-            yield GraphError("an output is never computed", where=f"{graph.name}: '{tensor.name}'")
+        if tensor not in computed:
+            yield GraphError(
+                "an output is never computed",
+                where=f"{graph.name}: '{tensor.name}'",
+                legal="the result of an operator, which may be a copy of an input or a constant",
+            )
 
 
 def _tensors(graph: Graph) -> Iterator[GraphError]:

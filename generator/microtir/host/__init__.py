@@ -45,9 +45,10 @@ def load(
         ToolError: there is no compiler, or it failed.
     """
     found = find_compiler(compiler)
+    build = _build(artifact, found, opt_level, debug)
     if sanitize:
-        return Model(artifact, Harness(artifact, found))
-    return Model(artifact, Library.compiled(artifact, _build(artifact, found, opt_level, debug)))
+        return Model(artifact, Harness(artifact, found, native=build.native))
+    return Model(artifact, Library.compiled(artifact, build))
 
 
 def _build(artifact: Artifact, compiler: Compiler, opt_level: int | None, debug: bool) -> Build:

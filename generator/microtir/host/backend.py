@@ -33,6 +33,7 @@ const struct microtir_graph_observer *microtir_host_observer(
 const struct microtir_platform *microtir_host_platform(void);
 """
 _TIMEOUT = 600.0  # seconds that a sanitized program may run
+_GRANULE = 8  # bytes that the address sanitizer knows together: guards end with one
 
 
 class Backend(Protocol):
@@ -232,16 +233,25 @@ class Harness:
     """A program under AddressSanitizer and UndefinedBehaviorSanitizer, run for every call.
 
     A sanitized library cannot be loaded into Python: its runtime must come first in the process.
+
+    Args:
+        artifact: the program.
+        compiler: gcc or clang.
+        native: whether every instruction of this machine may be used.
     """
 
-    def __init__(self, artifact: Artifact, compiler: Compiler) -> None:
+    def __init__(self, artifact: Artifact, compiler: Compiler, *, native: bool = False) -> None:
         self._artifact = artifact
         self._compiler = compiler
+        self._native = native
         self._name = module_name(artifact)
         self._texts: dict[int, str] = {}
         memory = artifact.metadata["memory"]
         self._pools = passed_pools(memory) if memory else []
-        self._guards = [list(_gaps(artifact, pool["name"])) for pool in self._pools]
+        self._guards = [
+            [f"+{start}:{size}" for start, size in gaps(artifact, pool["name"])]
+            for pool in self._pools
+        ]
         self._interface = interface_of(artifact)
 
     def run(self, inputs: Sequence[Array], outputs: Sequence[Array], *workspace: Array) -> int:
@@ -301,7 +311,7 @@ class Harness:
         alignments: dict[int, int],
         guards: Mapping[int, Sequence[str]] | None = None,
     ) -> int:
-        program = sanitized_executable(self._artifact, self._compiler, call)
+        program = sanitized_executable(self._artifact, self._compiler, call, native=self._native)
         with tempfile.TemporaryDirectory(prefix="microtir-") as folder:
             texts: list[str] = []
             arrays: list[tuple[Path, Array]] = []
@@ -311,9 +321,12 @@ class Harness:
                     continue
                 path = Path(folder) / f"{len(arrays)}"
                 path.write_bytes(argument.tobytes())
+                guarded = (guards or {}).get(len(arrays), ())
                 alignment = max(alignments.get(len(arrays), 1), argument.dtype.itemsize)
+                if guarded:
+                    alignment = max(alignment, _GRANULE)
                 texts.append(f"{path}:{argument.nbytes}:{alignment}")
-                texts += (guards or {}).get(len(arrays), ())
+                texts += guarded
                 arrays.append((path, argument))
             status = self._status(program, texts)
             for path, array in arrays:
@@ -346,14 +359,14 @@ class Harness:
         return int(status)
 
 
-def _gaps(artifact: Artifact, pool: str) -> Iterator[str]:
-    """Bytes of a pool that no buffer ever takes, as arguments of the harness."""
+def gaps(artifact: Artifact, pool: str) -> Iterator[tuple[int, int]]:
+    """Bytes of a pool that no buffer ever takes: the first of them, and how many."""
     memory = artifact.metadata["memory"]
     placed = [p for p in memory["placements"] if p["pool"] == pool] if memory else []
     end = 0
     for placement in sorted(placed, key=lambda p: p["offset"]):
         if placement["offset"] > end:
-            yield f"+{end}:{placement['offset'] - end}"
+            yield end, placement["offset"] - end
         end = max(end, placement["offset"] + placement["size"])
 
 

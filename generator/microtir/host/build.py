@@ -60,13 +60,16 @@ def shared_library(artifact: Artifact, build: Build) -> Path:
     return _compiled(build.compiler, flags, files, LIBRARY)
 
 
-def sanitized_executable(artifact: Artifact, compiler: Compiler, call: str) -> Path:
+def sanitized_executable(
+    artifact: Artifact, compiler: Compiler, call: str, *, native: bool = False
+) -> Path:
     """Compile an artifact and the harness into a program that address and UB sanitizers watch.
 
     Args:
         artifact: the program.
         compiler: gcc or clang.
         call: C expression that calls the function; see templates/host/harness.c.
+        native: whether every instruction of this machine may be used.
 
     Raises:
         ToolError: the compiler failed, or has no sanitizers.
@@ -78,6 +81,7 @@ def sanitized_executable(artifact: Artifact, compiler: Compiler, call: str) -> P
         f'-DHARNESS_HEADER="{call_header(artifact)}"',
         f"-DHARNESS_CALL={call}",
         f"-DHARNESS_TEXT={module_name(artifact)}_status_text",
+        *(["-march=native"] if native else []),
     ]
     files = {**_files(artifact), "harness.c": _support("harness.c")}
     flags += _packed_support(artifact, files)

@@ -121,9 +121,11 @@ def assigned(
     hottest = sorted(lives, key=lambda life: -moved[life.buffer].bytes / max(life.size, 1))
     # Where the hottest leave no room for the large ones, these choose first.
     largest = sorted(lives, key=lambda life: -life.size)
+    # What is tried is what is placed at last: the same buffers in the same order.
+    positions = {life.buffer: position for position, life in enumerate(lives)}
     tried: list[_Pools] = []
     for order in (hottest, largest):
-        taken = _Pools(pools, fit, [[] for _ in pools])
+        taken = _Pools(pools, fit, positions, [[] for _ in pools])
         for life in order:
             mine = candidates.get(life.buffer, range(len(pools)))
             taken.add(life, sorted(mine, key=lambda n: pools[n].cost(moved[life.buffer])))
@@ -148,10 +150,11 @@ def _apart(lives: Sequence[Lifetime]) -> tuple[Lifetime, ...]:
 
 @dataclass(frozen=True, slots=True)
 class _Pools:
-    """Pools that fill up."""
+    """Pools that fill up; `positions` is the order in which a pool's buffers are placed."""
 
     pools: Sequence[Pool]
     fit: Fit
+    positions: Mapping[Buffer, int]
     members: Sequence[list[Lifetime]]
 
     def add(self, life: Lifetime, numbers: Sequence[int]) -> None:
@@ -182,5 +185,5 @@ class _Pools:
         pool = self.pools[number]
         if pool.limit is None or not lives:
             return 0
-        mine = _apart(lives)
+        mine = _apart(sorted(lives, key=lambda life: self.positions[life.buffer]))
         return max(workspace_size(mine, self.fit(mine, pool.alignment)) - pool.limit, 0)

@@ -1,0 +1,74 @@
+"""Runs of a model in which memory that it should not rely on is poisoned.
+
+What a program computes must not depend on what its memory held before: neither that which it is
+given, nor that which is its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+
+from microtir import host
+from microtir.artifact import Artifact, SourceFile
+from microtir.config.names import c_name
+from microtir.graph.ir import Array, Graph
+from microtir.host.backend import gaps
+from tests.support.small_models import reference_outputs
+
+FILLS = (0xA5, 0x5A)
+
+_POISON = """
+#include <sanitizer/asan_interface.h>
+#include <string.h>
+
+__attribute__((constructor)) static void poison_{name}(void)
+{{
+    memset({name}, {fill}, sizeof {name});
+{guards}
+}}
+"""
+
+
+def with_poisoned_pools(artifact: Artifact, fill: int) -> Artifact:
+    """The program with its own pools poisoned before main; what lies in no buffer, for good."""
+    memory, module = artifact.metadata["memory"], artifact.metadata["module_name"]
+    added = ""
+    for pool in memory["pools"] if memory else []:
+        name = f"{module}_{c_name(pool['name'])}_memory"
+        if pool["is_internal"] and name in artifact.source(f"{module}.c"):
+            guards = "\n".join(
+                f"    ASAN_POISON_MEMORY_REGION({name} + {start}, {size});"
+                for start, size in gaps(artifact, pool["name"])
+            )
+            added += _POISON.format(name=name, fill=fill, guards=guards)
+    sources = (
+        SourceFile(file.path, file.text + added) if file.path == f"{module}.c" else file
+        for file in artifact.sources
+    )
+    return replace(artifact, sources=tuple(sources)) if added else artifact
+
+
+def check_sanitized(artifact: Artifact, graph: Graph, inputs: Mapping[str, Array]) -> None:
+    """Run twice under sanitizers, on memory of different bytes; both equal the reference."""
+    expected = reference_outputs(graph, dict(inputs))
+    for fill in FILLS:
+        model = host.load(with_poisoned_pools(artifact, fill), sanitize=True)
+        compare(model.run(inputs, fill_workspace=fill), expected)
+
+
+def check_repeated(artifact: Artifact, graph: Graph, inputs: Mapping[str, Array]) -> None:
+    """Run optimised code again and again: on memory of other bytes, and after another input."""
+    model = host.load(artifact)
+    others = {name: np.flip(array) for name, array in inputs.items()}
+    for fill, given in zip((*FILLS, *FILLS), (inputs, others, inputs, inputs), strict=True):
+        compare(model.run(given, fill_workspace=fill), reference_outputs(graph, dict(given)))
+
+
+def compare(got: Mapping[str, Array], expected: Mapping[str, Array]) -> None:
+    """All outputs are there, and equal; floats but for what another order of sums makes."""
+    assert set(got) == set(expected)
+    for name, array in expected.items():
+        np.testing.assert_allclose(got[name], array, rtol=1e-5 * array.dtype.kind.count("f"))
