@@ -101,9 +101,12 @@ def test_buffers_are_in_both_pools() -> None:
 
 def test_the_interface_names_each_pool() -> None:
     """A parameter, two macros and a declaration for each pool that is passed."""
-    header = built("passed").source("default.h")
+    artifact = built("passed")
+    header, memory = artifact.source("default.h"), artifact.metadata["memory"]
+    assert memory is not None
     assert "void *dtcm_2,\n        void *inputs_2);" in header
-    assert "#define DEFAULT_DTCM_2_WORKSPACE_POOL_SIZE      24" in header
+    size = memory["pools"][0]["size"]
+    assert f"#define DEFAULT_DTCM_2_WORKSPACE_POOL_SIZE      {size}\n" in header
     assert (
         '    DEFAULT_ALIGNED(DEFAULT_INPUTS_WORKSPACE_POOL_ALIGNMENT) DEFAULT_SECTION(".psram")'
         in header
