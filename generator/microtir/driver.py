@@ -22,6 +22,7 @@ from microtir.graph.declared_ranges import with_declared_ranges
 from microtir.graph.ir import Graph, Node
 from microtir.graph.more_outputs import with_more_outputs
 from microtir.graph.passes import GRAPH_PASSES, BoundSums, CutColumns, GraphPass, RowPorts
+from microtir.graph.passes.checked import rewritten
 from microtir.inputs import module_of
 from microtir.ir_module import IRModule, MemoryPlan, ModelInfo
 from microtir.lowering import candidates, emit, emit_finish, function_names, refusals, weighed
@@ -365,9 +366,7 @@ def _optimise_graph(graph: Graph, config: CompilationConfig, extra: ExtraPasses)
     graph_verify.verify(graph)
     graph = with_declared_ranges(graph, config.pass_config.input_ranges)
     graph = applied(extra.graph_first, "graph_first", graph, _check_graph)
-    for graph_pass in GRAPH_PASSES:
-        graph = graph_pass(graph)
-    graph_verify.verify(graph)
+    graph = rewritten(graph, GRAPH_PASSES, config.pass_config)
     last = applied(extra.graph_last, "graph_last", graph, _check_graph)
     # What the user changed may have made the bounds of sums wrong.
     return graph if last is graph else BoundSums()(last)

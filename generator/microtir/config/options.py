@@ -390,16 +390,16 @@ _PASS = (
         "tir.verify_each_pass",
         Flag(),
         False,
-        "Runs the verifier after every pass of every function and names the pass that broke a "
-        "rule; slow, for finding a faulty pass.",
+        "Runs the verifier after every pass of the graph and of every function and names the pass "
+        "that broke a rule; slow, for finding a faulty pass.",
     ),
     Option(
         Section.PASS,
         "tir.replay_each_pass",
         Flag(),
         False,
-        "Interprets every function before and after each pass, on rows that take at most a "
-        "million steps, and names the first pass that changed a result; very slow.",
+        "Computes the graph and every function before and after each pass, functions on rows that "
+        "take at most a million steps, and names the first pass that changed a result; very slow.",
     ),
     Option(
         Section.PASS,
