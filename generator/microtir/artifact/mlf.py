@@ -11,6 +11,7 @@ from datetime import datetime
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
+from microtir.artifact.joint_memory import Together, joint_workspace
 from microtir.artifact.mlf_layout import (
     HEADERS,
     METADATA,
@@ -22,7 +23,7 @@ from microtir.artifact.mlf_layout import (
     module_name,
     places,
 )
-from microtir.artifact.mlf_metadata import archive_metadata, joint_workspace
+from microtir.artifact.mlf_metadata import archive_metadata
 from microtir.artifact.mlf_reader import is_archive
 from microtir.codegen import joint_workspace_header, joint_workspace_source
 from microtir.errors import OutputError, UsageError
@@ -41,6 +42,7 @@ def export_model_library_format(
     artifacts: Artifact | Sequence[Artifact],
     path: str | os.PathLike[str],
     *,
+    together: Sequence[Sequence[str]] = (),
     timestamp: datetime | None = None,
     force: bool = False,
 ) -> Path:
@@ -48,9 +50,12 @@ def export_model_library_format(
 
     Args:
         artifacts: one or more models with different module names, or one user's program.
-            Several models run one after another and can share one workspace: its size is in
+            Several models can share one workspace: its size, and the place of each in it, are in
             `joint_workspace.h` and in the metadata.
         path: the file; an archive that microtir wrote before is replaced.
+        together: sets of names of modules that may run at the same time, because one interrupts
+            another or keeps something in its workspace while another runs: they get memory beside
+            each other. All others run one after another and share it.
         timestamp: time of the export, with its zone. Without it the same programs give the same
             bytes always.
         force: replace also a file that microtir did not write; it is lost.
@@ -59,7 +64,8 @@ def export_model_library_format(
         The file.
 
     Raises:
-        UsageError: no program, several of one name, or several with a user's program among them.
+        UsageError: no program, several of one name, or several with a user's program among them;
+            `together` names something else than several modules.
         OutputError: the file is not microtir's, or cannot be written.
     """
     from microtir.artifact.artifact import Artifact
@@ -71,14 +77,16 @@ def export_model_library_format(
     for artifact, layout in zip(given, layouts, strict=True):
         _add(files, _sources(artifact, layout))
         _add(files, _beside(artifact))
+    names = tuple(map(module_name, given))
+    sets = Together.of(together, names)
     if len(given) > 1:
-        text = joint_workspace_header(tuple(map(module_name, given)), joint_workspace(given))
+        text = joint_workspace_header(names, joint_workspace(given, sets), sets.sorted())
         _add(files, {f"{HEADERS}/joint_workspace.h": text.encode()})
         inside = [module_name(artifact) for artifact in given if has_workspace(artifact)]
         if inside:
-            source = joint_workspace_source(inside)
+            source = joint_workspace_source(inside, sets.sorted())
             _add(files, {f"{SOURCES}/joint_workspace.c": source.encode()})
-    metadata = archive_metadata(given, layouts, timestamp)
+    metadata = archive_metadata(given, layouts, timestamp, sets)
     files[METADATA] = (json.dumps(metadata, indent=2) + "\n").encode()
     target = Path(path)
     with cannot_write(target):

@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING
 
+from microtir.artifact.joint_memory import Together, joint_workspace
 from microtir.artifact.mlf_layout import (
     RUNTIME,
     VERSION,
@@ -21,9 +22,7 @@ from microtir.artifact.mlf_layout import (
     is_model,
     module_name,
 )
-from microtir.codegen.joint import JointPool
 from microtir.codegen.metadata import LayerData, Metadata, ParameterData, PortData
-from microtir.config.names import c_name
 from microtir.errors import UsageError
 
 if TYPE_CHECKING:
@@ -40,6 +39,7 @@ def archive_metadata(
     artifacts: Sequence[Artifact],
     layouts: Sequence[Mapping[str, str]],
     timestamp: datetime | None,
+    together: Together,
 ) -> Json:
     """The content of metadata.json.
 
@@ -47,6 +47,7 @@ def archive_metadata(
         artifacts: what the archive holds: models, or one user's program.
         layouts: of each artifact the paths of its sources in the archive.
         timestamp: time of the export; None for the start of the epoch, which is the same always.
+        together: which models may run at the same time.
     """
     written = _time_text(timestamp)
     if not is_model(artifacts[0]):
@@ -57,34 +58,27 @@ def archive_metadata(
             module_name(artifact): _model(artifact, layout, written)
             for artifact, layout in zip(artifacts, layouts, strict=True)
         },
-        EXTRA: {"layout_version": _LAYOUT_VERSION, "joint_workspace": _joint(artifacts)},
+        EXTRA: {
+            "layout_version": _LAYOUT_VERSION,
+            "joint_workspace": _joint(artifacts, together),
+        },
     }
 
 
-def joint_workspace(artifacts: Sequence[Artifact]) -> list[JointPool]:
-    """Bytes and alignment of memories that serve all models, which run one after another.
-
-    Pools of one name are one memory; internal ones are each model's own.
-    """
-    found: dict[str, JointPool] = {}
-    for artifact in artifacts:
-        memory = artifact.metadata["memory"]
-        for pool in memory["pools"] if memory else ():
-            if not pool["is_internal"]:
-                known = found.get(pool["name"], JointPool(c_name(pool["name"]), 0, 1))
-                size = max(known.size_bytes, pool["size"])
-                alignment = max(known.alignment, pool["alignment"])
-                found[pool["name"]] = JointPool(known.name, size, alignment)
-    return list(found.values())
-
-
-def _joint(artifacts: Sequence[Artifact]) -> Json:
-    pools = joint_workspace(artifacts)
+def _joint(artifacts: Sequence[Artifact], together: Together) -> Json:
+    pools = joint_workspace(artifacts, together)
     return {
+        "together": together.sorted(),
         "size_bytes": sum(pool.size_bytes for pool in pools),
         "alignment": max((pool.alignment for pool in pools), default=1),
         "pools": [
-            {"name": p.name, "size_bytes": p.size_bytes, "alignment": p.alignment} for p in pools
+            {
+                "name": pool.name,
+                "size_bytes": pool.size_bytes,
+                "alignment": pool.alignment,
+                "offsets": dict(pool.offsets),
+            }
+            for pool in pools
         ],
     }
 

@@ -1,0 +1,137 @@
+"""The memory that several models of a firmware share, by which of them run at the same time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations, permutations
+from typing import TYPE_CHECKING
+
+from microtir.artifact.mlf_layout import module_name
+from microtir.codegen.joint import JointPool
+from microtir.config.names import c_name
+from microtir.errors import UsageError, nearest
+
+if TYPE_CHECKING:
+    from microtir.artifact.artifact import Artifact
+
+# With more models than this not every order of placing is tried.
+_MOST_TRIED = 7
+
+
+@dataclass(frozen=True, slots=True)
+class Together:
+    """Names of modules that may run at the same time: one interrupts another, say.
+
+    What each of them has in shared memory then stays; all models of no common set take turns.
+    """
+
+    sets: tuple[frozenset[str], ...] = ()
+
+    @staticmethod
+    def of(together: Sequence[Sequence[str]], modules: Sequence[str]) -> Together:
+        """The sets that a user has named.
+
+        Raises:
+            UsageError: a set of less than two, a name that no module has, or one twice.
+        """
+        where = "export_model_library_format(together)"
+        for names in together:
+            if isinstance(names, str) or len(names) < 2 or len(set(names)) < len(names):
+                raise UsageError(
+                    f"{names!r} are not several modules",
+                    where=where,
+                    legal="sets of two or more names, each once",
+                    fix="name modules that may run at the same time, or leave the set out",
+                )
+            for name in names:
+                if name not in modules:
+                    raise UsageError(
+                        f"there is no module '{name}': {nearest(name, modules)}",
+                        where=where,
+                        legal=", ".join(modules),
+                    )
+        return Together(tuple(map(frozenset, together)))
+
+    def are(self, one: str, other: str) -> bool:
+        """Whether two modules may run at the same time."""
+        return any(one in names and other in names for names in self.sets)
+
+    def sorted(self) -> list[list[str]]:
+        """The sets, as lists of names in order."""
+        return [sorted(names) for names in self.sets]
+
+
+def joint_workspace(artifacts: Sequence[Artifact], together: Together) -> list[JointPool]:
+    """Memories that serve all models, by name of the pool.
+
+    Pools of one name are one memory, in which models that never run at the same time lie over each
+    other; internal ones are each model's own.
+    """
+    shares: dict[str, dict[str, _Share]] = {}
+    for artifact in artifacts:
+        memory = artifact.metadata["memory"]
+        for pool in memory["pools"] if memory else ():
+            if not pool["is_internal"]:
+                share = _Share(pool["size"], pool["alignment"])
+                shares.setdefault(pool["name"], {})[module_name(artifact)] = share
+    return [_joint_pool(c_name(name), found, together) for name, found in shares.items()]
+
+
+@dataclass(frozen=True, slots=True)
+class _Share:
+    """What a model needs of a pool, in bytes."""
+
+    size: int
+    alignment: int
+
+
+def _joint_pool(name: str, shares: Mapping[str, _Share], together: Together) -> JointPool:
+    """The smallest pool that is found: of all orders of placing, where models are few.
+
+    Each model takes the lowest place at which it meets no model placed before it that may run at
+    the same time.  Some order of placing gives the smallest pool.
+    """
+    best = min(
+        (_placed(order, shares, together) for order in _orders(shares, together)),
+        key=lambda offsets: _end(offsets, shares),
+    )
+    return JointPool(
+        name,
+        _end(best, shares),
+        max(share.alignment for share in shares.values()),
+        {module: best[module] for module in shares},
+    )
+
+
+def _orders(shares: Mapping[str, _Share], together: Together) -> Iterator[tuple[str, ...]]:
+    """Orders of placing, that of descending sizes first."""
+    largest = tuple(sorted(shares, key=lambda module: -shares[module].size))
+    yield largest
+    meet = any(together.are(*pair) for pair in combinations(shares, 2))
+    if meet and len(largest) <= _MOST_TRIED:
+        yield from permutations(largest)
+
+
+def _placed(
+    order: Sequence[str], shares: Mapping[str, _Share], together: Together
+) -> dict[str, int]:
+    """The offset of each module's share, placed one after another."""
+    offsets: dict[str, int] = {}
+    for module in order:
+        size, alignment = shares[module].size, shares[module].alignment
+        taken = sorted(
+            (offsets[other], offsets[other] + shares[other].size)
+            for other in offsets
+            if together.are(module, other)
+        )
+        offset = 0
+        for first, stop in taken:
+            if offset + size > first:
+                offset = max(offset, -(-stop // alignment) * alignment)
+        offsets[module] = offset
+    return offsets
+
+
+def _end(offsets: Mapping[str, int], shares: Mapping[str, _Share]) -> int:
+    return max(offset + shares[module].size for module, offset in offsets.items())
