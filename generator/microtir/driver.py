@@ -17,6 +17,7 @@ from microtir.errors import UsageError
 from microtir.executor import aot
 from microtir.external import Library, library_of, partition, refuse_without_layers
 from microtir.extra_passes import ExtraPasses, applied
+from microtir.function_lowering import FunctionLowering, tir_passes_of
 from microtir.graph import verify as graph_verify
 from microtir.graph.declared_ranges import with_declared_ranges
 from microtir.graph.ir import Graph, Node
@@ -26,7 +27,7 @@ from microtir.graph.passes.checked import rewritten
 from microtir.inputs import module_of
 from microtir.ir_module import IRModule, MemoryPlan, ModelInfo
 from microtir.lowering import candidates, emit, emit_finish, function_names, refusals, weighed
-from microtir.plan import alternatives, plan
+from microtir.plan import Courses, alternatives, plan
 from microtir.plan.budgets import Search, Use
 from microtir.plan.ir import Candidate, Kernel, Plan, PlannedOperator, Terms
 from microtir.plan.measured import Measured
@@ -37,8 +38,7 @@ from microtir.te import ScalarVar, Tensor
 from microtir.tir import passes as tir_passes
 from microtir.tir.analysis.access import prove_accesses
 from microtir.tir.ir import Buffer, PrimFunc, Var
-from microtir.tir.replay import check_pass
-from microtir.tir.verify import verify, verify_after, verify_module
+from microtir.tir.verify import verify, verify_module
 
 Observer = Callable[[str, object], None]
 """Called after each stage with its name and what it made; for timing, dumps and tests."""
@@ -61,7 +61,7 @@ class Stage:
 
 def pipeline(config: CompilationConfig | None = None) -> tuple[Stage, ...]:
     """The steps of `lower` and `build` for a model and the executor `aot`, in order."""
-    tir = _tir_passes(config or host(), simple_mode=False)
+    tir = tir_passes_of(config or host(), simple_mode=False)
     return (
         Stage("graph", "Rewrites the graph; every output stays as it is.", _about(GRAPH_PASSES)),
         Stage("plan", "Chooses kernels, layouts of tensors, and what shares memory."),
@@ -120,13 +120,12 @@ def lower(
     config, see = module.config or host(), observe or (lambda _stage, _made: None)
     if module.graph is None:
         verify_module(module.functions)
-        functions = tuple(_lower_function(f, config, simple_mode, extra) for f in module.functions)
+        functions = tuple(map(FunctionLowering(config, simple_mode, extra), module.functions))
         see("tir", functions)
         lowered = replace(module, config=config, functions=functions, is_lowered=True)
     else:
-        task = _Task(
-            config, name, simple_mode, see, extra, libraries, Measured.of(config), compiler, nearest
-        )
+        lowering = FunctionLowering(config, simple_mode, extra)
+        task = _Task(config, name, lowering, see, libraries, Measured.of(config), compiler, nearest)
         graph = with_more_outputs(module.graph, config.pass_config.more_outputs)
         lowered = _lower_model(replace(module, graph=graph), graph, task)
     lowered = _with_placed_constants(config, lowered)
@@ -141,14 +140,14 @@ class _Task:
 
     config: CompilationConfig
     name: str
-    simple_mode: bool
+    lowering: FunctionLowering
     see: Observer
-    extra: ExtraPasses
     libraries: Sequence[Library]
     measured: Measured | None
     compiler: Compiler | None
     nearest: bool
     known: dict[Node, tuple[Candidate, ...]] = field(default_factory=dict)
+    courses: Courses = field(default_factory=Courses)
     others: tuple[Graph, ...] = ()  # graphs that do the same in less memory
 
     def candidates(self, node: Node) -> tuple[Candidate, ...]:
@@ -168,7 +167,9 @@ class _Task:
 
 def _lower_model(module: IRModule, original: Graph, task: _Task) -> IRModule:
     config, see = task.config, task.see
-    graph = _with_libraries(_optimise_graph(original, config, task.extra), config, task.libraries)
+    graph = _with_libraries(
+        _optimise_graph(original, config, task.lowering.extra), config, task.libraries
+    )
     executor = config.executor
     graph = RowPorts(executor.row_fed_inputs, executor.row_drained_outputs)(graph)
     see("graph", graph)
@@ -241,6 +242,7 @@ class _Maker:
             self.graph, self.task.candidates, goal or config.optimize,
             workspace_io=config.pass_config.use_workspace_io, limit=limit,
             terms=replace(terms, measure=config.measure), others=self.task.others,
+            courses=self.task.courses,
         )  # fmt: skip
 
     def built(self, plan: Plan) -> _Made:
@@ -273,7 +275,7 @@ def _other_graphs(graph: Graph, task: _Task) -> tuple[Graph, ...]:
     options, goal = task.config.pass_config, task.config.optimize
     found = alternatives(
         graph, task.candidates, goal, reorder=options.reorder,
-        percent=options.recompute, workspace_io=options.use_workspace_io,
+        percent=options.recompute, workspace_io=options.use_workspace_io, courses=task.courses,
     )  # fmt: skip
     made = tuple(CutColumns(ways)(ordered) for ordered, ways in found)
     for other in made:
@@ -282,14 +284,11 @@ def _other_graphs(graph: Graph, task: _Task) -> tuple[Graph, ...]:
 
 
 def _layers_and_main(task: _Task, planned: Plan) -> _Made:
-    config, see, extra = task.config, task.see, task.extra
+    config, see, extra = task.config, task.see, task.lowering.extra
     see("plan", planned)
     naive = _emit_layers(planned)
     see("lowering", tuple(f for functions in naive.values() for f in functions))
-    lowered = {
-        op: tuple(_lower_function(f, config, task.simple_mode, extra) for f in functions)
-        for op, functions in naive.items()
-    }
+    lowered = {op: tuple(map(task.lowering, functions)) for op, functions in naive.items()}
     layers = tuple(f for functions in lowered.values() for f in functions)
     see("tir", layers)
     callees = {f.name: f for f in layers}
@@ -404,37 +403,6 @@ def _emit_layers(planned: Plan) -> dict[PlannedOperator, tuple[PrimFunc, ...]]:
 def _verify_main(main: PrimFunc, callees: Mapping[str, PrimFunc]) -> None:
     verify(main, callees)
     prove_accesses(main, callees)
-
-
-def _lower_function(
-    function: PrimFunc, config: CompilationConfig, simple_mode: bool, extra: ExtraPasses
-) -> PrimFunc:
-    """Run the TIR passes over one function and prove its memory accesses."""
-    options = config.pass_config
-
-    def check(before: PrimFunc, after: PrimFunc, pass_name: str) -> None:
-        verify(after)
-        prove_accesses(after)
-        if options.replay_each_pass:
-            check_pass(before, after, pass_name)
-
-    verify(function)
-    function = applied(extra.tir_first, "tir_first", function, check)
-    for tir_pass in _tir_passes(config, simple_mode):
-        after = tir_pass(function)
-        if options.verify_each_pass:
-            verify_after(tir_pass.name, after)
-        if options.replay_each_pass:
-            check_pass(function, after, tir_pass.name)
-        function = after
-    verify(function)
-    prove_accesses(function)
-    return applied(extra.tir_last, "tir_last", function, check)
-
-
-def _tir_passes(config: CompilationConfig, simple_mode: bool) -> tuple[tir_passes.Pass, ...]:
-    options = config.pass_config
-    return tir_passes.pipeline(options.unroll_max_extent, simple_mode, options.disable_unroll)
 
 
 def _about(passes: Sequence[GraphPass | tir_passes.Pass]) -> tuple[tuple[str, str], ...]:

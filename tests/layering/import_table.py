@@ -21,7 +21,7 @@ ENDS = frozenset({"frontend", "host", "project", "artifact"})
 
 # TIR passes rewrite modules: they are steps of the driver, not part of the language.
 PRIVATE: dict[str, frozenset[str]] = {
-    "tir.passes": frozenset({"tir", "driver"}),
+    "tir.passes": frozenset({"tir", "driver", "function_lowering"}),
 }
 
 # In processing order.  A unit may always import itself.
@@ -57,13 +57,14 @@ ALLOWED: dict[str, frozenset[str]] = {
     "project": COMMON | MODULE | {"artifact", "files"},
     "inputs": COMMON | TIR | MODULE | {"te", "schedule"},
     "ports": COMMON | MODULE | {"graph.ir"},
+    "function_lowering": COMMON | TIR | {"extra_passes"},
     "driver": COMMON
     | GRAPH_IR
     | PLAN_IR
     | TIR
     | MODULE
     | {"inputs", "extra_passes", "ports", "external", "graph", "plan", "te", "schedule", "lowering"}
-    | {"executor", "memory", "codegen", "artifact"},
+    | {"function_lowering", "executor", "memory", "codegen", "artifact"},
     # what a user writes operators with, and a driver and a host to check them by
     "custom": COMMON
     | GRAPH_IR

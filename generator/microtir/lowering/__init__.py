@@ -14,7 +14,7 @@ from microtir.graph.ops import Operator, ReadRows, WriteRows
 from microtir.lowering.family import Family
 from microtir.lowering.layer import Extents, Layer
 from microtir.lowering.provenance import function_names, origin_of
-from microtir.lowering.table import candidate, families_of, refusals_of
+from microtir.lowering.table import candidate, families_of, family_of, refusals_of
 from microtir.plan.ir import (
     Candidate,
     Kernel,
@@ -133,5 +133,4 @@ def emit_finish(operator: PlannedOperator, layouts: Mapping[Tensor, Layout], nam
 
 
 def _family(operator: PlannedOperator) -> Family:
-    kernel = operator.candidate.kernel
-    return next(f for f in families_of(operator.node) if f.kernel is kernel)
+    return family_of(operator.node, operator.candidate.kernel)

@@ -1,4 +1,4 @@
-"""Micro-kernels that are made once: those of equal arguments are the same object.
+"""What is made once: micro-kernels of equal arguments, and what is known of a node.
 
 Layers of equal shapes call equal kernels.  Where these are one, what is worked out about one of
 them (that it keeps the rules, what it reads, its stack) holds for the others without a comparison.
@@ -8,15 +8,23 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache
-from typing import ParamSpec, cast
+from typing import ParamSpec, TypeVar, cast
 
+from microtir.graph.ir import Node
 from microtir.schedule import KernelDescription
 
 P = ParamSpec("P")
+Fact = TypeVar("Fact")
 
 _KEPT = 512  # of each function: more kernels than a model has
+_NODES = 4  # the weights of a model are not kept for longer
 
 
 def made_once(make: Callable[P, KernelDescription]) -> Callable[P, KernelDescription]:
     """`make`, which gives the same kernel for the same arguments; these are hashable."""
     return cast("Callable[P, KernelDescription]", lru_cache(maxsize=_KEPT)(make))
+
+
+def of_node(ask: Callable[[Node], Fact]) -> Callable[[Node], Fact]:
+    """`ask`, which reads the weights of a node, and is asked by one family after the other."""
+    return lru_cache(maxsize=_NODES)(ask)

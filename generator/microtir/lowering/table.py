@@ -351,18 +351,23 @@ def families_of(node: Node, target: Target | None = None) -> tuple[Family, ...]:
     return tuple(f for f in _offered(node, target) if f.refusal(node) is None)
 
 
+def family_of(node: Node, kernel: Kernel) -> Family:
+    """The first family of a kernel that can compute a node; there is one."""
+    named = (f for f in _offered(node, None) if f.kernel is kernel)
+    return next(f for f in named if f.refusal(node) is None)
+
+
 def refusals_of(node: Node, target: Target) -> tuple[tuple[Kernel, Refusal], ...]:
     """Kernels for the target that cannot compute a node, and why; each that can is left out."""
-    offered = _offered(node, target)
-    able = {f.kernel for f in offered if f.refusal(node) is None}
+    reasons = [(f.kernel, f.refusal(node)) for f in _offered(node, target)]
+    able = {kernel for kernel, reason in reasons if reason is None}
     refused: dict[Kernel, Refusal] = {}
-    for family in offered:
-        reason = family.refusal(node)
+    for kernel, reason in reasons:
         # Several families may be one kernel for different types: what speaks against the right
         # one is of interest.
-        known = refused.get(family.kernel, Refusal.TYPES)
-        if reason is not None and family.kernel not in able and known is Refusal.TYPES:
-            refused[family.kernel] = reason
+        known = refused.get(kernel, Refusal.TYPES)
+        if reason is not None and kernel not in able and known is Refusal.TYPES:
+            refused[kernel] = reason
     return tuple(refused.items())
 
 

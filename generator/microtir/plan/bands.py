@@ -25,8 +25,9 @@ from microtir.graph.columns import (
 )
 from microtir.graph.ir import Tensor
 from microtir.graph.macs import macs
+from microtir.plan.courses import Courses
 from microtir.plan.grouping import Choices, longest_members, streamable_offer
-from microtir.plan.nest import History, histories, runs_of
+from microtir.plan.nest import History
 from microtir.plan.offers import Bytes, Offer, Offers
 from microtir.plan.storage import Storage
 
@@ -62,7 +63,7 @@ class _State:
 
 
 def cuts_worth_planning(
-    choices: Choices, offers: Sequence[Offers], storage: Storage, again: int
+    choices: Choices, offers: Sequence[Offers], storage: Storage, again: int, courses: Courses
 ) -> tuple[Cuts, ...]:
     """The ways to cut a graph that promise less memory, the one with the fewest MACs first.
 
@@ -71,13 +72,14 @@ def cuts_worth_planning(
         offers: one for each node, in graph order.
         storage: of all tensors that are not constant.
         again: multiply-accumulates that may be done twice.
+        courses: what is known of nests, and what becomes known here.
     """
     pieces = [_Piece(start, stop, least) for start, stop, least in choices.needs()]
     able = [streamable_offer(o.rows) for o in offers]
     for stop in range(1, len(offers) + 1):
         sink = able[stop - 1]
         if sink is not None:
-            pieces += _cut_nests(able, sink, stop, storage)
+            pieces += _cut_nests(able, sink, stop, storage, courses)
     found: list[Cuts] = []
     least = choices.least
     for state in _front(pieces, len(offers), again):
@@ -117,15 +119,13 @@ def _front(pieces: Sequence[_Piece], operators: int, again: int) -> list[_State]
 
 
 def _cut_nests(
-    steps: Sequence[Offer | None], sink: Offer, stop: int, storage: Storage
+    steps: Sequence[Offer | None], sink: Offer, stop: int, storage: Storage, courses: Courses
 ) -> Iterator[_Piece]:
     """Every nest of several operators that ends in `sink`, cut into bands."""
-    members, nest = longest_members(steps, sink, stop, 1)
+    members, _, known = longest_members(steps, sink, stop, 1, courses)
     image = sink.operator.node.output
     if column_window(sink.node) is None:
         return
-    tensors = (t for m in members for t in (*m.operator.inputs, m.node.output))
-    known = histories(runs_of(nest), tuple(dict.fromkeys(tensors)))
     for count in _COUNTS:
         if count <= width_of(image):
             yield from _Cutting(members, stop, storage, known, count).pieces()

@@ -17,8 +17,9 @@ from functools import cached_property
 import numpy as np
 
 from microtir.graph.ir import Tensor
-from microtir.plan.ir import Group, Kernel, PlannedOperator, Step
-from microtir.plan.nest import Rows, histories, longest_nest, nest_of, runs_of, streamable
+from microtir.plan.courses import Course, Courses, tensors_of
+from microtir.plan.ir import Group, Kernel, PlannedOperator
+from microtir.plan.nest import History, Rows, histories, nest_of, runs_of, streamable
 from microtir.plan.offers import NO_PRICE, Offer, Offers, Prices
 from microtir.plan.storage import Overlaps, Storage
 
@@ -60,10 +61,12 @@ class Choices:
     Args:
         offers: one for each node, in graph order.
         storage: of all tensors that are not constant.
+        courses: what is known of nests, and what becomes known here.
     """
 
-    def __init__(self, offers: Sequence[Offers], storage: Storage) -> None:
+    def __init__(self, offers: Sequence[Offers], storage: Storage, courses: Courses) -> None:
         self._storage = storage
+        self._within: dict[int, Rows] = {}
         self._operators = len(offers)
         whole = [_whole(storage, number, o.whole) for number, o in enumerate(offers)]
         calls = Prices([(c.offers, c.taken) for c in whole])
@@ -79,7 +82,7 @@ class Choices:
                 sinks = ((steps[stop - 1], alone_rows), (streamable_offer(accumulated), None))
                 for sink, single in sinks:
                     if sink is not None:
-                        nests = _nests(steps, sink, stop, storage, limit, together)
+                        nests = _nests(steps, sink, stop, storage, limit, together, courses)
                         self._all += (_by_itself(choice, single) for choice in nests)
         self._all.sort(key=lambda choice: (choice.stop, -choice.start))
         self._prices = Prices([(c.offers, c.taken) for c in self._all])
@@ -97,13 +100,19 @@ class Choices:
         for choice, least in zip(self._all, self._prices.least.tolist(), strict=True):
             yield choice.start, choice.stop, least
 
+    def _priced(self, limit: int) -> Rows:
+        """The price of each choice within a limit: a limit that was compared is often taken."""
+        if limit not in self._within:
+            self._within[limit] = self._prices.within(limit)
+        return self._within[limit]
+
     def price(self, limit: int) -> int:
         """What the cheapest plan within a limit in bytes, `least` or more, is charged."""
-        return self._best(self._prices.within(limit), np.add)[1]
+        return self._best(self._priced(limit), np.add)[1]
 
     def cheapest(self, limit: int) -> tuple[Group, ...]:
         """The groups with the least price within a limit in bytes, `least` or more."""
-        path, _ = self._best(self._prices.within(limit), np.add)
+        path, _ = self._best(self._priced(limit), np.add)
         return _turned([choice.group(limit) for choice in path], self._storage)
 
     def _best(self, values: Rows, join: np.ufunc) -> tuple[tuple[Choice, ...], int]:
@@ -202,27 +211,26 @@ def _nests(
     storage: Storage,
     limit: int,
     together: int,
+    courses: Courses,
 ) -> Iterator[Choice]:
     """Every nest that ends in `sink` and keeps its rings within a limit, `together` rows a call.
 
     What a tensor goes through does not depend on operators before its own, so one execution of
     the longest nest prices all of them.
     """
-    members, nest = longest_members(steps, sink, stop, together)
+    members, course, known = longest_members(steps, sink, stop, together, courses)
     start = stop - len(members)
-    runs = runs_of(nest)
-    accumulators = nest.operator.candidate.accumulator_bytes
-    outputs = [] if accumulators else [sink.node.output]
-    inputs = (t for member in members for t in member.operator.inputs)
-    known = histories(runs, tuple(dict.fromkeys((*inputs, *outputs))))
+    accumulators = sink.operator.candidate.accumulator_bytes
+    if accumulators:
+        del known[sink.node.output]
     kept: list[Rows] = []  # bytes that each tensor takes in its ring, or none, the last one first
     around: dict[Tensor, int] = {}
     wholes: list[int] = []
-    overlaps = Overlaps(storage, known)
+    overlaps = Overlaps(storage, known, courses)
     for first in range(stop - 1, start - 1, -1):
         tensor = members[first - start].node.output
         around.update({t: storage.bytes(t) for t in storage.living[first] if t not in around})
-        kept.append(np.zeros(len(runs), np.int64))
+        kept.append(np.zeros(len(course), np.int64))
         if first < stop - 1:
             internal = storage.is_internal(tensor, stop)
             if known[tensor].missing or not (internal or known[tensor].is_complete):
@@ -232,10 +240,8 @@ def _nests(
                 kept[-1] = known[tensor].alive * (known[tensor].height * storage.row_bytes(tensor))
                 around.pop(tensor, None)
         wholes.append(sum(around.values()) - overlaps.most(around, first, stop))
-    numbers = {member.node: number for number, member in enumerate(members)}
-    ran = np.array([numbers[operator.node] for operator in runs.operators])[runs.ran]
-    by_member = np.argsort(ran, kind="stable")
-    begins = np.searchsorted(ran[by_member], np.arange(len(members)))
+    by_member = np.argsort(course.ran, kind="stable")
+    begins = np.searchsorted(course.ran[by_member], np.arange(len(members)))
     rings = np.cumsum(kept, axis=0)[:, by_member] + accumulators
     fullest = np.maximum.reduceat(rings, begins, axis=1)
     for number, whole in enumerate(wholes):
@@ -247,14 +253,20 @@ def _nests(
 
 
 def longest_members(
-    steps: Sequence[Offer | None], sink: Offer, stop: int, together: int
-) -> tuple[list[Offer], Step]:
-    """The operators of the longest nest that ends in `sink`, the operator before `stop`."""
+    steps: Sequence[Offer | None], sink: Offer, stop: int, together: int, courses: Courses
+) -> tuple[list[Offer], Course, dict[Tensor, History]]:
+    """The longest nest that ends in `sink`, the operator before `stop`.
+
+    Returns:
+        Its operators, what it does, and what that does to each tensor that they read or write.
+    """
     members = [sink]
     for offer in reversed(steps[max(stop - LONGEST_GROUP, 0) : stop - 1]):
         if offer is None:
             break
         members.append(offer)
     members.reverse()
-    start, nest = longest_nest([member.operator for member in members], together)
-    return members[start:], nest
+    course = courses.of([member.operator for member in members], together)
+    members = members[course.start :]
+    tensors = tensors_of([member.operator for member in members])
+    return members, course, dict(zip(tensors, course.known, strict=True))

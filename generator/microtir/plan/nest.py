@@ -210,9 +210,9 @@ def _calls(block: _Block, starts: Rows) -> Iterator[tuple[PlannedOperator, Rows,
     yield block.step.operator, own, block.bounds[:count], block.bounds[1 : count + 1]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class History:
-    """What happens to a tensor while a nest runs, per call.
+    """What happens to a tensor of so many `rows` while a nest runs, per call.
 
     `made` counts the rows that exist after the call, `oldest` is the first row that this call or
     a later one reads (NEVER if none does); `alive` says whether it holds a row that is read or has
@@ -221,7 +221,7 @@ class History:
     it was read for the last time.
     """
 
-    tensor: Tensor
+    rows: int
     made: Rows
     oldest: Rows
     alive: npt.NDArray[np.bool_]
@@ -232,7 +232,7 @@ class History:
     @property
     def is_complete(self) -> bool:
         """Whether the nest makes all rows in the end."""
-        return int(self.made[-1]) == self.tensor.type.rows
+        return int(self.made[-1]) == self.rows
 
 
 def histories(runs: Runs, tensors: Sequence[Tensor]) -> Mapping[Tensor, History]:
@@ -276,6 +276,8 @@ def histories(runs: Runs, tensors: Sequence[Tensor]) -> Mapping[Tensor, History]
     alive = (oldest < made) | (made > earlier)
     missing: npt.NDArray[np.bool_] = np.any(wanted > made, axis=1)
     return {
-        t: History(t, made[n], oldest[n], alive[n], bool(missing[n]), spans[n], int(heights[n]))
+        t: History(
+            t.type.rows, made[n], oldest[n], alive[n], bool(missing[n]), spans[n], int(heights[n])
+        )
         for t, n in numbers.items()
     }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
@@ -37,16 +37,18 @@ def price_of(goal: Optimize, byte_price: int = 0) -> Price:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Offer:
-    """Candidates for the same calls of one node, best first, with the price of each."""
+    """Candidates for the same calls of one node, best first, with the price of each.
+
+    `operator` is that with the best of them; all of them run the same calls.
+    """
 
     node: Node
     candidates: tuple[Candidate, ...]
     prices: tuple[int, ...]
+    operator: PlannedOperator = field(init=False)
 
-    @property
-    def operator(self) -> PlannedOperator:
-        """The operator with the best candidate; all of them run the same calls."""
-        return PlannedOperator(self.node, self.candidates[0])
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "operator", PlannedOperator(self.node, self.candidates[0]))
 
     @property
     def least(self) -> int:

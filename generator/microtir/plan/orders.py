@@ -7,6 +7,7 @@ from dataclasses import replace
 from itertools import pairwise
 
 from microtir.graph.ir import Graph, Node, Tensor
+from microtir.plan.courses import Courses, tensors_of
 from microtir.plan.nest import histories, nest_of, runs_of
 from microtir.plan.offers import Offer, Offers
 from microtir.plan.sequence import Demand, Use, best_order, depth_first
@@ -57,8 +58,8 @@ def _saved(node: Node, rows: Offer | None, storage: Storage) -> Mapping[tuple[Te
     nest = nest_of([rows.operator]) if rows is not None else None
     if nest is None:
         return {}
-    tensors = dict.fromkeys((*nest.operator.inputs, node.output))
-    overlaps = Overlaps(storage, histories(runs_of(nest), tuple(tensors)))
+    known = histories(runs_of(nest), tensors_of([nest.operator]))
+    overlaps = Overlaps(storage, known, Courses())
     target = storage.root[node.output]
     roots = (storage.root[t] for t in nest.operator.inputs)
     return {(root, target): overlaps.saved(root, target) for root in roots if root is not target}

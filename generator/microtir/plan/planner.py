@@ -19,6 +19,7 @@ from microtir.graph.columns import Cut
 from microtir.graph.ir import Graph, Node, Tensor
 from microtir.graph.macs import macs
 from microtir.plan.bands import cuts_worth_planning
+from microtir.plan.courses import Courses
 from microtir.plan.edges import Edge, Kinds, agreeing, edges_of, layouts_of, possible, uniform
 from microtir.plan.grouping import Choices, rings
 from microtir.plan.ir import Candidate, Group, Kernel, Layout, LayoutKind, Plan, Terms
@@ -49,6 +50,7 @@ def plan(
     limit: int | None = None,
     terms: Terms | None = None,
     others: Sequence[Graph] = (),
+    courses: Courses | None = None,
 ) -> Plan:
     """Return the plan of a graph.
 
@@ -62,6 +64,7 @@ def plan(
         terms: prices and refusals that budgets ask for.
         others: graphs that do the same in less memory, some of them with more work; the plan may
             be that of one of them.
+        courses: what other plans have found out about nests, and this one adds to.
 
     Raises:
         UnsupportedModelError: a node has no candidate.
@@ -79,7 +82,8 @@ def plan(
         if task.graph in orders:
             tasks += [task.of_kinds(k) for k in uniform(task.edges) if task.can_be(k)]
     lives = [task.storage(workspace_io=workspace_io) for task in tasks]
-    found = [Choices(task.offers, storage) for task, storage in zip(tasks, lives, strict=True)]
+    courses = courses or Courses()
+    found = [Choices(t.offers, storage, courses) for t, storage in zip(tasks, lives, strict=True)]
     ports = dict.fromkeys((*graph.inputs, *graph.outputs))
     apart = 0 if workspace_io else sum(t.type.bytes for t in ports)
     either = _Either(found)
@@ -98,6 +102,7 @@ def alternatives(
     reorder: bool,
     percent: int,
     workspace_io: bool = False,
+    courses: Courses | None = None,
 ) -> tuple[tuple[Graph, tuple[Cut, ...]], ...]:
     """Graphs that promise less memory, and the ways to cut their images into bands, if any.
 
@@ -108,6 +113,7 @@ def alternatives(
         reorder: operators may run in another order.
         percent: of the graph's multiply-accumulates, so many may be done twice.
         workspace_io: inputs and outputs share the workspace with everything else.
+        courses: what is known of nests, and what becomes known here.
 
     Raises:
         UnsupportedModelError: a node has no candidate.
@@ -118,13 +124,14 @@ def alternatives(
     storage = task.storage(workspace_io=workspace_io)
     orders = orders_worth_planning(graph, task.offers, storage) if reorder else ()
     found: list[tuple[Graph, tuple[Cut, ...]]] = [(order, ()) for order in orders]
+    courses = courses or Courses()
     if percent:
         again = sum(map(macs, graph.nodes)) * percent // 100
         for order in (graph, *orders):
             task = _Task.of(order, candidates_of, goal, Terms())
             storage = task.storage(workspace_io=workspace_io)
-            choices = Choices(task.offers, storage)
-            ways = cuts_worth_planning(choices, task.offers, storage, again)
+            choices = Choices(task.offers, storage, courses)
+            ways = cuts_worth_planning(choices, task.offers, storage, again, courses)
             found += [(order, cut) for cut in ways]
     return tuple(found)
 

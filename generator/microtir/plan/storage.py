@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
 from microtir.graph.ir import Graph, Node, Tensor
 from microtir.graph.ops import JoinColumns
+from microtir.plan.courses import Courses
 from microtir.plan.ir import Layout
-from microtir.plan.nest import NEVER, History
+from microtir.plan.nest import History
 
 
 class Views:
@@ -56,7 +55,8 @@ class Storage:
 
     Lifetimes are positions in the graph, both inclusive: -1 for what is there from the start, the
     number of operators for what is needed at the end. `living` has for each operator the roots in
-    the workspace that hold something while it runs. `layouts` are those of whole tensors.
+    the workspace that hold something while it runs. `sizes` has for each tensor the bytes of all of
+    it and of one of its rows.
     """
 
     root: Mapping[Tensor, Tensor]
@@ -65,7 +65,7 @@ class Storage:
     shared: frozenset[Tensor]
     caller: frozenset[Tensor]
     living: Sequence[Sequence[Tensor]]
-    layouts: Mapping[Tensor, Layout]
+    sizes: Mapping[Tensor, tuple[int, int]]
 
     @staticmethod
     def of(
@@ -99,16 +99,16 @@ class Storage:
             frozenset((*shared, *(root[t] for t in shared))),
             frozenset(caller),
             living,
-            layouts,
+            {t: (layout.bytes(t.type), layout.row_bytes(t.type)) for t, layout in layouts.items()},
         )
 
     def bytes(self, tensor: Tensor) -> int:
         """Of a whole tensor."""
-        return self.layouts[tensor].bytes(tensor.type)
+        return self.sizes[tensor][0]
 
     def row_bytes(self, tensor: Tensor) -> int:
         """Of one of its rows."""
-        return self.layouts[tensor].row_bytes(tensor.type)
+        return self.sizes[tensor][1]
 
     def is_internal(self, tensor: Tensor, stop: int) -> bool:
         """Whether nobody behind operators [.., stop) sees a tensor, nor what it shares with."""
@@ -125,11 +125,13 @@ class Overlaps:
     Args:
         storage: of all tensors.
         known: what happens in the nest to each tensor that it reads or writes for others.
+        courses: what is known of nests.
     """
 
-    def __init__(self, storage: Storage, known: Mapping[Tensor, History]) -> None:
+    def __init__(self, storage: Storage, known: Mapping[Tensor, History], courses: Courses) -> None:
         self._storage = storage
         self._known = known
+        self._courses = courses
         self._seen: dict[Tensor, list[Tensor]] = {}
         for tensor in known:
             self._seen.setdefault(storage.root[tensor], []).append(tensor)
@@ -163,10 +165,8 @@ class Overlaps:
         size = self._storage.bytes
         if size(writer) != size(y):
             return 0  # some columns of y, whose rows are longer
-        oldest, made = self._known[reader].oldest, self._known[writer].made
-        # Both ascend: from the first row that is written to the last one that is read.
-        both = slice(int(np.searchsorted(made, 1)), int(np.searchsorted(oldest, NEVER)))
         row = self._storage.row_bytes
-        ends = made[both] * row(writer) - oldest[both] * row(reader)
-        distance = max(int(ends.max(initial=0)), 0)
+        distance = self._courses.distance(
+            self._known[reader], self._known[writer], row(reader), row(writer)
+        )
         return size(x) + size(y) - max(size(x) + distance, size(y))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -57,6 +58,8 @@ def activation_range(activation: Activation, output: TensorType) -> tuple[int, i
     return minimum, maximum
 
 
+# Rules, analyses and kernels ask one after the other about the same layer.
+@lru_cache(maxsize=16)
 def per_channel_multipliers(
     input_type: TensorType, weights: TensorType, output: TensorType
 ) -> tuple[QuantizedMultiplier, ...]:

@@ -30,6 +30,7 @@ from microtir.lowering.dsp.code import at, let, loop, seq
 from microtir.lowering.dsp.linear import constant
 from microtir.lowering.dsp.micro_kernel import call
 from microtir.lowering.layer import Layer
+from microtir.lowering.made_once import of_node
 from microtir.lowering.refusals import float_refusal, int8_refusal, mixed_refusal
 from microtir.plan.ir import Refusal
 from microtir.tir import ir
@@ -131,6 +132,7 @@ def _shape_refusal(node: Node) -> Refusal | None:
     return mixed_refusal(node)
 
 
+@of_node
 def refusal_int8(node: Node) -> Refusal | None:
     """What speaks against it: int8 over one image, factors that fit the short requantisation."""
     reason = int8_refusal(node) or _shape_refusal(node)

@@ -19,6 +19,7 @@ from microtir.lowering.dsp.code import at, loop, seq
 from microtir.lowering.dsp.linear import constant
 from microtir.lowering.dsp.micro_kernel import call
 from microtir.lowering.layer import Layer
+from microtir.lowering.made_once import of_node
 from microtir.lowering.refusals import channelwise_refusal, float_refusal, int8_refusal
 from microtir.plan.ir import Refusal
 from microtir.tir import ir
@@ -61,6 +62,7 @@ def _shape_refusal(node: Node) -> Refusal | None:
     return reason
 
 
+@of_node
 def refusal_int8(node: Node) -> Refusal | None:
     """What speaks against it: int8, factors that fit the short requantisation."""
     reason = int8_refusal(node) or _shape_refusal(node)

@@ -33,6 +33,7 @@ from microtir.lowering.dsp.patch import GROUP, Segments, widen
 from microtir.lowering.dsp.requantise import Rescaling
 from microtir.lowering.dsp.weights import QUAD, channel_quads, pack_pairs
 from microtir.lowering.layer import Layer, Rows
+from microtir.lowering.made_once import of_node
 from microtir.lowering.refusals import int8_refusal, mixed_refusal
 from microtir.plan.ir import Refusal
 from microtir.schedule import KernelDescription
@@ -70,6 +71,7 @@ def _packed(node: Node, distance: int = 1) -> _Packed | None:
     return _Packed(constant("packed", words), factors.rescaling)
 
 
+@of_node
 def refusal(node: Node) -> Refusal | None:
     """What speaks against it: int8 over one image, weights and factors that fit the packed form."""
     reason = int8_refusal(node) or mixed_refusal(node)

@@ -25,6 +25,7 @@ from microtir.lowering.dsp.micro_kernel import call
 from microtir.lowering.dsp.requantise import Requantisation
 from microtir.lowering.dsp.weights import QUAD, channel_quads
 from microtir.lowering.layer import Layer
+from microtir.lowering.made_once import of_node
 from microtir.lowering.refusals import depthwise_refusal
 from microtir.plan.ir import Alone, Refusal
 from microtir.tir import ir
@@ -34,6 +35,7 @@ _TAPS = 64  # they are all unrolled; more make too much code
 _LARGEST = 0xFFFF  # what MOVW loads
 
 
+@of_node
 def factors(node: Node) -> Requantisation | None:
     """Constants of the channels; None if they do not fit the sequence."""
     op, weights = node.op, node.inputs[1].data

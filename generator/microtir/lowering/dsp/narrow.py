@@ -29,12 +29,14 @@ from microtir.lowering.dsp.outputs import planes_refusal as planar_refusal
 from microtir.lowering.dsp.requantise import Requantisation
 from microtir.lowering.dsp.weights import QUAD
 from microtir.lowering.layer import Layer
+from microtir.lowering.made_once import of_node
 from microtir.lowering.refusals import int8_refusal, mixed_refusal
 from microtir.plan.ir import Refusal
 from microtir.tir import ir
 from microtir.tir.dtype import DType
 
 
+@of_node
 def _factors(node: Node) -> Requantisation | None:
     op, weights = node.op, node.inputs[1].data
     assert isinstance(op, Conv2D) and weights is not None

@@ -17,6 +17,7 @@ from microtir.graph.quantization import conv_params, fully_connected_params
 from microtir.lowering import dense
 from microtir.lowering.dsp.code import at, loop, seq
 from microtir.lowering.layer import Extents, Layer
+from microtir.lowering.made_once import of_node
 from microtir.lowering.refusals import int8_refusal, mixed_refusal
 from microtir.lowering.vector.gemm import PackedLinear, Source, gemm, pack
 from microtir.lowering.vector.image import WindowedImage, reach
@@ -76,6 +77,7 @@ def _packed(node: Node) -> PackedLinear | None:
     return pack(weights.reshape(len(weights), source.segments, source.segment), node, params)
 
 
+@of_node
 def refusal(node: Node) -> Refusal | None:
     """What speaks against it: int8 over one image, factors that fit the packed form."""
     reason = int8_refusal(node) or mixed_refusal(node)

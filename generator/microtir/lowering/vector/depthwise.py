@@ -14,6 +14,7 @@ from microtir.graph.ops import DepthwiseConv2D
 from microtir.graph.quantization import conv_params
 from microtir.lowering.dsp.code import at, seq
 from microtir.lowering.layer import Layer
+from microtir.lowering.made_once import of_node
 from microtir.lowering.refusals import depthwise_refusal
 from microtir.lowering.vector.depthwise_kernel import (
     BLOCK,
@@ -64,6 +65,7 @@ def _packed(node: Node) -> PackedDepthwise | None:
     return pack(weights.reshape(-1, channels), node, params, _Geometry.of(node).copies)
 
 
+@of_node
 def refusal(node: Node) -> Refusal | None:
     """What speaks against it: int8, one image, one output per channel, factors that fit."""
     reason = depthwise_refusal(node)

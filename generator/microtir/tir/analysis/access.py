@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
+from functools import lru_cache
 
 from microtir.errors import TirError
 from microtir.tir import build
@@ -62,7 +63,13 @@ def prove_accesses(
     _Prover(func, functions or {}).run(assuming)
     calls = (node for node in walk(func) if isinstance(node, KernelCall))
     for kernel, known in dict.fromkeys((c.meaning, c.contract.preconditions) for c in calls):
-        prove_accesses(kernel, assuming=known)
+        _prove_kernel(kernel, known)
+
+
+# Kernels never change, and many layers call the same ones.
+@lru_cache(maxsize=256)
+def _prove_kernel(kernel: PrimFunc, known: tuple[Expr, ...]) -> None:
+    prove_accesses(kernel, assuming=known)
 
 
 class _Prover:

@@ -1,0 +1,160 @@
+"""A model as deep as one likes, made without a file: what planning time is measured on.
+
+Blocks as those of MobileNetV2 (Sandler et al. 2018): a convolution widens an image, a depthwise
+one follows, another convolution narrows it, and what went in is added.  Every sixth block has two
+branches instead, a convolution and an average of neighbours, which are concatenated.  Five stages
+halve the image, of 96 x 96 at first, four times and a stem and a head stand around them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from microtir.graph import ops
+from microtir.graph.ir import Graph, Node, Quantization, Source, Tensor, TensorType
+from microtir.ir_module import IRModule
+from microtir.tir.dtype import DType
+
+OPERATORS = 500
+
+_CHANNELS = (8, 16, 24, 40, 64)  # of each stage
+_SHARES = (1, 2, 4, 4, 1)  # of the blocks that do not halve the image
+_WIDER = 4  # times as many channels between the convolutions of a block
+_BRANCHES = 6  # one of so many blocks has two
+_OUTSIDE = 20  # operators of stem and head, and of the blocks that halve the image
+_CLASSES = 10
+
+_SCALE = float(np.float32(0.05))
+_WEIGHTS = float(np.float32(0.01))
+_SAME = ops.Padding2D(1, 1, 1, 1)
+_HALVED = ops.Padding2D(0, 1, 0, 1)
+
+
+def long_model(operators: int = OPERATORS) -> IRModule:
+    """An int8 classifier of so many operators: `_OUTSIDE` and four for each block.
+
+    Args:
+        operators: in all; 20 + 4 n with n a multiple of 12.
+    """
+    shares, rest = divmod(operators - _OUTSIDE, 4 * sum(_SHARES))
+    assert shares > 0 and not rest, "all stages get their share of the blocks"
+    net = _Net()
+    image = net.image = Tensor("image", _type((1, 96, 96, 3)))
+    net.convolution(_CHANNELS[0] * 2, 3, stride=2)
+    net.depthwise()
+    net.convolution(_CHANNELS[0])
+    number = 0
+    for channels, share in zip(_CHANNELS, _SHARES, strict=True):
+        if net.image.shape[-1] != channels:
+            net.widened(channels, stride=2)
+        for _ in range(share * shares):
+            number += 1
+            if number % _BRANCHES:
+                net.residual()
+            else:
+                net.branches()
+    net.head()
+    graph = Graph("long", (image,), (net.image,), tuple(net.nodes))
+    assert len(graph.nodes) == operators
+    return IRModule(graph=graph)
+
+
+def _type(shape: tuple[int, ...], dtype: DType = DType.INT8, scale: float = _SCALE) -> TensorType:
+    return TensorType(shape, dtype, Quantization((scale,), (0,)))
+
+
+@dataclass(slots=True)
+class _Net:
+    """Nodes made so far; the next one reads `image`."""
+
+    nodes: list[Node] = field(default_factory=list)
+    image: Tensor = field(init=False)
+    rng: np.random.Generator = field(default_factory=lambda: np.random.default_rng(0))
+
+    def add(
+        self, op: ops.Operator, *inputs: Tensor, shape: tuple[int, ...], scale: float = _SCALE
+    ) -> Tensor:
+        """The output of a new node, which becomes `image`."""
+        number = len(self.nodes)
+        self.image = Tensor(f"t{number}", _type(shape, scale=scale))
+        source = Source("long", number, op.name.upper())
+        self.nodes.append(Node(op, inputs, (self.image,), f"n{number}", source))
+        return self.image
+
+    def weights(self, shape: tuple[int, ...], axis: int, outputs: int) -> tuple[Tensor, Tensor]:
+        """Weights with a scale for each output, and a bias."""
+        scales = tuple(float(np.float32(_WEIGHTS * (1 + n % 7 / 8))) for n in range(outputs))
+        zeros = (0,) * outputs
+        kind = TensorType(shape, DType.INT8, Quantization(scales, zeros, axis))
+        data = self.rng.integers(-127, 128, shape).astype(np.int8)
+        sums = Quantization(tuple(float(np.float32(s * _SCALE)) for s in scales), zeros, 0)
+        bias = self.rng.integers(-900, 900, outputs).astype(np.int32)
+        number = len(self.nodes)
+        return (
+            Tensor(f"w{number}", kind, data),
+            Tensor(f"b{number}", TensorType((outputs,), DType.INT32, sums), bias),
+        )
+
+    def convolution(
+        self, channels: int, size: int = 1, stride: int = 1, *, active: bool = True
+    ) -> Tensor:
+        """CONV_2D of size x size; RELU if `active`."""
+        image = self.image
+        _, height, width, depth = image.shape
+        weights = self.weights((channels, size, size, depth), 0, channels)
+        op = ops.Conv2D(
+            strides=(stride, stride),
+            padding=_HALVED if size > 1 else ops.Padding2D(),
+            activation=ops.Activation.RELU if active else ops.Activation.NONE,
+        )
+        return self.add(op, image, *weights, shape=(1, height // stride, width // stride, channels))
+
+    def depthwise(self, stride: int = 1) -> Tensor:
+        """DEPTHWISE_CONV_2D of 3 x 3 and RELU."""
+        image = self.image
+        _, height, width, channels = image.shape
+        weights = self.weights((1, 3, 3, channels), 3, channels)
+        op = ops.DepthwiseConv2D(
+            strides=(stride, stride),
+            padding=_SAME if stride == 1 else _HALVED,
+            activation=ops.Activation.RELU,
+        )
+        return self.add(op, image, *weights, shape=(1, height // stride, width // stride, channels))
+
+    def widened(self, channels: int, stride: int = 1) -> Tensor:
+        """Wide, depthwise, narrow again."""
+        self.convolution(self.image.shape[-1] * _WIDER)
+        self.depthwise(stride)
+        return self.convolution(channels, active=False)
+
+    def residual(self) -> Tensor:
+        """The same, and what went in is added."""
+        before = self.image
+        after = self.widened(before.shape[-1])
+        return self.add(ops.Add(), before, after, shape=before.shape)
+
+    def branches(self) -> Tensor:
+        """Half of the channels from a convolution, the others from an average of neighbours."""
+        before = self.image
+        *_, channels = before.shape
+        first = self.convolution(channels // 2)
+        self.add(ops.AveragePool2D((3, 3), (1, 1), _SAME), before, shape=before.shape)
+        second = self.convolution(channels // 2)
+        return self.add(ops.Concatenation(axis=3), first, second, shape=before.shape)
+
+    def head(self) -> Tensor:
+        """Mean of all pixels, and a class."""
+        image = self.convolution(2 * self.image.shape[-1])
+        _, height, width, channels = image.shape
+        pool = ops.AveragePool2D((height, width), (1, 1))
+        flat = self.add(pool, image, shape=(1, 1, 1, channels))
+        flat = self.add(ops.Reshape(), flat, shape=(1, channels))
+        weights = self.weights((_CLASSES, channels), 0, _CLASSES)
+        scores = self.add(ops.FullyConnected(), flat, *weights, shape=(1, _CLASSES))
+        y = Tensor("y", TensorType((1, _CLASSES), DType.INT8, Quantization((1 / 256,), (-128,))))
+        source = Source("long", len(self.nodes), "SOFTMAX")
+        self.nodes.append(Node(ops.Softmax(), (scores,), (y,), "softmax", source))
+        self.image = y
+        return y

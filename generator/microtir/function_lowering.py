@@ -1,0 +1,77 @@
+"""What `lower` does with one function in TIR: the passes, and the proof of its accesses."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from microtir.config import CompilationConfig
+from microtir.extra_passes import ExtraPasses, applied
+from microtir.tir import passes as tir_passes
+from microtir.tir.alike import Form, form_of, remade
+from microtir.tir.analysis.access import prove_accesses
+from microtir.tir.ir import PrimFunc
+from microtir.tir.replay import check_pass
+from microtir.tir.verify import verify, verify_after
+
+
+def tir_passes_of(config: CompilationConfig, *, simple_mode: bool) -> tuple[tir_passes.Pass, ...]:
+    """The passes that a configuration asks for, in order."""
+    options = config.pass_config
+    return tir_passes.pipeline(options.unroll_max_extent, simple_mode, options.disable_unroll)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FunctionLowering:
+    """Runs the TIR passes over functions and proves their memory accesses.
+
+    Functions that differ in the data of constants only become what the first of them became, as
+    it was proven.  Passes of the user may look at anything, and a replay computes with the data:
+    with these every function goes its own way.
+
+    Args:
+        config: what is compiled for, and which passes are wanted.
+        simple_mode: as for `lower`.
+        extra: passes of the user.
+    """
+
+    config: CompilationConfig
+    simple_mode: bool
+    extra: ExtraPasses
+    _known: dict[tuple[object, ...], tuple[Form, PrimFunc]] = field(default_factory=dict)
+
+    def __call__(self, function: PrimFunc) -> PrimFunc:
+        """The lowered function.
+
+        Raises:
+            TirError: it breaks a rule, or an access could not be proven.
+        """
+        if self.extra.tir_first or self.extra.tir_last or self.config.pass_config.replay_each_pass:
+            return self._lowered(function)
+        form = form_of(function)
+        if form.key in self._known:
+            return remade(function, form, *self._known[form.key])
+        made = self._lowered(function)
+        self._known[form.key] = form, made
+        return made
+
+    def _lowered(self, function: PrimFunc) -> PrimFunc:
+        options = self.config.pass_config
+
+        def check(before: PrimFunc, after: PrimFunc, pass_name: str) -> None:
+            verify(after)
+            prove_accesses(after)
+            if options.replay_each_pass:
+                check_pass(before, after, pass_name)
+
+        verify(function)
+        function = applied(self.extra.tir_first, "tir_first", function, check)
+        for tir_pass in tir_passes_of(self.config, simple_mode=self.simple_mode):
+            after = tir_pass(function)
+            if options.verify_each_pass:
+                verify_after(tir_pass.name, after)
+            if options.replay_each_pass:
+                check_pass(function, after, tir_pass.name)
+            function = after
+        verify(function)
+        prove_accesses(function)
+        return applied(self.extra.tir_last, "tir_last", function, check)

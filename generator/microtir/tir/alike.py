@@ -1,0 +1,172 @@
+"""Functions that are the same but for the objects that they are made of.
+
+Layers of equal shapes become functions that differ in their weights, and in nothing else.  What
+is worked out by reading the body of one of them holds for the others, word by word.
+
+Of the data of a constant, only the lowest and the highest value matter to what reads a body
+(`tir.analysis.bounds`), and these only where the body itself loads it: micro-kernels, which are
+given pointers, are known by their contracts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import Any, TypeAlias
+
+from microtir.tir import build
+from microtir.tir.analysis.bounds import Bounds
+from microtir.tir.ir import (
+    Allocate,
+    Binary,
+    Buffer,
+    BufferArgument,
+    BufferView,
+    Call,
+    Cast,
+    Expr,
+    ExternCall,
+    FloatImm,
+    For,
+    If,
+    IntImm,
+    Invoke,
+    KernelCall,
+    Let,
+    Load,
+    PrimFunc,
+    Scope,
+    Seq,
+    Store,
+    Unary,
+    Var,
+)
+from microtir.tir.visitor import substitute, walk
+
+Item: TypeAlias = Var | Buffer
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Form:
+    """What a function is; its name, its origin and its attributes aside.
+
+    Functions with equal keys have bodies of the same text, parameters included, and differ in the
+    `items` of which they are made, by position, and in the data of constants.
+    """
+
+    key: tuple[object, ...]
+    items: tuple[Item, ...]
+
+
+def form_of(function: PrimFunc) -> Form:
+    """The form of a function."""
+    writer = _Writer()
+    write, number = writer.tokens.append, writer.number
+    for param in function.params:
+        number(param)
+    write(function.exported)
+    write(function.scratch is None)
+    if function.scratch is not None:
+        number(function.scratch)
+    for buffer, rows in function.rows.items():
+        number(buffer)
+        write(rows)
+    for node in walk(function):
+        write(type(node))
+        writes = _TOKENS.get(type(node))
+        if writes is not None:
+            writes(writer, node)
+    return Form(tuple(writer.tokens), tuple(writer.numbers))
+
+
+def remade(function: PrimFunc, form: Form, other: Form, made: PrimFunc) -> PrimFunc:
+    """What passes make of a function, given what they make of another one that is like it.
+
+    Args:
+        function: before the passes.
+        form: its form.
+        other: that of the other function, with an equal key.
+        made: what became of the other function: its body is another one, and nothing else.
+    """
+    items: dict[Item, Expr | Buffer | int] = dict(zip(other.items, form.items, strict=True))
+    for node in walk(made):
+        # Passes copy loops: what they define so is defined once, here as well.
+        if isinstance(node, For | Let) and node.var not in items:
+            items[node.var] = build.fresh(node.var)
+        elif isinstance(node, Allocate) and node.buffer not in items:
+            items[node.buffer] = replace(node.buffer)
+    return replace(function, body=substitute(made.body, items))
+
+
+class _Writer:
+    """Writes down what nodes say beside their parts, in the order of the text."""
+
+    def __init__(self) -> None:
+        self.tokens: list[object] = []
+        self.numbers: dict[Item, int] = {}
+        self.bounds = Bounds()
+
+    def number(self, item: Item) -> None:
+        """An item by its number, and where it occurs first with all that is said of it."""
+        known = self.numbers.get(item)
+        if known is not None:
+            self.tokens.append(known)
+            return
+        if isinstance(item, Buffer):
+            for extent in item.shape:
+                if isinstance(extent, Var):
+                    self.number(extent)
+        self.tokens.append(len(self.numbers))
+        self.numbers[item] = len(self.numbers)
+        if isinstance(item, Var):
+            self.tokens += (item.name, item.dtype, item.low, item.high)
+            return
+        shape = tuple(self.numbers[n] if isinstance(n, Var) else n for n in item.shape)
+        kinds = tuple(isinstance(n, Var) for n in item.shape)
+        data = None if item.data is None else (item.data.shape, item.data.dtype.name)
+        self.tokens += (item.name, shape, kinds, item.dtype, item.scope, item.alignment, data)
+
+    def load(self, node: Load) -> None:
+        """A load of a constant may be any of its values."""
+        buffer = node.buffer
+        self.number(buffer)
+        if buffer.scope is Scope.CONSTANT and not buffer.dtype.is_float:
+            self.tokens.append(self.bounds.buffer(buffer))
+
+    def view(self, node: BufferView) -> None:
+        self.number(node.buffer)
+        self.tokens += (node.shape, node.dtype, node.byte_offset)
+
+    def kernel(self, node: KernelCall) -> None:
+        self.tokens += (node.meaning, node.contract, node.assembly, len(node.args))
+
+
+def _loop(writer: _Writer, node: For) -> None:
+    writer.number(node.var)
+    writer.tokens.append(node.kind)
+
+
+# What is not here has nothing to say beside its type and its parts.  Operators come by what they
+# are called: to hash a text takes a fraction of what hashing a member of an Enum takes.
+_TOKENS: Mapping[type, Callable[[_Writer, Any], None]] = MappingProxyType({
+    Var: _Writer.number,
+    IntImm: lambda w, n: w.tokens.extend((n.value, n.dtype)),
+    FloatImm: lambda w, n: w.tokens.extend((n.value.hex(), n.dtype)),
+    Binary: lambda w, n: w.tokens.append(n.op.value),
+    Unary: lambda w, n: w.tokens.append(n.op.value),
+    Cast: lambda w, n: w.tokens.append(n.dtype),
+    Load: _Writer.load,
+    Call: lambda w, n: w.tokens.extend((n.intrinsic.value, len(n.args), n.dtype)),
+    BufferArgument: lambda w, n: w.number(n.buffer),
+    BufferView: _Writer.view,
+    Store: lambda w, n: w.number(n.buffer),
+    For: _loop,
+    If: lambda w, n: w.tokens.append(n.otherwise is None),
+    Seq: lambda w, n: w.tokens.append(len(n.statements)),
+    Let: lambda w, n: w.number(n.var),
+    Allocate: lambda w, n: w.number(n.buffer),
+    Invoke: lambda w, n: w.tokens.extend((n.function, len(n.args))),
+    KernelCall: _Writer.kernel,
+    ExternCall: lambda w, n: w.tokens.extend((n.function, len(n.args))),
+})  # fmt: skip

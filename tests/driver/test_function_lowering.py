@@ -1,0 +1,63 @@
+"""Layers that are alike go through the passes once, and become what each becomes by itself."""
+
+from __future__ import annotations
+
+import pytest
+
+from benchmarks.long_model import long_model
+from microtir import driver, function_lowering
+from microtir.config import CompilationConfig, Target
+from microtir.extra_passes import ExtraPasses
+from microtir.function_lowering import FunctionLowering
+from microtir.ir_module import IRModule
+from microtir.tir.ir import PrimFunc
+from microtir.tir.text import to_text
+from tests.support.small_models import mixed_graph, module_of
+
+SHORT = 68  # operators: of each stage some layers are alike
+
+
+def layers(module: IRModule, config: CompilationConfig) -> tuple[PrimFunc, ...]:
+    """The layers of a model as lowering wrote them."""
+    seen: list[tuple[PrimFunc, ...]] = []
+
+    def see(stage: str, made: object) -> None:
+        if stage == "lowering":
+            assert isinstance(made, tuple)
+            seen.append(made)
+
+    driver.lower(module.with_configuration(config), observe=see)
+    return seen[-1]
+
+
+@pytest.mark.parametrize("target", ["c -mcpu=cortex-m4", "c"])
+def test_layers_become_what_they_become_alone(target: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """To the letter, and with fewer proofs than there are layers."""
+    config = CompilationConfig.from_target(Target(target))
+    naive = layers(long_model(SHORT), config)
+    proven: list[PrimFunc] = []
+    monkeypatch.setattr(function_lowering, "prove_accesses", proven.append)
+    together = FunctionLowering(config, simple_mode=False, extra=ExtraPasses())
+    made = [together(f) for f in naive]
+    assert len(proven) < len(naive) * 3 // 4
+    for before, after in list(zip(naive, made, strict=True))[1::4]:
+        alone = FunctionLowering(config, simple_mode=False, extra=ExtraPasses())
+        assert to_text([after]) == to_text([alone(before)])
+        assert (after.name, after.params) == (before.name, before.params)
+        assert after.origin is before.origin
+
+
+def test_passes_of_the_user_see_every_function() -> None:
+    """What they do may depend on anything, so nothing is taken over from a like function."""
+    config = CompilationConfig.from_target(Target("c -mcpu=cortex-m4"))
+    seen: list[str] = []
+
+    def note(function: PrimFunc) -> PrimFunc:
+        seen.append(function.name)
+        return function
+
+    naive = layers(module_of(mixed_graph()), config)
+    lowering = FunctionLowering(config, simple_mode=False, extra=ExtraPasses(tir_last=(note,)))
+    for function in naive:
+        lowering(function)
+    assert seen == [f.name for f in naive]
