@@ -18,7 +18,8 @@
 
 /* Layers stay functions of their own, for debuggers and profilers, and so that the stack of one
  * is free again for the next. */
-#if defined(__GNUC__)
+#if defined(SMALL_LAYER) /* weak, for an application that replaces some of them */
+#elif defined(__GNUC__)
 #define SMALL_LAYER static __attribute__((noinline))
 #else
 #define SMALL_LAYER static
