@@ -43,7 +43,7 @@ def _is_ours(folder: Path) -> bool:
     """Whether every file of the folder is one that the last export wrote."""
     try:
         written = json.loads((folder / METADATA_FILE).read_text(encoding="utf-8"))["files"]
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return False
     found = {p.relative_to(folder).as_posix() for p in folder.rglob("*") if not p.is_dir()}
     return isinstance(written, list) and found <= {str(name) for name in written}

@@ -57,7 +57,8 @@ def report(
         progress.show("compiling")
         found = describe(module, measured)
     if output is not None:
-        replace_file(output, to_html(found).encode())
+        # A file's name may be no text.
+        replace_file(output, to_html(found).encode(errors="backslashreplace"))
     if as_json:
         write_json(found.to_dict())
     else:

@@ -39,7 +39,7 @@ def _metadata(source: Path) -> Metadata:
     try:
         found = cast("Metadata", json.loads(path.read_text(encoding="utf-8")))
         name = found["module_name"]
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         raise UsageError(
             f"there is no {METADATA_FILE} of a model beside it",
             where=str(source),

@@ -6,13 +6,15 @@ which byte of which tensor was written there last.  A read demands that each byt
 is the one that it means: after a ring has moved on, or another buffer has taken the place, it is
 not.  No call may write where another of its arguments is used, unless its accesses one by one show
 that each byte is read before; and every view must lie where its elements and its layer need it.
+At the end every byte of every output must be there, and sums have taken each row once, in order.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from itertools import accumulate
 from types import MappingProxyType
 
@@ -20,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from microtir.errors import MemoryPlanError
-from microtir.memory.footprint import Footprints, Span
+from microtir.memory.footprint import Footprints, Span, takes_row_range
 from microtir.memory.trace import overwrites_unread, trace
 from microtir.tir.analysis.bounds import Bounds
 from microtir.tir.analysis.interval import Interval
@@ -36,8 +38,9 @@ from microtir.tir.ir import (
     Scope,
     Seq,
     Stmt,
+    Var,
 )
-from microtir.tir.visitor import allocations
+from microtir.tir.visitor import allocations, buffers_read, buffers_written
 
 _TENSOR = 1 << 40  # more than the bytes of any tensor
 
@@ -52,6 +55,7 @@ def check(
     sizes: Sequence[int],
     inputs: Mapping[Buffer, Spot] = MappingProxyType({}),
     outputs: Mapping[Buffer, Spot] = MappingProxyType({}),
+    results: Sequence[Buffer] = (),
 ) -> None:
     """Prove `placed` against `main`, which has the buffers before placement.
 
@@ -62,6 +66,7 @@ def check(
         sizes: bytes of each pool, in the order of the parameters that placement added.
         inputs: where the caller puts those inputs that lie in the workspace.
         outputs: where he finds those outputs that do.
+        results: parameters that are the other outputs, each in memory of its own.
 
     Raises:
         MemoryPlanError: names the call, the buffer and the first byte that is wrong.
@@ -69,14 +74,19 @@ def check(
     pools = [p for p in placed.params[len(main.params) :] if isinstance(p, Buffer)]
     if len(pools) != len(sizes):
         raise MemoryPlanError("placement changed the parameters", where=main.name)
+    bytes_ = [*sizes, *(_all_of(buffer).stop for buffer in results)]
+    starts = list(accumulate(bytes_, initial=0))
     memory = _Memory(
-        np.full(sum(sizes), -1, np.int64),
-        dict(zip(pools, zip(accumulate(sizes, initial=0), sizes, strict=False), strict=True)),
+        np.full(sum(bytes_), -1, np.int64),
+        dict(zip((*pools, *results), zip(starts, bytes_, strict=False), strict=True)),
     )
-    starts = [start for start, _ in memory.pools.values()]
-    ports = frozenset((*inputs, *outputs))
+    for buffer, (pool, offset) in (*inputs.items(), *outputs.items()):
+        if not 0 <= offset <= sizes[pool] - _all_of(buffer).stop:
+            raise MemoryPlanError(f"it lies outside of pool {pool}", where=f"port {buffer.name}")
+    ports = frozenset((*inputs, *outputs, *results))
     for buffer, (pool, offset) in inputs.items():
         memory.write(_all_of(buffer), _Place(buffer, starts[pool] + offset, 0))
+    sums = _Sums()
     calls = zip(_calls(main.body, Bounds()), _calls(placed.body, Bounds()), strict=True)
     for step, ((before, scalars), (after, same)) in enumerate(calls):
         if (before.function, len(before.args), scalars) != (after.function, len(after.args), same):
@@ -85,8 +95,12 @@ def check(
         where = f"call {step} of {before.function}"
         places = _places(callee, before, after, memory, ports, where)
         memory.call(callee, scalars, places, where)
-    for buffer, (pool, offset) in outputs.items():
-        memory.read(_all_of(buffer), _Place(buffer, starts[pool] + offset, 0), "the caller")
+        sums.call(callee, scalars, where)
+    sums.end()
+    found = {buffer: starts[pool] + offset for buffer, (pool, offset) in outputs.items()}
+    found |= zip(results, starts[len(sizes) :], strict=False)
+    for buffer, start in found.items():
+        memory.read(_all_of(buffer), _Place(buffer, start, 0), "the caller")
 
 
 def _all_of(buffer: Buffer) -> Span:
@@ -123,8 +137,10 @@ class _Memory:
         where: str,
     ) -> None:
         used: dict[Buffer, list[Span]] = {}
+        scratch = callee.scratch
         rows = [
-            [s for s in spans if s.param in places] for spans in self.footprints.of(callee, scalars)
+            [s for s in spans if s.param in places and s.param is not scratch]
+            for spans in self.footprints.of(callee, scalars)
         ]
         written = {span.param for spans in rows for span in spans if span.is_write}
         # What the call does not write is there before it, and whether it stays there until it is
@@ -134,9 +150,14 @@ class _Memory:
                 used.setdefault(places[span.param].buffer, []).append(span)
                 if span.param not in written:
                     self.read(span, places[span.param], where)
+        if scratch is not None and scratch in places:
+            # How much of it is used depends on all rows together.
+            whole = replace(_all_of(scratch), is_write=True)
+            used[places[scratch].buffer] = [whole]
+            self.write(whole, places[scratch])
         for spans in rows:
             for span in spans:
-                if span.param in written and not span.is_write and span.param is not callee.scratch:
+                if span.param in written and not span.is_write:
                     self.read(span, places[span.param], where)
             for span in spans:
                 if span.is_write:
@@ -156,8 +177,9 @@ class _Memory:
             found = int(self.holds[start + int(wrong[0])])
             number = self.numbers[place.buffer]
             another = "row" if found // _TENSOR == number else "buffer"
+            written = "nobody wrote it" if found < 0 else f"another {another} wrote it last"
             raise MemoryPlanError(
-                f"{self.text(start + int(wrong[0]))} is read but another {another} wrote it last",
+                f"{self.text(start + int(wrong[0]))} is read but {written}",
                 where=f"{where}, buffer {place.buffer.name}",
             )
 
@@ -175,6 +197,39 @@ class _Memory:
         """What the first byte of a span holds once it is written."""
         number = self.numbers.setdefault(place.buffer, len(self.numbers) + 1)
         return number * _TENSOR + place.offset + span.start + span.shift
+
+
+@dataclass(slots=True)
+class _Sums:
+    """The rows that functions have taken which go on from what their last call has left.
+
+    The first row begins a sum; of floats the order of the others counts as well.
+    """
+
+    rows: dict[PrimFunc, int] = field(default_factory=dict)
+
+    def call(self, callee: PrimFunc, scalars: Sequence[int], where: str) -> None:
+        if not _goes_on(callee):
+            return
+        first, stop = scalars[-2:]
+        due = self.rows.get(callee, 0)
+        if first != due:
+            raise MemoryPlanError(f"it adds row {first} where row {due} is due", where=where)
+        self.rows[callee] = stop
+
+    def end(self) -> None:
+        for callee, taken in self.rows.items():
+            rows = next(p for p in callee.params if isinstance(p, Var) and p.name == "y1").high
+            if rows is not None and taken != rows:
+                raise MemoryPlanError(f"it adds {taken} of {rows} rows", where=callee.name)
+
+
+@lru_cache(maxsize=1024)
+def _goes_on(callee: PrimFunc) -> bool:
+    """Whether a function of rows reads what it writes in a parameter that is not by rows."""
+    whole = {p for p in callee.params if isinstance(p, Buffer)} - {callee.scratch, *callee.rows}
+    updated = whole & set(buffers_read(callee.body)) & set(buffers_written(callee.body))
+    return takes_row_range(callee) and bool(updated)
 
 
 def _places(
@@ -204,7 +259,8 @@ def _places(
                 f"bytes {start} to {stop} lie outside the {view.buffer.name} of {size}", where=about
             )
         need = max(view.dtype.bytes, param.alignment)
-        if start % need or view.buffer.alignment % need:
+        # Memory of its own is as aligned as its elements, which the code asks of the caller.
+        if view.buffer is not arg.buffer and (start % need or view.buffer.alignment % need):
             raise MemoryPlanError(
                 f"byte {start} of a block at a multiple of {view.buffer.alignment} is not at a "
                 f"multiple of {need}",

@@ -65,7 +65,7 @@ class Footprints:
 
     def of(self, function: PrimFunc, scalars: Sequence[int]) -> Iterator[tuple[Span, ...]]:
         """The spans of a call, row by row in order if it takes a row range, else all at once."""
-        if not _takes_row_range(function):
+        if not takes_row_range(function):
             yield self._one(function, tuple(scalars))
             return
         *others, y0, y1 = scalars
@@ -81,7 +81,8 @@ class Footprints:
         return self._known[key]
 
 
-def _takes_row_range(function: PrimFunc) -> bool:
+def takes_row_range(function: PrimFunc) -> bool:
+    """Whether a function computes rows [y0, y1), its last arguments."""
     return [p.name for p in function.params if isinstance(p, Var)][-2:] == ["y0", "y1"]
 
 

@@ -36,20 +36,22 @@ from microtir.tir.visitor import allocated, allocations
 class Ports:
     """Parameters of main that lie in the workspace, too, where inputs may be overwritten.
 
-    `pools` has the numbers of the pools in which one must lie, where not any will do.
+    `pools` has the numbers of the pools in which one must lie, where not any will do; `results`
+    are outputs that lie elsewhere.
     """
 
     inputs: Sequence[Buffer] = ()
     outputs: Sequence[Buffer] = ()
     pools: Mapping[Buffer, Sequence[int]] = field(default_factory=dict)
+    results: Sequence[Buffer] = ()
 
 
-def ports_of(main: PrimFunc, inputs: int, config: CompilationConfig) -> Ports | None:
-    """The parameters of main that lie in the workspace, if they do; so many are inputs."""
-    if not config.pass_config.use_workspace_io:
-        return None
+def ports_of(main: PrimFunc, inputs: int, config: CompilationConfig) -> Ports:
+    """The parameters of main, of which so many are inputs, in the workspace or not."""
     buffers = tuple(p for p in main.params if isinstance(p, Buffer))
     read, written = buffers[:inputs], buffers[inputs:]
+    if not config.pass_config.use_workspace_io:
+        return Ports(results=written)
     pools = {b: config.input_pools() for b in read} | {b: config.output_pools() for b in written}
     return Ports(read, written, pools)
 
@@ -91,7 +93,7 @@ def place(
     placed = relocate(main, blocks, spots)
     check(
         main, placed, callees, [fit.plan.size for fit in used],
-        {b: spots[b] for b in ports.inputs}, {b: spots[b] for b in ports.outputs},
+        {b: spots[b] for b in ports.inputs}, {b: spots[b] for b in ports.outputs}, ports.results,
     )  # fmt: skip
     pools_taken = tuple(fit.plan for fit in fits)
     return placed, MemoryPlan(pools_taken, tuple(_placements(lives, fits, steps)), verified=True)

@@ -117,7 +117,7 @@ class Measured:
             raise _refused(path, f"the tuning records cannot be read: {reason}") from None
         try:
             data = json.loads(text)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise _refused(path, f"the tuning records are no JSON: {error}") from None
         if not isinstance(data, dict) or data.get("format") != _FORMAT:
             raise _refused(path, "the file holds no tuning records")

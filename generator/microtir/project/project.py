@@ -280,14 +280,14 @@ def load_project(folder: str | os.PathLike[str]) -> Project:
             where=str(path),
             fix="name the folder that a project was generated into",
         ) from None
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise _damaged(error, path) from None
 
 
 def _read_metadata(path: Path) -> Metadata:
     try:
         return cast("Metadata", json.loads(path.read_text(encoding="utf-8")))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise _damaged(error, path) from None
 
 

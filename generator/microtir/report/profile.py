@@ -36,7 +36,7 @@ def read_profile(path: Path) -> Measured:
         raise DataFileError(
             f"the profile cannot be read: {error.strerror or error}", where=str(path)
         ) from None
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise _no_profile(path, f"it is no JSON: {error}") from None
     try:
         return _measured(path.name, found)
