@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import os
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,10 @@ from microtir import host
 from microtir.artifact import Artifact
 from microtir.config import CompilationConfig, Executor, Optimize, Runtime
 from microtir.errors import ConfigError
+from microtir.graph import ops
 from microtir.graph.ir import Graph
+from tests.support.graphs import graph as make_graph
+from tests.support.graphs import node, tensor
 from tests.support.pages import ROOT, follow, shown
 from tests.support.small_models import (
     mixed_graph,
@@ -60,6 +64,17 @@ def test_results_are_the_same(model: Any, goal: Optimize) -> None:
         assert expected and set(outputs) == set(expected)
         for name, array in expected.items():
             np.testing.assert_array_equal(outputs[name], array)
+
+
+def test_names_that_models_have_already() -> None:
+    """Converters call an operator like its output, and nothing keeps a tensor from ending so."""
+    x, a, y = (tensor(name, (1, 2, 3, 1)) for name in ("x", "x_rows", "y"))
+    nodes = [node(ops.Relu(), [x], a), node(ops.Relu(), [a], y)]
+    called = [replace(n, name=name) for n, name in zip(nodes, ("x", "y"), strict=True)]
+    model = make_graph(called, [x], [y])
+    inputs = {"x": np.linspace(-1, 1, 6, dtype=np.float32).reshape(1, 2, 3, 1)}
+    got = host.load(built(model, Optimize.RAM), opt_level=0).run(inputs)["y"]
+    np.testing.assert_array_equal(got, np.maximum(inputs["x"], 0))
 
 
 def test_rows_come_once_and_ascend() -> None:

@@ -25,20 +25,30 @@ class RowPorts:
     def __call__(self, graph: Graph) -> Graph:
         read = [t for t in graph.inputs if self.inputs]
         written = [t for t in graph.outputs if self.outputs]
-        inner = {t: Tensor(f"{t.name}_rows", t.type) for t in (*read, *written)}
+        tensors, nodes = ({t.name for t in graph.tensors()}, {node.name for node in graph.nodes})
+        inner = {t: Tensor(_fresh(f"{t.name}_rows", tensors), t.type) for t in (*read, *written)}
+        names = {t: _fresh(t.name, nodes) for t in inner}
         file = graph.nodes[0].source.file if graph.nodes else ""
         return (
             replace(
                 graph,
                 nodes=(
-                    *(_node(ReadRows(), t, inner[t], t.name, file) for t in read),
+                    *(_node(ReadRows(), t, inner[t], names[t], file) for t in read),
                     *(substitute(node, inner) for node in graph.nodes),
-                    *(_node(WriteRows(), inner[t], t, t.name, file) for t in written),
+                    *(_node(WriteRows(), inner[t], t, names[t], file) for t in written),
                 ),
             )
             if inner
             else graph
         )
+
+
+def _fresh(name: str, taken: set[str]) -> str:
+    """A name like this one that is new; it is taken from now on."""
+    while name in taken:
+        name += "_rows"
+    taken.add(name)
+    return name
 
 
 def _node(op: Operator, source: Tensor, target: Tensor, name: str, file: str) -> Node:
