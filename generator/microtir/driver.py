@@ -194,6 +194,9 @@ def _lower_model(module: IRModule, original: Graph, task: _Task) -> IRModule:
     if not task.nearest:
         memory.check_workspaces(config, made.memory, made.main, {f.name: f for f in made.layers})
     verify_module((*made.layers, made.main))
+    if memory.is_limited(config):  # the last program that was tried may be another one
+        for stage, shown in made.shown:
+            see(stage, shown)
     see("memory", made.memory)
     return finished(made)
 
@@ -207,6 +210,7 @@ class _Made:
     layers: tuple[PrimFunc, ...]
     main: PrimFunc
     memory: MemoryPlan
+    shown: tuple[tuple[str, object], ...]  # to observers, by stage
 
 
 @dataclass(frozen=True, slots=True)
@@ -296,11 +300,12 @@ def _layers_and_main(task: _Task, planned: Plan) -> _Made:
     _verify_main(main, callees)
     main = applied(extra.main, "main", main, lambda _, f, __: _verify_main(f, callees))
     see("executor", main)
+    shown = (("plan", planned), ("tir", layers), ("executor", main))
     main, memory_plan = memory.place(
         main, callees, memory.pools_of(config), config.pass_config.placement,
         memory.ports_of(main, len(planned.graph.inputs), config),
     )  # fmt: skip
-    return _Made(planned, lowered, layers, main, memory_plan)
+    return _Made(planned, lowered, layers, main, memory_plan, shown)
 
 
 def build(

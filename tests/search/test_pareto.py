@@ -5,7 +5,7 @@ from __future__ import annotations
 import xml.etree.ElementTree as ET
 
 from microtir.artifact import Artifact
-from microtir.config import CompilationConfig, Optimize
+from microtir.config import CompilationConfig, Measure, Optimize
 from microtir.search.chart import to_svg
 from microtir.search.pareto import Cost, Frontier, Trial, pareto
 from tests.support.small_models import module_of, quantised_graph
@@ -30,7 +30,18 @@ def test_what_another_beats_is_not_on_the_frontier() -> None:
     good, bad, other = trial(10, 10, 10), trial(10, 11, 10), trial(11, 9, 10)
     frontier = Frontier((other, good, bad))
     assert frontier.best == (other, good)
-    assert not good.cost.beats(good.cost)
+    assert not good.cost.beats(good.cost, Measure.INSTRUCTIONS)
+
+
+def test_cycles_may_decide() -> None:
+    """With --measure cycles a program of more instructions is on the frontier, and higher up."""
+    few, fast = (Trial(BASE, Cost(10, n, 10, cycles=c)) for n, c in ((10, 30), (20, 20)))
+    assert Frontier((few, fast)).best == (few,)
+    by_cycles = Frontier((few, fast), Measure.CYCLES)
+    assert by_cycles.best == (fast,)
+    picture = to_svg(by_cycles, "m")
+    assert "estimated cycles of one inference" in picture
+    assert "instructions of one inference" in to_svg(Frontier((few, fast)), "m")
 
 
 def test_each_program_is_measured_once_and_keeps_its_budget() -> None:
@@ -71,5 +82,7 @@ def test_the_picture_has_a_mark_for_each_trial() -> None:
     assert len(marks) == 3
     for mark in marks:
         assert 0 < float(mark.attrib["cx"]) < 720 and 0 < float(mark.attrib["cy"]) < 440
+    words = [text for text in root.itertext() if text == "balanced"]
+    assert 1 <= len(words) <= 3  # a mark is called by its goal where there is room
     one = to_svg(Frontier((trial(1, 1, 1),)), "one")
     assert one.count("<circle") == 1

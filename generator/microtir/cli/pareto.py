@@ -75,6 +75,7 @@ def _cost(artifact: Artifact, board: BoardFacts, timeout: float) -> Cost:
     return Cost(
         ram=ram.total - ram.stack,
         instructions=result.instructions,
+        cycles=result.cycles,
         flash=result.code + result.weights,
         macs_recomputed=result.macs_recomputed,
     )
@@ -83,11 +84,13 @@ def _cost(artifact: Artifact, board: BoardFacts, timeout: float) -> Cost:
 def _facts(frontier: Frontier, title: str) -> dict[str, object]:
     return {
         "title": title,
+        "measure": frontier.measure.value,
         "trials": [
             {
                 "flags": trial.flags,
                 "ram": trial.cost.ram,
                 "instructions": trial.cost.instructions,
+                "cycles_estimate": trial.cost.cycles,
                 "flash": trial.cost.flash,
                 "macs_recomputed": trial.cost.macs_recomputed,
                 "on_frontier": frontier.is_best(trial),
@@ -99,17 +102,18 @@ def _facts(frontier: Frontier, title: str) -> dict[str, object]:
 
 def _print(frontier: Frontier, title: str) -> None:
     write(f"{title}: bytes of RAM without the stack, instructions of one inference, bytes of flash")
+    write(f"frontier: what no other program beats in RAM, flash and {frontier.measure.value}")
     write("")
     rows = [
         (
-            trial.cost.ram, trial.cost.instructions, trial.cost.flash,
+            trial.cost.ram, trial.cost.instructions, trial.cost.cycles, trial.cost.flash,
             trial.cost.macs_recomputed or None, "yes" if frontier.is_best(trial) else "",
             trial.flags,
         )
         for trial in frontier.trials
     ]  # fmt: skip
     write_table(
-        ("RAM", "instructions", "flash", "MACs twice", "frontier", "flags"),
+        ("RAM", "instructions", "est. cycles", "flash", "MACs twice", "frontier", "flags"),
         rows,
-        right=("RAM", "instructions", "flash", "MACs twice"),
+        right=("RAM", "instructions", "est. cycles", "flash", "MACs twice"),
     )

@@ -84,6 +84,7 @@ def _choose_external(
         module = read_model(model, config)
         progress.show(f"measuring twice on {board.name}")
         choice = choose_external(module, config, board, timeout)
+    write(f"{config.measure.value} of each layer\n")
     write_table(
         ("operator", "layer", "own", "external", "chosen"),
         [

@@ -1,19 +1,27 @@
-"""A frontier as a picture: instructions over RAM, one mark for each trial."""
+"""A frontier as a picture: instructions, or cycles, over RAM, one mark for each trial."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import pairwise
 
 import jinja2
 
 from microtir import resources
+from microtir.config import Measure
 from microtir.search.pareto import Cost, Frontier, Trial
 
 _WIDTH, _HEIGHT = 720, 440
-_LEFT, _RIGHT, _TOP, _BOTTOM = 84, 24, 24, 56
+_LEFT, _RIGHT, _TOP, _BOTTOM = 84, 24, 48, 56
+_RADIUS = 5  # of a mark
+_LETTER = 6.2  # width of one, about
+
+_Point = tuple[float, float]
+_Box = tuple[float, float, float, float]
+"""Left, top, right, bottom."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +32,16 @@ class _Mark:
     y: str
     text: str
     is_best: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Label:
+    """What a mark is called; `x` and `y` are where the text starts or ends."""
+
+    x: str
+    y: str
+    anchor: str
+    text: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,8 +91,11 @@ def to_svg(frontier: Frontier, title: str) -> str:
     """
     costs = [trial.cost for trial in frontier.trials]
     across = _Axis.of([cost.ram for cost in costs], _LEFT, _WIDTH - _RIGHT)
-    up = _Axis.of([cost.instructions for cost in costs], _HEIGHT - _BOTTOM, _TOP)
-    marks = [_mark(trial, across, up, is_best=frontier.is_best(trial)) for trial in frontier.trials]
+    measure = frontier.measure
+    up = _Axis.of([cost.work(measure) for cost in costs], _HEIGHT - _BOTTOM, _TOP)
+    marks = [_mark(frontier, trial, across, up) for trial in frontier.trials]
+    falling = zip(frontier.trials, _falling(costs, measure), strict=True)
+    corners = _steps([_place(frontier, trial, across, up) for trial, is_on in falling if is_on])
     return _environment().get_template("search/frontier.svg.j2").render(
         title=title,
         width=_WIDTH,
@@ -84,25 +105,79 @@ def to_svg(frontier: Frontier, title: str) -> str:
         top=_TOP,
         bottom=_HEIGHT - _BOTTOM,
         marks=marks,
-        path=" ".join(f"{m.x},{m.y}" for m, on in zip(marks, _falling(costs), strict=True) if on),
+        labels=_labels(frontier, across, up),
+        unit="estimated cycles" if measure is Measure.CYCLES else "instructions",
+        path=" ".join(f"{x:.1f},{y:.1f}" for x, y in corners),
         across=across.ticks(),
         up=up.ticks(),
     )  # fmt: skip
 
 
-def _falling(costs: Sequence[Cost]) -> list[bool]:
+def _falling(costs: Sequence[Cost], measure: Measure) -> list[bool]:
     """Whether each cost is on the line: nothing with as little RAM is as fast, flash aside."""
-    flat = [Cost(cost.ram, cost.instructions, 0) for cost in costs]
-    return [not any(other.beats(cost) for other in flat) for cost in flat]
+    flat = [replace(cost, flash=0) for cost in costs]
+    return [not any(other.beats(cost, measure) for other in flat) for cost in flat]
 
 
-def _mark(trial: Trial, across: _Axis, up: _Axis, *, is_best: bool) -> _Mark:
-    cost = trial.cost
+def _steps(points: Sequence[_Point]) -> list[_Point]:
+    """The line through points from right to left: up where RAM for a faster program is missing."""
+    line = list(points[:1])
+    for (right, _), (x, y) in pairwise(points):
+        line += [(right, y), (x, y)]
+    return line
+
+
+def _place(frontier: Frontier, trial: Trial, across: _Axis, up: _Axis) -> _Point:
+    return across.at(trial.cost.ram), up.at(trial.cost.work(frontier.measure))
+
+
+def _labels(frontier: Frontier, across: _Axis, up: _Axis) -> list[_Label]:
+    """Names of the trials, beside their marks; one that has no room there has none."""
+    places = [_place(frontier, trial, across, up) for trial in frontier.trials]
+    taken = [(x - _RADIUS, y - _RADIUS, x + _RADIUS, y + _RADIUS) for x, y in places]
+    found = []
+    # The goals are named first: budgets lie close together, and their marks say more on hover.
+    order = sorted(range(len(places)), key=lambda n: (len(_name(frontier.trials[n])), n))
+    for number in order:
+        (x, y), text = places[number], _name(frontier.trials[number])
+        width = _LETTER * (len(text) + 1)
+        for right, below in ((True, False), (False, False), (True, True), (False, True)):
+            start = x + _RADIUS if right else x - _RADIUS - width
+            base = y + (2.6 if below else -1) * _RADIUS
+            box = (start, base - 2 * _RADIUS, start + width, base)
+            inside = (
+                box[0] > _LEFT and box[2] < _WIDTH - _RADIUS and _TOP < box[1] < _HEIGHT - _BOTTOM
+            )
+            if inside and not any(_overlap(box, other) for other in taken):
+                taken.append(box)
+                at = x + _RADIUS if right else x - _RADIUS
+                anchor = "start" if right else "end"
+                found.append(_Label(f"{at:.1f}", f"{base:.1f}", anchor, text))
+                break
+    return found
+
+
+def _name(trial: Trial) -> str:
+    """The goal, or the budget or the percentage that is tried with it."""
+    ram, recompute = trial.config.budget.ram, trial.config.pass_config.recompute
+    if ram is not None:
+        return f"budget {ram:,}"
+    goal = trial.config.optimize.value
+    return f"{goal}, recompute {recompute}" if recompute else goal
+
+
+def _overlap(a: _Box, b: _Box) -> bool:
+    return a[0] < b[2] and b[0] < a[2] and a[1] < b[3] and b[1] < a[3]
+
+
+def _mark(frontier: Frontier, trial: Trial, across: _Axis, up: _Axis) -> _Mark:
+    cost, is_best = trial.cost, frontier.is_best(trial)
     text = (
         f"{trial.flags}: {cost.ram:,} bytes of RAM, {cost.instructions:,} instructions, "
-        f"{cost.flash:,} bytes of flash"
+        f"{cost.cycles:,} cycles, {cost.flash:,} bytes of flash"
     )
-    return _Mark(f"{across.at(cost.ram):.1f}", f"{up.at(cost.instructions):.1f}", text, is_best)
+    x, y = _place(frontier, trial, across, up)
+    return _Mark(f"{x:.1f}", f"{y:.1f}", text, is_best)
 
 
 def _short(value: float) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from microtir import driver
-from microtir.config import CompilationConfig, External
+from microtir.config import CompilationConfig, External, Measure
 from microtir.errors import UsageError
 from microtir.ir_module import IRModule
 from microtir.project.boards import Board
@@ -16,7 +16,10 @@ from microtir.project.profile import profile
 
 @dataclass(frozen=True, slots=True)
 class LayerChoice:
-    """Instructions of one operator of the model file; None where the library cannot compute it."""
+    """What one operator of the model file takes, in instructions or in cycles as is measured.
+
+    `external` is None where the library cannot compute it.
+    """
 
     operator: int
     name: str
@@ -46,7 +49,8 @@ def choose_external(
 
     Args:
         module: a model.
-        config: names one library; what it says of operators does not matter.
+        config: names one library; what it says of operators does not matter. Its `measure` is
+            what layers are compared by.
         board: emulated.
         timeout: seconds of one run.
 
@@ -66,8 +70,8 @@ def choose_external(
     own = _measured(module, config.with_(external=()), board, timeout)
     external = _measured(module, config.with_(external=whole), board, timeout)
     layers = tuple(
-        LayerChoice(index, name, instructions, _of_library(external, index))
-        for index, (name, instructions, _) in own.items()
+        LayerChoice(index, name, cost, _of_library(external, index))
+        for index, (name, cost, _) in own.items()
     )
     chosen = tuple(layer.operator for layer in layers if layer.is_external)
     used = (replace(whole, operators=chosen, everything=False),) if chosen else ()
@@ -75,22 +79,22 @@ def choose_external(
 
 
 def _of_library(measured: Mapping[int, tuple[str, int, bool]], index: int) -> int | None:
-    _, instructions, is_external = measured.get(index, ("", 0, False))
-    return instructions if is_external else None
+    _, cost, is_external = measured.get(index, ("", 0, False))
+    return cost if is_external else None
 
 
 def _measured(
     module: IRModule, config: CompilationConfig, board: Board, timeout: float
 ) -> dict[int, tuple[str, int, bool]]:
-    """Per operator of the model file: name, instructions, whether a library computes it."""
-    artifact = driver.build(module, config)
+    """Per operator of the model file: name, cost, whether a library computes it."""
+    artifact, is_cycles = driver.build(module, config), config.measure is Measure.CYCLES
     costs = {
-        layer.function: layer.instructions
+        layer.function: layer.cycles if is_cycles else layer.instructions
         for layer in profile(artifact, board, timeout=timeout).layers
     }
     found: dict[int, tuple[str, int, bool]] = {}
     for layer in artifact.metadata["layers"]:
         before = found.get(layer["index"], ("", 0, False))[1]
-        instructions = before + costs.get(layer["function"], 0)
-        found[layer["index"]] = (layer["name"], instructions, bool(layer["externs"]))
+        cost = before + costs.get(layer["function"], 0)
+        found[layer["index"]] = (layer["name"], cost, bool(layer["externs"]))
     return found

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from microtir import driver
 from microtir.artifact import Artifact
-from microtir.config import Budget, CompilationConfig, Optimize, PassConfig
+from microtir.config import Budget, CompilationConfig, Measure, Optimize, PassConfig
 from microtir.ir_module import IRModule
 
 _RECOMPUTE = "memory.recompute"
@@ -25,18 +25,24 @@ _TRIED = (10, 50)
 class Cost:
     """One inference: bytes of RAM without the stack, instructions, bytes of code and weights.
 
-    `macs_recomputed` multiply-accumulates are done a second time.
+    `cycles` are estimated where no emulator knows them; `macs_recomputed` multiply-accumulates are
+    done a second time.
     """
 
     ram: int
     instructions: int
     flash: int
     macs_recomputed: int = 0
+    cycles: int = 0
 
-    def beats(self, other: Cost) -> bool:
-        """Whether it is as good in every figure, and better in one."""
-        mine = (self.ram, self.instructions, self.flash)
-        its = (other.ram, other.instructions, other.flash)
+    def work(self, measure: Measure) -> int:
+        """Instructions or cycles."""
+        return self.cycles if measure is Measure.CYCLES else self.instructions
+
+    def beats(self, other: Cost, measure: Measure) -> bool:
+        """Whether it is as good in RAM, flash and what is measured, and better in one of them."""
+        mine = (self.ram, self.work(measure), self.flash)
+        its = (other.ram, other.work(measure), other.flash)
         return mine != its and all(a <= b for a, b in zip(mine, its, strict=True))
 
 
@@ -58,9 +64,13 @@ class Trial:
 
 @dataclass(frozen=True, slots=True)
 class Frontier:
-    """All trials that made different programs, the largest RAM first."""
+    """All trials that made different programs, the largest RAM first.
+
+    Trials are compared by instructions or by cycles, as `measure` says.
+    """
 
     trials: tuple[Trial, ...]
+    measure: Measure = Measure.INSTRUCTIONS
 
     @property
     def best(self) -> tuple[Trial, ...]:
@@ -69,22 +79,22 @@ class Frontier:
 
     def is_best(self, trial: Trial) -> bool:
         """Whether no other trial beats this one."""
-        return not any(other.cost.beats(trial.cost) for other in self.trials)
+        return not any(other.cost.beats(trial.cost, self.measure) for other in self.trials)
 
 
-Measure = Callable[[Artifact], Cost]
+CostOf = Callable[[Artifact], Cost]
 Tell = Callable[[str], None]
 
 
 def pareto(
-    module: IRModule, config: CompilationConfig, measure: Measure, points: int, tell: Tell
+    module: IRModule, config: CompilationConfig, cost_of: CostOf, points: int, tell: Tell
 ) -> Frontier:
     """Return the measured frontier of a model.
 
     Args:
         module: a model as a frontend made it.
         config: what all trials have in common; its goal and its budget of RAM are replaced.
-        measure: gives the cost of a program; called once for each program that differs.
+        cost_of: gives the cost of a program; called once for each program that differs.
         points: budgets of RAM to try between the largest workspace and the smallest.
         tell: called with what is done next.
 
@@ -98,9 +108,9 @@ def pareto(
         artifact = driver.build(module, trial)
         program = _program(artifact)
         if program not in programs:
-            programs[program] = Trial(trial, measure(artifact))
-    trials = sorted(programs.values(), key=lambda t: (-t.cost.ram, t.cost.instructions))
-    return Frontier(tuple(trials))
+            programs[program] = Trial(trial, cost_of(artifact))
+    trials = sorted(programs.values(), key=lambda t: (-t.cost.ram, t.cost.work(config.measure)))
+    return Frontier(tuple(trials), config.measure)
 
 
 def _configurations(
