@@ -59,9 +59,7 @@ def test_a_function_of_the_application_takes_the_place_of_a_layer(
     folder = artifact.export(tmp_path / "out")
     (folder / "app.c").write_text(APPLICATION)
     last = artifact.metadata["layers"][-1]["function"]
-    head = re.search(
-        rf"^DEFAULT_LAYER (void {last}\([^)]*\))", artifact.source("default.c"), re.M
-    )
+    head = re.search(rf"^DEFAULT_LAYER (void {last}\([^)]*\))", artifact.source("default.c"), re.M)
     assert head is not None
     names = re.findall(r"(\w+)[,)]", head[1])
     unused = "".join(f"    (void){name};\n" for name in names if name != "y")
