@@ -50,7 +50,7 @@ CORES = {
     "dsp": Core("cortex-m4", M4, "thumbv7em-none-eabi", "smlad", (
         Optimize.SPEED, Optimize.BALANCED,
     ), {
-        Kernel.GEMM: 12, Kernel.GEMM_COMPACT: 6, Kernel.GEMM_NARROW: 10,
+        Kernel.GEMM: 12, Kernel.GEMM_COMPACT: 6, Kernel.GEMM_NARROW: 10, Kernel.GEMM_WINDOWS: 8,
         Kernel.DEPTHWISE_WORDS: 8, Kernel.DEPTHWISE_PLANES: 8, Kernel.DENSE_PAIRS: 16,
         Kernel.ADD_SHIFTED: 40, Kernel.POOL_WORDS: 6,
     }),

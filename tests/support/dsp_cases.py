@@ -41,6 +41,8 @@ class Sizes:
 
 SMALL = Sizes()
 NARROW = Sizes(widths=range(2, 80), channels=(4, 8))  # few values for each sum, many sums
+FEW = Sizes(widths=range(4, 40), channels=(1, 2, 3, 6))  # windows of few values overlap
+WIDE = Sizes(widths=range(4, 13, 4), heights=range(2, 6), channels=(16, 20, 32))
 
 
 def _weights(rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
@@ -101,12 +103,13 @@ def convolution(
     sizes: Sizes = SMALL,
     square: bool = False,
     pointwise: bool = False,
+    same: bool = False,
     source: Tensor | None = None,
 ) -> DspCase:
     """CONV_2D or DEPTHWISE_CONV_2D: any width, channels, strides, dilations, padding.
 
-    A square one has 3x3 taps that are not dilated, a pointwise one a single tap for every pixel.
-    One of a source has that tensor as its input.
+    A square one has 3x3 taps that are not dilated, a pointwise one a single tap for every pixel,
+    one of the same size 3x3 taps around each pixel.  One of a source has that tensor as its input.
     """
     rng = np.random.default_rng([seed, int(depthwise)])
     height = int(rng.integers(sizes.heights.start, sizes.heights.stop))
@@ -119,14 +122,14 @@ def convolution(
     if square:
         taps, dilations = (3, 3), (1, 1)
         width += 24 if rng.random() < 0.2 else 0  # whole turns of loops
-    if pointwise:
-        taps, dilations, strides = (1, 1), (1, 1), (1, 1)
+    if pointwise or same:
+        taps, dilations, strides = ((3, 3) if same else (1, 1)), (1, 1), (1, 1)
     channels = int(rng.choice(sizes.channels))
     if source is not None:
         _, height, width, channels = source.shape
     reach = tuple((k - 1) * d + 1 for k, d in zip(taps, dilations, strict=True))
     pads = [int(rng.integers(0, r)) for r in (reach[0], reach[0], reach[1], reach[1])]
-    pads = [0] * 4 if rng.random() < 0.3 else pads
+    pads = [int(same)] * 4 if rng.random() < 0.3 or same else pads
     out_h = (height + pads[0] + pads[1] - reach[0]) // strides[0] + 1
     out_w = (width + pads[2] + pads[3] - reach[1]) // strides[1] + 1
     if out_h < 1 or out_w < 1:
@@ -136,6 +139,7 @@ def convolution(
             sizes=sizes,
             square=square,
             pointwise=pointwise,
+            same=same,
             source=source,
         )
     activation = ops.Activation(rng.choice(np.array([a.value for a in ops.Activation])))
@@ -158,7 +162,7 @@ def convolution(
         )
     else:
         op = ops.Conv2D(strides, dilations=dilations, padding=padding, activation=activation)
-    form = "3x3" if square else "1x1" if pointwise else ""
+    form = "3x3" if square else "1x1" if pointwise else "same" if same else ""
     name = f"{'depthwise' if depthwise else 'conv'}{form}_{seed}"
     return _finish(name, op, tensors, y, x_data)
 
@@ -313,6 +317,8 @@ def cases(count: int, first: int = 0, sizes: Sizes = SMALL) -> list[DspCase]:
         *(convolution(seed, depthwise=True, sizes=sizes) for seed in seeds),
         *(convolution(seed, depthwise=True, sizes=sizes, square=True) for seed in seeds),
         *(convolution(seed, sizes=NARROW, pointwise=True) for seed in seeds[: count // 3]),
+        *(convolution(seed, sizes=FEW) for seed in seeds[: count // 3]),
+        *(convolution(seed, sizes=WIDE, same=True) for seed in seeds[: count // 5]),
         *(separable(seed) for seed in seeds),
         *(fully_connected(seed) for seed in seeds),
         *(add(seed) for seed in seeds),

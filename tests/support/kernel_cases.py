@@ -18,7 +18,9 @@ M3 = CompilationConfig.from_target(Target("c -mcpu=cortex-m3"))
 M4 = CompilationConfig.from_target(Target("c -mcpu=cortex-m4"))
 M55 = CompilationConfig.from_target(Target("c -mcpu=cortex-m55"))
 CONVOLUTIONS = {
-    Kernel.GEMM: M4, Kernel.GEMM_COMPACT: M4, Kernel.GEMM_NARROW: M4, Kernel.GEMM_VECTORS: M55,
+    Kernel.GEMM: M4, Kernel.GEMM_COMPACT: M4, Kernel.GEMM_NARROW: M4, Kernel.GEMM_WINDOWS: M4,
+    Kernel.GEMM_APART: M4, Kernel.GEMM_COMPACT_APART: M4,
+    Kernel.GEMM_VECTORS: M55,
     Kernel.BLOCKED: M3, Kernel.BLOCKED_COMPACT: M3,
 }  # fmt: skip
 DEPTHWISE = {

@@ -30,6 +30,7 @@ _MEASURED = {Family.AVR: (90, 115)}
 _MEASURED_ON_M4, _MEASURED_ELSEWHERE = (64, 109), (56, 141)
 _TEXT = re.compile(r'^\s*"(.*)\\n"')
 _REPEAT = re.compile(r"\.rept\s+(\d+)")
+_FOR_EACH = re.compile(r"\.irp\s+\w+,(.*)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,15 +90,15 @@ def _function_bytes(program: Program, function: PrimFunc) -> int:
 
 
 def _instructions(lines: Iterable[str]) -> int:
-    """Of assembly as printed, blocks between .rept and .endr as often as they are repeated."""
+    """Of assembly as printed, blocks up to .endr as often as .rept or .irp repeats them."""
     counts, repeats = [0], [1]
     for line in lines:
         text = _TEXT.match(line)
         instruction = text[1].strip() if text else ""
-        repeat = _REPEAT.match(instruction)
-        if repeat is not None:
+        repeat, each = _REPEAT.match(instruction), _FOR_EACH.match(instruction)
+        if repeat is not None or each is not None:
             counts.append(0)
-            repeats.append(int(repeat[1]))
+            repeats.append(int(repeat[1]) if repeat else each[1].count(",") + 1 if each else 1)
         elif instruction.startswith(".endr"):
             inside = counts.pop() * repeats.pop()
             counts[-1] += inside

@@ -197,11 +197,11 @@ _DENSE_VECTOR = Family(
 )
 _CONVOLUTION = (
     _DIRECT_CONVOLUTION,
-    dsp.GEMM,
-    dsp.GEMM_COMPACT,
-    *dsp.GEMM_PLANES,
+    *dsp.GEMM,
     dsp.GEMM_NARROW,
     *dsp.GEMM_NARROW_PLANES,
+    dsp.GEMM_WINDOWS,
+    *dsp.GEMM_WINDOWS_PLANES,
     _GEMM_MVE,
     _GEMM_VECTOR,
     _GEMM_VECTOR_WINDOWS,

@@ -117,7 +117,10 @@ class Kernel(Enum):
     DIRECT = "direct"  # naive loop nest, clipped at the borders
     GEMM = "gemm"  # patches of 4 pixels times packed weights
     GEMM_COMPACT = "gemm_compact"  # the same with less code
+    GEMM_APART = "gemm_apart"  # words are loaded one by one: fewer cycles, more instructions
+    GEMM_COMPACT_APART = "gemm_compact_apart"  # the same with less code
     GEMM_NARROW = "gemm_narrow"  # sums of up to 8 values, weights of a channel in registers
+    GEMM_WINDOWS = "gemm_windows"  # windows are read where they lie, in rows that are widened
     DENSE_PAIRS = "dense_pairs"  # eight outputs a pass, two for each packed weight
     DEPTHWISE_WORDS = "depthwise_words"  # four channels a word, two pixels at a time
     DEPTHWISE_PLANES = "depthwise_planes"  # 3x3, two columns a word, rows split into channels

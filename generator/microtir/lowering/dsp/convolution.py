@@ -26,7 +26,7 @@ from microtir.lowering.dsp.gemm_kernels import (
     pack_quads,
 )
 from microtir.lowering.dsp.linear import constant, requantised
-from microtir.lowering.dsp.micro_kernel import COMPACT, FAST, Unroll, call
+from microtir.lowering.dsp.micro_kernel import FAST, Unroll, call
 from microtir.lowering.dsp.outputs import Outputs
 from microtir.lowering.dsp.outputs import planes_refusal as planar_refusal
 from microtir.lowering.dsp.patch import GROUP, Segments, widen
@@ -101,11 +101,6 @@ def planes_refusal(node: Node) -> Refusal | None:
 def emit(layer: Layer, name: str, unroll: Unroll = FAST) -> ir.PrimFunc:
     """The layer function: patches in `scratch`, products of many pixels, then of single ones."""
     return _Emitter(layer, unroll).function(name)
-
-
-def emit_compact(layer: Layer, name: str) -> ir.PrimFunc:
-    """The same with less code."""
-    return emit(layer, name, COMPACT)
 
 
 class _Emitter:

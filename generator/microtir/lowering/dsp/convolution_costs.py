@@ -15,7 +15,8 @@ from microtir.tir.dtype import DType
 
 # Bytes of a kernel beside its steps, of a step, and what a layer is charged of one that it shares.
 _CODE = {TOGETHER: 350, 1: 230}
-_STEP_CODE = {TOGETHER: 52, 1: 32}
+_STEP_CODE = {TOGETHER: 48, 1: 32}
+_APART_CODE = 8  # more where words are loaded one by one
 _SHARED_CODE = {TOGETHER: 330, 1: 130}
 _BORDERS_CODE = 60
 
@@ -68,7 +69,8 @@ class Costs:
         borders = _BORDERS_CODE if self.planes else 0
         if not self.unroll.is_straight(steps):
             return borders + sum(_SHARED_CODE[count] for count in pixels)
-        return borders + sum(_CODE[count] + _STEP_CODE[count] * steps for count in pixels)
+        loads = _APART_CODE * steps * self.unroll.apart
+        return borders + loads + sum(_CODE[count] + _STEP_CODE[count] * steps for count in pixels)
 
     def _line(self, geometry: Geometry, pixels: int, patch: int = 0) -> int:
         """Instructions for pixels that patches may span: patch by patch, then two, then one."""
@@ -76,8 +78,8 @@ class Costs:
         quads, patch = -(-channels // QUAD), patch or geometry.patch_pixels
         patches, rest = divmod(pixels, patch)
         looped = 1 + 3 * turns(steps, self.unroll) + self.planes
-        # For four channels: 13 a step and 55 beside them for two pixels, 8 and 33 for a single one.
-        block = (13 * steps + looped + 55) * quads + 12
+        # For four channels: 12 a step and 55 beside them for two pixels, 8 and 33 for a single one.
+        block = ((12 + 2 * self.unroll.apart) * steps + looped + 55) * quads + 12
         single = (8 * steps + looped + 33) * quads + 4 * steps + 60
         group = 7 * steps + 30
         blocks, last = patches * patch // TOGETHER, rest // TOGETHER
@@ -85,4 +87,16 @@ class Costs:
         filled = by_two if patch == TOGETHER else 40 + group * patch // GROUP
         calls = patches * filled + last * by_two
         borders = 3 * channels // 2 + 40 if self.planes else 0
-        return (blocks + last) * block + calls + rest % TOGETHER * single + borders
+        beside = _gathered(geometry, pixels) if not geometry.is_pointwise else 0
+        return (blocks + last) * block + calls + rest % TOGETHER * single + borders + beside
+
+
+def _gathered(geometry: Geometry, pixels: int) -> int:
+    """Instructions of a row beside those that widen: a call each kernel row, taps at its ends."""
+    rows, columns = geometry.windows.rows, geometry.windows.columns
+    last = (geometry.output.width - 1) * columns.stride - columns.before
+    sides = (columns.before > 0) + (last + (columns.taps - 1) * columns.dilation >= columns.size)
+    length = geometry.segments.length
+    end = max(13 * length - 34, 0) if geometry.image.channels % QUAD else 150
+    groups = -(-pixels // GROUP)
+    return rows.taps * (16 * groups + sides * end) + geometry.segments.steps * groups

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 from microtir.config.features import Feature
 from microtir.lowering.convolution import row_window
@@ -15,15 +16,48 @@ from microtir.lowering.dsp import (
     depthwise,
     narrow,
     planes,
+    windows,
 )
 from microtir.lowering.dsp.convolution_costs import Costs
-from microtir.lowering.dsp.micro_kernel import COMPACT, FAST
+from microtir.lowering.dsp.micro_kernel import COMPACT, COMPACT_APART, FAST, FAST_APART, Unroll
 from microtir.lowering.family import Family, same_row, same_row_if
 from microtir.plan.ir import Kernel, LayoutKind
 from microtir.tir.dtype import DType
 
-_FAST, _FAST_PLANES = (Costs(FAST, into_planes) for into_planes in (False, True))
-_COMPACT, _COMPACT_PLANES = (Costs(COMPACT, into_planes) for into_planes in (False, True))
+_CYCLES = {False: 135, True: 112}  # of 100 instructions, where words are loaded one by one or not
+
+
+def _gemm(kernel: Kernel, unroll: Unroll, writes: LayoutKind) -> Family:
+    """A form of matrix products; `cycles` are less where words are loaded one by one."""
+    is_planar = writes is not LayoutKind.NHWC
+    costs = Costs(unroll, is_planar)
+    return Family(
+        kernel,
+        None,
+        row_window,
+        costs.in_one_call,
+        convolution.planes_refusal if is_planar else convolution.refusal,
+        Feature.DSP,
+        convolution_costs.scratch_bytes,
+        costs.code_bytes,
+        partial(convolution.emit, unroll=unroll),
+        row_cost=costs.by_rows,
+        alone=costs.alone,
+        cycles=_CYCLES[unroll.apart] + 2 * is_planar,
+        writes=writes,
+    )
+
+
+GEMM = tuple(
+    _gemm(kernel, unroll, writes)
+    for writes in LayoutKind
+    for kernel, unroll in (
+        (Kernel.GEMM, FAST),
+        (Kernel.GEMM_COMPACT, COMPACT),
+        (Kernel.GEMM_APART, FAST_APART),
+        (Kernel.GEMM_COMPACT_APART, COMPACT_APART),
+    )
+)
 ADD = Family(
     Kernel.ADD_SHIFTED,
     None,
@@ -33,29 +67,6 @@ ADD = Family(
     Feature.DSP,
     build=add.emit,
     cycles=106,
-)
-GEMM = Family(
-    Kernel.GEMM,
-    None,
-    row_window,
-    _FAST.in_one_call,
-    convolution.refusal,
-    Feature.DSP,
-    convolution_costs.scratch_bytes,
-    _FAST.code_bytes,
-    convolution.emit,
-    row_cost=_FAST.by_rows,
-    alone=_FAST.alone,
-    cycles=125,
-)
-GEMM_COMPACT = replace(
-    GEMM,
-    kernel=Kernel.GEMM_COMPACT,
-    cost=_COMPACT.in_one_call,
-    row_cost=_COMPACT.by_rows,
-    alone=_COMPACT.alone,
-    code=_COMPACT.code_bytes,
-    build=convolution.emit_compact,
 )
 GEMM_NARROW = Family(
     Kernel.GEMM_NARROW,
@@ -69,22 +80,33 @@ GEMM_NARROW = Family(
     narrow.emit,
     cycles=151,
 )
-# Matrix products into planes.
-GEMM_PLANES = tuple(
-    replace(
-        family,
-        cost=costs.in_one_call,
-        row_cost=costs.by_rows,
-        alone=costs.alone,
-        code=costs.code_bytes,
-        refuses=convolution.planes_refusal,
-        writes=kind,
-    )
-    for kind in (LayoutKind.PLANES16, LayoutKind.PLANES8)
-    for family, costs in ((GEMM, _FAST_PLANES), (GEMM_COMPACT, _COMPACT_PLANES))
-)
 GEMM_NARROW_PLANES = tuple(
     replace(GEMM_NARROW, cost=narrow.planes_cost, refuses=narrow.planes_refusal, writes=kind)
+    for kind in (LayoutKind.PLANES16, LayoutKind.PLANES8)
+)
+GEMM_WINDOWS = Family(
+    Kernel.GEMM_WINDOWS,
+    None,
+    row_window,
+    windows.cost,
+    windows.refusal,
+    Feature.DSP,
+    windows.scratch_bytes,
+    windows.code_bytes,
+    windows.emit,
+    row_cost=windows.row_cost,
+    pair_cost=windows.pair_cost,
+    cycles=116,
+)
+GEMM_WINDOWS_PLANES = tuple(
+    replace(
+        GEMM_WINDOWS,
+        cost=windows.into_planes(windows.cost),
+        row_cost=windows.into_planes(windows.row_cost),
+        pair_cost=windows.into_planes(windows.pair_cost),
+        refuses=windows.planes_refusal,
+        writes=kind,
+    )
     for kind in (LayoutKind.PLANES16, LayoutKind.PLANES8)
 )
 DENSE = Family(

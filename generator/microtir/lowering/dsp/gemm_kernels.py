@@ -30,7 +30,7 @@ CHANNELS = 1 << 12
 PIXELS = 1 << 6
 COLUMNS = 1 << 12  # the most of a plane
 STEP_BYTES = {TOGETHER: 48, 1: 32}  # of the instructions of a step that loads two words at a time
-APART = 8  # of 16 steps for two pixels: they load word by word, faster with more instructions
+_APART_BYTES = 8  # more where a step for two pixels loads word by word
 _CONSTANT_LINES = QUAD * WORDS // 2  # of two words each
 _CHANNEL_BIT = 8  # of the word with the shift: ASR by a register reads only the byte below
 
@@ -106,19 +106,18 @@ def gemm(
         y = ir.Buffer("y", (width, columns), planes.dtype)
         sizes.hold(_number(column) + _number(blocks) * together <= _number(columns))
     product = _Product(patch, packed, y, rescaling, together, column)
+    unroll = unroll._replace(apart=unroll.apart and together > 1)
     special = steps if unroll.is_straight(steps) else None
     return describe(
-        _name(together, special, rescaling, planes),
+        _name(together, special, rescaling, planes, unroll),
         (_about(together, special, planes),),
         (patch, packed, y),
         (y,),
-        each(
-            "block", blocks,
-            lambda block: loop("quad", 0, _number(quads), partial(product.turn, block)),
-        ),
+        each("block", blocks,
+             lambda block: loop("quad", 0, _number(quads), partial(product.turn, block))),
         f"kernels/gemm{together}.j2",
         {
-            **unrolled(steps, unroll, STEP_BYTES[together], APART if together > 1 else 0),
+            **unrolled(steps, unroll, STEP_BYTES[together] + _APART_BYTES * unroll.apart),
             "rescaling": rescaling.values(), "planes": planes.values() if planes else "",
         },
         stack_bytes=68 if together > 1 else 44,
@@ -202,10 +201,17 @@ class _Product:
         return let("value", stored, partial(store, self.y, place))
 
 
-def _name(together: int, steps: int | None, rescaling: Rescaling, planes: PlaneRow | None) -> str:
+def _name(
+    together: int,
+    steps: int | None,
+    rescaling: Rescaling,
+    planes: PlaneRow | None,
+    unroll: Unroll,
+) -> str:
     straight = "" if steps is None else f"_{steps}"
     where = f"_planes{planes.dtype.bits}" if planes else ""
-    return f"gemm{together}{straight}_{rescaling.name}{where}"
+    loads = "_apart" if unroll.apart else ""
+    return f"gemm{together}{straight}_{rescaling.name}{where}{loads}"
 
 
 def _about(together: int, steps: int | None, planes: PlaneRow | None) -> str:

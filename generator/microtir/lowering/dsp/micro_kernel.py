@@ -20,14 +20,15 @@ class Unroll(NamedTuple):
 
     full: int
     turn: int  # a power of two
+    apart: bool = False  # words are loaded one by one: fewer cycles, more instructions
 
     def is_straight(self, steps: int) -> bool:
         """Whether such a sum has no loop."""
         return steps <= self.full
 
 
-FAST = Unroll(32, 16)
-COMPACT = Unroll(0, 16)
+FAST, FAST_APART = (Unroll(32, 16, apart) for apart in (False, True))
+COMPACT, COMPACT_APART = (Unroll(0, 16, apart) for apart in (False, True))
 
 
 class Sizes:
@@ -103,7 +104,7 @@ def call(kernel: KernelDescription, *args: ir.BufferArgument | Expr) -> ir.Kerne
     return ir.KernelCall(kernel.meaning, (*plain, *sizes), kernel.contract, kernel.assembly)
 
 
-def unrolled(steps: int, unroll: Unroll, step_bytes: int, apart: int = 0) -> dict[str, str]:
+def unrolled(steps: int, unroll: Unroll, step_bytes: int) -> dict[str, str | bool]:
     """How a template repeats a step after the first one, which sets the sums.
 
     Either as often as there are steps, or in a loop that is entered where what is left of the
@@ -113,23 +114,16 @@ def unrolled(steps: int, unroll: Unroll, step_bytes: int, apart: int = 0) -> dic
         steps: of a sum.
         unroll: how far.
         step_bytes: of the instructions of a step.
-        apart: of `unroll.turn` steps, how many load word by word; they come first.
     """
     if unroll.is_straight(steps):
-        some = (steps - 1) * apart // unroll.turn
-        rest = steps - 1 - some
-        return {
-            "straight_apart": str(some) if some else "",
-            "straight": str(rest) if rest else "",
-            "turn": "",
-        }
+        rest = steps - 1
+        return {"straight": str(rest) if rest else "", "turn": "", "apart": unroll.apart}
     return {
-        "straight_apart": "",
         "straight": "",
-        "turn_apart": str(apart) if apart else "",
-        "turn": str(unroll.turn - apart),
+        "turn": str(unroll.turn),
         "most_left": str(unroll.turn - 1),
         "step_bytes": str(step_bytes),
+        "apart": unroll.apart,
     }
 
 
