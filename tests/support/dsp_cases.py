@@ -317,7 +317,7 @@ def cases(count: int, first: int = 0, sizes: Sizes = SMALL) -> list[DspCase]:
         *(convolution(seed, depthwise=True, sizes=sizes) for seed in seeds),
         *(convolution(seed, depthwise=True, sizes=sizes, square=True) for seed in seeds),
         *(convolution(seed, sizes=NARROW, pointwise=True) for seed in seeds[: count // 3]),
-        *(convolution(seed, sizes=FEW) for seed in seeds[: count // 3]),
+        *(convolution(seed + 10_000, sizes=FEW) for seed in seeds[: count // 3]),
         *(convolution(seed, sizes=WIDE, same=True) for seed in seeds[: count // 5]),
         *(separable(seed) for seed in seeds),
         *(fully_connected(seed) for seed in seeds),
