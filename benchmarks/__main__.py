@@ -11,6 +11,9 @@ LiteRT and onnxruntime; they go to `host.json`.
 
 `python -m benchmarks streaming [MODEL ...] [--record]`: what streaming costs in instructions with
 the same kernels; it goes to `streaming.json`.
+
+`python -m benchmarks planning [--record]`: processor time of planning, for the largest reference
+model and for one of 500 operators; it goes to `planning.json`.
 """
 
 from __future__ import annotations
@@ -20,7 +23,7 @@ import os
 import sys
 from pathlib import Path
 
-from benchmarks import boards, host, streaming
+from benchmarks import boards, host, planning, streaming
 from benchmarks.footprint import Footprint, footprint, record
 from benchmarks.stages import STAGES, StageTimes, time_stages
 from microtir import resources
@@ -77,6 +80,11 @@ def main() -> int:
         prices = streaming.measure_all([str(name) for name in args.models[1:]])
         if args.record:
             streaming.record(prices)
+        return 0
+    if args.models and args.models[0] == Path("planning"):
+        seconds = planning.measure_all()
+        if args.record:
+            planning.record(seconds)
         return 0
     chosen = models(args.models)
     print_times({path.stem: time_stages(path) for path in chosen})
