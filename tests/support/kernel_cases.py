@@ -16,16 +16,17 @@ from tests.support.dsp_cases import DspCase, add, convolution, pool
 
 M3 = CompilationConfig.from_target(Target("c -mcpu=cortex-m3"))
 M4 = CompilationConfig.from_target(Target("c -mcpu=cortex-m4"))
+RV32 = CompilationConfig.from_target(Target("c -march=rv32imc"))
 M55 = CompilationConfig.from_target(Target("c -mcpu=cortex-m55"))
 CONVOLUTIONS = {
     Kernel.GEMM: M4, Kernel.GEMM_COMPACT: M4, Kernel.GEMM_NARROW: M4, Kernel.GEMM_WINDOWS: M4,
     Kernel.GEMM_APART: M4, Kernel.GEMM_COMPACT_APART: M4,
     Kernel.GEMM_VECTORS: M55,
-    Kernel.BLOCKED: M3, Kernel.BLOCKED_COMPACT: M3,
+    Kernel.BLOCKED: M3, Kernel.BLOCKED_COMPACT: M3, Kernel.BLOCKED_WIDE: RV32,
 }  # fmt: skip
 DEPTHWISE = {
     Kernel.DEPTHWISE_PLANES: M4, Kernel.DEPTHWISE_WORDS: M4, Kernel.DEPTHWISE_SINGLE: M4,
-    Kernel.DEPTHWISE_BLOCKED: M3, Kernel.DEPTHWISE_VECTORS: M55,
+    Kernel.DEPTHWISE_BLOCKED: M3, Kernel.DEPTHWISE_WIDE: RV32, Kernel.DEPTHWISE_VECTORS: M55,
 }  # fmt: skip
 ADDS = {Kernel.ADD_SHIFTED: M4, Kernel.ADD_PORTABLE: M3, Kernel.ADD_VECTORS: M55}
 POOLS = {Kernel.POOL_WORDS: M4, Kernel.POOL_VECTORS: M55}

@@ -64,6 +64,11 @@ _FIXED_POINT: Mapping[Intrinsic, tuple[str, ...]] = MappingProxyType({
     Intrinsic.COUNT_LEADING_ZEROS: (),
 })  # fmt: skip
 
+_UNCHANGED: Mapping[Intrinsic, DType] = MappingProxyType({
+    Intrinsic.APART: DType.FLOAT32,
+    Intrinsic.IN_TURN: DType.INT32,
+})  # fmt: skip
+
 
 def typed_name(operation: str, dtype: DType) -> str:
     """Name of the helper of an operation for a type; 8- and 16-bit types use that for INT32."""
@@ -87,8 +92,10 @@ def _table() -> dict[str, Helper]:
         Helper(intrinsic.value, f"c/helpers/{intrinsic.value}.c.j2", "int32_t", needs)
         for intrinsic, needs in _FIXED_POINT.items()
     ]
-    apart = Intrinsic.APART.value
-    helpers.append(Helper(apart, f"c/helpers/{apart}.c.j2", C_TYPES[DType.FLOAT32]))
+    helpers += [
+        Helper(intrinsic.value, f"c/helpers/{intrinsic.value}.c.j2", C_TYPES[dtype])
+        for intrinsic, dtype in _UNCHANGED.items()
+    ]
     return {helper.name: helper for helper in helpers}
 
 

@@ -40,7 +40,9 @@ from microtir.lowering.blocked.families import (
     BLOCKED_DEPTHWISE,
     BLOCKED_DEPTHWISE_FLOAT,
     BLOCKED_FLOAT,
+    BLOCKED_WIDE,
     DEPTHWISE_APART,
+    DEPTHWISE_WIDE,
     passes_constants,
 )
 from microtir.lowering.dsp import add as dsp_add
@@ -207,6 +209,7 @@ _CONVOLUTION = (
     _GEMM_VECTOR_WINDOWS,
     BLOCKED,
     BLOCKED_COMPACT,
+    BLOCKED_WIDE,
     BLOCKED_FLOAT,
     BLOCKED_COMPACT_FLOAT,
     BLOCKED_APART,
@@ -277,6 +280,7 @@ FAMILIES: Mapping[type[Operator], tuple[Family, ...]] = MappingProxyType(
             dsp.DEPTHWISE_PLANES,
             *dsp.DEPTHWISE_PLANAR,
             BLOCKED_DEPTHWISE,
+            DEPTHWISE_WIDE,
             BLOCKED_DEPTHWISE_FLOAT,
             DEPTHWISE_APART,
             _DEPTHWISE_MVE,

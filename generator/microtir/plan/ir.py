@@ -130,8 +130,10 @@ class Kernel(Enum):
     GEMM_VECTORS = "gemm_vectors"  # two pixels by four channels, sixteen products an instruction
     BLOCKED = "blocked"  # a block of sums in registers, in plain C
     BLOCKED_COMPACT = "blocked_compact"  # the same with less code
+    BLOCKED_WIDE = "blocked_wide"  # twice the sums, for CPUs with 32 registers
     BLOCKED_APART = "blocked_apart"  # products and sums of floats are instructions of their own
     DEPTHWISE_BLOCKED = "depthwise_blocked"  # blocks of depthwise convolutions
+    DEPTHWISE_WIDE = "depthwise_wide"  # the same for CPUs with 32 registers
     DEPTHWISE_APART = "depthwise_apart"  # the same, with products and sums apart
     DEPTHWISE_VECTORS = "depthwise_vectors"  # sixteen channels at a time, a row a call
     ADD_VECTORS = "add_vectors"  # as ADD_SHIFTED, four elements at a time

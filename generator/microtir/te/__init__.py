@@ -12,6 +12,7 @@ from microtir.te.functions import (
     count_leading_zeros,
     exp,
     floor,
+    in_turn,
     log,
     maximum,
     minimum,
@@ -32,8 +33,8 @@ from microtir.te.tensor import Tensor, compute, constant, placeholder, var
 __all__ = [
     "Expr", "ExprLike", "ReduceAxis", "ScalarVar", "Tensor", "abs", "apart", "as_expr", "bind",
     "call", "cast", "clamp", "compute", "const", "constant", "count_leading_zeros",
-    "create_prim_func", "create_schedule", "exp", "floor", "log", "max", "maximum", "min",
-    "minimum", "multiply_by_quantized_multiplier", "placeholder", "reduce_axis", "round",
+    "create_prim_func", "create_schedule", "exp", "floor", "in_turn", "log", "max", "maximum",
+    "min", "minimum", "multiply_by_quantized_multiplier", "placeholder", "reduce_axis", "round",
     "rounding_divide_by_pot", "saturating_rounding_doubling_high_mul", "saturating_shift_left",
     "select", "sqrt", "sum", "tanh", "truncdiv", "var",
 ]  # fmt: skip

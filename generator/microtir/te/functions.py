@@ -150,6 +150,11 @@ def apart(x: ExprLike) -> Expr:
     return call(Intrinsic.APART, x)
 
 
+def in_turn(x: ExprLike) -> Expr:
+    """The value of x, an INT32; it is read behind what the program does before it."""
+    return call(Intrinsic.IN_TURN, x)
+
+
 def abs(x: ExprLike) -> Expr:  # noqa: A001  # the name that C and numpy give it
     """Magnitude of a FLOAT32 or of a signed integer."""
     handle = as_expr(x)

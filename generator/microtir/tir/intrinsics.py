@@ -197,4 +197,5 @@ SIGNATURES: Mapping[Intrinsic, Signature] = MappingProxyType({
     Intrinsic.ROUND: _float_signature(_round),
     Intrinsic.ABS: _float_signature(abs),
     Intrinsic.APART: _float_signature(float),
+    Intrinsic.IN_TURN: Signature((_I32,), _I32, int, lambda args: args[0]),
 })  # fmt: skip

@@ -142,6 +142,7 @@ class Intrinsic(Enum):
     ROUND = "round"  # half away from zero, as C's roundf
     ABS = "abs"
     APART = "apart"  # x itself, rounded: compilers do not join it with what is done to it next
+    IN_TURN = "in_turn"  # x itself, an INT32: compilers read it no earlier than it is asked for
 
 
 @dataclass(frozen=True, slots=True)

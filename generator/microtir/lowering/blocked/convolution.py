@@ -46,13 +46,14 @@ __all__ = [
 class Form:
     """Blocks for int8 and for float32, and up to how many elements a run needs no loop.
 
-    Of floats, products and sums may be `apart`.
+    Of floats, products and sums may be `apart`.  Rows are copied `copied` elements at a time.
     """
 
     int8: Block
     float32: Block
     unrolled: int
     apart: bool = False
+    copied: int = 1
 
 
 # 8 sums are what 14 registers hold beside weights, an element and pointers; floats have their own.
@@ -61,6 +62,9 @@ FAST = Form(Block(4, 2, turn=4), Block(4, 4, turn=8), unrolled=12)
 APART = replace(FAST, apart=True)
 # Less code, and no more loads at a time than a compiler for RISC-V schedules without spilling.
 COMPACT = Form(Block(4, 2, turn=2), Block(4, 4, turn=2), unrolled=4)
+# 28 registers hold 16 sums if operands do not come early.  Beside small C libraries, whose memcpy
+# takes six instructions for a byte, a loop takes less than three.
+WIDE = Form(Block(4, 4, turn=2, in_turn=True), COMPACT.float32, unrolled=4, copied=8)
 # Neighbouring pixels share elements of a longer run.  Where they are met again this soon, compilers
 # keep them from turn to turn, in more registers than there are; then each tap is a run of its own.
 _TURNS_APART = 3
@@ -95,7 +99,7 @@ def _block(node: Node, form: Form) -> Block:
     width = geometry.output.width * (node.output.type.rows if geometry.is_pointwise else 1)
     length = _runs(node, form).length
     turn = length if length <= form.unrolled else most.turn
-    return Block(min(most.pixels, width), channels, turn)
+    return replace(most, pixels=min(most.pixels, width), channels=channels, turn=turn)
 
 
 def _runs(node: Node, form: Form, row_step: int | None = None) -> Runs:
@@ -237,14 +241,15 @@ class _Emitter:
             return self.flat_pixels(name)
         x, element = self.layer.input_rows(0), self.packed.finish.element
         return windowed_rows(
-            self.layer, self.geometry, x, name, self.pixels(), lambda size: copy(size, element)
-        )
+            self.layer, self.geometry, x, name, self.pixels(),
+            lambda size: copy(size, element, self.form.copied),
+        )  # fmt: skip
 
     def some(
         self, pixels: int, row_step: int, source: ir.BufferArgument, target: ir.BufferArgument
     ) -> ir.Stmt:
         """The block of some pixels."""
-        block = Block(pixels, self.block.channels, self.block.turn)
+        block = replace(self.block, pixels=pixels)
         runs = _runs(self.layer.node, self.form, row_step)
         kernel = product(block, runs, self.geometry.output.channels, self.packed.finish)
         table = () if self.packed.table is None else (at(self.packed.table, 0, 0),)

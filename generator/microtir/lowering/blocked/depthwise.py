@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
+
 from microtir import te
 from microtir.graph.ir import Node
 from microtir.lowering.blocked.convolution import finish_of
@@ -36,9 +38,25 @@ __all__ = [
     "scratch_bytes",
 ]
 
-# Whose sums stay in registers beside a row of weights; floats have registers of their own.
-_MOST_PIXELS = 4
-_MOST_PIXELS_FLOAT = 6
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """Most pixels of a block, whose sums stay in registers beside a row of weights.
+
+    Of floats, products and sums may be `apart`.  Operands of each row may be read `in_turn`; rows
+    are copied `copied` elements at a time.
+    """
+
+    pixels: int
+    float_pixels: int
+    apart: bool = False
+    in_turn: bool = False
+    copied: int = 1
+
+
+FAST = Form(4, 6)  # floats have registers of their own
+APART = replace(FAST, apart=True)
+WIDE = replace(FAST, pixels=6, in_turn=True, copied=8)  # as that of convolutions
 _UNROLLED = 16  # taps
 
 
@@ -94,7 +112,7 @@ def _row_cost(taps: Taps, pixels: int, finish: Finish) -> int:
     return loads + products + pixels * finish.instructions + 12
 
 
-def _pixels(node: Node, finish: Finish) -> int:
+def _pixels(node: Node, finish: Finish, form: Form) -> int:
     """Pixels of a block: what makes a row of the output cheapest."""
     geometry = Geometry.of(node)
     taps, width = _taps(geometry, geometry.copied_step), geometry.output.width
@@ -104,15 +122,15 @@ def _pixels(node: Node, finish: Finish) -> int:
         last = _row_cost(taps, rest, finish) if rest else 0
         return blocks * _row_cost(taps, pixels, finish) + last
 
-    most = _MOST_PIXELS_FLOAT if finish.element.is_float else _MOST_PIXELS
+    most = form.float_pixels if finish.element.is_float else form.pixels
     return min(range(1, min(most, width) + 1), key=row)
 
 
-def cost(node: Node, *, by_rows: bool = False, apart: bool = False) -> int:
+def cost(node: Node, form: Form = FAST, *, by_rows: bool = False) -> int:
     """Instructions, from counts of emulated Cortex-M3 and M4."""
-    geometry, found = Geometry.of(node), _finish(node, apart=apart)
+    geometry, found = Geometry.of(node), _finish(node, apart=form.apart)
     assert found is not None, "refusal was asked"
-    taps, pixels = _taps(geometry, geometry.copied_step), _pixels(node, found[0])
+    taps, pixels = _taps(geometry, geometry.copied_step), _pixels(node, found[0], form)
     blocks, rest = divmod(geometry.output.width, pixels)
     row = blocks * _row_cost(taps, pixels, found[0])
     row += _row_cost(taps, rest, found[0]) if rest else 0
@@ -121,29 +139,29 @@ def cost(node: Node, *, by_rows: bool = False, apart: bool = False) -> int:
     )
 
 
-def row_cost(node: Node, *, apart: bool = False) -> int:
+def row_cost(node: Node, form: Form = FAST) -> int:
     """Instructions where every row is a call of its own."""
-    return cost(node, by_rows=True, apart=apart)
+    return cost(node, form, by_rows=True)
 
 
-def code_bytes(node: Node, *, apart: bool = False) -> int:
+def code_bytes(node: Node, form: Form = FAST) -> int:
     """Of the kernels; other layers may use the same."""
-    geometry, found = Geometry.of(node), _finish(node, apart=apart)
+    geometry, found = Geometry.of(node), _finish(node, apart=form.apart)
     assert found is not None, "refusal was asked"
-    taps, pixels = _taps(geometry, geometry.copied_step), _pixels(node, found[0])
+    taps, pixels = _taps(geometry, geometry.copied_step), _pixels(node, found[0], form)
     rest = geometry.output.width % pixels
     return sum(4 * _row_cost(taps, n, found[0]) + 60 for n in (pixels, rest) if n)
 
 
-def emit(layer: Layer, name: str, *, apart: bool = False) -> ir.PrimFunc:
+def emit(layer: Layer, name: str, form: Form = FAST) -> ir.PrimFunc:
     """The layer function: blocks of pixels of each row, then those that are left."""
     node, geometry = layer.node, Geometry.of(layer.node)
-    found = _finish(node, apart=apart)
+    found = _finish(node, apart=form.apart)
     assert found is not None, "refusal was asked"
     finish, rows = found
     weights = constant("weights", _weights(node))
     table = () if rows is None else (at(constant("constants", rows), 0, 0),)
-    together, width = _pixels(node, finish), geometry.output.width
+    together, width = _pixels(node, finish, form), geometry.output.width
     x, y, stride = layer.input_rows(0), layer.output_rows(), geometry.windows.columns.stride
 
     def pixels(row: te.Expr, row_step: int, source: Window) -> ir.Stmt:
@@ -151,7 +169,8 @@ def emit(layer: Layer, name: str, *, apart: bool = False) -> ir.PrimFunc:
 
         def some(column: te.Expr, count: int) -> ir.Stmt:
             rolled = taps.count > _UNROLLED
-            kernel = depthwise(count, taps, geometry.image.channels, finish, rolled=rolled)
+            channels = geometry.image.channels
+            kernel = depthwise(count, taps, channels, finish, rolled=rolled, in_turn=form.in_turn)
             target = y.at(row, column, 0)
             return call(kernel, source(column * stride), at(weights, 0, 0, 0), *table, target)
 
@@ -160,4 +179,6 @@ def emit(layer: Layer, name: str, *, apart: bool = False) -> ir.PrimFunc:
         last = some(te.as_expr(blocks * together, DType.INT32), rest) if rest else seq()
         return seq(whole, last)
 
-    return windowed_rows(layer, geometry, x, name, pixels, lambda size: copy(size, finish.element))
+    return windowed_rows(
+        layer, geometry, x, name, pixels, lambda size: copy(size, finish.element, form.copied)
+    )

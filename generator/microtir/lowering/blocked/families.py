@@ -21,9 +21,13 @@ def passes_constants(target: Target) -> bool:
     return not target.has(Feature.AVR_PROGMEM)
 
 
+def _is_riscv(target: Target) -> bool:
+    return target.family is CpuFamily.RISCV
+
+
 def _takes_long_turns(target: Target) -> bool:
     """Compilers for RISC-V load all elements of a turn first, and spill."""
-    return passes_constants(target) and target.family is not CpuFamily.RISCV
+    return passes_constants(target) and not _is_riscv(target)
 
 
 def _waits_for_products(target: Target) -> bool:
@@ -54,6 +58,15 @@ BLOCKED = replace(
     row_cost=blocked_convolution.row_cost,
     cycles=126,
 )
+BLOCKED_WIDE = replace(
+    BLOCKED_COMPACT,
+    kernel=Kernel.BLOCKED_WIDE,
+    suits=_is_riscv,
+    cost=partial(blocked_convolution.cost, form=blocked_convolution.WIDE),
+    code=partial(blocked_convolution.code_bytes, form=blocked_convolution.WIDE),
+    build=partial(blocked_convolution.emit, form=blocked_convolution.WIDE),
+    row_cost=partial(blocked_convolution.row_cost, form=blocked_convolution.WIDE),
+)
 BLOCKED_FLOAT = replace(
     BLOCKED,
     refuses=blocked_convolution.refusal_float,
@@ -79,6 +92,7 @@ BLOCKED_COMPACT_FLOAT = replace(
 BLOCKED_DEPTHWISE = replace(
     BLOCKED_COMPACT,
     kernel=Kernel.DEPTHWISE_BLOCKED,
+    suits=_takes_long_turns,
     refuses=blocked_depthwise.refusal_int8,
     cost=blocked_depthwise.cost,
     scratch=blocked_depthwise.scratch_bytes,
@@ -87,8 +101,18 @@ BLOCKED_DEPTHWISE = replace(
     row_cost=blocked_depthwise.row_cost,
     cycles=125,
 )
+DEPTHWISE_WIDE = replace(
+    BLOCKED_DEPTHWISE,
+    kernel=Kernel.DEPTHWISE_WIDE,
+    suits=_is_riscv,
+    cost=partial(blocked_depthwise.cost, form=blocked_depthwise.WIDE),
+    code=partial(blocked_depthwise.code_bytes, form=blocked_depthwise.WIDE),
+    build=partial(blocked_depthwise.emit, form=blocked_depthwise.WIDE),
+    row_cost=partial(blocked_depthwise.row_cost, form=blocked_depthwise.WIDE),
+)
 BLOCKED_DEPTHWISE_FLOAT = replace(
     BLOCKED_DEPTHWISE,
+    suits=passes_constants,
     refuses=blocked_depthwise.refusal_float,
     needs=Feature.FPU,
     cycles=176,
@@ -97,10 +121,10 @@ DEPTHWISE_APART = replace(
     BLOCKED_DEPTHWISE_FLOAT,
     kernel=Kernel.DEPTHWISE_APART,
     suits=_waits_for_products,
-    cost=partial(blocked_depthwise.cost, apart=True),
-    row_cost=partial(blocked_depthwise.row_cost, apart=True),
-    code=partial(blocked_depthwise.code_bytes, apart=True),
-    build=partial(blocked_depthwise.emit, apart=True),
+    cost=partial(blocked_depthwise.cost, form=blocked_depthwise.APART),
+    row_cost=partial(blocked_depthwise.row_cost, form=blocked_depthwise.APART),
+    code=partial(blocked_depthwise.code_bytes, form=blocked_depthwise.APART),
+    build=partial(blocked_depthwise.emit, form=blocked_depthwise.APART),
     cycles=118,
 )
 BLOCKED_DENSE = Family(

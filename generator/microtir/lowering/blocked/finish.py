@@ -26,7 +26,6 @@ from microtir.tir import ir
 from microtir.tir.dtype import DType
 
 _OFFSET = 128
-_ROUND_UP = 1 << 31
 
 Table = npt.NDArray[np.generic]
 
@@ -112,15 +111,17 @@ class Requantise:
     ) -> ir.Stmt:
         # Read before the first output is written: what int8_t points to may be the table.
         def outputs(bias: te.Expr, factor: te.Expr, rounding: te.Expr, shift: te.Expr) -> ir.Stmt:
-            def output(n: int, high: te.Expr) -> ir.Stmt:
-                return put(n, self._stored(high, rounding, shift))
+            def output(n: int, product: te.Expr) -> ir.Stmt:
+                def stored(high: te.Expr) -> ir.Stmt:
+                    return put(n, self._stored(high, rounding, shift))
 
-            return seq(
-                *(
-                    let("high", self._scaled(total * 2 + bias, factor), partial(output, n))
-                    for n, total in enumerate(totals)
-                )
-            )
+                return let("high", _upper_word(product), stored)
+
+            wide = te.cast(DType.INT64, factor)
+            return seq(*(
+                let("product", te.cast(DType.INT64, total * 2 + bias) * wide, partial(output, n))
+                for n, total in enumerate(totals)
+            ))  # fmt: skip
 
         shared = self.rescaling.shift
         words = [load(table, channel, n) for n in range(WORDS)]
@@ -134,16 +135,20 @@ class Requantise:
             ),
         ))  # fmt: skip
 
-    @staticmethod
-    def _scaled(doubled: te.Expr, factor: te.Expr) -> te.Expr:
-        product = te.cast(DType.INT64, doubled) * te.cast(DType.INT64, factor)
-        return te.cast(DType.INT32, (product + _ROUND_UP) >> 32)
-
     def _stored(self, high: te.Expr, rounding: te.Expr, shift: te.Expr) -> te.Expr:
         if self.rescaling.corrects_ties:
             high = high + (high >> 31)
         value = te.clamp((high + rounding) >> shift, self.rescaling.low, self.rescaling.high)
         return te.cast(DType.INT8, value - _OFFSET)
+
+
+def _upper_word(product: te.Expr) -> te.Expr:
+    """The upper word of a product, rounded: a sum of words needs no carry, as one of 64 bits does.
+
+    CPUs without flags have to compare for a carry; Arm's adds the shifted word in one instruction.
+    """
+    next_bit = te.cast(DType.INT32, (product >> 31) & 1)
+    return te.cast(DType.INT32, product >> 32) + next_bit
 
 
 def requantise(

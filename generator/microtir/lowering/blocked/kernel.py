@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from types import MappingProxyType
 
 from microtir import te
-from microtir.lowering.dsp.code import each, load, loop, seq, store
+from microtir.lowering.dsp.code import each, load, seq, store
 from microtir.lowering.made_once import made_once
 from microtir.schedule import KernelDescription
 from microtir.tir import ir
@@ -76,14 +76,18 @@ def accumulate(total: ir.Buffer, value: te.Expr) -> ir.Stmt:
 
 
 @made_once
-def copy(size: int, dtype: DType) -> KernelDescription:
-    """Moves `size` elements; parameters: from, to."""
+def copy(size: int, dtype: DType, turn: int = 1) -> KernelDescription:
+    """Moves `size` elements, `turn` of them at a time; parameters: from, to."""
     source, target = ir.Buffer("source", (size,), dtype), ir.Buffer("target", (size,), dtype)
+
+    def element(i: te.Expr, k: int) -> ir.Stmt:
+        return store(target, (i * turn + k,), load(source, i * turn + k))
+
     return portable(
-        f"copy_{dtype.value}_{size}",
+        f"copy_{dtype.value}_{size}" + f"_by{turn}" * (turn > 1),
         f"Copies {size} elements",
         (source, target),
         target,
-        loop("i", 0, size, lambda i: store(target, (i,), load(source, i))),
+        unrolled("i", size, turn, element),
         kept_apart=False,
     )

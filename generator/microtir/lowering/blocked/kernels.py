@@ -60,11 +60,21 @@ class Runs:
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """`pixels` neighbouring pixels by `channels` output channels; a run goes `turn` at a time."""
+    """`pixels` neighbouring pixels by `channels` output channels; a run goes `turn` at a time.
+
+    Where operands are read `in_turn`, those of one product are in registers at a time: the weights
+    of a block, and one or two of its pixels.
+    """
 
     pixels: int
     channels: int
     turn: int
+    in_turn: bool = False
+
+    @property
+    def name(self) -> str:
+        """Distinguishes kernels, but for pixels and channels."""
+        return f"{self.turn}{'_in_turn' * self.in_turn}"
 
 
 def turns_of(channels: int, together: int) -> list[int]:
@@ -94,7 +104,7 @@ class _Product:
 
     def kernel(self) -> KernelDescription:
         pixels, together, words = self.block.pixels, self.block.channels, self.finish.words
-        name = f"{self.runs.name}_{self.channels}_{self.finish.name}_{self.block.turn}"
+        name = f"{self.runs.name}_{self.channels}_{self.finish.name}_{self.block.name}"
         return portable(
             f"block{pixels}x{together}_{name}",
             f"Convolution: {pixels} x {self.channels} outputs, {together} channels at a time",
@@ -135,9 +145,9 @@ class _Product:
         """Adds one element of each pixel to its sums: weights first, then pixel by pixel."""
         wide, together = self.finish.sum, self.block.channels
         if len(named) < together:
-            n = len(named)
+            n, operand = len(named), te.cast(wide, weight(len(named)))
             return let(
-                f"w{n}", te.cast(wide, weight(n)),
+                f"w{n}", operand if named else self.read(operand),
                 lambda w: self.multiply(first, weight, (*named, w)),
             )  # fmt: skip
 
@@ -150,8 +160,15 @@ class _Product:
 
         values = [load(self.x, first + p * self.runs.pixel_step) for p in range(self.block.pixels)]
         return seq(
-            *(let("value", te.cast(wide, v), partial(pixel, p)) for p, v in enumerate(values))
+            *(
+                let("value", self.read(te.cast(wide, v)), partial(pixel, p))
+                for p, v in enumerate(values)
+            )
         )
+
+    def read(self, operand: te.Expr) -> te.Expr:
+        """An operand; behind the products before it where compilers would read it too early."""
+        return te.in_turn(operand) if self.block.in_turn else operand
 
     def outputs(self, turn: te.Expr, number: int) -> ir.Stmt:
         """All pixels of one channel."""
@@ -204,7 +221,7 @@ class Taps:
 
 @made_once
 def depthwise(
-    pixels: int, taps: Taps, channels: int, finish: Finish, *, rolled: bool
+    pixels: int, taps: Taps, channels: int, finish: Finish, *, rolled: bool, in_turn: bool
 ) -> KernelDescription:
     """All channels of `pixels` neighbouring pixels, channel by channel; weights (channels, taps).
 
@@ -214,6 +231,7 @@ def depthwise(
         channels: of input and output.
         finish: of the sums.
         rolled: keep the loop over rows of the window: less code.
+        in_turn: read the weights of a row behind the products of the row before.
     """
     x = ir.Buffer("x", (taps.reach(pixels, channels),), finish.element)
     weights = ir.Buffer("weights", (channels, taps.rows, taps.columns), finish.element)
@@ -224,6 +242,8 @@ def depthwise(
     def row_of(channel: te.Expr, row: te.Expr, named: tuple[te.Expr, ...]) -> ir.Stmt:
         if len(named) < taps.columns:
             weight = te.cast(finish.sum, load(weights, channel, row, len(named)))
+            if in_turn and not named:
+                weight = te.in_turn(weight)
             return let(f"w{len(named)}", weight, lambda w: row_of(channel, row, (*named, w)))
 
         def products(uses: list[tuple[int, int]], value: te.Expr) -> ir.Stmt:
@@ -251,7 +271,7 @@ def depthwise(
         return started(sums, starts, seq(products, outputs))
 
     return portable(
-        f"depthwise_block{pixels}_{taps.name}_{channels}_{finish.name}",
+        f"depthwise_block{pixels}_{taps.name}_{channels}_{finish.name}{'_in_turn' * in_turn}",
         f"Depthwise convolution: {pixels} x {channels} outputs, {taps.rows}x{taps.columns} taps",
         (x, weights, table, y) if finish.words else (x, weights, y),
         y,
