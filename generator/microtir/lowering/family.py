@@ -46,10 +46,11 @@ class Family:
     `cost` is the estimated number of instructions per element or MAC, or of a node; `row_cost` that
     of a node whose rows are computed by a call each, and `pair_cost` by a call for two, where these
     differ; `cycles` what 100 of these instructions take on CPUs that it is meant for, by the tables
-    of `project.cpu_costs`; `code` what its kernels add to the program; `finish` writes the function
-    that turns accumulators into the output; `alone` gives what differs where the kernel runs alone,
-    by calls for 1 or 2 rows each, or by one for all of them (0).  `reads` and `writes` are layouts
-    of input and output, `planes` says how those that it reads lie.
+    of `project.cpu_costs`; `code` what its kernels add to the program beyond a direct one (those of
+    an addition add nothing); `finish` writes the function that turns accumulators into the output;
+    `alone` gives what differs where the kernel runs alone, by calls for 1 or 2 rows each, or by one
+    for all of them (0).  `reads` and `writes` are layouts of input and output, `planes` says how
+    those that it reads lie.
     """
 
     kernel: Kernel

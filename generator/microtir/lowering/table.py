@@ -136,6 +136,7 @@ _DENSE_MVE = Family(
     mve_dense.cost,
     mve_dense.refusal,
     Feature.MVE,
+    code=mve_dense.code_bytes,
     build=mve_dense.emit,
     row_cost=mve_dense.row_cost,
     cycles=145,
@@ -158,7 +159,8 @@ _GEMM_VECTOR = Family(
     vector_convolution.refusal,
     Feature.VECTOR,
     vector_convolution.scratch_bytes,
-    build=vector_convolution.emit,
+    vector_convolution.code_bytes,
+    vector_convolution.emit,
     row_cost=vector_convolution.row_cost,
 )
 _DEPTHWISE_VECTOR = Family(
@@ -169,7 +171,8 @@ _DEPTHWISE_VECTOR = Family(
     vector_depthwise.refusal,
     Feature.VECTOR,
     vector_depthwise.scratch_bytes,
-    build=vector_depthwise.emit,
+    vector_depthwise.code_bytes,
+    vector_depthwise.emit,
     row_cost=vector_depthwise.row_cost,
 )
 _GEMM_VECTOR_WINDOWS = replace(
@@ -186,6 +189,7 @@ _DEPTHWISE_VECTOR_WINDOWS = replace(
     cost=vector_depthwise.row_cost,
     refuses=vector_depthwise.refusal_window,
     scratch=vector_depthwise.window_bytes,
+    code=vector_depthwise.window_code_bytes,
     build=vector_depthwise.emit_windows,
 )
 _DENSE_VECTOR = Family(
@@ -195,6 +199,7 @@ _DENSE_VECTOR = Family(
     vector_convolution.cost_dense,
     vector_convolution.refusal_dense,
     Feature.VECTOR,
+    code=vector_convolution.code_bytes,
     build=vector_convolution.emit_dense,
 )
 _CONVOLUTION = (
@@ -236,7 +241,8 @@ _POOL_MVE = Family(
     pool_runs.refusal,
     Feature.MVE,
     pool_runs.scratch_bytes,
-    build=partial(pool_runs.emit, kernels=mve_pooling.KERNELS),
+    mve_pooling.code_bytes,
+    partial(pool_runs.emit, kernels=mve_pooling.KERNELS),
     cycles=123,
 )
 _POOL_DSP = replace(
@@ -256,6 +262,7 @@ _ACCUMULATE_POOL_MVE = Family(
     pool_runs.refusal_rows,
     Feature.MVE,
     accumulators=pool_runs.scratch_bytes,
+    code=mve_pooling.code_bytes,
     build=partial(pool_runs.emit_rows, kernels=mve_pooling.KERNELS),
     finish=partial(pool_runs.emit_finish, kernels=mve_pooling.KERNELS),
     cycles=123,
@@ -305,6 +312,7 @@ FAMILIES: Mapping[type[Operator], tuple[Family, ...]] = MappingProxyType(
                 1,
                 vector_pooling.refusal,
                 Feature.VECTOR,
+                code=vector_pooling.code_bytes,
                 build=vector_pooling.emit,
             ),
             _ACCUMULATE,

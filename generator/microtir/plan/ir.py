@@ -209,7 +209,7 @@ class Candidate:
     weight_bytes: int
     cost: int
     accumulator_bytes: int = 0
-    code_bytes: int = 0  # of its micro-kernels, though other layers may share them
+    code_bytes: int = 0  # beyond a direct kernel's, though other layers may share them
     row_cost: int = 0
     pair_cost: int = 0
     cycles: int = 0

@@ -9,7 +9,7 @@ from microtir.graph.quantization import fully_connected_params
 from microtir.lowering.dsp.code import at, let, loop, seq
 from microtir.lowering.dsp.micro_kernel import call
 from microtir.lowering.layer import Layer
-from microtir.lowering.mve.gemm_kernels import PIXELS, gemm, instructions
+from microtir.lowering.mve.gemm_kernels import PIXELS, code_size, gemm, instructions
 from microtir.lowering.mve.linear import PackedLinear, pack_linear
 from microtir.lowering.refusals import int8_refusal
 from microtir.plan.ir import Refusal
@@ -54,6 +54,12 @@ def row_cost(node: Node) -> int:
     """Instructions where every row is a call of its own."""
     outputs, inputs = node.inputs[1].shape
     return _rows(node) * (instructions(1, inputs, outputs) + 20)
+
+
+def code_bytes(node: Node) -> int:
+    """Of the kernels for two rows and for one; other layers may use the same."""
+    inputs, rows = node.inputs[1].shape[1], _rows(node)
+    return code_size(1, inputs) + (code_size(PIXELS, inputs) if rows > 1 else 0)
 
 
 def emit(layer: Layer, name: str) -> ir.PrimFunc:

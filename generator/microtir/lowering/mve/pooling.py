@@ -26,3 +26,8 @@ def rows_cost(node: Node) -> int:
     vectors = -(-pool.image.channels // 8)
     row = 40 + vectors * (5 + 2 * pool.image.width)
     return pool.image.height * row + pool.image.channels * 9 // 4
+
+
+def code_bytes(node: Node) -> int:
+    """Of a run, and of the averages."""
+    return 170 if Pool.of(node).averages else 80

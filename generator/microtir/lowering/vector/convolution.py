@@ -28,6 +28,7 @@ from microtir.tir import ir
 
 _MOST_LANES = 16384  # bytes of stack for the inputs of one kernel
 _MOST_PIXELS = 48  # of several rows: more would not be faster
+_CODE, _CODE_DENSE = 750, 150  # bytes of a layer with a kernel beyond those of the direct one
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +111,11 @@ def cost(node: Node, calls: int = 1) -> int:
     widened = source.segments * source.segment // 8
     copies = geometry.padded.copy_cost(calls) if _needs_scratch(geometry) else 0
     return pixels * (products + 2 * output.channels + widened + 4) + copies
+
+
+def code_bytes(node: Node) -> int:
+    """Of a kernel beyond what it shares with those of other layers, at -O2."""
+    return _CODE_DENSE if isinstance(node.op, FullyConnected) else _CODE
 
 
 def row_cost(node: Node) -> int:

@@ -91,6 +91,17 @@ def cost(node: Node, calls: int = 1) -> int:
     return pixels * (blocks * (5 * taps + 30) + 4) + geometry.padded.copy_cost(calls)
 
 
+def code_bytes(node: Node) -> int:
+    """Of the kernels, beyond the direct one, for several rows and for one, at -O2."""
+    return window_code_bytes(node) * (2 if node.output.type.rows > 1 else 1) + 100
+
+
+def window_code_bytes(node: Node) -> int:
+    """Of the kernel for one row; its taps are printed one by one."""
+    rows, columns = node.inputs[1].shape[1:3]
+    return 150 + 24 * rows * columns
+
+
 def row_cost(node: Node) -> int:
     """Instructions where every row is a call of its own, and copies its window."""
     return cost(node, node.output.type.rows)
