@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import subprocess
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 
 import numpy as np
 import pytest
@@ -16,14 +17,19 @@ from microtir import CompilationConfig, Target
 from microtir.config.enums import Optimize
 from microtir.graph.reference import execute
 from microtir.ir_module import IRModule
+from microtir.lowering import candidates
 from microtir.plan.ir import Kernel, Plan
+from microtir.plan.measured import Cost, Key, Measured, signature
 from tests.support import c_compilers
 from tests.support.batch import load_batch
 from tests.support.c_compilers import strict_problems
 from tests.support.dsp_cases import DspCase, cases
 from tests.support.emulated_arm import M4, M55, Machine, differing
+from tests.support.kernel_cases import found
 
-PER_KIND = 30
+PER_KIND, PER_FORCED = 30, 20
+FREE, DEAR = Cost(0, 0), Cost(1 << 40, 1 << 40)
+WITHOUT_SCRATCH = (Kernel.GEMM_BYTES, Kernel.GEMM_BYTES_SINGLE, Kernel.DEPTHWISE_ROWS)
 
 
 @dataclass(frozen=True)
@@ -31,7 +37,8 @@ class Core:
     """A CPU with kernels of its own.
 
     At least `expected` of the cases must reach each kernel, or the tests say little. At
-    `balanced` small layers take compact kernels.
+    `balanced` small layers take compact kernels. Those that are `forced`, since few plans of a
+    single layer take them, are free by tuning records.
     """
 
     mcpu: str
@@ -40,6 +47,7 @@ class Core:
     instruction: str  # that only its own kernels have
     goals: tuple[Optimize, ...]
     expected: Mapping[Kernel, int]
+    forced: tuple[Kernel, ...] = ()
 
     @property
     def config(self) -> CompilationConfig:
@@ -52,8 +60,8 @@ CORES = {
     ), {
         Kernel.GEMM: 12, Kernel.GEMM_COMPACT: 6, Kernel.GEMM_NARROW: 10, Kernel.GEMM_WINDOWS: 8,
         Kernel.DEPTHWISE_WORDS: 8, Kernel.DEPTHWISE_PLANES: 8, Kernel.DENSE_PAIRS: 16,
-        Kernel.ADD_SHIFTED: 40, Kernel.POOL_WORDS: 6,
-    }),
+        Kernel.ADD_SHIFTED: 40, Kernel.POOL_WORDS: 6, **dict.fromkeys(WITHOUT_SCRATCH, 15),
+    }, WITHOUT_SCRATCH),
     "mve": Core("cortex-m55", M55, "thumbv8.1m.main-none-eabihf", "vqrdmulh.s32", (
         Optimize.SPEED,
     ), {
@@ -66,30 +74,50 @@ Batch = tuple[Core, list[DspCase], list[microtir.Artifact]]
 
 
 def compiled(
-    core: Core, case: DspCase, goal: Optimize, chosen: Counter[Kernel]
+    case: DspCase, config: CompilationConfig, chosen: Counter[Kernel]
 ) -> microtir.Artifact:
-    """The C of a case for a goal; counts the kernel that was chosen for it."""
+    """The C of a case; counts the kernel that was chosen for it."""
 
     def observe(stage: str, result: object) -> None:
         if stage == "plan":
             assert isinstance(result, Plan)
             chosen.update(op.candidate.kernel for op in result.operators)
 
-    module = IRModule(graph=case.graph)
-    config = core.config.with_(module_name=f"{case.name}_{goal.value}", optimize=goal)
-    return microtir.build(module, config, observe=observe)
+    return microtir.build(IRModule(graph=case.graph), config, observe=observe)
+
+
+def forcing(
+    core: Core, kernel: Kernel, folder: Path
+) -> Iterator[tuple[DspCase, CompilationConfig]]:
+    """Cases that a kernel accepts, each with records by which no other one is chosen."""
+    for case, operator in found(kernel, PER_FORCED):
+        name = f"{case.name}_{kernel.value}"
+        config = core.config.with_(module_name=name, optimize=Optimize.SPEED)
+        costs = {
+            Key(signature(operator.node), c.kernel.value): FREE if c.kernel is kernel else DEAR
+            for c in candidates(operator.node, config)
+        }
+        records = folder / f"{name}.json"
+        target = str(config.primary_target())
+        records.write_text(Measured(target, MappingProxyType(costs)).to_text(), encoding="utf-8")
+        yield case, config.with_(tuning_records=str(records))
 
 
 @pytest.fixture(scope="module", params=CORES)
-def batch(request: pytest.FixtureRequest) -> Batch:
+def batch(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Batch:
     """Cases and their artifacts; every kernel of the core is among them often enough."""
     core = CORES[request.param]
     chosen: Counter[Kernel] = Counter()
-    some = [case for _ in core.goals for case in cases(PER_KIND)]
-    goals = [goal for goal in core.goals for _ in cases(PER_KIND)]
-    artifacts = [compiled(core, case, goal, chosen) for case, goal in zip(some, goals, strict=True)]
+    folder = tmp_path_factory.mktemp("records")
+    made = [
+        (case, core.config.with_(module_name=f"{case.name}_{goal.value}", optimize=goal))
+        for goal in core.goals
+        for case in cases(PER_KIND)
+    ]
+    made += [pair for kernel in core.forced for pair in forcing(core, kernel, folder)]
+    artifacts = [compiled(case, config, chosen) for case, config in made]
     assert all(chosen[kernel] >= least for kernel, least in core.expected.items()), chosen
-    return core, some, artifacts
+    return core, [case for case, _ in made], artifacts
 
 
 def expected(some: Sequence[DspCase]) -> list[np.ndarray[tuple[int, ...], np.dtype[np.int8]]]:

@@ -205,6 +205,8 @@ _DENSE_VECTOR = Family(
 _CONVOLUTION = (
     _DIRECT_CONVOLUTION,
     *dsp.GEMM,
+    dsp.GEMM_BYTES,
+    dsp.GEMM_BYTES_SINGLE,
     dsp.GEMM_NARROW,
     *dsp.GEMM_NARROW_PLANES,
     dsp.GEMM_WINDOWS,
@@ -284,6 +286,7 @@ FAMILIES: Mapping[type[Operator], tuple[Family, ...]] = MappingProxyType(
             *_CONVOLUTION,
             dsp.DEPTHWISE,
             dsp.DEPTHWISE_SINGLE,
+            dsp.DEPTHWISE_ROWS,
             dsp.DEPTHWISE_PLANES,
             *dsp.DEPTHWISE_PLANAR,
             BLOCKED_DEPTHWISE,

@@ -119,10 +119,13 @@ class Kernel(Enum):
     GEMM_COMPACT = "gemm_compact"  # the same with less code
     GEMM_APART = "gemm_apart"  # words are loaded one by one: fewer cycles, more instructions
     GEMM_COMPACT_APART = "gemm_compact_apart"  # the same with less code
+    GEMM_BYTES = "gemm_bytes"  # the input as it is, or two windows of bytes, times packed weights
+    GEMM_BYTES_SINGLE = "gemm_bytes_single"  # the same with one window in scratch
     GEMM_NARROW = "gemm_narrow"  # sums of up to 8 values, weights of a channel in registers
     GEMM_WINDOWS = "gemm_windows"  # windows are read where they lie, in rows that are widened
     DENSE_PAIRS = "dense_pairs"  # eight outputs a pass, two for each packed weight
     DEPTHWISE_WORDS = "depthwise_words"  # four channels a word, two pixels at a time
+    DEPTHWISE_ROWS = "depthwise_rows"  # the same from rows where they lie, without scratch
     DEPTHWISE_PLANES = "depthwise_planes"  # 3x3, two columns a word, rows split into channels
     ADD_SHIFTED = "add_shifted"  # the operand with the larger scale is shifted, not multiplied
     ADD_PORTABLE = "add_portable"  # the same in plain C

@@ -45,15 +45,18 @@ _FAR = 1 << 24  # bytes from one channel to another that constants hold
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Packed:
+class Packed:
     """Constants of a layer as `pack_quads` arranges them, and how its sums are rescaled."""
 
     words: ir.Buffer
     rescaling: Rescaling
 
 
-def _packed(node: Node, distance: int = 1) -> _Packed | None:
-    """The constants of a layer, of whose outputs each channel lies `distance` bytes apart."""
+def packed_of(node: Node, distance: int = 1) -> Packed | None:
+    """The constants of a layer, of whose outputs each channel lies `distance` bytes apart.
+
+    None: weights or factors do not fit the packed form.
+    """
     op = node.op
     assert isinstance(op, Conv2D | DepthwiseConv2D)
     weights, segments = node.inputs[1].data, Geometry.of(node).segments
@@ -68,7 +71,7 @@ def _packed(node: Node, distance: int = 1) -> _Packed | None:
     if lanes is None or factors is None:
         return None
     words = pack_quads(lanes, factors.constants, order, distance)
-    return _Packed(constant("packed", words), factors.rescaling)
+    return Packed(constant("packed", words), factors.rescaling)
 
 
 @of_node
@@ -87,7 +90,7 @@ def refusal(node: Node) -> Refusal | None:
     in_reach = max((GROUP - 1) * (geometry.pixel_stride + 1), tails) < _IMMEDIATE
     if not in_reach or channels > CHANNELS or segments.steps > STEPS:
         return Refusal.SIZES
-    return Refusal.FORM if _packed(node) is None else None
+    return Refusal.FORM if packed_of(node) is None else None
 
 
 def planes_refusal(node: Node) -> Refusal | None:
@@ -110,7 +113,7 @@ class _Emitter:
         self.geometry = geometry = Geometry.of(layer.node)
         self.x, y = layer.input_rows(0), layer.output_rows()
         self.outputs = Outputs(y)
-        packed = _packed(layer.node, self.outputs.row.bytes if self.outputs.row else 1)
+        packed = packed_of(layer.node, self.outputs.row.bytes if self.outputs.row else 1)
         assert packed is not None, "refusal() was asked"
         self.packed = packed
         are_whole = self.x.is_whole and y.is_whole

@@ -149,7 +149,7 @@ class _Emitter:
         self.rescaling = found.rescaling
         order = channel_quads(geometry.image.channels)
         self.constants = constant("constants", found.constants[order])
-        self.weights = constant("weights", _arrange(layer.data(1), order))
+        self.weights = constant("weights", arrange(layer.data(1), order))
 
     def function(self, name: str) -> ir.PrimFunc:
         return windowed_rows(
@@ -181,8 +181,11 @@ class _Emitter:
         )
 
 
-def _arrange(weights: npt.NDArray[np.int8], order: list[int]) -> npt.NDArray[np.int16]:
-    """Weights (1, KH, KW, C) as (words, taps, 4), the channels of a word in WORD_ORDER."""
+def arrange(weights: npt.NDArray[np.int8], order: list[int]) -> npt.NDArray[np.int16]:
+    """Weights (1, KH, KW, C) as (words, taps, 4), the channels of a word in WORD_ORDER.
+
+    `order` holds the channels word by word.
+    """
     wide = weights.astype(np.int16)[..., order]
     by_word = wide.reshape(-1, len(order) // QUAD, QUAD)[:, :, list(WORD_ORDER)]
     arranged: npt.NDArray[np.int16] = by_word.transpose(1, 0, 2)

@@ -14,6 +14,8 @@ from microtir.lowering.dsp import (
     convolution_costs,
     dense,
     depthwise,
+    depthwise_rows,
+    gemm_bytes,
     narrow,
     planes,
     windows,
@@ -67,6 +69,26 @@ ADD = Family(
     Feature.DSP,
     build=add.emit,
     cycles=106,
+)
+GEMM_BYTES, GEMM_BYTES_SINGLE = (
+    Family(
+        kernel,
+        None,
+        row_window,
+        form.cost,
+        form.refusal,
+        Feature.DSP,
+        form.scratch_bytes,
+        form.code_bytes,
+        form.emit,
+        row_cost=form.row_cost,
+        alone=form.alone,
+        cycles=120,
+    )
+    for kernel, form in (
+        (Kernel.GEMM_BYTES, gemm_bytes.PAIRS),
+        (Kernel.GEMM_BYTES_SINGLE, gemm_bytes.SINGLE),
+    )
 )
 GEMM_NARROW = Family(
     Kernel.GEMM_NARROW,
@@ -141,6 +163,17 @@ DEPTHWISE_SINGLE = replace(
     alone=depthwise.single_alone,
     build=depthwise.emit_single,
     cycles=150,
+)
+DEPTHWISE_ROWS = Family(
+    Kernel.DEPTHWISE_ROWS,
+    None,
+    row_window,
+    depthwise_rows.cost,
+    depthwise_rows.refusal,
+    Feature.DSP,
+    code=depthwise_rows.code_bytes,
+    build=depthwise_rows.emit,
+    cycles=141,
 )
 DEPTHWISE_PLANES = Family(
     Kernel.DEPTHWISE_PLANES,

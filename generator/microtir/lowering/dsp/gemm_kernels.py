@@ -31,7 +31,7 @@ PIXELS = 1 << 6
 COLUMNS = 1 << 12  # the most of a plane
 STEP_BYTES = {TOGETHER: 48, 1: 32}  # of the instructions of a step that loads two words at a time
 _APART_BYTES = 8  # more where a step for two pixels loads word by word
-_CONSTANT_LINES = QUAD * WORDS // 2  # of two words each
+CONSTANT_LINES = QUAD * WORDS // 2  # of two words each
 _CHANNEL_BIT = 8  # of the word with the shift: ASR by a register reads only the byte below
 
 
@@ -92,8 +92,8 @@ def gemm(
     together = min(pixels, TOGETHER)
     sizes = Sizes()
     count = sizes.number("steps", steps, 1, STEPS)
-    lines = sizes.number("lines", steps + _CONSTANT_LINES, 1, STEPS + _CONSTANT_LINES)
-    sizes.hold(_number(lines) >= _number(count) + _CONSTANT_LINES)
+    lines = sizes.number("lines", steps + CONSTANT_LINES, 1, STEPS + CONSTANT_LINES)
+    sizes.hold(number_of(lines) >= number_of(count) + CONSTANT_LINES)
     quads = sizes.number("quads", -(-channels // QUAD), 1, CHANNELS // QUAD)
     width = sizes.number("channels", channels, QUAD, CHANNELS)
     column = ir.Var("column", low=0, high=COLUMNS) if planes else None
@@ -104,8 +104,8 @@ def gemm(
     y = ir.Buffer("y", (blocks, together, width), DType.INT8)
     if planes is not None and column is not None:
         y = ir.Buffer("y", (width, columns), planes.dtype)
-        sizes.hold(_number(column) + _number(blocks) * together <= _number(columns))
-    product = _Product(patch, packed, y, rescaling, together, column)
+        sizes.hold(number_of(column) + number_of(blocks) * together <= number_of(columns))
+    product = Product(patch, packed, y, rescaling, together, number_of(count), column)
     unroll = unroll._replace(apart=unroll.apart and together > 1)
     special = steps if unroll.is_straight(steps) else None
     return describe(
@@ -114,7 +114,7 @@ def gemm(
         (patch, packed, y),
         (y,),
         each("block", blocks,
-             lambda block: loop("quad", 0, _number(quads), partial(product.turn, block))),
+             lambda block: loop("quad", 0, number_of(quads), partial(product.turn, block))),
         f"kernels/gemm{together}.j2",
         {
             **unrolled(steps, unroll, STEP_BYTES[together] + _APART_BYTES * unroll.apart),
@@ -126,7 +126,11 @@ def gemm(
     )  # fmt: skip
 
 
-class _Product:
+Value = Callable[[te.Expr, int], te.Expr]
+"""The value of a pixel of a block that has a number, 0 or 1, in a step."""
+
+
+class Product:
     """The meaning of a turn: one block of pixels by four channels."""
 
     def __init__(
@@ -136,35 +140,45 @@ class _Product:
         y: ir.Buffer,
         rescaling: Rescaling,
         together: int,
-        column: ir.Var | None,
+        steps: te.Expr,
+        column: ir.Var | None = None,
     ) -> None:
         self.patch, self.packed, self.y = patch, packed, y
         self.rescaling = rescaling
         self.pixels = together
         self.column = column  # of the first pixel, where outputs are planes
-        self.steps = _number(patch.shape[1])
-        self.last = _number(y.shape[2 if column is None else 0]) - QUAD
+        self.steps = steps
+        self.last = number_of(y.shape[2 if column is None else 0]) - QUAD
         self.sums = local_sums(together * 2)
 
     def turn(self, block: te.Expr, quad: te.Expr) -> ir.Stmt:
         low, high = self.sums
-
-        def both_lanes(step: te.Expr) -> ir.Stmt:
-            lanes = ((pair, number) for pair in range(2) for number in range(2))
-            return seq(*(self.multiply(block, quad, step, *lane) for lane in lanes))
 
         def outputs(pixel: te.Expr) -> ir.Stmt:
             return seq(*(self.output(block, quad, pixel, number) for number in range(QUAD)))
 
         whole = seq(
             cleared(self.pixels * 2, low, high),
-            loop("step", 0, self.steps, both_lanes),
+            self.products(block, quad),
             loop("pixel", 0, self.pixels, outputs),
         )
         return ir.Allocate(low, ir.Allocate(high, whole))
 
+    def products(self, block: te.Expr, quad: te.Expr) -> ir.Stmt:
+        """All steps of the sums."""
+
+        def step(number: te.Expr) -> ir.Stmt:
+            return self.step(quad, number, lambda p, n: load(self.patch, block, number, p, n))
+
+        return loop("step", 0, self.steps, step)
+
+    def step(self, quad: te.Expr, number: te.Expr, value: Value) -> ir.Stmt:
+        """Adds the two values of a step of each pixel, times the weights of both pairs."""
+        lanes = ((pair, lane) for pair in range(2) for lane in range(2))
+        return seq(*(self.multiply(quad, number, value, *lane) for lane in lanes))
+
     def multiply(
-        self, block: te.Expr, quad: te.Expr, step: te.Expr, pair: int, number: int
+        self, quad: te.Expr, step: te.Expr, value: Value, pair: int, number: int
     ) -> ir.Stmt:
         """Adds value `number` of a step, times the weights of a pair, to each pixel's sums."""
         low, high = self.sums
@@ -174,8 +188,7 @@ class _Product:
         def products(a: te.Expr, b: te.Expr) -> ir.Stmt:
             def pixel(p: te.Expr) -> ir.Stmt:
                 place = p * 2 + pair
-                value = te.cast(DType.INT32, load(self.patch, block, step, p, number))
-                return let("value", value, lambda v: seq(
+                return let("value", te.cast(DType.INT32, value(p, number)), lambda v: seq(
                     store(low, (place,), load(low, place) + v * a),
                     store(high, (place,), load(high, place) + v * b),
                 ))  # fmt: skip
@@ -196,7 +209,7 @@ class _Product:
         channel = te.minimum(quad * QUAD, self.last) + number
         place: tuple[te.Expr, ...] = (block, pixel, channel)
         if self.column is not None:
-            place = channel, _number(self.column) + block * self.pixels + pixel
+            place = channel, number_of(self.column) + block * self.pixels + pixel
         stored = te.cast(self.y.dtype, value)
         return let("value", stored, partial(store, self.y, place))
 
@@ -215,13 +228,18 @@ def _name(
 
 
 def _about(together: int, steps: int | None, planes: PlaneRow | None) -> str:
-    pixels = "1 pixel" if together == 1 else f"{together} pixels"
     values = "" if steps is None else f" of {2 * steps} values"
     where = ", into planes" if planes else ""
-    return f"Matrix product: {pixels}{values} by four channels a turn{where}"
+    return f"Matrix product: {pixels_named(together)}{values} by four channels a turn{where}"
 
 
-def _number(extent: ir.Dim) -> te.Expr:
+def pixels_named(together: int) -> str:
+    """How comments call so many pixels."""
+    return "1 pixel" if together == 1 else f"{together} pixels"
+
+
+def number_of(extent: ir.Dim) -> te.Expr:
+    """An extent as an expression."""
     return te.as_expr(extent, DType.INT32)
 
 
@@ -248,7 +266,7 @@ def pack_quads(
     words = (wide[..., 1] * (1 << 16) + (wide[..., 0] & 0xFFFF)).transpose(0, 2, 1)
     rows = constants[order].astype(np.int64).reshape(quads, QUAD, WORDS)
     rows[:, :, SHIFT] |= np.array(order[::QUAD])[:, np.newaxis] * distance << _CHANNEL_BIT
-    lines = np.concatenate([words, rows.reshape(quads, _CONSTANT_LINES, 2)], axis=1)
+    lines = np.concatenate([words, rows.reshape(quads, CONSTANT_LINES, 2)], axis=1)
     return lines.astype(np.int32)
 
 

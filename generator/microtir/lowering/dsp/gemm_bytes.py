@@ -1,0 +1,283 @@
+"""Convolutions as matrix products of bytes: of the input itself, or of a patch of a pixel or two.
+
+What kernels widen as they read it needs no patch of int16: where a window is one tap that is never
+outside the image they read the input where it lies, in a ring or not, without scratch.  Other
+windows are gathered, at half the bytes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from microtir import te
+from microtir.graph.ir import Node
+from microtir.lowering.dsp import convolution
+from microtir.lowering.dsp.code import at, let, loop, seq, when
+from microtir.lowering.dsp.convolution_geometry import Geometry
+from microtir.lowering.dsp.copy_kernels import copy, fill
+from microtir.lowering.dsp.gemm_bytes_kernels import UNROLL, WORD, gemm_bytes
+from microtir.lowering.dsp.gemm_kernels import TOGETHER
+from microtir.lowering.dsp.micro_kernel import call, turns
+from microtir.lowering.dsp.weights import QUAD
+from microtir.lowering.layer import Layer
+from microtir.plan.ir import Alone, Refusal
+from microtir.tir import ir
+from microtir.tir.dtype import DType
+
+_IMMEDIATE = 4095  # largest offset of a load, and number that ADD takes
+_CODE, _WORD_CODE = {TOGETHER: 350, 1: 230}, {TOGETHER: 120, 1: 68}
+_GATHER_CODE = 400
+
+
+def _reads_input(geometry: Geometry) -> bool:
+    """Whether every window is one tap inside the image."""
+    windows = geometry.windows
+    return windows.rows.taps == windows.columns.taps == 1 and not windows.clip(geometry.output)
+
+
+def _values(geometry: Geometry) -> int:
+    """Of a pixel."""
+    return geometry.segments.count * geometry.segments.length
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """`pixels`, one or two, of a patch."""
+
+    pixels: int
+
+    def refusal(self, node: Node) -> Refusal | None:
+        """What speaks against it, beside what speaks against patches: channels of whole words."""
+        reason = convolution.refusal(node)
+        if reason is not None:
+            return reason
+        geometry = Geometry.of(node)
+        if geometry.image.channels % WORD:
+            return Refusal.SIZES
+        if TOGETHER * self._distance(geometry) > _IMMEDIATE:
+            return Refusal.SIZES
+        if not _reads_input(geometry):
+            return None
+        # Blocks span what lies between pixels, also behind the last one.
+        width = geometry.output.width // TOGETHER * TOGETHER
+        beyond = width * geometry.windows.columns.stride > geometry.image.width
+        return Refusal.WINDOWS if beyond or self.pixels == 1 else None
+
+    def scratch_bytes(self, node: Node) -> int:
+        """Of a patch, where there is one."""
+        geometry = Geometry.of(node)
+        return 0 if _reads_input(geometry) else self.pixels * _values(geometry)
+
+    def cost(self, node: Node) -> int:
+        """Instructions of all rows in one call, by counts of kernels on the Cortex-M4."""
+        geometry = Geometry.of(node)
+        output = geometry.output
+        if geometry.is_pointwise:
+            return self._line(geometry, output.images * output.height * output.width)
+        return self.row_cost(node)
+
+    def row_cost(self, node: Node) -> int:
+        """Instructions where every row is a call of its own."""
+        geometry = Geometry.of(node)
+        output = geometry.output
+        return output.images * output.height * self._line(geometry, output.width)
+
+    def alone(self, node: Node, together: int) -> Alone:
+        """Where the layer runs alone: pixels of calls are one line."""
+        geometry = Geometry.of(node)
+        scratch = self.scratch_bytes(node)
+        if not geometry.is_pointwise or not together:
+            return Alone(self.cost(node), scratch)
+        rows, width = geometry.output.images * geometry.output.height, geometry.output.width
+        calls, left = divmod(rows, together)
+        cost = calls * self._line(geometry, together * width)
+        return Alone(cost + left * self._line(geometry, width), scratch)
+
+    def code_bytes(self, node: Node) -> int:
+        """Of the kernels for two pixels and for one."""
+        geometry = Geometry.of(node)
+        words = _values(geometry) // WORD
+        printed = words if UNROLL.is_straight(words) else 1 + UNROLL.turn
+        odd = self.pixels == 1 or geometry.output.width % TOGETHER
+        counts = (*((TOGETHER,) * (self.pixels > 1)), *((1,) if odd else ()))
+        gather = 0 if _reads_input(geometry) else _GATHER_CODE
+        return gather + sum(_CODE[n] + _WORD_CODE[n] * printed for n in counts)
+
+    def emit(self, layer: Layer, name: str) -> ir.PrimFunc:
+        """The layer function."""
+        if not _reads_input(Geometry.of(layer.node)):
+            return _Patches(layer, self.pixels).function(name)
+        return _Input(layer).function(name)
+
+    def _distance(self, geometry: Geometry) -> int:
+        """Bytes between the pixels of a block."""
+        return geometry.pixel_stride if _reads_input(geometry) else _values(geometry)
+
+    def _line(self, geometry: Geometry, pixels: int) -> int:
+        """Instructions for pixels of one line: block by block, then one by one."""
+        words, quads = _values(geometry) // WORD, -(-geometry.output.channels // QUAD)
+        looped = 1 + 3 * turns(words, UNROLL)
+        block = (30 * words + looped + 55) * quads + 14
+        single = (17 * words + looped + 33) * quads + 45
+        if _reads_input(geometry):
+            calls = -(-pixels // geometry.patch_pixels)
+            return pixels // TOGETHER * block + pixels % TOGETHER * single + calls * 60
+        taps = geometry.windows.rows.taps
+        copied = taps * (50 + geometry.windows.columns.taps * geometry.image.channels * 5 // 8)
+        blocks, rest = divmod(pixels, self.pixels)
+        whole = block + 60 if self.pixels == TOGETHER else single
+        return pixels * (copied + 20) + blocks * whole + rest * single
+
+
+PAIRS, SINGLE = Form(TOGETHER), Form(1)
+
+
+class _Emitter:
+    """What both ways have in common."""
+
+    def __init__(self, layer: Layer) -> None:
+        self.layer = layer
+        self.geometry = Geometry.of(layer.node)
+        self.x, self.y = layer.input_rows(0), layer.output_rows()
+        packed = convolution.packed_of(layer.node)
+        assert packed is not None, "refusal() was asked"
+        self.packed = packed
+
+    def product(
+        self, pixels: int, distance: int, source: ir.BufferArgument, target: ir.BufferArgument
+    ) -> ir.Stmt:
+        """All channels of some pixels."""
+        channels, values = self.geometry.output.channels, _values(self.geometry)
+        kernel = gemm_bytes(
+            pixels, distance if pixels > 1 else 0, values, channels, self.packed.rescaling
+        )
+        return call(kernel, source, at(self.packed.words, 0, 0, 0), target)
+
+
+class _Input(_Emitter):
+    """Pixels are read where they are."""
+
+    def function(self, name: str) -> ir.PrimFunc:
+        layer, width = self.layer, self.geometry.output.width
+        if self.geometry.is_pointwise and self.x.is_whole and self.y.is_whole:
+            first, pixels = layer.y0 * width, (layer.y1 - layer.y0) * width
+            body = self.flat(first, te.maximum(pixels, 0))
+        else:
+            body = loop("row", layer.y0, layer.y1, self.row)
+        return layer.function(name, None, body)
+
+    def some(self, row: te.Expr, column: te.Expr, pixels: int) -> ir.Stmt:
+        rows, columns = self.geometry.windows.rows, self.geometry.windows.columns
+        source = self.x.at(row * rows.stride, column * columns.stride, 0)
+        return self.product(pixels, self.geometry.pixel_stride, source, self.y.at(row, column, 0))
+
+    def row(self, row: te.Expr) -> ir.Stmt:
+        """Calls for some blocks, one for those left, and the last pixel."""
+        width, most = self.geometry.output.width, self.geometry.patch_pixels
+        calls, rest = divmod(width, most)
+        left = rest // TOGETHER * TOGETHER
+        parts = [loop("part", 0, calls, lambda n: self.some(row, n * most, most))] if calls else []
+        if left:
+            parts.append(self.some(row, te.as_expr(calls * most, DType.INT32), left))
+        if rest % TOGETHER:
+            parts.append(self.some(row, te.as_expr(width - 1, DType.INT32), 1))
+        return seq(*parts)
+
+    def flat(self, first: te.Expr, pixels: te.Expr) -> ir.Stmt:
+        """All pixels of the row range as one line."""
+        width, most = self.geometry.output.width, self.geometry.patch_pixels
+
+        def some(pixel: te.Expr, count: int) -> ir.Stmt:
+            return self.some(pixel // width, pixel % width, count)
+
+        def parts(calls: te.Expr, blocks: te.Expr) -> ir.Stmt:
+            per_call = most // TOGETHER
+            return seq(
+                loop("part", 0, calls, lambda n: some(first + n * most, most)),
+                loop("block", calls * per_call, blocks, lambda n: some(first + n * TOGETHER, 2)),
+                loop("pixel", first + blocks * TOGETHER, first + pixels, lambda p: some(p, 1)),
+            )
+
+        return let("calls", pixels // most, lambda calls: let(
+            "blocks", pixels // TOGETHER, lambda blocks: parts(calls, blocks)
+        ))  # fmt: skip
+
+
+class _Patches(_Emitter):
+    """Windows are gathered in scratch, tap behind tap."""
+
+    def __init__(self, layer: Layer, pixels: int) -> None:
+        super().__init__(layer)
+        self.pixels = pixels
+        self.values = _values(self.geometry)
+        # One row, so that whoever follows rows of buffers sees one span of bytes.
+        self.patch = ir.Buffer("scratch", (1, pixels * self.values), DType.INT8, alignment=4)
+        self.zero_point = layer.node.inputs[0].type.quant.zero_point
+
+    def function(self, name: str) -> ir.PrimFunc:
+        return self.layer.function(
+            name, self.patch, loop("row", self.layer.y0, self.layer.y1, self.row)
+        )
+
+    def row(self, row: te.Expr) -> ir.Stmt:
+        blocks, rest = divmod(self.geometry.output.width, self.pixels)
+
+        def some(column: te.Expr, pixels: int) -> ir.Stmt:
+            # Pixel by pixel: a loop would hide from whoever follows accesses where a row ends.
+            filled = (self.gather(row, column + n, n * self.values) for n in range(pixels))
+            source, target = at(self.patch, 0, 0), self.y.at(row, column, 0)
+            return seq(*filled, self.product(pixels, self.values, source, target))
+
+        whole = loop("block", 0, blocks, lambda n: some(n * self.pixels, self.pixels))
+        last = te.as_expr(blocks * self.pixels, DType.INT32)
+        return seq(whole, some(last, rest)) if rest else whole
+
+    def gather(self, row: te.Expr, column: te.Expr, start: int) -> ir.Stmt:
+        """The window of a pixel, from an element of the patch on."""
+        rows, columns = self.geometry.windows.rows, self.geometry.windows.columns
+        size = columns.taps * self.geometry.image.channels
+
+        def kernel_row(ky: te.Expr) -> ir.Stmt:
+            target = start + ky * size
+
+            def inside(y: te.Expr) -> ir.Stmt:
+                left = column * columns.stride - columns.before
+                taps = self.gather_row(y, left, target)
+                if not rows.clips(self.geometry.output.height):
+                    return taps
+                return when((y >= 0) & (y < rows.size), taps, self.fill(target, size))
+
+            return let("y", row * rows.stride - rows.before + ky * rows.dilation, inside)
+
+        return loop("ky", 0, rows.taps, kernel_row)
+
+    def gather_row(self, y: te.Expr, left: te.Expr, target: te.Expr) -> ir.Stmt:
+        """One row of a window: at once where it is a run inside the image, else tap by tap."""
+        columns, channels = self.geometry.windows.columns, self.geometry.image.channels
+        clips = columns.clips(self.geometry.output.width)
+
+        def tap(kx: te.Expr) -> ir.Stmt:
+            place = target + kx * channels
+
+            def there(column: te.Expr) -> ir.Stmt:
+                copied = call(copy(channels), self.x.at(y, column, 0), at(self.patch, 0, place))
+                if not clips:
+                    return copied
+                is_inside = (column >= 0) & (column < columns.size)
+                return when(is_inside, copied, self.fill(place, channels))
+
+            return let("x_col", left + kx * columns.dilation, there)
+
+        if columns.taps > 1 and columns.dilation > 1:
+            # As for pixels, no loop: what it reads is not all between its first and last column.
+            return seq(*(tap(te.as_expr(kx, DType.INT32)) for kx in range(columns.taps)))
+        one_by_one = loop("kx", 0, columns.taps, tap)
+        size = columns.taps * channels
+        run = call(copy(size), self.x.at(y, left, 0), at(self.patch, 0, target))
+        if not clips:
+            return run
+        return when((left >= 0) & (left + (columns.taps - 1) < columns.size), run, one_by_one)
+
+    def fill(self, target: te.Expr, size: int) -> ir.Stmt:
+        """Values outside the image: the zero point, for which the bias accounts."""
+        return call(fill(size, self.zero_point, DType.INT8), at(self.patch, 0, target))
