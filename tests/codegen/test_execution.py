@@ -251,10 +251,13 @@ def test_fixed_point_extremes(intrinsic: Intrinsic) -> None:
         Intrinsic.SATURATING_SHIFT_LEFT: counts,
         Intrinsic.MULTIPLY_BY_QUANTIZED_MULTIPLIER: [1 << 30, DType.INT32.max],
         Intrinsic.COUNT_LEADING_ZEROS: [],
+        Intrinsic.IN_TURN: [],
     }[intrinsic]
-    if intrinsic is Intrinsic.COUNT_LEADING_ZEROS:
+    if intrinsic is Intrinsic.IN_TURN:
+        argument_lists: list[tuple[Expr, ...]] = [(IntImm(x),) for x in edges]
+    elif intrinsic is Intrinsic.COUNT_LEADING_ZEROS:
         values = [0, 1, 2, 3, 0x80000000, 0xFFFFFFFF, 0x7FFFFFFF]
-        argument_lists: list[tuple[Expr, ...]] = [(IntImm(v, DType.UINT32),) for v in values]
+        argument_lists = [(IntImm(v, DType.UINT32),) for v in values]
     elif intrinsic is Intrinsic.MULTIPLY_BY_QUANTIZED_MULTIPLIER:
         argument_lists = [
             (IntImm(x), IntImm(m), IntImm(s)) for x in edges for m in second for s in shifts
