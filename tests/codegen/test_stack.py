@@ -243,7 +243,8 @@ def test_the_chain_is_named_from_the_entry_to_the_library() -> None:
         assert chain[1].startswith("default_layer")
     assert chain[2].startswith(("default_gemm", "default_dense", "default_patch"))
     assert chain[3:] == ["library"]
-    assert stacks.best.bytes < stacks.in_c.bytes < stacks.unoptimised.bytes
+    # Kernels in assembly may keep weights on the stack, which their twins read where they are.
+    assert max(stacks.best.bytes, stacks.in_c.bytes) < stacks.unoptimised.bytes
 
 
 def test_a_wrapper_and_wide_registers_count() -> None:

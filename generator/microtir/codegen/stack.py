@@ -87,7 +87,7 @@ class Stacks:
     """The bound for each way to compile a program.
 
     `best` is optimised, with micro-kernels in assembly where the program has some; `in_c` is
-    optimised with their twins in C, `unoptimised` what -O0 makes of all that.
+    optimised with their twins in C, `unoptimised` what -O0 makes of either.
     """
 
     best: WorstStack
@@ -100,7 +100,12 @@ def stacks_of(program: Program) -> Stacks:
     in_c = _worst(program, is_optimised=True, has_assembly=False)
     assembly = any(not has_intrinsics(kernel) for kernel in program.assembly)
     best = _worst(program, is_optimised=True, has_assembly=True) if assembly else in_c
-    return Stacks(best, in_c, _worst(program, is_optimised=False, has_assembly=False))
+    # Assembly is taken without optimisation, too, and may keep more on the stack than its twins.
+    unoptimised = [
+        _worst(program, is_optimised=False, has_assembly=a)
+        for a in ((False, True) if assembly else (False,))
+    ]
+    return Stacks(best, in_c, max(unoptimised, key=lambda stack: stack.bytes))
 
 
 def stack_of(module: IRModule) -> WorstStack:
