@@ -109,15 +109,17 @@ def test_a_compiler_decides_on_flash(percent: int) -> None:
         goal: real(microtir.build(module_of(model), fast.with_(optimize=goal)))
         for goal in ("speed", "flash")
     }
-    for size in (sizes["speed"], (sizes["speed"] + sizes["flash"]) // 2):
+    # What was measured of one program is expected of others: roundings need some bytes.
+    enough = sizes["speed"] * 101 // 100
+    for size in (enough, (sizes["speed"] + sizes["flash"]) // 2):
         asked.clear()
         config = fast.with_(budget=Budget(flash=size))
         built = microtir.build(module_of(model), config, compiler=compiler)
         # The search asks about four programs at most, and the last word is about the one it gives.
         assert len(asked) <= 5
         assert real(built) <= size
-        if size == sizes["speed"]:
-            assert real(built) == size
+        if size == enough:
+            assert real(built) == sizes["speed"]
     tight = fast.with_(budget=Budget(flash=sizes["flash"] - 1))
     with pytest.raises(MemoryPlanError, match="as the board's compiler made it"):
         microtir.build(module_of(model), tight, compiler=compiler)
