@@ -67,13 +67,7 @@ def cost(node: Node) -> int:
     """Instructions of all rows, from counts of emulated boards."""
     if isinstance(node.op, DepthwiseConv2D):
         return 17 * macs(node)
-    columns, channels = _extents(node)
-    return 9 * macs(node) or 7 * node.inputs[0].type.elements + 16 * columns * channels
-
-
-def code_bytes(_node: Node) -> int:
-    """Of the second function, beyond the loops of the direct kernel."""
-    return 100
+    return 9 * macs(node) or 7 * node.inputs[0].type.elements
 
 
 def emit(layer: Layer, name: str) -> PrimFunc:

@@ -147,7 +147,6 @@ _ACCUMULATE = Family(
     same_row,
     accumulate.cost,
     accumulate.refusal,
-    code=accumulate.code_bytes,
     build=accumulate.emit,
     accumulators=accumulate.accumulator_bytes,
     finish=accumulate.emit_finish,
