@@ -54,12 +54,14 @@ def test_s0_3_pipeline_is_what_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     stages: list[str] = []
     monkeypatch.setattr(driver.tir_passes, "pipeline", watched)  # type: ignore[attr-defined]
     monkeypatch.setattr(driver, "GRAPH_PASSES", tuple(Watched(p) for p in GRAPH_PASSES))
-    package.build(frontend.from_tflite(INT8), observe=lambda stage, _: stages.append(stage))
+    built = package.build(frontend.from_tflite(INT8), observe=lambda stage, _: stages.append(stage))
     assert stages == [name for name, _ in PIPELINE]
     passes = dict(PIPELINE)
     count = len(passes["graph"])
     assert ran[:count] == passes["graph"]
-    assert ran[count:] == passes["tir"] * 10  # the model has ten layers
+    layers = len(built.module.functions) - 1  # no two are alike; the last one is main
+    assert layers >= 10
+    assert ran[count:] == passes["tir"] * layers
 
 
 def test_pipeline_as_a_table(microtir: Command) -> None:
