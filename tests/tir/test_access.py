@@ -13,6 +13,7 @@ from microtir.errors import InterpreterError, TirError
 from microtir.tir.analysis.access import prove_accesses
 from microtir.tir.interpreter import Interpreter
 from microtir.tir.ir import Expr
+from microtir.tir.passes import Simplify
 from microtir.tir.text import parse, parse_function
 from microtir.tir.verify import verify
 from tests.tir.random_programs import Generator, arguments
@@ -62,6 +63,9 @@ func conv(x: int8[{rows}, {iw}, 3], y: int8[{batch * oh}, {ow}, 8], y0: int32 in
 PROVEN = {
     "clipped window": convolution(),
     "several images": convolution(batch=3),
+    "images of one row": convolution(
+        size=(1, 2), kernel=(3, 1), stride=(1, 1), pad=(1, 0), output=(3, 2), batch=3
+    ),
     "ring": convolution(ring=5),
     "ring of several images": convolution(batch=2, ring=7),
     "stride 3": convolution(stride=(3, 2), size=(17, 17), output=(6, 9), dilation=(1, 1)),
@@ -195,10 +199,11 @@ def kernel(rows: int = 8, column: int = 0, count: str = "4", reach: int = 4, lea
 
 @pytest.mark.parametrize("name", PROVEN)
 def test_kernels_are_proven(name: str) -> None:
-    """Every access of a correct kernel is proven."""
+    """Every access of a correct kernel is proven, also of what simplification leaves of it."""
     func = parse_function(PROVEN[name])
     verify(func)
     prove_accesses(func)
+    prove_accesses(Simplify()(func))
 
 
 @pytest.mark.parametrize("name", REFUSED)

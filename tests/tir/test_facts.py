@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from contextlib import ExitStack
 
 import numpy as np
@@ -148,6 +149,40 @@ def test_integer_tightening_finds_what_rationals_miss() -> None:
     x = Linear.unknown(0)
     assert has_no_solution([x.scaled(2).plus(-1), x.scaled(-2).plus(1)])
     assert not has_no_solution([x.scaled(2).plus(-2), x.scaled(-2).plus(2)])
+
+
+def test_equations_are_solved_over_the_integers() -> None:
+    """Only m = 1 lies in 0..2 and makes 2q + m = 3, in whatever order unknowns are numbered."""
+    for q, m in ((Linear.unknown(0), Linear.unknown(1)), (Linear.unknown(1), Linear.unknown(0))):
+        total = (q.scaled(2) + m).plus(-3)
+        known = [total, total.scaled(-1), m, m.scaled(-1).plus(2)]
+        assert has_no_solution([*known, m.plus(-2)])
+        assert has_no_solution([*known, m.scaled(-1)])
+        assert not has_no_solution([*known, m.plus(-1), m.scaled(-1).plus(1)])
+
+
+@st.composite
+def systems(draw: st.DrawFn) -> list[Linear]:
+    """Forms over three unknowns in -4..4, some of them twice with opposite signs."""
+    unknowns = [Linear.unknown(n) for n in range(3)]
+    forms = [side for x in unknowns for side in (x.plus(4), x.scaled(-1).plus(4))]
+    for _ in range(draw(st.integers(1, 3))):
+        factors = dict(enumerate(draw(st.tuples(*[st.integers(-7, 7)] * 3))))
+        form = Linear.of(factors, draw(st.integers(-9, 9)))
+        forms += [form, form.scaled(-1)] if draw(st.booleans()) else [form]
+    return forms
+
+
+@given(systems())
+@settings(max_examples=150, deadline=None)
+def test_no_system_with_a_solution_is_refuted(forms: list[Linear]) -> None:
+    """Equations of any coefficients included; every point of the box is tried."""
+    points = itertools.product(range(-4, 5), repeat=3)
+    has_solution = any(
+        all(sum(a * point[x] for x, a in f.terms) + f.constant >= 0 for f in forms)
+        for point in points
+    )
+    assert not (has_solution and has_no_solution(forms))
 
 
 def test_elimination_gives_up_on_large_systems() -> None:

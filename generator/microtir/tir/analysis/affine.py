@@ -8,6 +8,9 @@ Eliminating an unknown combines each of its lower bounds with each of its upper 
 no rational solution, hence no integer one.  Dividing by the greatest common divisor of the
 coefficients and rounding the constant down keeps all integer solutions and drops rational ones,
 which is what makes bounds of divisions provable.
+
+Two constraints that make an equation are solved for an unknown instead (as the Omega test does:
+Pugh 1991), which is exact over the integers: that is what knows that 2q + m = 3 makes m odd.
 """
 
 from __future__ import annotations
@@ -73,6 +76,7 @@ class _System:
     def __init__(self) -> None:
         self.strongest: dict[tuple[tuple[int, int], ...], int] = {}
         self.is_false = False
+        self.equation: Linear | None = None  # a form that is zero; its coefficients are coprime
 
     def add(self, form: Linear) -> None:
         form = form.tightened()
@@ -84,8 +88,16 @@ class _System:
             self.strongest[form.terms] = form.constant
         opposite = tuple((x, -a) for x, a in form.terms)
         other = self.strongest.get(opposite)
-        if other is not None and other + form.constant < 0:
-            self.is_false = True
+        if other is not None and other + form.constant <= 0:
+            self.is_false = self.is_false or other + form.constant < 0
+            self.equation = form
+
+
+def _system(forms: Iterable[Linear]) -> _System:
+    system = _System()
+    for form in forms:
+        system.add(form)
+    return system
 
 
 def has_no_solution(constraints: Iterable[Linear]) -> bool | None:
@@ -93,14 +105,40 @@ def has_no_solution(constraints: Iterable[Linear]) -> bool | None:
 
     None if the elimination grew beyond its limit and was given up.
     """
-    system = _System()
-    for form in constraints:
-        system.add(form)
+    system = _system(constraints)
     while not system.is_false and system.strongest:
         if len(system.strongest) > _CONSTRAINT_LIMIT:
             return None
-        system = _without(system, _cheapest_unknown(system))
+        if system.equation is not None:
+            system = _solved(system, system.equation)
+        else:
+            system = _without(system, _cheapest_unknown(system))
     return system.is_false
+
+
+def _solved(system: _System, equation: Linear) -> _System:
+    """The system with an unknown of an equation replaced by what it equals."""
+    forms = [Linear(terms, constant) for terms, constant in system.strongest.items()]
+    while True:
+        unknown, factor = min(equation.terms, key=lambda term: (abs(term[1]), term[0]))
+        others = Linear(tuple(t for t in equation.terms if t[0] != unknown), equation.constant)
+        if abs(factor) == 1:
+            return _system(_replaced(form, unknown, others.scaled(-factor)) for form in forms)
+        # Another unknown of the same name takes up what the factor divides, as in Euclid's
+        # algorithm: all other coefficients of the equation become remainders.
+        whole = tuple((x, -(a // factor)) for x, a in others.terms)
+        value = Linear.unknown(unknown) + Linear.of(dict(whole), 0)
+        forms = [_replaced(form, unknown, value) for form in forms]
+        equation = _replaced(equation, unknown, value)
+
+
+def _replaced(form: Linear, unknown: int, value: Linear) -> Linear:
+    """A form with a value in the place of an unknown."""
+    factor = next((a for x, a in form.terms if x == unknown), 0)
+    if not factor:
+        return form
+    rest = Linear(tuple(t for t in form.terms if t[0] != unknown), form.constant)
+    return rest + value.scaled(factor)
 
 
 def _cheapest_unknown(system: _System) -> int:
