@@ -14,10 +14,39 @@
     document.querySelectorAll("g.box").forEach(function (box) {
       box.classList.toggle("same", isOn && box.dataset.buffer === name);
     });
-    document.querySelectorAll("table.buffers tbody tr").forEach(function (row) {
+    document.querySelectorAll("table.buffers tbody tr, table.culprits tr").forEach(function (row) {
       row.classList.toggle("same", isOn && row.cells[0].textContent === name);
     });
   }
+
+  function value(row, column) {
+    var text = row.cells[column].textContent, digits = text.replace(/,/g, "");
+    return /^\d+/.test(digits) ? parseInt(digits, 10) : text;
+  }
+
+  // Numbers begin with the largest, words with the first; a second click turns the order round.
+  function sort(head) {
+    var table = head.closest("table"), column = head.cellIndex;
+    var isNumber = head.classList.contains("number");
+    var before = head.getAttribute("aria-sort") || (isNumber ? "ascending" : "descending");
+    var sign = before === "ascending" ? -1 : 1;
+    var rows = Array.prototype.slice.call(table.tBodies[0].rows);
+    rows.sort(function (a, b) {
+      var x = value(a, column), y = value(b, column);
+      if (typeof x !== typeof y) { return typeof x === "number" ? -1 : 1; }
+      return x === y ? 0 : (x < y ? -sign : sign);
+    });
+    rows.forEach(function (row) { table.tBodies[0].appendChild(row); });
+    head.parentNode.querySelectorAll("th").forEach(function (th) { th.removeAttribute("aria-sort"); });
+    head.setAttribute("aria-sort", sign === 1 ? "ascending" : "descending");
+  }
+
+  document.querySelectorAll("table thead th").forEach(function (head) {
+    head.closest("table").classList.add("sortable");
+    head.tabIndex = 0;
+    head.addEventListener("click", function () { sort(head); });
+    head.addEventListener("keydown", function (event) { if (event.key === "Enter") { sort(head); } });
+  });
 
   document.querySelectorAll(".tip").forEach(function (element) {
     // The browser's own tooltip is for readers without this script: two would cover each other.

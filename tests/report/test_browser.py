@@ -14,10 +14,10 @@ from microtir.report.html import to_html
 from tests.support.png import Pixels, read_png
 from tests.support.report_facts import pool, report
 
-_SIZE = (1240, 1000)
+_SIZE = (1240, 1200)
 _COLOURS = {
-    0: {"page": (251, 251, 250), "ring": (47, 158, 143), "input": (122, 135, 147)},
-    1: {"page": (21, 24, 28), "ring": (37, 128, 111), "input": (92, 104, 115)},
+    0: {"page": (251, 251, 250), "ring": (99, 201, 180), "input": (163, 171, 179)},
+    1: {"page": (21, 24, 28), "ring": (99, 201, 180), "input": (163, 171, 179)},
 }
 # What a person does, and what the page then shows, as text that `--dump-dom` prints.
 _POINTING = """<script>
@@ -37,6 +37,21 @@ row.dispatchEvent(new PointerEvent("pointermove", {clientX: 200, clientY: 300}))
 document.body.dataset.shown = document.getElementById("tip").textContent;
 document.body.dataset.titled = row.hasAttribute("title");
 document.body.dataset.rows = document.querySelectorAll("table.layers tr.tip").length;
+</script></body>"""
+
+_SORTING = """<script>
+function order(column) {
+  var head = document.querySelectorAll("table.layers th")[column];
+  head.click();
+  return Array.from(document.querySelectorAll("table.layers tbody tr")).map(function (row) {
+    return row.cells[0].textContent;
+  }).join(" ") + " " + head.getAttribute("aria-sort");
+}
+document.body.dataset.numbers = order(5);
+document.body.dataset.words = order(1);
+document.body.dataset.turned = order(1);
+var rows = document.querySelectorAll("table.layers tr");
+document.body.dataset.last = rows[rows.length - 1].cells[1].textContent;
 </script></body>"""
 
 
@@ -86,7 +101,7 @@ def test_pointing_at_a_box(chromium: str, tmp_path: Path) -> None:
     dom = run(chromium, tmp_path, page, "--dump-dom")
     (body,) = re.findall(r"<body([^>]*)>", dom)
     assert "ring_0: ring" in body and "30 bytes at offset 0" in body
-    assert 'data-marked="2"' in body
+    assert 'data-marked="3"' in body  # the box, its row at the peak, its row of the buffers
     assert 'data-hidden="true"' in body
     assert 'data-titles="0"' in body
 
@@ -99,4 +114,14 @@ def test_pointing_at_a_layer(chromium: str, tmp_path: Path) -> None:
     assert "not blocked (18,000 instructions, 19,000 cycles): 2,000 instructions more\n" in body
     assert "not gemm, accumulate: computes other types" in body
     assert 'data-titled="false"' in body
-    assert 'data-rows="3"' in body  # the view of the third layer has no kernel
+    assert 'data-rows="4"' in body
+
+
+def test_sorting_by_a_column(chromium: str, tmp_path: Path) -> None:
+    """A click sorts numbers from the largest, words from the first; another turns it round."""
+    dom = run(chromium, tmp_path, to_html(report()).replace("</body>", _SORTING), "--dump-dom")
+    (body,) = re.findall(r"<body([^>]*)>", dom)
+    assert 'data-numbers="0 3 1 2 descending"' in body
+    assert 'data-words="0 3 1 2 ascending"' in body
+    assert 'data-turned="2 1 3 0 descending"' in body
+    assert 'data-last="in all"' in body

@@ -9,7 +9,7 @@ import pytest
 
 from microtir.report.data import Step
 from microtir.report.geometry import Box, draw, ticks
-from tests.support.report_facts import pool, report
+from tests.support.report_facts import buffer, pool, report, steady
 
 
 @pytest.fixture
@@ -62,6 +62,22 @@ def test_hovering_says_what_a_buffer_is(boxes: dict[str, list[Box]]) -> None:
         "last used in layer 1 RELU",
         "30 bytes of the peak",
     ]
+
+
+def test_names_stand_where_no_other_buffer_lies() -> None:
+    """Where two buffers share bytes there are stripes, and the names of both lie beside them."""
+    kind = pool().buffers[1].kind
+    early = buffer("early", kind, 0, steady(0, 2, 0, 100))
+    late = buffer("late", kind, 0, steady(2, 3, 0, 60))
+    drawing = draw(report(), replace(pool(), buffers=(early, late)))
+    columns = [float(label.column.x) for label in drawing.labels]
+    first, second = drawing.boxes
+    assert (first.label, second.label) == ("early", "late")
+    assert columns[0] < float(first.label_x) < columns[2]
+    assert columns[3] < float(second.label_x)
+    (stripes,) = drawing.shared
+    assert stripes.startswith(f"M{columns[2]:.1f}".removesuffix(".0"))
+    assert draw(report(), pool()).shared == ()
 
 
 def test_the_peak_is_marked() -> None:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from microtir.report.data import Step
-from microtir.report.summary import facts, largest_table, layer_table, peak
+from microtir.report.summary import facts, headline, largest_table, layer_table, peak
 from microtir.report.text import memory_map
 from tests.support.golden import Golden
-from tests.support.report_facts import buffer, pool, report, steady
+from tests.support.report_facts import buffer, pool, report, steady, totals
 
 
 def test_the_text_is_the_golden_one(golden: Golden) -> None:
@@ -56,6 +56,22 @@ def test_the_peak_is_explained() -> None:
     assert peak(report(), replace(pool(), buffers=many)).startswith(text)
     above = replace(pool(), lower_bound=95)
     assert peak(report(), above).endswith("= 90; the largest buffer alone has 95")
+
+
+def test_the_headline() -> None:
+    """The figures that one looks for first; estimates promise three digits only."""
+    found = replace(report(), weights_bytes=123456)
+    assert headline(found) == [
+        ("100", "bytes of RAM for the workspace"),
+        ("layer 1 RELU", "where most of it is in use"),
+        ("about 124,000", "bytes of flash for weights and code"),
+        ("12,600", "MACs executed"),
+        ("about 16,800", "instructions, an estimate"),
+    ]
+    measured = replace(found, profile=totals(), pools=())
+    assert [text for _, text in headline(measured)][1:] == [
+        "bytes of flash for weights and code", "MACs executed", "instructions on board",
+    ]  # fmt: skip
 
 
 def test_what_ram_as_the_goal_would_save() -> None:

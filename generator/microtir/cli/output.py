@@ -5,9 +5,12 @@ from __future__ import annotations
 import io
 import json
 import os
+import shutil
 import sys
-from collections.abc import Sequence
+import textwrap
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Literal
 
 import typer
 
@@ -16,6 +19,8 @@ from microtir.files import replace_file
 READER_GONE = 141  # what a shell reports for a program that SIGPIPE ended
 
 _UNLIMITED = 100_000  # columns of a table that goes to a file or a pipe: nothing is cut
+_GAP = 3  # spaces between columns
+_LEAST = 20  # columns for text that folds: with fewer it cannot be read
 
 # A line of hyphens below the head and nothing else: it survives every encoding and e-mail.
 _RULE = "    \n    \n -- \n    \n    \n    \n    \n    \n"
@@ -56,30 +61,69 @@ def write_json(data: object, path: Path | None = None) -> None:
 
 
 def write_table(
-    columns: Sequence[str], rows: Sequence[Sequence[object]], right: Sequence[str] = ()
+    columns: Sequence[str],
+    rows: Sequence[Sequence[object]],
+    right: Sequence[str] = (),
+    spare: Sequence[str] = (),
 ) -> None:
     """Write a table with aligned columns; those named in `right` are numbers.
 
-    On a terminal it folds to the width; elsewhere every row is one line.
+    In a file or a pipe every row is one line. On a terminal that is too narrow the columns in
+    `spare` are left out, the first of them first, and a line says so; the last column folds, and
+    the others only if that is not enough.
     """
+    cells = [[cell(value) for value in row] for row in rows]
+    if not sys.stdout.isatty():
+        _write_table(columns, cells, right, {}, _UNLIMITED)
+        return
+    width = shutil.get_terminal_size().columns
+    widths = _widths(columns, cells)
+    shown, left_out = list(columns), []
+    while sum(widths[c] for c in shown) + _GAP * (len(shown) - 1) > width:
+        rest = sum(widths[c] for c in shown[:-1]) + _GAP * (len(shown) - 1)
+        if shown[-1] not in right and width - rest >= _LEAST:
+            widths[shown[-1]] = width - rest
+            break
+        column = next((c for c in spare if c in shown), None)
+        if column is None:
+            widths = {}
+            break
+        shown.remove(column)
+        left_out.append(column)
+    places = [columns.index(c) for c in shown]
+    _write_table(shown, [[row[i] for i in places] for row in cells], right, widths, width)
+    if left_out:
+        named = ", ".join(c for c in columns if c in left_out)
+        write(textwrap.fill(f"not shown in {width} columns: {named}", width))
+
+
+def _widths(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> dict[str, int]:
+    """How wide a column has to be if nothing folds."""
+    return {c: max(len(c), *(len(row[i]) for row in rows), 0) for i, c in enumerate(columns)}
+
+
+def _write_table(
+    columns: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    right: Sequence[str],
+    widths: Mapping[str, int],
+    width: int,
+) -> None:
+    """Write what fits the width; columns without a width of their own share it."""
     from rich.box import Box
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
-    is_terminal = sys.stdout.isatty()
     text = io.StringIO()
-    console = Console(
-        file=text,
-        force_terminal=is_terminal,
-        width=None if is_terminal else _UNLIMITED,
-        highlight=False,
-    )
+    is_terminal = sys.stdout.isatty()
+    console = Console(file=text, force_terminal=is_terminal, width=width, highlight=False)
     table = Table(box=Box(_RULE, ascii=True), pad_edge=False, show_edge=False)
     for column in columns:
-        table.add_column(column, justify="right" if column in right else "left", overflow="fold")
+        justify: Literal["left", "right"] = "right" if column in right else "left"
+        table.add_column(column, justify=justify, overflow="fold", width=widths.get(column))
     for row in rows:
-        table.add_row(*(Text(cell(value)) for value in row))
+        table.add_row(*map(Text, row))
     console.print(table)
     write("\n".join(line.rstrip() for line in text.getvalue().splitlines()))
 
@@ -101,6 +145,16 @@ def shape(extents: Sequence[int]) -> str:
 
 
 def facts(rows: Sequence[tuple[str, object]]) -> None:
-    """Write pairs, the names in one column."""
-    width = max(len(name) for name, _ in rows)
-    write("\n".join(f"{name:<{width}}  {cell(value)}".rstrip() for name, value in rows))
+    """Write pairs, the names in one column; on a terminal long ones go on below their begin."""
+    margin = max(len(name) for name, _ in rows) + 2
+    room = shutil.get_terminal_size().columns - margin if sys.stdout.isatty() else 0
+    for name, value in rows:
+        text = cell(value)
+        lines = [text]
+        if room >= _LEAST:
+            lines = textwrap.wrap(text, room, break_long_words=False, break_on_hyphens=False) or [
+                ""
+            ]
+        write(f"{name:<{margin}}{lines[0]}".rstrip())
+        for line in lines[1:]:
+            write(f"{'':<{margin}}{line}")

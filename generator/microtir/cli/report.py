@@ -87,4 +87,4 @@ def _print(found: Report, *, summary_only: bool) -> None:
 
 
 def _table(table: Table) -> None:
-    write_table(table.columns, table.rows, right=tuple(sorted(table.right)))
+    write_table(table.columns, table.rows, right=tuple(sorted(table.right)), spare=table.spare)

@@ -9,10 +9,11 @@ from microtir.report.summary import number, steps_text
 
 # Pixels of the drawing at its natural size.
 _LEFT, _RIGHT, _TOP, _PLOT, _LANE, _LABELS = 72, 92, 46, 380, 22, 112
-_WIDTH, _NARROWEST, _WIDEST = 1096, 16, 110
+_WIDTH, _NARROWEST, _WIDEST = 1010, 16, 110
 _LETTER = 6.6  # width of one, on average
 _APART = 13  # between lines of text
 _TICKS = 6
+_STRIPE = 5  # from one to the next
 _FAR = 1.5  # a limit higher than this many workspaces would make the map flat
 
 
@@ -73,8 +74,19 @@ class Drawing:
     ticks: tuple[Mark, ...]
     lines: tuple[Mark, ...]
     boxes: tuple[Box, ...]
+    shared: tuple[str, ...]  # paths of stripes, where rows of one buffer follow rows of another
     lanes: tuple[Box, ...]
     labels: tuple[Label, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Overlap:
+    """Steps first to last and bytes [low, high) that two buffers have in common."""
+
+    first: int
+    last: int
+    low: int
+    high: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +113,7 @@ def draw(report: Report, pool: Pool) -> Drawing:
     ports = [port for port in report.ports if not port.is_in_workspace]
     bottom = _TOP + _PLOT + _LANE * len(ports) + 8
     right = scale.x(count)
+    overlaps = _overlaps(pool)
     return Drawing(
         width=_px(right + _RIGHT),
         height=_px(bottom + _LABELS),
@@ -114,7 +127,15 @@ def draw(report: Report, pool: Pool) -> Drawing:
         streams=tuple(_stream(report, s.first, s.last, scale) for s in report.streams),
         ticks=tuple(_mark(scale.y(at), number(at), "tick") for at in ticks(scale.most)),
         lines=tuple(_lines(pool, near, scale)),
-        boxes=tuple(_box(report, b, span, scale) for b in pool.buffers for span in b.spans),
+        boxes=tuple(
+            _box(report, b, span, overlaps.get(b.name, []), scale)
+            for b in pool.buffers
+            for span in b.spans
+        ),
+        shared=tuple(
+            _stripes(overlap, scale)
+            for overlap in dict.fromkeys(o for found in overlaps.values() for o in found)
+        ),
         lanes=tuple(_lane(report, port, row, scale) for row, port in enumerate(ports)),
         labels=tuple(_label(report, step, bottom, scale) for step in range(count)),
     )
@@ -139,7 +160,49 @@ def _rectangle(kind: str, scale: _Scale, steps: tuple[int, int], top: float, hei
     return Box(_px(x), _px(top), _px(end - x), _px(height), kind)
 
 
-def _box(report: Report, buffer: Buffer, span: Span, scale: _Scale) -> Box:
+def _overlaps(pool: Pool) -> dict[str, list[_Overlap]]:
+    """What each buffer has in common with others; such that grow or shrink make room instead."""
+    found: dict[str, list[_Overlap]] = {}
+    alive: list[tuple[str, Span]] = []
+    all_spans = ((b.name, span) for b in pool.buffers for span in b.spans if span.is_steady)
+    for name, span in sorted(all_spans, key=lambda one: one[1].first):
+        alive = [(other, there) for other, there in alive if there.last >= span.first]
+        for other, there in alive:
+            low, high = max(span.low, there.low), min(span.high, there.high)
+            if low < high and other != name:
+                common = _Overlap(span.first, min(span.last, there.last), low, high)
+                found.setdefault(name, []).append(common)
+                found.setdefault(other, []).append(common)
+        alive.append((name, span))
+    return found
+
+
+def _stripes(overlap: _Overlap, scale: _Scale) -> str:
+    """Level lines, as rows lie."""
+    x, width = scale.x(overlap.first), (overlap.last + 1 - overlap.first) * scale.column
+    count = int((scale.y(overlap.low) - scale.y(overlap.high)) / _STRIPE)
+    top = scale.y(overlap.high)
+    lines = (f"M{_px(x)} {_px(top + (n + 0.5) * _STRIPE)}h{_px(width)}" for n in range(count))
+    return "".join(lines)
+
+
+def _own_steps(span: Span, overlaps: list[_Overlap]) -> range:
+    """The longest run of a span's steps at which no other buffer lies over it."""
+    longest = range(0)
+    start = span.first
+    for step in range(span.first, span.last + 2):
+        is_own = step <= span.last and not any(
+            o.first <= step <= o.last and o.low < span.high and span.low < o.high for o in overlaps
+        )
+        if not is_own:
+            longest = max(longest, range(start, step), key=len)
+            start = step + 1
+    return longest
+
+
+def _box(
+    report: Report, buffer: Buffer, span: Span, overlaps: list[_Overlap], scale: _Scale
+) -> Box:
     x, width = scale.x(span.first), scale.x(span.last + 1) - scale.x(span.first)
     top, height = scale.y(span.high), scale.y(span.low) - scale.y(span.high)
     box = replace(
@@ -153,10 +216,12 @@ def _box(report: Report, buffer: Buffer, span: Span, scale: _Scale) -> Box:
         grows = span.end[1] - span.end[0] > span.begin[1] - span.begin[0]
         low, high = span.end if grows else span.begin
         middle = (scale.y(low) + scale.y(high)) / 2
-        return _named(box, buffer, (x + width * (0.7 if grows else 0.3), middle), width / 2, 14)
+        return _named(box, buffer, (x + width * (0.7 if grows else 0.3), middle), width * 0.6, 14)
     if span.high - span.low < buffer.size:
         box = replace(box, kind=f"{buffer.kind.value} partial")
-    return _named(box, buffer, (x + width / 2, top + height / 2), width, height)
+    own = _own_steps(span, overlaps)
+    centre = (scale.x(own.start) + scale.x(own.stop)) / 2, top + height / 2
+    return _named(box, buffer, centre, len(own) * scale.column, height)
 
 
 def _named(
@@ -164,7 +229,7 @@ def _named(
 ) -> Box:
     """The box with the buffer's name, and its size below it, as far as there is room."""
     x, y = middle
-    room = int((width - 8) / _LETTER)
+    room = int((width - 6) / _LETTER)
     names = (buffer.name, buffer.name.rpartition("_")[2])
     label = next((name for name in names if len(name) <= room), "") if height >= 14 else ""
     detail = number(buffer.size) if label and height >= 30 else ""

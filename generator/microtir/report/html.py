@@ -11,11 +11,35 @@ import jinja2
 
 from microtir import resources
 from microtir.report import summary
-from microtir.report.data import BufferKind, Report
+from microtir.report.data import BufferKind, Pool, Report
 from microtir.report.geometry import Drawing, draw
-from microtir.report.summary import Table
+from microtir.report.summary import Table, number
 
-_WITH_BARS = ("executed", "weights", "instructions", "bytes")
+_WITH_BARS = ("executed", "weights", "instructions", "est. instr.", "bytes")
+_CULPRITS = 8  # buffers that are named beside the map
+
+_KINDS = {
+    BufferKind.ACTIVATION: "activation: a whole tensor",
+    BufferKind.RING: "ring: a few rows of a tensor",
+    BufferKind.SCRATCH: "scratch of a kernel",
+    BufferKind.SUMS: "sums of a reduction",
+    BufferKind.INPUT: "input",
+    BufferKind.OUTPUT: "output",
+}
+
+_COLUMNS = {
+    "layer": "number in the model file",
+    "kernel": "how it is computed; by rows: row by row, in turn with its neighbours",
+    "MACs": "multiply-accumulates of the layer in the model file",
+    "executed": "multiply-accumulates that are left when constant channels are folded",
+    "est. instr.": "what planning expects on the target; `microtir profile` measures them",
+    "instructions": "measured",
+    "weights": "bytes of flash for weights, biases and tables",
+    "bytes in": "size of the inputs",
+    "bytes out": "size of the outputs",
+    "offset": "first byte in the pool",
+    "layers": "from the first to the last that needs it",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +49,15 @@ class _Cell:
     text: str
     kind: str  # CSS classes
     share: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Head:
+    """The head of a column, with what it means."""
+
+    text: str
+    kind: str  # CSS classes
+    note: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +72,20 @@ class _Row:
 class _Rows:
     """A table for the page; what pointing at a row shows may be empty."""
 
-    columns: tuple[_Cell, ...]
+    columns: tuple[_Head, ...]
     rows: tuple[_Row, ...]
+    sums: tuple[_Row, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Culprit:
+    """A buffer that is in use at the peak, or what is left of them; with its part of all."""
+
+    name: str
+    kind: str
+    content: str
+    bytes: str
+    share: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +94,9 @@ class _Map:
 
     name: str
     peak: str
+    culprits: tuple[_Culprit, ...]
     drawing: Drawing
-    kinds: tuple[str, ...]
+    kinds: tuple[tuple[str, str], ...]  # with what they mean
     is_partial: bool
     buffers: _Rows
 
@@ -61,6 +107,7 @@ def to_html(report: Report) -> str:
         title=report.file or report.model,
         fits="" if not report.limits else "fits" if report.fits else "does not fit",
         generator=report.generator,
+        headline=summary.headline(report),
         facts=summary.facts(report),
         measured=summary.profile_facts(report),
         maps=_maps(report),
@@ -95,9 +142,10 @@ def _maps(report: Report) -> list[_Map]:
         maps.append(
             _Map(
                 name=pool.name,
-                peak=summary.peak(report, pool),
+                peak=report.layer_of(pool.peak_step),
+                culprits=_culprits(pool),
                 drawing=drawing,
-                kinds=tuple(kind.value for kind in BufferKind if kind in kinds),
+                kinds=tuple((k.value, text) for k, text in _KINDS.items() if k in kinds),
                 is_partial=any("partial" in box.kind for box in drawing.boxes),
                 buffers=_rows(summary.buffer_table(report, pool.buffers)),
             )
@@ -105,9 +153,25 @@ def _maps(report: Report) -> list[_Map]:
     return maps
 
 
+def _culprits(pool: Pool) -> tuple[_Culprit, ...]:
+    """What the peak is made of, the largest first; what is small is put together."""
+    kept = summary.at_peak(pool)
+    total = sum(buffer.at_peak for buffer in kept)
+    shown = kept if len(kept) <= _CULPRITS else kept[: _CULPRITS - 1]
+    rows = [(b.name, b.kind.value, b.content, b.at_peak) for b in shown]
+    if rest := kept[len(shown) :]:
+        rows.append(("", "", f"{len(rest)} smaller ones", sum(b.at_peak for b in rest)))
+    return tuple(
+        _Culprit(name, kind, content, number(size), f"{100 * size / total:.0f} %")
+        for name, kind, content, size in rows
+    )
+
+
 def _rows(table: Table, tips: Sequence[str] = (), *, has_sum: bool = False) -> _Rows:
     kinds = ["number" if column in table.right else "" for column in table.columns]
-    columns = tuple(_Cell(c, k, "") for c, k in zip(table.columns, kinds, strict=True))
+    columns = tuple(
+        _Head(c, k, _COLUMNS.get(c, "")) for c, k in zip(table.columns, kinds, strict=True)
+    )
     compared = table.rows[:-1] if has_sum else table.rows
     most = [
         max((_value(row[i]) for row in compared), default=0) if c in _WITH_BARS else 0
@@ -123,7 +187,8 @@ def _rows(table: Table, tips: Sequence[str] = (), *, has_sum: bool = False) -> _
         )
         for row, tip in zip_longest(table.rows, tips, fillvalue="")
     )
-    return _Rows(columns, rows)
+    end = len(compared)
+    return _Rows(columns, rows[:end], rows[end:])
 
 
 def _value(text: str) -> int:

@@ -13,11 +13,15 @@ _TERMS = 4  # of a sum that is written out
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Finished cells; the columns named in `right` hold numbers."""
+    """Finished cells; the columns named in `right` hold numbers.
+
+    Those in `spare` are what a narrow terminal does without, the first of them first.
+    """
 
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     right: frozenset[str]
+    spare: tuple[str, ...] = ()
 
 
 def number(value: int) -> str:
@@ -29,7 +33,6 @@ def facts(report: Report) -> list[tuple[str, str]]:
     """What one wants to know first, as pairs of name and sentence."""
     rows = [
         ("model", f"{report.file or report.model}, {number(report.model_bytes)} bytes"),
-        ("sha-256", report.sha256),
         ("compiled", f"--optimize {report.optimize}, {', '.join(report.targets)}"),
         *((f"pool {pool.name}", _pool(pool)) for pool in report.pools),
         ("weights", f"{number(report.weights_bytes)} bytes of flash"),
@@ -40,8 +43,33 @@ def facts(report: Report) -> list[tuple[str, str]]:
         ("recomputed", _recomputed(report)),
         *(("peak", peak(report, pool)) for pool in report.pools if pool.buffers),
         ("smaller", _least(report)),
+        ("sha-256", report.sha256),
     ]
     return [row for row in rows if row[1]]
+
+
+def headline(report: Report) -> list[tuple[str, str]]:
+    """The few figures that stand above all else, as pairs of figure and what it counts."""
+    flash = report.weights_bytes + report.code_bytes
+    fullest = max(report.pools, key=lambda pool: pool.size, default=None)
+    rows = [(number(report.workspace), "bytes of RAM for the workspace")]
+    if fullest is not None and fullest.buffers:
+        rows.append((report.layer_of(fullest.peak_step), "where most of it is in use"))
+    rows.append((f"about {number(_rounded(flash))}", "bytes of flash for weights and code"))
+    rows.append((number(sum(layer.macs_executed for layer in report.layers)), "MACs executed"))
+    if report.profile is not None:
+        rows.append(
+            (number(report.profile.instructions), f"instructions on {report.profile.board}")
+        )
+    elif expected := sum(_expected(layer) or 0 for layer in report.layers):
+        rows.append((f"about {number(_rounded(expected))}", "instructions, an estimate"))
+    return rows
+
+
+def _rounded(estimate: int) -> int:
+    """Three digits: more would promise too much."""
+    unit = int("1".ljust(len(str(estimate)) - 2, "0"))
+    return round(estimate / unit) * unit
 
 
 def _pool(pool: Pool) -> str:
@@ -83,7 +111,7 @@ def _limit(limit: Limit) -> str:
 
 def peak(report: Report, pool: Pool) -> str:
     """Where a pool is fullest, and with what."""
-    kept = sorted((b for b in pool.buffers if b.at_peak), key=lambda b: -b.at_peak)
+    kept = at_peak(pool)
     total = sum(buffer.at_peak for buffer in kept)
     terms = [_kept(buffer) for buffer in kept[:_TERMS]]
     if rest := kept[_TERMS:]:
@@ -93,6 +121,11 @@ def peak(report: Report, pool: Pool) -> str:
     if pool.lower_bound > total:
         text += f"; the largest buffer alone has {number(pool.lower_bound)}"
     return text
+
+
+def at_peak(pool: Pool) -> list[Buffer]:
+    """What is in use where a pool is fullest, the largest first."""
+    return sorted((b for b in pool.buffers if b.at_peak), key=lambda b: -b.at_peak)
 
 
 def _kept(buffer: Buffer) -> str:
@@ -133,7 +166,7 @@ def buffer_table(report: Report, buffers: Sequence[Buffer]) -> Table:
         for b in buffers
     )
     columns = ("buffer", "kind", "bytes", "offset", "layers", "holds")
-    return Table(columns, rows, frozenset({"bytes", "offset"}))
+    return Table(columns, rows, frozenset({"bytes", "offset"}), ("holds", "kind"))
 
 
 def largest_table(report: Report) -> Table:
@@ -154,51 +187,62 @@ def _used_by(layers: str) -> str:
 
 
 def layer_table(report: Report) -> Table:
-    """One row per layer, then the work outside the layers, then the sum."""
-    measured = report.profile is not None
-    columns = ["layer", "operator", "kernel", "input", "output", "MACs", "executed", "weights"]
-    columns += ["bytes in", "bytes out", *(["instructions"] if measured else []), "name"]
-    rows = [_layer(layer, measured) for layer in report.layers]
+    """One row per layer, then the work outside the layers, then the sum.
+
+    Instructions are those of a profile, or else what planning expects.
+    """
+    counts = "est. instr." if report.profile is None else "instructions"
+    columns = ["layer", "operator", "kernel", "input", "output", "MACs", "executed", counts]
+    columns += ["weights", "bytes in", "bytes out", "name"]
+    rows = [_layer(layer, measured=report.profile is not None) for layer in report.layers]
     if report.profile is not None:
-        gap = ("",) * 8
+        before, behind = ("",) * 5, ("",) * 4
         rows += [
-            ("", name, *gap, number(instructions), "")
+            ("", name, *before, number(instructions), *behind)
             for name, instructions, _ in report.profile.elsewhere
         ]
     rows.append(_total(report))
     right = frozenset(columns[5:-1])
-    return Table(tuple(columns), tuple(rows), right)
+    spare = ("name", "bytes in", "bytes out", "input", "MACs", "output", "weights")
+    return Table(tuple(columns), tuple(rows), right, spare)
 
 
-def _layer(layer: Layer, measured: bool) -> tuple[str, ...]:
-    cells = (
+def _layer(layer: Layer, *, measured: bool) -> tuple[str, ...]:
+    count = layer.instructions if measured else _expected(layer)
+    return (
         layer.number,
         layer.operator,
         f"{layer.kernel}, by rows" if layer.is_streamed else layer.kernel,
         ", ".join(layer.inputs),
         ", ".join(layer.outputs),
-        *map(number, (layer.macs, layer.macs_executed, layer.weight_bytes)),
-        *map(number, (layer.bytes_in, layer.bytes_out)),
+        *map(number, (layer.macs, layer.macs_executed)),
+        "" if count is None else number(count),
+        *map(number, (layer.weight_bytes, layer.bytes_in, layer.bytes_out)),
+        layer.name,
     )
-    count = "" if layer.instructions is None else number(layer.instructions)
-    return (*cells, *([count] if measured else []), layer.name)
+
+
+def _expected(layer: Layer) -> int | None:
+    """The instructions of a layer by planning's estimate; None if it has no kernel."""
+    return layer.choice.instructions if layer.choice else None
 
 
 def layer_reasons(report: Report) -> list[str]:
-    """Why each layer has its kernel, and what was against the others; line by line."""
+    """The name of each layer, why it has its kernel, and what was against the others."""
     return ["\n".join(_reasons(layer)) for layer in report.layers]
 
 
 def _reasons(layer: Layer) -> list[str]:
+    named = f"{layer.number} {layer.name}"
     if layer.choice is None:
-        return []
+        return [named]
     able = [other for other in layer.alternatives if other.instructions is not None]
     unable: dict[str, list[str]] = {}
     for other in layer.alternatives:
         if other.instructions is None:
             unable.setdefault(other.reason, []).append(other.name)
     return [
-        f"{layer.number} {layer.name}",
+        named,
         _kernel(layer.choice),
         *(f"not {_kernel(other)}" for other in able),
         *(f"not {', '.join(names)}: {reason}" for reason, names in unable.items()),
@@ -214,15 +258,16 @@ def _kernel(kernel: Kernel) -> str:
 
 def _total(report: Report) -> tuple[str, ...]:
     layers = report.layers
+    profile = report.profile
     sums = (
         sum(layer.macs for layer in layers),
         sum(layer.macs_executed for layer in layers),
+        profile.instructions if profile else sum(_expected(layer) or 0 for layer in layers),
         report.weights_bytes,
         sum(layer.bytes_in for layer in layers),
         sum(layer.bytes_out for layer in layers),
     )
-    measured = [number(report.profile.instructions)] if report.profile else []
-    return ("", "in all", "", "", "", *map(number, sums), *measured, "")
+    return ("", "in all", "", "", "", *map(number, sums), "")
 
 
 def profile_facts(report: Report) -> list[tuple[str, str]]:
