@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from microtir.artifact.artifact import Artifact, ExportFormat
+from microtir.artifact.joint_memory import Share, Together, joint_pool, joint_workspace
 from microtir.artifact.mlf import export_model_library_format
 from microtir.artifact.mlf_reader import import_model_library_format, model_info
 from microtir.artifact.nodes import (
@@ -42,11 +43,15 @@ __all__ = [
     "ParameterData",
     "PoolData",
     "PortData",
+    "Share",
     "SourceFile",
+    "Together",
     "export_model_library_format",
     "graph_file",
     "graph_nodes",
     "import_model_library_format",
+    "joint_pool",
+    "joint_workspace",
     "layer_text",
     "layers_at",
     "logical_rows",

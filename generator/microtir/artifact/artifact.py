@@ -31,11 +31,14 @@ class Artifact:
             configuration and the facts of the model.
         sources: what codegen printed, `metadata.json` included.
         data: files that are not text: the constants, where they are no arrays of the code.
+        together: sets of names of modules of the archive that it was imported from, itself in
+            each, that may run at the same time.
     """
 
     module: IRModule
     sources: tuple[SourceFile, ...]
     data: tuple[DataFile, ...] = ()
+    together: tuple[frozenset[str], ...] = ()
 
     @property
     def files(self) -> tuple[SourceFile | DataFile, ...]:

@@ -29,29 +29,27 @@ class Together:
     sets: tuple[frozenset[str], ...] = ()
 
     @staticmethod
-    def of(together: Sequence[Sequence[str]], modules: Sequence[str]) -> Together:
-        """The sets that a user has named.
+    def of(
+        together: Sequence[Sequence[str]],
+        artifacts: Sequence[Artifact],
+        where: str = "export_model_library_format(together)",
+    ) -> Together:
+        """The sets that a user has named, and those that came with the archives of artifacts.
+
+        Args:
+            together: sets of names of modules.
+            artifacts: the modules; who is in a set of an archive and not here does not count.
+            where: the argument that the sets were given as.
 
         Raises:
             UsageError: a set of less than two, a name that no module has, or one twice.
         """
-        where = "export_model_library_format(together)"
-        for names in together:
-            if isinstance(names, str) or len(names) < 2 or len(set(names)) < len(names):
-                raise UsageError(
-                    f"{names!r} are not several modules",
-                    where=where,
-                    legal="sets of two or more names, each once",
-                    fix="name modules that may run at the same time, or leave the set out",
-                )
-            for name in names:
-                if name not in modules:
-                    raise UsageError(
-                        f"there is no module '{name}': {nearest(name, modules)}",
-                        where=where,
-                        legal=", ".join(modules),
-                    )
-        return Together(tuple(map(frozenset, together)))
+        modules = [module_name(artifact) for artifact in artifacts]
+        known = [names for artifact in artifacts for names in artifact.together]
+        here = [names.intersection(modules) for names in dict.fromkeys(known)]
+        _check_sets(together, modules, where)
+        sets = [*(names for names in here if len(names) > 1), *map(frozenset, together)]
+        return Together(tuple(dict.fromkeys(sets)))
 
     def are(self, one: str, other: str) -> bool:
         """Whether two modules may run at the same time."""
@@ -62,31 +60,51 @@ class Together:
         return [sorted(names) for names in self.sets]
 
 
+def _check_sets(together: Sequence[Sequence[str]], modules: Sequence[str], where: str) -> None:
+    """Refuse what are no sets of modules."""
+    for names in together:
+        if isinstance(names, str) or len(names) < 2 or len(set(names)) < len(names):
+            raise UsageError(
+                f"{names!r} are not several modules",
+                where=where,
+                legal="sets of two or more names, each once",
+                fix="name modules that may run at the same time, or leave the set out",
+            )
+        for name in names:
+            if name not in modules:
+                hint = nearest(name, modules)
+                raise UsageError(
+                    f"there is no module '{name}'{f': {hint}' if hint else ''}",
+                    where=where,
+                    legal=", ".join(modules),
+                )
+
+
 def joint_workspace(artifacts: Sequence[Artifact], together: Together) -> list[JointPool]:
     """Memories that serve all models, by name of the pool.
 
     Pools of one name are one memory, in which models that never run at the same time lie over each
     other; internal ones are each model's own.
     """
-    shares: dict[str, dict[str, _Share]] = {}
+    shares: dict[str, dict[str, Share]] = {}
     for artifact in artifacts:
         memory = artifact.metadata["memory"]
         for pool in memory["pools"] if memory else ():
             if not pool["is_internal"]:
-                share = _Share(pool["size"], pool["alignment"])
+                share = Share(pool["size"], pool["alignment"])
                 shares.setdefault(pool["name"], {})[module_name(artifact)] = share
-    return [_joint_pool(c_name(name), found, together) for name, found in shares.items()]
+    return [joint_pool(c_name(name), found, together) for name, found in shares.items()]
 
 
 @dataclass(frozen=True, slots=True)
-class _Share:
+class Share:
     """What a model needs of a pool, in bytes."""
 
     size: int
     alignment: int
 
 
-def _joint_pool(name: str, shares: Mapping[str, _Share], together: Together) -> JointPool:
+def joint_pool(name: str, shares: Mapping[str, Share], together: Together) -> JointPool:
     """The smallest pool that is found: of all orders of placing, where models are few.
 
     Each model takes the lowest place at which it meets no model placed before it that may run at
@@ -104,7 +122,7 @@ def _joint_pool(name: str, shares: Mapping[str, _Share], together: Together) -> 
     )
 
 
-def _orders(shares: Mapping[str, _Share], together: Together) -> Iterator[tuple[str, ...]]:
+def _orders(shares: Mapping[str, Share], together: Together) -> Iterator[tuple[str, ...]]:
     """Orders of placing, that of descending sizes first."""
     largest = tuple(sorted(shares, key=lambda module: -shares[module].size))
     yield largest
@@ -114,7 +132,7 @@ def _orders(shares: Mapping[str, _Share], together: Together) -> Iterator[tuple[
 
 
 def _placed(
-    order: Sequence[str], shares: Mapping[str, _Share], together: Together
+    order: Sequence[str], shares: Mapping[str, Share], together: Together
 ) -> dict[str, int]:
     """The offset of each module's share, placed one after another."""
     offsets: dict[str, int] = {}
@@ -133,5 +151,5 @@ def _placed(
     return offsets
 
 
-def _end(offsets: Mapping[str, int], shares: Mapping[str, _Share]) -> int:
+def _end(offsets: Mapping[str, int], shares: Mapping[str, Share]) -> int:
     return max(offset + shares[module].size for module, offset in offsets.items())

@@ -55,7 +55,8 @@ def export_model_library_format(
         path: the file; an archive that microtir wrote before is replaced.
         together: sets of names of modules that may run at the same time, because one interrupts
             another or keeps something in its workspace while another runs: they get memory beside
-            each other. All others run one after another and share it.
+            each other, as do those that an archive named before, which artifacts were imported
+            from. All others run one after another and share it.
         timestamp: time of the export, with its zone. Without it the same programs give the same
             bytes always.
         force: replace also a file that microtir did not write; it is lost.
@@ -78,7 +79,7 @@ def export_model_library_format(
         _add(files, _sources(artifact, layout))
         _add(files, _beside(artifact))
     names = tuple(map(module_name, given))
-    sets = Together.of(together, names)
+    sets = Together.of(together, given)
     if len(given) > 1:
         text = joint_workspace_header(names, joint_workspace(given, sets), sets.sorted())
         _add(files, {f"{HEADERS}/joint_workspace.h": text.encode()})

@@ -47,8 +47,10 @@ def import_model_library_format(path: str | os.PathLike[str]) -> tuple[Artifact,
     """
     file = Path(path)
     members = _members(file)
-    modules = _modules(file, _metadata(file, members))
-    return tuple(_artifact(file, members, module[EXTRA]) for module in modules)
+    metadata = _metadata(file, members)
+    modules = _modules(file, metadata)
+    together = _together(file, metadata)
+    return tuple(_artifact(file, members, module[EXTRA], together) for module in modules)
 
 
 def is_archive(path: Path) -> bool:
@@ -60,7 +62,21 @@ def is_archive(path: Path) -> bool:
         return False
 
 
-def _artifact(file: Path, members: Mapping[str, bytes], written: dict[str, Any]) -> Artifact:
+def _together(file: Path, metadata: dict[str, Any]) -> tuple[frozenset[str], ...]:
+    """The sets of modules that may run at the same time; a single program has none."""
+    try:
+        sets = metadata[EXTRA].get("joint_workspace", {"together": []})["together"]
+        return tuple(frozenset(str(name) for name in names) for names in sets)
+    except (KeyError, TypeError, AttributeError):
+        raise _damaged(file, f"{METADATA} does not say which modules run together") from None
+
+
+def _artifact(
+    file: Path,
+    members: Mapping[str, bytes],
+    written: dict[str, Any],
+    together: tuple[frozenset[str], ...],
+) -> Artifact:
     from microtir.artifact.artifact import Artifact
 
     try:
@@ -68,7 +84,9 @@ def _artifact(file: Path, members: Mapping[str, bytes], written: dict[str, Any])
         sources = _sources(file, members, written["layout"])
         text = json.dumps(facts, indent=2) + "\n"
         files = (*sources, SourceFile(METADATA_FILE, text))
-        return Artifact(_ir_module(facts), files, _parameters(file, members, facts))
+        name = facts["module_name"]
+        sets = tuple(names for names in together if name in names)
+        return Artifact(_ir_module(facts), files, _parameters(file, members, facts), sets)
     except ConfigError as error:
         raise _damaged(file, f"the configuration is not legal: {error.what}") from None
     except (KeyError, TypeError, ValueError, AttributeError) as error:

@@ -29,6 +29,7 @@ from microtir.cli.projects import (
     ProjectTypeName,
     SampleCount,
     TemplateDir,
+    TogetherNames,
     create_project,
     print_project,
 )
@@ -89,6 +90,7 @@ def create(
         int | None,
         typer.Option("--stack", metavar="BYTES", help="Bytes for the stack. Default: the board's."),
     ] = None,
+    together: TogetherNames = None,
     project_option: ProjectOption = None,
     listing: Annotated[bool, list_options(CREATE_OPTIONS)] = False,
 ) -> ExitCode:
@@ -113,6 +115,7 @@ def create(
         golden=golden,
         samples=samples,
         stack=stack,
+        together=together or (),
     )
     print_project(project)
     return ExitCode.DONE

@@ -52,6 +52,16 @@ SampleCount = Annotated[
     typer.Option("--samples", metavar="N", min=1, help="How many of the golden samples to take."),
 ]
 
+TogetherNames = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--together",
+        metavar="NAME,NAME",
+        help="Models that may run at the same time, by module name: they share no memory. May be "
+        "given several times; an archive brings its own.",
+    ),
+]
+
 DEFAULT_SAMPLES = 3
 
 
@@ -68,6 +78,7 @@ def create_project(
     samples: int = DEFAULT_SAMPLES,
     stack: int | None = None,
     definitions: Sequence[str] = (),
+    together: Sequence[str] = (),
     is_server: bool = False,
 ) -> Project:
     """Compile models and write a project with all of them.
@@ -102,6 +113,7 @@ def create_project(
                 samples={} if is_server else values,
                 stack=stack,
                 definitions=definitions,
+                together=[names.split(",") for names in together],
                 server=is_server,
             ),
             template_dir=template_dir,

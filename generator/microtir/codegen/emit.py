@@ -37,7 +37,7 @@ from microtir.codegen.packed import (
     registered,
 )
 from microtir.codegen.parameters import file_bytes, file_name, identity
-from microtir.codegen.pools import internal_pools, passed_pools
+from microtir.codegen.pools import internal_pools, passed_pools, workspace_pools
 from microtir.codegen.program import Program, make_program
 from microtir.codegen.rows import is_row_port, row_port_text
 from microtir.codegen.runtime import runtime_files
@@ -245,6 +245,7 @@ def _source(
         uses_runtime=program.is_graph or program.is_packed,
         is_model=program.model is not None,
         pools=internal_pools(program),
+        has_pools=any(pool.size for pool in workspace_pools(program)),
         uses_math=requirements.math or of_twins.math,
         prototypes=[*driver_prototypes(program), *map(prototype, program.externs)],
         helpers=helpers,

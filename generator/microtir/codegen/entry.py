@@ -62,8 +62,7 @@ def _model_entry(program: Program, model: ModelInfo, requirements: Requirements)
     filled = [pool for pool in pools if pool.size]
     for buffer, pool in zip(rest, filled, strict=True):
         name = names.define(buffer, "memory" if len(filled) == 1 else f"in_{pool.plan.name}")
-        address = f"{program.name}_pool({pool.name})" if pool.is_internal else pool.name
-        local.append((buffer, f"uint8_t *const {name} = {address};"))
+        local.append((buffer, f"uint8_t *const {name} = {program.name}_pool({pool.name});"))
     views, pointers = _workspace_pointers(main, rest, model, names)
     printer = MainPrinter(
         program, names, requirements, views, row_ports=row_ports, pointers=pointers

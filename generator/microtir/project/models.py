@@ -7,7 +7,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from microtir.artifact import Artifact, OutputData, PoolData
+from microtir.artifact import (
+    Artifact,
+    OutputData,
+    PoolData,
+    Share,
+    Together,
+    joint_pool,
+    joint_workspace,
+)
 from microtir.config.names import macro_name
 from microtir.errors import nearest
 from microtir.ir_module import Port, PortKind
@@ -24,6 +32,7 @@ from microtir.project.pools import (
 )
 from microtir.project.samples import C_TYPES, SampleArray, arbitrary_samples, sample_array
 
+ELEMENT_BYTES = 8  # of the largest element, and its alignment at most
 MAX_SAMPLES = 65535  # the application counts them in 16 bits
 
 
@@ -62,10 +71,22 @@ class PortGroup:
 
 
 @dataclass(frozen=True, slots=True)
+class Places:
+    """Where a model's parts of what models share begin, in bytes.
+
+    `pools` are offsets by the C name of a pool, `tensors` is that of its inputs and outputs.
+    """
+
+    pools: Mapping[str, int]
+    tensors: int
+
+
+@dataclass(frozen=True, slots=True)
 class ModelValues:
     """One model: names, ports, and sizes in bytes.
 
-    `internal` are the workspace pools that are its own arrays, `constants` all constant pools.
+    `internal` are the workspace pools that are its own arrays, `constants` all constant pools,
+    `places` where its parts of what models share begin.
     """
 
     name: str
@@ -83,6 +104,7 @@ class ModelValues:
     layer_bytes: tuple[int, ...]
     uses_math: bool
     call: Call
+    places: Places
 
     @property
     def layer_table(self) -> str:
@@ -131,6 +153,7 @@ class Models:
     models: tuple[ModelValues, ...]
     sample_arrays: tuple[SampleArray, ...]
     shared_pools: tuple[SharedPool, ...]
+    together: Together
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -144,7 +167,8 @@ class Models:
 
     @property
     def io_bytes(self) -> int:
-        return max((model.io_bytes for model in self.models), default=0)
+        ends = (model.places.tensors + model.io_bytes for model in self.models if model.io_bytes)
+        return max(ends, default=0)
 
     @property
     def weights_bytes(self) -> int:
@@ -156,6 +180,7 @@ def describe_models(artifacts: Sequence[Artifact], options: ProjectOptions) -> M
 
     Raises:
         ProjectError: an artifact is no model, two have one name, or samples do not fit.
+        UsageError: options.together names something else than several models.
     """
     names = [artifact.metadata["module_name"] for artifact in artifacts]
     for name in names:
@@ -171,9 +196,30 @@ def describe_models(artifacts: Sequence[Artifact], options: ProjectOptions) -> M
                 f"there is no model '{name}'", where="options.samples", legal=", ".join(names)
             )
     arrays: list[SampleArray] = []
-    models = tuple(_model(artifact, options, arrays) for artifact in artifacts)
+    together = Together.of(options.together, artifacts, "options.together")
+    places = _places(artifacts, together)
+    models = tuple(
+        _model(artifact, options, arrays, place)
+        for artifact, place in zip(artifacts, places, strict=True)
+    )
     pools = shared_pools(pool for model in models for pool in model.pools)
-    return Models(models, tuple(arrays), pools)
+    return Models(models, tuple(arrays), pools, together)
+
+
+def _places(artifacts: Sequence[Artifact], together: Together) -> list[Places]:
+    """Where each model's parts of shared memory begin: 0 where all of them take turns."""
+    pools = joint_workspace(artifacts, together)
+    tensors = {}
+    for artifact in artifacts:
+        model = artifact.module.model
+        own = [port for port in model.ports if port.offset is None] if model else []
+        size = sum(-(-port.type.bytes // ELEMENT_BYTES) * ELEMENT_BYTES for port in own)
+        tensors[artifact.metadata["module_name"]] = Share(size, ELEMENT_BYTES)
+    joint = joint_pool("tensors", tensors, together).offsets if tensors else {}
+    return [
+        Places({pool.name: pool.offsets[name] for pool in pools if name in pool.offsets}, at)
+        for name, at in joint.items()
+    ]
 
 
 def _largest_output(outputs: Sequence[OutputData]) -> int:
@@ -182,7 +228,9 @@ def _largest_output(outputs: Sequence[OutputData]) -> int:
     return max(sizes, default=0)
 
 
-def _model(artifact: Artifact, options: ProjectOptions, arrays: list[SampleArray]) -> ModelValues:
+def _model(
+    artifact: Artifact, options: ProjectOptions, arrays: list[SampleArray], places: Places
+) -> ModelValues:
     """The values of one model; the arrays of its samples are added to `arrays`."""
     facts = artifact.metadata
     name = facts["module_name"]
@@ -204,20 +252,22 @@ def _model(artifact: Artifact, options: ProjectOptions, arrays: list[SampleArray
         raise ProjectError(f"there are no values for '{missing[0]}'", where=where)
     memory = facts["memory"]
     assert memory is not None  # it is a model
-    pools = pool_values(name, memory)
+    pools = pool_values(name, memory, places.pools)
     constants = constant_values(name, facts["constant_pools"])
     given = [pool for pool in constants if pool.memory]
     passed = {pool.name: pool.place for pool in pools}
-    places = [passed.get(pool["name"], "") for pool in memory["pools"]]
+    in_pools = [passed.get(pool["name"], "") for pool in memory["pools"]]
+    own = f"tensors.of_{name}{'.own' * (places.tensors > 0)}"
+    at = [_place(own, port, in_pools) for port in model.ports]
     ports: dict[PortKind, list[PortValues]] = {PortKind.INPUT: [], PortKind.OUTPUT: []}
-    for port in model.ports:
+    for port, place in zip(model.ports, at, strict=True):
         values = (inputs if port.kind is PortKind.INPUT else outputs).get(port.name)
         number = len(ports[port.kind])
         array = None
         if values is not None:
             array = sample_array(f"{name}_{port.kind.value}{number}_samples", port, values)
             arrays.append(array)
-        ports[port.kind].append(_port(port, array, samples.rtol, _place(name, port, places)))
+        ports[port.kind].append(_port(port, array, samples.rtol, place))
     code = [file for file in artifact.sources if file.path == f"{name}.c"]
     return ModelValues(
         name=name,
@@ -234,7 +284,8 @@ def _model(artifact: Artifact, options: ProjectOptions, arrays: list[SampleArray
         layer_count=len(facts["layers"]),
         layer_bytes=tuple(_largest_output(row["outputs"]) for row in facts["layers"]),
         uses_math=any("#include <math.h>" in file.text for file in code),
-        call=call_of(artifact, [(p, _place(name, p, places)) for p in model.ports], pools, given),
+        call=call_of(artifact, list(zip(model.ports, at, strict=True)), pools, given),
+        places=places,
     )
 
 
@@ -280,10 +331,10 @@ def _port(port: Port, array: SampleArray | None, rtol: float, place: str) -> Por
     )
 
 
-def _place(model: str, port: Port, pools: Sequence[str]) -> str:
-    """A pointer to a tensor, of the application's own or in one of its pools."""
+def _place(own: str, port: Port, pools: Sequence[str]) -> str:
+    """A pointer to a tensor, a member of the application's `own` or in one of its pools."""
     if port.offset is None:
-        return f"tensors.of_{model}.{port.c_name}"
+        return f"{own}.{port.c_name}"
     return f"(void *)&{pools[port.pool]}[{port.offset}]"
 
 

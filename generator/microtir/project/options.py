@@ -41,6 +41,8 @@ class ProjectOptions:
 
     Args:
         samples: by module name; a model without any gets one of arbitrary values.
+        together: sets of names of models that may run at the same time, and so share no memory;
+            those that came with an archive need not be named again.
         console: where the program prints; None takes the board's usual place.
         stack: bytes for the stack; None takes the board's usual size.
         definitions: more macros for the compiler, `NAME` or `NAME=value`.
@@ -53,6 +55,7 @@ class ProjectOptions:
     """
 
     samples: Mapping[str, Samples] = field(default_factory=lambda: MappingProxyType({}))
+    together: Sequence[Sequence[str]] = ()
     console: Console | None = None
     stack: int | None = None
     definitions: Sequence[str] = ()

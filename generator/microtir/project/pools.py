@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from microtir.artifact import ConstantPoolData, MemoryData, PoolData
@@ -16,7 +16,8 @@ class PoolValues:
     """A workspace pool that a model is given: texts of C.
 
     `memory` is the application's memory for it, which models share that run one after another;
-    `member` is the model's part of that, and `declaration` declares it there.
+    `member` is the model's part of that, and `declaration` declares it there: `offset` bytes from
+    the beginning, which are those of models that may run at the same time.
     """
 
     name: str
@@ -26,6 +27,7 @@ class PoolValues:
     declaration: str
     section: str
     bytes: int
+    offset: int
 
     @property
     def argument(self) -> str:
@@ -35,12 +37,12 @@ class PoolValues:
     @property
     def place(self) -> str:
         """What the run function is given."""
-        return f"{self.memory}.{self.member}"
+        return f"{self.memory}.{self.member}{'.own' * (self.offset > 0)}"
 
 
 @dataclass(frozen=True, slots=True)
 class SharedPool:
-    """Memory of one name for the pools of all models: as large as the largest of them."""
+    """Memory of one name for the pools of all models: as large as what runs at the same time."""
 
     memory: str
     section: str
@@ -48,24 +50,33 @@ class SharedPool:
 
     @property
     def bytes(self) -> int:
-        return max(pool.bytes for pool in self.pools)
+        return max(pool.offset + pool.bytes for pool in self.pools)
 
 
-def pool_values(model: str, memory: MemoryData) -> tuple[PoolValues, ...]:
-    """The pools that a model is given, in the order of its arguments."""
+def pool_values(
+    model: str, memory: MemoryData, offsets: Mapping[str, int]
+) -> tuple[PoolValues, ...]:
+    """The pools that a model is given, in the order of its arguments.
+
+    Args:
+        model: its name.
+        memory: its plan.
+        offsets: where its part begins in the memory of each pool, by the pool's C name.
+    """
     pools = memory["pools"]
-    return tuple(_pool(model, p, len(pools)) for p in pools if not p["is_internal"])
+    return tuple(_pool(model, p, len(pools), offsets) for p in pools if not p["is_internal"])
 
 
-def _pool(model: str, pool: PoolData, count: int) -> PoolValues:
+def _pool(model: str, pool: PoolData, count: int, offsets: Mapping[str, int]) -> PoolValues:
     name, member = c_name(pool["name"]), f"of_{model}"
+    variable = "own" if offsets[name] else member
     macro = workspace_macro(model, pool["name"], is_alone=count == 1)
-    declaration = f"{macro}({member})"
+    declaration = f"{macro}({variable})"
     if pool["section"] and pool["size"]:  # a member has none: the variable around it has one
         aligned = f"{macro_name(model)}_ALIGNED({macro}_ALIGNMENT)"
-        declaration = f"{aligned} uint8_t {member}[{macro}_SIZE]"
+        declaration = f"{aligned} uint8_t {variable}[{macro}_SIZE]"
     memory = name if name == DEFAULT_WORKSPACE else f"pool_{name}"
-    facts = (declaration, pool["section"], pool["size"])
+    facts = (declaration, pool["section"], pool["size"], offsets[name])
     return PoolValues(pool["name"], macro, memory, member, *facts)
 
 
@@ -103,7 +114,7 @@ def constant_values(model: str, pools: Sequence[ConstantPoolData]) -> tuple[Cons
 
 
 def shared_pools(pools: Iterable[PoolValues]) -> tuple[SharedPool, ...]:
-    """The models run one after another: of pools with one name the largest serves all.
+    """Memory for the pools of each name.
 
     Raises:
         ProjectError: pools of one name are in different sections.

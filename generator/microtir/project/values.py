@@ -64,6 +64,7 @@ def project_values(
         "program": project.program,
         "models": models.models,
         "shared_pools": models.shared_pools,
+        "together": [", ".join(names) for names in models.together.sorted()],
         "model_count": len(names),
         "has_own_tensors": any(model.own_ports for model in models.models),
         "has_rows": any(port.by_rows for model in models.models for port in model.ports),
