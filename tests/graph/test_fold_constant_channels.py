@@ -19,6 +19,7 @@ from microtir.graph.ops import (
     AveragePool2D,
     Conv2D,
     DepthwiseConv2D,
+    Dequantize,
     FullyConnected,
     MaxPool2D,
     Operator,
@@ -189,6 +190,16 @@ def test_a_tensor_keeps_one_channel() -> None:
 def test_outputs_of_the_model_keep_their_channels() -> None:
     """What the caller sees does not change shape."""
     before = Net(8).conv(4, 3, dead=(1,)).graph()
+    assert check(before) is before
+
+
+def test_a_branch_in_floats_that_nobody_reads_stays_whole() -> None:
+    """Nobody needs its channels, and they have no zero point that could move into a bias."""
+    net = Net(10).conv(4, 3, dead=(1,), padding=SAME)
+    x, y = tensor("floats", net.last.shape), tensor("unread", net.last.shape)
+    filters = constant("filters", np.ones((4, 1, 1, 4), np.float32))
+    nodes = [*net.nodes, node(Dequantize(), (net.last,), x), node(Conv2D(), (x, filters), y)]
+    before = graph(nodes, [net.input], [net.last])
     assert check(before) is before
 
 

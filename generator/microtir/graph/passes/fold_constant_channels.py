@@ -63,7 +63,7 @@ class FoldConstantChannels:
 
 def _needed_channels(graph: Graph, ranges: Mapping[Tensor, ChannelRanges]) -> dict[Tensor, Mask]:
     """Per activation that a node produces, the channels that must be there; from the outputs up."""
-    produced = {t for node in graph.nodes if type(node.op) in _PRODUCERS for t in node.outputs}
+    produced = {t for node in graph.nodes if _can_narrow(node) for t in node.outputs}
     needed = {
         t: np.full(t.shape[-1], t not in produced or t in graph.outputs, np.bool_)
         for node in graph.nodes
@@ -80,6 +80,16 @@ def _needed_channels(graph: Graph, ranges: Mapping[Tensor, ChannelRanges]) -> di
                 mask = demand(node, ranges, needed) if position == 0 else _all(node, ranges, needed)
                 needed[tensor] = needed[tensor] | mask
     return needed
+
+
+def _can_narrow(node: Node) -> bool:
+    """Whether an operator can be made to produce fewer channels.
+
+    Not of floats, also where nobody reads them: what is folded into a bias is an integer.
+    """
+    if isinstance(node.op, Conv2D | DepthwiseConv2D):
+        return _is_int8_linear(node)
+    return type(node.op) in _PRODUCERS and node.inputs[0].dtype is DType.INT8
 
 
 Demand = Callable[[Node, Mapping[Tensor, ChannelRanges], Mapping[Tensor, Mask]], Mask]
@@ -236,7 +246,7 @@ class _Rewriter:
         if isinstance(node.op, DepthwiseConv2D):
             data = data[..., mask_out] if mask_out.size > 1 else data
         else:
-            if mask_in.size > 1:
+            if not mask_in.all():
                 bias = bias + self._share(node, data, mask_in)
                 data = data[..., mask_in]
             data = data[mask_out] if mask_out.size > 1 else data
