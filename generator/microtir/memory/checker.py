@@ -24,7 +24,7 @@ import numpy.typing as npt
 from microtir.errors import MemoryPlanError
 from microtir.memory.footprint import Footprints, Span, takes_row_range
 from microtir.memory.trace import overwrites_unread, trace
-from microtir.tir.analysis.bounds import Bounds
+from microtir.tir.analysis.bounds import Bounds, declared_range
 from microtir.tir.analysis.interval import Interval
 from microtir.tir.dtype import DType
 from microtir.tir.ir import (
@@ -55,7 +55,7 @@ def check(
     sizes: Sequence[int],
     inputs: Mapping[Buffer, Spot] = MappingProxyType({}),
     outputs: Mapping[Buffer, Spot] = MappingProxyType({}),
-    results: Sequence[Buffer] = (),
+    results: Sequence[Buffer] | None = None,
 ) -> None:
     """Prove `placed` against `main`, which has the buffers before placement.
 
@@ -66,12 +66,16 @@ def check(
         sizes: bytes of each pool, in the order of the parameters that placement added.
         inputs: where the caller puts those inputs that lie in the workspace.
         outputs: where he finds those outputs that do.
-        results: parameters that are the other outputs, each in memory of its own.
+        results: parameters that are the other outputs, each in memory of its own; all others are
+            the caller's to read. Without it, what is done to parameters is not looked at.
 
     Raises:
         MemoryPlanError: names the call, the buffer and the first byte that is wrong.
     """
     pools = [p for p in placed.params[len(main.params) :] if isinstance(p, Buffer)]
+    given = frozenset(p for p in main.params if isinstance(p, Buffer))
+    read_only = frozenset[Buffer]() if results is None else given.difference(results)
+    results = results or ()
     if len(pools) != len(sizes):
         raise MemoryPlanError("placement changed the parameters", where=main.name)
     bytes_ = [*sizes, *(_all_of(buffer).stop for buffer in results)]
@@ -93,7 +97,9 @@ def check(
             raise MemoryPlanError(f"placement changed call {step} of {before.function}")
         callee = callees[before.function]
         where = f"call {step} of {before.function}"
+        _check_ranges(callee, scalars, where)
         places = _places(callee, before, after, memory, ports, where)
+        _check_inputs(callee, before, read_only - ports, where)
         memory.call(callee, scalars, places, where)
         sums.call(callee, scalars, where)
     sums.end()
@@ -136,7 +142,7 @@ class _Memory:
         places: Mapping[Buffer, _Place],
         where: str,
     ) -> None:
-        used: dict[Buffer, list[Span]] = {}
+        used: list[Span] = []
         scratch = callee.scratch
         rows = [
             [s for s in spans if s.param in places and s.param is not scratch]
@@ -147,13 +153,13 @@ class _Memory:
         # read is the business of the clash below.
         for spans in rows:
             for span in spans:
-                used.setdefault(places[span.param].buffer, []).append(span)
+                used.append(span)
                 if span.param not in written:
                     self.read(span, places[span.param], where)
         if scratch is not None and scratch in places:
             # How much of it is used depends on all rows together.
             whole = replace(_all_of(scratch), is_write=True)
-            used[places[scratch].buffer] = [whole]
+            used.append(whole)
             self.write(whole, places[scratch])
         for spans in rows:
             for span in spans:
@@ -165,7 +171,8 @@ class _Memory:
         clash = _clash(used, places)
         if clash is not None and not _is_in_order(callee, scalars, places):
             raise MemoryPlanError(
-                "it is written over another argument", where=f"{where}, buffer {clash.name}"
+                "it is written over another argument",
+                where=f"{where}, buffer {places[clash].buffer.name}",
             )
 
     def read(self, span: Span, place: _Place, where: str) -> None:
@@ -225,11 +232,38 @@ class _Sums:
 
 
 @lru_cache(maxsize=1024)
+def _written(callee: PrimFunc) -> frozenset[Buffer]:
+    return frozenset(buffers_written(callee.body))
+
+
+@lru_cache(maxsize=1024)
 def _goes_on(callee: PrimFunc) -> bool:
     """Whether a function of rows reads what it writes in a parameter that is not by rows."""
     whole = {p for p in callee.params if isinstance(p, Buffer)} - {callee.scratch, *callee.rows}
-    updated = whole & set(buffers_read(callee.body)) & set(buffers_written(callee.body))
+    updated = whole & set(buffers_read(callee.body)) & _written(callee)
     return takes_row_range(callee) and bool(updated)
+
+
+def _check_ranges(callee: PrimFunc, scalars: Sequence[int], where: str) -> None:
+    """What a layer reaches was proven for arguments in their ranges, and only for these."""
+    variables = [p for p in callee.params if isinstance(p, Var)]
+    for var, value in zip(variables, scalars, strict=True):
+        known = declared_range(var)
+        if value not in known:
+            raise MemoryPlanError(
+                f"'{var.name}' is {value}, and declared are {known.low} to {known.high}",
+                where=where,
+            )
+
+
+def _check_inputs(callee: PrimFunc, call: Invoke, read_only: frozenset[Buffer], where: str) -> None:
+    """No call writes memory that the caller keeps."""
+    for arg, param in zip(call.args, callee.params, strict=True):
+        if isinstance(arg, BufferView) and arg.buffer in read_only and param in _written(callee):
+            raise MemoryPlanError(
+                "it is written, and is the caller's to read",
+                where=f"{where}, buffer {arg.buffer.name}",
+            )
 
 
 def _places(
@@ -270,18 +304,17 @@ def _places(
     return places
 
 
-def _clash(used: Mapping[Buffer, Sequence[Span]], places: Mapping[Buffer, _Place]) -> Buffer | None:
-    """A buffer that a call writes where another argument is used, or None."""
+def _clash(used: Sequence[Span], places: Mapping[Buffer, _Place]) -> Buffer | None:
+    """A parameter through which a call writes where it uses another one, or None."""
     pieces = [
-        (buffer, places[s.param].start + s.start, places[s.param].start + s.stop, s.is_write)
-        for buffer, spans in used.items()
-        for s in spans
+        (span.param, places[span.param].start + span.start, places[span.param].start + span.stop)
+        for span in used
     ]
-    for buffer, start, stop, is_write in pieces:
-        if is_write:
-            for other, other_start, other_stop, _ in pieces:
-                if other is not buffer and start < other_stop and other_start < stop:
-                    return buffer
+    for span, (param, start, stop) in zip(used, pieces, strict=True):
+        if span.is_write:
+            for other, other_start, other_stop in pieces:
+                if other is not param and start < other_stop and other_start < stop:
+                    return param
     return None
 
 
@@ -304,7 +337,7 @@ def _is_in_order(callee: PrimFunc, scalars: Sequence[int], places: Mapping[Buffe
 
 
 def _near(callee: PrimFunc, places: Mapping[Buffer, _Place]) -> dict[int, Buffer]:
-    """The parameters that share bytes with another buffer, by position."""
+    """The parameters that share bytes with another one, by position."""
     ends = {p: place.start + _all_of(p).stop for p, place in places.items()}
     return {
         n: p
@@ -314,7 +347,7 @@ def _near(callee: PrimFunc, places: Mapping[Buffer, _Place]) -> dict[int, Buffer
         and any(
             places[p].start < ends[other] and place.start < ends[p]
             for other, place in places.items()
-            if place.buffer is not places[p].buffer
+            if other is not p
         )
     }
 

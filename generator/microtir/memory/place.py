@@ -37,13 +37,13 @@ class Ports:
     """Parameters of main that lie in the workspace, too, where inputs may be overwritten.
 
     `pools` has the numbers of the pools in which one must lie, where not any will do; `results`
-    are outputs that lie elsewhere.
+    are outputs that lie elsewhere, None if these are not known.
     """
 
     inputs: Sequence[Buffer] = ()
     outputs: Sequence[Buffer] = ()
     pools: Mapping[Buffer, Sequence[int]] = field(default_factory=dict)
-    results: Sequence[Buffer] = ()
+    results: Sequence[Buffer] | None = None
 
 
 def ports_of(main: PrimFunc, inputs: int, config: CompilationConfig) -> Ports:
@@ -53,7 +53,7 @@ def ports_of(main: PrimFunc, inputs: int, config: CompilationConfig) -> Ports:
     if not config.pass_config.use_workspace_io:
         return Ports(results=written)
     pools = {b: config.input_pools() for b in read} | {b: config.output_pools() for b in written}
-    return Ports(read, written, pools)
+    return Ports(read, written, pools, ())
 
 
 def place(
