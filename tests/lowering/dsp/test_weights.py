@@ -59,6 +59,16 @@ def test_patch_holds_every_value_once(count: int, length: int) -> None:
 
 
 @settings(max_examples=60, deadline=None)
+@given(st.integers(1, 5), st.integers(1, 13))
+def test_words_of_a_single_pixel_follow_each_other(count: int, length: int) -> None:
+    """Its patch is that of two pixels without the other one, in the order of the weights."""
+    pair, single = Segments(count, length), Segments(count, length).single
+    assert single.steps == pair.steps
+    assert single.elements(1) == 2 * pair.steps == pair.elements(1) // 2
+    assert single.tail_stride == pair.tail_stride // 2
+
+
+@settings(max_examples=60, deadline=None)
 @given(st.integers(4, 13), st.integers(1, 9), st.integers(0, 2**16))
 def test_constants_follow_the_weights_of_their_quad(channels: int, steps: int, seed: int) -> None:
     """A word holds both lanes of a pair; the last word of a channel its shift and the quad."""

@@ -7,7 +7,6 @@ gathered pixel by pixel.  A depthwise convolution of one input channel is a conv
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from microtir import te
@@ -15,11 +14,11 @@ from microtir.graph.ir import Node
 from microtir.graph.ops import Conv2D, DepthwiseConv2D
 from microtir.graph.quantization import conv_params
 from microtir.lowering.dsp.borders_kernels import LONGEST
-from microtir.lowering.dsp.code import at, each, let, load, loop, seq, store, when
+from microtir.lowering.dsp.code import at, each, let, loop, seq
 from microtir.lowering.dsp.convolution_geometry import Geometry
+from microtir.lowering.dsp.gather import Patches
 from microtir.lowering.dsp.gemm_kernels import (
     CHANNELS,
-    LANES,
     STEPS,
     TOGETHER,
     gemm,
@@ -29,7 +28,7 @@ from microtir.lowering.dsp.linear import constant, requantised
 from microtir.lowering.dsp.micro_kernel import FAST, Unroll, call
 from microtir.lowering.dsp.outputs import Outputs
 from microtir.lowering.dsp.outputs import planes_refusal as planar_refusal
-from microtir.lowering.dsp.patch import GROUP, Segments, widen
+from microtir.lowering.dsp.patch import GROUP
 from microtir.lowering.dsp.requantise import Rescaling
 from microtir.lowering.dsp.weights import QUAD, channel_quads, pack_pairs
 from microtir.lowering.layer import Layer, Rows
@@ -124,27 +123,24 @@ class _Emitter:
             self.pixels = geometry.pixels_of_calls(layer.call_rows)
         shape = (1, geometry.segments.elements(self.pixels))
         self.patch = ir.Buffer("scratch", shape, DType.INT16, alignment=4)
-        self.zero_point = layer.node.inputs[0].type.quant.zero_point
+        self.patches, self.single = (
+            Patches(self.x, geometry, segments, self.patch)
+            for segments in (geometry.segments, geometry.segments.single)
+        )
 
     def function(self, name: str) -> ir.PrimFunc:
-        body = seq(self.clear_gap(), self.flat_pixels() if self.flat else self.rows())
+        body = seq(self.clear_gaps(), self.flat_pixels() if self.flat else self.rows())
         return self.layer.function(name, self.patch, body)
 
-    def clear_gap(self) -> ir.Stmt:
-        """The lane without a partner meets weights of 0; it only must hold some number."""
-        segments = self.geometry.segments
-        if not segments.has_gap:
-            return seq()
-        gap = segments.tail_index(te.as_expr(segments.count, DType.INT32))
+    def clear_gaps(self) -> ir.Stmt:
+        """Sets what patches hold beside values of the input."""
+        has_singles = self.flat or self.geometry.output.width % TOGETHER
+        single = self.single.clear_gap(1) if has_singles else seq()
+        return seq(self.patches.clear_gap(self.pixels), single)
 
-        def pixel(p: te.Expr) -> ir.Stmt:
-            first = gap + segments.lane(p)
-            strides = (n * segments.tail_stride for n in range(segments.tails))
-            return seq(*(store(self.patch, (0, first + stride), 0) for stride in strides))
-
-        return loop("pixel", 0, self.pixels, pixel)
-
-    # --- loops ---
+    def patches_of(self, pixels: int) -> Patches:
+        """Those that the product of so many pixels reads."""
+        return self.single if pixels == 1 else self.patches
 
     def flat_pixels(self) -> ir.Stmt:
         """All pixels of the row range as one line: rows of any width fill whole patches."""
@@ -158,7 +154,7 @@ class _Emitter:
             group = count if count % GROUP == 0 else 1
             segment = te.as_expr(0, DType.INT32)
             filled = (
-                self.widen(group, place(self.x, pixel + lane), segment, lane)
+                self.patches_of(count).widen(group, place(self.x, pixel + lane), segment, lane)
                 for lane in range(0, count, group)
             )
             return seq(*filled, self.product(count, pixel // width, pixel % width))
@@ -194,7 +190,7 @@ class _Emitter:
             together = 1 if count == TOGETHER else count
 
             def fill(n: te.Expr) -> ir.Stmt:
-                return self.gather(row, column + n, together, n)
+                return self.patches_of(count).gather(row, column + n, together, n)
 
             return seq(each("pixel", count // together, fill), self.product(count, row, column))
 
@@ -220,159 +216,3 @@ class _Emitter:
     def kernel(self, pixels: int) -> KernelDescription:
         steps, channels = self.geometry.segments.steps, self.geometry.output.channels
         return gemm(pixels, steps, channels, self.packed.rescaling, self.unroll, self.outputs.row)
-
-    # --- patches ---
-
-    def widen(self, pixels: int, source: ir.BufferArgument, segment: te.Expr, lane: te.ExprLike
-              ) -> ir.Stmt:  # fmt: skip
-        """One segment, from `source` on, into the patch."""
-        segments = self.geometry.segments
-        offset = segments.lane(lane)
-        args = [source, at(self.patch, 0, segments.quad_index(segment) + offset)]
-        if segments.tails:
-            args.append(at(self.patch, 0, segments.tail_index(segment) + offset))
-        return call(widen(pixels, segments, self.geometry.pixel_stride), *args)
-
-    def gather(self, row: te.Expr, column: te.Expr, pixels: int, lane: te.ExprLike) -> ir.Stmt:
-        """`pixels` neighbouring output pixels, in the patch from `lane` on."""
-        rows, columns = self.geometry.windows.rows, self.geometry.windows.columns
-        left, first = column * columns.stride - columns.before, te.as_expr(lane, DType.INT32)
-
-        def kernel_row(ky: te.Expr) -> ir.Stmt:
-            def inside(y: te.Expr) -> ir.Stmt:
-                there = (y >= 0) & (y < rows.size)
-                return when(
-                    there,
-                    self.gather_row(ky, y, left, pixels, first),
-                    self.fill_rows(ky, pixels, first),
-                )
-
-            return let("y", row * rows.stride - rows.before + ky * rows.dilation, inside)
-
-        return loop("ky", 0, rows.taps, kernel_row)
-
-    def gather_row(
-        self, ky: te.Expr, y: te.Expr, left: te.Expr, pixels: int, lane: te.Expr
-    ) -> ir.Stmt:
-        """One kernel row of some pixels: at once where none leaves the image, else one by one."""
-        columns = self.geometry.windows.columns
-        if pixels == 1:
-            return self.gather_pixel(ky, y, left, lane)
-        reach = (pixels - 1) * columns.stride
-        return when(
-            self.is_inside(left, reach),
-            self.segments_of(ky, y, left, pixels, lane),
-            seq(*(
-                self.gather_pixel(ky, y, left + n * columns.stride, lane + n)
-                for n in range(pixels)
-            )),
-        )  # fmt: skip
-
-    def is_inside(self, left: te.Expr, reach: int) -> te.Expr:
-        columns = self.geometry.windows.columns
-        last = (columns.taps - 1) * columns.dilation + reach
-        return (left >= 0) & (left + last < columns.size)
-
-    def segments_of(
-        self, ky: te.Expr, y: te.Expr, left: te.Expr, pixels: int, lane: te.ExprLike
-    ) -> ir.Stmt:
-        """All segments of a kernel row that lies inside the image."""
-        count, dilation = self.geometry.per_row, self.geometry.windows.columns.dilation
-        return loop(
-            "part", 0, count,
-            lambda n: self.widen(
-                pixels, self.x.at(y, left + n * dilation, 0), ky * count + n, lane
-            ),
-        )  # fmt: skip
-
-    def gather_pixel(self, ky: te.Expr, y: te.Expr, left: te.Expr, lane: te.Expr) -> ir.Stmt:
-        columns, channels = self.geometry.windows.columns, self.geometry.image.channels
-
-        def tap(kx: te.Expr) -> ir.Stmt:
-            def inside(column: te.Expr) -> ir.Stmt:
-                there = (column >= 0) & (column < columns.size)
-                fill = self.fill_tap(ky, kx, lane)
-                if channels % QUAD:
-                    copy = self.copy_tap(ky, kx, lane, y, column)
-                else:
-                    single = widen(1, Segments(1, channels), 0)
-                    source = self.x.at(y, column, 0)
-                    copy = call(single, source, at(self.patch, 0, self.tap_index(ky, kx, lane)))
-                return when(there, copy, fill)
-
-            return let("x_col", left + kx * columns.dilation, inside)
-
-        return when(
-            self.is_inside(left, 0),
-            self.segments_of(ky, y, left, 1, lane),
-            loop("kx", 0, columns.taps, tap),
-        )
-
-    def tap_index(self, ky: te.Expr, kx: te.Expr, lane: te.Expr) -> te.Expr:
-        """Where a tap of whole quads begins in the patch."""
-        steps = self.geometry.image.channels // 2
-        tap = ky * self.geometry.windows.columns.taps + kx
-        return tap * (steps * LANES) + self.geometry.segments.lane(lane)
-
-    def fill_rows(self, ky: te.Expr, pixels: int, lane: te.Expr) -> ir.Stmt:
-        """A kernel row outside the image, of pixels from `lane` on."""
-        segments, taps = self.geometry.segments, self.geometry.windows.columns.taps
-        if segments.tails or pixels % TOGETHER:
-            return each("pixel", pixels, lambda n: loop(
-                "kx", 0, taps, lambda kx: self.fill_tap(ky, kx, lane + n)
-            ))  # fmt: skip
-        size = taps * self.geometry.image.channels * TOGETHER
-
-        def block(n: te.Expr) -> ir.Stmt:
-            base = ky * size + segments.lane(lane + n * TOGETHER)
-            return loop("i", 0, size, lambda i: store(self.patch, (0, base + i), self.zero_point))
-
-        return loop("block", 0, pixels // TOGETHER, block)
-
-    def fill_tap(self, ky: te.Expr, kx: te.Expr, lane: te.Expr) -> ir.Stmt:
-        """A tap outside the image: the zero point, for which the bias accounts."""
-        channels, zero = self.geometry.image.channels, self.zero_point
-        if channels % QUAD:
-            return self.each_value(ky, kx, lane, lambda _: te.as_expr(zero, DType.INT16))
-        base = self.tap_index(ky, kx, lane)
-        return loop(
-            "step", 0, channels // 2,
-            lambda step: seq(
-                *(store(self.patch, (0, base + step * LANES + n), zero) for n in range(2))
-            ),
-        )  # fmt: skip
-
-    def copy_tap(
-        self, ky: te.Expr, kx: te.Expr, lane: te.Expr, y: te.Expr, column: te.Expr
-    ) -> ir.Stmt:
-        """A tap whose channels are not whole quads, value by value."""
-
-        def value(channel: te.Expr) -> te.Expr:
-            stored = load(self.x.buffer, self.x.slot(y), column, channel)
-            return te.cast(DType.INT16, stored)
-
-        return self.each_value(ky, kx, lane, value)
-
-    def each_value(
-        self, ky: te.Expr, kx: te.Expr, lane: te.Expr, value: Callable[[te.Expr], te.Expr]
-    ) -> ir.Stmt:
-        """Stores `value(channel)` of one tap where its segment has it."""
-        segments, channels = self.geometry.segments, self.geometry.image.channels
-        joined = self.geometry.per_row == 1
-        segment = ky if joined else ky * self.geometry.per_row + kx
-        split = segments.quads * QUAD
-
-        def put(channel: te.Expr) -> ir.Stmt:
-            def place(n: te.Expr) -> ir.Stmt:
-                quad = n // QUAD * (2 * LANES) + n % 2 * LANES + n % QUAD // 2
-                front = segments.quad_index(segment) + quad
-                back = segments.tail_index(segment) + (n - split) * segments.tail_stride
-                behind = store(self.patch, (0, back + segments.lane(lane)), value(channel))
-                if split == 0:
-                    return behind
-                before = store(self.patch, (0, front + segments.lane(lane)), value(channel))
-                return when(n < split, before, behind) if segments.tails else before
-
-            return let("n", kx * channels + channel if joined else channel, place)
-
-        return loop("channel", 0, channels, put)

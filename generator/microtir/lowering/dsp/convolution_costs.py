@@ -15,7 +15,7 @@ from microtir.tir.dtype import DType
 
 # Bytes of a kernel beside its steps, of a step, and what a layer is charged of one that it shares.
 _CODE = {TOGETHER: 350, 1: 230}
-_STEP_CODE = {TOGETHER: 48, 1: 32}
+_STEP_CODE = {TOGETHER: 48, 1: 28}
 _APART_CODE = 8  # more where words are loaded one by one
 _SHARED_CODE = {TOGETHER: 330, 1: 130}
 _BORDERS_CODE = 60
@@ -78,9 +78,10 @@ class Costs:
         quads, patch = -(-channels // QUAD), patch or geometry.patch_pixels
         patches, rest = divmod(pixels, patch)
         looped = 1 + 3 * turns(steps, self.unroll) + self.planes
-        # For four channels: 12 a step and 55 beside them for two pixels, 8 and 33 for a single one.
+        # For four channels: 12 a step and 55 beside them for two pixels, 7 and 33 for a single one,
+        # which takes an odd step alone.
         block = ((12 + 2 * self.unroll.apart) * steps + looped + 55) * quads + 12
-        single = (8 * steps + looped + 33) * quads + 4 * steps + 60
+        single = (7 * steps + steps % 2 + looped + 33) * quads + 3 * steps + 60
         group = 7 * steps + 30
         blocks, last = patches * patch // TOGETHER, rest // TOGETHER
         by_two = 40 + 8 * steps + 40

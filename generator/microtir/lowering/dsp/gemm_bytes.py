@@ -25,7 +25,7 @@ from microtir.tir import ir
 from microtir.tir.dtype import DType
 
 _IMMEDIATE = 4095  # largest offset of a load, and number that ADD takes
-_CODE, _WORD_CODE = {TOGETHER: 350, 1: 230}, {TOGETHER: 120, 1: 68}
+_CODE, _WORD_CODE = {TOGETHER: 350, 1: 230}, {TOGETHER: 120, 1: 64}
 _GATHER_CODE = 400
 
 
@@ -118,7 +118,7 @@ class Form:
         words, quads = _values(geometry) // WORD, -(-geometry.output.channels // QUAD)
         looped = 1 + 3 * turns(words, UNROLL)
         block = (30 * words + looped + 55) * quads + 14
-        single = (17 * words + looped + 33) * quads + 45
+        single = (16 * words + looped + 33) * quads + 45
         if _reads_input(geometry):
             calls = -(-pixels // geometry.patch_pixels)
             return pixels // TOGETHER * block + pixels % TOGETHER * single + calls * 60

@@ -30,7 +30,7 @@ from microtir.tir.dtype import DType
 
 WORD = 4  # values
 UNROLL = Unroll(8, 8)  # of words
-_WORD_BYTES = {TOGETHER: 120, 1: 68}  # of the instructions for a word
+_WORD_BYTES = {TOGETHER: 120, 1: 64}  # of the instructions for a word
 
 
 @made_once
@@ -84,7 +84,7 @@ def gemm_bytes(
             "pixel": str(distance),
             "block": str(TOGETHER * distance),
         },
-        stack_bytes=68 if together > 1 else 44,
+        stack_bytes=68 if together > 1 else 48,
         sizes=sizes,
     )  # fmt: skip
 

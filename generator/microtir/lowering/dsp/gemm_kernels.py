@@ -2,6 +2,9 @@
 
 Strides and counts are arguments, so that all layers of a model share a kernel for each way to
 requantise.  Sums of few steps may be unrolled entirely: such a kernel is for one number of steps.
+
+A single pixel leaves registers for the weights of two steps, which one instruction loads: seven
+instructions a step.  Of an odd number of steps the first is taken alone, by a kernel of its own.
 """
 
 from __future__ import annotations
@@ -24,12 +27,12 @@ from microtir.tir import ir
 from microtir.tir.dtype import DType
 
 TOGETHER = 2  # pixels of a block
-LANES = 2 * TOGETHER  # int16 values of one step of a block: two for each pixel
 STEPS = (1 << 13) - 1  # the most that a kernel is given; MOVW loads their bytes
 CHANNELS = 1 << 12
 PIXELS = 1 << 6
 COLUMNS = 1 << 12  # the most of a plane
-STEP_BYTES = {TOGETHER: 48, 1: 32}  # of the instructions of a step that loads two words at a time
+_STEP_BYTES = 48  # of the instructions of a step for two pixels that loads two words at a time
+_PAIR_BYTES = 56  # of two steps for a single one
 _APART_BYTES = 8  # more where a step for two pixels loads word by word
 CONSTANT_LINES = QUAD * WORDS // 2  # of two words each
 _CHANNEL_BIT = 8  # of the word with the shift: ASR by a register reads only the byte below
@@ -84,10 +87,10 @@ def gemm(
         planes: where outputs go, if they do not follow each other.
 
     Returns:
-        Parameters: patch (blocks, steps, 2, 2) int16, what `pack_quads` gives, outputs (blocks,
-        pixels of a block, channels); then steps, lines, quads, channels, and blocks if there may be
-        several.  For planes, outputs are a row (channels, columns) and the column of the first
-        pixel; the number of columns follows that of channels.
+        Parameters: patch (blocks, steps, pixels of a block, 2) int16, what `pack_quads` gives,
+        outputs (blocks, pixels of a block, channels); then steps, lines, quads, channels, and
+        blocks if there may be several.  For planes, outputs are a row (channels, columns) and the
+        column of the first pixel; the number of columns follows that of channels.
     """
     together = min(pixels, TOGETHER)
     sizes = Sizes()
@@ -99,17 +102,16 @@ def gemm(
     column = ir.Var("column", low=0, high=COLUMNS) if planes else None
     columns = sizes.number("columns", planes.columns, 1, COLUMNS) if planes else width
     blocks = sizes.number("blocks", pixels // 2, 1, PIXELS // 2) if together > 1 else 1
-    patch = ir.Buffer("patch", (blocks, count, TOGETHER, 2), DType.INT16, alignment=4)
+    patch = ir.Buffer("patch", (blocks, count, together, 2), DType.INT16, alignment=4)
     packed = ir.Buffer("packed", (quads, lines, 2), DType.INT32)
     y = ir.Buffer("y", (blocks, together, width), DType.INT8)
     if planes is not None and column is not None:
         y = ir.Buffer("y", (width, columns), planes.dtype)
         sizes.hold(number_of(column) + number_of(blocks) * together <= number_of(columns))
     product = Product(patch, packed, y, rescaling, together, number_of(count), column)
-    unroll = unroll._replace(apart=unroll.apart and together > 1)
     special = steps if unroll.is_straight(steps) else None
     return describe(
-        _name(together, special, rescaling, planes, unroll),
+        _name(together, steps, rescaling, planes, unroll),
         (_about(together, special, planes),),
         (patch, packed, y),
         (y,),
@@ -117,10 +119,10 @@ def gemm(
              lambda block: loop("quad", 0, number_of(quads), partial(product.turn, block))),
         f"kernels/gemm{together}.j2",
         {
-            **unrolled(steps, unroll, STEP_BYTES[together] + _APART_BYTES * unroll.apart),
+            **_unrolled(together, steps, unroll),
             "rescaling": rescaling.values(), "planes": planes.values() if planes else "",
         },
-        stack_bytes=68 if together > 1 else 44,
+        stack_bytes=68 if together > 1 else 48,
         sizes=sizes,
         scalars=() if column is None else (column,),
     )  # fmt: skip
@@ -214,17 +216,22 @@ class Product:
         return let("value", stored, partial(store, self.y, place))
 
 
+def _unrolled(together: int, steps: int, unroll: Unroll) -> dict[str, str | bool]:
+    """How sums are unrolled: step by step, or two at a time for a single pixel."""
+    if together > 1:
+        return unrolled(steps, unroll, _STEP_BYTES + _APART_BYTES * unroll.apart)
+    pairs = unrolled(-(-steps // 2), unroll.of_pairs(), _PAIR_BYTES)
+    return {**pairs, "odd": steps % 2 == 1}
+
+
 def _name(
-    together: int,
-    steps: int | None,
-    rescaling: Rescaling,
-    planes: PlaneRow | None,
-    unroll: Unroll,
+    together: int, steps: int, rescaling: Rescaling, planes: PlaneRow | None, unroll: Unroll
 ) -> str:
-    straight = "" if steps is None else f"_{steps}"
+    loop = "_odd" if together == 1 and steps % 2 else ""
+    special = f"_{steps}" if unroll.is_straight(steps) else loop
     where = f"_planes{planes.dtype.bits}" if planes else ""
-    loads = "_apart" if unroll.apart else ""
-    return f"gemm{together}{straight}_{rescaling.name}{where}{loads}"
+    loads = "_apart" if unroll.apart and together > 1 else ""
+    return f"gemm{together}{special}_{rescaling.name}{where}{loads}"
 
 
 def _about(together: int, steps: int | None, planes: PlaneRow | None) -> str:

@@ -26,6 +26,10 @@ class Unroll(NamedTuple):
         """Whether such a sum has no loop."""
         return steps <= self.full
 
+    def of_pairs(self) -> Unroll:
+        """The same where two steps are taken at a time."""
+        return Unroll(self.full // 2, self.turn // 2)
+
 
 FAST, FAST_APART = (Unroll(32, 16, apart) for apart in (False, True))
 COMPACT, COMPACT_APART = (Unroll(0, 16, apart) for apart in (False, True))

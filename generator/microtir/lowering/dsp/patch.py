@@ -1,7 +1,8 @@
 """Patches: the inputs of some pixels, widened to int16 and interleaved as GEMM reads them.
 
-Each block of a patch holds two pixels, value by value in turns.  It consists of segments, runs of
-values that are contiguous in the input: kernel rows, or single taps where the kernel is dilated.
+Each block of a patch holds two pixels, word by word in turns, or a single one.  It consists of
+segments, runs of values that are contiguous in the input: kernel rows, or single taps where the
+kernel is dilated.
 Four bytes of a segment make two steps of the product, bytes (0, 2) and (1, 3), because that is
 what SXTB16 gives; the up to three bytes left of each segment (`tails`) are paired across segments
 behind all quads.  Weights are packed in this order, so that it costs nothing.
@@ -9,14 +10,14 @@ behind all quads.  Weights are packed in this order, so that it costs nothing.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
 from microtir import te
 from microtir.lowering.dsp.code import load, loop, seq, store
-from microtir.lowering.dsp.gemm_kernels import LANES, TOGETHER
+from microtir.lowering.dsp.gemm_kernels import TOGETHER
 from microtir.lowering.dsp.micro_kernel import describe, repeated
 from microtir.lowering.dsp.weights import QUAD
 from microtir.lowering.made_once import made_once
@@ -31,10 +32,21 @@ _IMMEDIATE = 4095  # largest number that ADD takes
 
 @dataclass(frozen=True, slots=True)
 class Segments:
-    """`count` runs of `length` values each."""
+    """`count` runs of `length` values each, of `together` pixels of a block."""
 
     count: int
     length: int
+    together: int = TOGETHER
+
+    @property
+    def single(self) -> Segments:
+        """Those of a pixel whose words follow each other."""
+        return replace(self, together=1)
+
+    @property
+    def lanes(self) -> int:
+        """int16 values of a step of a block: two for each pixel."""
+        return 2 * self.together
 
     @property
     def quads(self) -> int:
@@ -58,29 +70,30 @@ class Segments:
 
     @property
     def block(self) -> int:
-        """int16 values of two pixels."""
-        return self.steps * LANES
+        """int16 values of a block."""
+        return self.steps * self.lanes
 
     def elements(self, pixels: int) -> int:
         """int16 values of a patch."""
-        return -(-pixels // TOGETHER) * self.block
+        return -(-pixels // self.together) * self.block
 
     def lane(self, pixel: te.ExprLike) -> te.Expr:
         """Where the values of a pixel begin."""
         p = te.as_expr(pixel, DType.INT32)
-        return p // TOGETHER * self.block + p % TOGETHER * 2
+        return p // self.together * self.block + p % self.together * 2
 
     def quad_index(self, segment: te.ExprLike) -> te.Expr:
         """Where the quads of a segment begin in a block."""
-        return te.as_expr(segment, DType.INT32) * (self.quads * 2 * LANES)
+        return te.as_expr(segment, DType.INT32) * (self.quads * 2 * self.lanes)
 
     def tail_index(self, segment: te.Expr) -> te.Expr:
         """Where the first tail value of a segment lies; the next ones follow by `tail_stride`."""
-        return segment // 2 * LANES + segment % 2 + self.count * self.quads * 2 * LANES
+        words = segment // 2 + self.count * self.quads * 2
+        return words * self.lanes + segment % 2
 
     @property
     def tail_stride(self) -> int:
-        return self.tail_steps * LANES
+        return self.tail_steps * self.lanes
 
     @property
     def has_gap(self) -> bool:
@@ -104,7 +117,8 @@ def widen(pixels: int, segments: Segments, stride: int) -> KernelDescription:
     """Widens one segment of `pixels` (1, or whole groups) neighbouring pixels into a patch.
 
     Args:
-        pixels: a single one is written into the lane that the pointers begin at.
+        pixels: a single one is written into the lane that the pointers begin at; of a patch
+            for one, 1.
         segments: those of the patch.
         stride: bytes between the inputs of neighbouring pixels.
 
@@ -112,10 +126,10 @@ def widen(pixels: int, segments: Segments, stride: int) -> KernelDescription:
         Parameters: the segment of the first pixel, its quads in the patch, and its first tail
         value in the patch if there are tails.
     """
-    quads, tails = segments.quads, segments.tails
+    quads, tails, lanes = segments.quads, segments.tails, segments.lanes
     x = ir.Buffer("x", ((pixels - 1) * stride + segments.length,), DType.INT8)
     last = segments.elements(pixels) - segments.block + 2 if pixels > 1 else 0  # its lane
-    span = last + (quads * 2 - 1) * LANES + 2 if quads else 1
+    span = last + (quads * 2 - 1) * lanes + 2 if quads else 1
     patch = ir.Buffer("patch", (span,), DType.INT16, alignment=4)
     left = ir.Buffer("tail", (max(tails - 1, 0) * segments.tail_stride + last + 1,), DType.INT16)
 
@@ -126,7 +140,7 @@ def widen(pixels: int, segments: Segments, stride: int) -> KernelDescription:
         return seq(*(
             store(
                 patch,
-                (segments.lane(pixel) + number * (2 * LANES) + byte % 2 * LANES + byte // 2,),
+                (segments.lane(pixel) + number * (2 * lanes) + byte % 2 * lanes + byte // 2,),
                 widened(pixel, number * QUAD + byte),
             )
             for byte in range(QUAD)
@@ -144,8 +158,9 @@ def widen(pixels: int, segments: Segments, stride: int) -> KernelDescription:
 
     whole = pixels == 1 and not tails  # no other segment matters
     shape = f"{segments.length}" if whole else f"{segments.length}of{segments.count}"
+    kind = "pixel" if segments.together == 1 else f"patch{pixels}"
     return describe(
-        f"patch{pixels}_{shape}" + (f"_{stride}" if pixels > 1 else ""),
+        f"{kind}_{shape}" + (f"_{stride}" if pixels > 1 else ""),
         (f"Widens {segments.length} values of {pixels} pixel{'s' * (pixels > 1)} into a patch",),
         (x, patch, left) if tails else (x, patch),
         (patch, left) if tails else (patch,),
@@ -162,13 +177,14 @@ def _values(pixels: int, segments: Segments, stride: int) -> dict[str, object]:
     together, block = min(pixels, GROUP), segments.block * DType.INT16.bytes
     bases = ("r2", "r12")  # of each block
     return {
+        "single": segments.together == 1,
         **repeated(quads, _QUADS_PER_TURN, _QUADS_PER_TURN),
         "quad_bytes": str(quads * QUAD),
         "block_bytes": str(block),
         "adds_block": block <= _IMMEDIATE,
         "groups": str(pixels // GROUP) if pixels > GROUP else "",
         "group_bytes": str(2 * block),
-        "quads_left": str(2 * block - quads * 2 * LANES * DType.INT16.bytes),
+        "quads_left": str(2 * block - quads * 2 * segments.lanes * DType.INT16.bytes),
         "group_step": str(GROUP * stride - quads * QUAD),
         "tails": [
             {
