@@ -12,7 +12,7 @@ from microtir.cli import micro
 from microtir.cli.boards import boards
 from microtir.cli.choice import check_choice
 from microtir.cli.compile import compile_model
-from microtir.cli.config_options import PANEL, TVMC_PANEL, with_config
+from microtir.cli.config_options import PANELS, with_config
 from microtir.cli.listings import explain, operators, options, targets
 from microtir.cli.models import check, inspect
 from microtir.cli.output import write
@@ -48,7 +48,7 @@ class Command(TyperCommand):
             if title is None:
                 title = "Arguments" if parameter.param_type_name == "argument" else "Options"
             sections.setdefault(title, []).append(record)
-        for title in ("Arguments", "Options", PANEL, TVMC_PANEL):
+        for title in ("Arguments", "Options", *PANELS):
             if title in sections:
                 with formatter.section(title):
                     formatter.write_dl(sections[title])

@@ -17,12 +17,23 @@ from microtir.cli.archive import check_flags
 from microtir.cli.model import module_name
 from microtir.cli.output import write
 from microtir.config import FLAGS, CompilationConfig, config_from_flags, host
-from microtir.config.flag import FlagValue
+from microtir.config.flag import Flag, FlagValue
 from microtir.config.tvmc import TVMC_FLAGS
 from microtir.errors import ExitCode, UsageError
 
 PANEL = "Configuration"
+EXECUTOR_PANEL = "Configuration of executors and runtime"
+POOL_PANEL = "Configuration of memory pools"
 TVMC_PANEL = "As tvmc has it"
+_PANELS = {
+    "--executor-": EXECUTOR_PANEL,
+    "--runtime-": EXECUTOR_PANEL,
+    "--workspace-pools": POOL_PANEL,
+    "--constant-pools": POOL_PANEL,
+}
+PANELS = (PANEL, EXECUTOR_PANEL, POOL_PANEL, TVMC_PANEL)
+"""The parts of the help that a configuration has, in order."""
+
 _DUMP = "dump_config"
 
 Verb = Callable[..., ExitCode]
@@ -119,26 +130,17 @@ def _limits_of_board(given: dict[str, FlagValue], board: str | None) -> dict[str
     return {f"{name}_budget": str(known[name]) for name in asked}
 
 
+def _panel(flag: Flag) -> str:
+    """The part of the help that a flag stands in: first what most people set."""
+    found = (panel for start, panel in _PANELS.items() if flag.name.startswith(start))
+    return next(found, PANEL)
+
+
 def _flag_parameters() -> list[inspect.Parameter]:
-    parameters = [
-        inspect.Parameter(
-            flag.dest,
-            inspect.Parameter.KEYWORD_ONLY,
-            default=None,
-            annotation=Annotated[
-                list[str] | None if flag.repeatable else str | None,
-                typer.Option(
-                    *([flag.short] if flag.short else []),
-                    flag.name,
-                    metavar=flag.metavar,
-                    help=flag.help,
-                    show_default=False,
-                    rich_help_panel=PANEL if flag in FLAGS else TVMC_PANEL,
-                ),
-            ],
-        )
-        for flag in (*FLAGS, *TVMC_FLAGS)
-    ]
+    panels = [(flag, _panel(flag)) for flag in FLAGS]
+    first = [_parameter(flag, panel) for flag, panel in panels if panel == PANEL]
+    rest = [_parameter(flag, panel) for flag, panel in panels if panel != PANEL]
+    tvmc = [_parameter(flag, TVMC_PANEL) for flag in TVMC_FLAGS]
     dump = inspect.Parameter(
         _DUMP,
         inspect.Parameter.KEYWORD_ONLY,
@@ -152,4 +154,23 @@ def _flag_parameters() -> list[inspect.Parameter]:
             ),
         ],
     )
-    return [*parameters, dump]
+    return [*first, dump, *rest, *tvmc]
+
+
+def _parameter(flag: Flag, panel: str) -> inspect.Parameter:
+    return inspect.Parameter(
+        flag.dest,
+        inspect.Parameter.KEYWORD_ONLY,
+        default=None,
+        annotation=Annotated[
+            list[str] | None if flag.repeatable else str | None,
+            typer.Option(
+                *([flag.short] if flag.short else []),
+                flag.name,
+                metavar=flag.metavar,
+                help=flag.help,
+                show_default=False,
+                rich_help_panel=panel,
+            ),
+        ],
+    )

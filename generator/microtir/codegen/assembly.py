@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterator, Mapping
 
 from microtir.codegen.environment import render
-from microtir.codegen.layout import INDENT
+from microtir.codegen.layout import INDENT, WIDTH
 from microtir.tir.ir import PrimFunc
 
 # C99 lets compilers refuse string literals beyond 4,095 characters, and gcc warns under -pedantic.
@@ -25,9 +26,19 @@ def assembly_lines(template: str, kernel: PrimFunc) -> list[str]:
     assert isinstance(values, Mapping), "kernels with assembly say what its template is given"
     lines: list[str] = []
     for comment, instructions in _sections(render(template, **values)):
-        lines += [INDENT + line for line in comment]
+        lines += _fitting([INDENT + line for line in comment])
         lines += _blocks(instructions)
     return lines
+
+
+def _fitting(comment: list[str]) -> list[str]:
+    """A comment, its lines broken anew if the template has them too long for where they stand."""
+    if all(len(line) <= WIDTH for line in comment):
+        return comment
+    text = " ".join(line.strip().removeprefix("/*").lstrip("* ") for line in comment)
+    lines = textwrap.wrap(text.removesuffix("*/"), WIDTH - len(f"{INDENT}/*  */"))
+    first, *rest = [*lines[:-1], f"{lines[-1]} */"]
+    return [f"{INDENT}/* {first}", *(f"{INDENT} * {line}" for line in rest)]
 
 
 def _sections(text: str) -> Iterator[tuple[list[str], list[str]]]:

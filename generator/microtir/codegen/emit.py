@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import textwrap
 from collections.abc import Iterator, Sequence
 
 from microtir.codegen import header
@@ -28,7 +29,7 @@ from microtir.codegen.functions import FunctionText, function_text
 from microtir.codegen.graph import GraphText, graph_entries, graph_files, graph_text
 from microtir.codegen.helpers import with_dependencies
 from microtir.codegen.intrinsics import has_intrinsics, support_text
-from microtir.codegen.layout import INDENT, comment_text
+from microtir.codegen.layout import INDENT, WIDTH, block_comment
 from microtir.codegen.metadata import METADATA_FILE, Metadata, metadata_of, with_files
 from microtir.codegen.packed import (
     entry_wrappers,
@@ -281,7 +282,11 @@ def _weights(program: Program, fingerprint: str) -> Iterator[SourceFile]:
             {
                 "declaration": array.declaration,
                 "alignment": array.alignment,
-                "comment": comment_text(f"{', '.join(array.users)}: {array.bytes} bytes"),
+                "comment": "\n".join(
+                    block_comment(
+                        textwrap.wrap(f"{', '.join(array.users)}: {array.bytes} bytes", WIDTH - 6)
+                    )
+                ),
                 "section": "" if array.pool is None else pools[array.pool].section,
                 "lines": [INDENT + line for line in value_lines(array.data)],
             }

@@ -10,14 +10,15 @@ from microtir.codegen.constant_pools import given_constants, passed_constant_poo
 from microtir.codegen.devices import activated_name, activation, devices_parameter
 from microtir.codegen.expressions import Requirements
 from microtir.codegen.functions import FunctionText, joined, signature
-from microtir.codegen.main_printer import MainPrinter, label_of, views_of
+from microtir.codegen.main_printer import MainPrinter, label_of
 from microtir.codegen.names import ScopedNames
 from microtir.codegen.pools import passed_pools, workspace_pools
 from microtir.codegen.program import PARAMETERS_STATUS, Program
 from microtir.codegen.statements import parameter_text, pointer_cast
 from microtir.ir_module import ModelInfo, Port
 from microtir.tir.dtype import DType
-from microtir.tir.ir import Buffer, BufferView, PrimFunc, Var
+from microtir.tir.ir import Buffer, BufferView, Invoke, PrimFunc, Var
+from microtir.tir.visitor import walk
 
 
 def model_entries(
@@ -63,7 +64,7 @@ def _model_entry(program: Program, model: ModelInfo, requirements: Requirements)
     for buffer, pool in zip(rest, filled, strict=True):
         name = names.define(buffer, "memory" if len(filled) == 1 else f"in_{pool.plan.name}")
         local.append((buffer, f"uint8_t *const {name} = {program.name}_pool({pool.name});"))
-    views, pointers = _workspace_pointers(main, rest, model, names)
+    views, pointers = _workspace_pointers(program, rest, model, names)
     printer = MainPrinter(
         program, names, requirements, views, row_ports=row_ports, pointers=pointers
     )
@@ -196,28 +197,38 @@ def _check(condition: str, status: str) -> list[str]:
 
 
 def _workspace_pointers(
-    main: PrimFunc, workspace: list[Buffer], model: ModelInfo, names: ScopedNames
-) -> tuple[dict[tuple[int, BufferView], str], dict[int, list[str]]]:
+    program: Program, workspace: list[Buffer], model: ModelInfo, names: ScopedNames
+) -> tuple[dict[tuple[int, BufferView, bool], str], dict[int, list[str]]]:
     """Which view uses which named pointer, and the declarations by the step that needs them."""
-    views: dict[tuple[int, BufferView], str] = {}
+    views: dict[tuple[int, BufferView, bool], str] = {}
     pointers: dict[tuple[str, int, DType], str] = {}
     lines: dict[int, list[str]] = {}
     numbers = [number for number, pool in enumerate(model.memory.pools) if pool.size]
-    for step, view in views_of(main):
+    for step, view, is_written in _views(program):
         if view.buffer not in workspace:
             continue
         base = names.of(view.buffer)
         pool = numbers[workspace.index(view.buffer)]
         placed = tuple(p for p in model.memory.placements if p.pool == pool)
-        label = label_of(placed, step, view)
+        label = label_of(placed, step, view, is_written)
         key = (label, view.byte_offset, view.dtype)
         if key not in pointers:
             pointers[key] = names.reserve(label)
             cast = pointer_cast(base, DType.UINT8, view.dtype, view.byte_offset, False)
             line = f"{C_TYPES[view.dtype]} *const {pointers[key]} = {cast};"
             lines.setdefault(step, []).append(line)
-        views[step, view] = pointers[key]
+        views[step, view, is_written] = pointers[key]
     return views, lines
+
+
+def _views(program: Program) -> Iterator[tuple[int, BufferView, bool]]:
+    """What each step of main is given, and whether it writes that."""
+    invokes = (node for node in walk(program.entry) if isinstance(node, Invoke))
+    for step, invoke in enumerate(invokes):
+        callee = program.callee(invoke.function)
+        for parameter, argument in zip(callee.params, invoke.args, strict=True):
+            if isinstance(argument, BufferView):
+                yield step, argument, parameter in program.written[callee]
 
 
 def exported_entry(program: Program, function: PrimFunc) -> FunctionText:

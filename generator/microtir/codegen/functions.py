@@ -129,10 +129,24 @@ def origin_lines(function: PrimFunc) -> list[str]:
     origin = function.origin
     about = function.attrs.get("about")
     if isinstance(about, tuple):
-        return [str(line) for line in about]
+        *lines, last = map(str, about)
+        return [*lines, f"{last}." if last[-1:].isalnum() else last]
     if origin is None:
         return [f"TIR function '{function.name}'"]
-    return [title(origin), *(f"  {fact}" for fact in origin.facts), *_macs(origin)]
+    facts = (*origin.facts, *_rings(function))
+    return [title(origin), *(f"  {fact}" for fact in facts), *_macs(origin)]
+
+
+def _rings(function: PrimFunc) -> list[str]:
+    """Which parameters hold fewer rows than their tensors have, and where a row lies in them."""
+    rings: list[str] = []
+    for buffer, access in function.rows.items():
+        slots = buffer.shape[0] if buffer.shape else access.height
+        if isinstance(slots, int) and slots < access.height:
+            where = f", row r in slot r % {slots}" if slots > 1 else ""
+            label = "" if rings else "rings"
+            rings.append(f"{label:<9}{buffer.name} holds {slots} of {access.height} rows{where}")
+    return rings
 
 
 def title(origin: Origin) -> str:

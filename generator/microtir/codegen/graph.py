@@ -329,7 +329,7 @@ def _node_function(
         pointers.append(f"{given.type} *{given.name} = executor->{given.name};")
     if any(program.takes_devices(layer) for layer in node.layers):
         pointers.append(f"const {struct_name(program)} *const devices = executor->devices;")
-    texts = {key: labels[n] for key, n in views.items()}
+    texts = {(step, view, True): labels[n] for (step, view), n in views.items()}
     printer = MainPrinter(program, names, requirements, texts, node.first_step)
     lines = [*pointers, "", *printer.lines(node.statement), f"return {program.macro}_OK;"]
     parameters = ["const struct microtir_graph_executor *executor", "const uint16_t *tensors"]

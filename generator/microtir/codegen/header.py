@@ -202,12 +202,13 @@ def _pool_macro(program: Program, pool: WorkspacePool) -> str:
     return (
         f"/* Declares {declares}, for example: static {pool.macro}({variable}); */\n"
         f"#define {pool.macro}(variable) \\\n"
-        f"    {program.macro}_ALIGNED({pool.macro}_ALIGNMENT) "
-        f"{section}uint8_t variable[{pool.macro}_SIZE]\n"
+        f"    {program.macro}_ALIGNED({pool.macro}_ALIGNMENT) \\\n"
+        f"    {section}uint8_t variable[{pool.macro}_SIZE]\n"
         + _pool_struct(
             program,
             pool,
-            f"{program.macro}_ALIGNED({pool.macro}_ALIGNMENT) uint8_t bytes[{pool.macro}_SIZE];",
+            f"{program.macro}_ALIGNED({pool.macro}_ALIGNMENT)\n"
+            f"    uint8_t bytes[{pool.macro}_SIZE];",
         )
     )
 

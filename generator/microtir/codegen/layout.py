@@ -9,9 +9,9 @@ from itertools import pairwise
 WIDTH = 100
 INDENT = "    "
 
-# After a comma or the bracket of a call, or before a binary operator.
+# After a comma, a semicolon or the bracket of a call, or before a binary operator.
 _BREAK = re.compile(
-    r", |(?<=\w)\((?!\))|(?<=[^ ]) (?=(?:[-+*/%<>?:&|^]|<<|>>|<=|>=|==|!=|&&|\|\|) )"
+    r"[,;] |(?<=\w)\((?!\))|(?<=[^ ]) (?=(?:[-+*/%<>?:&|^]|<<|>>|<=|>=|==|!=|&&|\|\|) )"
 )
 
 

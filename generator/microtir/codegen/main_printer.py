@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from microtir.codegen.c_types import runtime_dtype
 from microtir.codegen.devices import struct_name
 from microtir.codegen.expressions import Requirements
-from microtir.codegen.layout import comment_text, indent
+from microtir.codegen.layout import block_comment, comment_text, indent
 from microtir.codegen.names import ScopedNames
 from microtir.codegen.program import Program
 from microtir.codegen.statements import StatementPrinter
@@ -20,11 +20,11 @@ from microtir.tir.visitor import walk
 class MainPrinter(StatementPrinter):
     """Prints a model's main: every call with its layer's comment and hook.
 
-    Views of the workspace have been named before; steps count Invokes in program order, as
-    placement does; the statements that are printed begin with `first_step`. `row_ports` has the
-    text of each tensor that the application hands over row by row. `pointers` are declared by the
-    step that uses them first: declared all at the beginning, a compiler keeps them on the stack
-    through every call.
+    Views of the workspace have been named before, what a step reads and what it writes; steps count
+    Invokes in program order, as placement does; the statements that are printed begin with
+    `first_step`. `row_ports` has the text of each tensor that the application hands over row by
+    row. `pointers` are declared by the step that uses them first: declared all at the beginning, a
+    compiler keeps them on the stack through every call.
     """
 
     def __init__(
@@ -32,7 +32,7 @@ class MainPrinter(StatementPrinter):
         program: Program,
         names: ScopedNames,
         requirements: Requirements,
-        views: dict[tuple[int, BufferView], str],
+        views: Mapping[tuple[int, BufferView, bool], str],
         first_step: int = 0,
         row_ports: Mapping[Buffer, str] | None = None,
         pointers: Mapping[int, Sequence[str]] | None = None,
@@ -78,7 +78,9 @@ class MainPrinter(StatementPrinter):
         return lines
 
     def view(self, view: BufferView, is_written: bool) -> str:
-        name = self._row_ports.get(view.buffer) or self._views.get((self._step, view))
+        name = self._row_ports.get(view.buffer)
+        for written in (is_written, not is_written):
+            name = name or self._views.get((self._step, view, written))
         return super().view(view, is_written) if name is None else name
 
     def _packed_call(self, callee: PrimFunc, s: Invoke) -> list[str]:
@@ -168,7 +170,12 @@ def _loop_comment(callees: Sequence[PrimFunc]) -> list[str]:
     if len(numbers) < 2:
         return []
     which = f"Operators {numbers[0]} to {numbers[-1]} row by row"
-    return [f"/* {which}: each runs when the rows that it reads are there. */"]
+    return block_comment(
+        [
+            f"{which}: each runs when the rows that it reads are there.",
+            "A ring keeps the last rows of a tensor: row r of R lies in its slot r % R.",
+        ]
+    )
 
 
 def views_of(main: PrimFunc | Stmt) -> Iterator[tuple[int, BufferView]]:
@@ -180,13 +187,23 @@ def views_of(main: PrimFunc | Stmt) -> Iterator[tuple[int, BufferView]]:
                 yield step, argument
 
 
-def label_of(placements: tuple[BufferPlacement, ...], step: int, view: BufferView) -> str:
+def label_of(
+    placements: tuple[BufferPlacement, ...],
+    step: int,
+    view: BufferView,
+    is_written: bool | None = None,
+) -> str:
     """The planner's name for the buffer that lives at this place and step.
 
-    Buffers of a nest lie over each other; the one that begins and ends with the view is meant.
+    Buffers of a nest lie over each other; the one that begins and ends with the view is meant. Of
+    several such, if it matters whether the step writes it, the one that is in use at the step: of
+    an input and an output in one place the output is the later one.
     """
     size = math.prod(view.shape) * view.dtype.bytes
     alive = [p for p in placements if p.first_step <= step <= p.last_step]
     around = [p for p in alive if p.offset <= view.byte_offset < p.offset + p.size]
     exact = [p for p in around if (p.offset, p.size) == (view.byte_offset, size)]
+    if is_written is not None:
+        used = [p for p in exact if any(kept.step == step for kept in p.kept)] or exact
+        exact = used[::-1] if is_written else used
     return next((p.name for p in (*exact, *around)), f"tensor_{view.byte_offset}")

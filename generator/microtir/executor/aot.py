@@ -6,11 +6,12 @@ and knows nothing of streaming.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from microtir.executor.nest import loops
-from microtir.graph.ir import Tensor
+from microtir.graph.ir import Node, Tensor
 from microtir.graph.ops import WriteRows
 from microtir.plan.ir import Group, Kernel, Plan, PlannedOperator
 from microtir.tir import build
@@ -68,12 +69,20 @@ def _seq(statements: list[Stmt]) -> Stmt:
 
 
 def _buffers(plan: Plan) -> dict[Tensor, Buffer]:
-    """One buffer per storage, ports first, then in order of production."""
+    """One buffer per storage, ports first, then in order of production.
+
+    They have the number of the operator that fills them first, as its function has: that of the
+    model file. What stands beside another of the same number is told apart behind it.
+    """
     graph = plan.graph
     ports = dict.fromkeys((*graph.inputs, *graph.outputs))
-    produced = (plan.storage[t] for node in graph.nodes for t in node.outputs)
+    producers: dict[Tensor, Node] = {}
+    for node in graph.nodes:
+        for tensor in node.outputs:
+            producers.setdefault(plan.storage[tensor], node)
     buffers: dict[Tensor, Buffer] = {}
-    for number, tensor in enumerate(dict.fromkeys((*ports, *produced))):
+    taken: Counter[int] = Counter()
+    for tensor in dict.fromkeys((*ports, *producers)):
         if tensor in ports:
             buffers[tensor] = Buffer(tensor.name, tensor.shape, tensor.dtype)
         else:
@@ -81,9 +90,16 @@ def _buffers(plan: Plan) -> dict[Tensor, Buffer]:
             dtype = layout.dtype(tensor.type)
             elements = layout.bytes(tensor.type) // dtype.bytes
             is_ring = layout.rows < tensor.type.rows
-            label = f"{'ring' if is_ring else 'activation'}_{number - len(ports)}"
+            index = producers[tensor].source.index
+            taken[index] += 1
+            number = str(index) if index >= 0 else "port"
+            beside = "" if taken[index] == 1 else f"_{taken[index]}"
             buffers[tensor] = Buffer(
-                label, (elements,), dtype, Scope.WORKSPACE, alignment=layout.alignment
+                f"{'ring' if is_ring else 'activation'}_{number}{beside}",
+                (elements,),
+                dtype,
+                Scope.WORKSPACE,
+                alignment=layout.alignment,
             )
     return buffers
 

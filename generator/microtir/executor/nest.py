@@ -24,11 +24,11 @@ def loops(nest: Step, call: Call) -> Stmt:
 
 def _turns(step: Step, start: Expr, stop: Expr, depth: int, call: Call) -> Stmt:
     """Rows [start, stop) of a step, one by one or some together."""
-    suffix = str(depth or "")
-    first = Var(f"y{suffix}")
+    suffix = _suffix(step, depth)
+    first = Var(f"row{suffix}")
     if step.together == 1:
         return For(first, start, stop, _rows(step, first, build.add(first, 1), depth, call))
-    turn, last = Var(f"turn{suffix}"), Var(f"y{suffix}_stop")
+    turn, last = Var(f"turn{suffix}"), Var(f"row{suffix}_stop")
     end = build.add(first, step.together)
     whole = isinstance(stop, IntImm) and stop.value % step.together == 0 and not depth
     body = _rows(step, first, last, depth, call)
@@ -36,6 +36,12 @@ def _turns(step: Step, start: Expr, stop: Expr, depth: int, call: Call) -> Stmt:
     begin = build.add(start, build.mul(turn, step.together))
     turns = build.ceildiv(build.sub(stop, start), step.together)
     return For(turn, IntImm(0), turns, Let(first, begin, body))
+
+
+def _suffix(step: Step, depth: int) -> str:
+    """What tells the loops of a nest apart: the number of the operator whose rows they count."""
+    index = step.operator.node.source.index
+    return str(index) if index >= 0 else f"_{depth}"
 
 
 def _rows(step: Step, first: Expr, stop: Expr, depth: int, call: Call) -> Stmt:
@@ -63,7 +69,8 @@ def _feed(feed: Feed, first: Expr, stop: Expr, rows: int, depth: int, call: Call
         return call(producer.operator, begin, end)
     if producer.together == 1:
         return _turns(producer, begin, end, depth + 1, call)
-    made, asked = Var(f"made{depth + 1}"), Var(f"asked{depth + 1}")
+    suffix = _suffix(producer, depth + 1)
+    made, asked = Var(f"made{suffix}"), Var(f"asked{suffix}")
     return Let(made, begin, Let(asked, end, _turns(producer, made, asked, depth + 1, call)))
 
 

@@ -26,7 +26,7 @@
 #endif
 
 /* Called after a layer has written the rows [first, last) of its output number `output`; nothing
- * unless the application defines it. */
+ * unless the application defines it. `layer` counts the layer functions of this file from 0. */
 #ifndef SMALL_LAYER_HOOK
 #define SMALL_LAYER_HOOK(layer, output, data, first, last) ((void)0)
 #endif

@@ -84,10 +84,12 @@ extern "C" {
 
 /* Declares a workspace, for example: static SMALL_WORKSPACE(my_workspace); */
 #define SMALL_WORKSPACE(variable) \
-    SMALL_ALIGNED(SMALL_WORKSPACE_ALIGNMENT) uint8_t variable[SMALL_WORKSPACE_SIZE]
+    SMALL_ALIGNED(SMALL_WORKSPACE_ALIGNMENT) \
+    uint8_t variable[SMALL_WORKSPACE_SIZE]
 /* The same as a type, for arrays, members and sections of an application. */
 struct small_workspace {
-    SMALL_ALIGNED(SMALL_WORKSPACE_ALIGNMENT) uint8_t bytes[SMALL_WORKSPACE_SIZE];
+    SMALL_ALIGNED(SMALL_WORKSPACE_ALIGNMENT)
+    uint8_t bytes[SMALL_WORKSPACE_SIZE];
 };
 
 /* Statuses. */
