@@ -250,8 +250,10 @@ class _Chains:
         parts = tuple(_outermost(function.body)) if is_main else (function.body,)
         variables = [sum(map(_is_variable, walk(part))) for part in parts]
         if not self._is_optimised:
+            # Main has a pointer for each buffer at a place, which some function fills first.
             pointers = {place for part in parts for place in _places(part)}
-            return _UNOPTIMISED * (len(function.params) + sum(variables) + len(pointers))
+            named = max(_UNOPTIMISED * len(pointers), sum(len(_uses(part)) for part in parts))
+            return _UNOPTIMISED * (len(function.params) + sum(variables)) + named
         living = _living([_places(part) for part in parts])
         most = max(map(sum, zip(variables, living, strict=True)), default=0)
         return len(function.params) + most
@@ -271,8 +273,13 @@ def _outermost(body: Stmt) -> Iterator[Stmt]:
 
 
 def _places(part: Stmt) -> frozenset[Place]:
+    return frozenset(place for _, place in _uses(part))
+
+
+def _uses(part: Stmt) -> frozenset[tuple[str, Place]]:
+    """Which function is given which place."""
     return frozenset(
-        (view.buffer, view.byte_offset, view.dtype)
+        (node.function, (view.buffer, view.byte_offset, view.dtype))
         for node in walk(part) if isinstance(node, Invoke)
         for view in node.args if isinstance(view, BufferView)
     )  # fmt: skip
