@@ -213,6 +213,10 @@ def test_the_c_says_what_its_loops_are_for() -> None:
     )
     lines = streamed.splitlines()
     (place,) = [n for n, line in enumerate(lines) if "row by row" in line]
-    assert re.fullmatch(r"    /\* Operators 0 to \d+ row by row: [a-z ]+\. \*/", lines[place])
-    assert lines[place + 1].startswith("    for (int32_t y = 0;")
+    found = re.fullmatch(r"    /\* Operators 0 to (\d+) row by row: [a-z ]+\.", lines[place])
+    assert found is not None
+    assert "slot r % R" in lines[place + 1]
+    assert lines[place + 2] == "     */"
+    # A loop counts the rows of the operator that has its number.
+    assert lines[place + 3].startswith(f"    for (int32_t row{found[1]} = 0;")
     assert "row by row" not in plain
