@@ -29,7 +29,7 @@ from microtir.ir_module import IRModule, MemoryPlan, ModelInfo
 from microtir.lowering import candidates, emit, emit_finish, function_names, refusals, weighed
 from microtir.plan import Courses, alternatives, plan
 from microtir.plan.budgets import Search, Use
-from microtir.plan.ir import Candidate, Kernel, Plan, PlannedOperator, Terms
+from microtir.plan.ir import ANY_SPEED, Candidate, Kernel, Plan, PlannedOperator, Terms
 from microtir.plan.measured import Measured
 from microtir.plan.reasons import decisions
 from microtir.ports import ports_of
@@ -134,6 +134,26 @@ def lower(
     return lowered
 
 
+def least_workspace(module: IRModule) -> int:
+    """The bytes of the smallest workspace that planning knows for a model; nothing is made of it.
+
+    The gaps of alignment and placement come on top, and placement may find more overlaps.
+
+    Args:
+        module: a graph with its configuration, whose goal and limits do not matter here.
+
+    Raises:
+        MicrotirError: any diagnostic of the graph passes and of planning.
+    """
+    config, graph = module.require_config("least_workspace"), module.graph
+    assert graph is not None, "there is nothing to plan without a graph"
+    free = config.without_limits().with_(optimize=Optimize.RAM)
+    lowering = FunctionLowering(free, False, ExtraPasses())
+    task = _Task(free, "main", lowering, lambda *_: None, (), Measured.of(free), None, False)
+    graph = with_more_outputs(graph, free.pass_config.more_outputs)
+    return _planned(*_prepared(graph, task), None, Terms()).least
+
+
 @dataclass(frozen=True, slots=True)
 class _Task:
     """How a model is to be lowered."""
@@ -167,13 +187,7 @@ class _Task:
 
 def _lower_model(module: IRModule, original: Graph, task: _Task) -> IRModule:
     config, see = task.config, task.see
-    graph = _with_libraries(
-        _optimise_graph(original, config, task.lowering.extra), config, task.libraries
-    )
-    executor = config.executor
-    graph = RowPorts(executor.row_fed_inputs, executor.row_drained_outputs)(graph)
-    see("graph", graph)
-    task = replace(task, others=_other_graphs(graph, task))
+    graph, task = _prepared(original, task)
 
     def finished(made: _Made) -> IRModule:
         return replace(
@@ -199,6 +213,31 @@ def _lower_model(module: IRModule, original: Graph, task: _Task) -> IRModule:
             see(stage, shown)
     see("memory", made.memory)
     return finished(made)
+
+
+def _prepared(original: Graph, task: _Task) -> tuple[Graph, _Task]:
+    """The graph that is planned, and the task with what may be planned instead."""
+    config = task.config
+    graph = _with_libraries(
+        _optimise_graph(original, config, task.lowering.extra), config, task.libraries
+    )
+    executor = config.executor
+    graph = RowPorts(executor.row_fed_inputs, executor.row_drained_outputs)(graph)
+    task.see("graph", graph)
+    return graph, replace(task, others=_other_graphs(graph, task))
+
+
+def _planned(
+    graph: Graph, task: _Task, limit: int | None, terms: Terms, goal: Optimize | None = None
+) -> Plan:
+    """The plan within a limit in bytes, for the goal of the configuration or another one."""
+    config = task.config
+    return plan(
+        graph, task.candidates, goal or config.optimize,
+        workspace_io=config.pass_config.use_workspace_io, limit=limit,
+        terms=replace(terms, measure=config.measure), others=task.others,
+        courses=task.courses,
+    )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,16 +277,12 @@ class _Maker:
         return made
 
     def unlimited(self, goal: Optimize) -> Plan:
-        return self._plan(None, Terms(), goal)
+        # Only the least flash of all has layers share bodies, whatever else is the goal.
+        is_least = goal is Optimize.FLASH
+        return self._plan(None, Terms(byte_price=ANY_SPEED) if is_least else Terms(), goal)
 
     def _plan(self, limit: int | None, terms: Terms, goal: Optimize | None = None) -> Plan:
-        config = self.task.config
-        return plan(
-            self.graph, self.task.candidates, goal or config.optimize,
-            workspace_io=config.pass_config.use_workspace_io, limit=limit,
-            terms=replace(terms, measure=config.measure), others=self.task.others,
-            courses=self.task.courses,
-        )  # fmt: skip
+        return _planned(self.graph, self.task, limit, terms, goal)
 
     def built(self, plan: Plan) -> _Made:
         return _layers_and_main(self.task, plan)

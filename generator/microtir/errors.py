@@ -6,10 +6,11 @@ diagnostic and exits with its `exit_code`; a traceback is a defect of microtir i
 
 from __future__ import annotations
 
+import copy
 import copyreg
 import difflib
 from collections.abc import Iterable
-from enum import IntEnum
+from enum import Enum, IntEnum
 from typing import Any, ClassVar
 
 
@@ -136,6 +137,65 @@ class MemoryPlanError(MicrotirError):
     """A placement is invalid, or does not fit; a defect of the planner or a limit of the board."""
 
     exit_code = ExitCode.ANSWER_IS_NO
+
+
+class Resource(Enum):
+    """What a program takes some of, and may be limited to."""
+
+    WORKSPACE = "workspace"
+    POOL = "pool"  # a workspace pool
+    FLASH = "flash"
+    STACK = "stack"
+
+
+class LimitError(MemoryPlanError):
+    """A program takes more than a limit allows.
+
+    Args:
+        what: one sentence that says what is wrong.
+        where: the option that limits.
+        legal: what would have been accepted.
+        fix: what to do next.
+        resource: what is limited.
+        taken: bytes of it that the program takes.
+        allowed: bytes that it may take.
+        least: bytes that would be taken by any placement of what there is.
+        pool: the number of the pool, if it is one of several.
+        tried: what other options came to, a line for each.
+    """
+
+    def __init__(
+        self,
+        what: str,
+        *,
+        where: str | None = None,
+        legal: str | None = None,
+        fix: str | None = None,
+        resource: Resource = Resource.WORKSPACE,
+        taken: int = 0,
+        allowed: int = 0,
+        least: int = 0,
+        pool: int = 0,
+        tried: Iterable[str] = (),
+    ) -> None:
+        super().__init__(what, where=where, legal=legal, fix=fix)
+        self.resource = resource
+        self.taken = taken
+        self.allowed = allowed
+        self.least = least
+        self.pool = pool
+        self.tried: tuple[str, ...] = tuple(tried)
+
+    def with_tried(self, tried: Iterable[str]) -> LimitError:
+        """The same refusal, and what other options came to."""
+        made = copy.copy(self)
+        made.tried = tuple(tried)
+        return made
+
+    def __str__(self) -> str:
+        heads = ("  tried: ", *["         "] * len(self.tried))
+        lines = [head + line for head, line in zip(heads, self.tried, strict=False)]
+        return "\n".join([super().__str__(), *lines])
 
 
 class ToolError(MicrotirError):

@@ -113,4 +113,5 @@ def test_exceeded_budget(microtir: Command, tmp_path: Path) -> None:
     result = microtir("compile", INT8, "-o", tmp_path / "out", "--ram-budget", "100")
     assert result.status == 1
     assert "budget.ram" in result.diagnostic
+    assert "\n  tried: " in result.diagnostic
     assert not (tmp_path / "out").exists()

@@ -45,6 +45,23 @@ def test_an_exceeded_budget_is_status_1(microtir: Command, tmp_path: Path) -> No
     assert (result.status, result.err) == (1, "")
     assert "budget.ram" in result.out and "EXCEEDED by " in result.out
     assert "does not fit" in page.read_text("utf-8")
+    assert "tried" in result.out and "exceeds" in page.read_text("utf-8")
+
+
+def test_a_board_gives_target_budgets_and_limits(microtir: Command) -> None:
+    """Its memories are limits, and `board` stands for what it has."""
+    budgets = ("--ram-budget", "board", "--stack-budget", "board")
+    result = microtir("report", INT8, "--board", "mps2_an386", *budgets, "--json")
+    facts = json.loads(result.out)
+    assert result.status == 0 and facts["targets"] == ["c -mcpu=cortex-m4"]
+    limits = {limit["option"]: limit for limit in facts["limits"]}
+    ssram = limits["mps2_an386 ssram"]
+    assert ssram["used"] > facts["pools"][0]["size"] and ssram["allowed"] == 4 << 20
+    largest = limits["budget.ram"]["allowed"] + limits["budget.stack"]["allowed"]
+    assert largest == 16 << 20  # of psram
+    assert facts["code_is_compiled"]
+    flash = limits["mps2_an386 code"]["used"]
+    assert flash == facts["weights_bytes"] + facts["code_bytes"]
 
 
 def test_wrong_files_are_diagnostics(microtir: Command, tmp_path: Path) -> None:

@@ -8,7 +8,9 @@ from __future__ import annotations
 import os
 import shutil
 import tarfile
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -24,6 +26,7 @@ from microtir.host.samples import Samples
 from microtir.host.verify import verify
 from microtir.ir_module import IRModule
 from microtir.project import ProjectType, generate, load_board
+from microtir.project.profile import Profile, profile
 from microtir.project.remote import run_samples
 from microtir.search.external import choose_external
 from tests.support.c_compilers import HOST_COMPILERS, strict_problems
@@ -212,6 +215,29 @@ def test_measured_choice() -> None:
     assert measured and not any(layer.is_external for layer in choice.layers)
     for layer in measured:
         assert layer.external is not None and layer.external > layer.own > 0
+
+
+def test_choice_by_measured_cycles(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With --measure cycles layers are compared by cycles, whatever they take in instructions."""
+    board = load_board("mps2_an386")
+    module = IRModule(graph=quantised_graph())
+    by_instructions = choose_external(module, config(), board)
+    by_cycles = choose_external(module, config().with_(measure="cycles"), board)
+    for one, other in zip(by_instructions.layers, by_cycles.layers, strict=True):
+        assert one.operator == other.operator
+        assert other.own > one.own  # no instruction takes less than a cycle, and some take more
+
+    def cheap_in_cycles(artifact: Artifact, *arguments: Any, **options: Any) -> Profile:
+        found = profile(artifact, *arguments, **options)
+        calls = {row["function"] for row in artifact.metadata["layers"] if row["externs"]}
+        layers = (replace(x, cycles=1) if x.function in calls else x for x in found.layers)
+        return replace(found, layers=tuple(layers))
+
+    monkeypatch.setattr("microtir.search.external.profile", cheap_in_cycles)
+    assert choose_external(module, config(), board).config.external == ()
+    chosen = choose_external(module, config().with_(measure="cycles"), board)
+    numbers = tuple(layer.operator for layer in chosen.layers if layer.external is not None)
+    assert numbers and chosen.config.external[0].operators == numbers
 
 
 def test_the_folder_must_be_there(tmp_path: Path) -> None:

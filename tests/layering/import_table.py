@@ -75,7 +75,7 @@ ALLOWED: dict[str, frozenset[str]] = {
     # it measures what the driver makes on emulated boards
     "search": COMMON | MODULE | GRAPH_IR | PLAN_IR | {"driver", "artifact", "project"},
     # a report describes the plan and the main that the driver shows its observer
-    "report": COMMON | MODULE | GRAPH_IR | PLAN_IR | TIR | {"driver"},
+    "report": COMMON | MODULE | GRAPH_IR | PLAN_IR | TIR | {"driver", "artifact"},
     # `profile --explain` prints what the plan decided, `--dump-code` the text of both IRs
     "cli": COMMON
     | GRAPH_IR

@@ -13,10 +13,12 @@ from microtir.config.enums import Optimize
 from microtir.errors import MicrotirError, UsageError
 from microtir.report import summary
 from microtir.report.buffers import kind_of
-from microtir.report.collect import describe, without_limits
-from microtir.report.data import Buffer, BufferKind, Limit, Report
+from microtir.report.collect import describe
+from microtir.report.data import Buffer, BufferKind, Excess, Limit, Report
+from microtir.report.excesses import with_excesses
 from microtir.tir import ir
 from microtir.tir.dtype import DType
+from tests.support.report_facts import pool, report
 from tests.support.small_models import branching_graph, module_of, quantised_graph, tiny_graph
 from tests.support.streams import Garden
 
@@ -139,24 +141,47 @@ def test_the_least_is_that_of_optimize_ram() -> None:
     assert found.least == least < found.workspace
 
 
-def test_an_exceeded_budget_is_reported_with_the_map() -> None:
-    """What does not fit is described all the same, with what is missing."""
+def test_an_exceeded_budget_is_reported_by_the_nearest_plan() -> None:
+    """What does not fit is described by the plan that exceeds limits least, with its layers."""
     module = module_of(branching_graph())
-    full = described(module)
+    least = described(module, optimize="ram")
     found = described(module, budget={"ram": 10, "flash": 20, "stack": 30})
     assert not found.fits
-    assert found.limits == (
-        Limit("budget.ram", "workspace", 10, full.workspace),
-        Limit(
-            "budget.flash",
-            "weights and the estimated code",
-            20,
-            full.weights_bytes + full.code_bytes,
-        ),
-        Limit("budget.stack", "stack of one run", 30, found.limits[2].used),
-    )
-    assert found.limits[2].used > 30
-    assert found.pools == full.pools
+    ram, flash, stack = found.limits
+    assert ram == Limit("budget.ram", "workspace", 10, least.workspace)
+    assert flash.what == "weights and the estimated code"
+    assert flash.used == found.weights_bytes + found.code_bytes
+    assert stack.used > 30
+    over = {e.option for layer in found.layers for e in layer.exceeds}
+    assert over == {"budget.ram", "budget.stack"}
+    most = max(e.bytes for x in found.layers for e in x.exceeds if e.option == "budget.ram")
+    assert most == least.pools[0].lower_bound - 10
+    table = summary.layer_table(found)
+    assert table.columns[1] == "exceeds"
+    assert any(f"budget.ram by {most}" in row[1] for row in table.rows)
+    assert "exceeds" not in summary.layer_table(least).columns
+
+
+def test_layers_that_only_gaps_make_too_large() -> None:
+    """Bytes in use count, each once; where none are too many, what lies beyond the limit does."""
+    limit, steps = Limit("budget.ram", "workspace", 95, 100), report().steps
+    found = with_excesses(report().layers, steps, [(limit, [pool()])], None, ())
+    # 90 bytes are in use in layer 1, up to byte 100.
+    assert [x.exceeds for x in found] == [(), (Excess("budget.ram", 5),), (), ()]
+    tight = replace(limit, allowed=45)
+    found = with_excesses(report().layers, steps, [(tight, [pool()])], None, ())
+    assert [[e.bytes for e in x.exceeds] for x in found] == [[], [45], [], [15]]
+
+
+def test_a_compiler_and_a_board_may_say_more() -> None:
+    """Code as compiled, and limits of whoever knows the board."""
+    module = module_of(tiny_graph()).with_configuration(PORTABLE)
+    extra = Limit("board ram", "everything", 5, 7)
+    found = describe(module, compiler=lambda _: 321, limits_of=lambda *_: [extra])
+    assert found.code_is_compiled and found.code_bytes == 321
+    assert found.limits == (extra,) and not found.fits
+    code = dict(summary.facts(found))["code"]
+    assert code == "321 bytes of flash, by the board's compiler with -O2"
 
 
 def test_a_pool_may_be_too_small() -> None:
@@ -166,8 +191,8 @@ def test_a_pool_may_be_too_small() -> None:
     (limit,) = found.limits
     assert (limit.option, limit.free, found.fits) == ("pool sram", 64, True)
     tight = PORTABLE.with_(workspace_pools=pools, budget={"ram": 3})
-    assert without_limits(tight).budget.ram is None
-    assert without_limits(tight).workspace_pools[0].size_limit is None
+    assert tight.without_limits().budget.ram is None
+    assert tight.without_limits().workspace_pools[0].size_limit is None
 
 
 def test_constant_pools_are_facts() -> None:

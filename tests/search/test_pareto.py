@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import xml.etree.ElementTree as ET
 
+import pytest
+
 from microtir.artifact import Artifact
 from microtir.config import CompilationConfig, Measure, Optimize
+from microtir.errors import LimitError
 from microtir.search.chart import to_svg
 from microtir.search.pareto import Cost, Frontier, Trial, pareto
 from tests.support.small_models import module_of, quantised_graph
@@ -63,6 +66,26 @@ def test_each_program_is_measured_once_and_keeps_its_budget() -> None:
         assert limit is None or t.cost.ram <= limit
     assert any(t.config.optimize is Optimize.SPEED for t in found.trials)
     assert told[0].startswith("trial 1: ")
+
+
+def test_the_compiler_of_the_board_decides_on_flash() -> None:
+    """A budget of flash is kept by compiled code, and what no goal keeps to is refused."""
+    module, asked, told = module_of(quantised_graph()), list[Artifact](), list[str]()
+
+    def compiler(artifact: Artifact) -> int:
+        asked.append(artifact)
+        return 2 * artifact.flash().code
+
+    def measure(artifact: Artifact) -> Cost:
+        return Cost(workspace(artifact), 1, artifact.flash(compiler(artifact)).bytes)
+
+    sizes = [trial.cost.flash for trial in pareto(module, BASE, measure, 1, told.append).trials]
+    asked.clear()
+    tight = BASE.with_(budget={"flash": min(sizes)})
+    found = pareto(module, tight, measure, 1, told.append, compiler)
+    assert asked and all(t.cost.flash <= min(sizes) for t in found.trials)
+    with pytest.raises(LimitError, match="more than the budget has"):
+        pareto(module, BASE.with_(budget={"flash": 10}), measure, 1, told.append, compiler)
 
 
 def test_the_flags_say_goal_and_budget() -> None:

@@ -62,7 +62,12 @@ def check_board_options(
 
 def board_compiler(board: str | None, config: CompilationConfig) -> BoardCompiler | None:
     """What says how much code there is, where a budget asks; None if the machine has no such."""
-    if board is None or config.budget.flash is None:
+    return None if config.budget.flash is None else compiler_of(board)
+
+
+def compiler_of(board: str | None) -> BoardCompiler | None:
+    """What says how much code there is; None without a board, or without its compiler."""
+    if board is None:
         return None
     from microtir.project import BoardCompiler, load_board
 

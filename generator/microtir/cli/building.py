@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 from microtir.cli.board_options import board_compiler
 from microtir.cli.model import read_model
 from microtir.cli.progress import Progress
+from microtir.cli.refusals import with_remedies
 from microtir.config import CompilationConfig
+from microtir.errors import LimitError
 
 if TYPE_CHECKING:
     from microtir.artifact import Artifact
@@ -45,7 +47,8 @@ def build_model(
     """Read and compile a model; with a board, its compiler decides on a budget of flash.
 
     Raises:
-        MicrotirError: any diagnostic of reading or compiling.
+        LimitError: the program is too large; says what would help.
+        MicrotirError: any other diagnostic of reading or compiling.
     """
     from microtir import driver
     from microtir.graph.ir import Graph
@@ -67,7 +70,11 @@ def build_model(
 
     progress.show(f"compiling: {steps[0]}")
     compiler = board_compiler(board, config)
-    artifact = driver.build(module, observe=observe, compiler=compiler)
+    try:
+        artifact = driver.build(module, observe=observe, compiler=compiler)
+    except LimitError as error:
+        progress.show("trying what would help")
+        raise with_remedies(error, module, board, compiler) from None
     read = artifact.module.graph  # with what the configuration declares of it
     assert read is not None and graphs and plans
     return Built(artifact, read, graphs[-1], plans[-1], compiler)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from microtir.cli.board_options import Board, Timeout
+from microtir.cli.board_options import Board, Timeout, board_compiler
 from microtir.cli.model import Model, read_model
 from microtir.cli.output import write, write_json, write_table
 from microtir.cli.progress import Progress
@@ -52,7 +52,8 @@ def pareto(
         progress.show("reading the model")
         module = read_model(model, config)
         found = search(
-            module, config, lambda a: _cost(a, chosen, timeout), points, progress.show
+            module, config, lambda a: _cost(a, chosen, timeout), points, progress.show,
+            board_compiler(board, config),
         )  # fmt: skip
     title = f"{module.graph.name if module.graph else model} on {chosen.name}"
     if plot is not None:
@@ -78,6 +79,8 @@ def _cost(artifact: Artifact, board: BoardFacts, timeout: float) -> Cost:
         cycles=result.cycles,
         flash=result.code + result.weights,
         macs_recomputed=result.macs_recomputed,
+        cycles_are_exact=result.cycles_are_exact,
+        compiler=result.compiler,
     )
 
 
@@ -85,12 +88,14 @@ def _facts(frontier: Frontier, title: str) -> dict[str, object]:
     return {
         "title": title,
         "measure": frontier.measure.value,
+        "compilers": list(_compilers(frontier)),
         "trials": [
             {
                 "flags": trial.flags,
                 "ram": trial.cost.ram,
                 "instructions": trial.cost.instructions,
                 "cycles_estimate": trial.cost.cycles,
+                "cycles_are_exact": trial.cost.cycles_are_exact,
                 "flash": trial.cost.flash,
                 "macs_recomputed": trial.cost.macs_recomputed,
                 "on_frontier": frontier.is_best(trial),
@@ -102,6 +107,8 @@ def _facts(frontier: Frontier, title: str) -> dict[str, object]:
 
 def _print(frontier: Frontier, title: str) -> None:
     write(f"{title}: bytes of RAM without the stack, instructions of one inference, bytes of flash")
+    cycles = _cycles(frontier)
+    write(f"measured: RAM, flash and instructions, compiled by {', '.join(_compilers(frontier))}")
     write(f"frontier: what no other program beats in RAM, flash and {frontier.measure.value}")
     write("")
     rows = [
@@ -113,7 +120,18 @@ def _print(frontier: Frontier, title: str) -> None:
         for trial in frontier.trials
     ]  # fmt: skip
     write_table(
-        ("RAM", "instructions", "est. cycles", "flash", "MACs twice", "frontier", "flags"),
+        ("RAM", "instructions", cycles, "flash", "MACs twice", "frontier", "flags"),
         rows,
-        right=("RAM", "instructions", "est. cycles", "flash", "MACs twice"),
+        right=("RAM", "instructions", cycles, "flash", "MACs twice"),
     )
+
+
+def _compilers(frontier: Frontier) -> tuple[str, ...]:
+    """One, unless a board asks for several."""
+    return tuple(dict.fromkeys(trial.cost.compiler for trial in frontier.trials))
+
+
+def _cycles(frontier: Frontier) -> str:
+    """The column of cycles, which an emulator knows or microtir estimates."""
+    are_exact = all(trial.cost.cycles_are_exact for trial in frontier.trials)
+    return "cycles" if are_exact else "est. cycles"

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from microtir.cli.board_options import compiler_of
 from microtir.cli.model import Model, read_model
 from microtir.cli.models import AsJson
 from microtir.cli.output import facts, write, write_json, write_table
 from microtir.cli.progress import Progress
+from microtir.cli.refusals import limit_error, with_remedies
 from microtir.config import CompilationConfig
 from microtir.errors import ExitCode
 from microtir.files import replace_file
 
 if TYPE_CHECKING:
+    from microtir.report.collect import LimitsOf
     from microtir.report.data import Report
     from microtir.report.summary import Table
 
@@ -40,11 +44,20 @@ def report(
             help="Adds the figures that `microtir profile MODEL --json FILE.json` measured.",
         ),
     ] = None,
+    board: Annotated[
+        str | None,
+        typer.Option(
+            "--board",
+            metavar="BOARD",
+            help="The board: its target is the default, and its memories are limits.",
+        ),
+    ] = None,
     as_json: AsJson = False,
 ) -> ExitCode:
     """Shows the memory of a model over time, its layers, and whether it fits.
 
-    Exit status 1 means that a limit is exceeded; the report says by how much, and where.
+    Exit status 1 means that a limit is exceeded; the report says by how much, at which layers, and
+    what would help.
     """  # fmt: skip
     from microtir.report.collect import describe
     from microtir.report.html import to_html
@@ -55,7 +68,13 @@ def report(
         progress.show("reading the model")
         module = read_model(model, config)
         progress.show("compiling")
-        found = describe(module, measured)
+        compiler = compiler_of(board)
+        found = describe(module, measured, compiler=compiler, limits_of=_limits_of(board))
+        errors = (limit_error(limit, found) for limit in found.limits if limit.free < 0)
+        error = next((error for error in errors if error is not None), None)
+        if error is not None:
+            progress.show("trying what would help")
+            found = replace(found, tried=with_remedies(error, module, board, compiler).tried)
     if output is not None:
         # A file's name may be no text.
         replace_file(output, to_html(found).encode(errors="backslashreplace"))
@@ -64,6 +83,21 @@ def report(
     else:
         _print(found, summary_only=output is not None)
     return ExitCode.DONE if found.fits else ExitCode.ANSWER_IS_NO
+
+
+def _limits_of(board: str | None) -> LimitsOf | None:
+    """The memories of a board as limits; None without a board."""
+    if board is None:
+        return None
+    from microtir.project import load_board
+    from microtir.project.capacity import memory_uses
+    from microtir.report.data import Limit
+
+    chosen = load_board(board)
+    return lambda artifact, code: [
+        Limit(f"{board} {use.memory.name}", use.what, use.memory.size, use.bytes)
+        for use in memory_uses(chosen, artifact, code)
+    ]
 
 
 def _print(found: Report, *, summary_only: bool) -> None:

@@ -215,6 +215,14 @@ class CompilationConfig:
             del values["target_host"]
         return CompilationConfig(**{**values, **changes})
 
+    def without_limits(self) -> CompilationConfig:
+        """The configuration without budgets and without limits of pools."""
+        return self.with_(
+            budget=Budget(),
+            workspace_pools=[pool.without_limit() for pool in self.workspace_pools],
+            constant_pools=[pool.without_limit() for pool in self.constant_pools],
+        )
+
     def primary_target(self) -> Target:
         """The target of an operator that is not assigned to another."""
         return self.targets[0]

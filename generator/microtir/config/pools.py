@@ -6,8 +6,8 @@ Names and fields are those of microTVM's `tvm.ir.memory_pools`.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
-from typing import ClassVar
+from dataclasses import dataclass, fields, replace
+from typing import ClassVar, TypeVar
 
 from microtir.config.names import c_name, macro_name, pool_name_problem
 from microtir.config.option import Section, shown
@@ -75,6 +75,9 @@ def _burst(given: object) -> object:
     return next(iter(given.values()))
 
 
+_Pool = TypeVar("_Pool", bound="PoolInfo")
+
+
 @dataclass(frozen=True, slots=True, init=False)
 class PoolInfo:
     """A named memory for some targets.
@@ -112,6 +115,11 @@ class PoolInfo:
     def c_name(self) -> str:
         """The name in generated C."""
         return c_name(self.pool_name)
+
+    def without_limit(self: _Pool) -> _Pool:
+        """The same pool of any size."""
+        properties = replace(self.pool_info_properties, size_hint_bytes=-1)
+        return type(self)(self.pool_name, self.targets, properties)
 
     @property
     def size_limit(self) -> int | None:

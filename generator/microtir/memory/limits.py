@@ -6,11 +6,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from microtir.config import Budget, CompilationConfig
-from microtir.errors import MemoryPlanError
+from microtir.errors import LimitError, Resource
 from microtir.ir_module import BufferPlacement, MemoryPlan
 from microtir.tir.ir import Invoke, PrimFunc
 from microtir.tir.visitor import walk
 
+_RAM = "budget.ram"
 _SHOWN = 3  # entries of a list of the largest
 
 
@@ -34,7 +35,7 @@ class Limit:
 def workspace_limits(config: CompilationConfig) -> Iterator[Limit]:
     """What limits the workspace: the budget, and the size of each pool."""
     if config.budget.ram is not None:
-        yield Limit("budget.ram", "the budget", config.budget.ram)
+        yield Limit(_RAM, "the budget", config.budget.ram)
     pools = config.workspace_pools
     for number, pool in enumerate(pools):
         if pool.size_limit is not None:
@@ -84,7 +85,7 @@ def check_workspace(
         callees: the layer functions by name.
 
     Raises:
-        MemoryPlanError: names the layer that needs most and the largest buffers alive in it.
+        LimitError: names the layer that needs most and the largest buffers alive in it.
     """
     taken = limit.taken(plan)
     if taken <= limit.bytes:
@@ -101,11 +102,16 @@ def check_workspace(
     else:
         what, bound = "what has room in no other pool takes", plan.pools[limit.pool].lower_bound
         fix = f"{_room(plan, limit.pool)}; {fix}"
-    raise MemoryPlanError(
+    raise LimitError(
         f"{what} {taken} bytes, {taken - limit.bytes} more than {limit.holder} has",
         where=limit.field,
         legal=f"{taken} bytes or more; no placement of these buffers takes less than {bound}",
         fix=fix + listed(buffers),
+        resource=Resource.WORKSPACE if limit.field == _RAM else Resource.POOL,
+        taken=taken,
+        allowed=limit.bytes,
+        least=bound,
+        pool=limit.pool or 0,
     )
 
 
@@ -138,7 +144,7 @@ def check_flash(limit: int, weights: Sequence[Weights], code: Code) -> None:
         code: everything else that lies in flash.
 
     Raises:
-        MemoryPlanError: names the largest arrays and the layers that read them.
+        LimitError: names the largest arrays and the layers that read them.
     """
     arrays = sum(size for _, size, _ in weights)
     total = arrays + code.bytes
@@ -147,12 +153,15 @@ def check_flash(limit: int, weights: Sequence[Weights], code: Code) -> None:
     largest = sorted(weights, key=lambda array: -array[1])
     texts = [f"{name}: {size} bytes for {', '.join(users)}" for name, size, users in largest]
     about = "" if code.is_known else "about "
-    raise MemoryPlanError(
+    raise LimitError(
         f"the smallest program takes {about}{total} bytes of flash, {total - limit} more than the "
         f"budget has: weights of {arrays} and code of {about}{code.bytes}",
         where="budget.flash",
         legal=f"{total} bytes or more, {_certainty(arrays, code)}",
         fix=f"raise the limit, or make smaller the largest arrays: {listed(texts)}",
+        resource=Resource.FLASH,
+        taken=total,
+        allowed=limit,
     )
 
 
@@ -174,18 +183,21 @@ def check_stack(limit: int, frames: Sequence[tuple[str, int]]) -> None:
         frames: function and bytes of each call of the chain, the entry first.
 
     Raises:
-        MemoryPlanError: names the calls of the chain with their bytes.
+        LimitError: names the calls of the chain with their bytes.
     """
     total = sum(size for _, size in frames)
     if total <= limit:
         return
     chain = ", ".join(f"{name} {size}" for name, size in frames)
-    raise MemoryPlanError(
+    raise LimitError(
         f"one call may take {total} bytes of stack, {total - limit} more than the budget has",
         where="budget.stack",
         legal=f"{total} bytes or more, an upper bound; `microtir profile` measures what one "
         "compiler takes",
         fix=f"raise the limit; the deepest calls are {chain}",
+        resource=Resource.STACK,
+        taken=total,
+        allowed=limit,
     )
 
 

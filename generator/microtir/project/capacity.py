@@ -5,14 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from microtir.artifact import Artifact
+from microtir.config.features import Feature
 from microtir.project.boards import Board, Memory
 from microtir.project.errors import ModelTooLargeError
-from microtir.project.models import Models
+from microtir.project.models import Models, describe_models
+from microtir.project.options import ProjectOptions
 
 # Machine code per character of generated C, less than for any model that was measured (0.10 to
 # 0.16 at -Os): what is refused here could not have been linked, and what passes in spite of being
 # too large is refused by the linker.
 CODE_PER_CHARACTER = 0.08
+
+CODE = "code of the models, estimated"
+SAMPLES = "samples"
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +61,8 @@ def demand(models: Models, stack: int, copied_weights: int) -> Demand:
     flash = (
         Need("weights", max(models.weights_bytes - _total(constants), 0)),
         *constants,
-        Need("code of the models, estimated", int(characters * CODE_PER_CHARACTER)),
-        Need("samples", samples),
+        Need(CODE, int(characters * CODE_PER_CHARACTER)),
+        Need(SAMPLES, samples),
     )
     ram = (
         Need("workspace", models.workspace_bytes - _total(in_sections)),
@@ -68,18 +74,25 @@ def demand(models: Models, stack: int, copied_weights: int) -> Demand:
     return Demand(flash, ram)
 
 
+def copied_weights(artifacts: Sequence[Artifact], board: Board) -> int:
+    """Bytes of weights that lie in RAM, too: portable code cannot read an AVR's flash."""
+    if not board.target.has(Feature.AVR_PROGMEM):
+        return 0
+    configs = [artifact.module.require_config("project") for artifact in artifacts]
+    return sum(
+        artifact.metadata["weights_bytes"]
+        for artifact, config in zip(artifacts, configs, strict=True)
+        if not (config.should_link_params() and config.primary_target().has(Feature.AVR_PROGMEM))
+    )
+
+
 def check_fit(board: Board, needs: Demand) -> None:
     """Refuse what is too large for the board.
 
     Raises:
         ModelTooLargeError: with the table of what needs how much, and where it exceeds.
     """
-    if board.code is None or board.data is None:
-        return
-    found = [(_memory(board, need, board.code), need) for need in needs.flash]
-    found += [(_memory(board, need, board.data), need) for need in needs.ram]
-    by_memory = [(m, [need for place, need in found if place == m]) for m in board.memories]
-    placed = [(memory, parts) for memory, parts in by_memory if parts]
+    placed = by_memory(board, needs)
     exceeded = [(memory, parts) for memory, parts in placed if _total(parts) > memory.size]
     if not exceeded:
         return
@@ -93,6 +106,49 @@ def check_fit(board: Board, needs: Demand) -> None:
         fix=f"the largest part is '{largest.what}' with {largest.bytes} bytes; take a smaller "
         "model or a larger board, or build with optimize='ram' or 'flash'",
     )
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryUse:
+    """What a program takes of a memory of a board, the application aside."""
+
+    memory: Memory
+    what: str
+    bytes: int
+
+
+def memory_uses(board: Board, artifact: Artifact, code: int) -> tuple[MemoryUse, ...]:
+    """What a model takes of each memory of a board that it needs.
+
+    Args:
+        board: whose usual stack is set aside.
+        artifact: the compiled model.
+        code: bytes of code, compiled or estimated.
+    """
+    stack = max((support.stack for support in board.projects), default=0)
+    models = describe_models((artifact,), ProjectOptions())
+    needs = demand(models, stack, copied_weights((artifact,), board))
+    arrays = [need for need in needs.flash if need.what not in (CODE, SAMPLES)]
+    flash = (*arrays, Need("code", code))
+    return tuple(
+        MemoryUse(memory, _listed([part.what for part in parts if part.bytes]), _total(parts))
+        for memory, parts in by_memory(board, Demand(flash, needs.ram))
+    )
+
+
+def _listed(names: Sequence[str]) -> str:
+    *some, last = names or ("nothing",)
+    return f"{', '.join(some)} and {last}" if some else last
+
+
+def by_memory(board: Board, needs: Demand) -> list[tuple[Memory, list[Need]]]:
+    """The memories of a board that are needed, each with what lies in it."""
+    if board.code is None or board.data is None:
+        return []
+    found = [(_memory(board, need, board.code), need) for need in needs.flash]
+    found += [(_memory(board, need, board.data), need) for need in needs.ram]
+    all_of = [(m, [need for place, need in found if place == m]) for m in board.memories]
+    return [(memory, parts) for memory, parts in all_of if parts]
 
 
 def _memory(board: Board, need: Need, usual: Memory) -> Memory | None:

@@ -7,13 +7,12 @@ from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
 
 from microtir.artifact import Artifact
-from microtir.config.features import Feature
 from microtir.config.names import macro_name
 from microtir.errors import nearest
 from microtir.project.board_search import load_board
 from microtir.project.boards import Board, Console, EmulatorKind, ProjectSupport, ProjectType
 from microtir.project.calls import byte_lines
-from microtir.project.capacity import check_fit, demand
+from microtir.project.capacity import check_fit, copied_weights, demand
 from microtir.project.errors import ProjectError
 from microtir.project.folder import write_folder
 from microtir.project.models import Models, describe_models
@@ -72,7 +71,7 @@ def generate(
     given = (artifacts,) if isinstance(artifacts, Artifact) else tuple(artifacts)
     models = describe_models(given, options)
     stack = options.stack or support.stack
-    check_fit(chosen, demand(models, stack, _copied_weights(given, chosen)))
+    check_fit(chosen, demand(models, stack, copied_weights(given, chosen)))
     files = TemplateFiles(Path(template_dir) if template_dir is not None else None, chosen.folder)
     template = files.manifest(support.type).named(package_name(models.names))
     project = Project(
@@ -194,18 +193,6 @@ def _place(path: str, name: str, template: Template) -> str | None:
         if path.startswith(folder):
             return f"{place}/{path.removeprefix(folder)}"
     return None if path.startswith(RUNTIME_FOLDER) else f"{template.models}/{name}/{path}"
-
-
-def _copied_weights(artifacts: Sequence[Artifact], board: Board) -> int:
-    """Bytes of weights that lie in RAM, too: portable code cannot read an AVR's flash."""
-    if not board.target.has(Feature.AVR_PROGMEM):
-        return 0
-    configs = [artifact.module.require_config("project") for artifact in artifacts]
-    return sum(
-        artifact.metadata["weights_bytes"]
-        for artifact, config in zip(artifacts, configs, strict=True)
-        if not (config.should_link_params() and config.primary_target().has(Feature.AVR_PROGMEM))
-    )
 
 
 def _check_headers(models: Models, paths: Sequence[str]) -> None:

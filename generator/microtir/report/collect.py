@@ -3,57 +3,68 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from microtir import __version__, driver
+from microtir.artifact import Artifact
 from microtir.config import CompilationConfig
-from microtir.config.budget import Budget
 from microtir.config.enums import Optimize
-from microtir.config.pools import (
-    ConstantPoolInfo,
-    PoolInfo,
-    PoolInfoProperties,
-    WorkspacePoolInfo,
-)
 from microtir.errors import MemoryPlanError, UsageError
 from microtir.ir_module import IRModule, MemoryPlan, ModelInfo
 from microtir.plan.ir import Plan
 from microtir.report import data
 from microtir.report.buffers import make_pools, make_ports
 from microtir.report.calls import Calls
+from microtir.report.excesses import with_excesses
 from microtir.report.layers import make_constants, make_layers
 from microtir.report.profile import Measured, with_profile
 from microtir.tir.ir import PrimFunc
+
+_RAM, _STACK = "budget.ram", "budget.stack"
 
 
 @dataclass(frozen=True, slots=True)
 class _Compiled:
     """A compiled model with what the driver showed on the way."""
 
-    module: IRModule
     plan: Plan
     layers: tuple[PrimFunc, ...]
     main: PrimFunc  # before placement: its buffers still have names
-    weights_bytes: int
-    code_bytes: int  # an estimate
-    stack_bytes: int
+    artifact: Artifact
+    code_bytes: int  # an estimate, without a compiler
 
     @property
     def model(self) -> ModelInfo:
-        assert self.module.model is not None  # a frontend gave the graph
-        return self.module.model
+        assert self.artifact.module.model is not None  # a frontend gave the graph
+        return self.artifact.module.model
+
+    @property
+    def weights_bytes(self) -> int:
+        return self.artifact.metadata["weights_bytes"]
 
 
-def describe(module: IRModule, profile: Measured | None = None) -> data.Report:
+LimitsOf = Callable[[Artifact, int], Sequence[data.Limit]]
+"""What else limits a program, for example the memories of a board, by its bytes of code."""
+
+
+def describe(
+    module: IRModule,
+    profile: Measured | None = None,
+    *,
+    compiler: driver.Compiler | None = None,
+    limits_of: LimitsOf | None = None,
+) -> data.Report:
     """Compile a model and describe the result.
 
-    A model that exceeds a limit of its configuration is described without that limit, and the
-    report says by how much.
+    Of a model that exceeds a limit whatever is done, the plan that does so least is described, and
+    the report says by how much, and at which layers.
 
     Args:
         module: a graph with its configuration.
         profile: what a profile of the same model measured.
+        compiler: makes the code, which is estimated without.
+        limits_of: gives limits beside those of the configuration.
 
     Raises:
         UsageError: the module has no graph.
@@ -68,34 +79,21 @@ def describe(module: IRModule, profile: Measured | None = None) -> data.Report:
         )
     config = module.require_config("report")
     try:
-        compiled = _compile(module)
-    except MemoryPlanError:
-        unlimited = without_limits(config)
+        compiled = _compile(module, compiler)
+    except MemoryPlanError:  # constants have room in no pool
+        unlimited = config.without_limits()
         if unlimited == config:
             raise
-        compiled = _compile(module.with_configuration(unlimited))
+        compiled = _compile(module.with_configuration(unlimited), compiler)
     report = _facts(compiled, config, _least(module, config, compiled))
+    others = tuple(limits_of(compiled.artifact, compiled.code_bytes)) if limits_of else ()
+    report = replace(
+        report, limits=(*report.limits, *others), code_is_compiled=compiler is not None
+    )
     return with_profile(report, profile) if profile else report
 
 
-def without_limits(config: CompilationConfig) -> CompilationConfig:
-    """The configuration without the limits that placement and weights are checked against."""
-
-    def unlimited(pool: PoolInfo) -> PoolInfoProperties:
-        return replace(pool.pool_info_properties, size_hint_bytes=-1)
-
-    return config.with_(
-        budget=Budget(),
-        workspace_pools=[
-            WorkspacePoolInfo(p.pool_name, p.targets, unlimited(p)) for p in config.workspace_pools
-        ],
-        constant_pools=[
-            ConstantPoolInfo(p.pool_name, p.targets, unlimited(p)) for p in config.constant_pools
-        ],
-    )
-
-
-def _compile(module: IRModule) -> _Compiled:
+def _compile(module: IRModule, compiler: driver.Compiler | None) -> _Compiled:
     plans: list[Plan] = []
     functions: dict[str, Sequence[PrimFunc]] = {}
 
@@ -110,20 +108,18 @@ def _compile(module: IRModule) -> _Compiled:
             case _:
                 return
 
-    artifact = driver.build(module, observe=observe)
+    artifact = driver.build(module, observe=observe, compiler=compiler, nearest=True)
     (main,) = functions["executor"]
-    facts = artifact.metadata
-    return _Compiled(
-        artifact.module, plans[-1], tuple(functions["tir"]), main, facts["weights_bytes"],
-        facts["code_bytes_estimate"], facts["stack"]["bytes"],
-    )  # fmt: skip
+    estimate = artifact.metadata["code_bytes_estimate"]
+    code = compiler(artifact) if compiler else estimate
+    return _Compiled(plans[-1], tuple(functions["tir"]), main, artifact, code)
 
 
 def _least(module: IRModule, config: CompilationConfig, compiled: _Compiled) -> int:
     """Bytes of workspace at `--optimize ram`."""
     if config.optimize is Optimize.RAM:
         return compiled.model.memory.workspace_size
-    goal = without_limits(config).with_(optimize=Optimize.RAM)
+    goal = config.without_limits().with_(optimize=Optimize.RAM)
     lowered = driver.lower(module.with_configuration(goal))
     assert lowered.model is not None
     return lowered.model.memory.workspace_size
@@ -134,6 +130,12 @@ def _facts(compiled: _Compiled, config: CompilationConfig, least: int) -> data.R
     calls = Calls.of(plan, compiled.layers, compiled.main)
     pools = make_pools(model, calls)
     placed = frozenset(buffer.name for pool in pools for buffer in pool.buffers)
+    limits = _limits(config, model.memory, compiled)
+    layers = with_excesses(
+        make_layers(calls, model.decisions), calls.steps, _of_ram(limits, pools),
+        next((limit for limit in limits if limit.option == _STACK), None),
+        [frame["function"] for frame in compiled.artifact.metadata["stack"]["frames"]],
+    )  # fmt: skip
     return data.Report(
         generator=f"microtir {__version__}",
         model=model.name,
@@ -147,15 +149,23 @@ def _facts(compiled: _Compiled, config: CompilationConfig, least: int) -> data.R
         ports=make_ports(model, calls, placed),
         steps=calls.steps,
         streams=calls.streams,
-        layers=make_layers(calls, model.decisions),
+        layers=layers,
         constants=make_constants(calls),
         weights_bytes=compiled.weights_bytes,
         code_bytes=compiled.code_bytes,
-        limits=tuple(_limits(config, model.memory, compiled)),
+        limits=tuple(limits),
         least=least,
         profile=None,
-        constant_pools=tuple(_constant_pools(config, compiled.module)),
+        constant_pools=tuple(_constant_pools(config, compiled.artifact.module)),
     )
+
+
+def _of_ram(
+    limits: Sequence[data.Limit], pools: Sequence[data.Pool]
+) -> list[tuple[data.Limit, Sequence[data.Pool]]]:
+    """The limits of the workspace, each with its pools."""
+    by_option = {f"pool {pool.name}": [pool] for pool in pools} | {_RAM: list(pools)}
+    return [(limit, by_option[limit.option]) for limit in limits if limit.option in by_option]
 
 
 def _constant_pools(config: CompilationConfig, module: IRModule) -> Iterator[data.ConstantPool]:
@@ -166,8 +176,11 @@ def _constant_pools(config: CompilationConfig, module: IRModule) -> Iterator[dat
 
 def _limits(config: CompilationConfig, memory: MemoryPlan, compiled: _Compiled) -> list[data.Limit]:
     flash = compiled.weights_bytes + compiled.code_bytes
+    facts = compiled.artifact.metadata
+    stack = facts["stack"]["bytes"]
+    code = "estimated" if compiled.code_bytes == facts["code_bytes_estimate"] else "compiled"
     possible = [
-        ("budget.ram", "workspace", config.budget.ram, memory.workspace_size),
+        (_RAM, "workspace", config.budget.ram, memory.workspace_size),
         *(
             (f"pool {info.pool_name}", "workspace", info.size_limit, pool.size)
             for info, pool in zip(config.workspace_pools, memory.pools, strict=True)
@@ -175,11 +188,11 @@ def _limits(config: CompilationConfig, memory: MemoryPlan, compiled: _Compiled) 
         *(
             (f"constants {info.pool_name}", "weights in the pool", info.size_limit, pool.size)
             for info, pool in zip(
-                config.constant_pools, compiled.module.constants.pools, strict=True
+                config.constant_pools, compiled.artifact.module.constants.pools, strict=True
             )
         ),
-        ("budget.flash", "weights and the estimated code", config.budget.flash, flash),
-        ("budget.stack", "stack of one run", config.budget.stack, compiled.stack_bytes),
+        ("budget.flash", f"weights and the {code} code", config.budget.flash, flash),
+        (_STACK, "stack of one run", config.budget.stack, stack),
     ]
     return [
         data.Limit(option, what, allowed, used)

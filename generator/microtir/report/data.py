@@ -136,11 +136,19 @@ class Kernel:
 
 
 @dataclass(frozen=True, slots=True)
+class Excess:
+    """What a layer takes beyond a limit, by itself."""
+
+    option: str
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
 class Layer:
     """An operator; one that is a view of its input has no code.
 
     `choice` says why it has its kernel, `alternatives` why it has no other. `instructions` and
-    `cycles` come from a profile.
+    `cycles` come from a profile. `exceeds` has the limits that it breaks.
     """
 
     number: str
@@ -161,6 +169,7 @@ class Layer:
     alternatives: tuple[Kernel, ...] = ()
     instructions: int | None = None
     cycles: int | None = None
+    exceeds: tuple[Excess, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,7 +224,11 @@ class ConstantPool:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """Everything that a report says. `least` is the workspace at `--optimize ram`."""
+    """Everything that a report says.
+
+    `least` is the workspace at `--optimize ram`, `tried` what other options came to where a limit
+    is exceeded. `code_is_compiled` tells the bytes of a compiler from an estimate.
+    """
 
     generator: str
     model: str
@@ -232,11 +245,13 @@ class Report:
     layers: tuple[Layer, ...]
     constants: tuple[Constant, ...]  # largest first
     weights_bytes: int
-    code_bytes: int  # an estimate
+    code_bytes: int
     limits: tuple[Limit, ...]
     least: int
     profile: Profile | None
     constant_pools: tuple[ConstantPool, ...] = ()
+    code_is_compiled: bool = False
+    tried: tuple[str, ...] = ()
 
     def layer_of(self, step: int) -> str:
         """A step as people call it: the number and operator of its layer."""

@@ -168,7 +168,7 @@ def _culprits(pool: Pool) -> tuple[_Culprit, ...]:
 
 
 def _rows(table: Table, tips: Sequence[str] = (), *, has_sum: bool = False) -> _Rows:
-    kinds = ["number" if column in table.right else "" for column in table.columns]
+    kinds = [_kind(column, table) for column in table.columns]
     columns = tuple(
         _Head(c, k, _COLUMNS.get(c, "")) for c, k in zip(table.columns, kinds, strict=True)
     )
@@ -189,6 +189,12 @@ def _rows(table: Table, tips: Sequence[str] = (), *, has_sum: bool = False) -> _
     )
     end = len(compared)
     return _Rows(columns, rows[:end], rows[end:])
+
+
+def _kind(column: str, table: Table) -> str:
+    if column == summary.EXCEEDS:
+        return "exceeded"
+    return "number" if column in table.right else ""
 
 
 def _value(text: str) -> int:

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 
 from microtir.report.data import Buffer, ConstantPool, Kernel, Layer, Limit, Pool, Report
+
+EXCEEDS = "exceeds"
+"""The column of limits that a layer breaks, where one does."""
 
 _LARGEST = 3
 _TERMS = 4  # of a sum that is written out
@@ -34,15 +38,17 @@ def facts(report: Report) -> list[tuple[str, str]]:
     rows = [
         ("model", f"{report.file or report.model}, {number(report.model_bytes)} bytes"),
         ("compiled", f"--optimize {report.optimize}, {', '.join(report.targets)}"),
+        ("plan", "" if report.fits else "exceeds a limit, the least of all that were found"),
         *((f"pool {pool.name}", _pool(pool)) for pool in report.pools),
         ("weights", f"{number(report.weights_bytes)} bytes of flash"),
-        ("code", f"about {number(report.code_bytes)} bytes of flash, an estimate for GCC with -O2"),
+        ("code", _code(report)),
         *((f"constants {pool.name}", _constants(pool)) for pool in report.constant_pools),
         ("inputs, outputs", _ports(report)),
         *((limit.option, _limit(limit)) for limit in report.limits),
         ("recomputed", _recomputed(report)),
         *(("peak", peak(report, pool)) for pool in report.pools if pool.buffers),
         ("smaller", _least(report)),
+        *(("tried" if n == 0 else "", line) for n, line in enumerate(report.tried)),
         ("sha-256", report.sha256),
     ]
     return [row for row in rows if row[1]]
@@ -78,6 +84,12 @@ def _pool(pool: Pool) -> str:
         f"{number(pool.size)} bytes of RAM, lower bound {number(pool.lower_bound)}, "
         f"gap {number(pool.gap)}; {checked}"
     )
+
+
+def _code(report: Report) -> str:
+    if report.code_is_compiled:
+        return f"{number(report.code_bytes)} bytes of flash, by the board's compiler with -O2"
+    return f"about {number(report.code_bytes)} bytes of flash, an estimate for GCC with -O2"
 
 
 def _constants(pool: ConstantPool) -> str:
@@ -203,8 +215,16 @@ def layer_table(report: Report) -> Table:
         ]
     rows.append(_total(report))
     right = frozenset(columns[5:-1])
+    if any(layer.exceeds for layer in report.layers):
+        columns.insert(1, EXCEEDS)
+        marks = [_exceeds(layer) for layer in report.layers]
+        rows = [(row[0], mark, *row[1:]) for mark, row in zip_longest(marks, rows, fillvalue="")]
     spare = ("name", "bytes in", "bytes out", "input", "MACs", "output", "weights")
     return Table(tuple(columns), tuple(rows), right, spare)
+
+
+def _exceeds(layer: Layer) -> str:
+    return ", ".join(f"{excess.option} by {number(excess.bytes)}" for excess in layer.exceeds)
 
 
 def _layer(layer: Layer, *, measured: bool) -> tuple[str, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import string
 from itertools import pairwise
 
-from microtir.report.data import Pool, Report
+from microtir.report.data import FINISH, Pool, Report
 from microtir.report.summary import number
 
 _KEYS = string.ascii_lowercase + string.ascii_uppercase
@@ -38,6 +38,8 @@ def memory_map(report: Report, pool: Pool) -> list[str]:
     drawn.append(f"{0:>{width}} +{'-' * cell * len(columns)}+")
     drawn += [f"{margin}  {line}" for line in _axis(report, columns, cell)]
     drawn.append(f"{margin}  {_mark(pool, columns, cell)}")
+    if any(layer.exceeds for layer in report.layers):
+        drawn.append(f"{margin}  {_exceeding(report, columns, cell)}")
     return [line.rstrip() for line in drawn] + _legend(pool, keys, drawn)
 
 
@@ -88,6 +90,14 @@ def _band(report: Report, steps: range, cell: int) -> str:
 def _mark(pool: Pool, columns: list[range], cell: int) -> str:
     marks = "".join(("^" if pool.peak_step in steps else " ").ljust(cell) for steps in columns)
     return f"{marks} peak"
+
+
+def _exceeding(report: Report, columns: list[range], cell: int) -> str:
+    """An exclamation mark under each layer that breaks a limit."""
+    over = {layer.number for layer in report.layers if layer.exceeds}
+    numbers = [{report.steps[step].label.removesuffix(FINISH) for step in c} for c in columns]
+    marks = "".join(("!" if over & found else " ").ljust(cell) for found in numbers)
+    return f"{marks} exceeds a limit"
 
 
 def _legend(pool: Pool, keys: dict[str, str], drawn: list[str]) -> list[str]:

@@ -10,6 +10,7 @@ from microtir.config import CompilationConfig, External, Measure
 from microtir.errors import UsageError
 from microtir.ir_module import IRModule
 from microtir.project.boards import Board
+from microtir.project.code_size import BoardCompiler
 from microtir.project.emulate import DEFAULT_TIMEOUT
 from microtir.project.profile import profile
 
@@ -87,7 +88,10 @@ def _measured(
     module: IRModule, config: CompilationConfig, board: Board, timeout: float
 ) -> dict[int, tuple[str, int, bool]]:
     """Per operator of the model file: name, cost, whether a library computes it."""
-    artifact, is_cycles = driver.build(module, config), config.measure is Measure.CYCLES
+    limited = config.budget.flash is not None
+    compiler = BoardCompiler.of(board) if limited else None
+    artifact = driver.build(module, config, compiler=compiler)
+    is_cycles = config.measure is Measure.CYCLES
     costs = {
         layer.function: layer.cycles if is_cycles else layer.instructions
         for layer in profile(artifact, board, timeout=timeout).layers

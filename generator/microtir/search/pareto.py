@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from microtir import driver
 from microtir.artifact import Artifact
 from microtir.config import Budget, CompilationConfig, Measure, Optimize, PassConfig
+from microtir.errors import LimitError
 from microtir.ir_module import IRModule
 
 _RECOMPUTE = "memory.recompute"
@@ -25,8 +26,8 @@ _TRIED = (10, 50)
 class Cost:
     """One inference: bytes of RAM without the stack, instructions, bytes of code and weights.
 
-    `cycles` are estimated where no emulator knows them; `macs_recomputed` multiply-accumulates are
-    done a second time.
+    `cycles` are estimated unless they are exact; `macs_recomputed` multiply-accumulates are done a
+    second time. `compiler` made the program that was measured.
     """
 
     ram: int
@@ -34,6 +35,8 @@ class Cost:
     flash: int
     macs_recomputed: int = 0
     cycles: int = 0
+    cycles_are_exact: bool = False
+    compiler: str = ""
 
     def work(self, measure: Measure) -> int:
         """Instructions or cycles."""
@@ -87,7 +90,12 @@ Tell = Callable[[str], None]
 
 
 def pareto(
-    module: IRModule, config: CompilationConfig, cost_of: CostOf, points: int, tell: Tell
+    module: IRModule,
+    config: CompilationConfig,
+    cost_of: CostOf,
+    points: int,
+    tell: Tell,
+    compiler: driver.Compiler | None = None,
 ) -> Frontier:
     """Return the measured frontier of a model.
 
@@ -97,24 +105,33 @@ def pareto(
         cost_of: gives the cost of a program; called once for each program that differs.
         points: budgets of RAM to try between the largest workspace and the smallest.
         tell: called with what is done next.
+        compiler: as for `driver.build`: it decides where the configuration has a budget of flash.
 
     Raises:
-        MicrotirError: any diagnostic of building or measuring.
+        LimitError: no trial keeps to the other budgets of the configuration.
+        MicrotirError: any other diagnostic of building or measuring.
     """
     programs: dict[str, Trial] = {}
-    for trial in _configurations(module, config, points):
+    refusals: list[LimitError] = []
+    for trial in _configurations(module, config, points, compiler):
         goal, ram = trial.optimize.value, trial.budget.ram
         tell(f"trial {len(programs) + 1}: {goal}" + ("" if ram is None else f", {ram} bytes"))
-        artifact = driver.build(module, trial)
+        try:
+            artifact = driver.build(module, trial, compiler=compiler)
+        except LimitError as refusal:  # the next one may fit: other goals take less
+            refusals.append(refusal)
+            continue
         program = _program(artifact)
         if program not in programs:
             programs[program] = Trial(trial, cost_of(artifact))
+    if not programs:
+        raise refusals[0]
     trials = sorted(programs.values(), key=lambda t: (-t.cost.ram, t.cost.work(config.measure)))
     return Frontier(tuple(trials), config.measure)
 
 
 def _configurations(
-    module: IRModule, config: CompilationConfig, points: int
+    module: IRModule, config: CompilationConfig, points: int, compiler: driver.Compiler | None
 ) -> Iterator[CompilationConfig]:
     """The goals, budgets in geometric steps from the fastest plan to the smallest, bands."""
     budget = config.budget
@@ -122,7 +139,8 @@ def _configurations(
     for goal in Optimize:
         yield free.with_(optimize=goal)
     most, least = (
-        _workspace(module, free.with_(optimize=goal)) for goal in (Optimize.SPEED, Optimize.RAM)
+        _workspace(module, free.with_(optimize=goal), compiler)
+        for goal in (Optimize.SPEED, Optimize.RAM)
     )
     for ram in _steps(least, most, points):
         limits = Budget(ram=ram, flash=budget.flash, stack=budget.stack)
@@ -141,8 +159,12 @@ def _steps(least: int, most: int, count: int) -> Sequence[int]:
     return sorted({int(least * ratio ** (n / count)) for n in range(count)}, reverse=True)
 
 
-def _workspace(module: IRModule, config: CompilationConfig) -> int:
-    model = driver.lower(module.with_configuration(config)).model
+def _workspace(
+    module: IRModule, config: CompilationConfig, compiler: driver.Compiler | None
+) -> int:
+    """Bytes of the workspace, also of what exceeds other budgets: its size is a place to start."""
+    configured = module.with_configuration(config)
+    model = driver.lower(configured, compiler=compiler, nearest=True).model
     assert model is not None, "a frontend gave the graph"
     return model.memory.workspace_size
 

@@ -1,0 +1,62 @@
+"""What the command line adds to a refusal: the options that would help, tried."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from microtir.errors import LimitError, Resource
+
+if TYPE_CHECKING:
+    from microtir.ir_module import IRModule
+    from microtir.project import BoardCompiler
+    from microtir.report.data import Limit, Report
+
+
+def with_remedies(
+    error: LimitError, module: IRModule, board: str | None, compiler: BoardCompiler | None
+) -> LimitError:
+    """The same refusal with what other options came to.
+
+    Args:
+        error: how the model was refused.
+        module: the model with its configuration.
+        board: its memories may be pools.
+        compiler: says how much code there is.
+    """
+    from microtir.search.remedies import Memory, advice
+
+    memories: list[Memory] = []
+    if board is not None:
+        from microtir.project import load_board
+        from microtir.project.boards import MemoryKind
+
+        known = load_board(board).memories
+        memories = [Memory(m.name, m.size) for m in known if m.kind is MemoryKind.RAM]
+    found = advice(module, error, compiler=compiler, memories=memories)
+    return error.with_tried(found.lines())
+
+
+def limit_error(limit: Limit, report: Report) -> LimitError | None:
+    """The refusal that a limit of a report stands for; None for one that is no option's."""
+    pools = {f"pool {pool.name}": number for number, pool in enumerate(report.pools)}
+    resources = {
+        "budget.ram": Resource.WORKSPACE,
+        "budget.flash": Resource.FLASH,
+        "budget.stack": Resource.STACK,
+        **dict.fromkeys(pools, Resource.POOL),
+    }
+    if limit.option not in resources:
+        return None
+    number = pools.get(limit.option, 0)
+    is_pool = limit.option in pools
+    return LimitError(
+        f"the {limit.what} is too large",
+        where="workspace_pools.size_hint_bytes" if is_pool else limit.option,
+        legal=f"{limit.used} bytes or more",
+        fix="raise the limit",
+        resource=resources[limit.option],
+        taken=limit.used,
+        allowed=limit.allowed,
+        least=report.pools[number].lower_bound if report.pools else 0,
+        pool=number,
+    )

@@ -1,0 +1,77 @@
+"""Which layers break a limit, and by how many bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from microtir.report.data import FINISH, Excess, Layer, Limit, Pool, Step
+
+Functions = Sequence[str]
+"""Names of C functions."""
+
+
+def with_excesses(
+    layers: Sequence[Layer],
+    steps: Sequence[Step],
+    limited: Sequence[tuple[Limit, Sequence[Pool]]],
+    stack: Limit | None,
+    deepest: Functions,
+) -> tuple[Layer, ...]:
+    """The layers, each with what it takes beyond limits.
+
+    Args:
+        layers: of the report.
+        steps: the calls of the layers.
+        limited: limits of RAM, each with the pools that it is about.
+        stack: the limit of the stack, if there is one.
+        deepest: the functions of the deepest chain of calls.
+    """
+    found: dict[str, list[Excess]] = {}
+    for limit, pools in limited:
+        if limit.free < 0:
+            for number, size in _by_layer(steps, pools, limit.allowed).items():
+                found.setdefault(number, []).append(Excess(limit.option, size - limit.allowed))
+    if stack is not None and stack.free < 0:
+        for step in steps:
+            if any(name.endswith(step.function) for name in deepest):
+                found.setdefault(_number(step), []).append(Excess(stack.option, -stack.free))
+    return tuple(replace(layer, exceeds=tuple(found.get(layer.number, ()))) for layer in layers)
+
+
+def _by_layer(steps: Sequence[Step], pools: Sequence[Pool], allowed: int) -> dict[str, int]:
+    """Bytes in use at each layer that needs more than is allowed.
+
+    If none does, gaps between buffers are what exceeds the limit, and the layers count whose
+    buffers lie beyond it.
+    """
+    used = [sum(_in_use(pool, step.number) for pool in pools) for step in steps]
+    if max(used, default=0) <= allowed:
+        used = [sum(_reach(pool, step.number) for pool in pools) for step in steps]
+    found: dict[str, int] = {}
+    for step, size in zip(steps, used, strict=True):
+        if size > allowed:
+            found[_number(step)] = max(size, found.get(_number(step), 0))
+    return found
+
+
+def _number(step: Step) -> str:
+    return step.label.removesuffix(FINISH)
+
+
+def _kept(pool: Pool, step: int) -> Iterator[tuple[int, int]]:
+    """The parts of a pool that buffers keep at a step; two may take turns in one place."""
+    for buffer in pool.buffers:
+        yield from ((s.low, s.high) for s in buffer.spans if s.first <= step <= s.last)
+
+
+def _in_use(pool: Pool, step: int) -> int:
+    total = end = 0
+    for low, high in sorted(_kept(pool, step)):
+        total += max(high - max(low, end), 0)
+        end = max(end, high)
+    return total
+
+
+def _reach(pool: Pool, step: int) -> int:
+    return max((high for _, high in _kept(pool, step)), default=0)

@@ -1,0 +1,367 @@
+"""What would help a program that exceeds a limit: options that its configuration leaves out, tried.
+
+An option is planned, and where that promises less, the program is made: what is named did help, by
+as many bytes as are said.  Flags are parsed as the command line parses them, so that what is
+printed can be typed.
+
+What cannot help is not tried.  Every search for a program within limits looks at the plans of all
+goals already, and at streaming; a budget of RAM counts the workspace, so that inputs in it, or fed
+row by row from outside of it, only matter to a configuration that has them there.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from importlib.util import find_spec
+
+from microtir import driver
+from microtir.artifact import Artifact
+from microtir.config import Budget, CompilationConfig, Optimize, config_from_flags
+from microtir.errors import ConfigError, LimitError, MicrotirError, Resource
+from microtir.ir_module import IRModule, MemoryPlan
+
+_RAM = (Resource.WORKSPACE, Resource.POOL)
+_SECONDS = 6.0  # of this process, after which no other remedy is begun
+_WIDEST, _INDENT = 60, 4  # columns of flags with figures beside them, and where all are longer
+_PLACED_OUTSIDE = "inputs and outputs are the application's then"
+_FED = "the application hands rows over"
+
+Clock = Callable[[], float]
+"""Seconds from any time on; those of the process, since a machine may have more to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """A RAM of a board."""
+
+    name: str
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Remedy:
+    """Flags that may help, by name, and what else comes with them, if anything.
+
+    Of remedies with one `topic` the first that helps enough is the cheapest.  Where planning knows
+    what a remedy saves, it need not be made to see that it saves nothing.
+    """
+
+    topic: str
+    flags: Mapping[str, tuple[str, ...]]
+    note: str = ""
+    is_planned: bool = True
+
+    @property
+    def text(self) -> str:
+        """As the command line takes it."""
+        return " ".join(
+            f"{flag} {value}" for flag, values in self.flags.items() for value in values
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """Bytes of what is limited that a program takes with a remedy, and bytes that it may take.
+
+    `again` is what the program does a second time, if anything.
+    """
+
+    remedy: Remedy
+    taken: int
+    allowed: int
+    again: str = ""
+
+    @property
+    def fits(self) -> bool:
+        return self.taken <= self.allowed
+
+
+@dataclass(frozen=True, slots=True)
+class Advice:
+    """What helped, the cheapest first, and what there was no time for."""
+
+    outcomes: tuple[Outcome, ...]
+    tried: int
+    left_out: tuple[Remedy, ...]
+
+    def lines(self) -> tuple[str, ...]:
+        """For a diagnostic: a line for each remedy that helped, in columns."""
+        lengths = [len(o.remedy.text) for o in self.outcomes]
+        width = max((n for n in lengths if n <= _WIDEST), default=_INDENT)
+        digits = max((len(f"{o.taken:,}") for o in self.outcomes), default=0)
+        lines = [line for outcome in self.outcomes for line in _lines(outcome, width, digits)]
+        if self.tried and not lines:
+            noun = "option" if self.tried == 1 else "options"
+            lines.append(f"{self.tried} other {noun}, of which none helps")
+        left = [f"{remedy.text}: not tried, for time" for remedy in self.left_out]
+        return (*lines, *left)
+
+
+def _lines(outcome: Outcome, width: int, digits: int) -> list[str]:
+    """Flags and what they come to, side by side; below each other where flags are long."""
+    excess = outcome.taken - outcome.allowed
+    verdict = "fits" if outcome.fits else f"still {excess:,} too many"
+    note = "".join(f"; {text}" for text in (outcome.again, outcome.remedy.note) if text)
+    text, figures = outcome.remedy.text, f"{outcome.taken:>{digits},} bytes: {verdict}{note}"
+    is_long = len(text) > max(width, _WIDEST)
+    return [text, f"{'':<{width}}  {figures}"] if is_long else [f"{text:<{width}}  {figures}"]
+
+
+def advice(
+    module: IRModule,
+    error: LimitError,
+    *,
+    compiler: driver.Compiler | None = None,
+    memories: Sequence[Memory] = (),
+    seconds: float = _SECONDS,
+    clock: Clock = time.process_time,
+) -> Advice:
+    """Try what may help a model that was refused.
+
+    Args:
+        module: a graph with the configuration that is too tight.
+        error: how it was refused.
+        compiler: as for `driver.build`.
+        memories: of the board, for pools that there could be.
+        seconds: after so many no other remedy is begun; one is tried in any case.
+        clock: what measures them.
+    """
+    is_ram = error.resource in _RAM
+    least = driver.least_workspace(module) if is_ram else 0
+    trials = _Trials(module, module.require_config("remedies"), error, compiler, least)
+    end, found, left_out, tried = clock() + seconds, list[Outcome](), list[Remedy](), 0
+    others = trials.without_others() if trials.has_other_budgets else []
+    for remedy, config in _legal(trials, memories):
+        if any(o.fits and o.remedy.topic == remedy.topic for o in found):
+            continue
+        if tried and clock() >= end:
+            left_out.append(remedy)
+            continue
+        tried += 1
+        found += trials.outcome(remedy, config)
+    if not any(o.fits for o in found) and clock() < end:
+        found += _all_of(trials, found)
+    tried += trials.has_other_budgets
+    return Advice((*found, *others), tried, tuple(left_out))
+
+
+def _legal(
+    trials: _Trials, memories: Sequence[Memory]
+) -> Iterator[tuple[Remedy, CompilationConfig]]:
+    """The remedies that change the configuration to another legal one."""
+    for remedy in _remedies(trials.config, trials.error, memories):
+        config = trials.with_remedy(remedy)
+        if config is not None and config != trials.config:
+            yield remedy, config
+
+
+def _remedies(
+    config: CompilationConfig, error: LimitError, memories: Sequence[Memory]
+) -> Iterator[Remedy]:
+    """What may help with a resource, the cheapest first."""
+    if error.resource is Resource.FLASH:
+        yield Remedy("link", {"--executor-aot-link-params": ("0",)}, "weights are in a file then")
+    if error.resource not in _RAM:
+        return
+    yield _of_pass("memory.reorder", "1")
+    placements = ("exact", *(["optimal"] if find_spec("ortools") else []))
+    for placement in placements if error.least < error.taken else ():
+        yield replace(_of_pass("memory.placement", placement), is_planned=False)
+    for percent in (10, 50):
+        if percent > config.pass_config.recompute:
+            yield _of_pass("memory.recompute", str(percent))
+    if error.resource is Resource.POOL:
+        yield from _with_pools(config, memories)
+    if config.pass_config.use_workspace_io:
+        outside = _of_pass("memory.use_workspace_io", "0")
+        fed = {"--executor-aot-row-fed-inputs": ("1",), **outside.flags}
+        yield Remedy("ports", fed, _FED)
+        yield replace(outside, note=_PLACED_OUTSIDE)
+
+
+def _of_pass(key: str, value: str) -> Remedy:
+    return Remedy(key, {"--pass-config": (f"{key}={value}",)})
+
+
+def _with_pools(config: CompilationConfig, memories: Sequence[Memory]) -> Iterator[Remedy]:
+    """Each memory of the board that no pool is in, as one more pool."""
+    there = {pool.pool_name for pool in config.workspace_pools}
+    sections = {p.pool_info_properties.section.strip(".") for p in config.workspace_pools}
+    for memory in memories:
+        if memory.name in there | sections:
+            continue
+        flags = {"--workspace-pools": (*(p.pool_name for p in config.workspace_pools), memory.name)}
+        for pool in config.workspace_pools:
+            for name, value in pool.pool_info_properties.changed().items():
+                flag = f"--workspace-pools-{name.replace('_', '-')}"
+                text = str(int(value)) if isinstance(value, bool) else str(value)
+                flags[flag] = (*flags.get(flag, ()), f"{pool.pool_name}:{text}")
+        size, section = "--workspace-pools-size-hint-bytes", "--workspace-pools-section"
+        flags[size] = (*flags.get(size, ()), f"{memory.name}:{memory.bytes}")
+        flags[section] = (*flags.get(section, ()), f"{memory.name}:.{memory.name}")
+        yield Remedy("pools", flags, is_planned=False)
+
+
+def _all_of(trials: _Trials, found: Sequence[Outcome]) -> list[Outcome]:
+    """The best of each topic together, where one is not enough."""
+    best: dict[str, Outcome] = {}
+    for outcome in sorted(found, key=lambda o: -o.taken):
+        best[outcome.remedy.topic] = outcome
+    if len(best) < 2:
+        return []
+    flags: dict[str, tuple[str, ...]] = {}
+    for outcome in found:
+        if outcome in best.values():
+            for flag, values in outcome.remedy.flags.items():
+                flags[flag] = tuple(dict.fromkeys((*flags.get(flag, ()), *values)))
+    notes = dict.fromkeys(o.remedy.note for o in best.values() if o.remedy.note)
+    remedy = Remedy("all", flags, "; ".join(notes), is_planned=False)
+    config = trials.with_remedy(remedy)
+    return [] if config is None else trials.outcome(remedy, config)
+
+
+@dataclass(frozen=True, slots=True)
+class _Trials:
+    """A model that is too large for its configuration, and how it is made with another one."""
+
+    module: IRModule
+    config: CompilationConfig
+    error: LimitError
+    compiler: driver.Compiler | None
+    least: int  # bytes of workspace that planning knows of without a remedy
+
+    def with_remedy(self, remedy: Remedy) -> CompilationConfig | None:
+        """The configuration with a remedy; None if it contradicts the rest."""
+        try:
+            return config_from_flags(dict(remedy.flags), self.config)
+        except ConfigError:
+            return None
+
+    def outcome(self, remedy: Remedy, config: CompilationConfig) -> list[Outcome]:
+        """What a remedy comes to; empty if it does not help."""
+        try:
+            if remedy.is_planned and self.least and not self.promises(config):
+                return []
+            taken, again = self.made(config)
+        except MicrotirError:
+            return []  # something else is exceeded, or the model does not allow it
+        if taken >= self.error.taken:
+            return []
+        return [Outcome(remedy, taken, self.error.allowed, again)]
+
+    def without_others(self) -> list[Outcome]:
+        """What the other budgets would have to be for the one that is exceeded; empty if nothing.
+
+        The plan of the goal that takes least says so, which no search within limits would refuse.
+        """
+        goal = {Resource.WORKSPACE: Optimize.RAM, Resource.FLASH: Optimize.FLASH}
+        free = self.config.without_limits().with_(
+            optimize=goal.get(self.error.resource, self.config.optimize),
+            budget=Budget(stack=self.config.budget.stack if self._is_stack else None),
+        )
+        artifact = driver.build(
+            self.module.with_configuration(free), compiler=self.compiler, nearest=True
+        )
+        made = _Figures.of(artifact, self.compiler)
+        flags = {
+            f"--{name}-budget": (str(made.of_budget(name)),)
+            for name, limit in self.config.budget.known().items()
+            if made.of_budget(name) > limit and name != self._budget
+        }
+        room = self.config.workspace_room()
+        is_small = room is None or made.workspace <= room
+        taken = made.of_resource(self.error)
+        if not flags or not is_small or taken >= self.error.taken:
+            return []
+        return [Outcome(Remedy("budgets", flags), taken, self.error.allowed)]
+
+    @property
+    def has_other_budgets(self) -> bool:
+        """Whether something else is limited by a budget."""
+        return any(name != self._budget for name in self.config.budget.known())
+
+    @property
+    def _budget(self) -> str:
+        """The name of the budget that is exceeded; empty if the size of a pool is."""
+        prefix, _, name = (self.error.where or "").rpartition(".")
+        return name if prefix == "budget" else ""
+
+    @property
+    def _is_stack(self) -> bool:
+        return self.error.resource is Resource.STACK
+
+    def promises(self, config: CompilationConfig) -> bool:
+        """Whether planning knows a smaller workspace."""
+        return driver.least_workspace(self.module.with_configuration(config)) < self.least
+
+    def made(self, config: CompilationConfig) -> tuple[int, str]:
+        """Bytes of what is limited, and what the program does twice, if anything.
+
+        Raises:
+            LimitError: something else is exceeded.
+            MicrotirError: the program cannot be made.
+        """
+        is_ram = self.error.resource in _RAM
+        if is_ram and len(config.workspace_pools) < 2 and not self.has_other_budgets:
+            # What the smallest program takes decides; no search is needed to know that.
+            config = config.without_limits().with_(optimize=Optimize.RAM)
+            made = driver.lower(self.module.with_configuration(config))
+            return _workspace(made).workspace_size, _again(made)
+        module = self.module.with_configuration(config)
+        try:
+            artifact = driver.build(module, compiler=self.compiler)
+        except LimitError as error:
+            if (error.resource, error.where) != (self.error.resource, self.error.where):
+                raise
+            return error.taken, ""
+        figures = _Figures.of(artifact, self.compiler)
+        return figures.of_resource(self.error), _again(artifact.module)
+
+
+def _workspace(module: IRModule) -> MemoryPlan:
+    assert module.model is not None, "remedies are for models"
+    return module.model.memory
+
+
+def _again(module: IRModule) -> str:
+    """What a program does a second time, if anything."""
+    origins = [function.origin for function in module.functions if function.origin]
+    twice = sum(origin.macs_recomputed for origin in origins)
+    once = sum(origin.macs_executed for origin in origins) - twice
+    return f"{twice / max(once, 1):.1%} more multiply-accumulates" if twice else ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Figures:
+    """What a program takes of everything that may be limited, in bytes."""
+
+    workspace: int
+    pools: tuple[int, ...]
+    flash: int
+    stack: int
+
+    @staticmethod
+    def of(artifact: Artifact, compiler: driver.Compiler | None) -> _Figures:
+        memory = _workspace(artifact.module)
+        return _Figures(
+            memory.workspace_size,
+            tuple(pool.size for pool in memory.pools),
+            artifact.flash(compiler(artifact) if compiler else None).bytes,
+            artifact.metadata["stack"]["bytes"],
+        )
+
+    def of_budget(self, name: str) -> int:
+        return {"ram": self.workspace, "flash": self.flash, "stack": self.stack}[name]
+
+    def of_resource(self, error: LimitError) -> int:
+        match error.resource:
+            case Resource.WORKSPACE:
+                return self.workspace
+            case Resource.POOL:
+                return self.pools[error.pool]
+            case Resource.FLASH:
+                return self.flash
+            case Resource.STACK:
+                return self.stack
