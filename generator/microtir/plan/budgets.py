@@ -3,6 +3,7 @@
 RAM is a limit that planning knows beforehand (decision 21).  What a program takes of flash and
 stack is known once its functions are there, so these are searched for: a byte of flash gets a
 price, in instructions, as low as the budget allows, and kernels that go too deep are refused.
+What is left of the flash then is spent layer by layer (`plan.raising`).
 
 How much code there is, is an estimate.  Where a compiler can be asked, it is: what it makes of the
 program that was found, more or less than estimated, is expected of the others, too (decision 35).
@@ -20,9 +21,12 @@ from microtir.config.enums import Optimize
 from microtir.graph.ir import Node
 from microtir.plan.ir import ANY_SPEED, Kernel, Plan, PlannedOperator, Terms
 from microtir.plan.offers import work
+from microtir.plan.raising import Raising
 
 _PRECISION = 32  # a price is good enough within so many parts of it, and a measured ratio
 _COMPILATIONS = 4  # programs that a compiler is asked about at most
+_RAISES = 6  # programs that are made at most to spend what is left of the flash, per start
+_CLOSE = 100  # such a part of the budget is left unspent
 _SURELY = 4  # no compiler is asked where so many times the estimated code would fit
 
 Program = TypeVar("Program")
@@ -97,8 +101,10 @@ class Search(Generic[Program]):
         """
         scale = Fraction(1)
         found: list[_Trial[Program]] = []
-        for _ in range(_COMPILATIONS):
-            trial = self._fastest(scale)
+        for left in reversed(range(_COMPILATIONS)):
+            # Where nothing has fitted, the last try is the smallest program that there is.
+            is_last = left == 0 and found and min(map(self._excess, found)) > 0
+            trial = self._searched(scale, ANY_SPEED)[-1] if is_last else self._fastest(scale)
             code = self.maker.compiled(trial.program) if self._is_uncertain(trial.use) else None
             if code is None:
                 found.append(trial)
@@ -109,14 +115,16 @@ class Search(Generic[Program]):
             is_best = ratio >= scale or trial.use.plan.terms.byte_price == 0
             if is_best and self._excess(found[-1]) == 0:
                 break
-            if abs(ratio - scale) * _PRECISION < scale:
+            # What exceeds the budget is excluded by its own ratio, and another program is found.
+            if abs(ratio - scale) * _PRECISION < scale and self._excess(found[-1]) == 0:
                 break
             scale = ratio
         return min(found, key=self._rank).program
 
     def _rank(self, trial: _Trial[Program]) -> tuple[int, int, int]:
         plan = trial.use.plan
-        return self._excess(trial), plan.terms.byte_price, cost(plan)
+        price = 0 if self.seeks_speed else plan.terms.byte_price
+        return self._excess(trial), price, cost(plan)
 
     def _is_uncertain(self, use: Use) -> bool:
         """Whether it depends on the code, and on nothing else, that a program keeps to limits."""
@@ -133,6 +141,8 @@ class Search(Generic[Program]):
         """
         tried = self._searched(scale)
         found, is_enough = tried[-1], self._excess(tried[-1], scale) == 0
+        if is_enough:
+            found = self._raised(found, scale)
         if is_enough and not self.seeks_speed:
             return found
         plans = [self._unlimited(goal) for goal in self.rivals]
@@ -156,15 +166,49 @@ class Search(Generic[Program]):
     def _flash_excess(self, use: Use, scale: Fraction) -> int:
         return 0 if self.flash is None else use.arrays + ceil(use.code * scale) - self.flash
 
-    def _searched(self, scale: Fraction) -> list[_Trial[Program]]:
-        """What prices and refusals lead to, one after another."""
-        terms: Terms | None = Terms()
+    def _searched(self, scale: Fraction, byte_price: int = 0) -> list[_Trial[Program]]:
+        """What prices, from one on, and refusals lead to, one after another."""
+        terms: Terms | None = Terms(byte_price=byte_price)
         tried = []
         while terms is not None:
             tried.append(self._made(terms))
             use = tried[-1].use
             terms = self._shallower(terms, use) or self._smaller(terms, use, scale)
         return tried
+
+    def _raised(self, found: _Trial[Program], scale: Fraction) -> _Trial[Program]:
+        """A program that fits with more of its layers fast, as long as flash is left.
+
+        The smallest program of all is a place to start from, too: its layers share bodies.
+        """
+        price = found.use.plan.terms.byte_price
+        if price == 0:
+            return found
+        least = replace(found.use.plan.terms, byte_price=ANY_SPEED)
+        starts = [found] if price >= ANY_SPEED else [found, self._made(least)]
+        raised = [self._raised_from(s, scale) for s in starts if self._excess(s, scale) == 0]
+        return min(raised, key=lambda trial: cost(trial.use.plan))
+
+    def _raised_from(self, found: _Trial[Program], scale: Fraction) -> _Trial[Program]:
+        """What layers take is estimated, and the program has the last word.
+
+        If several steps were too much, the best of them is tried alone, and if that was too much,
+        one knows by how much.
+        """
+        known, is_one = Raising(), False
+        for _ in range(_RAISES):
+            plan, room = found.use.plan, -self._flash_excess(found.use, scale)
+            steps = known.steps(plan, room)[: 1 if is_one else None]
+            if not steps or room * _CLOSE < (self.flash or 0):
+                break
+            layers = frozenset[tuple[Node, Kernel]]().union(*(step.layers for step in steps))
+            other = self._made(replace(plan.terms, raised=plan.terms.raised | layers))
+            is_faster = cost(other.use.plan) < cost(plan)
+            fits = is_faster and self._excess(other, scale) == 0
+            if not fits and len(steps) == 1:
+                known.learn(plan, steps[0], room + self._flash_excess(other.use, scale))
+            found, is_one = (other if fits else found), not fits and len(steps) > 1
+        return found
 
     def _made(self, terms: Terms) -> _Trial[Program]:
         if terms not in self._known:

@@ -23,8 +23,16 @@ Price = Callable[[int, Candidate], int]
 """Of so many instructions, or cycles, in the kernels of a candidate, by the goal."""
 
 
-def price_of(goal: Optimize, byte_price: int = 0) -> Price:
-    """What a goal charges for a kernel; the sum over a plan is what planning keeps small."""
+def price_of(goal: Optimize, terms: Terms, node: Node) -> Price:
+    """What a goal charges for a kernel of a node; planning keeps the sum over a plan small."""
+    charged = _charged(goal, terms.byte_price)
+    raised = {kernel for other, kernel in terms.raised if other is node}
+    if not raised:
+        return charged
+    return lambda cost, c: cost if c.kernel in raised else charged(cost, c)
+
+
+def _charged(goal: Optimize, byte_price: int) -> Price:
     match goal:
         case Optimize.FLASH:
             return lambda cost, c: cost + ANY_SPEED * c.flash_bytes
@@ -88,7 +96,7 @@ class Offers:
         node: Node, candidates: Sequence[Candidate], goal: Optimize, terms: Terms
     ) -> Offers | None:
         """The candidates of a node, sorted; None if none of them computes an output."""
-        price = price_of(terms.goal(goal), terms.byte_price)
+        price = price_of(terms.goal(goal), terms, node)
         candidates = [c for c in candidates if (node, c.kernel) not in terms.refused]
         whole = [c for c in candidates if not c.accumulates]
         rows = [c for c in whole if c.takes_row_range]

@@ -142,7 +142,7 @@ class _Choice:
 
     def _is_better(self, c: Candidate) -> bool:
         """Whether a candidate would have been chosen if there were room for its scratch."""
-        price = price_of(self.goal, self.plan.terms.byte_price)
+        price = price_of(self.goal, self.plan.terms, self.operator.node)
         return price(self._work(c), c) < price(self._work(self.chosen), self.chosen)
 
     def _difference(self, c: Candidate) -> str:
@@ -182,6 +182,8 @@ class _Choice:
         by = f", by {' of '.join(sources)}" if sources else ""
         if self.plan.terms.byte_price and self.goal is not Optimize.FLASH:
             flash = f", {self.plan.terms.byte_price:,} {unit} a byte of flash"
+        if (self.operator.node, self.chosen.kernel) in self.plan.terms.raised:
+            return f"fast, of {len(rivals) + 1}{room}: the budget of flash has room for it{by}"
         return _MERITS[self.goal].format(f"{len(rivals) + 1}{room}", unit) + flash + by
 
     def _kind(self, tensor: Tensor) -> str:
