@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
+import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import microtir
-from microtir import IRModule
+from microtir import Executor, IRModule
 from microtir.codegen import flash_of, stack_of
 from microtir.config import CompilationConfig
 from microtir.config.enums import Optimize
+from microtir.errors import MemoryPlanError
 from microtir.graph.ir import Graph
 from tests.support.streams import Garden
 
 M4 = CompilationConfig(targets="c -mcpu=cortex-m4")
+WORKSPACE_IO = M4.with_(pass_config={"memory.use_workspace_io": True})
+BY_ROWS = M4.with_(executor=Executor("aot", {"row-fed-inputs": True, "row-drained-outputs": True}))
 
 
 @dataclass(frozen=True)
@@ -26,9 +31,9 @@ class Found:
     instructions: int
 
 
-def found(graph: Graph, goal: Optimize, **budget: int) -> Found:
+def found(graph: Graph, goal: Optimize, base: CompilationConfig = M4, **budget: int) -> Found:
     """What is made of a graph; a refusal is an error of the test."""
-    config = M4.with_(optimize=goal, budget=budget)
+    config = base.with_(optimize=goal, budget=budget)
     module = microtir.lower(IRModule(graph=graph, config=config))
     model = module.model
     assert model is not None and model.memory.verified
@@ -38,6 +43,33 @@ def found(graph: Graph, goal: Optimize, **budget: int) -> Found:
         "stack": stack_of(module).bytes,
     }
     return Found(taken, sum(d.instructions for d in model.decisions.values()))
+
+
+def missing(graph: Graph, base: CompilationConfig, kind: str, size: int) -> tuple[int, int]:
+    """What the refusal of a budget says: how many bytes are needed, and how many more these are."""
+    config = base.with_(optimize=Optimize.SPEED, budget={kind: size})
+    with pytest.raises(MemoryPlanError) as caught:
+        microtir.lower(IRModule(graph=graph, config=config))
+    needed = re.match(r"(\d+) bytes or more", caught.value.legal or "")
+    more = re.search(r"(\d+) more than the budget", caught.value.what)
+    assert needed and more, str(caught.value)
+    return int(needed[1]), int(more[1])
+
+
+@pytest.mark.parametrize(
+    ("kind", "base"), [("ram", WORKSPACE_IO), ("ram", BY_ROWS), ("flash", M4), ("stack", M4)]
+)
+def test_the_least_is_exact_to_the_byte(kind: str, base: CompilationConfig) -> None:
+    """The bytes that a refusal asks for are enough, and one less is refused by one byte."""
+    graph = Garden(5).graph(3)
+    least, more = missing(graph, base, kind, 1)
+    assert more == least - 1
+    assert found(graph, Optimize.SPEED, base, **{kind: least}).taken[kind] <= least
+    assert missing(graph, base, kind, least - 1) == (least, 1)
+    fastest = found(graph, Optimize.SPEED, base).taken[kind]
+    assert fastest >= least
+    if fastest > least:  # another plan fits one byte below
+        assert found(graph, Optimize.SPEED, base, **{kind: fastest - 1}).taken[kind] < fastest
 
 
 @settings(deadline=None, max_examples=1)
@@ -53,7 +85,7 @@ def test_a_budget_takes_the_fastest_plan_that_is_known_to_fit(seed: int) -> None
     known = [found(graph, goal) for goal in Optimize]
     for kind in ("ram", "flash", "stack"):
         for size in {max(plan.taken[kind], 1) for plan in known}:
-            got = found(graph, Optimize.SPEED, **{kind: size})
+            got = found(graph, Optimize.SPEED, M4, **{kind: size})
             assert got.taken[kind] <= size
             fitting = [plan.instructions for plan in known if plan.taken[kind] <= size]
             assert got.instructions <= min(fitting), (kind, size)
