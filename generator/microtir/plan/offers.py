@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 
 import numpy as np
 import numpy.typing as npt
@@ -13,8 +14,9 @@ from microtir.graph.ir import Node
 from microtir.plan.ir import ANY_SPEED, Candidate, Kernel, PlannedOperator, Terms
 
 # What a byte of code may cost where neither speed nor size is all that counts: unrolling a layer
-# that runs half a million times pays, for one of ten thousand steps it does not.
-PRICE_PER_BYTE = 16
+# that runs half a million times pays, for one of ten thousand steps it does not.  With the least
+# memory a byte less takes more instructions, since the smallest kernels are slow ones.
+PRICE_PER_BYTE = MappingProxyType({Optimize.BALANCED: 16, Optimize.RAM: 12})
 
 # Of a call of a layer function: its arguments, registers saved, loops set up.
 _CALL = {Measure.INSTRUCTIONS: 40, Measure.CYCLES: 60}
@@ -36,10 +38,10 @@ def _charged(goal: Optimize, byte_price: int) -> Price:
     match goal:
         case Optimize.FLASH:
             return lambda cost, c: cost + ANY_SPEED * c.flash_bytes
-        case Optimize.BALANCED:
-            per_code = PRICE_PER_BYTE
+        case Optimize.BALANCED | Optimize.RAM:
+            per_code = PRICE_PER_BYTE[goal]
             return lambda cost, c: cost + per_code * c.code_bytes + byte_price * c.flash_bytes
-        case Optimize.SPEED | Optimize.RAM:
+        case Optimize.SPEED:
             return lambda cost, c: cost + byte_price * c.flash_bytes
 
 

@@ -25,8 +25,10 @@ RefusalsOf = Callable[[Node], Sequence[tuple[Kernel, Refusal]]]
 _MERITS: Mapping[Optimize, str] = MappingProxyType(
     {
         Optimize.SPEED: "the fastest of {}",
-        Optimize.RAM: "the fastest of {}",
-        Optimize.BALANCED: f"the best of {{}} at {PRICE_PER_BYTE} {{}} for a byte of code",
+        **{
+            goal: f"the best of {{}} at {price} {{}} for a byte of code"
+            for goal, price in PRICE_PER_BYTE.items()
+        },
         Optimize.FLASH: "the smallest of {} in code and weights",
     }
 )
@@ -149,7 +151,7 @@ class _Choice:
         """What a candidate costs more than the chosen one, and what less."""
         size = 0
         limited = self.goal is Optimize.FLASH or self.plan.terms.byte_price > 0
-        if self.goal is Optimize.BALANCED or limited:
+        if self.goal is not Optimize.SPEED or limited:
             size = c.code_bytes - self.chosen.code_bytes
         if limited:
             size += c.weight_bytes - self.chosen.weight_bytes
@@ -176,7 +178,7 @@ class _Choice:
             if self.plan.size is not None:
                 room = f" whose scratch fits into {self.plan.size:,} bytes"
         flash, unit = "", str(self.plan.terms.measure)
-        speed_counts = self.goal in (Optimize.SPEED, Optimize.RAM)
+        speed_counts = self.goal is Optimize.SPEED
         sources = ["cycles"] * (speed_counts and self.plan.terms.measure is Measure.CYCLES)
         sources += ["tuning records"] * self.chosen.is_measured
         by = f", by {' of '.join(sources)}" if sources else ""

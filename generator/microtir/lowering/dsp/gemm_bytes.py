@@ -14,7 +14,7 @@ from microtir.graph.ir import Node
 from microtir.lowering.dsp import convolution
 from microtir.lowering.dsp.code import at, let, loop, seq, when
 from microtir.lowering.dsp.convolution_geometry import Geometry
-from microtir.lowering.dsp.copy_kernels import copy, fill
+from microtir.lowering.dsp.copy_kernels import copy, fill, fill_spread, spread
 from microtir.lowering.dsp.gemm_bytes_kernels import UNROLL, WORD, gemm_bytes
 from microtir.lowering.dsp.gemm_kernels import TOGETHER
 from microtir.lowering.dsp.micro_kernel import call, turns
@@ -25,7 +25,7 @@ from microtir.tir import ir
 from microtir.tir.dtype import DType
 
 _IMMEDIATE = 4095  # largest offset of a load, and number that ADD takes
-_CODE, _WORD_CODE = {TOGETHER: 350, 1: 230}, {TOGETHER: 120, 1: 64}
+_CODE, _WORD_CODE = {TOGETHER: 350, 1: 230}, {TOGETHER: 112, 1: 64}
 _GATHER_CODE = 400
 
 
@@ -117,7 +117,8 @@ class Form:
         """Instructions for pixels of one line: block by block, then one by one."""
         words, quads = _values(geometry) // WORD, -(-geometry.output.channels // QUAD)
         looped = 1 + 3 * turns(words, UNROLL)
-        block = (30 * words + looped + 55) * quads + 14
+        of_word = 30 if _reads_input(geometry) else 28
+        block = (of_word * words + looped + 55) * quads + 14
         single = (16 * words + looped + 33) * quads + 45
         if _reads_input(geometry):
             calls = -(-pixels // geometry.patch_pixels)
@@ -148,9 +149,7 @@ class _Emitter:
     ) -> ir.Stmt:
         """All channels of some pixels."""
         channels, values = self.geometry.output.channels, _values(self.geometry)
-        kernel = gemm_bytes(
-            pixels, distance if pixels > 1 else 0, values, channels, self.packed.rescaling
-        )
+        kernel = gemm_bytes(pixels, distance, values, channels, self.packed.rescaling)
         return call(kernel, source, at(self.packed.words, 0, 0, 0), target)
 
 
@@ -169,7 +168,8 @@ class _Input(_Emitter):
     def some(self, row: te.Expr, column: te.Expr, pixels: int) -> ir.Stmt:
         rows, columns = self.geometry.windows.rows, self.geometry.windows.columns
         source = self.x.at(row * rows.stride, column * columns.stride, 0)
-        return self.product(pixels, self.geometry.pixel_stride, source, self.y.at(row, column, 0))
+        distance = self.geometry.pixel_stride if pixels > 1 else 0
+        return self.product(pixels, distance, source, self.y.at(row, column, 0))
 
     def row(self, row: te.Expr) -> ir.Stmt:
         """Calls for some blocks, one for those left, and the last pixel."""
@@ -204,7 +204,10 @@ class _Input(_Emitter):
 
 
 class _Patches(_Emitter):
-    """Windows are gathered in scratch, tap behind tap."""
+    """Windows are gathered in scratch, tap behind tap; those of two pixels word by word in turns.
+
+    One pointer reads words in turns, however long windows are: layers share a kernel.
+    """
 
     def __init__(self, layer: Layer, pixels: int) -> None:
         super().__init__(layer)
@@ -223,48 +226,62 @@ class _Patches(_Emitter):
         blocks, rest = divmod(self.geometry.output.width, self.pixels)
 
         def some(column: te.Expr, pixels: int) -> ir.Stmt:
-            # Pixel by pixel: a loop would hide from whoever follows accesses where a row ends.
-            filled = (self.gather(row, column + n, n * self.values) for n in range(pixels))
             source, target = at(self.patch, 0, 0), self.y.at(row, column, 0)
-            return seq(*filled, self.product(pixels, self.values, source, target))
+            gathered = self.gather(row, column, pixels)
+            return seq(gathered, self.product(pixels, 0, source, target))
 
         whole = loop("block", 0, blocks, lambda n: some(n * self.pixels, self.pixels))
         last = te.as_expr(blocks * self.pixels, DType.INT32)
         return seq(whole, some(last, rest)) if rest else whole
 
-    def gather(self, row: te.Expr, column: te.Expr, start: int) -> ir.Stmt:
-        """The window of a pixel, from an element of the patch on."""
+    def gather(self, row: te.Expr, column: te.Expr, pixels: int) -> ir.Stmt:
+        """The windows of some pixels, kernel row by kernel row."""
         rows, columns = self.geometry.windows.rows, self.geometry.windows.columns
         size = columns.taps * self.geometry.image.channels
 
         def kernel_row(ky: te.Expr) -> ir.Stmt:
-            target = start + ky * size
+            target = ky * (size * pixels)
 
             def inside(y: te.Expr) -> ir.Stmt:
-                left = column * columns.stride - columns.before
-                taps = self.gather_row(y, left, target)
+                # Pixel by pixel: a loop would hide from whoever follows accesses where a row ends.
+                taps = seq(*(
+                    self.gather_row(
+                        y, (column + n) * columns.stride - columns.before, target + n * WORD, pixels
+                    )
+                    for n in range(pixels)
+                ))  # fmt: skip
                 if not rows.clips(self.geometry.output.height):
                     return taps
-                return when((y >= 0) & (y < rows.size), taps, self.fill(target, size))
+                outside = call(
+                    fill(size * pixels, self.zero_point, DType.INT8), at(self.patch, 0, target)
+                )
+                return when((y >= 0) & (y < rows.size), taps, outside)
 
             return let("y", row * rows.stride - rows.before + ky * rows.dilation, inside)
 
         return loop("ky", 0, rows.taps, kernel_row)
 
-    def gather_row(self, y: te.Expr, left: te.Expr, target: te.Expr) -> ir.Stmt:
-        """One row of a window: at once where it is a run inside the image, else tap by tap."""
+    def gather_row(self, y: te.Expr, left: te.Expr, target: te.Expr, every: int) -> ir.Stmt:
+        """One row of a window: at once where it is a run inside the image, else tap by tap.
+
+        Its words are put from `target` on, one into `every` so many.
+        """
         columns, channels = self.geometry.windows.columns, self.geometry.image.channels
         clips = columns.clips(self.geometry.output.width)
 
+        def copied(size: int, column: te.Expr, place: te.Expr) -> ir.Stmt:
+            moved = copy(size) if every == 1 else spread(size, every)
+            return call(moved, self.x.at(y, column, 0), at(self.patch, 0, place))
+
         def tap(kx: te.Expr) -> ir.Stmt:
-            place = target + kx * channels
+            place = target + kx * (channels * every)
 
             def there(column: te.Expr) -> ir.Stmt:
-                copied = call(copy(channels), self.x.at(y, column, 0), at(self.patch, 0, place))
+                one = copied(channels, column, place)
                 if not clips:
-                    return copied
+                    return one
                 is_inside = (column >= 0) & (column < columns.size)
-                return when(is_inside, copied, self.fill(place, channels))
+                return when(is_inside, one, self.fill_tap(place, every))
 
             return let("x_col", left + kx * columns.dilation, there)
 
@@ -272,12 +289,16 @@ class _Patches(_Emitter):
             # As for pixels, no loop: what it reads is not all between its first and last column.
             return seq(*(tap(te.as_expr(kx, DType.INT32)) for kx in range(columns.taps)))
         one_by_one = loop("kx", 0, columns.taps, tap)
-        size = columns.taps * channels
-        run = call(copy(size), self.x.at(y, left, 0), at(self.patch, 0, target))
+        run = copied(columns.taps * channels, left, target)
         if not clips:
             return run
         return when((left >= 0) & (left + (columns.taps - 1) < columns.size), run, one_by_one)
 
-    def fill(self, target: te.Expr, size: int) -> ir.Stmt:
+    def fill_tap(self, place: te.Expr, every: int) -> ir.Stmt:
         """Values outside the image: the zero point, for which the bias accounts."""
-        return call(fill(size, self.zero_point, DType.INT8), at(self.patch, 0, target))
+        channels = self.geometry.image.channels
+        if every == 1:
+            filled = fill(channels, self.zero_point, DType.INT8)
+        else:
+            filled = fill_spread(channels, every, self.zero_point)
+        return call(filled, at(self.patch, 0, place))

@@ -31,6 +31,7 @@ from microtir.tir.dtype import DType
 WORD = 4  # values
 UNROLL = Unroll(8, 8)  # of words
 _WORD_BYTES = {TOGETHER: 120, 1: 64}  # of the instructions for a word
+_TURNS_BYTES = 112  # where the words of two pixels lie in turns
 
 
 @made_once
@@ -41,7 +42,8 @@ def gemm_bytes(
 
     Args:
         pixels: an even number, or 1.
-        distance: bytes from one pixel to the next, at least `values`; a single one has none.
+        distance: bytes from one pixel to the next, at least `values`; a single one has none, nor
+            have two whose words lie in turns.
         values: of a pixel, whole words.
         channels: of the output, at least 4.
         rescaling: of the sums.
@@ -51,23 +53,25 @@ def gemm_bytes(
         channels); then words, lines, quads, channels, and blocks if there may be several.
     """
     together = min(pixels, TOGETHER)
+    assert distance or pixels == together, "two pixels in turns are one block"
     sizes = Sizes()
-    most = distance // WORD if together > 1 else STEPS // 2
+    most = distance // WORD if distance else STEPS // 2
     words = sizes.number("words", values // WORD, 1, most)
     steps = 2 * number_of(words)
     lines = sizes.number("lines", values // 2 + CONSTANT_LINES, 1, STEPS + CONSTANT_LINES)
     sizes.hold(number_of(lines) >= steps + CONSTANT_LINES)
     quads = sizes.number("quads", -(-channels // QUAD), 1, CHANNELS // QUAD)
     width = sizes.number("channels", channels, QUAD, CHANNELS)
-    blocks = sizes.number("blocks", pixels // TOGETHER, 1, PIXELS // 2) if together > 1 else 1
-    shape = (blocks, together * distance) if together > 1 else (words, WORD)
-    x = ir.Buffer("x", shape, DType.INT8)
+    blocks = sizes.number("blocks", pixels // TOGETHER, 1, PIXELS // 2) if distance else 1
+    shape = (blocks, together * distance) if distance else (words, together * WORD)
+    x = ir.Buffer("x", shape, DType.INT8, alignment=1 if distance or together == 1 else 4)
     packed = ir.Buffer("packed", (quads, lines, 2), DType.INT32)
     y = ir.Buffer("y", (blocks, together, width), DType.INT8)
     product = _Product(x, packed, y, rescaling, together, steps, distance)
     special = values // WORD if UNROLL.is_straight(values // WORD) else None
     straight = "" if special is None else f"_{special}"
-    apart = f"_{distance}" if together > 1 else ""
+    apart = f"_{distance}" if distance else "_in_turns" if together > 1 else ""
+    step_bytes = _TURNS_BYTES if together > 1 and not distance else _WORD_BYTES[together]
     return describe(
         f"gemm_bytes{together}{straight}{apart}_{rescaling.name}",
         (f"Matrix product of bytes: {pixels_named(together)} by four channels a turn",),
@@ -79,9 +83,9 @@ def gemm_bytes(
         ),
         f"kernels/gemm_bytes{together}.j2",
         {
-            **unrolled(values // WORD, UNROLL, _WORD_BYTES[together]),
+            **unrolled(values // WORD, UNROLL, step_bytes),
             "rescaling": rescaling.values(),
-            "pixel": str(distance),
+            "pixel": str(distance) if distance else "",
             "block": str(TOGETHER * distance),
         },
         stack_bytes=68 if together > 1 else 48,
@@ -90,7 +94,10 @@ def gemm_bytes(
 
 
 class _Product(Product):
-    """The meaning of a turn; `x` is (blocks, bytes of a block), or words of a single pixel."""
+    """The meaning of a turn.
+
+    `x` is (blocks, bytes of a block), or words of a single pixel or of two in turns.
+    """
 
     def __init__(
         self,
@@ -111,8 +118,8 @@ class _Product(Product):
         def half(word: te.Expr, first: int) -> ir.Stmt:
             def value(pixel: te.Expr, number: int) -> te.Expr:
                 byte = first + 2 * number
-                if self.pixels == 1:
-                    return load(self.patch, word, byte)
+                if not self.distance:
+                    return load(self.patch, word, pixel * WORD + byte)
                 return load(self.patch, block, pixel * self.distance + word * WORD + byte)
 
             return self.step(quad, word * 2 + first, value)
