@@ -3,6 +3,9 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from microtir import IRModule, build
+from microtir.cli.compile import _recomputed
+from tests.driver.test_bands import recomputing, wide_graph
 from tests.support.command import INT8, Command
 
 FILES = {
@@ -36,6 +39,19 @@ def test_compile_writes_and_tells(microtir: Command, tmp_path: Path) -> None:
     assert "input      image: int8 1x8x8x1\n" in result.out
     assert "output     probabilities: int8 1x10\n" in result.out
     assert "digits_int8_run(" in result.out
+
+
+def test_the_price_of_bands_is_told(microtir: Command, tmp_path: Path) -> None:
+    """Multiply-accumulates that are done twice for less memory, as text and as JSON."""
+    config = recomputing(100).with_(optimize="ram")
+    metadata = build(IRModule(graph=wide_graph(0), config=config)).metadata
+    again = sum(layer["macs_recomputed"] for layer in metadata["layers"])
+    once = sum(layer["macs_executed"] for layer in metadata["layers"]) - again
+    text = f"{again:,} multiply-accumulates, {again / once:.1%} more, for less memory"
+    assert _recomputed(metadata) == [("recomputed", text)] and again > 0
+    result = microtir("compile", INT8, "-o", tmp_path / "b", "--json")
+    summary = json.loads(result.out)
+    assert summary["macs_recomputed"] == 0 < summary["macs_executed"]
 
 
 def test_summary_as_json(microtir: Command, tmp_path: Path) -> None:

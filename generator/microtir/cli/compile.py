@@ -20,7 +20,7 @@ from microtir.config.names import c_name
 from microtir.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:
-    from microtir.artifact import Artifact, ConstantPoolData, PoolData
+    from microtir.artifact import Artifact, ConstantPoolData, Metadata, PoolData
 
 SOURCES = "sources"
 ARCHIVE = "mlf"
@@ -163,6 +163,8 @@ def _summary(artifact: Artifact, folder: Path) -> dict[str, object]:
         "model": metadata["model"],
         "layers": len(metadata["layers"]),
         "macs": sum(layer["macs"] for layer in metadata["layers"]),
+        "macs_executed": sum(layer["macs_executed"] for layer in metadata["layers"]),
+        "macs_recomputed": sum(layer["macs_recomputed"] for layer in metadata["layers"]),
         "weights_bytes": metadata["weights_bytes"],
         "memory": metadata["memory"],
         "constant_pools": metadata["constant_pools"],
@@ -174,6 +176,16 @@ def _pool(pool: PoolData) -> str:
     limit = f" of {cell(pool['limit'])}" if pool["limit"] is not None else ""
     internal = ", an array of the code" if pool["is_internal"] else ""
     return f"{cell(pool['size'])}{limit} bytes{internal}"
+
+
+def _recomputed(metadata: Metadata) -> list[tuple[str, object]]:
+    """The price of images that are computed in bands of columns."""
+    again = sum(layer["macs_recomputed"] for layer in metadata["layers"])
+    once = sum(layer["macs_executed"] for layer in metadata["layers"]) - again
+    if not again:
+        return []
+    text = f"{cell(again)} multiply-accumulates, {again / max(once, 1):.1%} more, for less memory"
+    return [("recomputed", text)]
 
 
 def _constants(pool: ConstantPoolData) -> str:
@@ -219,6 +231,7 @@ def _print(built: Built, folder: Path) -> None:
     passed += ["parameters"] * (metadata["parameters"] is not None)
     rows: list[tuple[str, object]] = [
         ("layers", f"{len(metadata['layers'])} functions in {name}.c"),
+        *_recomputed(metadata),
         ("workspace", workspace),
         *((f"pool {pool['name']}", _pool(pool)) for pool in pools),
         ("weights", f"{cell(metadata['weights_bytes'])} bytes of flash"),

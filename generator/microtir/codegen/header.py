@@ -308,7 +308,8 @@ def _run_comment(program: Program) -> str:
                 "inputs, outputs",
                 f"every pointer set to its tensor's OFFSET in the {_holder(program)}, in bytes;",
             ),
-            ("", "tensors are row-major, and a run overwrites the inputs"),
+            ("", "tensors are row-major; a run overwrites the inputs, which are written before"),
+            ("", "each, and outputs stay until the memory that they lie in is used again"),
         ]
     if any(port.row_bytes is not None for port in model.ports):
         rows.append(("", "a tensor that is handed over row by row needs its `move` set"))
@@ -319,7 +320,8 @@ def _run_comment(program: Program) -> str:
             )
             rows.append((pool.name, f"not used: {needs}, NULL is fine"))
             continue
-        kept = "what it holds need not be kept between calls"
+        has_tensors = any(port.offset is not None for port in model.ports)
+        kept = f"what {'else ' * has_tensors}it holds need not be kept between calls"
         if _named_pools(program):
             rows.append((pool.name, f"{pool.macro}_SIZE bytes, aligned to"))
             rows.append(("", f"{pool.macro}_ALIGNMENT; {kept}"))

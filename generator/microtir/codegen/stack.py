@@ -37,7 +37,7 @@ from microtir.tir.ir import (
     Seq,
     Stmt,
 )
-from microtir.tir.visitor import Node, walk
+from microtir.tir.visitor import Node, children, walk
 
 # In registers.  A frame: those that a callee gives back (13 on RISC-V, 8 more for floats on Arm),
 # its return address, and temporaries, as for a loop that is unrolled.
@@ -248,14 +248,14 @@ class _Chains:
         """Registers that a function's parameters and variables take."""
         is_main = self._program.model is not None and function is self._program.entry
         parts = tuple(_outermost(function.body)) if is_main else (function.body,)
-        variables = [sum(map(_is_variable, walk(part))) for part in parts]
         if not self._is_optimised:
             # Main has a pointer for each buffer at a place, which some function fills first.
             pointers = {place for part in parts for place in _places(part)}
             named = max(_UNOPTIMISED * len(pointers), sum(len(_uses(part)) for part in parts))
-            return _UNOPTIMISED * (len(function.params) + sum(variables)) + named
+            variables = sum(_is_variable(node) for part in parts for node in walk(part))
+            return _UNOPTIMISED * (len(function.params) + variables) + named
         living = _living([_places(part) for part in parts])
-        most = max(map(sum, zip(variables, living, strict=True)), default=0)
+        most = max(map(sum, zip(map(_in_scope, parts), living, strict=True)), default=0)
         return len(function.params) + most
 
 
@@ -307,6 +307,11 @@ def _c_name(program: Program, function: PrimFunc) -> str:
 
 def _is_variable(node: Node) -> bool:
     return isinstance(node, For | Let) or (isinstance(node, Allocate) and not node.buffer.shape)
+
+
+def _in_scope(node: Node) -> int:
+    """The most variables that are in scope at one time: others share their places with them."""
+    return _is_variable(node) + max(map(_in_scope, children(node)), default=0)
 
 
 def _array_bytes(node: Allocate) -> int:
