@@ -23,7 +23,7 @@ from microtir.plan.measured import Cost, Key, Measured, signature
 from tests.support import c_compilers
 from tests.support.batch import load_batch
 from tests.support.c_compilers import strict_problems
-from tests.support.dsp_cases import DspCase, cases
+from tests.support.dsp_cases import DspCase, cases, summed
 from tests.support.emulated_arm import M4, M55, Machine, differing
 from tests.support.kernel_cases import found
 
@@ -61,6 +61,7 @@ CORES = {
         Kernel.GEMM: 12, Kernel.GEMM_COMPACT: 6, Kernel.GEMM_NARROW: 10, Kernel.GEMM_WINDOWS: 8,
         Kernel.DEPTHWISE_WORDS: 8, Kernel.DEPTHWISE_PLANES: 8, Kernel.DENSE_PAIRS: 16,
         Kernel.ADD_SHIFTED: 40, Kernel.POOL_WORDS: 6, **dict.fromkeys(WITHOUT_SCRATCH, 15),
+        Kernel.ACCUMULATE_WORDS: 5,
     }, WITHOUT_SCRATCH),
     "mve": Core("cortex-m55", M55, "thumbv8.1m.main-none-eabihf", "vqrdmulh.s32", (
         Optimize.SPEED,
@@ -114,6 +115,8 @@ def batch(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
         for goal in core.goals
         for case in cases(PER_KIND)
     ]
+    least = core.config.with_(optimize=Optimize.RAM)
+    made += [(case, least.with_(module_name=case.name)) for case in map(summed, range(8))]
     made += [pair for kernel in core.forced for pair in forcing(core, kernel, folder)]
     artifacts = [compiled(case, config, chosen) for case, config in made]
     assert all(chosen[kernel] >= least for kernel, least in core.expected.items()), chosen

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -287,6 +289,23 @@ def global_average(seed: int, sizes: Sizes = SMALL) -> DspCase:
     return _finish(f"average_{seed}", op, (x,), y, data)
 
 
+def whole_depthwise(seed: int, source: Tensor | None = None) -> DspCase:
+    """DEPTHWISE_CONV_2D whose only window is the whole image."""
+    rng = np.random.default_rng([seed, 6])
+    drawn = (1, int(rng.integers(2, 8)), int(rng.integers(1, 4)), int(rng.choice(SMALL.channels)))
+    _, height, width, channels = drawn if source is None else source.shape
+    data = _stored(rng, (1, height, width, channels))
+    zero_point = int(rng.integers(-128, 128))
+    x = source or graphs.tensor("x", data.shape, DType.INT8, graphs.quant(1 / 64, zero_point))
+    activation = ops.Activation(rng.choice(np.array([a.value for a in ops.Activation])))
+    shape = (1, 1, 1, channels)
+    y, quant = _output(rng, shape, channels, height * width, 3, activation)
+    w = graphs.constant("w", _weights(rng, (1, height, width, channels)), quant)
+    tensors = (x, w, _bias(rng, channels, quant)) if rng.random() < 0.8 else (x, w)
+    op = ops.DepthwiseConv2D(activation=activation)
+    return _finish(f"whole_depthwise_{seed}", op, tensors, y, data)
+
+
 def separable(seed: int) -> DspCase:
     """A convolution, a depthwise one of 3x3, and one more: each reads the one before."""
     sizes = Sizes(widths=range(3, 15), heights=range(3, 9), outputs=(4, 5, 8, 9, 14, 37))
@@ -294,18 +313,32 @@ def separable(seed: int) -> DspCase:
         first = convolution(seed, sizes=replace(NARROW, outputs=sizes.outputs), pointwise=True)
     else:
         first = convolution(seed, sizes=sizes)
+    steps = (
+        partial(convolution, seed, sizes=sizes, depthwise=True, square=True),
+        partial(convolution, seed, sizes=sizes),
+    )
+    return _behind(f"separable_{seed}", first, *steps)
+
+
+def summed(seed: int) -> DspCase:
+    """A convolution of a high image, and a depthwise one of a window of its size."""
+    sizes = Sizes(widths=range(1, 4), heights=range(12, 20), outputs=(8, 12, 20, 36))
+    first = convolution(seed, sizes=sizes, pointwise=True)
+    return _behind(f"summed_{seed}", first, partial(whole_depthwise, seed))
+
+
+def _behind(name: str, first: DspCase, *steps: Callable[..., DspCase]) -> DspCase:
+    """The case with operators behind it, each made by a step for the result before."""
     nodes = list(first.graph.nodes)
-    for number, kind in enumerate(({"depthwise": True, "square": True}, {})):
+    for number, step in enumerate(steps):
         (y,) = nodes[-1].outputs
         # Factors are drawn for inputs of this scale.
         type_ = replace(y.type, quantization=graphs.quant(1 / 64, y.type.quant.zero_point))
         middle = Tensor(f"middle{number}", type_)
         nodes[-1] = replace(nodes[-1], outputs=(middle,), name=f"node{number}")
-        step = convolution(seed, sizes=sizes, source=middle, **kind)
-        (node,) = step.graph.nodes
+        (node,) = step(source=middle).graph.nodes
         constants = (replace(t, name=f"{t.name}{number}") for t in node.inputs[1:])
         nodes.append(replace(node, inputs=(middle, *constants)))
-    name = f"separable_{seed}"
     return DspCase(name, graphs.graph(nodes, first.graph.inputs, nodes[-1].outputs), first.inputs)
 
 

@@ -287,6 +287,7 @@ FAMILIES: Mapping[type[Operator], tuple[Family, ...]] = MappingProxyType(
             dsp.DEPTHWISE,
             dsp.DEPTHWISE_SINGLE,
             dsp.DEPTHWISE_ROWS,
+            dsp.DEPTHWISE_SUMS,
             dsp.DEPTHWISE_PLANES,
             *dsp.DEPTHWISE_PLANAR,
             BLOCKED_DEPTHWISE,

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from microtir import te
 from microtir.graph.ir import Node
 from microtir.graph.ops import Conv2D, DepthwiseConv2D
@@ -28,7 +30,7 @@ from microtir.lowering.dsp.linear import constant, requantised
 from microtir.lowering.dsp.micro_kernel import FAST, Unroll, call
 from microtir.lowering.dsp.outputs import Outputs
 from microtir.lowering.dsp.outputs import planes_refusal as planar_refusal
-from microtir.lowering.dsp.patch import GROUP
+from microtir.lowering.dsp.patch import GROUP, Segments
 from microtir.lowering.dsp.requantise import Rescaling
 from microtir.lowering.dsp.weights import QUAD, channel_quads, pack_pairs
 from microtir.lowering.layer import Layer, Rows
@@ -51,10 +53,17 @@ class Packed:
     rescaling: Rescaling
 
 
-def packed_of(node: Node, distance: int = 1) -> Packed | None:
-    """The constants of a layer, of whose outputs each channel lies `distance` bytes apart.
+def packed_of(
+    node: Node, distance: int = 1, *, together: int = QUAD, values: int = 0
+) -> Packed | None:
+    """The constants of a layer; None: weights or factors do not fit the packed form.
 
-    None: weights or factors do not fit the packed form.
+    Args:
+        node: the layer.
+        distance: bytes from a channel of its output to the next.
+        together: channels of a turn of the kernel.
+        values: of a pixel as the kernel reads it: those of the window in their order, then any that
+            count for nothing; 0: in the order of patches.
     """
     op = node.op
     assert isinstance(op, Conv2D | DepthwiseConv2D)
@@ -63,13 +72,17 @@ def packed_of(node: Node, distance: int = 1) -> Packed | None:
     if isinstance(op, DepthwiseConv2D):
         weights = weights.transpose(3, 1, 2, 0)
     matrix = weights.reshape(len(weights), segments.count, segments.length)
-    order = channel_quads(len(matrix))
+    if values:
+        behind = values - segments.count * segments.length
+        matrix = np.pad(matrix.reshape(len(matrix), 1, -1), ((0, 0), (0, 0), (0, behind)))
+        segments = Segments(1, values)
+    order = channel_quads(len(matrix), together)
     lanes = pack_pairs(segments.arrange(matrix)[order])
     params = conv_params(op, node.inputs[0].type, node.inputs[1].type, node.output.type)
     factors = requantised(matrix.reshape(len(matrix), -1), node, params)
     if lanes is None or factors is None:
         return None
-    words = pack_quads(lanes, factors.constants, order, distance)
+    words = pack_quads(lanes, factors.constants, order, distance, together)
     return Packed(constant("packed", words), factors.rescaling)
 
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 from functools import partial
 
 from microtir.config.features import Feature
+from microtir.lowering import accumulate
 from microtir.lowering.convolution import row_window
 from microtir.lowering.dense import keeps_rows
 from microtir.lowering.dsp import (
@@ -15,6 +16,7 @@ from microtir.lowering.dsp import (
     dense,
     depthwise,
     depthwise_rows,
+    depthwise_sums,
     gemm_bytes,
     narrow,
     planes,
@@ -174,6 +176,19 @@ DEPTHWISE_ROWS = Family(
     code=depthwise_rows.code_bytes,
     build=depthwise_rows.emit,
     cycles=141,
+)
+DEPTHWISE_SUMS = Family(
+    Kernel.ACCUMULATE_WORDS,
+    None,
+    same_row,
+    depthwise_sums.cost,
+    depthwise_sums.refusal,
+    Feature.DSP,
+    accumulators=accumulate.accumulator_bytes,
+    code=depthwise_sums.code_bytes,
+    build=depthwise_sums.emit,
+    finish=accumulate.emit_finish,
+    cycles=130,
 )
 DEPTHWISE_PLANES = Family(
     Kernel.DEPTHWISE_PLANES,

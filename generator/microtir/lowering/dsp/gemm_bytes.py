@@ -2,7 +2,7 @@
 
 What kernels widen as they read it needs no patch of int16: where a window is one tap that is never
 outside the image they read the input where it lies, in a ring or not, without scratch.  Other
-windows are gathered, at half the bytes.
+windows are gathered, at half the bytes; a small one of a single pixel on the stack.
 """
 
 from __future__ import annotations
@@ -12,21 +12,30 @@ from dataclasses import dataclass
 from microtir import te
 from microtir.graph.ir import Node
 from microtir.lowering.dsp import convolution
-from microtir.lowering.dsp.code import at, let, loop, seq, when
+from microtir.lowering.dsp.code import at, each, let, loop, seq, store, when
 from microtir.lowering.dsp.convolution_geometry import Geometry
 from microtir.lowering.dsp.copy_kernels import copy, fill, fill_spread, spread
-from microtir.lowering.dsp.gemm_bytes_kernels import UNROLL, WORD, gemm_bytes
+from microtir.lowering.dsp.gemm_bytes_kernels import (
+    UNROLL,
+    UNROLL_OCTETS,
+    WORD,
+    gemm_bytes,
+    gemm_bytes_octets,
+)
 from microtir.lowering.dsp.gemm_kernels import TOGETHER
 from microtir.lowering.dsp.micro_kernel import call, turns
-from microtir.lowering.dsp.weights import QUAD
+from microtir.lowering.dsp.weights import OCTET, QUAD
 from microtir.lowering.layer import Layer
+from microtir.lowering.made_once import of_node
 from microtir.plan.ir import Alone, Refusal
 from microtir.tir import ir
 from microtir.tir.dtype import DType
 
 _IMMEDIATE = 4095  # largest offset of a load, and number that ADD takes
 _CODE, _WORD_CODE = {TOGETHER: 350, 1: 230}, {TOGETHER: 112, 1: 64}
+_OCTETS_CODE, _OCTETS_WORD_CODE = 380, 124
 _GATHER_CODE = 400
+_ON_STACK = 64  # bytes of a patch there
 
 
 def _reads_input(geometry: Geometry) -> bool:
@@ -36,37 +45,59 @@ def _reads_input(geometry: Geometry) -> bool:
 
 
 def _values(geometry: Geometry) -> int:
-    """Of a pixel."""
-    return geometry.segments.count * geometry.segments.length
+    """Of a pixel, the last word filled up."""
+    count = geometry.segments.count * geometry.segments.length
+    return -(-count // WORD) * WORD
+
+
+def _by_octets(geometry: Geometry) -> bool:
+    """Whether a single pixel is computed by eight channels a turn."""
+    return geometry.output.channels >= OCTET
+
+
+@of_node
+def _single_packed_of(node: Node) -> convolution.Packed | None:
+    geometry = Geometry.of(node)
+    together = OCTET if _by_octets(geometry) else QUAD
+    return convolution.packed_of(node, together=together, values=_values(geometry))
 
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """`pixels`, one or two, of a patch."""
+    """`pixels`, one or two, at a time; what is left of a row of two is a single one.
+
+    Those that come singly are computed by eight channels a turn where there are so many.
+    """
 
     pixels: int
 
     def refusal(self, node: Node) -> Refusal | None:
-        """What speaks against it, beside what speaks against patches: channels of whole words."""
+        """What speaks against it, beside what speaks against patches."""
         reason = convolution.refusal(node)
         if reason is not None:
             return reason
         geometry = Geometry.of(node)
-        if geometry.image.channels % WORD:
+        reads_input, is_single = _reads_input(geometry), self.pixels == 1
+        # Only a patch of one pixel may be filled up.
+        if geometry.image.channels % WORD and (reads_input or not is_single):
             return Refusal.SIZES
         if TOGETHER * self._distance(geometry) > _IMMEDIATE:
             return Refusal.SIZES
-        if not _reads_input(geometry):
-            return None
+        if is_single:
+            if reads_input and not _by_octets(geometry):
+                return Refusal.FEW_CHANNELS
+            return Refusal.FORM if _single_packed_of(node) is None else None
         # Blocks span what lies between pixels, also behind the last one.
         width = geometry.output.width // TOGETHER * TOGETHER
         beyond = width * geometry.windows.columns.stride > geometry.image.width
-        return Refusal.WINDOWS if beyond or self.pixels == 1 else None
+        return Refusal.WINDOWS if reads_input and beyond else None
 
     def scratch_bytes(self, node: Node) -> int:
-        """Of a patch, where there is one."""
+        """Of a patch, where there is one that is not on the stack."""
         geometry = Geometry.of(node)
-        return 0 if _reads_input(geometry) else self.pixels * _values(geometry)
+        size = self.pixels * _values(geometry)
+        on_stack = self.pixels == 1 and size <= _ON_STACK
+        return 0 if on_stack or _reads_input(geometry) else size
 
     def cost(self, node: Node) -> int:
         """Instructions of all rows in one call, by counts of kernels on the Cortex-M4."""
@@ -97,17 +128,23 @@ class Form:
         """Of the kernels for two pixels and for one."""
         geometry = Geometry.of(node)
         words = _values(geometry) // WORD
+        gather = 0 if _reads_input(geometry) else _GATHER_CODE
+        if self._is_by_octets(geometry):
+            repeated = words if UNROLL_OCTETS.is_straight(words) else 1 + UNROLL_OCTETS.turn
+            return gather + _OCTETS_CODE + _OCTETS_WORD_CODE * repeated
         printed = words if UNROLL.is_straight(words) else 1 + UNROLL.turn
         odd = self.pixels == 1 or geometry.output.width % TOGETHER
         counts = (*((TOGETHER,) * (self.pixels > 1)), *((1,) if odd else ()))
-        gather = 0 if _reads_input(geometry) else _GATHER_CODE
         return gather + sum(_CODE[n] + _WORD_CODE[n] * printed for n in counts)
 
     def emit(self, layer: Layer, name: str) -> ir.PrimFunc:
         """The layer function."""
         if not _reads_input(Geometry.of(layer.node)):
-            return _Patches(layer, self.pixels).function(name)
-        return _Input(layer).function(name)
+            return _Patches(layer, self.pixels, self.scratch_bytes(layer.node)).function(name)
+        return _Input(layer, self.pixels).function(name)
+
+    def _is_by_octets(self, geometry: Geometry) -> bool:
+        return self.pixels == 1 and _by_octets(geometry)
 
     def _distance(self, geometry: Geometry) -> int:
         """Bytes between the pixels of a block."""
@@ -120,11 +157,17 @@ class Form:
         of_word = 30 if _reads_input(geometry) else 28
         block = (of_word * words + looped + 55) * quads + 14
         single = (16 * words + looped + 33) * quads + 45
+        if self._is_by_octets(geometry):
+            octets = -(-geometry.output.channels // OCTET)
+            looped = 1 + 3 * turns(words, UNROLL_OCTETS)
+            single = (31 * words + looped + 60) * octets + 45
+        if _reads_input(geometry) and self.pixels == 1:
+            return pixels * single
         if _reads_input(geometry):
             calls = -(-pixels // geometry.patch_pixels)
             return pixels // TOGETHER * block + pixels % TOGETHER * single + calls * 60
         taps = geometry.windows.rows.taps
-        copied = taps * (50 + geometry.windows.columns.taps * geometry.image.channels * 5 // 8)
+        copied = taps * (30 + geometry.windows.columns.taps * geometry.image.channels * 5 // 8)
         blocks, rest = divmod(pixels, self.pixels)
         whole = block + 60 if self.pixels == TOGETHER else single
         return pixels * (copied + 20) + blocks * whole + rest * single
@@ -136,11 +179,12 @@ PAIRS, SINGLE = Form(TOGETHER), Form(1)
 class _Emitter:
     """What both ways have in common."""
 
-    def __init__(self, layer: Layer) -> None:
-        self.layer = layer
+    def __init__(self, layer: Layer, pixels: int) -> None:
+        self.layer, self.pixels = layer, pixels
         self.geometry = Geometry.of(layer.node)
         self.x, self.y = layer.input_rows(0), layer.output_rows()
-        packed = convolution.packed_of(layer.node)
+        packs = _single_packed_of if pixels == 1 else convolution.packed_of
+        packed = packs(layer.node)
         assert packed is not None, "refusal() was asked"
         self.packed = packed
 
@@ -149,7 +193,11 @@ class _Emitter:
     ) -> ir.Stmt:
         """All channels of some pixels."""
         channels, values = self.geometry.output.channels, _values(self.geometry)
-        kernel = gemm_bytes(pixels, distance, values, channels, self.packed.rescaling)
+        rescaling = self.packed.rescaling
+        if self.pixels == 1 and _by_octets(self.geometry):
+            kernel = gemm_bytes_octets(values, channels, rescaling)
+        else:
+            kernel = gemm_bytes(pixels, distance, values, channels, rescaling)
         return call(kernel, source, at(self.packed.words, 0, 0, 0), target)
 
 
@@ -172,8 +220,10 @@ class _Input(_Emitter):
         return self.product(pixels, distance, source, self.y.at(row, column, 0))
 
     def row(self, row: te.Expr) -> ir.Stmt:
-        """Calls for some blocks, one for those left, and the last pixel."""
+        """Calls for some blocks, one for those left, and the last pixel; or for each pixel."""
         width, most = self.geometry.output.width, self.geometry.patch_pixels
+        if self.pixels == 1:
+            return each("pixel", width, lambda p: self.some(row, p, 1))
         calls, rest = divmod(width, most)
         left = rest // TOGETHER * TOGETHER
         parts = [loop("part", 0, calls, lambda n: self.some(row, n * most, most))] if calls else []
@@ -190,6 +240,9 @@ class _Input(_Emitter):
         def some(pixel: te.Expr, count: int) -> ir.Stmt:
             return self.some(pixel // width, pixel % width, count)
 
+        if self.pixels == 1:
+            return loop("pixel", first, first + pixels, lambda p: some(p, 1))
+
         def parts(calls: te.Expr, blocks: te.Expr) -> ir.Stmt:
             per_call = most // TOGETHER
             return seq(
@@ -204,23 +257,34 @@ class _Input(_Emitter):
 
 
 class _Patches(_Emitter):
-    """Windows are gathered in scratch, tap behind tap; those of two pixels word by word in turns.
+    """Windows are gathered, tap behind tap: in scratch, or on the stack where that has no bytes.
 
-    One pointer reads words in turns, however long windows are: layers share a kernel.
+    Those of two pixels lie word by word in turns: one pointer reads them, however long windows
+    are, and layers share a kernel.
     """
 
-    def __init__(self, layer: Layer, pixels: int) -> None:
-        super().__init__(layer)
-        self.pixels = pixels
+    def __init__(self, layer: Layer, pixels: int, scratch_bytes: int) -> None:
+        super().__init__(layer, pixels)
         self.values = _values(self.geometry)
         # One row, so that whoever follows rows of buffers sees one span of bytes.
-        self.patch = ir.Buffer("scratch", (1, pixels * self.values), DType.INT8, alignment=4)
+        shape = (1, pixels * self.values)
+        self.scratch = (
+            ir.Buffer("scratch", shape, DType.INT8, alignment=4) if scratch_bytes else None
+        )
+        self.patch = self.scratch or ir.Buffer("patch", shape, DType.INT8, ir.Scope.LOCAL)
         self.zero_point = layer.node.inputs[0].type.quant.zero_point
 
     def function(self, name: str) -> ir.PrimFunc:
-        return self.layer.function(
-            name, self.patch, loop("row", self.layer.y0, self.layer.y1, self.row)
-        )
+        body = seq(self.fill_up(), loop("row", self.layer.y0, self.layer.y1, self.row))
+        if self.scratch is None:
+            body = ir.Allocate(self.patch, body)
+        return self.layer.function(name, self.scratch, body)
+
+    def fill_up(self) -> ir.Stmt:
+        """What the last word has beyond the window meets weights of 0; it must be some number."""
+        segments = self.geometry.segments
+        count = segments.count * segments.length
+        return loop("i", count, self.values, lambda i: store(self.patch, (0, i), 0))
 
     def row(self, row: te.Expr) -> ir.Stmt:
         blocks, rest = divmod(self.geometry.output.width, self.pixels)

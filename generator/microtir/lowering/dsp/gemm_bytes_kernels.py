@@ -22,7 +22,7 @@ from microtir.lowering.dsp.gemm_kernels import (
 )
 from microtir.lowering.dsp.micro_kernel import Sizes, Unroll, describe, unrolled
 from microtir.lowering.dsp.requantise import Rescaling
-from microtir.lowering.dsp.weights import QUAD
+from microtir.lowering.dsp.weights import OCTET, QUAD
 from microtir.lowering.made_once import made_once
 from microtir.schedule import KernelDescription
 from microtir.tir import ir
@@ -32,6 +32,8 @@ WORD = 4  # values
 UNROLL = Unroll(8, 8)  # of words
 _WORD_BYTES = {TOGETHER: 120, 1: 64}  # of the instructions for a word
 _TURNS_BYTES = 112  # where the words of two pixels lie in turns
+UNROLL_OCTETS = Unroll(8, 8)
+_OCTETS_BYTES = 124
 
 
 @made_once
@@ -89,6 +91,50 @@ def gemm_bytes(
             "block": str(TOGETHER * distance),
         },
         stack_bytes=68 if together > 1 else 48,
+        sizes=sizes,
+    )  # fmt: skip
+
+
+@made_once
+def gemm_bytes_octets(values: int, channels: int, rescaling: Rescaling) -> KernelDescription:
+    """A single pixel by eight channels a turn: a word of it is widened half as often.
+
+    Args:
+        values: of the pixel, whole words.
+        channels: of the output, at least 8.
+        rescaling: of the sums.
+
+    Returns:
+        Parameters: the pixel, what `pack_quads` gives for eight channels together, outputs; then
+        words, lines and octets.
+    """
+    sizes = Sizes()
+    words = sizes.number("words", values // WORD, 1, STEPS // 2)
+    steps = 2 * number_of(words)
+    lines = sizes.number("lines", values // 2 + CONSTANT_LINES, 1, STEPS + CONSTANT_LINES)
+    sizes.hold(number_of(lines) >= steps + CONSTANT_LINES)
+    octets = sizes.number("octets", -(-channels // OCTET), 1, CHANNELS // OCTET)
+    width = sizes.number("channels", channels, OCTET, CHANNELS)
+    x = ir.Buffer("x", (words, WORD), DType.INT8)
+    packed = ir.Buffer("packed", (octets, lines, OCTET // 2), DType.INT32)
+    y = ir.Buffer("y", (1, 1, width), DType.INT8)
+    product = _Product(x, packed, y, rescaling, 1, steps, 0)
+    special = values // WORD if UNROLL_OCTETS.is_straight(values // WORD) else None
+    straight = "" if special is None else f"_{special}"
+    return describe(
+        f"gemm_bytes_octets{straight}_{rescaling.name}",
+        ("Matrix product of bytes: a pixel by eight channels a turn",),
+        (x, packed, y),
+        (y,),
+        loop(
+            "octet", 0, number_of(octets), partial(product.turn, te.as_expr(0, DType.INT32))
+        ),
+        "kernels/gemm_bytes_octets.j2",
+        {
+            **unrolled(values // WORD, UNROLL_OCTETS, _OCTETS_BYTES),
+            "rescaling": rescaling.values(),
+        },
+        stack_bytes=56,
         sizes=sizes,
     )  # fmt: skip
 

@@ -133,7 +133,10 @@ Value = Callable[[te.Expr, int], te.Expr]
 
 
 class Product:
-    """The meaning of a turn: one block of pixels by four channels."""
+    """The meaning of a turn: one block of pixels by four channels, or by eight.
+
+    A line of `packed` is what a step multiplies by: two pairs of channels, or four.
+    """
 
     def __init__(
         self,
@@ -150,17 +153,22 @@ class Product:
         self.pixels = together
         self.column = column  # of the first pixel, where outputs are planes
         self.steps = steps
-        self.last = number_of(y.shape[2 if column is None else 0]) - QUAD
-        self.sums = local_sums(together * 2)
+        pairs = packed.shape[2]
+        assert isinstance(pairs, int)
+        self.pairs, self.channels = pairs, 2 * pairs
+        self.last = number_of(y.shape[2 if column is None else 0]) - self.channels
+        self.sums = local_sums(together * pairs)
 
     def turn(self, block: te.Expr, quad: te.Expr) -> ir.Stmt:
         low, high = self.sums
 
         def outputs(pixel: te.Expr) -> ir.Stmt:
-            return seq(*(self.output(block, quad, pixel, number) for number in range(QUAD)))
+            return seq(
+                *(self.output(block, quad, pixel, number) for number in range(self.channels))
+            )
 
         whole = seq(
-            cleared(self.pixels * 2, low, high),
+            cleared(self.pixels * self.pairs, low, high),
             self.products(block, quad),
             loop("pixel", 0, self.pixels, outputs),
         )
@@ -175,8 +183,8 @@ class Product:
         return loop("step", 0, self.steps, step)
 
     def step(self, quad: te.Expr, number: te.Expr, value: Value) -> ir.Stmt:
-        """Adds the two values of a step of each pixel, times the weights of both pairs."""
-        lanes = ((pair, lane) for pair in range(2) for lane in range(2))
+        """Adds the two values of a step of each pixel, times the weights of all pairs."""
+        lanes = ((pair, lane) for pair in range(self.pairs) for lane in range(2))
         return seq(*(self.multiply(quad, number, value, *lane) for lane in lanes))
 
     def multiply(
@@ -189,7 +197,7 @@ class Product:
 
         def products(a: te.Expr, b: te.Expr) -> ir.Stmt:
             def pixel(p: te.Expr) -> ir.Stmt:
-                place = p * 2 + pair
+                place = p * self.pairs + pair
                 return let("value", te.cast(DType.INT32, value(p, number)), lambda v: seq(
                     store(low, (place,), load(low, place) + v * a),
                     store(high, (place,), load(high, place) + v * b),
@@ -200,15 +208,16 @@ class Product:
         return split_lane(lane, products)
 
     def output(self, block: te.Expr, quad: te.Expr, pixel: te.Expr, number: int) -> ir.Stmt:
-        """Stores channel `number` of a quad."""
+        """Stores channel `number` of those of a turn."""
 
         def word(n: int) -> te.Expr:
-            return load(self.packed, quad, self.steps + (number * WORDS + n) // 2, n % 2)
+            line, place = divmod(number * WORDS + n, self.pairs)
+            return load(self.packed, quad, self.steps + line, place)
 
-        total = load(self.sums[number % 2], pixel * 2 + number // 2) * 2 + word(BIAS)
+        total = load(self.sums[number % 2], pixel * self.pairs + number // 2) * 2 + word(BIAS)
         shift = word(SHIFT) & ((1 << _CHANNEL_BIT) - 1)
         value = self.rescaling.rescale(total, word(MULTIPLIER), word(ROUNDING), shift)
-        channel = te.minimum(quad * QUAD, self.last) + number
+        channel = te.minimum(quad * self.channels, self.last) + number
         place: tuple[te.Expr, ...] = (block, pixel, channel)
         if self.column is not None:
             place = channel, number_of(self.column) + block * self.pixels + pixel
@@ -255,6 +264,7 @@ def pack_quads(
     constants: npt.NDArray[np.int32],
     order: list[int],
     distance: int = 1,
+    together: int = QUAD,
 ) -> npt.NDArray[np.int32]:
     """Weights and constants in the order in which the kernels read them.
 
@@ -263,17 +273,19 @@ def pack_quads(
         constants: words of each channel, the shift last, (channels, 4).
         order: the channels of all quads.
         distance: bytes from a channel of an output to the next.
+        together: channels of a turn: a quad, or two of them.
 
     Returns:
         (quads, steps + 8, 2): for each quad the lanes of its pairs step by step, then its
-        constants. Where its first channel lies stands in the upper bits of its shifts.
+        constants. Where its first channel lies stands in the upper bits of its shifts.  Eight
+        channels have lines of four words instead.
     """
-    quads, steps = len(lanes) // 2, lanes.shape[1]
-    wide = lanes.astype(np.int64).reshape(quads, 2, steps, 2)
+    steps, pairs = lanes.shape[1], together // 2
+    wide = lanes.astype(np.int64).reshape(-1, pairs, steps, 2)
     words = (wide[..., 1] * (1 << 16) + (wide[..., 0] & 0xFFFF)).transpose(0, 2, 1)
-    rows = constants[order].astype(np.int64).reshape(quads, QUAD, WORDS)
-    rows[:, :, SHIFT] |= np.array(order[::QUAD])[:, np.newaxis] * distance << _CHANNEL_BIT
-    lines = np.concatenate([words, rows.reshape(quads, CONSTANT_LINES, 2)], axis=1)
+    rows = constants[order].astype(np.int64).reshape(-1, together, WORDS)
+    rows[:, :, SHIFT] |= np.array(order[::together])[:, np.newaxis] * distance << _CHANNEL_BIT
+    lines = np.concatenate([words, rows.reshape(-1, CONSTANT_LINES, pairs)], axis=1)
     return lines.astype(np.int32)
 
 

@@ -15,6 +15,7 @@ from microtir.lowering.dsp.requantise import Ints
 
 INPUT_MAGNITUDE = 128
 QUAD = 4  # channels, or values, that a word holds
+OCTET = 2 * QUAD
 _LANE = np.iinfo(np.int16)
 
 
@@ -27,10 +28,10 @@ def channel_pairs(channels: int) -> list[tuple[int, int]]:
     return [*pairs, (channels - 2, channels - 1)] if channels % 2 else pairs
 
 
-def channel_quads(channels: int) -> list[int]:
-    """Channels four by four; where they are not whole fours the last ones overlap those before."""
-    starts = [min(first, channels - QUAD) for first in range(0, channels, QUAD)]
-    return [start + n for start in starts for n in range(QUAD)]
+def channel_quads(channels: int, together: int = QUAD) -> list[int]:
+    """Channels four by four, or so many together; the last ones overlap those before."""
+    starts = [min(first, channels - together) for first in range(0, channels, together)]
+    return [start + n for start in starts for n in range(together)]
 
 
 def pack_pairs(weights: npt.NDArray[np.int8]) -> npt.NDArray[np.int16] | None:
