@@ -46,6 +46,8 @@ Observer = Callable[[str, object], None]
 Compiler = Callable[[Artifact], int]
 """Gives the bytes of code and of constants beside the weights that a C compiler makes."""
 
+_COMPARED = 20  # operators of a model at most of which two plans are placed
+
 
 @dataclass(frozen=True, slots=True)
 class Stage:
@@ -208,7 +210,8 @@ def _lower_model(module: IRModule, original: Graph, task: _Task) -> IRModule:
     if not task.nearest:
         memory.check_workspaces(config, made.memory, made.main, {f.name: f for f in made.layers})
     verify_module((*made.layers, made.main))
-    if memory.is_limited(config):  # the last program that was tried may be another one
+    # The last program that was tried may be another one.
+    if memory.is_limited(config) or config.optimize is Optimize.RAM:
         for stage, shown in made.shown:
             see(stage, shown)
     see("memory", made.memory)
@@ -264,6 +267,17 @@ class _Maker:
         return self._plan(memory.room(self.task.config), terms)
 
     def made(self, terms: Terms) -> _Made:
+        made = self._within_room(terms)
+        is_least = self.task.config.optimize is Optimize.RAM and not terms.byte_price
+        if is_least and len(made.plan.operators) <= _COMPARED:
+            # Placement finds overlaps that planning does not count: of two plans of one size the
+            # one that spares code may turn out the larger.
+            fast = self._plan(made.plan.size, replace(terms, ignores_code=True))
+            if fast.groups != made.plan.groups:
+                return min((made, self.built(fast)), key=lambda m: m.memory.workspace_size)
+        return made
+
+    def _within_room(self, terms: Terms) -> _Made:
         # Planning counts bytes without the gaps that alignment and placement leave: where these do
         # not fit any more, it is asked for a plan with as much less.
         target = memory.room(self.task.config)
@@ -402,11 +416,14 @@ def _artifact(lowered: IRModule) -> Artifact:
 
 
 def _optimise_graph(graph: Graph, config: CompilationConfig, extra: ExtraPasses) -> Graph:
+    def check(_before: Graph, after: Graph, _pass_name: str) -> None:
+        graph_verify.verify(after)
+
     graph_verify.verify(graph)
     graph = with_declared_ranges(graph, config.pass_config.input_ranges)
-    graph = applied(extra.graph_first, "graph_first", graph, _check_graph)
+    graph = applied(extra.graph_first, "graph_first", graph, check)
     graph = rewritten(graph, GRAPH_PASSES, config.pass_config)
-    last = applied(extra.graph_last, "graph_last", graph, _check_graph)
+    last = applied(extra.graph_last, "graph_last", graph, check)
     # What the user changed may have made the bounds of sums wrong.
     return graph if last is graph else BoundSums()(last)
 
@@ -415,18 +432,12 @@ def _with_libraries(graph: Graph, config: CompilationConfig, libraries: Sequence
     """The graph with the layers that libraries compute given to them."""
     named = [(library_of(external), external) for external in config.external]
     graph = partition(
-        graph,
-        [*named, *((library, None) for library in libraries)],
-        config.primary_target(),
+        graph, [*named, *((library, None) for library in libraries)], config.primary_target(),
         lambda node: min((c.cost for c in candidates(node, config) if c.is_plain), default=0),
         config.module_name,
-    )
+    )  # fmt: skip
     graph_verify.verify(graph)
     return graph
-
-
-def _check_graph(_before: Graph, after: Graph, _pass_name: str) -> None:
-    graph_verify.verify(after)
 
 
 def _emit_layers(planned: Plan) -> dict[PlannedOperator, tuple[PrimFunc, ...]]:
@@ -466,9 +477,8 @@ def _check_code(config: CompilationConfig, lowered: IRModule, compiler: Compiler
     if config.budget.flash is not None:
         flash = codegen.flash_of(lowered, compiler(_artifact(lowered)) if compiler else None)
         weights = [(a.name, a.bytes, a.users) for a in flash.arrays]
-        memory.check_flash(
-            config.budget.flash, weights, memory.Code(flash.code, flash.least, flash.most)
-        )
+        code = memory.Code(flash.code, flash.least, flash.most)
+        memory.check_flash(config.budget.flash, weights, code)
     if config.budget.stack is not None:
         frames = codegen.stack_of(lowered).frames
         memory.check_stack(config.budget.stack, [(f.function, f.bytes) for f in frames])

@@ -10,7 +10,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import microtir
-from microtir import Executor, IRModule
+from microtir import Executor, IRModule, resources
 from microtir.codegen import flash_of, stack_of
 from microtir.config import CompilationConfig
 from microtir.config.enums import Optimize
@@ -70,6 +70,16 @@ def test_the_least_is_exact_to_the_byte(kind: str, base: CompilationConfig) -> N
     assert fastest >= least
     if fastest > least:  # another plan fits one byte below
         assert found(graph, Optimize.SPEED, base, **{kind: fastest - 1}).taken[kind] < fastest
+
+
+
+def test_ram_takes_no_more_than_a_budget_of_ram_can_have() -> None:
+    """Placement finds an overlap here that planning does not count, in one of two least plans."""
+    model = resources.example("digits/digits_int8.tflite")
+    graph = microtir.frontend.from_tflite(model).graph
+    assert graph is not None
+    least = found(graph, Optimize.RAM).taken["ram"]
+    assert missing(graph, M4, "ram", least - 1) == (least, 1)
 
 
 @settings(deadline=None, max_examples=1)

@@ -354,12 +354,14 @@ class Terms:
     `measure` is what prices are counted in.  `byte_price` is what a byte of flash is charged;
     ANY_SPEED asks for the least flash of all, whatever the goal.  `refused` kernels of nodes are
     not taken; the bytes of `raised` ones are not charged, since the budget has room for them.
+    `ignores_code` has the least memory at any price in code.
     """
 
     measure: Measure = Measure.INSTRUCTIONS
     byte_price: int = 0
     refused: frozenset[tuple[Node, Kernel]] = frozenset()
     raised: frozenset[tuple[Node, Kernel]] = frozenset()
+    ignores_code: bool = False
 
     def goal(self, goal: Optimize) -> Optimize:
         """The goal that is planned by."""

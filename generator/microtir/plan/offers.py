@@ -27,19 +27,20 @@ Price = Callable[[int, Candidate], int]
 
 def price_of(goal: Optimize, terms: Terms, node: Node) -> Price:
     """What a goal charges for a kernel of a node; planning keeps the sum over a plan small."""
-    charged = _charged(goal, terms.byte_price)
+    charged = _charged(goal, terms)
     raised = {kernel for other, kernel in terms.raised if other is node}
     if not raised:
         return charged
     return lambda cost, c: cost if c.kernel in raised else charged(cost, c)
 
 
-def _charged(goal: Optimize, byte_price: int) -> Price:
+def _charged(goal: Optimize, terms: Terms) -> Price:
+    byte_price = terms.byte_price
     match goal:
         case Optimize.FLASH:
             return lambda cost, c: cost + ANY_SPEED * c.flash_bytes
         case Optimize.BALANCED | Optimize.RAM:
-            per_code = PRICE_PER_BYTE[goal]
+            per_code = 0 if terms.ignores_code else PRICE_PER_BYTE[goal]
             return lambda cost, c: cost + per_code * c.code_bytes + byte_price * c.flash_bytes
         case Optimize.SPEED:
             return lambda cost, c: cost + byte_price * c.flash_bytes

@@ -71,6 +71,11 @@ class _Choice:
         return self.group.nest is not None
 
     @property
+    def _speed_counts(self) -> bool:
+        is_least = self.goal is Optimize.RAM and self.plan.terms.ignores_code
+        return is_least or self.goal is Optimize.SPEED
+
+    @property
     def together(self) -> int:
         """Rows of a call, or 0."""
         return self.group.nest.together if self.group.nest is not None else 0
@@ -151,7 +156,7 @@ class _Choice:
         """What a candidate costs more than the chosen one, and what less."""
         size = 0
         limited = self.goal is Optimize.FLASH or self.plan.terms.byte_price > 0
-        if self.goal is not Optimize.SPEED or limited:
+        if not self._speed_counts or limited:
             size = c.code_bytes - self.chosen.code_bytes
         if limited:
             size += c.weight_bytes - self.chosen.weight_bytes
@@ -178,15 +183,15 @@ class _Choice:
             if self.plan.size is not None:
                 room = f" whose scratch fits into {self.plan.size:,} bytes"
         flash, unit = "", str(self.plan.terms.measure)
-        speed_counts = self.goal is Optimize.SPEED
-        sources = ["cycles"] * (speed_counts and self.plan.terms.measure is Measure.CYCLES)
+        sources = ["cycles"] * (self._speed_counts and self.plan.terms.measure is Measure.CYCLES)
         sources += ["tuning records"] * self.chosen.is_measured
         by = f", by {' of '.join(sources)}" if sources else ""
         if self.plan.terms.byte_price and self.goal is not Optimize.FLASH:
             flash = f", {self.plan.terms.byte_price:,} {unit} a byte of flash"
         if (self.operator.node, self.chosen.kernel) in self.plan.terms.raised:
             return f"fast, of {len(rivals) + 1}{room}: the budget of flash has room for it{by}"
-        return _MERITS[self.goal].format(f"{len(rivals) + 1}{room}", unit) + flash + by
+        goal = Optimize.SPEED if self._speed_counts else self.goal
+        return _MERITS[goal].format(f"{len(rivals) + 1}{room}", unit) + flash + by
 
     def _kind(self, tensor: Tensor) -> str:
         return self.plan.layouts[tensor].kind.value
