@@ -193,27 +193,20 @@ def _lower_model(module: IRModule, original: Graph, task: _Task) -> IRModule:
 
     def finished(made: _Made) -> IRModule:
         return replace(
-            module,
-            config=config,
-            functions=(*made.layers, made.main),
+            module, config=config, functions=(*made.layers, made.main), is_lowered=True,
             model=_describe(original, made.plan.graph, config, made),
-            is_lowered=True,
-        )
+        )  # fmt: skip
 
     made = Search(
-        maker=_Maker(graph, task, finished),
-        flash=config.budget.flash,
-        stack=config.budget.stack,
+        maker=_Maker(graph, task, finished), flash=config.budget.flash, stack=config.budget.stack,
         rivals=tuple(Optimize) if memory.is_limited(config) else (),
         seeks_speed=config.optimize is Optimize.SPEED,
-    ).best()
+    ).best()  # fmt: skip
     if not task.nearest:
         memory.check_workspaces(config, made.memory, made.main, {f.name: f for f in made.layers})
     verify_module((*made.layers, made.main))
-    # The last program that was tried may be another one.
-    if memory.is_limited(config) or config.optimize is Optimize.RAM:
-        for stage, shown in made.shown:
-            see(stage, shown)
+    if memory.is_limited(config):  # the last program that was tried may be another one
+        made.show(see)
     see("memory", made.memory)
     return finished(made)
 
@@ -254,6 +247,10 @@ class _Made:
     memory: MemoryPlan
     shown: tuple[tuple[str, object], ...]  # to observers, by stage
 
+    def show(self, see: Observer) -> None:
+        for stage, shown in self.shown:
+            see(stage, shown)
+
 
 @dataclass(frozen=True, slots=True)
 class _Maker:
@@ -274,7 +271,10 @@ class _Maker:
             # one that spares code may turn out the larger.
             fast = self._plan(made.plan.size, replace(terms, ignores_code=True))
             if fast.groups != made.plan.groups:
-                return min((made, self.built(fast)), key=lambda m: m.memory.workspace_size)
+                other = self.built(fast)
+                if other.memory.workspace_size < made.memory.workspace_size:
+                    return other
+                made.show(self.task.see)
         return made
 
     def _within_room(self, terms: Terms) -> _Made:
@@ -467,8 +467,9 @@ def _with_placed_constants(config: CompilationConfig, lowered: IRModule) -> IRMo
         return lowered
     use = codegen.constant_use(lowered)
     reads = memory.constant_reads(use.main, use.callees, use.names)
-    arrays = [(a.name, a.bytes, a.alignment, a.users) for a in use.arrays]
-    placed = [memory.Constant(*a, reads[a[0]]) for a in arrays]
+    placed = [
+        memory.Constant(a.name, a.bytes, a.alignment, a.users, reads[a.name]) for a in use.arrays
+    ]
     return replace(lowered, constants=memory.place_constants(config, placed, use.callees))
 
 
@@ -486,6 +487,7 @@ def _check_code(config: CompilationConfig, lowered: IRModule, compiler: Compiler
 
 def _describe(original: Graph, graph: Graph, config: CompilationConfig, made: _Made) -> ModelInfo:
     decided = decisions(made.plan, config.optimize, lambda node: refusals(node, config))
+    named = {f.name: decided[op.node] for op, fs in made.functions.items() for f in fs}
     return ModelInfo(
         name=graph.name,
         ports=ports_of(graph, config, made.memory),
@@ -494,7 +496,5 @@ def _describe(original: Graph, graph: Graph, config: CompilationConfig, made: _M
         source_bytes=original.source_bytes,
         memory=made.memory,
         shares_bodies=made.plan.terms.goal(config.optimize) is Optimize.FLASH,
-        decisions=MappingProxyType(
-            {f.name: decided[op.node] for op, fs in made.functions.items() for f in fs}
-        ),
+        decisions=MappingProxyType(named),
     )

@@ -72,7 +72,6 @@ def test_the_least_is_exact_to_the_byte(kind: str, base: CompilationConfig) -> N
         assert found(graph, Optimize.SPEED, base, **{kind: fastest - 1}).taken[kind] < fastest
 
 
-
 def test_ram_takes_no_more_than_a_budget_of_ram_can_have() -> None:
     """Placement finds an overlap here that planning does not count, in one of two least plans."""
     model = resources.example("digits/digits_int8.tflite")
