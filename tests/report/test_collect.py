@@ -155,7 +155,8 @@ def test_an_exceeded_budget_is_reported_by_the_nearest_plan() -> None:
     over = {e.option for layer in found.layers for e in layer.exceeds}
     assert over == {"budget.ram", "budget.stack"}
     most = max(e.bytes for x in found.layers for e in x.exceeds if e.option == "budget.ram")
-    assert most == least.pools[0].lower_bound - 10
+    # Buffers that may lie over each other in part need not do so.
+    assert least.pools[0].lower_bound <= most + 10 <= least.workspace
     table = summary.layer_table(found)
     assert table.columns[1] == "exceeds"
     assert any(f"budget.ram by {most}" in row[1] for row in table.rows)
