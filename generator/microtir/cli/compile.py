@@ -180,12 +180,14 @@ def _pool(pool: PoolData) -> str:
 
 def _recomputed(metadata: Metadata) -> list[tuple[str, object]]:
     """The price of images that are computed in bands of columns."""
-    again = sum(layer["macs_recomputed"] for layer in metadata["layers"])
-    once = sum(layer["macs_executed"] for layer in metadata["layers"]) - again
-    if not again:
-        return []
-    text = f"{cell(again)} multiply-accumulates, {again / max(once, 1):.1%} more, for less memory"
-    return [("recomputed", text)]
+    from microtir.report.summary import recomputed
+
+    layers = metadata["layers"]
+    text = recomputed(
+        sum(layer["macs_executed"] for layer in layers),
+        sum(layer["macs_recomputed"] for layer in layers),
+    )
+    return [("recomputed", text)] if text else []
 
 
 def _constants(pool: ConstantPoolData) -> str:

@@ -105,13 +105,22 @@ def _ports(report: Report) -> str:
     return f"{text}, {inside} in the workspace" if inside else text
 
 
-def _recomputed(report: Report) -> str:
-    """What images that are computed in bands of columns cost."""
-    again = sum(layer.macs_recomputed for layer in report.layers)
-    once = sum(layer.macs_executed for layer in report.layers) - again
+def recomputed(executed: int, again: int) -> str:
+    """What images that are computed in bands of columns cost; empty if there are none.
+
+    Args:
+        executed: multiply-accumulates in all.
+        again: those of them that are done a second time.
+    """
     if not again:
         return ""
-    return f"{number(again)} multiply-accumulates, {again / max(once, 1):.1%} more, for less memory"
+    share = again / max(executed - again, 1)
+    return f"{number(again)} multiply-accumulates, {share:.1%} more, for less memory"
+
+
+def _recomputed(report: Report) -> str:
+    executed = sum(layer.macs_executed for layer in report.layers)
+    return recomputed(executed, sum(layer.macs_recomputed for layer in report.layers))
 
 
 def _limit(limit: Limit) -> str:
