@@ -1,18 +1,20 @@
 # Everything is set up on the way: `make demo` and `make test` work in a fresh clone.
-# Variables: PYTHON (interpreter to make .venv with), ARGS (more arguments for pytest).
+# Variables: PYTHON (interpreter to make .venv with), ARGS (more arguments for pytest), BASE (commit
+# that replay compares with).
 
 BIN := .venv/bin
 DIGITS := examples/digits
+BASE ?= HEAD
 SHELL_FILES := scripts/setup.sh .ci/run
 # Two workers, whatever the machine: a test of generated C keeps a core busy by itself.
 # loadgroup keeps the tests that share one costly set-up in one worker.
 PYTEST := $(BIN)/python -m pytest -n 2 --dist loadgroup
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-dev demo test lint types check bench golden format clean
+.PHONY: help setup setup-dev demo test lint types check replay replay-quick bench golden format clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 setup:
 	@scripts/setup.sh run
@@ -36,6 +38,12 @@ types: setup-dev ## mypy, strict
 	$(BIN)/mypy
 
 check: lint types test ## lint, types and tests: what a change must pass
+
+replay: setup-dev ## compare every generated file with those of BASE=<commit>, byte by byte
+	$(BIN)/python -m scripts.replay $(BASE)
+
+replay-quick: setup-dev ## the same for a sample of models, targets, goals and executors
+	$(BIN)/python -m scripts.replay $(BASE) --quick
 
 bench: setup-dev ## measure the time of each stage, and code, weights and workspace
 	$(BIN)/python -m benchmarks
