@@ -12,11 +12,12 @@ import pytest
 
 import microtir
 from microtir.artifact import Artifact
-from microtir.config import CompilationConfig
+from microtir.config import CompilationConfig, ConstantPoolInfo, Executor
 from microtir.graph.ir import Array, Graph
 from microtir.host.backend import Library
 from microtir.host.build import Build
 from microtir.host.toolchain import find_compiler
+from microtir.project import ProjectType, generate
 from tests.support.c_compilers import INCLUDES, STRICT, compiler_output
 from tests.support.small_models import (
     mixed_graph,
@@ -29,6 +30,9 @@ from tests.support.small_models import (
 BASE = CompilationConfig(targets="c")
 ALIGNMENTS = (1, 2, 4, 8, 16, 32, 64, 128)
 _ARRAY = re.compile(r"extern const (\w+) (\w+)\[(\d+)\];")
+_ALIGNED = r"(?:\w+_ALIGNED\((\w+)\)\s+)?"
+_DECLARED = re.compile(rf"^{_ALIGNED}extern [\w *]*?(\w+)(?:\[[^;]*)?;", re.MULTILINE)
+_DEFINED = rf"^{_ALIGNED}[\w *]*?\b{{}}\b(?:\[[^;=]*)? = "
 _BYTES = {"int8_t": 1, "int32_t": 4}
 MISALIGNED = -2
 
@@ -69,6 +73,40 @@ def test_constants_lie_at_multiples(alignment: int, tmp_path: Path) -> None:
         size = _BYTES[c_type]
         address = ctypes.addressof((ctypes.c_uint8 * (int(count) * size)).in_dll(library, name))
         assert address % max(alignment, size) == 0, name
+
+
+_POOLS = (
+    ConstantPoolInfo("fast", (), {"is_internal": True, "size_hint_bytes": 70, "section": ".fast"}),
+    ConstantPoolInfo("slow", (), {"is_internal": True, "byte_alignment": 16}),
+)
+VARIANTS: dict[str, dict[str, object]] = {
+    "plain": {},
+    "avr": {"targets": "c -mcpu=atmega2560"},
+    "vectors": {"targets": "c -mcpu=x86-64"},
+    "sections": {"constant_pools": _POOLS},
+    "graph": {"executor": Executor("graph", {"link-params": True})},
+    "microtvm": {"compatibility": "microtvm"},
+    "apart": {"executor": Executor("aot", {"link-params": False})},
+}
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_declarations_promise_what_definitions_keep(variant: str, tmp_path: Path) -> None:
+    """Headers gave no alignment of constants: clang took 16 bytes, which definitions do not."""
+    artifact = microtir.build(module_of(quantised_graph()), BASE.with_(**VARIANTS[variant]))
+    project = generate(artifact, "host", ProjectType.BAREMETAL, tmp_path / "p")
+    files = [path.read_text("utf-8") for path in project.folder.rglob("*.[ch]")]
+    files += [file.text for file in artifact.sources if file.path.endswith((".c", ".h"))]
+    own = [text for text in files if "default" in text]
+    declared = {name: given for text in own for given, name in _DECLARED.findall(text)}
+    defined = {
+        name: found
+        for name in declared
+        for text in own
+        for found in re.findall(_DEFINED.format(name), text, re.MULTILINE)
+    }
+    assert any(name.startswith(("default_", "tvmgen_")) for name in declared)
+    assert defined == declared
 
 
 @pytest.mark.parametrize("alignment", ALIGNMENTS)

@@ -8,7 +8,6 @@
  * condition. It comes without any warranty.
  */
 #include "small_weights.h"
-#include "small.h"
 
 #if !defined(SMALL_FINGERPRINT) || SMALL_FINGERPRINT != 0xe6b40840
 #error "small.h is from another run of microtir than this file: generate all files anew"

@@ -12,7 +12,11 @@
 
 #include <stdint.h>
 
-extern const int32_t small_layer0_bias[2];
-extern const int8_t small_layer0_weights[6];
+#include "small.h"
+
+/* As aligned as they are defined: compilers take an array without the attribute to be at a multiple
+ * of 16 where the processor's ABI says so, and load vectors from it as if it were. */
+SMALL_ALIGNED(4) extern const int32_t small_layer0_bias[2];
+SMALL_ALIGNED(4) extern const int8_t small_layer0_weights[6];
 
 #endif /* SMALL_WEIGHTS_H */
