@@ -41,6 +41,14 @@ def test_short_lines_stay() -> None:
     assert wrap("    y = 1;") == ["    y = 1;"]
 
 
+def test_directives_are_continued() -> None:
+    """A definition that is too wide lost its end, since no backslash joined its lines."""
+    line = f"#define {'A' * 55}_INLINE static inline __attribute__((unused))"
+    first, last = wrap(line)
+    assert first.endswith(" \\") and len(first) <= WIDTH
+    assert first[:-1].split() + last.split() == line.replace("((", "( (").split()
+
+
 def test_text_without_a_break_is_left_alone() -> None:
     """A line that has no place to break stays as it is, rather than breaking a name."""
     line = "a" * 150

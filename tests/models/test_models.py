@@ -85,7 +85,7 @@ def test_golden_outputs(compiled: Callable[[str], Compiled], name: str) -> None:
 
 @pytest.mark.parametrize("name", EACH)
 def test_clang_for_this_processor(compiled: Callable[[str], Compiled], name: str) -> None:
-    """The outputs are right with clang's vectors, which fault where alignment is not as declared."""
+    """Outputs are right with clang's vectors, which fault where constants are less aligned."""
     model = compiled(name)
     how = Build(find_compiler("clang"), 3, native=True)
     program = Model(model.artifact, Library.compiled(model.artifact, how))

@@ -8,6 +8,7 @@ from itertools import pairwise
 
 WIDTH = 100
 INDENT = "    "
+_CONTINUED = " \\"
 
 # After a comma, a semicolon or the bracket of a call, or before a binary operator.
 _BREAK = re.compile(
@@ -27,7 +28,19 @@ def wrap(line: str, width: int = WIDTH, steps: int = 2) -> list[str]:
     before the sign.
     Continuation lines are indented by two steps, so that they differ from a nested block, and
     what continues them by one more each, up to the middle: there must be room for what is said.
+    A directive of the preprocessor ends with its line, so that each of its lines but the last has
+    a backslash.
     """
+    if len(line) <= width:
+        return [line]
+    if line.lstrip().startswith("#"):
+        *lines, last = _wrapped(line, width - len(_CONTINUED), steps)
+        return [*(each + _CONTINUED for each in lines), last]
+    return _wrapped(line, width, steps)
+
+
+def _wrapped(line: str, width: int, steps: int) -> list[str]:
+    """The same without a look at what the line is."""
     if len(line) <= width:
         return [line]
     start = len(line) - len(line.lstrip(" "))
@@ -36,7 +49,7 @@ def wrap(line: str, width: int = WIDTH, steps: int = 2) -> list[str]:
     target, value = _assignment(line)
     is_torn = len(pieces[0]) < len(target)
     if value and len(target) <= width and (is_torn or len(prefix) + len(value) <= width):
-        return [target, *wrap(prefix + value, width, 1)]
+        return [target, *_wrapped(prefix + value, width, 1)]
     if len(pieces) == 1:
         return [line]
     lines = [pieces[0].rstrip()]
@@ -46,8 +59,8 @@ def wrap(line: str, width: int = WIDTH, steps: int = 2) -> list[str]:
             lines[-1] = joined
         else:
             lines.append(prefix + piece.strip())
-    rest = [part for each in lines[1:] for part in wrap(each, width, 1)]
-    return [*wrap(lines[0], width, steps), *rest]
+    rest = [part for each in lines[1:] for part in _wrapped(each, width, 1)]
+    return [*_wrapped(lines[0], width, steps), *rest]
 
 
 def _assignment(line: str) -> tuple[str, str]:
