@@ -17,6 +17,7 @@ from microtir.frontend.tflite_schema import (
     ReshapeOptions,
     SoftmaxOptions,
 )
+from microtir.frontend.tflite_shapes import SHAPE_OPERATORS
 from microtir.frontend.tflite_writer import TfliteBuilder
 from microtir.graph import ops
 from microtir.graph.ir import Node, Quantization, Source, Tensor, TensorType
@@ -33,7 +34,7 @@ def test_tables_cover_each_other() -> None:
     """Every operator of the graph has a row and a reader, and every operator code a reader."""
     assert tuple(OPERATOR_SUPPORT) == ops.ALL
     assert {reader.op for reader in READERS.values()} == set(ops.ALL)
-    assert set(READERS) == set(BuiltinOperator) == set(OPTIONS_OF)
+    assert {*READERS, *SHAPE_OPERATORS} == set(BuiltinOperator) == set(OPTIONS_OF)
 
 
 def test_rows() -> None:

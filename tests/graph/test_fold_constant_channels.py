@@ -203,6 +203,15 @@ def test_a_branch_in_floats_that_nobody_reads_stays_whole() -> None:
     assert check(before) is before
 
 
+def test_a_scalar_is_one_channel() -> None:
+    """A reshape and a dense layer that read a scalar were an IndexError."""
+    x, row = tensor("x", (), I8, quant(0.05, 3)), tensor("row", (1, 1), I8, quant(0.05, 3))
+    y = tensor("y", (1, 2), I8, quant(0.05))
+    weights = constant("w", np.array([[3], [-4]], np.int8), quant(0.5))
+    net = graph([node(Reshape(), [x], row), node(FullyConnected(), [x, weights], y)], [x], [row, y])
+    assert FoldConstantChannels()(net) is net
+
+
 def test_other_readers_keep_a_channel() -> None:
     """ADD and RELU are not rewritten, so what they read keeps all its channels."""
     net = Net(9).conv(4, 3, dead=(1,), padding=SAME)

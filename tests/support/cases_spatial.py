@@ -87,13 +87,16 @@ def conv(s: Sketch) -> Case:
 
 
 def fully_connected(s: Sketch) -> Case:
-    """FULLY_CONNECTED with inputs of rank 1 to 4."""
+    """FULLY_CONNECTED with inputs of rank 1 to 4, whose rows may be joined to those of weights."""
     rows, depth, channels = s.integer(1, 4), s.integer(1, 40), s.integer(1, 9)
-    shape = s.pick((rows, depth), (rows, depth), (1, rows, depth), (rows, 1, 1, depth))
+    joined = s.pick(*(parts for parts in range(1, depth + 1) if depth % parts == 0))
+    shape = s.pick(
+        (rows, depth), (rows * joined, depth // joined), (1, rows, depth), (rows, 1, 1, depth)
+    )
     x_quant = s.quant() if s.is_int8 else None
     x = s.input(shape, x_quant)
     inputs, y_quant = _linear(s, x, x_quant, s.values((channels, depth)), 0)
-    keep = s.chance(0.3)
+    keep = shape[-1] == depth and s.chance(0.3)
     out_shape = (*shape[:-1], channels) if keep else (rows, channels)
     options = FullyConnectedOptions(activation=s.activation(), keep_num_dims=keep)
     return s.finish(inputs, s.output(out_shape, y_quant), options)

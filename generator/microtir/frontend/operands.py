@@ -31,12 +31,14 @@ class Converted:
     """What a reader makes of an operator.
 
     `shape` is what the output must have by inputs that are no inputs of the node any more; None
-    where the shape follows from the node, and `graph.rules` checks it.
+    where the shape follows from the node, and `graph.rules` checks it.  `free` is what it has where
+    the stored shape depends on the batch; None where it is `shape`, or follows from the node.
     """
 
     op: Operator
     inputs: tuple[Tensor, ...]
     shape: tuple[int, ...] | None = None
+    free: tuple[int, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)

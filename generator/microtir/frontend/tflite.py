@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TypeAlias
 
@@ -24,9 +25,11 @@ from microtir.frontend.tflite_operators import READERS, check_arity
 from microtir.frontend.tflite_options import read_options
 from microtir.frontend.tflite_refusals import known_operator, operator_title, unknown_operator
 from microtir.frontend.tflite_schema import OPTIONS_OF, BuiltinOperator
+from microtir.frontend.tflite_shapes import ShapeValues, completed, fits, is_free
 from microtir.frontend.tflite_tensors import Tensors, unique_names
 from microtir.graph.ir import Graph, Node, Source, Tensor
-from microtir.graph.ops import Custom, CustomFunction
+from microtir.graph.ops import Custom, CustomFunction, Reshape
+from microtir.graph.rules.shapes import Shape, inferred_shapes
 from microtir.ir_module import IRModule
 
 ModelSource: TypeAlias = "str | Path | bytes | bytearray | memoryview"
@@ -103,6 +106,7 @@ class _GraphReader:
         self.problems: list[MicrotirError] = []
         self._model = model
         self._tensors = Tensors(model, self.problems.append)
+        self._values = ShapeValues(model, self._tensors.shape_of)
         self._computable: set[Tensor] = set()
 
     def graph(self, name: str) -> Graph:
@@ -118,12 +122,13 @@ class _GraphReader:
                 )
             )
         inputs = self._tensors.model_inputs()
-        operators = list(_needed(model))
+        operators = _needed(model)
         labels = unique_names(
             short_name(model.tensors[op.outputs[0]].name) or f"operator_{op.index}"
             for op in operators
         )
-        nodes = [self._node(op, label) for op, label in zip(operators, labels, strict=True)]
+        named = {op.index: label for op, label in zip(operators, labels, strict=True)}
+        nodes = [self._next(op, named.get(op.index)) for op in model.operators]
         outputs = (self._tensors.get(index) for index in model.outputs)
         return Graph(
             name=name,
@@ -133,6 +138,21 @@ class _GraphReader:
             source_sha256=model.sha256,
             source_bytes=model.size,
         )
+
+    def _next(self, operator: FileOperator, name: str | None) -> Node | None:
+        """The node of the next operator; None if it cannot be read, and where none is needed.
+
+        Args:
+            operator: of the file, in its order.
+            name: None for what no output depends on but by a shape.
+        """
+        if self._values.visit(operator) and operator.outputs[0] not in self._model.outputs:
+            (index,) = operator.outputs
+            value = self._values.get(index)
+            assert value is not None
+            self._tensors.know(index, value)
+            return None
+        return None if name is None else self._node(operator, name)
 
     def _node(self, operator: FileOperator, name: str) -> Node | None:
         """The node of an operator, or None if it cannot be read."""
@@ -152,7 +172,7 @@ class _GraphReader:
             if self._all_read(operator):
                 options = read_options(operator, OPTIONS_OF[code], where)
                 operands = Operands(where, code, options, inputs, outputs, self._is_computable)
-                node = self._convert(operands, name, source)
+                node = self._convert(operator, operands, name, source)
         except MicrotirError as error:
             self.problems.append(error)
         if node is None:
@@ -182,10 +202,14 @@ class _GraphReader:
             for index in (*operator.inputs, *operator.outputs)
         )
 
-    def _convert(self, operands: Operands, name: str, source: Source) -> Node:
+    def _convert(
+        self, operator: FileOperator, operands: Operands, name: str, source: Source
+    ) -> Node:
         reader = READERS[operands.code]
         check_arity(operands, reader)
         converted = reader.read(operands)
+        node = Node(converted.op, converted.inputs, operands.outputs, name, source)
+        operands = self._completed(operator, operands, node, converted.shape or converted.free)
         for tensor in (*converted.inputs, *operands.outputs):
             if tensor.type.elements == 0:
                 raise operands.malformed(
@@ -203,11 +227,41 @@ class _GraphReader:
             self._computable.update(operands.outputs)
         return node
 
+    def _completed(
+        self, operator: FileOperator, operands: Operands, node: Node, known: Shape | None
+    ) -> Operands:
+        """The operands with the shapes of outputs that depend on the batch.
+
+        Args:
+            operator: of the file.
+            operands: its tensors, as they are stored.
+            node: what becomes of it.
+            known: the shape of its output, where its reader knows it.
+        """
+        stored = [self._model.tensors[index] for index in operator.outputs]
+        if not any(map(is_free, stored)):
+            return operands
+        shapes: Sequence[Shape | None] = (known,) if known else inferred_shapes(node) or ()
+        if not shapes and isinstance(node.op, Reshape):
+            shapes = (completed(stored[0], node.inputs[0].type.elements),)
+        for tensor, shape in zip(stored, shapes, strict=False):
+            if is_free(tensor) and shape is not None and fits(tensor, shape):
+                self._tensors.complete(tensor.index, shape)
+        open_ = [tensor for tensor in stored if self._tensors.shape_of(tensor.index) is None]
+        if open_:
+            raise operands.unsupported(
+                f"the model computes the shape {open_[0].signature} of {brief(open_[0].name)!r}",
+                "a shape that follows from a batch of 1",
+                "convert the model with fixed input shapes, including a batch of 1",
+            )
+        found = (self._tensors.get(index) for index in operator.outputs)
+        return replace(operands, outputs=tuple(tensor for tensor in found if tensor is not None))
+
     def _is_computable(self, tensor: Tensor) -> bool:
         return tensor.is_constant or tensor in self._computable
 
 
-def _needed(model: ModelFile) -> Iterator[FileOperator]:
+def _needed(model: ModelFile) -> list[FileOperator]:
     """Operators that the outputs depend on, in file order.
 
     Converters compute the shape for a RESHAPE from the batch size.  The batch is fixed here, so
@@ -221,4 +275,4 @@ def _needed(model: ModelFile) -> Iterator[FileOperator]:
         kept.append(operator)
         shapes = operator.code == BuiltinOperator.RESHAPE
         needed.update(operator.inputs[:1] if shapes else operator.inputs)
-    return reversed(kept)
+    return kept[::-1]

@@ -116,4 +116,6 @@ def fully_connected(operands: Operands) -> Converted:
             "convert the model without shuffled weights",
         )
     op = FullyConnected(operands.activation(options.activation))
-    return Converted(op, operands.with_weights())
+    inputs = operands.with_weights()
+    kept = (*inputs[0].shape[:-1], *inputs[1].shape[:1]) if options.keep_num_dims else None
+    return Converted(op, inputs, free=kept)

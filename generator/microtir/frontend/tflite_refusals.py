@@ -12,6 +12,7 @@ from types import MappingProxyType
 from microtir.errors import UnsupportedModelError, nearest
 from microtir.frontend.tflite_file import FileOperator, brief
 from microtir.frontend.tflite_schema import BuiltinOperator
+from microtir.frontend.tflite_shapes import SHAPE_OPERATORS
 
 _DYNAMIC = "convert the model with a fixed batch and fixed shapes, so that it computes no shapes"
 _RECURRENT = "unroll the recurrent layer, or use convolutions over time"
@@ -48,12 +49,12 @@ _ADVICE: Mapping[str, str] = MappingProxyType(
 )
 
 
+_OPERATORS = tuple(code for code in BuiltinOperator if code not in SHAPE_OPERATORS)
+
+
 def known_operator(code: int) -> BuiltinOperator | None:
-    """The operator of a code, None if microtir does not have it."""
-    try:
-        return BuiltinOperator(code)
-    except ValueError:
-        return None
+    """The operator of a code, None if microtir does not read it for itself."""
+    return next((known for known in _OPERATORS if known == code), None)
 
 
 def operator_title(operator: FileOperator) -> str:
@@ -89,7 +90,7 @@ def unknown_operator(
             "from_tflite (docs/custom-operators.md)",
         )
     title = operator_title(operator)
-    hint = nearest(title, (code.name for code in BuiltinOperator))
+    hint = nearest(title, (code.name for code in _OPERATORS))
     return UnsupportedModelError(
         f"the operator {title} is not supported",
         where=where,

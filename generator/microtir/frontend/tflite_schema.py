@@ -80,6 +80,7 @@ class BuiltinOperator(IntEnum):
     SOFTMAX = 25
     TANH = 28
     PAD = 34
+    GATHER = 36
     TRANSPOSE = 39
     MEAN = 40
     SUB = 41
@@ -93,6 +94,10 @@ class BuiltinOperator(IntEnum):
     PADV2 = 60
     SLICE = 65
     EXPAND_DIMS = 70
+    SHAPE = 77
+    REDUCE_PROD = 81
+    PACK = 83
+    FLOOR_DIV = 90
     RESIZE_NEAREST_NEIGHBOR = 97
     LEAKY_RELU = 98
     QUANTIZE = 114
@@ -225,6 +230,15 @@ class PadOptions(Options):
 
 
 @dataclass(frozen=True, slots=True)
+class GatherOptions(Options):
+    """Options of GATHER."""
+
+    union_type: ClassVar[int] = 23
+    axis: int = 0
+    batch_dims: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class TransposeOptions(Options):
     """Options of TRANSPOSE (none)."""
 
@@ -233,7 +247,7 @@ class TransposeOptions(Options):
 
 @dataclass(frozen=True, slots=True)
 class ReducerOptions(Options):
-    """Options of MEAN."""
+    """Options of MEAN and REDUCE_PROD."""
 
     union_type: ClassVar[int] = 27
     keep_dims: bool = False
@@ -329,6 +343,30 @@ class ExpandDimsOptions(Options):
 
 
 @dataclass(frozen=True, slots=True)
+class ShapeOptions(Options):
+    """Options of SHAPE; readers take the type from the output."""
+
+    union_type: ClassVar[int] = 55
+    out_type: TensorType = TensorType.INT32
+
+
+@dataclass(frozen=True, slots=True)
+class PackOptions(Options):
+    """Options of PACK."""
+
+    union_type: ClassVar[int] = 59
+    values_count: int = 1
+    axis: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class FloorDivOptions(Options):
+    """Options of FLOOR_DIV (none)."""
+
+    union_type: ClassVar[int] = 65
+
+
+@dataclass(frozen=True, slots=True)
 class ResizeNearestNeighborOptions(Options):
     """Options of RESIZE_NEAREST_NEIGHBOR."""
 
@@ -379,6 +417,7 @@ OPTIONS_OF: Mapping[BuiltinOperator, type[Options]] = MappingProxyType(
         BuiltinOperator.SOFTMAX: SoftmaxOptions,
         BuiltinOperator.TANH: Options,
         BuiltinOperator.PAD: PadOptions,
+        BuiltinOperator.GATHER: GatherOptions,
         BuiltinOperator.TRANSPOSE: TransposeOptions,
         BuiltinOperator.MEAN: ReducerOptions,
         BuiltinOperator.SUB: SubOptions,
@@ -392,6 +431,10 @@ OPTIONS_OF: Mapping[BuiltinOperator, type[Options]] = MappingProxyType(
         BuiltinOperator.PADV2: PadV2Options,
         BuiltinOperator.SLICE: SliceOptions,
         BuiltinOperator.EXPAND_DIMS: ExpandDimsOptions,
+        BuiltinOperator.SHAPE: ShapeOptions,
+        BuiltinOperator.REDUCE_PROD: ReducerOptions,
+        BuiltinOperator.PACK: PackOptions,
+        BuiltinOperator.FLOOR_DIV: FloorDivOptions,
         BuiltinOperator.RESIZE_NEAREST_NEIGHBOR: ResizeNearestNeighborOptions,
         BuiltinOperator.LEAKY_RELU: LeakyReluOptions,
         BuiltinOperator.QUANTIZE: QuantizeOptions,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from types import MappingProxyType
 
 import numpy as np
@@ -17,6 +18,7 @@ from microtir.frontend.tflite_file import (
 )
 from microtir.frontend.tflite_refusals import type_title
 from microtir.frontend.tflite_schema import TensorType as FileType
+from microtir.frontend.tflite_shapes import is_free
 from microtir.graph.ir import Array, Tensor, TensorType
 from microtir.tir.dtype import DType
 
@@ -60,6 +62,7 @@ class Tensors:
         self._model = model
         self._note = note
         self._made: dict[int, Tensor | None] = {}
+        self._completed: dict[int, tuple[int, ...]] = {}
         self._checked: set[tuple[int, DType]] = set()
         self._names = self._unique_names()
 
@@ -74,6 +77,33 @@ class Tensors:
                 self._note(error)
                 self._made[index] = None
         return self._made[index]
+
+    def shape_of(self, index: int) -> tuple[int, ...] | None:
+        """The shape of a tensor; None while it depends on a batch and nobody has completed it."""
+        stored = self._model.tensors[index]
+        if index in self._completed:
+            return self._completed[index]
+        is_known = index in self._model.inputs or not is_free(stored)
+        return stored.shape if is_known else None
+
+    def complete(self, index: int, shape: tuple[int, ...]) -> Tensor:
+        """The tensor that an operator makes, with the extents that depend on the batch.
+
+        Nobody has used it yet: operators come in the order of the dataflow.
+        """
+        made = self._made[index]
+        assert made is not None
+        self._completed[index] = shape
+        if made.shape != shape:
+            made = replace(made, type=replace(made.type, shape=shape))
+            self._made[index] = made
+        return made
+
+    def know(self, index: int, value: Array) -> None:
+        """Make a constant of a tensor that an operator computes."""
+        made = self.get(index)
+        if made is not None:
+            self._made[index] = replace(made, data=value)
 
     def model_inputs(self) -> tuple[Tensor, ...]:
         """The model's inputs, checked for a fixed shape."""

@@ -72,6 +72,11 @@ class TensorType:
         return math.prod(self.shape[: min(2, len(self.shape) - 1)]) if self.shape else 1
 
     @property
+    def channels(self) -> int:
+        """Extent of the last axis; a scalar is one channel."""
+        return self.shape[-1] if self.shape else 1
+
+    @property
     def row_elements(self) -> int:
         return self.elements // self.rows if self.rows else 0
 

@@ -25,9 +25,12 @@ from microtir.tir.dtype import DType
 
 
 def keeps_rows(node: Node) -> bool:
-    """Whether row r of the output depends on row r of the input alone."""
+    """Whether row r of the output depends on row r of the input alone.
+
+    Weights as long as several rows join them, shorter ones cut them.
+    """
     features, output = node.inputs[0], node.output
-    return len(features.shape) == len(output.shape) == 2
+    return len(features.shape) == len(output.shape) == 2 and features.shape[0] == output.shape[0]
 
 
 def fully_connected(layer: Layer) -> None:

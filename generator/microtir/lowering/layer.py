@@ -37,7 +37,7 @@ class Extents:
         if len(type_.shape) == 4:
             images, height, width, channels = type_.shape
             return Extents(images, height, width, channels)
-        channels = type_.shape[-1] if type_.shape else 1
+        channels = type_.channels
         return Extents(1, type_.rows, type_.row_elements // channels, channels)
 
 

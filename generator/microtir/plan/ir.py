@@ -70,7 +70,7 @@ class Layout:
 
     def row_shape(self, type_: TensorType) -> tuple[int, int]:
         """(W, C), or (C, columns) for planes."""
-        channels = type_.shape[-1] if type_.shape else 1
+        channels = type_.channels
         if self.planes is None:
             return type_.row_elements // max(channels, 1), channels
         return channels, self.planes.columns

@@ -59,8 +59,9 @@ class ChannelRanges:
     @staticmethod
     def between(type_: TensorType, low: int, high: int) -> ChannelRanges:
         """The same values for all channels."""
-        channels = type_.shape[-1] if type_.shape else 1
-        return ChannelRanges(np.full(channels, low, np.int64), np.full(channels, high, np.int64))
+        return ChannelRanges(
+            np.full(type_.channels, low, np.int64), np.full(type_.channels, high, np.int64)
+        )
 
     @staticmethod
     def of_data(data: npt.NDArray[Any]) -> ChannelRanges:
@@ -207,7 +208,7 @@ def _convolution(node: Node, inputs: list[ChannelRanges]) -> ChannelRanges:
 
 def _fully_connected(node: Node, inputs: list[ChannelRanges]) -> ChannelRanges:
     features, weights = node.inputs[:2]
-    if weights.data is None or features.shape[-1] != weights.shape[1]:
+    if weights.data is None or features.type.channels != weights.shape[1]:
         return ChannelRanges.full(node.output.type)
     op = node.op
     assert isinstance(op, FullyConnected)
@@ -258,8 +259,8 @@ def _table(node: Node, x: ChannelRanges) -> ChannelRanges:
 
 
 def _reshape(node: Node, inputs: list[ChannelRanges]) -> ChannelRanges:
-    x, old, new = inputs[0], node.inputs[0].shape, node.output.shape
-    channels = new[-1] if new else 1
+    x, old = inputs[0], node.inputs[0].shape
+    channels = node.output.type.channels
     if old and channels % old[-1] == 0:
         repeat = channels // old[-1]
         return ChannelRanges(np.tile(x.low, repeat), np.tile(x.high, repeat))

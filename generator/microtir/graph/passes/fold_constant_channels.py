@@ -104,7 +104,7 @@ def _all(
 def _foldable(node: Node, ranges: Mapping[Tensor, ChannelRanges]) -> Mask:
     """Input channels of a linear operator whose share of its sums is a constant."""
     x = ranges.get(node.inputs[0])
-    channels = node.inputs[0].shape[-1]
+    channels = node.inputs[0].type.channels
     if x is None or not _is_int8_linear(node):
         return np.zeros(channels, np.bool_)
     constant = x.is_constant
@@ -133,7 +133,7 @@ def _dense(
     node: Node, ranges: Mapping[Tensor, ChannelRanges], needed: Mapping[Tensor, Mask]
 ) -> Mask:
     """A fully connected layer needs the columns that do not fold, if columns are channels."""
-    if node.inputs[0].shape[-1] != node.inputs[1].shape[-1]:
+    if node.inputs[0].type.channels != node.inputs[1].shape[-1]:
         return _all(node, ranges, needed)
     return ~_foldable(node, ranges)
 
@@ -190,7 +190,7 @@ def _settle(graph: Graph, needed: dict[Tensor, Mask]) -> None:
         if type(node.op) not in _FOLLOWERS:
             continue
         repeat = node.op.depth_multiplier if isinstance(node.op, DepthwiseConv2D) else 1
-        mask = np.repeat(needed.get(x, np.ones(x.shape[-1], np.bool_)), repeat)
+        mask = np.repeat(needed.get(x, np.ones(x.type.channels, np.bool_)), repeat)
         if isinstance(node.op, Reshape):
             pixels = _pixels_per_row(x.shape, y.shape)
             mask = np.tile(mask, pixels) if pixels else np.ones(y.shape[-1:] or 1, np.bool_)

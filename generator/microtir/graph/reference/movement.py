@@ -22,6 +22,8 @@ from microtir.graph.ops import (
 def pad(op: Pad, _node: Node, x: Array) -> Array:
     """PAD and PADV2."""
     margins = tuple(zip(op.before, op.after, strict=True))
+    if not margins:
+        return np.array(x)  # a scalar, which numpy cannot pad
     return np.pad(x, margins, constant_values=np.array(op.value).astype(x.dtype))
 
 
@@ -47,7 +49,8 @@ def join_columns(_op: JoinColumns, _node: Node, *parts: Array) -> Array:
 
 def transpose(op: Transpose, _node: Node, x: Array) -> Array:
     """TRANSPOSE."""
-    return np.ascontiguousarray(x.transpose(op.permutation))
+    moved: Array = x.transpose(op.permutation).copy()
+    return moved
 
 
 def split(op: Split, node: Node, x: Array) -> tuple[Array, ...]:

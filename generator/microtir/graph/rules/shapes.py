@@ -27,6 +27,17 @@ def output_shapes(node: Node) -> Iterator[Problem]:
             yield Problem(f"its shape is {tensor.shape}", f"{shape}", tensor)
 
 
+def inferred_shapes(node: Node) -> tuple[Shape, ...] | None:
+    """The shapes that follow from the inputs; None if these contradict the operator.
+
+    An operator that can give several takes what its outputs have, if that is one of them.
+    """
+    try:
+        return _SHAPES[type(node.op)](node)
+    except GraphError:
+        return None
+
+
 def _require(condition: bool, what: str, legal: str | None = None) -> None:
     if not condition:
         raise GraphError(what, legal=legal)

@@ -1,0 +1,229 @@
+"""Shapes that a model computes for each run, known as soon as its batch is.
+
+A converter that leaves the batch free writes operators that read the shape of a tensor, compute
+another one from it and hand that to a RESHAPE; for the tensors behind it stores 1 where an extent
+depends on the batch.  The batch is 1 here: what is computed from constants and from known shapes is
+itself known, and takes the place of what is stored.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
+from typing import TypeAlias
+
+import numpy as np
+
+from microtir.errors import MicrotirError
+from microtir.frontend.tflite_file import OPTIONAL, FileOperator, FileTensor, ModelFile
+from microtir.frontend.tflite_options import read_options
+from microtir.frontend.tflite_schema import (
+    OPTIONS_OF,
+    Activation,
+    BuiltinOperator,
+    ConcatenationOptions,
+    GatherOptions,
+    Options,
+    PackOptions,
+    ReducerOptions,
+    SqueezeOptions,
+    StridedSliceOptions,
+    TensorType,
+)
+from microtir.graph.ir import Array
+
+_LARGEST = 64  # numbers; a shape has a few, and weights are not read for this
+
+_Rule: TypeAlias = Callable[[Options, list[Array]], "Array | None"]
+
+_STORED: Mapping[int, str] = MappingProxyType({TensorType.INT32: "<i4", TensorType.INT64: "<i8"})
+
+
+def is_free(tensor: FileTensor) -> bool:
+    """Whether extents of a tensor depend on the batch; 1 is stored for them."""
+    return len(tensor.signature) == len(tensor.shape) and -1 in tensor.signature
+
+
+def fits(tensor: FileTensor, shape: Sequence[int]) -> bool:
+    """Whether a shape differs from the stored one only in what depends on the batch."""
+    return len(shape) == len(tensor.shape) and all(
+        extent == stored or wanted == -1
+        for extent, stored, wanted in zip(shape, tensor.shape, tensor.signature, strict=True)
+    )
+
+
+def completed(tensor: FileTensor, elements: int) -> tuple[int, ...] | None:
+    """The shape of a tensor of so many elements; None where more than one extent is unknown."""
+    known = math.prod(extent for extent in tensor.signature if extent != -1)
+    if tensor.signature.count(-1) != 1 or known < 1 or elements % known:
+        return None
+    return tuple(elements // known if extent == -1 else extent for extent in tensor.signature)
+
+
+class ShapeValues:
+    """Small tensors of integers whose values are known.
+
+    Args:
+        model: the file.
+        shape_of: the shape of a tensor, None while it is not known.
+    """
+
+    def __init__(self, model: ModelFile, shape_of: Callable[[int], tuple[int, ...] | None]) -> None:
+        self._model = model
+        self._shape_of = shape_of
+        self._computed: dict[int, Array] = {}
+
+    def get(self, index: int) -> Array | None:
+        """What an operator has computed, if it is known."""
+        return self._computed.get(index)
+
+    def visit(self, operator: FileOperator) -> bool:
+        """Compute the result of the next operator; whether that was possible.
+
+        What is not possible is no error here: the operator may be read as any other one.
+        """
+        rule = _RULES.get(operator.code)
+        if rule is None or len(operator.outputs) != 1:
+            return False
+        (output,) = (self._model.tensors[index] for index in operator.outputs)
+        if output.type not in _STORED or math.prod(output.shape) > _LARGEST:
+            return False
+        try:
+            options = read_options(operator, OPTIONS_OF[BuiltinOperator(operator.code)], "")
+            value = self._result(operator, rule, options)
+        except (MicrotirError, ValueError, IndexError):
+            return False
+        if value is None or value.shape != output.shape or np.abs(value).max(initial=0) >= 1 << 31:
+            return False
+        value = value.astype(_STORED[output.type])
+        value.flags.writeable = False
+        self._computed[output.index] = value
+        return True
+
+    def _result(self, operator: FileOperator, rule: _Rule, options: Options) -> Array | None:
+        if operator.code == BuiltinOperator.SHAPE:
+            shape = self._shape_of(operator.inputs[0])
+            return None if shape is None else np.array(shape, np.int64)
+        values = [self._value(index) for index in operator.inputs]
+        known = [value for value in values if value is not None]
+        return rule(options, known) if len(known) == len(values) else None
+
+    def _value(self, index: int) -> Array | None:
+        """What is known of an input, as int64."""
+        if index == OPTIONAL:
+            return None
+        tensor = self._model.tensors[index]
+        stored = _STORED.get(tensor.type)
+        if index in self._computed:
+            return self._computed[index].astype(np.int64)
+        if tensor.data is None or stored is None or math.prod(tensor.shape) > _LARGEST:
+            return None
+        return np.frombuffer(tensor.data, stored).reshape(tensor.shape).astype(np.int64)
+
+
+def _gather(options: Options, inputs: list[Array]) -> Array | None:
+    assert isinstance(options, GatherOptions)
+    values, indices = inputs
+    if options.batch_dims or (indices < 0).any():
+        return None
+    return np.take(values, indices, axis=options.axis)
+
+
+def _product(options: Options, inputs: list[Array]) -> Array:
+    assert isinstance(options, ReducerOptions)
+    values, axes = inputs
+    named = tuple(int(axis) for axis in axes.reshape(-1))
+    return np.asarray(values.prod(axis=named, keepdims=options.keep_dims))
+
+
+def _pack(options: Options, inputs: list[Array]) -> Array:
+    assert isinstance(options, PackOptions)
+    return np.stack(inputs, axis=options.axis)
+
+
+def _concatenate(options: Options, inputs: list[Array]) -> Array:
+    assert isinstance(options, ConcatenationOptions)
+    return np.concatenate(inputs, axis=options.axis)
+
+
+def _strided_slice(options: Options, inputs: list[Array]) -> Array | None:
+    """Of a list: shapes have no other form."""
+    assert isinstance(options, StridedSliceOptions)
+    values, *limits = inputs
+    if any(limit.shape != (1,) for limit in limits) or values.ndim != 1:
+        return None
+    if options.ellipsis_mask or options.new_axis_mask or options.offset:
+        return None
+    begin, end, stride = (int(limit[0]) for limit in limits)
+    first = None if options.begin_mask else begin
+    if options.shrink_axis_mask:
+        return np.asarray(values[first or 0])
+    return np.asarray(values[first : None if options.end_mask else end : stride])
+
+
+def _squeeze(options: Options, inputs: list[Array]) -> Array:
+    assert isinstance(options, SqueezeOptions)
+    return np.squeeze(inputs[0], axis=options.squeeze_dims or None)
+
+
+def _expand_dims(_options: Options, inputs: list[Array]) -> Array:
+    values, axis = inputs
+    return np.expand_dims(values, int(axis.reshape(())))
+
+
+def _reshape(_options: Options, inputs: list[Array]) -> Array | None:
+    return inputs[0].reshape(tuple(inputs[1].tolist())) if len(inputs) == 2 else None
+
+
+def _cast(_options: Options, inputs: list[Array]) -> Array:
+    return inputs[0]
+
+
+def _by(function: Callable[[Array, Array], Array]) -> _Rule:
+    """Element by element."""
+
+    def apply(options: Options, inputs: list[Array]) -> Array | None:
+        first, second = inputs
+        if getattr(options, "activation", Activation.NONE) is not Activation.NONE:
+            return None
+        return np.asarray(function(first, second))
+
+    return apply
+
+
+def _floor_div(first: Array, second: Array) -> Array:
+    # numpy gives 0 and a warning for a division by zero.
+    return first // second if second.all() else np.empty(0)
+
+
+def _shape(_options: Options, _inputs: list[Array]) -> Array | None:
+    """SHAPE reads no values; `ShapeValues` knows what it gives."""
+    return None
+
+
+_Code = BuiltinOperator
+
+SHAPE_OPERATORS = (_Code.SHAPE, _Code.GATHER, _Code.PACK, _Code.REDUCE_PROD, _Code.FLOOR_DIV)
+"""Operators that compute shapes, and that are read for nothing else."""
+
+_RULES: Mapping[int, _Rule] = MappingProxyType(
+    {
+        _Code.SHAPE: _shape,
+        _Code.GATHER: _gather,
+        _Code.PACK: _pack,
+        _Code.REDUCE_PROD: _product,
+        _Code.FLOOR_DIV: _by(_floor_div),
+        _Code.CONCATENATION: _concatenate,
+        _Code.STRIDED_SLICE: _strided_slice,
+        _Code.SQUEEZE: _squeeze,
+        _Code.EXPAND_DIMS: _expand_dims,
+        _Code.RESHAPE: _reshape,
+        _Code.CAST: _cast,
+        _Code.ADD: _by(np.add),
+        _Code.SUB: _by(np.subtract),
+        _Code.MUL: _by(np.multiply),
+        _Code.MINIMUM: _by(np.minimum),
+        _Code.MAXIMUM: _by(np.maximum),
+    }
+)
