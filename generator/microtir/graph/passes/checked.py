@@ -9,7 +9,7 @@ import numpy as np
 from microtir.config import PassConfig
 from microtir.errors import GraphError
 from microtir.graph.ir import Array, Graph, Tensor
-from microtir.graph.passes.rewrite import GraphPass
+from microtir.graph.passes.rewrite import GraphPass, named_apart
 from microtir.graph.reference import execute
 from microtir.graph.verify import verify
 from microtir.tir.dtype import DType
@@ -29,7 +29,7 @@ def rewritten(graph: Graph, passes: Sequence[GraphPass], options: PassConfig) ->
         GraphError: names the rule, and with these options the pass.
     """
     for graph_pass in passes:
-        before, graph = graph, graph_pass(graph)
+        before, graph = graph, named_apart(graph_pass(graph))
         if graph is before:
             continue
         if options.verify_each_pass or options.replay_each_pass:

@@ -18,6 +18,7 @@ from microtir.graph.ops import (
     Pool2D,
     StridedSlice,
 )
+from microtir.graph.passes.rewrite import named_apart
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +40,10 @@ class CutColumns:
             nodes += graph.nodes[done : cut.start]
             nodes += _cut(graph.nodes[cut.start : cut.stop], cut.bands)
             done = cut.stop
-        return replace(graph, nodes=(*nodes, *graph.nodes[done:])) if self.cuts else graph
+        # Two cuts may begin with the same columns of the same image.
+        return (
+            named_apart(replace(graph, nodes=(*nodes, *graph.nodes[done:]))) if self.cuts else graph
+        )
 
 
 def _cut(nodes: Sequence[Node], count: int) -> list[Node]:

@@ -23,6 +23,49 @@ def with_nodes(graph: Graph, nodes: Iterable[Node]) -> Graph:
     return graph if changed == graph.nodes else replace(graph, nodes=changed)
 
 
+def named_apart(graph: Graph) -> Graph:
+    """The graph with a name of its own for each tensor and each node; itself if they have that.
+
+    A pass changes a constant for one of the layers that share it, or invents a name that the model
+    has already.  Constants that are equal but for their identity become one again; of the others,
+    the first keeps its name, inputs and outputs before all.
+    """
+    tensors = tuple(dict.fromkeys((*graph.inputs, *graph.outputs, *graph.tensors())))
+    taken = {tensor.name for tensor in tensors}
+    known: dict[str, list[Tensor]] = {}
+    renamed: dict[Tensor, Tensor] = {}
+    for tensor in tensors:
+        alike = known.setdefault(tensor.name, [])
+        twin = next((other for other in alike if _is_equal(tensor, other)), None)
+        if twin is None and alike:
+            twin = replace(tensor, name=_fresh(tensor.name, taken))
+        if twin is not None:
+            renamed[tensor] = twin
+        alike.append(tensor if twin is None else twin)
+    names, nodes = {node.name for node in graph.nodes}, []
+    seen: set[str] = set()
+    for node in (substitute(node, renamed) for node in graph.nodes):
+        again = node.name in seen
+        nodes.append(replace(node, name=_fresh(node.name, names)) if again else node)
+        seen.add(node.name)
+    return with_nodes(graph, nodes)
+
+
+def _is_equal(a: Tensor, b: Tensor) -> bool:
+    if a.data is None or b.data is None or a.type != b.type:
+        return False
+    return a.data is b.data or a.data.tobytes() == b.data.tobytes()
+
+
+def _fresh(name: str, taken: set[str]) -> str:
+    """A name like this one that is new; it is taken from now on."""
+    number = 2
+    while f"{name}_{number}" in taken:
+        number += 1
+    taken.add(f"{name}_{number}")
+    return f"{name}_{number}"
+
+
 def substitute(node: Node, tensors: Mapping[Tensor, Tensor]) -> Node:
     """The node with its inputs and outputs replaced; itself if none of them is."""
     inputs = tuple(tensors.get(tensor, tensor) for tensor in node.inputs)
