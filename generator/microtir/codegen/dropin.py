@@ -19,6 +19,8 @@ from microtir.codegen.dropin_module import (
     listed_functions,
     metadata_function,
     module_function,
+    tensor_table,
+    tensor_table_name,
 )
 from microtir.codegen.environment import render
 from microtir.codegen.functions import FunctionText, joined, signature
@@ -115,7 +117,7 @@ def dropin_files(program: Program, model: ModelInfo, fingerprint: str) -> tuple[
         "is_packed": program.is_packed or program.config.needs_packed_wrapper(),
         "is_graph": program.is_graph,
         "has_module": has_module(program),
-        "has_metadata": bool(_packed_name(interface)) and has_module(program),
+        "tensors": tensor_table(model, prefix) if _packed_name(interface) else [],
         "functions": list(_functions(interface)),
         "has_constant_pools": any(pool.size for pool in interface.constants),
         "has_workspace": has_workspace,
@@ -327,7 +329,8 @@ def _packed_run(interface: _Interface, function: str) -> FunctionText:
     size = max(interface.model.memory.workspace_size, 1)
     (memory,) = interface.memories  # the configuration refuses declared pools
     workspace = f"{memory}, 1, {{MICROTIR_ELEMENT_UNSIGNED, 8}}, extent, NULL, 0"
-    given = f"args, type_codes, num_args, {count}, tensors, values"
+    table = tensor_table_name(interface.model, interface.prefix)
+    given = f"args, type_codes, num_args, {count}, {table}, tensors, values"
     called = f"{name}_run" if interface.program.is_packed else f"{name}_run_packed"
     resource = "resource_handle" if interface.program.devices else "NULL"
     return _text(
@@ -346,7 +349,8 @@ def _packed_run(interface: _Interface, function: str) -> FunctionText:
             f"struct microtir_tensor tensors[{max(count, 1)}];",
             f"union microtir_value values[{count + 1}];",
             f"const struct microtir_tensor memory = {{{workspace}}};",
-            f"const int32_t status = tvm_packed_arguments({given});",
+            "const int32_t status = tvm_packed_arguments(",
+            f"        {given});",
             "(void)out_value;",
             *([] if interface.program.devices else ["(void)resource_handle;"]),
             "if (out_type_code != NULL) {",

@@ -9,7 +9,7 @@ from microtir.codegen.functions import FunctionText, joined, signature
 from microtir.codegen.layout import block_comment
 from microtir.codegen.program import Program
 from microtir.errors import UsageError
-from microtir.ir_module import ModelInfo, Port
+from microtir.ir_module import ModelInfo
 from microtir.tir.dtype import DType
 
 PACKED_PARAMETERS = (
@@ -45,11 +45,11 @@ def listed_functions(prefix: str, packed: str) -> dict[str, str]:
 def metadata_function(model: ModelInfo, prefix: str) -> FunctionText:
     """`get_c_metadata`: the packed function that gives the description of the tensors."""
     comment = "The description of the model, for TVMAotExecutor_Create(): a struct TVMMetadata."
-    tables = f"{_table_of('inputs', model.inputs)}, {_table_of('outputs', model.outputs)}"
+    table, inputs = tensor_table_name(model, prefix), len(model.inputs)
+    outputs = f"&{table}[{inputs}]" if model.outputs else "NULL"
+    tables = f"{table if inputs else 'NULL'}, {inputs}, {outputs}, {len(model.outputs)}"
     pools = "NULL, 0, NULL, 0"
     body = [
-        *_tensor_table("inputs", model.inputs),
-        *_tensor_table("outputs", model.outputs),
         "static const struct TVMMetadata metadata = {",
         f"    {_METADATA_VERSION}, {tables}, {pools}, {_c_string(prefix)},",
         "};",
@@ -72,27 +72,26 @@ def _metadata_name(prefix: str) -> str:
     return f"{prefix}_get_c_metadata"
 
 
-def _tensor_table(name: str, ports: tuple[Port, ...]) -> Iterator[str]:
-    for number, port in enumerate(ports):
-        if port.type.shape:
+def tensor_table_name(model: ModelInfo, prefix: str) -> str:
+    """The array that `tensor_table` defines; NULL for a model without tensors."""
+    return f"{prefix}_tensors" if model.ports else "NULL"
+
+
+def tensor_table(model: ModelInfo, prefix: str) -> list[str]:
+    """An array of struct TVMTensorInfo: the inputs, then the outputs."""
+    lines, rows = [], []
+    for number, port in enumerate(model.ports):
+        rank, shape = len(port.type.shape), "NULL"
+        if rank:
+            shape = f"{prefix}_shape_{number}"
             extents = ", ".join(map(str, port.type.shape))
-            yield f"static const int64_t {_shape_of(name, number)}[] = {{{extents}}};"
-    if not ports:
-        return
-    yield f"static const struct TVMTensorInfo {name}[] = {{"
-    for number, port in enumerate(ports):
-        shape = _shape_of(name, number) if port.type.shape else "NULL"
-        rank = len(port.type.shape)
-        yield f"    {{{_c_string(port.name)}, {shape}, {rank}, {_dlpack_dtype(port.type.dtype)}}},"
-    yield "};"
-
-
-def _shape_of(table: str, number: int) -> str:
-    return f"shape_of_{table}_{number}"
-
-
-def _table_of(name: str, ports: tuple[Port, ...]) -> str:
-    return f"{name if ports else 'NULL'}, {len(ports)}"
+            lines.append(f"static const int64_t {shape}[] = {{{extents}}};")
+        info = f"{_c_string(port.name)}, {shape}, {rank}, {_dlpack_dtype(port.type.dtype)}"
+        rows.append(f"    {{{info}}},")
+    if rows:
+        name = tensor_table_name(model, prefix)
+        lines += [f"static const struct TVMTensorInfo {name}[] = {{", *rows, "};"]
+    return lines
 
 
 def _dlpack_dtype(dtype: DType) -> str:

@@ -63,6 +63,7 @@ static void arrays(void)
     EXPECT(TVMDeviceCopyDataFromTo(&loaded.dl_tensor, &array.dl_tensor, NULL) == 0);
     EXPECT(((int8_t *)array.dl_tensor.data)[5] == 6 && TVMSynchronize(kDLCPU, 0, NULL) == 0);
     TVMNDArray_IncrementReference(&loaded);
+    TVMNDArray_IncrementReference(&loaded);
     EXPECT(TVMNDArray_Release(&loaded) == 0 && loaded.dl_tensor.data != NULL);
     EXPECT(TVMNDArray_Release(&loaded) == 0 && loaded.dl_tensor.data == NULL);
     file[49] = 5;

@@ -55,11 +55,11 @@ int main(int argc, char **argv)
                                   &in);
     }
     TVMGraphExecutor_SetInput(executor, "image", &in);
-    memset(image, 0, sizeof image); /* an input is copied */
     for (run = 0; run < 2; run++) {
         TVMGraphExecutor_Run(executor);
         CALL(TVMGraphExecutor_GetOutput(executor, 0, &out));
     }
+    memset(image, 0, sizeof image);
     for (i = 0; i < 5; i++) {
         printf("%d\n", scores[i]);
     }

@@ -1,7 +1,11 @@
 /* tvm_aot_module.c: the AOT executor as a module. */
+#include <string.h>
+
+#include "microtir/status.h"
 #include "tvm/runtime/crt/aot_executor.h"
 #include "tvm/runtime/crt/aot_executor_module.h"
 #include "tvm/runtime/crt/executor_module.h"
+#include "tvm/runtime/crt/packed_arguments.h"
 
 static int count_inputs(void *executor)
 {
@@ -29,13 +33,27 @@ static DLTensor *output(void *executor, int index)
     return input(executor, index + count_inputs(executor));
 }
 
+/* microTVM's module had none, and computers with TVM copied to the tensor of get_input(). */
+static int set_input(void *executor, int index, const DLTensor *given)
+{
+    TVMAotExecutor *const made = executor;
+    if (tvm_tensor_check(given, &made->metadata->inputs[index]) != MICROTIR_OK) {
+        return (int)kTvmErrorFunctionCallInvalidArg;
+    }
+    TVMNDArray *const own = &made->args[index];
+    if (given->data != own->dl_tensor.data) {
+        (void)memcpy(own->dl_tensor.data, given->data, (size_t)TVMNDArray_DataSizeBytes(own));
+    }
+    return (int)kTvmErrorNoError;
+}
+
 static int run(void *executor)
 {
     return TVMAotExecutor_Run(executor);
 }
 
-static struct tvm_executor model = {NULL,  count_inputs, count_outputs, find_input,
-                                    input, output,       NULL,          run};
+static struct tvm_executor model = {NULL,   count_inputs, count_outputs, find_input, input,
+                                    output, set_input,    NULL,          run};
 
 static int create(TVMValue *args, int *codes, int count, TVMValue *result, int *result_code,
                   void *resource)

@@ -1,5 +1,6 @@
 /* tvm_backend.c: memory for operators and tensors of the application, by its own hooks. */
 #include <stdint.h>
+#include <string.h>
 
 #include "microtir/status.h"
 #include "microtir/tensor.h"
@@ -62,7 +63,7 @@ int TVMArrayAlloc(const tvm_index_t *shape, int ndim, int dtype_code, int dtype_
 
 int TVMArrayFree(TVMArrayHandle handle)
 {
-    TVMNDArray array = {*handle, 1, 0};
+    TVMNDArray array = {*handle, 0, 0};
     const int status = TVMNDArray_Release(&array);
     *handle = array.dl_tensor;
     return status;
@@ -84,12 +85,40 @@ int TVMDeviceFreeDataSpace(DLDevice dev, void *ptr)
     return (int)TVMPlatformMemoryFree(ptr, dev);
 }
 
+static uint8_t *first_byte(const DLTensor *tensor)
+{
+    return (uint8_t *)tensor->data + tensor->byte_offset;
+}
+
+/* Copies elements without gaps: as in microTVM, shapes may differ that have as many elements. */
+static int copy_dense(const DLTensor *from, const DLTensor *to)
+{
+    const int64_t count = tvm_element_count(from->shape, from->ndim);
+    const int64_t size = (from->dtype.bits + 7) / 8;
+    if (count < 0 || count != tvm_element_count(to->shape, to->ndim)
+        || from->dtype.bits != to->dtype.bits || (count > 0 && size > INT64_MAX / count)
+        || (uint64_t)(count * size) > SIZE_MAX) {
+        return (int)kTvmErrorFunctionCallInvalidArg;
+    }
+    if (first_byte(to) != first_byte(from)) {
+        (void)memcpy(first_byte(to), first_byte(from), (size_t)(count * size));
+    }
+    return (int)kTvmErrorNoError;
+}
+
 int TVMDeviceCopyDataFromTo(DLTensor *from, DLTensor *to, TVMStreamHandle stream)
 {
     struct microtir_tensor source;
     struct microtir_tensor target;
-    int32_t status = tvm_tensor_view(from, &source);
     (void)stream;
+    if (from == NULL || to == NULL || from->data == NULL || to->data == NULL
+        || (from->ndim > 0 && from->shape == NULL) || (to->ndim > 0 && to->shape == NULL)) {
+        return (int)kTvmErrorFunctionCallInvalidArg;
+    }
+    if (from->strides == NULL && to->strides == NULL) {
+        return copy_dense(from, to);
+    }
+    int32_t status = tvm_tensor_view(from, &source);
     if (status == MICROTIR_OK) {
         status = tvm_tensor_view(to, &target);
     }

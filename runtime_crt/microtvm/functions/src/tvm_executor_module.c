@@ -28,9 +28,6 @@ static int give_number(TVMValue *place, int *code_place, int64_t number)
 static int give_tensor(TVMValue *place, int *code_place, DLTensor *tensor)
 {
     TVMValue value;
-    if (tensor == NULL) {
-        return (int)kTvmErrorPlatformNoMemory;
-    }
     value.v_handle = tensor;
     return give(place, code_place, value, (int)kTVMNDArrayHandle);
 }
@@ -179,12 +176,8 @@ static int set_input(TVMValue *args, int *codes, int count, TVMValue *result, in
         || args[1].v_handle == NULL) {
         return (int)kTvmErrorFunctionCallWrongArgType;
     }
-    DLTensor *const own = current->input(current->executor, index);
-    if (own == NULL) {
-        return (int)kTvmErrorPlatformNoMemory;
-    }
     return give_nothing(result, result_code,
-                        TVMDeviceCopyDataFromTo(args[1].v_handle, own, NULL));
+                        current->set_input(current->executor, index, args[1].v_handle));
 }
 
 static int not_there(TVMValue *args, int *codes, int count, TVMValue *result, int *result_code,

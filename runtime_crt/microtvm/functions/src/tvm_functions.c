@@ -21,6 +21,8 @@ extern const TVMModule *TVMSystemLibEntryPoint(void) __attribute__((weak));
 static uint8_t memory[TVM_CRT_GLOBAL_FUNC_REGISTRY_SIZE_BYTES];
 static TVMMutableFuncRegistry own;
 static const char *last_error = "";
+/* Of the application, which may write over its own. */
+static char own_error[TVM_CRT_MAX_STRLEN_LAST_ERROR];
 
 /* Handles have no const, though what they are handles of is constant. */
 static void *handle_of(const void *object)
@@ -41,7 +43,13 @@ const char *TVMGetLastError(void)
 
 void TVMAPISetLastError(const char *msg)
 {
-    last_error = msg != NULL ? msg : "";
+    const size_t length = msg == NULL ? 0u : strlen(msg);
+    const size_t kept = length < sizeof own_error ? length : sizeof own_error - 1u;
+    if (msg != NULL && msg != own_error) {
+        (void)memcpy(own_error, msg, kept);
+    }
+    own_error[kept] = '\0';
+    last_error = own_error;
 }
 
 static int system_lib(TVMValue *args, int *type_codes, int num_args, TVMValue *out_ret_value,

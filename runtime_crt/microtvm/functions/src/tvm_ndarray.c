@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "tvm/runtime/crt/internal/common/ndarray.h"
+#include "tvm/runtime/crt/packed_arguments.h"
 
 /* Few applications have random numbers. */
 #if defined(__GNUC__) && defined(__ELF__)
@@ -35,29 +36,28 @@ int TVMNDArray_Create(int32_t ndim, const tvm_index_t *shape, DLDataType dtype, 
     array->dl_tensor.ndim = ndim;
     array->dl_tensor.dtype = dtype;
     array->dl_tensor.device = dev;
-    array->reference_count = 1;
     return (int)kTvmErrorNoError;
 }
 
 int64_t TVMNDArray_DataSizeBytes(TVMNDArray *array)
 {
     const DLTensor *const tensor = &array->dl_tensor;
-    int64_t bits = (int64_t)tensor->dtype.bits * tensor->dtype.lanes;
-    for (int32_t i = 0; i < tensor->ndim; i++) {
-        const int64_t extent = tensor->shape[i];
-        if (extent < 0 || (extent > 0 && bits > (INT64_MAX - 7) / extent)) {
-            return -1;
-        }
-        bits *= extent;
+    const int64_t count = tvm_element_count(tensor->shape, tensor->ndim);
+    if (count < 0 || (tensor->dtype.bits > 0u && count > (INT64_MAX - 7) / tensor->dtype.bits)) {
+        return -1;
     }
-    return (bits + 7) / 8;
+    return (count * tensor->dtype.bits + 7) / 8;
 }
 
-/* The bytes of an array's elements; 0 where they are none, or more than an object can have. */
-static size_t object_bytes(TVMNDArray *array)
+/* Gets the bytes of an array's elements; 0 where an object cannot have so many. */
+static int is_object(TVMNDArray *array, size_t *bytes)
 {
-    const int64_t bytes = TVMNDArray_DataSizeBytes(array);
-    return bytes <= 0 || (uint64_t)bytes > SIZE_MAX ? 0u : (size_t)bytes;
+    const int64_t found = TVMNDArray_DataSizeBytes(array);
+    if (found < 0 || (uint64_t)found > SIZE_MAX) {
+        return 0;
+    }
+    *bytes = (size_t)found;
+    return 1;
 }
 
 static int refused(TVMNDArray *array, int code)
@@ -73,16 +73,18 @@ int TVMNDArray_Empty(int32_t ndim, const tvm_index_t *shape, DLDataType dtype, D
     if (status != (int)kTvmErrorNoError) {
         return status;
     }
-    const size_t bytes = object_bytes(array);
-    if (bytes == 0u) {
+    size_t bytes = 0;
+    if (!is_object(array, &bytes)) {
         return refused(array, (int)kTvmErrorFunctionCallInvalidArg);
     }
     void *data = NULL;
-    const tvm_crt_error_t code = TVMPlatformMemoryAllocate(bytes, host, &data);
+    /* A manager of memory may have no block of no bytes. */
+    const size_t room = bytes == 0u ? 1u : bytes;
+    const tvm_crt_error_t code = TVMPlatformMemoryAllocate(room, host, &data);
     if (code != kTvmErrorNoError) {
         return refused(array, (int)code);
     }
-    array->dl_tensor.data = memset(data, 0, bytes);
+    array->dl_tensor.data = memset(data, 0, room);
     return (int)kTvmErrorNoError;
 }
 
@@ -97,8 +99,9 @@ int TVMNDArray_CreateView(TVMNDArray *arr, const tvm_index_t *shape, int32_t ndi
     if (status != (int)kTvmErrorNoError) {
         return status;
     }
-    const size_t bytes = object_bytes(array_view);
-    if (bytes == 0u || bytes > object_bytes(arr)) {
+    size_t bytes = 0;
+    size_t room = 0;
+    if (!is_object(array_view, &bytes) || !is_object(arr, &room) || bytes > room) {
         return refused(array_view, (int)kTvmErrorFunctionCallInvalidArg);
     }
     array_view->dl_tensor.data = arr->dl_tensor.data;
@@ -148,8 +151,8 @@ int TVMNDArray_Load(TVMNDArray *ret, const char **strm)
 
 int TVMNDArray_RandomFill(TVMNDArray *array)
 {
-    const size_t bytes = object_bytes(array);
-    if (bytes == 0u || array->dl_tensor.data == NULL) {
+    size_t bytes = 0;
+    if (!is_object(array, &bytes) || array->dl_tensor.data == NULL) {
         return (int)kTvmErrorFunctionCallInvalidArg;
     }
     if (!HAS_RANDOM) {

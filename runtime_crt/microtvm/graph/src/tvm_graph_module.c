@@ -21,53 +21,19 @@ static int find_input(void *executor, const char *name)
     return TVMGraphExecutor_GetInputIndex(executor, name);
 }
 
-/* Views of inputs and outputs that were asked for: the executor itself needs none. */
-static DLTensor views[TVM_CRT_MAX_ARGS];
-static int64_t shapes[TVM_CRT_MAX_ARGS][TVM_CRT_MAX_NDIM];
-
-static uint8_t code_of(uint8_t element)
-{
-    switch (element) {
-    case MICROTIR_ELEMENT_SIGNED:
-        return (uint8_t)kDLInt;
-    case MICROTIR_ELEMENT_FLOAT:
-        return (uint8_t)kDLFloat;
-    case MICROTIR_ELEMENT_BOOL:
-        return (uint8_t)kDLBool;
-    default:
-        return (uint8_t)kDLUInt;
-    }
-}
-
-static DLTensor *view(void *executor, int number)
-{
-    void *data = NULL;
-    const struct microtir_tensor_type *const type = tvm_graph_port(executor, number, &data);
-    if (number >= TVM_CRT_MAX_ARGS || type->rank > TVM_CRT_MAX_NDIM) {
-        return NULL;
-    }
-    DLTensor *const tensor = &views[number];
-    tensor->data = data;
-    tensor->device.device_type = kDLCPU;
-    tensor->ndim = type->rank;
-    tensor->dtype.code = code_of(type->dtype.element);
-    tensor->dtype.bits = type->dtype.bits;
-    tensor->dtype.lanes = 1;
-    tensor->shape = shapes[number];
-    for (int32_t i = 0; i < type->rank; i++) {
-        shapes[number][i] = type->shape[i];
-    }
-    return tensor;
-}
-
 static DLTensor *input(void *executor, int index)
 {
-    return view(executor, index);
+    return tvm_graph_tensor(executor, index);
 }
 
 static DLTensor *output(void *executor, int index)
 {
-    return view(executor, index + count_inputs(executor));
+    return tvm_graph_tensor(executor, index + count_inputs(executor));
+}
+
+static int set_input(void *executor, int index, const DLTensor *given)
+{
+    return tvm_graph_set_input(executor, index, given);
 }
 
 static int load(void *executor, const TVMByteArray *params)
@@ -83,8 +49,8 @@ static int run(void *executor)
     return (int)kTvmErrorNoError;
 }
 
-static struct tvm_executor model = {NULL,  count_inputs, count_outputs, find_input,
-                                    input, output,       load,          run};
+static struct tvm_executor model = {NULL,   count_inputs, count_outputs, find_input, input,
+                                    output, set_input,    load,          run};
 
 static int create(TVMValue *args, int *codes, int count, TVMValue *result, int *result_code,
                   void *resource)

@@ -60,7 +60,8 @@ typedef void *TVMModuleHandle;
 /* The functions below are there where code was generated with a system library, or for the graph
  * executor. Those that return int return 0, or a code of error_codes.h. */
 
-/* A sentence about the last failure of one of them. */
+/* A sentence about the last failure of one of them, or a copy of what the application set, cut to
+ * TVM_CRT_MAX_STRLEN_LAST_ERROR bytes. */
 const char *TVMGetLastError(void);
 void TVMAPISetLastError(const char *msg);
 
@@ -95,7 +96,8 @@ int TVMDeviceFreeDataSpace(DLDevice dev, void *ptr);
 
 typedef void *TVMStreamHandle;
 
-/* Copies between tensors of one type and shape, which may have strides. */
+/* Copies between tensors of as many elements of as many bits; those that have strides must be of one
+ * type and shape. */
 int TVMDeviceCopyDataFromTo(DLTensor *from, DLTensor *to, TVMStreamHandle stream);
 
 /* There is nothing to wait for. */

@@ -16,9 +16,10 @@ struct tvm_executor {
     int (*count_inputs)(void *executor);
     int (*count_outputs)(void *executor);
     int (*find_input)(void *executor, const char *name); /* -1 where there is none */
-    /* The tensor of an input, or of an output; NULL where there are no more that can be given. */
+    /* The tensor of an input, or of an output. */
     DLTensor *(*input)(void *executor, int index);
     DLTensor *(*output)(void *executor, int index);
+    int (*set_input)(void *executor, int index, const DLTensor *given);
     int (*load)(void *executor, const TVMByteArray *params);
     int (*run)(void *executor);
 };
@@ -34,11 +35,13 @@ int tvm_executor_give_module(const struct tvm_executor *made, TVMValue *out_ret_
                              int *out_ret_tcode);
 
 struct TVMGraphExecutor;
-struct microtir_tensor_type;
 
-/* Type and memory of an input or output of the graph executor, numbered in this order. */
-const struct microtir_tensor_type *tvm_graph_port(struct TVMGraphExecutor *executor, int number,
-                                                  void **data);
+/* The tensor of an input or output of the graph executor, numbered in this order. Runs use the data
+ * that it has then. */
+DLTensor *tvm_graph_tensor(struct TVMGraphExecutor *executor, int number);
+
+/* TVMGraphExecutor_SetInput() by number, with a code instead of an end. */
+int tvm_graph_set_input(struct TVMGraphExecutor *executor, int index, const DLTensor *given);
 
 #ifdef __cplusplus
 }

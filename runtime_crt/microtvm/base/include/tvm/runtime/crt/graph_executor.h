@@ -27,14 +27,16 @@ int TVMGraphExecutor_GetInputIndex(TVMGraphExecutor *executor, const char *name)
 int TVMGraphExecutor_GetNumInputs(TVMGraphExecutor *executor);
 int TVMGraphExecutor_GetNumOutputs(TVMGraphExecutor *executor);
 
-/* Copies an input; one that the model does not have, or of another type, stops the program. */
+/* Makes the runs that follow read data_in->data, which must stay: it may be refilled before each.
+ * An input that the model does not have stops the program, and so does another rank, number of bits
+ * or number of elements; nothing else of *data_in is read (but see TVM_CRT_STRICT_TENSORS). */
 void TVMGraphExecutor_SetInput(TVMGraphExecutor *executor, const char *name, DLTensor *data_in);
 
-/* Copies an output to out->data, whose type and shape must be those of the model. */
+/* Copies an output to out->data, which is checked as that of an input. */
 int TVMGraphExecutor_GetOutput(TVMGraphExecutor *executor, const int32_t index, DLTensor *out);
 
-/* Uses the file of parameters that was generated with the code. It is read where it lies, and so
- * must stay; only where its address is not aligned it is copied. */
+/* Takes a copy of the file of parameters that was generated with the code. With
+ * TVM_CRT_PARAMETERS_IN_PLACE a file at an aligned address is read where it lies, and must stay. */
 int TVMGraphExecutor_LoadParams(TVMGraphExecutor *executor, const char *param_blob,
                                 const uint32_t param_size);
 

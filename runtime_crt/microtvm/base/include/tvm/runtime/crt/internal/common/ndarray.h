@@ -20,7 +20,7 @@ static const uint64_t kTVMNDArrayListMagic = 0xF7E58D4F05049CB7U;
 
 typedef struct TVMNDArray {
     DLTensor dl_tensor;       /* the first member: a pointer to an array is one to its tensor */
-    uint32_t reference_count; /* TVMNDArray_Release() gives the memory back with the last one */
+    uint32_t reference_count; /* 0 at first; see TVMNDArray_Release() */
     uint32_t is_view;         /* whether the elements are another array's */
 } TVMNDArray;
 
@@ -40,7 +40,8 @@ int TVMNDArray_CreateView(TVMNDArray *arr, const tvm_index_t *shape, int32_t ndi
 /* Reads a serialised array from *strm, which is moved behind it; it must be complete. */
 int TVMNDArray_Load(TVMNDArray *ret, const char **strm);
 
-/* Bytes of the elements; -1 where an extent is negative, or where there are more than fit. */
+/* Bytes of the elements, of one lane each, as microTVM counted them; -1 where an extent is negative,
+ * or where there are more than fit. */
 int64_t TVMNDArray_DataSizeBytes(TVMNDArray *array);
 
 /* Fills it by the application's TVMPlatformGenerateRandom(). */
@@ -49,7 +50,8 @@ int TVMNDArray_RandomFill(TVMNDArray *array);
 void TVMNDArray_IncrementReference(TVMNDArray *arr);
 uint32_t TVMNDArray_DecrementReference(TVMNDArray *arr);
 
-/* Drops a reference; without another one the memory is given back, the elements first. */
+/* Drops a reference, if there is one; without another one the memory is given back, the elements
+ * first. */
 int TVMNDArray_Release(TVMNDArray *arr);
 
 #ifdef __cplusplus
