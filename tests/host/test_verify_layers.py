@@ -14,9 +14,14 @@ from microtir.cli.building import build_model
 from microtir.cli.progress import Progress
 from microtir.codegen import SourceFile
 from microtir.errors import ToolError, UsageError
+from microtir.frontend import from_tflite
+from microtir.frontend.tflite_schema import BuiltinOperator, DepthwiseConv2DOptions
+from microtir.host.apart import run_apart
 from microtir.host.oracle import Oracle, expected_outputs
 from microtir.host.samples import Fill, Samples, filled
 from microtir.host.verify import verify
+from tests.frontend.models import Value
+from tests.frontend.models import model as one_operator
 from tests.support.command import FLOAT, INT8
 from tests.support.hybrid import hybrid_model
 from tests.support.tflm import run_tflm
@@ -133,9 +138,45 @@ def test_tflm_oracle(path: Path) -> None:
 
 def test_tflm_refuses_a_model(digits: Compiled) -> None:
     """A model that tflite-micro cannot run is a tool's failure, with what to use instead."""
-    with pytest.raises(ToolError, match="tflite-micro cannot run the model") as caught:
+    with pytest.raises(ToolError, match="tflite-micro\\) cannot run the model") as caught:
         expected_outputs(Oracle.TFLM, digits.graph, hybrid_model(), digits.inputs)
     assert "use --oracle reference" in str(caught.value)
+    assert "Input type: FLOAT32" in str(caught.value)  # its own words
+
+
+def test_tflm_that_crashes() -> None:
+    """A depthwise convolution without bias crashes tflite-micro, and took `verify` with it."""
+    weights = Value((1, 1, 1, 2), np.int8, [[[[3, -5]]]], (0.1, 0.1), (0, 0), axis=3)
+    image = Value((1, 2, 2, 2), np.int8, scales=(0.5,), zero_points=(0,))
+    options = DepthwiseConv2DOptions()
+    data = one_operator(BuiltinOperator.DEPTHWISE_CONV_2D, [image, weights, None], image, options)
+    graph = from_tflite(data).graph
+    assert graph is not None
+    samples = Samples(({graph.inputs[0].name: np.ones((1, 2, 2, 2), np.int8)},))
+    with pytest.raises(ToolError, match=r"'tflm' .* crashed: SIG") as caught:
+        expected_outputs(Oracle.TFLM, graph, data, samples, file="depthwise.tflite")
+    assert caught.value.where == "depthwise.tflite"
+
+
+@pytest.mark.parametrize(
+    ("body", "text"),
+    [
+        ("import os, signal; os.kill(os.getpid(), signal.SIGILL)", "crashed: SIGILL"),
+        ("import sys; sys.exit(7)", "ended with status 7"),
+        ("import time; time.sleep(60)", "did not end within 2 seconds"),
+        ("import sys; sys.stderr.write('out of memory'); sys.exit(1)", "\nout of memory"),
+    ],
+)
+def test_foreign_code_cannot_end_this_process(
+    body: str, text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However code of others ends, and also if it does not, it is a diagnostic that names both."""
+    (tmp_path / "foreign_code.py").write_text(body)
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(ToolError) as caught:
+        run_apart("foreign_code", tmp_path, "their code", "m.tflite", "use ours", timeout=2)
+    assert str(caught.value).startswith("m.tflite: their code ") and text in str(caught.value)
+    assert "fix:   use ours" in str(caught.value)
 
 
 @pytest.mark.parametrize("oracle", [Oracle.LITERT, Oracle.ONNXRUNTIME])

@@ -202,7 +202,8 @@ class _Source:
             return read_golden(self.golden, built.model)
         inputs = filled(built.model.inputs, self.samples, Fill.RANDOM, self.seed)
         model = self.model.read_bytes()
-        return inputs, expected_outputs(self.oracle, built.graph, model, inputs)
+        name = self.model.name
+        return inputs, expected_outputs(self.oracle, built.graph, model, inputs, file=name)
 
 
 def _check_rtol(rtol: float | None) -> None:

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import importlib.util
+import tempfile
 from enum import Enum
-from typing import Any
+from pathlib import Path
 
 import numpy as np
 
 from microtir.errors import ToolError, UsageError
 from microtir.graph import reference
-from microtir.graph.ir import Array, Graph
+from microtir.graph.ir import Graph
+from microtir.host import tflm_process
+from microtir.host.apart import run_apart
 from microtir.host.samples import Samples
-
-TFLM_ARENA_BYTES = 1 << 25
-"""More than any model for a microcontroller needs; untouched pages cost nothing."""
 
 
 class Oracle(Enum):
@@ -43,11 +43,18 @@ def check_oracle(oracle: Oracle) -> None:
             legal=", ".join(built.value for built in BUILT),
             fix="use one of these, or compare with a file: --golden FILE.npz",
         )
-    if oracle is Oracle.TFLM:
-        _tflm_runtime()
+    # Not imported: it is code of others, which runs in a process of its own.
+    if oracle is Oracle.TFLM and importlib.util.find_spec("tflite_micro") is None:
+        raise ToolError(
+            "the oracle 'tflm' needs the package tflite-micro, which is not installed",
+            where="--oracle",
+            fix='pip install "microtir[test]" (Linux on x86-64), or use --oracle reference',
+        )
 
 
-def expected_outputs(oracle: Oracle, graph: Graph, model: bytes, samples: Samples) -> Samples:
+def expected_outputs(
+    oracle: Oracle, graph: Graph, model: bytes, samples: Samples, *, file: str = ""
+) -> Samples:
     """Reference outputs of each sample.
 
     Args:
@@ -55,47 +62,44 @@ def expected_outputs(oracle: Oracle, graph: Graph, model: bytes, samples: Sample
         graph: the model as the frontend read it.
         model: the model file.
         samples: inputs.
+        file: name of the model file, for diagnostics.
 
     Raises:
         UsageError: the oracle is not built yet.
-        ToolError: the oracle is not installed, or refuses the model.
+        ToolError: the oracle is not installed, refuses the model, or crashes on it.
     """
     check_oracle(oracle)
     if oracle is Oracle.TFLM:
-        return _tflm(graph, model, samples)
+        return _tflm(graph, model, samples, file or graph.name)
     return Samples(tuple(reference.execute(graph, inputs) for inputs in samples.values))
 
 
-def _tflm_runtime() -> Any:
-    """The interpreter class of the optional package, which ships no types."""
-    try:
-        from tflite_micro import runtime
-    except ImportError:
-        raise ToolError(
-            "the oracle 'tflm' needs the package tflite-micro, which is not installed",
-            where="--oracle",
-            fix='pip install "microtir[test]" (Linux on x86-64), or use --oracle reference',
-        ) from None
-    return runtime.Interpreter
-
-
-def _tflm(graph: Graph, model: bytes, samples: Samples) -> Samples:
-    try:
-        interpreter = _tflm_runtime().from_bytes(model, arena_size=TFLM_ARENA_BYTES)
-        return Samples(tuple(_invoke(interpreter, graph, inputs) for inputs in samples.values))
-    except (RuntimeError, ValueError) as error:
-        raise ToolError(
-            f"tflite-micro cannot run the model: {error}",
-            where="--oracle tflm",
-            fix="its own message is above; use --oracle reference for what it does not support",
-        ) from None
-
-
-def _invoke(interpreter: Any, graph: Graph, inputs: Mapping[str, Array]) -> dict[str, Array]:
-    for index, tensor in enumerate(graph.inputs):
-        interpreter.set_input(inputs[tensor.name], index)
-    interpreter.invoke()
-    return {
-        tensor.name: np.array(interpreter.get_output(index))
-        for index, tensor in enumerate(graph.outputs)
-    }
+def _tflm(graph: Graph, model: bytes, samples: Samples, where: str) -> Samples:
+    """Have tflite-micro run the samples in a process of its own."""
+    with tempfile.TemporaryDirectory(prefix="microtir-") as name:
+        folder = Path(name)
+        (folder / tflm_process.MODEL).write_bytes(model)
+        arrays = {
+            tflm_process.key(sample, index): inputs[tensor.name]
+            for sample, inputs in enumerate(samples.values)
+            for index, tensor in enumerate(graph.inputs)
+        }
+        counts = np.array([len(samples), len(graph.inputs), len(graph.outputs)])
+        tflm_process.save(folder / tflm_process.INPUTS, {"counts": counts, **arrays})
+        run_apart(
+            "microtir.host.tflm_process",
+            folder,
+            "the oracle 'tflm' (tflite-micro)",
+            where,
+            "nothing was compared; use --oracle reference, or a file: --golden FILE.npz",
+        )
+        with np.load(folder / tflm_process.OUTPUTS) as stored:
+            return Samples(
+                tuple(
+                    {
+                        tensor.name: stored[tflm_process.key(sample, index)]
+                        for index, tensor in enumerate(graph.outputs)
+                    }
+                    for sample in range(len(samples))
+                )
+            )
