@@ -75,3 +75,32 @@ def test_the_command_line_says_whose_a_line_is(
     assert microtir("explain", f"{folder}/digits.c:1").status == 1
     for wrong, text in (("digits_weights.c:3", "are in digits.c"), ("a/digits.c:3", "beside it")):
         assert text in microtir("explain", folder / wrong).diagnostic
+
+
+@pytest.mark.parametrize("line", ["0", "-3", "99999999", "9" * 5000, "", "x", "1e2", "\u0663"])
+def test_only_lines_of_the_file_are_explained(
+    line: str, digits: Artifact, microtir: Command, tmp_path: Path
+) -> None:
+    """A line that the file does not have was answered as if it were one of what layers share."""
+    folder = digits.export(tmp_path / "out")
+    last = len((folder / "digits.c").read_text().splitlines())
+    found = microtir("explain", f"{folder}/digits.c:{line}")
+    assert found.status == 2
+    assert f"there is no line {line[:40]!r}" in found.diagnostic
+    assert f"legal: lines 1 to {last}" in found.diagnostic
+    assert microtir("explain", f"{folder}/digits.c:{last}").status == 1
+
+
+def test_only_the_file_that_was_generated_is_explained(
+    digits: Artifact, microtir: Command, tmp_path: Path
+) -> None:
+    """One that was edited has its functions elsewhere, a header and a missing one have none."""
+    folder = digits.export(tmp_path / "out")
+    source = folder / "digits.c"
+    source.write_text(source.read_text().replace("#include", "\n#include", 1))
+    assert "not as it was generated" in microtir("explain", f"{source}:40").diagnostic
+    source.write_text("int main(void) { return 0; }\n")
+    assert "not as it was generated" in microtir("explain", f"{source}:1").diagnostic
+    source.unlink()
+    assert "cannot be read" in microtir("explain", f"{source}:1").diagnostic
+    assert "are in digits.c" in microtir("explain", f"{folder}/digits.h:3").diagnostic

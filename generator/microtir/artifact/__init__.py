@@ -15,7 +15,7 @@ from microtir.artifact.nodes import (
     nodes_of,
 )
 from microtir.artifact.rows import logical_rows
-from microtir.artifact.source_map import layer_text, layers_at, places_in
+from microtir.artifact.source_map import is_described, layer_text, layers_at, places_in
 from microtir.codegen import METADATA_FILE, Metadata, SourceFile
 from microtir.codegen.constant_pools import ConstantPoolData
 from microtir.codegen.metadata import (
@@ -52,6 +52,7 @@ __all__ = [
     "import_model_library_format",
     "joint_pool",
     "joint_workspace",
+    "is_described",
     "layer_text",
     "layers_at",
     "logical_rows",

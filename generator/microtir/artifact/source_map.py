@@ -6,9 +6,19 @@ import re
 from collections.abc import Iterator
 
 from microtir.codegen import Metadata
+from microtir.codegen.definitions import definitions
 from microtir.codegen.metadata import LayerData
 
 _PLACE = r"(?<![\w.])(?:\S*/)?{name}(?:_lib0)?\.c[:,](?: line )?(\d+)"
+
+
+def is_described(source: str, metadata: Metadata) -> bool:
+    """Whether a C file has its functions in the lines in which they were generated."""
+    found = definitions(source)
+    return all(
+        found.get(facts["function"], []) == facts["lines"]
+        for facts in (*metadata["layers"], *metadata["kernels"])
+    )
 
 
 def layers_at(metadata: Metadata, line: int) -> tuple[LayerData, ...]:

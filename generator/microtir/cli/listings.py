@@ -93,7 +93,7 @@ def targets(as_json: AsJson = False) -> ExitCode:
     return ExitCode.DONE
 
 
-_PLACE = re.compile(r"(.*\.c):(\d+)(?::\d+)?")
+_PLACE = re.compile(r"(.*\.[ch]):([^:]*)(?::\d+)?", re.DOTALL)
 
 
 def explain(
@@ -111,7 +111,7 @@ def explain(
 
     place = _PLACE.fullmatch(topic)
     if place is not None:
-        return explain_line(Path(place[1]), int(place[2]), as_json=as_json)
+        return explain_line(Path(place[1]), place[2], as_json=as_json)
     check_choice("topic", topic, (PIPELINE,), "microtir explain")
     stages = driver.pipeline()
     if as_json:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
@@ -13,15 +14,17 @@ if TYPE_CHECKING:
     from microtir.artifact import Metadata
 
 
-def explain_line(source: Path, line: int, *, as_json: bool) -> ExitCode:
+def explain_line(source: Path, number: str, *, as_json: bool) -> ExitCode:
     """Print the layers of a line, as a debugger or a compiler names it; 1 if it is no layer's.
 
     Raises:
-        UsageError: the file is not the main file of a model with its metadata beside it.
+        UsageError: the file is not the main file of a model with its metadata beside it, or does
+            not have this line.
     """
     from microtir.artifact import layer_text, layers_at
 
     metadata = _metadata(source)
+    line = _line(source, number, metadata)
     layers = layers_at(metadata, line)
     if as_json:
         write_json(list(layers))
@@ -30,6 +33,33 @@ def explain_line(source: Path, line: int, *, as_json: bool) -> ExitCode:
     else:
         facts([("layer", f"none: {source.name}:{line} is in what all layers share")])
     return ExitCode.DONE if layers else ExitCode.ANSWER_IS_NO
+
+
+def _line(source: Path, number: str, metadata: Metadata) -> int:
+    """The number of a line that the file has, as it was generated."""
+    from microtir.artifact import is_described
+
+    try:
+        text = source.read_text("utf-8")
+    except (OSError, ValueError) as error:
+        raise UsageError(
+            f"it cannot be read: {error}",
+            where=str(source),
+            fix="name a line of a file that `microtir compile` wrote",
+        ) from None
+    if not is_described(text, metadata):
+        raise UsageError(
+            "it is not as it was generated, so that its lines are others",
+            where=str(source),
+            fix="compile the model again, and name a line of what is written then",
+        )
+    last = len(text.splitlines())
+    is_number = re.fullmatch("[0-9]{1,9}", number) is not None
+    if not is_number or not 1 <= int(number) <= last:
+        raise UsageError(
+            f"there is no line {number[:40]!r}", where=str(source), legal=f"lines 1 to {last}"
+        )
+    return int(number)
 
 
 def _metadata(source: Path) -> Metadata:
