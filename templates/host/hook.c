@@ -1,5 +1,7 @@
 #include "hook.h"
 
+#include <stddef.h>
+
 static void ignore(int32_t layer, int32_t output, const void *data, int32_t first, int32_t last)
 {
     (void)layer;
@@ -9,5 +11,9 @@ static void ignore(int32_t layer, int32_t output, const void *data, int32_t firs
     (void)last;
 }
 
-void (*microtir_host_hook)(int32_t layer, int32_t output, const void *data, int32_t first,
-                           int32_t last) = ignore;
+__thread microtir_host_hook_function microtir_host_hook = ignore;
+
+void microtir_host_set_hook(microtir_host_hook_function hook)
+{
+    microtir_host_hook = hook == NULL ? ignore : hook;
+}

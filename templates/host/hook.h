@@ -4,8 +4,13 @@
 
 #include <stdint.h>
 
-/* Set by the host while a model runs. */
-extern void (*microtir_host_hook)(int32_t layer, int32_t output, const void *data, int32_t first,
-                                  int32_t last);
+typedef void (*microtir_host_hook_function)(int32_t layer, int32_t output, const void *data,
+                                            int32_t first, int32_t last);
+
+/* One for each thread: each sees the layers of its own run. */
+extern __thread microtir_host_hook_function microtir_host_hook;
+
+/* Sets the hook of the thread that calls; NULL takes it away. */
+void microtir_host_set_hook(microtir_host_hook_function hook);
 
 #endif /* MICROTIR_HOST_HOOK_H */

@@ -11,8 +11,9 @@ typedef void (*host_tensor)(int32_t node, const void *data, uint32_t bytes);
 const struct microtir_graph_observer *microtir_host_observer(host_node node, host_tensor tensor);
 const struct microtir_platform *microtir_host_platform(void);
 
-static host_node see_node;
-static host_tensor see_tensor;
+/* One for each thread: each sees the nodes of its own run. */
+static __thread host_node see_node;
+static __thread host_tensor see_tensor;
 
 static void on_node(void *context, int32_t node, const char *name, uint32_t ticks)
 {

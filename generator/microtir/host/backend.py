@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import subprocess
 import tempfile
+import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
@@ -25,13 +26,18 @@ from microtir.host.toolchain import Compiler
 LayerHook = Callable[[int, int, int, int, int], None]
 """Called with layer, output, address, first row and the one after the last."""
 
-_HOOK = "extern void (*microtir_host_hook)(int32_t, int32_t, const void *, int32_t, int32_t);"
+_HOOK = """
+void microtir_host_set_hook(
+    void (*hook)(int32_t, int32_t, const void *, int32_t, int32_t));
+"""
 _OBSERVER = """
 const struct microtir_graph_observer *microtir_host_observer(
     void (*node)(int32_t, const char *, uint32_t),
     void (*tensor)(int32_t, const void *, uint32_t));
 const struct microtir_platform *microtir_host_platform(void);
 """
+# Whoever opens a library gets the same one, with the same memory of its own.
+_TURNS: dict[Path, threading.Lock] = {}
 _TIMEOUT = 600.0  # seconds that a sanitized program may run
 _GRANULE = 8  # bytes that the address sanitizer knows together: guards end with one
 
@@ -50,7 +56,10 @@ class Backend(Protocol):
 
 
 class Library:
-    """A shared library in this process.
+    """A shared library in this process, which several threads may call.
+
+    What is kept for a call is the thread's own. Calls of a program with memory of its own, which is
+    not re-entrant, take turns.
 
     Args:
         path: the library; may hold other programs, too.
@@ -59,6 +68,7 @@ class Library:
         has_hook: whether it is a debug build.
         row_bytes: size of a row of each tensor that is handed over row by row, by its member.
         interface: how its functions take their arguments.
+        is_reentrant: whether several calls may go on at once.
     """
 
     def __init__(
@@ -70,13 +80,17 @@ class Library:
         has_hook: bool = False,
         row_bytes: Mapping[str, int] = MappingProxyType({}),
         interface: Interface | None = None,
+        is_reentrant: bool = True,
     ) -> None:
         self.has_hook = has_hook
+        self._turn: AbstractContextManager[object] = (
+            nullcontext() if is_reentrant else _TURNS.setdefault(path, threading.Lock())
+        )
         self._row_bytes = row_bytes
         self._interface = interface or Interface()
         self._name = name
         self._ffi: Any = cffi.FFI()
-        self._observers: tuple[object, ...] = ()
+        self._observed = threading.local()  # `observers` while `observed`
         hooks = _HOOK * has_hook + _OBSERVER * self._interface.has_nodes
         self._ffi.cdef(declared + hooks)
         self._library: Any = self._ffi.dlopen(str(path))
@@ -98,15 +112,21 @@ class Library:
         return Library(
             path, declared, name,
             has_hook=build.debug, row_bytes=sizes, interface=interface,
+            is_reentrant=_is_reentrant(artifact),
         )  # fmt: skip
 
     def run(self, inputs: Sequence[Array], outputs: Sequence[Array], *workspace: Array) -> int:
-        return self.bound(inputs, outputs, *workspace)()
+        call = self.bound(inputs, outputs, *workspace)
+        with self._turn:
+            return call()
 
     def bound(
         self, inputs: Sequence[Array], outputs: Sequence[Array], *workspace: Array
     ) -> Callable[[], int]:
-        """The entry function with its arguments, to call it often: keep library and arrays."""
+        """The entry function with its arguments, to call it often: keep library and arrays.
+
+        What is returned takes no turns: one thread may call it.
+        """
         alive: list[object] = []
         function = f"{self._name}_run"
         memory = (*workspace, *self._interface.extra)
@@ -123,9 +143,10 @@ class Library:
 
     def _run(self, _alive: Sequence[object], *arguments: object) -> int:
         """Call the entry function; C does not keep callbacks alive."""
-        if self._observers:
+        observers = getattr(self._observed, "observers", ())
+        if observers:
             run = getattr(self._library, f"{self._name}_run_observed")
-            return int(run(*arguments, *self._observers))
+            return int(run(*arguments, *observers))
         return int(getattr(self._library, f"{self._name}_run")(*arguments))
 
     @property
@@ -139,7 +160,7 @@ class Library:
     ) -> Iterator[None]:
         """Have hooks called for each node of a graph, and then for each tensor that it wrote.
 
-        `node` is told the name and the nanoseconds that it took, `tensor` the number of the node.
+        Those of this thread's runs; `node` is told the name and the nanoseconds that it took, `tensor` the number of the node.
         """
 
         def see_node(_number: int, name: object, ticks: int) -> None:
@@ -153,11 +174,12 @@ class Library:
             self._ffi.callback("void (int32_t, const void *, uint32_t)", see_tensor),
         )
         platform = self._library.microtir_host_platform()
-        self._observers = (self._library.microtir_host_observer(*callbacks), platform)
+        observer = self._library.microtir_host_observer(*callbacks)
+        self._observed.observers = (observer, platform)
         try:
             yield
         finally:
-            self._observers = ()
+            self._observed.observers = ()
 
     def _packed(self, function: str, arguments: Sequence[Array | int]) -> Callable[[], int]:
         """A function with packed arguments, which are kept alive by what is returned."""
@@ -175,14 +197,17 @@ class Library:
 
     def call(self, function: str, arguments: Sequence[Array | int]) -> int:
         if self._interface.is_packed:
-            return int(self._packed(function, arguments)())
+            call = self._packed(function, arguments)
+            with self._turn:
+                return int(call())
         callee = getattr(self._library, function)
         types = self._ffi.typeof(callee).args
         values = [
             value if isinstance(value, int) else self._ffi.cast(type_, value.ctypes.data)
             for type_, value in zip(types, arguments, strict=True)
         ]
-        return int(callee(*values))
+        with self._turn:
+            return int(callee(*values))
 
     def status_text(self, status: int) -> str:
         text = getattr(self._library, f"{self._name}_status_text")(status)
@@ -190,20 +215,19 @@ class Library:
 
     @contextmanager
     def hooked(self, hook: LayerHook) -> Iterator[None]:
-        """Have `hook` called after each layer; only in a debug build."""
+        """Have `hook` called after each layer of this thread's runs; only in a debug build."""
         address = partial(self._ffi.cast, "uintptr_t")
 
         def pass_on(layer: int, output: int, data: object, first: int, last: int) -> None:
             hook(layer, output, int(address(data)), first, last)
 
-        before = self._library.microtir_host_hook
         signature = "void (int32_t, int32_t, const void *, int32_t, int32_t)"
         callback = self._ffi.callback(signature, pass_on)  # C does not keep it alive
-        self._library.microtir_host_hook = callback
+        self._library.microtir_host_set_hook(callback)
         try:
             yield
         finally:
-            self._library.microtir_host_hook = before
+            self._library.microtir_host_set_hook(self._ffi.NULL)
 
     def _struct(self, kind: str, arrays: Sequence[Array], alive: list[object]) -> Any:
         struct = self._ffi.new(f"struct {self._name}_{kind} *")
@@ -227,6 +251,13 @@ class Library:
             self._ffi.memmove(target, source, size)
 
         return self._ffi.callback("void (void *, int32_t, void *)", move)
+
+
+def _is_reentrant(artifact: Artifact) -> bool:
+    """Whether a program has no memory of its own, and no device, whose driver may have some."""
+    memory = artifact.metadata["memory"]
+    pools = memory["pools"] if memory else []
+    return not any(pool["is_internal"] for pool in pools) and not artifact.metadata["devices"]
 
 
 class Harness:

@@ -52,7 +52,7 @@ class Model:
     """A compiled artifact that runs on this machine; `load` makes it.
 
     A model is run by `run`; the functions of a user's program are taken by name:
-    ``model["matmul"](a, b, c, 16)``.
+    ``model["matmul"](a, b, c, 16)``. Several threads may call it.
     """
 
     def __init__(self, artifact: Artifact, backend: Backend) -> None:

@@ -63,7 +63,7 @@ class LayerStep:
 
 
 class Session:
-    """A conversation with a model of a program that serves.
+    """A conversation with a model of a program that serves; it belongs to one thread.
 
     Args:
         transport: the line; it is ended with the session.
