@@ -1,6 +1,6 @@
 # Everything is set up on the way: `make demo` and `make test` work in a fresh clone.
-# Variables: PYTHON (interpreter to make .venv with), ARGS (more arguments for pytest), BASE (commit
-# that replay compares with).
+# Variables: PYTHON (interpreter of .venv), OTHER_PYTHON (a second one, for test-other), ARGS (more
+# arguments for pytest), BASE (commit that replay compares with).
 
 BIN := .venv/bin
 DIGITS := examples/digits
@@ -11,7 +11,8 @@ SHELL_FILES := scripts/setup.sh .ci/run
 PYTEST := $(BIN)/python -m pytest -n 2 --dist loadgroup
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-dev demo test lint types check replay replay-quick bench golden format clean
+.PHONY: help setup setup-dev demo test test-other lint types check replay replay-quick bench golden \
+  format clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -29,9 +30,15 @@ demo: setup ## compile the example model to C, run it on the test set, compare e
 test: setup-dev ## run all tests, also against the built wheel
 	$(PYTEST) $(ARGS)
 
-lint: setup-dev ## ruff and shellcheck
+# A virtual environment of its own: .venv stays what it is.
+test-other: ## run the tests that need no tools with the interpreter OTHER_PYTHON
+	@PYTHON=$(OTHER_PYTHON) VENV=build/other-python scripts/setup.sh unit
+	build/other-python/bin/python -m pytest -n 2 --without-tools $(ARGS)
+
+lint: setup-dev ## ruff, vermin and shellcheck
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/vermin generator tests scripts benchmarks examples
 	$(BIN)/shellcheck $(SHELL_FILES)
 
 types: setup-dev ## mypy, strict

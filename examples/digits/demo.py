@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 import microtir
-from microtir import CompilationConfig, Executor, Runtime, Target
+from microtir import CompilationConfig, Executor, MicrotirError, Runtime, Target
 
 FOLDER = Path(__file__).parent
 MODEL = FOLDER / "digits_int8.tflite"
@@ -62,6 +62,15 @@ def show(samples: dict[str, npt.NDArray[Any]], outputs: npt.NDArray[np.int8], co
 
 
 def main() -> int:
+    """Return the exit status: that of the demonstration, or of the error that ended it."""
+    try:
+        return demonstrate()
+    except MicrotirError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return error.exit_code
+
+
+def demonstrate() -> int:
     """Return 0 if the C gave tflite-micro's bytes for every test image, else 1."""
     parser = argparse.ArgumentParser(description="Compile and run the digits model.")
     parser.add_argument("--output", type=Path, default=Path("build/digits"), help="folder for C")

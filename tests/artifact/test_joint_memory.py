@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import subprocess
-import tarfile
 from itertools import combinations
 from pathlib import Path
 
@@ -18,6 +17,7 @@ from microtir.artifact import Artifact
 from microtir.artifact.joint_memory import Share, Together, joint_pool
 from microtir.config import WorkspacePoolInfo
 from microtir.errors import UsageError
+from tests.support.archives import unpack
 from tests.support.c_compilers import STRICT, compiler_output
 from tests.support.small_models import module_of, quantised_graph, tiny_graph
 
@@ -34,8 +34,7 @@ def built(name: str, config: CompilationConfig = BASE) -> Artifact:
 
 def unpacked(archive: Path, folder: Path) -> list[str]:
     """The paths of the sources in the folder that an archive is unpacked to."""
-    with tarfile.open(archive) as tar:
-        tar.extractall(folder, filter="data")
+    unpack(archive, folder)
     return sorted(p.relative_to(folder).as_posix() for p in folder.glob("codegen/host/src/*.c"))
 
 

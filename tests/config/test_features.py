@@ -147,6 +147,7 @@ def _macros(arguments: list[str]) -> set[str] | None:
     return {name for name, true in facts.items() if true}
 
 
+@pytest.mark.tools
 def test_table_agrees_with_gcc() -> None:
     """For every Arm CPU that gcc knows, its macros state the features of the table."""
     compared = 0
@@ -161,6 +162,7 @@ def test_table_agrees_with_gcc() -> None:
     assert compared >= 10
 
 
+@pytest.mark.tools
 def test_suffixes_agree_with_gcc() -> None:
     """For gcc's own suffixes, its macros state the features that the target has."""
     for text in (

@@ -1,6 +1,10 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -214,3 +218,16 @@ def test_script_writes_the_files_of_the_repository(
         else:
             assert new.read_bytes() == old.read_bytes(), name
     assert "int8_accuracy" in capsys.readouterr().out
+
+
+def test_demo_without_headers_of_a_c_library(tmp_path: Path) -> None:
+    """`make demo` ended in a traceback where gcc had no stdint.h: it is a diagnostic."""
+    gcc = tmp_path / "gcc"
+    gcc.write_text(f'#!/bin/sh\nexec {shutil.which("gcc")} -nostdinc "$@"\n')
+    gcc.chmod(0o755)
+    done = subprocess.run(
+        [sys.executable, str(FOLDER / "demo.py"), "--output", str(tmp_path / "out")],
+        env={**os.environ, "CC": str(gcc)}, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 3
+    assert "no <stdint.h>" in done.stderr and "Traceback" not in done.stderr

@@ -104,7 +104,11 @@ def forcing(
         yield case, config.with_(tuning_records=str(records))
 
 
-@pytest.fixture(scope="module", params=CORES)
+# One worker makes the batch of a core once for all tests, and another one that of the other core.
+PARAMS = [pytest.param(name, marks=pytest.mark.xdist_group(name)) for name in CORES]
+
+
+@pytest.fixture(scope="module", params=PARAMS)
 def batch(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Batch:
     """Cases and their artifacts; every kernel of the core is among them often enough."""
     core = CORES[request.param]
@@ -128,7 +132,7 @@ def expected(some: Sequence[DspCase]) -> list[np.ndarray[tuple[int, ...], np.dty
     return [execute(case.graph, case.named_inputs())["y"] for case in some]
 
 
-@pytest.mark.xdist_group("dsp")
+@pytest.mark.timeout(900)  # hundreds of programs
 def test_portable_twins_equal_the_reference(batch: Batch, tmp_path: Path) -> None:
     """The C that other compilers print for the kernels gives every bit of the reference."""
     _, some, artifacts = batch
@@ -139,7 +143,7 @@ def test_portable_twins_equal_the_reference(batch: Batch, tmp_path: Path) -> Non
         np.testing.assert_array_equal(got, want, err_msg=case.name)
 
 
-@pytest.mark.xdist_group("dsp")
+@pytest.mark.timeout(900)  # hundreds of programs
 @pytest.mark.parametrize("level", ["-O0", "-O2"])
 def test_assembly_equals_the_reference(batch: Batch, tmp_path: Path, level: str) -> None:
     """The assembly does, too, with inputs and outputs at every offset, and writes nothing else."""
@@ -159,7 +163,6 @@ def flags_of(core: Core, compiler: str) -> tuple[str, ...]:
     return core.machine.compiler[1:] if compiler == "arm-none-eabi-gcc" else ()
 
 
-@pytest.mark.xdist_group("dsp")
 @pytest.mark.parametrize("compiler", ["arm-none-eabi-gcc", "clang", "gcc"])
 def test_no_compiler_warns(batch: Batch, tmp_path: Path, compiler: str) -> None:
     """Assembly and twins pass the strict set: literals are short, nothing is unused."""
@@ -171,7 +174,6 @@ def test_no_compiler_warns(batch: Batch, tmp_path: Path, compiler: str) -> None:
     assert strict_problems(tmp_path, compiler, "c99", *flags_of(core, compiler)) == ""
 
 
-@pytest.mark.xdist_group("dsp")
 @pytest.mark.parametrize("compiler", ["arm-none-eabi-gcc", "clang"])
 def test_the_assembly_is_what_is_compiled(batch: Batch, tmp_path: Path, compiler: str) -> None:
     """Of both bodies of a kernel these compilers see the assembly, for the core it is made for."""

@@ -75,6 +75,7 @@ def expected(some: Sequence[DspCase]) -> list[Array]:
     return [execute(case.graph, case.named_inputs())["y"] for case in some]
 
 
+@pytest.mark.timeout(900)  # hundreds of programs
 @pytest.mark.xdist_group("blocked")
 def test_blocks_equal_the_reference(
     batch: tuple[list[DspCase], list[microtir.Artifact]], tmp_path: Path

@@ -22,6 +22,7 @@ def test_c_equals_reference(operator: str, tmp_path: Path) -> None:
     compare(cases_of(operator, dtypes, SEEDS), tmp_path, STRICT)
 
 
+@pytest.mark.timeout(900)  # hundreds of programs
 def test_c_is_clean_under_sanitizers(tmp_path: Path) -> None:
     """All operators once more under AddressSanitizer and UndefinedBehaviorSanitizer."""
     assert run_sanitized("tests.execute.sanitized", tmp_path) == f"{len(OPERATORS)} operators clean"

@@ -37,6 +37,7 @@ def test_kernels_equal_the_reference(batch: Batch, tmp_path: Path, body: str) ->
     compare(batch, tmp_path, BODIES[body])
 
 
+@pytest.mark.timeout(900)  # hundreds of programs
 def test_kernels_are_clean_under_sanitizers(tmp_path: Path) -> None:
     """Twins and intrinsics read and write inside their buffers, and nothing is undefined."""
     assert run_sanitized("tests.execute.vector", tmp_path) == "vector kernels clean"

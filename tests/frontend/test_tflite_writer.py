@@ -239,6 +239,7 @@ def _model(case: Case) -> bytes:
     return builder.build(data, outputs)
 
 
+@pytest.mark.tools
 @pytest.mark.parametrize("name", CASES)
 def test_float_operator_runs(name: str) -> None:
     """tflite-micro reads the written operator and its options as they were meant."""
@@ -249,6 +250,7 @@ def test_float_operator_runs(name: str) -> None:
         np.testing.assert_allclose(result, expected, rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.tools
 def test_quantize_requantize_dequantize_run() -> None:
     """QUANTIZE from float, QUANTIZE between scales and DEQUANTIZE keep values on the grid."""
     builder = TfliteBuilder()
@@ -264,6 +266,7 @@ def test_quantize_requantize_dequantize_run() -> None:
     np.testing.assert_array_equal(result, values)
 
 
+@pytest.mark.tools
 def test_per_channel_int8_convolution_runs() -> None:
     """The scale of each output channel is applied to its own channel."""
     builder = TfliteBuilder()

@@ -73,6 +73,7 @@ def _unary(s: Sketch, scales: list[float], options: LeakyReluOptions | None = No
     return s.finish([x], s.output(shape, Quant(scales[1], 0)), options)
 
 
+@pytest.mark.tools
 def test_relu_divides_scales_in_double() -> None:
     """RELU: the quotient of the scales is a double."""
     s = _sketch("RELU")
@@ -80,6 +81,7 @@ def test_relu_divides_scales_in_double() -> None:
     _check(_unary(s, scales))
 
 
+@pytest.mark.tools
 def test_leaky_relu_multiplies_and_divides_in_double() -> None:
     """LEAKY_RELU: scale * alpha / scale is a double throughout."""
     s, alpha = _sketch("LEAKY_RELU"), float(F32(0.3))
@@ -91,6 +93,7 @@ def test_leaky_relu_multiplies_and_divides_in_double() -> None:
     _check(_unary(s, scales, LeakyReluOptions(alpha)))
 
 
+@pytest.mark.tools
 def test_hard_swish_divides_scales_in_double() -> None:
     """HARD_SWISH: its 16-bit multiplier is rounded from the quotient of the scales as a double."""
     s = _sketch("HARD_SWISH")
@@ -107,6 +110,7 @@ def _int16_mantissa(real: float) -> int:
     return (quantize_multiplier(real).multiplier + (1 << 15)) >> 16
 
 
+@pytest.mark.tools
 def test_requantisation_divides_in_double() -> None:
     """QUANTIZE between integer types: the quotient of the scales is a double."""
     s = _sketch("QUANTIZE")
@@ -114,6 +118,7 @@ def test_requantisation_divides_in_double() -> None:
     _check(_unary(s, scales))
 
 
+@pytest.mark.tools
 def test_mul_computes_in_double() -> None:
     """MUL: product and quotient of the scales are doubles."""
     s = _sketch("MUL")
@@ -141,6 +146,7 @@ def _layer_factors(a: float, b: float, c: float) -> tuple[float, float]:
     return a * b / (c * 32), float(F32(a * b)) / (c * 32)
 
 
+@pytest.mark.tools
 def test_fully_connected_computes_in_double() -> None:
     """FULLY_CONNECTED: product and quotient are doubles, also for weights with one scale."""
     s = _sketch("FULLY_CONNECTED")
@@ -152,6 +158,7 @@ def test_fully_connected_computes_in_double() -> None:
     _check(s.finish([x, weights, bias], output))
 
 
+@pytest.mark.tools
 @pytest.mark.parametrize("per_channel", [False, True])
 def test_convolution_computes_in_double(per_channel: bool) -> None:
     """CONV_2D: product and quotient are doubles, for weights with one scale and with several."""
@@ -184,6 +191,7 @@ def _sum(multipliers: list[QuantizedMultiplier], first: Ints, second: Ints, sign
     return np.clip(multiply_by_quantized_multiplier(total, *multipliers[2]), -128, 127)
 
 
+@pytest.mark.tools
 @pytest.mark.parametrize(("operator", "sign"), [("ADD", 1), ("SUB", -1)])
 def test_add_and_sub_compute_in_double(operator: str, sign: int) -> None:
     """The three multipliers of ADD and SUB come from doubles."""
@@ -201,6 +209,7 @@ def test_add_and_sub_compute_in_double(operator: str, sign: int) -> None:
     _check(_binary(s, scales, first, second))
 
 
+@pytest.mark.tools
 @pytest.mark.parametrize("operator", ["RELU6", "MAX_POOL_2D"])
 def test_clamps_divide_in_float32(operator: str) -> None:
     """The stored value of 6 is a float32 quotient: on a tie that a double does not see."""
@@ -218,6 +227,7 @@ def test_clamps_divide_in_float32(operator: str) -> None:
     _check(s.finish([x], s.output(shape, Quant(scale, 0)), options))
 
 
+@pytest.mark.tools
 def test_quantize_divides_in_float32() -> None:
     """QUANTIZE of floats: the quotient is a float32, which may be a tie where a double is not."""
     s = Sketch("quantize", "QUANTIZE", np.dtype(np.float32), np.random.default_rng(3))

@@ -172,6 +172,7 @@ def test_random_nets_keep_every_bit(data: st.DataObject) -> None:
     folded(net.graph())
 
 
+@pytest.mark.tools
 @pytest.mark.parametrize("target", ["c", "c -mcpu=cortex-m4"])
 def test_compiled(target: str, tmp_path: Path) -> None:
     """Constants that are not the zero point, SAME padding: C equals the graph as it was."""

@@ -29,6 +29,7 @@ def with_outputs(names: str, **fields: object) -> CompilationConfig:
     return BASE.with_(pass_config={"graph.more_outputs": names}, **fields)
 
 
+@pytest.mark.tools
 @pytest.mark.parametrize("optimize", ["speed", "ram"])
 @pytest.mark.parametrize("names", ["depthwise2", "conv1,flatten,logits", "max_pool, average_pool"])
 def test_values_are_those_of_the_reference(optimize: str, names: str) -> None:

@@ -31,6 +31,7 @@ def _pairs(case: Case) -> list[tuple[npt.NDArray[Any], npt.NDArray[Any]]]:
     return list(zip(actual.values(), expected, strict=True))
 
 
+@pytest.mark.tools
 @pytest.mark.parametrize(("operator", "dtype"), operator_dtypes())
 def test_reference_equals_tflite_micro(operator: str, dtype: str) -> None:
     """Integers are identical, floats as close as the order of summation allows."""

@@ -66,6 +66,18 @@ def test_compiler_errors_are_shown() -> None:
         host.load(broken)
 
 
+def test_missing_headers_name_a_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A gcc without a C library was shown thirty lines of errors in generated headers."""
+    with_headers = find_compiler("gcc").path
+    gcc = tmp_path / "gcc"
+    gcc.write_text(f'#!/bin/sh\nexec {with_headers} -nostdinc "$@"\n')
+    gcc.chmod(0o755)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    with pytest.raises(ToolError, match=r"(?s)no <stdint.h>.*package 'libc6-dev'") as caught:
+        host.load(artifact_of(model_module()), compiler=str(gcc))
+    assert "unknown type" not in str(caught.value)
+
+
 # --- the cache ----------------------------------------------------------------------------------
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 import subprocess
-import tarfile
 from pathlib import Path
 
 import numpy as np
@@ -21,6 +20,7 @@ from microtir.errors import ConfigError
 from microtir.graph import ops
 from microtir.graph.ir import Graph
 from microtir.tir.dtype import DType
+from tests.support.archives import unpack
 from tests.support.c_compilers import (
     C_COMPILERS,
     CPP_COMPILERS,
@@ -198,8 +198,7 @@ def test_two_models_of_an_archive_share_their_workspace(tmp_path: Path) -> None:
     """Unpacked like one of microTVM, all of codegen/host/src compiled: one workspace for both."""
     models = [built(BASE), built(BASE.with_(module_name="second"), tiny_graph())]
     path = microtir.export_model_library_format(models, tmp_path / "both.tar")
-    with tarfile.open(path) as tar:
-        tar.extractall(tmp_path, filter="data")
+    unpack(path, tmp_path)
     units = sorted(
         p.relative_to(tmp_path).as_posix() for p in tmp_path.glob("codegen/host/src/*.c")
     )

@@ -125,10 +125,10 @@ def _said(
         *machine.compiler, "-std=c99", *flags, "-I.", "main.c", "batch.c", *machine.links, "-o",
         "test.elf",
     ]  # fmt: skip
-    subprocess.run(build, cwd=folder, check=True, timeout=300)
+    subprocess.run(build, cwd=folder, check=True, timeout=600)
     done = subprocess.run(
         [*machine.run, "test.elf"],
-        cwd=folder, capture_output=True, text=True, timeout=300, stdin=subprocess.DEVNULL,
+        cwd=folder, capture_output=True, text=True, timeout=600, stdin=subprocess.DEVNULL,
         check=False,
     )  # fmt: skip
     said = (done.stdout + done.stderr).split()

@@ -59,12 +59,26 @@ def run_compiler(compiler: Compiler, arguments: Sequence[str], folder: Path) -> 
     except (OSError, subprocess.TimeoutExpired) as error:
         raise ToolError(f"the C compiler cannot be run: {error}", where=compiler.path) from None
     if done.returncode != 0:
+        _check_headers(compiler)
         said = "\n".join((done.stderr or done.stdout).splitlines()[:_SHOWN_LINES])
         raise ToolError(
             f"the C compiler ended with status {done.returncode}:\n{said}",
             where=f"{compiler.path} {' '.join(arguments)}",
         )
     return done.stdout
+
+
+def _check_headers(compiler: Compiler) -> None:
+    """Refuse a compiler that finds no C library: a package of its own in most distributions."""
+    command = [compiler.path, "-x", "c", "-fsyntax-only", "-include", "stdint.h", os.devnull]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=_TIMEOUT, check=False)
+    if done.returncode != 0:
+        raise ToolError(
+            "the C compiler finds no <stdint.h>: the headers of the C library are not installed",
+            where=compiler.path,
+            fix="install the package 'libc6-dev' (Debian, Ubuntu), 'glibc-devel' (Fedora) or "
+            "'musl-dev' (Alpine); microtir compile needs none",
+        )
 
 
 @lru_cache(maxsize=16)

@@ -1,0 +1,90 @@
+"""Tests that need Python packages alone: `pytest --without-tools` runs those and no others.
+
+They are what a second interpreter runs, with no compiler and no other implementation to compare
+with.  Which tests they are is said here and by the mark `tools`, and is put to the test: no program
+is found while they run.  With CI=true the session fails unless tests of each folder, and enough in
+all, passed.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+OPTION = "--without-tools"
+FOLDERS = ("config", "frontend", "graph", "plan", "schedule", "te", "tir")
+LEAST = 2000  # tests that pass
+
+
+def folder_of(nodeid: str) -> str | None:
+    """The folder below `tests/` that a test lies in, if most of its tests need no tools."""
+    top, _, rest = nodeid.partition("/")
+    folder = rest.partition("/")[0]
+    return folder if top == "tests" and folder in FOLDERS else None
+
+
+class ToolsGate:
+    """Counts passed tests by folder; registered where every report arrives."""
+
+    def __init__(self, required: bool) -> None:
+        self.required = required
+        self.passed: Counter[str] = Counter()
+
+    @property
+    def missing(self) -> list[str]:
+        """What too few tests of passed."""
+        found = [f"no test of tests/{folder}" for folder in FOLDERS if not self.passed[folder]]
+        total = sum(self.passed.values())
+        return [*found, f"{total} tests of at least {LEAST}"] if total < LEAST else found
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        folder = folder_of(report.nodeid)
+        if report.when == "call" and report.passed and folder is not None:
+            self.passed[folder] += 1
+
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        if self.required and self.missing and session.exitstatus == pytest.ExitCode.OK:
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        terminalreporter.write_line(f"passed without tools: {sum(self.passed.values())}")
+        if self.required and self.missing:
+            terminalreporter.write_line(f"ERROR: passed: {'; '.join(self.missing)}", red=True)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the option."""
+    parser.addoption(
+        OPTION,
+        action="store_true",
+        help="run the tests that need neither a compiler nor an oracle, and no others",
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Hide all programs, and register the gate except in an xdist worker."""
+    if not config.getoption(OPTION):
+        return
+    os.environ["PATH"] = os.devnull  # is no folder: nothing is found
+    os.environ.pop("CC", None)
+    if not hasattr(config, "workerinput"):
+        config.pluginmanager.register(ToolsGate(os.environ.get("CI") == "true"))
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Pass by other folders, whose files may import what is not installed."""
+    relative = collection_path.relative_to(config.rootpath).as_posix()
+    is_other = "/" in relative and folder_of(relative) is None
+    return True if config.getoption(OPTION) and is_other else None
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Deselect what needs tools in those folders."""
+    if not config.getoption(OPTION):
+        return
+    kept = [i for i in items if folder_of(i.nodeid) and i.get_closest_marker("tools") is None]
+    config.hook.pytest_deselected(items=[item for item in items if item not in kept])
+    items[:] = kept
