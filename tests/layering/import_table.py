@@ -29,6 +29,7 @@ ALLOWED: dict[str, frozenset[str]] = {
     "errors": frozenset(),
     "resources": frozenset({"errors"}),
     "files": frozenset({"errors"}),
+    "processes": frozenset(),
     "config": frozenset({"errors", "resources"}),
     "ir_module": COMMON | GRAPH_IR,
     "extra_passes": COMMON | GRAPH_IR,
@@ -53,8 +54,8 @@ ALLOWED: dict[str, frozenset[str]] = {
     # an archive holds the text of the TIR; ports that are read back have types of the graph
     "artifact": COMMON | MODULE | TIR | {"codegen", "files", "graph.ir"},
     # verify compares the C with the meaning of its graph
-    "host": COMMON | MODULE | GRAPH_IR | {"artifact", "graph.reference"},
-    "project": COMMON | MODULE | {"artifact", "files"},
+    "host": COMMON | MODULE | GRAPH_IR | {"artifact", "graph.reference", "processes"},
+    "project": COMMON | MODULE | {"artifact", "files", "processes"},
     "inputs": COMMON | TIR | MODULE | {"te", "schedule"},
     "ports": COMMON | MODULE | {"graph.ir"},
     "function_lowering": COMMON | TIR | {"extra_passes"},

@@ -212,15 +212,16 @@ def run(folder: Folder, port: SerialPort = None, timeout: Timeout = 120.0) -> Ex
     """
     from microtir.project import load_project
     from microtir.project.console import read_console
-    from microtir.project.emulate import check_result
+    from microtir.project.emulate import RunResult, check_result
+    from microtir.project.printed import status_of
 
     project = load_project(folder)
     if port is not None:
         output = read_console(project, port, timeout)
-        write(output.rstrip("\n"))
-        return ExitCode.ANSWER_IS_NO if " differs at " in output else ExitCode.DONE
-    with Progress() as progress:
-        progress.show(f"running on {project.board.title}")
-        result = project.run(timeout)
+        result = RunResult(status_of(output), output)
+    else:
+        with Progress() as progress:
+            progress.show(f"running on {project.board.title}")
+            result = project.run(timeout)
     write(result.output.rstrip("\n"))
     return ExitCode.DONE if check_result(result, str(folder)) else ExitCode.ANSWER_IS_NO

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 import tempfile
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -15,6 +14,7 @@ from typing import Any, Protocol
 import cffi
 import numpy as np
 
+from microtir import processes
 from microtir.artifact import Artifact, PortData, places_in
 from microtir.errors import RunError
 from microtir.host.build import Build, module_name, sanitized_executable, shared_library
@@ -367,13 +367,13 @@ class Harness:
 
     def _status(self, program: Path, arguments: Sequence[str]) -> int:
         try:
-            done = subprocess.run(
+            done = processes.run(
                 [str(program), *arguments],
-                capture_output=True, text=True, timeout=_TIMEOUT, check=False,
+                timeout=_TIMEOUT,
                 # Leak detection needs ptrace, which containers forbid; there is no heap anyway.
                 env={"ASAN_OPTIONS": "detect_leaks=0", "UBSAN_OPTIONS": "print_stacktrace=1"},
             )  # fmt: skip
-        except subprocess.TimeoutExpired:
+        except TimeoutError:
             raise RunError(
                 f"the program did not end within {_TIMEOUT:.0f} seconds", where=self._name
             ) from None

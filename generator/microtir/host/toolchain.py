@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
+from microtir import processes
 from microtir.errors import ToolError
 
 CANDIDATES = ("gcc", "clang", "cc")
@@ -52,11 +52,8 @@ def run_compiler(compiler: Compiler, arguments: Sequence[str], folder: Path) -> 
         ToolError: it failed; shows what it said.
     """
     try:
-        done = subprocess.run(
-            [compiler.path, *arguments],
-            cwd=folder, capture_output=True, text=True, timeout=_TIMEOUT, check=False,
-        )  # fmt: skip
-    except (OSError, subprocess.TimeoutExpired) as error:
+        done = processes.run([compiler.path, *arguments], cwd=folder, timeout=_TIMEOUT)
+    except OSError as error:
         raise ToolError(f"the C compiler cannot be run: {error}", where=compiler.path) from None
     if done.returncode != 0:
         _check_headers(compiler)
@@ -71,7 +68,7 @@ def run_compiler(compiler: Compiler, arguments: Sequence[str], folder: Path) -> 
 def _check_headers(compiler: Compiler) -> None:
     """Refuse a compiler that finds no C library: a package of its own in most distributions."""
     command = [compiler.path, "-x", "c", "-fsyntax-only", "-include", "stdint.h", os.devnull]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=_TIMEOUT, check=False)
+    done = processes.run(command, timeout=_TIMEOUT)
     if done.returncode != 0:
         raise ToolError(
             "the C compiler finds no <stdint.h>: the headers of the C library are not installed",
@@ -85,9 +82,9 @@ def _check_headers(compiler: Compiler) -> None:
 def _identified(path: str) -> Compiler:
     command = [path, "--version"]
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=60.0, check=False)
+        done = processes.run(command, timeout=60.0)
         said = None if done.returncode == 0 else f"status {done.returncode}: {done.stderr.strip()}"
-    except (OSError, subprocess.SubprocessError) as error:
+    except OSError as error:
         said = str(error)
     if said is not None:
         raise ToolError(

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-import subprocess
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from microtir import processes
 from microtir.artifact import Metadata, places_in
 from microtir.project.errors import BuildError
 
@@ -34,18 +34,8 @@ def run_build(
         BuildError: it failed; the message is the compiler's or linker's own.
     """
     try:
-        done = subprocess.run(
-            command,
-            cwd=folder,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            errors="replace",
-            timeout=TIMEOUT,
-            check=False,
-        )
-    except subprocess.TimeoutExpired:
+        done = processes.run(command, cwd=folder, timeout=TIMEOUT, merged=True)
+    except TimeoutError:
         raise BuildError(f"'{command[0]}' took over {TIMEOUT} seconds", where=str(folder)) from None
     except OSError as error:
         raise BuildError(

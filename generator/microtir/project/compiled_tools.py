@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import hashlib
 import os
-import subprocess
 import tempfile
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 
+from microtir import processes
 from microtir.errors import OutputError
 from microtir.project.errors import MissingToolError
 from microtir.project.toolchain import capture, install_text, require_program
 
+_TIMEOUT = 600.0  # seconds: a compiler that takes longer hangs
 _SOURCES = Path(__file__).resolve().parent / "tools"
 
 
@@ -70,10 +71,10 @@ def _compile(compiler: str, recipe: _Recipe, source: Path, path: Path) -> None:
     # Two processes may compile at once: each its own file, and the last rename wins.
     with tempfile.TemporaryDirectory(prefix=f".{path.name}.", dir=path.parent) as scratch:
         new = Path(scratch) / "new"
-        done = subprocess.run(
+        done = processes.run(
             [compiler, "-std=gnu99", "-O2", "-Wall", "-Wextra", *recipe.flags, str(source),
              *recipe.libraries, "-o", str(new)],
-            capture_output=True, text=True, check=False,
+            timeout=_TIMEOUT,
         )  # fmt: skip
         if done.returncode != 0:
             raise MissingToolError(

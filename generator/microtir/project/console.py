@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 import time
 
 from microtir.project.errors import EmulatorError
 from microtir.project.link import DEFAULT_BAUD, LinkClosedError, SerialLink
+from microtir.project.printed import is_complete
 from microtir.project.project import Project
 
 _SHOWN_CHARACTERS = 2000
@@ -26,14 +26,14 @@ def read_console(project: Project, port: str, timeout: float) -> str:
     """
     serial = project.board.serial
     link = SerialLink(port, serial.baud if serial else DEFAULT_BAUD)
-    last = re.compile(rf"^{re.escape(project.models[-1].name)} stack \d+\r?$", re.MULTILINE)
+    names = [model.name for model in project.models]
     data = b""
     end = time.monotonic() + timeout
     try:
         while (left := end - time.monotonic()) > 0:
             data += link.read(left)
             text = data.decode("utf-8", "replace").replace("\r\n", "\n")
-            if last.search(text):
+            if is_complete(text, names):
                 return _from_start(text, project.models[0].name)
     except LinkClosedError:
         raise EmulatorError("the serial port has gone", where=port) from None

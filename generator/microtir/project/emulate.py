@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
-import signal
+import selectors
 import subprocess
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from microtir.processes import Child
 from microtir.project.boards import Board, Emulator, EmulatorKind
 from microtir.project.compiled_tools import Tool, tool_path
 from microtir.project.errors import BoardError, EmulatorError
@@ -16,6 +18,8 @@ from microtir.project.toolchain import require_program
 
 DEFAULT_TIMEOUT = 120.0  # seconds
 _SHOWN_CHARACTERS = 2000
+_CHUNK = 65536
+_QUIET = 1.0  # seconds without another line after the last one: the program does not end by itself
 
 # One instruction is one nanosecond of the emulated board's time: counts and timers are the same
 # in every run. Semihosting is what the exit status comes out by.
@@ -73,36 +77,69 @@ def _qemu(emulator: Emulator) -> list[str]:
     return [str(emulator.program), *machine, *emulator.arguments, *_QEMU_OPTIONS]
 
 
-def run_program(command: Sequence[str], timeout: float = DEFAULT_TIMEOUT) -> RunResult:
+def run_program(
+    command: Sequence[str],
+    timeout: float = DEFAULT_TIMEOUT,
+    is_complete: Callable[[str], bool] | None = None,
+) -> RunResult:
     """Run a command to its end; what it prints to either stream is kept in one text.
+
+    Args:
+        command: what to run.
+        timeout: seconds.
+        is_complete: whether all has been printed, for programs that go on after that.
 
     Raises:
         EmulatorError: it could not be started, or did not end in `timeout` seconds; the message
             shows the last output.
     """
     try:
-        process = subprocess.Popen(
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-        )
+        child = Child(command)
     except OSError as error:
         raise EmulatorError(f"cannot be started: {error.strerror}", where=command[0]) from None
     try:
-        output, _ = process.communicate(timeout=timeout)
-    except subprocess.TimeoutExpired:
+        output, is_ended = _read(child, timeout, is_complete)
+    finally:
         # An emulator may have started helpers: the whole group ends.
-        os.killpg(process.pid, signal.SIGKILL)
-        output, _ = process.communicate()
+        status = child.end()
+    if not is_ended:
         raise EmulatorError(
             f"the program did not end in {timeout:g} seconds; its last output:\n"
-            f"{_text(output)[-_SHOWN_CHARACTERS:]}",
+            f"{output[-_SHOWN_CHARACTERS:]}",
             where=command[0],
             fix="allow it more time, if it is only slow",
-        ) from None
-    return RunResult(process.returncode, _text(output))
+        )
+    return RunResult(status, output)
+
+
+def _read(
+    child: Child, timeout: float, is_complete: Callable[[str], bool] | None
+) -> tuple[str, bool]:
+    """What a program prints, and whether it came to its end, or at least to that of its output."""
+    process, data = child.process, b""
+    assert process.stdout is not None
+    end = time.monotonic() + timeout
+    with selectors.DefaultSelector() as selector:
+        selector.register(process.stdout, selectors.EVENT_READ)
+        while (left := end - time.monotonic()) > 0:
+            is_last = is_complete is not None and is_complete(_text(data))
+            if not selector.select(min(left, _QUIET) if is_last else left):
+                if is_last:
+                    return _text(data), True
+                continue
+            found = os.read(process.stdout.fileno(), _CHUNK)
+            data += found
+            if not found:
+                return _text(data), _has_ended(process, left)
+    return _text(data), False
+
+
+def _has_ended(process: subprocess.Popen[bytes], timeout: float) -> bool:
+    try:
+        process.wait(timeout)
+    except subprocess.TimeoutExpired:
+        return False
+    return True
 
 
 def _text(output: bytes) -> str:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 import selectors
-import signal
 import subprocess
 from collections.abc import Sequence
 from typing import Any, Protocol
 
+from microtir.processes import Child
 from microtir.project.errors import EmulatorError, MissingToolError, ProjectError
 
 DEFAULT_BAUD = 115200
@@ -47,14 +47,7 @@ class ProcessLink:
     def __init__(self, command: Sequence[str]) -> None:
         self.name = command[0]
         try:
-            self._process = subprocess.Popen(
-                command,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-                bufsize=0,
-                start_new_session=True,
-            )
+            self._child = Child(command, stdin=subprocess.PIPE)
         except OSError as error:
             raise EmulatorError(f"cannot be started: {error.strerror}", where=self.name) from None
         self._selector = selectors.DefaultSelector()
@@ -62,15 +55,15 @@ class ProcessLink:
 
     @property
     def _output(self) -> int:
-        assert self._process.stdout is not None
-        return self._process.stdout.fileno()
+        assert self._child.process.stdout is not None
+        return self._child.process.stdout.fileno()
 
     def write(self, data: bytes) -> None:
-        assert self._process.stdin is not None
+        assert self._child.process.stdin is not None
         view = memoryview(data)
         try:
             while view:
-                view = view[os.write(self._process.stdin.fileno(), view) :]
+                view = view[os.write(self._child.process.stdin.fileno(), view) :]
         except OSError:
             raise LinkClosedError("the other end is gone") from None
 
@@ -84,16 +77,16 @@ class ProcessLink:
 
     def close(self) -> int | None:
         self._selector.close()
-        for stream in (self._process.stdin, self._process.stdout):
+        process = self._child.process
+        for stream in (process.stdin, process.stdout):
             if stream is not None:
                 stream.close()
         try:
-            return self._process.wait(timeout=1.0)
+            return process.wait(timeout=1.0)
         except subprocess.TimeoutExpired:
-            # An emulator may have started helpers: the whole group ends.
-            os.killpg(self._process.pid, signal.SIGKILL)
-            self._process.wait()
             return None
+        finally:
+            self._child.end()
 
 
 class SerialLink:

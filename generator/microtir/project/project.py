@@ -15,6 +15,7 @@ from microtir.project.build import run_build
 from microtir.project.emulate import DEFAULT_TIMEOUT, RunResult, emulator_command, run_program
 from microtir.project.errors import ProjectError
 from microtir.project.link import DEFAULT_BAUD, Link, ProcessLink, SerialLink, find_port
+from microtir.project.printed import is_complete, status_of
 from microtir.project.session import RUN_TIMEOUT, Session
 from microtir.project.template import Step
 from microtir.project.toolchain import check_requirements, require_program
@@ -22,6 +23,9 @@ from microtir.project.toolchain import check_requirements, require_program
 PROJECT_FILE = "project.json"
 BOARD_FOLDER = "board_data"
 FORMAT_VERSION = 1
+
+# Programs of an operating system go on when the application is done: nothing ends them.
+_ENDLESS = frozenset({ProjectType.ZEPHYR, ProjectType.ESP_IDF})
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +108,9 @@ class Project:
     def run(self, timeout: float = DEFAULT_TIMEOUT) -> RunResult:
         """Run the program that was built in the board's emulator.
 
+        One that goes on after its last line, as an operating system does, is ended then, and its
+        status is what its lines say.
+
         Raises:
             ProjectError: it was not built.
             BoardError: the board has no emulator.
@@ -112,7 +119,13 @@ class Project:
         """
         program = self.built_program()
         self._check_is_program(program)
-        return run_program(emulator_command(self.board, program), timeout)
+        command = emulator_command(self.board, program)
+        if self.type not in _ENDLESS:
+            return run_program(command, timeout)
+        names = [model.name for model in self.models]
+        result = run_program(command, timeout, lambda text: is_complete(text, names))
+        is_done = is_complete(result.output, names)
+        return RunResult(status_of(result.output), result.output) if is_done else result
 
     def transport(self, port: str | None = None, run_timeout: float = RUN_TIMEOUT) -> Session:
         """Talk to the program, which was generated with `ProjectOptions(server=True)`.

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 import shutil
-import subprocess
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from microtir import processes
 from microtir.project.boards import Requirement, Toolchain
 from microtir.project.errors import MissingToolError
 
@@ -89,11 +89,9 @@ def symbols(toolchain: Toolchain, program: Path) -> tuple[Symbol, ...]:
 def capture(command: Sequence[str]) -> str:
     """What a tool of the compiler prints; MissingToolError if it is missing or fails."""
     try:
-        done = subprocess.run(
-            command, capture_output=True, text=True, timeout=TIMEOUT, check=False, errors="replace"
-        )
+        done = processes.run(command, timeout=TIMEOUT)
         said = None if done.returncode == 0 else f"status {done.returncode}: {done.stderr.strip()}"
-    except (OSError, subprocess.SubprocessError) as error:
+    except OSError as error:
         said = str(error)
     if said is not None:
         raise MissingToolError(
