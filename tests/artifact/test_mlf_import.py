@@ -19,6 +19,7 @@ from microtir.errors import ModelFileError
 from tests.artifact.test_mlf import SYSTEM_LIB, Files, files, metadata
 from tests.support.programs import artifact_of, matmul_module
 from tests.support.small_models import module_of, quantised_graph, tiny_graph
+from tests.test_encoding import HOSTILE
 
 BASE = CompilationConfig(targets="c")
 
@@ -146,9 +147,42 @@ DAMAGE: dict[str, tuple[Callable[[dict[str, Any], Files], Any], str]] = {
     "outside": (lambda _, f: f.update({"../evil.c": b""}), "lies outside"),
     "absolute": (lambda _, f: f.update({"/etc/evil": b""}), "lies outside"),
     "drive": (lambda _, f: f.update({"C:evil": b""}), "lies outside"),
+    "shell in a path": (
+        lambda d, _: _layout(d).update({"src/$(shell touch x).c": "metadata.json"}),
+        "lacks a fact.*character that file names",
+    ),
+    "another name inside": (lambda d, _: _facts(d).update(module_name="x"), "another name inside"),
+    "float extent": (lambda d, _: _facts(d)["ports"][0].update(shape=[1.0]), "lacks a fact"),
+    "flag for a number": (lambda d, _: _facts(d)["ports"][0].update(bytes=True), "lacks a fact"),
+    "absurd shape": (
+        lambda d, _: _facts(d)["ports"][0].update(shape=[2**31 - 1] * 9),
+        "is a tensor of",
+    ),
+    "huge tensor": (
+        lambda d, _: _facts(d)["ports"][0].update(shape=[2**30], bytes=2**30),
+        "is a tensor of 1073741824 bytes",
+    ),
+    "many extents": (lambda d, _: _facts(d)["ports"][0].update(shape=[1] * 99), "99 extents"),
+    "outside of its pool": (
+        lambda d, _: _facts(d)["ports"][0].update(offset=2**30, pool="workspace"),
+        "does not lie in a pool",
+    ),
+    "half a character": (
+        lambda d, _: _facts(d)["ports"][0].update(name="\ud800"),
+        "half of a character",
+    ),
+    "unknown fact": (lambda d, _: _facts(d).update(evil=1), "'evil' in 'metadata' is unknown"),
+    "name of a function": (
+        lambda d, _: _facts(d)["layers"][0].update(function="f(); system"),
+        "no C identifier",
+    ),
+    "section": (
+        lambda d, _: _facts(d)["memory"]["pools"][0].update(section='a")))'),
+        "no name of a section",
+    ),
     "written outside": (
         lambda d, _: _layout(d).update({"../x.c": "metadata.json"}),
-        "lies outside",
+        "lies outside of its folder",
     ),
 }
 
@@ -163,13 +197,97 @@ def test_what_is_damaged_is_refused(archive: Path, case: str) -> None:
     assert {p.name for p in archive.parent.iterdir()} == {"model.tar"}
 
 
+@pytest.mark.parametrize("text", HOSTILE)
+def test_no_name_of_an_archive_is_a_command(archive: Path, text: str) -> None:
+    """A module name or path of an archive reached the Makefile as it was, and make executed it."""
+    if not text:
+        return
+
+    def renamed(data: dict[str, Any], _: Files) -> None:
+        module = data["modules"].pop("first")
+        module["microtir"]["metadata"]["module_name"] = text
+        data["modules"][text] = module
+
+    with pytest.raises(ModelFileError, match="module_name"):
+        import_model_library_format(rewritten(archive, renamed))
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_no_path_of_an_archive_is_a_command(archive: Path, text: str) -> None:
+    """The name of a source file in an archive was executed by make, too."""
+    path = f"src/{text}.c" if text else "src//x.c"
+    with pytest.raises(ModelFileError, match="layout"):
+        import_model_library_format(
+            rewritten(archive, lambda d, _: _layout(d).update({path: "metadata.json"}))
+        )
+
+
+@pytest.mark.parametrize(
+    ("content", "text"),
+    [
+        (b"[" * 100_000, "nested too deep"),
+        (b'{"version": 7, "modules": ' + b"9" * 5000 + b"}", "5000 digits"),
+        (b'{"version": 1e999}', "too large"),
+        (b'{"version": NaN}', "NaN is no number"),
+        (b"\xff\xfe\x00", "no JSON"),
+    ],
+    ids=["deep", "digits", "infinite", "NaN", "not text"],
+)
+def test_json_that_python_stumbles_over(archive: Path, content: bytes, text: str) -> None:
+    """Nesting and numbers that Python's reader gives up on ended in internal errors."""
+    with tarfile.open(archive, "w") as tar:
+        entry = tarfile.TarInfo("metadata.json")
+        entry.size = len(content)
+        tar.addfile(entry, io.BytesIO(content))
+    with pytest.raises(ModelFileError, match=text):
+        import_model_library_format(archive)
+
+
+def _bomb(path: Path, header: bytes, tail: bytes = b"") -> Path:
+    path.write_bytes(header + tail + bytes(1024))
+    return path
+
+
+def test_a_sparse_member_is_no_file(tmp_path: Path) -> None:
+    """An archive of some kilobytes claimed gigabytes of holes, which were all filled with zeros."""
+    entry = tarfile.TarInfo("metadata.json")
+    entry.pax_headers = {
+        "GNU.sparse.major": "0", "GNU.sparse.minor": "1", "GNU.sparse.name": "metadata.json",
+        "GNU.sparse.size": str(60 * 2**30), "GNU.sparse.map": f"{60 * 2**30 - 1},1",
+    }  # fmt: skip
+    entry.size = 1
+    path = _bomb(tmp_path / "pax.tar", entry.tobuf(tarfile.PAX_FORMAT), bytes(512))
+    with pytest.raises(ModelFileError, match=r"neither a plain file|claims more"):
+        import_model_library_format(path)
+
+
+@pytest.mark.parametrize(("size", "text"), [(2**40, "claims more"), (-512, "claims more|no tar")])
+def test_sizes_are_those_of_the_file(tmp_path: Path, size: int, text: str) -> None:
+    """A header that claims more than the file, or less than nothing, ends the reading."""
+    entry = tarfile.TarInfo("metadata.json")
+    entry.size = size
+    path = _bomb(tmp_path / "size.tar", entry.tobuf(tarfile.GNU_FORMAT), bytes(512))
+    with pytest.raises(ModelFileError, match=text):
+        import_model_library_format(path)
+
+
+def test_members_are_counted(tmp_path: Path) -> None:
+    """A file of nothing but headers ends with the ten thousandth, not when memory does."""
+    header = tarfile.TarInfo("a").tobuf(tarfile.USTAR_FORMAT)
+    folder = tarfile.TarInfo("b")
+    folder.type = tarfile.DIRTYPE
+    content = header + folder.tobuf(tarfile.USTAR_FORMAT) * 10_001
+    with pytest.raises(ModelFileError, match="claims more than 10000 files"):
+        import_model_library_format(_bomb(tmp_path / "many.tar", content))
+
+
 def test_links_are_refused(archive: Path) -> None:
     """A link could lead anywhere."""
     with tarfile.open(archive, "a") as tar:
         entry = tarfile.TarInfo("codegen/link.c")
         entry.type, entry.linkname = tarfile.SYMTYPE, "/etc/passwd"
         tar.addfile(entry)
-    with pytest.raises(ModelFileError, match="neither a file nor a folder"):
+    with pytest.raises(ModelFileError, match="neither a plain file nor a folder"):
         import_model_library_format(archive)
 
 

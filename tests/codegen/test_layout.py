@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from microtir.codegen.layout import INDENT, WIDTH, block_comment, columns, comment_text, wrap
+from microtir.codegen.layout import INDENT, WIDTH, block_comment, columns, wrap
 
 TERMS = " + ".join(f"x[(row * 10 + col) * {n}]" for n in range(12))
 
@@ -89,26 +88,6 @@ def test_deep_nesting_leaves_room() -> None:
     line = "y = " + "".join(f"f{i}(a, " for i in range(60)) + "b" + ")" * 60 + ";"
     lines = wrap(line)
     assert max(len(each) - len(each.lstrip()) for each in lines) == WIDTH // 2
-
-
-@given(st.text(max_size=80))
-def test_comment_text_cannot_end_a_comment(text: str) -> None:
-    """Whatever a model file holds, its text neither ends nor nests a comment, and is ASCII."""
-    safe = comment_text(text)
-    assert "*/" not in safe
-    assert "/*" not in safe
-    assert safe.isascii()
-    assert "\n" not in safe
-
-
-@pytest.mark.parametrize("text", ["/*/", "*/*", "**//", "a\rb", "??/"])
-def test_awkward_comment_text(text: str) -> None:
-    """Overlapping comment signs, carriage returns and trigraphs are defused, too."""
-    safe = comment_text(text)
-    assert "*/" not in safe
-    assert "/*" not in safe
-    assert "??/" not in safe
-    assert safe.isprintable()
 
 
 def test_block_comment_forms() -> None:

@@ -30,7 +30,9 @@ ALLOWED: dict[str, frozenset[str]] = {
     "resources": frozenset({"errors"}),
     "files": frozenset({"errors"}),
     "processes": frozenset(),
+    "encoding": frozenset({"errors"}),
     "config": frozenset({"errors", "resources"}),
+    "reading": frozenset({"errors", "config"}),
     "ir_module": COMMON | GRAPH_IR,
     "extra_passes": COMMON | GRAPH_IR,
     # What makes a node legal is said once, in graph.rules: a frontend turns it into diagnostics.
@@ -50,12 +52,12 @@ ALLOWED: dict[str, frozenset[str]] = {
     "tir": COMMON | MODULE,
     "executor": COMMON | GRAPH_IR | PLAN_IR | TIR | MODULE,
     "memory": COMMON | TIR | MODULE,
-    "codegen": COMMON | TIR | MODULE,
+    "codegen": COMMON | TIR | MODULE | {"encoding", "reading"},
     # an archive holds the text of the TIR; ports that are read back have types of the graph
-    "artifact": COMMON | MODULE | TIR | {"codegen", "files", "graph.ir"},
+    "artifact": COMMON | MODULE | TIR | {"codegen", "files", "graph.ir", "reading"},
     # verify compares the C with the meaning of its graph
     "host": COMMON | MODULE | GRAPH_IR | {"artifact", "graph.reference", "processes"},
-    "project": COMMON | MODULE | {"artifact", "files", "processes"},
+    "project": COMMON | MODULE | {"artifact", "files", "encoding", "processes", "reading"},
     "inputs": COMMON | TIR | MODULE | {"te", "schedule"},
     "ports": COMMON | MODULE | {"graph.ir"},
     "function_lowering": COMMON | TIR | {"extra_passes"},

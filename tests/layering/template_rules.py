@@ -10,6 +10,8 @@ from collections.abc import Iterator
 
 from jinja2 import Environment, TemplateSyntaxError, nodes
 
+from microtir.encoding import ENCODERS, language_of
+
 ARITHMETIC: tuple[type[nodes.Node], ...] = (
     nodes.Add,
     nodes.Sub,
@@ -40,6 +42,22 @@ def template_violations(name: str, text: str) -> list[str]:
     ]
 
 
+def encoding_violations(name: str, text: str) -> list[str]:
+    """One message per place where a template of projects prints for another language.
+
+    What has no encoder is looked at when it is printed: it has no character that means anything.
+    """
+    language = language_of(name)
+    if language is None:
+        return [f"{name}: nobody knows in which language it is"]
+    tree = Environment(autoescape=False).parse(text, name)
+    return [
+        f"{name}:{node.lineno}: '{node.name}' encodes for {ENCODERS[node.name].language.value}"
+        for node in tree.find_all(nodes.Filter)
+        if node.name in ENCODERS and ENCODERS[node.name].language is not language
+    ]
+
+
 def _walk(node: nodes.Node) -> Iterator[nodes.Node]:
     for child in node.iter_child_nodes():
         yield child
@@ -62,7 +80,7 @@ def _objection(node: nodes.Node, macros: set[str]) -> str | None:
         return "comparing sizes is shape logic"
     if isinstance(node, nodes.Getitem) and _is_position(node.arg):
         return "picking elements by position is shape logic"
-    if isinstance(node, nodes.Filter) and node.name not in FILTERS:
+    if isinstance(node, nodes.Filter) and node.name not in FILTERS | ENCODERS.keys():
         return f"filter '{node.name}' computes"
     if isinstance(node, nodes.Test) and node.name not in TESTS:
         return f"test '{node.name}' computes"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.layering.source import ROOT, report
-from tests.layering.template_rules import template_violations
+from tests.layering.template_rules import encoding_violations, template_violations
 
 
 def test_templates_do_not_compute() -> None:
@@ -21,6 +21,26 @@ def test_templates_do_not_compute() -> None:
     ]
     assert paths, "no templates found"
     assert not found, report(found)
+
+
+def test_project_templates_encode_for_their_language() -> None:
+    """Every template of a project is in a language that is known, and encodes for that alone."""
+    folder = ROOT / "templates" / "projects"
+    found = [
+        text
+        for path in sorted(folder.rglob("*.j2"))
+        for text in encoding_violations(
+            path.relative_to(folder).as_posix(), path.read_text(encoding="utf-8")
+        )
+    ]
+    assert not found, report(found)
+
+
+def test_other_language_is_found() -> None:
+    """An encoder of another language, and a file of an unknown one."""
+    [found] = encoding_violations("Makefile.j2", "{{ a | make_words }}\n{{ b | cmake_words }}")
+    assert found == "Makefile.j2:2: 'cmake_words' encodes for CMake"
+    assert encoding_violations("a.bat.j2", "")
 
 
 @pytest.mark.parametrize(

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import tarfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, TypedDict, cast
 
 from microtir.artifact.mlf_layout import METADATA, PARAMETERS, VERSION
 from microtir.artifact.mlf_metadata import EXTRA
+from microtir.artifact.sizes import check_sizes
 from microtir.codegen import METADATA_FILE, DataFile, Metadata, SourceFile
 from microtir.codegen.metadata import METADATA_VERSION, MemoryData, ModelData, PortData
+from microtir.codegen.typed import FilePath, ModuleName
 from microtir.config import CompilationConfig
-from microtir.errors import ConfigError, ModelFileError
+from microtir.config.option import shown
+from microtir.config.texts import path_problem
+from microtir.errors import ConfigError, GraphError, ModelFileError
 from microtir.graph.ir import Quantization, TensorType
 from microtir.ir_module import (
     BufferPlacement,
@@ -25,12 +30,31 @@ from microtir.ir_module import (
     Port,
     PortKind,
 )
+from microtir.reading import WrongDataError, check, parse_json
 from microtir.tir.dtype import DType
 
 if TYPE_CHECKING:
     from microtir.artifact.artifact import Artifact
 
 MAX_BYTES = 256 * 2**20  # of an archive: far more than any microcontroller has flash
+MAX_FILES = 10_000
+MAX_MODULES = 64
+
+
+class _ModuleData(TypedDict):
+    """What version 7 has no place for: the program's metadata, and where its sources lie."""
+
+    metadata: Metadata
+    layout: dict[FilePath, FilePath]
+
+
+class _JointData(TypedDict):
+    """Which modules may run at the same time; what else is written follows from that."""
+
+    together: list[list[ModuleName]]
+    size_bytes: object
+    alignment: object
+    pools: object
 
 
 def import_model_library_format(path: str | os.PathLike[str]) -> tuple[Artifact, ...]:
@@ -64,11 +88,15 @@ def is_archive(path: Path) -> bool:
 
 def _together(file: Path, metadata: dict[str, Any]) -> tuple[frozenset[str], ...]:
     """The sets of modules that may run at the same time; a single program has none."""
+    if "modules" not in metadata:
+        return ()
+    extra = metadata.get(EXTRA)
+    joint = extra.get("joint_workspace") if isinstance(extra, dict) else None
     try:
-        sets = metadata[EXTRA].get("joint_workspace", {"together": []})["together"]
-        return tuple(frozenset(str(name) for name in names) for names in sets)
-    except (KeyError, TypeError, AttributeError):
+        check(joint, _JointData, "joint_workspace")
+    except WrongDataError:
         raise _damaged(file, f"{METADATA} does not say which modules run together") from None
+    return tuple(map(frozenset, cast("_JointData", joint)["together"]))
 
 
 def _artifact(
@@ -80,7 +108,9 @@ def _artifact(
     from microtir.artifact.artifact import Artifact
 
     try:
+        check(written, _ModuleData)
         facts = cast("Metadata", written["metadata"])
+        check_sizes(facts)
         sources = _sources(file, members, written["layout"])
         text = json.dumps(facts, indent=2) + "\n"
         files = (*sources, SourceFile(METADATA_FILE, text))
@@ -89,6 +119,9 @@ def _artifact(
         return Artifact(_ir_module(facts), files, _parameters(file, members, facts), sets)
     except ConfigError as error:
         raise _damaged(file, f"the configuration is not legal: {error.what}") from None
+    except (WrongDataError, GraphError) as error:
+        what = f"{error.what}, not {error.legal}" if error.legal else error.what
+        raise _damaged(file, f"{METADATA} lacks a fact, or has a wrong one: {what}") from None
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise _damaged(file, f"{METADATA} lacks a fact, or has a wrong one: {error}") from None
 
@@ -105,22 +138,13 @@ def _damaged(file: Path, what: str) -> ModelFileError:
 def _members(file: Path) -> dict[str, bytes]:
     """Contents of the files by path; nothing but plain files and folders below the root."""
     try:
-        if file.stat().st_size > MAX_BYTES:
+        with file.open("rb") as stream:
+            content = stream.read(MAX_BYTES + 1)
+        if len(content) > MAX_BYTES:
             raise _damaged(file, f"the file has more than {MAX_BYTES} bytes")
-        with tarfile.open(file, "r:") as tar:
-            found: dict[str, bytes] = {}
-            for member in tar:
-                path = _checked_path(file, member.name)
-                if member.isdir():
-                    continue
-                stream = tar.extractfile(member) if member.isreg() else None
-                if stream is None:
-                    raise _damaged(file, f"'{member.name}' is neither a file nor a folder")
-                if path in found:
-                    raise _damaged(file, f"'{member.name}' is there twice")
-                found[path] = stream.read()
-            return found
-    except tarfile.TarError as error:
+        with tarfile.open(fileobj=io.BytesIO(content), mode="r:") as tar:
+            return dict(_read_members(file, tar, len(content)))
+    except (tarfile.TarError, ValueError, OverflowError, RecursionError) as error:
         raise _damaged(file, f"the file is no tar archive: {error}") from None
     except OSError as error:
         raise ModelFileError(
@@ -128,25 +152,58 @@ def _members(file: Path) -> dict[str, bytes]:
         ) from None
 
 
+def _read_members(file: Path, tar: tarfile.TarFile, size: int) -> Iterator[tuple[str, bytes]]:
+    """The plain files one by one, as long as they are as small as an archive of this size holds.
+
+    A sparse member claims bytes that the archive does not have, and a member may lie where another
+    lies, too: what is read is counted, whatever the headers say.
+    """
+    found: set[str] = set()
+    left = size
+    headers = 0
+    while (member := tar.next()) is not None:
+        headers += 1
+        # Behind a member of a negative size Python would find the same header once more.
+        left -= member.size if member.isreg() else 0
+        if headers > MAX_FILES or left < 0 or member.size < 0:
+            raise _damaged(file, f"it claims more than {MAX_FILES} files, or than its own bytes")
+        path = _checked_path(file, member.name)
+        if member.isdir():
+            continue
+        if not member.isreg() or member.issparse():
+            raise _damaged(file, f"{shown(member.name)} is neither a plain file nor a folder")
+        if path in found:
+            raise _damaged(file, f"{shown(member.name)} is there twice")
+        found.add(path)
+        stream = tar.extractfile(member)
+        content = stream.read(member.size) if stream is not None else b""
+        if len(content) != member.size:
+            raise _damaged(file, f"{shown(member.name)} is cut off")
+        yield path, content
+
+
 def _checked_path(file: Path, name: str) -> str:
     """The path below the archive's root; whoever writes it to a disk stays inside his folder."""
     path = PurePosixPath(name)
     if path.is_absolute() or ".." in path.parts or "\\" in name or ":" in name:
-        raise _damaged(file, f"'{name}' lies outside of the archive")
-    return path.as_posix()
+        raise _damaged(file, f"{shown(name)} lies outside of the archive")
+    short = path.as_posix()
+    if short != "." and (problem := path_problem(short)):
+        raise _damaged(file, f"{shown(name)} {problem}")
+    return short
 
 
 def _metadata(file: Path, members: Mapping[str, bytes]) -> dict[str, Any]:
     if METADATA not in members:
         raise _damaged(file, f"the archive has no {METADATA}")
     try:
-        data = json.loads(members[METADATA])
-    except (ValueError, RecursionError) as error:
-        raise _damaged(file, f"{METADATA} is no JSON: {error}") from None
+        data = parse_json(members[METADATA])
+    except WrongDataError as error:
+        raise _damaged(file, f"{METADATA}: {error.what}") from None
     if not isinstance(data, dict):
         raise _damaged(file, f"{METADATA} is no object")
     if data.get("version") != VERSION:
-        raise _damaged(file, f"{METADATA} has version {data.get('version')!r}, not {VERSION}")
+        raise _damaged(file, f"{METADATA} has version {shown(data.get('version'))}, not {VERSION}")
     return data
 
 
@@ -155,13 +212,19 @@ def _modules(file: Path, metadata: dict[str, Any]) -> list[dict[str, Any]]:
     modules = metadata.get("modules", {metadata.get("model_name"): metadata})
     if not isinstance(modules, dict) or not modules:
         raise _damaged(file, f"{METADATA} lists no module")
+    if len(modules) > MAX_MODULES:
+        raise _damaged(file, f"{METADATA} lists {len(modules)} modules, more than {MAX_MODULES}")
     for name, module in modules.items():
         if not isinstance(module, dict) or not isinstance(module.get(EXTRA), dict):
-            raise _damaged(file, f"the module '{name}' was written by another program")
+            raise _damaged(file, f"the module {shown(name)} was written by another program")
         written = module[EXTRA].get("metadata")
         version = written.get("metadata_version") if isinstance(written, dict) else None
         if version != METADATA_VERSION:
-            raise _damaged(file, f"the module '{name}' was written by another version of microtir")
+            raise _damaged(
+                file, f"the module {shown(name)} was written by another version of microtir"
+            )
+        if written.get("module_name") != name:
+            raise _damaged(file, f"the module {shown(name)} has another name inside")
     return list(modules.values())
 
 
@@ -171,7 +234,7 @@ def _sources(
     sources = []
     for path, place in layout.items():
         if place not in members:
-            raise _damaged(file, f"'{place}' is missing")
+            raise _damaged(file, f"{shown(place)} is missing")
         sources.append(SourceFile(_checked_path(file, path), members[place].decode()))
     return sources
 

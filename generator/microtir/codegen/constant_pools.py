@@ -11,11 +11,21 @@ import numpy as np
 import numpy.typing as npt
 
 from microtir.codegen.constants import write_arrays
-from microtir.codegen.layout import columns, comment_text, indent
+from microtir.codegen.layout import columns, indent
 from microtir.codegen.pools import passed_pools, run_names
 from microtir.codegen.program import Program
+from microtir.codegen.typed import (
+    Alignment,
+    FileName,
+    Hexadecimal,
+    Natural,
+    PoolName,
+    SectionName,
+    Size,
+)
 from microtir.config.names import constants_macro
 from microtir.config.pools import ConstantPoolInfo
+from microtir.encoding import c_comment
 from microtir.ir_module import POOL_IDENTITY_BYTES, PlannedConstants
 
 
@@ -77,14 +87,14 @@ class ConstantPoolData(TypedDict):
     there: null where that is nothing.
     """
 
-    name: str
-    size: int
-    alignment: int
-    limit: int | None
-    section: str
+    name: PoolName
+    size: Size
+    alignment: Alignment
+    limit: Natural | None
+    section: SectionName
     is_internal: bool
-    file: str | None
-    identity: str | None
+    file: FileName | None
+    identity: Hexadecimal | None
 
 
 def constant_pool_data(program: Program, number: str) -> list[ConstantPoolData]:
@@ -132,7 +142,7 @@ def pool_parts(
     for array in program.constants:
         if array.pool == pool.number and array.offset is not None:
             users = ", ".join(array.users)
-            starts[array.offset] = comment_text(f"{array.name}: {array.bytes} bytes for {users}")
+            starts[array.offset] = c_comment(f"{array.name}: {array.bytes} bytes for {users}")
     ends = [*list(starts)[1:], len(data)]
     for (start, title), end in zip(starts.items(), ends, strict=False):
         yield title, data[start:end]

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 
 from microtir.codegen.functions import FunctionText, joined, signature
 from microtir.codegen.layout import block_comment
 from microtir.codegen.program import Program
+from microtir.encoding import c_string
 from microtir.errors import UsageError
 from microtir.ir_module import ModelInfo
 from microtir.tir.dtype import DType
@@ -51,7 +51,7 @@ def metadata_function(model: ModelInfo, prefix: str) -> FunctionText:
     pools = "NULL, 0, NULL, 0"
     body = [
         "static const struct TVMMetadata metadata = {",
-        f"    {_METADATA_VERSION}, {tables}, {pools}, {_c_string(prefix)},",
+        f"    {_METADATA_VERSION}, {tables}, {pools}, {c_string(prefix)},",
         "};",
         "(void)args;",
         "(void)type_codes;",
@@ -86,7 +86,7 @@ def tensor_table(model: ModelInfo, prefix: str) -> list[str]:
             shape = f"{prefix}_shape_{number}"
             extents = ", ".join(map(str, port.type.shape))
             lines.append(f"static const int64_t {shape}[] = {{{extents}}};")
-        info = f"{_c_string(port.name)}, {shape}, {rank}, {_dlpack_dtype(port.type.dtype)}"
+        info = f"{c_string(port.name)}, {shape}, {rank}, {_dlpack_dtype(port.type.dtype)}"
         rows.append(f"    {{{info}}},")
     if rows:
         name = tensor_table_name(model, prefix)
@@ -140,13 +140,8 @@ def _tables(program: Program, model: ModelInfo, functions: Mapping[str, str]) ->
     yield from (f'        "{text}"{";" * (text is entries[-1])}' for text in entries)
     yield f"static const TVMFuncRegistry registry = {{names, {table}}};"
     if program.is_graph:
-        names = ", ".join(_c_string(port.name) for port in model.inputs) or "NULL"
+        names = ", ".join(c_string(port.name) for port in model.inputs) or "NULL"
         yield f"static const char *const inputs[] = {{{names}}};"
         yield f"static const struct tvm_graph_model graph = {{{program.name}_graph, inputs}};"
     yield f"static const TVMModule module = {{&registry, {'&graph' * program.is_graph or 'NULL'}}};"
     yield "return &module;"
-
-
-def _c_string(name: str) -> str:
-    """A name as a C string: JSON's escapes are C's, as long as there is no trigraph."""
-    return json.dumps(name.encode("ascii", "replace").decode().replace("?", "_"))

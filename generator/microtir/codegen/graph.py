@@ -24,7 +24,7 @@ from microtir.codegen.entry import (
 from microtir.codegen.environment import render
 from microtir.codegen.expressions import Requirements
 from microtir.codegen.functions import FunctionText, joined, signature
-from microtir.codegen.layout import block_comment, columns, comment_text
+from microtir.codegen.layout import block_comment, columns
 from microtir.codegen.main_printer import MainPrinter, label_of, views_of
 from microtir.codegen.names import ScopedNames
 from microtir.codegen.packed import RUNTIME_VERSION
@@ -32,6 +32,7 @@ from microtir.codegen.pools import passed_pools, workspace_pools
 from microtir.codegen.program import Program
 from microtir.codegen.source_file import SourceFile
 from microtir.config.enums import ExecutorKind
+from microtir.encoding import c_comment, c_string
 from microtir.errors import UsageError
 from microtir.ir_module import ModelInfo, PortKind
 from microtir.tir.dtype import DType
@@ -231,7 +232,7 @@ def graph_text(program: Program, model: ModelInfo, requirements: Requirements) -
         node_rows=columns([
             (f"{{{stem}_node_{i},", f"{start},", f"{len(node.outputs)},",
              f"{integer_literal(node.cost(model), DType.UINT32)}}},",
-             f"/* {comment_text(node.name)} */")
+             f"/* {c_comment(node.name)} */")
             for i, (node, start) in enumerate(zip(table.nodes, firsts, strict=True))
         ]),
         argument_rows=[
@@ -239,7 +240,7 @@ def graph_text(program: Program, model: ModelInfo, requirements: Requirements) -
         ],
         tensor_rows=columns([
             (f"{{{t.offset},", f"{t.bytes},", f"{t.place_text},",
-             f"{runtime_dtype(t.dtype)}}},", f"/* {comment_text(t.name)} */")
+             f"{runtime_dtype(t.dtype)}}},", f"/* {c_comment(t.name)} */")
             for t in table.tensors
         ]),
         shapes=[f"{head} = {{{extents}}};" for head, extents in shapes if extents],
@@ -264,7 +265,7 @@ def _port_rows(program: Program, model: ModelInfo) -> list[str]:
 def _pool_rows(program: Program) -> list[str]:
     return columns([
         (f"{{{pool.name if pool.has_array else 'NULL'},", f"{pool.size},",
-         f"{pool.plan.alignment}}},", f"/* {comment_text(pool.plan.name)} */")
+         f"{pool.plan.alignment}}},", f"/* {c_comment(pool.plan.name)} */")
         for pool in workspace_pools(program)
     ])  # fmt: skip
 
@@ -277,9 +278,7 @@ def is_debug(program: Program) -> bool:
 def _node_names(program: Program, table: Table) -> list[str]:
     if not is_debug(program):
         return []
-    # JSON's escapes are C's, as long as the text is ASCII and has no trigraph.
-    texts = (node.name.encode("ascii", "replace").decode() for node in table.nodes)
-    return [f"{json.dumps(text.replace('?', '_'))}," for text in texts]
+    return [f"{c_string(node.name)}," for node in table.nodes]
 
 
 def _fields(program: Program, model: ModelInfo, node_count: int) -> list[str]:

@@ -15,7 +15,7 @@ from microtir.codegen.constant_pools import (
     pool_identity,
 )
 from microtir.codegen.entry import exported_signature, model_signature
-from microtir.codegen.layout import WIDTH, block_comment, columns, comment_text, wrap
+from microtir.codegen.layout import WIDTH, block_comment, columns, wrap
 from microtir.codegen.parameters import alignment, file_name, file_size
 from microtir.codegen.pools import (
     WorkspacePool,
@@ -27,6 +27,7 @@ from microtir.codegen.program import EXTERN_STATUS, PARAMETERS_STATUS, Program
 from microtir.codegen.rows import STRUCT_COMMENT, struct_name
 from microtir.codegen.statements import parameter_text
 from microtir.config.names import c_names
+from microtir.encoding import c_comment
 from microtir.ir_module import ModelInfo, Port, PortKind
 from microtir.tir.dtype import DType
 from microtir.tir.ir import Buffer, Param, PrimFunc, Var
@@ -412,6 +413,6 @@ def _range_text(var: Var) -> str:
 
 def _buffer_text(buffer: Buffer) -> str:
     extents = (d.name if isinstance(d, Var) else str(d) for d in buffer.shape)
-    text = buffer.dtype.value + "".join(f"[{comment_text(extent)}]" for extent in extents)
+    text = buffer.dtype.value + "".join(f"[{c_comment(extent)}]" for extent in extents)
     aligned = buffer.alignment > buffer.dtype.bytes
     return f"{text}, aligned to {buffer.alignment} bytes" if aligned else text

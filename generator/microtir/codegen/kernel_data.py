@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TypedDict
 
 from microtir.codegen.program import Program, kernels_of
+from microtir.codegen.typed import Identifier, Natural
 
 
 class KernelData(TypedDict):
@@ -14,9 +15,9 @@ class KernelData(TypedDict):
     module; several definitions, for compilers or CPUs, follow each other.
     """
 
-    function: str
-    lines: list[int]
-    layers: list[str]
+    function: Identifier
+    lines: list[Natural]
+    layers: list[Identifier]
 
 
 def kernel_data(program: Program) -> list[KernelData]:

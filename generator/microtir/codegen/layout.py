@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
+from microtir.encoding import c_comment
+
 WIDTH = 100
 INDENT = "    "
 _CONTINUED = " \\"
@@ -101,20 +103,9 @@ def _depths(line: str) -> list[int]:
     return depths
 
 
-def comment_text(text: str) -> str:
-    """Text that can stand in a C comment: model files hold any characters.
-
-    A comment sign inside a comment ends it or warns; other than ASCII breaks old compilers.
-    """
-    safe = text.encode("ascii", "backslashreplace").decode()
-    safe = "".join(c if c.isprintable() else " " for c in safe)
-    safe = re.sub(r"(?<=\*)(?=/)|(?<=/)(?=\*)", " ", safe)
-    return safe.replace("??/", "?? /").rstrip()
-
-
 def block_comment(lines: Sequence[str]) -> list[str]:
     """A comment over whole lines; one line stays one line."""
-    safe = [comment_text(line) for line in lines]
+    safe = [c_comment(line) for line in lines]
     if len(safe) == 1:
         return [f"/* {safe[0]} */"]
     first, *rest = safe

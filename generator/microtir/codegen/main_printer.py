@@ -8,10 +8,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from microtir.codegen.c_types import runtime_dtype
 from microtir.codegen.devices import struct_name
 from microtir.codegen.expressions import Requirements
-from microtir.codegen.layout import block_comment, comment_text, indent
+from microtir.codegen.layout import block_comment, indent
 from microtir.codegen.names import ScopedNames
 from microtir.codegen.program import Program
 from microtir.codegen.statements import StatementPrinter
+from microtir.encoding import c_comment
 from microtir.ir_module import BufferPlacement
 from microtir.tir.ir import Buffer, BufferView, Expr, For, Invoke, PrimFunc, Seq, Stmt, Var
 from microtir.tir.visitor import walk
@@ -162,7 +163,7 @@ def _call_comment(callee: PrimFunc) -> list[str]:
     if origin is None:
         return []
     number = f"{origin.index}  " if origin.index >= 0 else ""
-    return [f"/* {comment_text(f'{number}{origin.operator}  {origin.node}')} */"]
+    return [f"/* {c_comment(f'{number}{origin.operator}  {origin.node}')} */"]
 
 
 def _loop_comment(callees: Sequence[PrimFunc]) -> list[str]:

@@ -18,6 +18,20 @@ from microtir.codegen.parameters import alignment, file_name, file_size
 from microtir.codegen.pools import workspace_pools
 from microtir.codegen.program import Program
 from microtir.codegen.stack import Stacks
+from microtir.codegen.typed import (
+    Alignment,
+    Extent,
+    FileName,
+    FilePath,
+    Hexadecimal,
+    Identifier,
+    ModuleName,
+    Natural,
+    PoolName,
+    SectionName,
+    Size,
+    Text,
+)
 from microtir.ir_module import Decision, ModelInfo, Port
 from microtir.tir.dtype import DType
 from microtir.tir.ir import Buffer, Param, PrimFunc, Var
@@ -40,15 +54,15 @@ class PortData(TypedDict):
     `row_bytes` is the size of a row where functions of the caller hand it over row by row.
     """
 
-    kind: str
-    name: str
-    member: str
-    shape: list[int]
-    dtype: str
-    bytes: int
-    offset: int | None
-    pool: str | None
-    row_bytes: int | None
+    kind: Text
+    name: Text
+    member: Identifier
+    shape: list[Extent]
+    dtype: Text
+    bytes: Size
+    offset: Size | None
+    pool: PoolName | None
+    row_bytes: Size | None
     quantization: QuantizationData | None
 
 
@@ -59,7 +73,7 @@ class AccumulatorData(TypedDict):
     unused.
     """
 
-    bits: int
+    bits: Natural
     spare_bits: int
     low: int
     high: int
@@ -68,12 +82,12 @@ class AccumulatorData(TypedDict):
 class AlternativeData(TypedDict):
     """A kernel that a layer does not have; no figures where it cannot compute the layer."""
 
-    kernel: str
-    reason: str
-    instructions: int | None
-    cycles: int | None
-    scratch_bytes: int | None
-    code_bytes: int | None
+    kernel: Text
+    reason: Text
+    instructions: Natural | None
+    cycles: Natural | None
+    scratch_bytes: Natural | None
+    code_bytes: Natural | None
 
 
 class ChoiceData(TypedDict):
@@ -83,12 +97,12 @@ class ChoiceData(TypedDict):
     together, row by row if `by_rows`.
     """
 
-    kernel: str
-    reason: str
-    instructions: int
-    cycles: int
-    scratch_bytes: int
-    code_bytes: int
+    kernel: Text
+    reason: Text
+    instructions: Natural
+    cycles: Natural
+    scratch_bytes: Natural
+    code_bytes: Natural
     measured: bool
     group: int
     by_rows: bool
@@ -108,20 +122,20 @@ class LayerData(TypedDict):
     that of the operator, which its functions share.
     """
 
-    name: str
-    operator: str
+    name: Text
+    operator: Text
     index: int
-    function: str
-    macs: int
-    macs_executed: int
-    macs_recomputed: int
+    function: Identifier
+    macs: Natural
+    macs_executed: Natural
+    macs_recomputed: Natural
     takes_row_range: bool
     outputs: list[OutputData]
-    facts: list[str]
-    weights_bytes: int
-    scratch_bytes: int
-    externs: list[str]
-    lines: list[int]
+    facts: list[Text]
+    weights_bytes: Size
+    scratch_bytes: Size
+    externs: list[Identifier]
+    lines: list[Natural]
     accumulator: AccumulatorData | None
     choice: ChoiceData | None
 
@@ -133,22 +147,22 @@ class PoolData(TypedDict):
     it, in the order of the pools.
     """
 
-    name: str
-    size: int
-    lower_bound: int
-    alignment: int
-    limit: int | None
+    name: PoolName
+    size: Size
+    lower_bound: Size
+    alignment: Alignment
+    limit: Natural | None
     is_internal: bool
-    section: str
+    section: SectionName
 
 
 class PlacementData(TypedDict):
     """Where a buffer lies: `offset` counts the bytes of its pool."""
 
-    name: str
-    pool: str
-    offset: int
-    size: int
+    name: Text
+    pool: PoolName
+    offset: Size
+    size: Size
     first_step: int
     last_step: int
 
@@ -159,10 +173,10 @@ class MemoryData(TypedDict):
     Sizes and bounds of the workspace are sums over its pools.
     """
 
-    workspace_size: int
-    lower_bound: int
+    workspace_size: Size
+    lower_bound: Size
     gap: int
-    alignment: int
+    alignment: Alignment
     verified: bool
     pools: list[PoolData]
     placements: list[PlacementData]
@@ -171,8 +185,8 @@ class MemoryData(TypedDict):
 class FrameData(TypedDict):
     """A function of the deepest chain of calls and the bytes of stack that count for it."""
 
-    function: str
-    bytes: int
+    function: Text
+    bytes: Natural
 
 
 class StackData(TypedDict):
@@ -183,37 +197,37 @@ class StackData(TypedDict):
     in C instead, and `bytes_unoptimised` is for -O0.
     """
 
-    bytes: int
+    bytes: Natural
     frames: list[FrameData]
-    bytes_in_c: int
-    bytes_unoptimised: int
+    bytes_in_c: Natural
+    bytes_unoptimised: Natural
 
 
 class ModelData(TypedDict):
-    name: str
-    file: str
-    sha256: str
-    bytes: int
+    name: Text
+    file: Text
+    sha256: Hexadecimal
+    bytes: Natural
 
 
 class ParameterFileData(TypedDict):
     """The file of constants: `identity` is that of the code that reads it."""
 
-    file: str
-    bytes: int
-    alignment: int
-    identity: str
+    file: FileName
+    bytes: Size
+    alignment: Alignment
+    identity: Hexadecimal
 
 
 class ParameterData(TypedDict):
     """A parameter of a user's function; a dimension is a number or the name of a parameter."""
 
-    name: str
-    kind: str
-    dtype: str
-    shape: list[int | str]
+    name: Text
+    kind: Text
+    dtype: Text
+    shape: list[Extent | Text]
     is_written: bool
-    alignment: int
+    alignment: Alignment
     low: int | None
     high: int | None
 
@@ -224,8 +238,8 @@ class FunctionData(TypedDict):
     It `takes_parameters` if constants come last: the file of them, or the pools that are passed.
     """
 
-    name: str
-    function: str
+    name: Text
+    function: Identifier
     parameters: list[ParameterData]
     takes_parameters: bool
 
@@ -234,11 +248,11 @@ class Metadata(TypedDict):
     """Everything that holds for the generated sources; no time and no path of the machine."""
 
     metadata_version: int
-    generator: str
-    module_name: str
+    generator: Text
+    module_name: ModuleName
     config: dict[str, object]
-    weights_bytes: int
-    code_bytes_estimate: int
+    weights_bytes: Size
+    code_bytes_estimate: Natural
     constant_pools: list[ConstantPoolData]
     model: ModelData | None
     ports: list[PortData]
@@ -248,8 +262,8 @@ class Metadata(TypedDict):
     stack: StackData
     functions: list[FunctionData]
     parameters: ParameterFileData | None
-    devices: list[str]
-    files: list[str]
+    devices: list[Identifier]
+    files: list[FilePath]
 
 
 def metadata_of(program: Program, stacks: Stacks, identity: str = "") -> Metadata:

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from typing import TypedDict, cast
 
+from microtir.codegen.typed import Natural, Text
 from microtir.tir.ir import PLANES, Buffer, Param, PrimFunc
 
 
 class PlanesData(TypedDict):
     """Where a row of planes (channels, columns) holds an image, and the type of its values."""
 
-    channels: int
-    before: int
-    width: int
-    dtype: str
+    channels: Natural
+    before: Natural
+    width: Natural
+    dtype: Text
 
 
 class OutputData(TypedDict):
@@ -22,9 +23,9 @@ class OutputData(TypedDict):
     A row is (W, C) unless `planes` says otherwise.
     """
 
-    dtype: str
-    rows: int
-    row_elements: int
+    dtype: Text
+    rows: Natural
+    row_elements: Natural
     planes: PlanesData | None
 
 

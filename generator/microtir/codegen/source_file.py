@@ -4,13 +4,23 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from microtir.config.texts import PATH, path_problem
+from microtir.errors import UsageError
+
 
 @dataclass(frozen=True, slots=True)
 class SourceFile:
-    """`path` is relative, with forward slashes; `text` has single newlines as line ends."""
+    """`path` is relative, with forward slashes; `text` has single newlines as line ends.
+
+    Raises:
+        UsageError: the path is none that every build system takes as it is.
+    """
 
     path: str
     text: str
+
+    def __post_init__(self) -> None:
+        _check(self.path)
 
     @property
     def content(self) -> bytes:
@@ -24,3 +34,14 @@ class DataFile:
 
     path: str
     content: bytes
+
+    def __post_init__(self) -> None:
+        _check(self.path)
+
+
+def _check(path: str) -> None:
+    if problem := path_problem(path):
+        raise UsageError(
+            f"{path!r} {problem}", where="a file's path", legal=PATH.meaning,
+            fix="give the file another name",
+        )  # fmt: skip

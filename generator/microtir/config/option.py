@@ -132,7 +132,11 @@ class Option:
 
 def shown(value: object) -> str:
     """A short repr of a rejected value."""
-    text = repr(value)
+    try:
+        text = repr(value)
+    except (ValueError, RecursionError):
+        # Python prints no number of more than 4,300 digits, and nothing that is nested too deep.
+        return f"{type(value).__name__} too long to be shown"
     return text if len(text) <= 80 else f"{text[:77]}..."
 
 

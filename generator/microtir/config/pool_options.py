@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 
 from microtir.config.domains import Flag, Integer, Word
 from microtir.config.option import Option, Section
+from microtir.config.texts import section_problem
 
 MAX_BYTES = 2**31 - 1
 MAX_ALIGNMENT = 128
 DEFAULT_WORKSPACE = "workspace"
-
-_SECTION = re.compile(r"[A-Za-z_.][A-Za-z0-9_.]{0,62}")
-
-
-def _section_problem(name: str) -> str:
-    return "" if not name or _SECTION.fullmatch(name) else "is no name of a section"
 
 
 _UNLIMITED = Integer(1, MAX_BYTES, also=-1)
@@ -41,7 +35,7 @@ _WORKSPACE = (
         "section",
         Word(
             "letters, digits, underscores and dots; empty for none",
-            _section_problem,
+            section_problem,
             good=("", ".dtcm"),
             bad=("9dtcm", 'a"b', "a b"),
         ),

@@ -173,10 +173,14 @@ class Model:
             lambda number, data: tensors.setdefault(number, []).append(data),
         ):
             outputs = self.run(inputs, fill_workspace=fill_workspace)
-        layers = [node.layers[-1] for node in graph_nodes(self.artifact)]
+        known = graph_nodes(self.artifact)
         return outputs, tuple(
-            NodeResult(name, ticks, self._node_tensors(layers[number], tensors.get(number, [])))
-            for number, (name, ticks) in enumerate(nodes)
+            NodeResult(
+                known[number].name,  # a name with a zero in it is shorter in C
+                ticks,
+                self._node_tensors(known[number].layers[-1], tensors.get(number, [])),
+            )
+            for number, (_, ticks) in enumerate(nodes)
         )
 
     def _node_tensors(self, layer: int, written: Sequence[bytes]) -> tuple[NodeTensor, ...]:

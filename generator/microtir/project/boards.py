@@ -12,6 +12,7 @@ from enum import Enum
 from pathlib import Path
 
 from microtir.config import Target
+from microtir.config.texts import COMMAND_WORD, IDENTIFIER, LINE, WORD, WORDS
 from microtir.errors import ConfigError, nearest
 from microtir.project.errors import BoardError
 from microtir.project.toml_table import TomlTable
@@ -244,7 +245,7 @@ def read_board(folder: Path) -> Board:
     memories = _memories(top)
     board = Board(
         name=folder.name,
-        title=top.required_text("title"),
+        title=top.required_text("title", LINE),
         folder=folder,
         target=_target(top),
         clock_hz=top.integer("clock_hz") or 0,
@@ -262,7 +263,7 @@ def read_board(folder: Path) -> Board:
 
 
 def _target(table: TomlTable) -> Target:
-    text = table.required_text("target")
+    text = table.required_text("target", LINE)
     try:
         return Target(text)
     except ConfigError as error:
@@ -273,13 +274,13 @@ def _memories(top: TomlTable) -> tuple[Memory, ...]:
     found: list[Memory] = []
     for table in top.tables("memory"):
         memory = Memory(
-            name=table.required_text("name"),
+            name=table.required_text("name", IDENTIFIER),
             kind=table.required_choice("kind", MemoryKind),
             address=table.required_integer("address"),
             size=table.required_integer("size"),
             wait_states=table.integer("wait_states") or 0,
             enforced=table.flag("enforced"),
-            note=table.text("note"),
+            note=table.text("note", LINE),
         )
         table.done()
         if memory.size == 0:
@@ -303,7 +304,7 @@ def _memory(top: TomlTable, key: str, memories: tuple[Memory, ...]) -> Memory | 
     """The memory that `key` names; needed as soon as there are memories."""
     if not memories:
         return None
-    name = top.required_text(key)
+    name = top.required_text(key, IDENTIFIER)
     for memory in memories:
         if memory.name == name:
             return memory
@@ -315,11 +316,11 @@ def _memory(top: TomlTable, key: str, memories: tuple[Memory, ...]) -> Memory | 
 
 def _toolchain(table: TomlTable) -> Toolchain:
     result = Toolchain(
-        prefix=table.text("prefix") or "",
-        flags=table.texts("flags"),
-        link_flags=table.texts("link_flags"),
+        prefix=table.text("prefix", WORD) or "",
+        flags=table.texts("flags", WORD),
+        link_flags=table.texts("link_flags", WORD),
         requires=tuple(map(read_requirement, table.tables("requires"))),
-        note=table.text("note"),
+        note=table.text("note", LINE),
     )
     table.done()
     return result
@@ -328,9 +329,9 @@ def _toolchain(table: TomlTable) -> Toolchain:
 def read_requirement(table: TomlTable) -> Requirement:
     """A table that names a program or a file, and its package."""
     result = Requirement(
-        package=table.required_text("package"),
-        program=table.text("program"),
-        file=table.text("file"),
+        package=table.required_text("package", WORDS),
+        program=table.text("program", WORD),
+        file=table.text("file", WORD),
     )
     table.done()
     if (result.program is None) == (result.file is None):
@@ -344,10 +345,10 @@ def _emulator(table: TomlTable | None) -> Emulator | None:
     kind = table.required_choice("kind", EmulatorKind)
     result = Emulator(
         kind=kind,
-        program=table.required_text("program") if kind is EmulatorKind.QEMU else None,
-        machine=None if kind is EmulatorKind.NATIVE else table.required_text("machine"),
-        arguments=table.texts("arguments"),
-        package=table.text("package"),
+        program=table.required_text("program", WORD) if kind is EmulatorKind.QEMU else None,
+        machine=None if kind is EmulatorKind.NATIVE else table.required_text("machine", WORD),
+        arguments=table.texts("arguments", COMMAND_WORD),
+        package=table.text("package", WORDS),
     )
     table.done()
     return result
@@ -356,10 +357,10 @@ def _emulator(table: TomlTable | None) -> Emulator | None:
 def _flasher(table: TomlTable | None) -> Flasher | None:
     if table is None:
         return None
-    command = table.texts("command")
+    command = table.texts("command", COMMAND_WORD)
     if not any("{program}" in word for word in command):
         raise table.problem("command", "nothing stands for the program's file", "{program}")
-    result = Flasher(command, table.text("package"))
+    result = Flasher(command, table.text("package", WORDS))
     table.done()
     return result
 
@@ -392,16 +393,16 @@ def _support(kind: ProjectType, table: TomlTable) -> ProjectSupport:
     result = ProjectSupport(
         type=kind,
         label=table.required_choice("label", Label),
-        parts=table.texts("parts"),
-        definitions=table.texts("definitions"),
-        uart=table.text("uart"),
+        parts=table.texts("parts", WORD),
+        definitions=table.texts("definitions", WORD),
+        uart=table.text("uart", WORD),
         semihosting=table.flag("semihosting"),
-        board=table.required_text("board") if kind in _NAMED else None,
-        platform=table.required_text("platform") if kind is ProjectType.PLATFORMIO else None,
+        board=table.required_text("board", WORD) if kind in _NAMED else None,
+        platform=table.required_text("platform", WORD) if kind is ProjectType.PLATFORMIO else None,
         qualified_board=(
-            table.required_text("qualified_board") if kind is ProjectType.ZEPHYR else None
+            table.required_text("qualified_board", WORD) if kind is ProjectType.ZEPHYR else None
         ),
-        aliases=table.texts("aliases"),
+        aliases=table.texts("aliases", WORD),
         stack=table.integer("stack") or DEFAULT_STACK,
     )
     table.done()

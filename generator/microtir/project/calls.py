@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from microtir.artifact import Artifact, Metadata
 from microtir.config.enums import CallingConvention
+from microtir.encoding import Encoded, c_code
 from microtir.ir_module import Port
 from microtir.project.pools import ConstantValues, PoolValues
 from microtir.tir.dtype import DType
@@ -18,10 +19,10 @@ _BYTES_PER_LINE = 16
 class PackedTensor:
     """A tensor among packed arguments: texts of C."""
 
-    data: str
+    data: Encoded
     rank: int
-    dtype: str
-    shape: str
+    dtype: Encoded
+    shape: Encoded
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,16 +37,16 @@ class Call:
         devices: whether a struct of devices is passed.
     """
 
-    arguments: str
-    alone: str
+    arguments: Encoded
+    alone: Encoded
     packed: tuple[PackedTensor, ...]
     parameters: bool
     devices: bool
 
     @property
-    def resource(self) -> str:
+    def resource(self) -> Encoded:
         """What a packed function is given besides."""
-        return "(void *)(uintptr_t)&devices" if self.devices else "NULL"
+        return c_code("(void *)(uintptr_t)&devices" if self.devices else "NULL")
 
 
 def call_of(
@@ -69,8 +70,8 @@ def call_of(
     rest += [f"{name}_parameters"] * apart + ["&devices"] * bool(facts["devices"])
     packed = config.entry_calling_convention() is CallingConvention.PACKED
     return Call(
-        ", ".join(["&inputs", "&outputs", *(pool.place for pool in pools), *rest]),
-        ", ".join(["&inputs", "&outputs", *(pool.argument for pool in pools), *rest]),
+        c_code(", ".join(["&inputs", "&outputs", *(pool.place for pool in pools), *rest])),
+        c_code(", ".join(["&inputs", "&outputs", *(pool.argument for pool in pools), *rest])),
         tuple(_packed(facts, ports, pools, constants)) if packed else (),
         apart,
         bool(facts["devices"]),
@@ -85,26 +86,27 @@ def _packed(
 ) -> Iterator[PackedTensor]:
     name, parameters = facts["module_name"], facts["parameters"]
     for port, place in ports:
-        shape = ", ".join(map(str, port.type.shape))
-        yield PackedTensor(place, len(port.type.shape), _dtype(port.type.dtype), shape)
+        shape = c_code(", ".join(map(str, port.type.shape)))
+        yield PackedTensor(c_code(place), len(port.type.shape), _dtype(port.type.dtype), shape)
     byte = _dtype(DType.UINT8)
     for pool in pools:
-        yield PackedTensor(pool.place, 1, byte, str(max(pool.bytes, 1)))
+        yield PackedTensor(c_code(pool.place), 1, byte, c_code(str(max(pool.bytes, 1))))
     given = [(pool.argument, pool.bytes) for pool in constants]
     if parameters is not None:
         given.append((f"{name}_parameters", parameters["bytes"]))
     for place, size in given:
-        yield PackedTensor(f"(void *)(uintptr_t){place}", 1, byte, str(max(size, 1)))
+        data = c_code(f"(void *)(uintptr_t){place}")
+        yield PackedTensor(data, 1, byte, c_code(str(max(size, 1))))
 
 
-def _dtype(dtype: DType) -> str:
+def _dtype(dtype: DType) -> Encoded:
     """The members of a struct microtir_dtype."""
     kind = "FLOAT" if dtype.is_float else "SIGNED" if dtype.min < 0 else "UNSIGNED"
     kind = "BOOL" if dtype is DType.BOOL else kind
-    return f"{{MICROTIR_ELEMENT_{kind}, {dtype.bytes * 8}}}"
+    return c_code(f"{{MICROTIR_ELEMENT_{kind}, {dtype.bytes * 8}}}")
 
 
-def byte_lines(content: bytes) -> list[str]:
+def byte_lines(content: bytes) -> list[Encoded]:
     """The elements of an array of bytes, in lines."""
     rows = (content[i : i + _BYTES_PER_LINE] for i in range(0, len(content), _BYTES_PER_LINE))
-    return [" ".join(f"{byte}," for byte in row) for row in rows]
+    return [c_code(" ".join(f"{byte}," for byte in row)) for row in rows]

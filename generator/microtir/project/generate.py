@@ -25,7 +25,7 @@ from microtir.project.project import (
     ProjectModel,
     project_text,
 )
-from microtir.project.template import Part, Template, TemplateFiles, checked_path
+from microtir.project.template import Part, Template, TemplateFiles, project_path
 from microtir.project.values import build_values, package_name, project_values
 
 RUNTIME_FOLDER = "runtime_crt/"  # in the files of an artifact
@@ -163,7 +163,7 @@ def _model_files(artifacts: Sequence[Artifact], template: Template) -> dict[str,
             is_twice |= is_shared and seen.setdefault(source.path, name) != name
             if not is_twice:
                 path = _place(source.path, name, template)
-                files |= {checked_path(path, source.path): source.text.encode()} if path else {}
+                files |= {project_path(path, source.path): source.text.encode()} if path else {}
     return files
 
 

@@ -17,6 +17,7 @@ from microtir.artifact import (
     joint_workspace,
 )
 from microtir.config.names import macro_name
+from microtir.encoding import Encoded, c_code
 from microtir.errors import nearest
 from microtir.ir_module import Port, PortKind
 from microtir.project.calls import Call, call_of
@@ -51,7 +52,7 @@ class PortValues:
     bytes: int
     samples: str
     tolerance: str
-    place: str
+    place: Encoded
     is_own: bool
     row_bytes: int | None = None  # of a tensor that is handed over row by row
 
@@ -325,7 +326,7 @@ def _port(port: Port, array: SampleArray | None, rtol: float, place: str) -> Por
         bytes=port.type.bytes,
         samples=array.name if array else "NULL",
         tolerance=f"{rtol!r}f",
-        place=place,
+        place=c_code(place),
         is_own=port.offset is None,
         row_bytes=port.row_bytes,
     )

@@ -15,7 +15,8 @@ from microtir.project.errors import ProjectError
 
 Array = NDArray[np.generic]
 
-_DEFINITION = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(=[^\s\"'$`\\;#]*)?")
+# Printable ASCII without what some of make, CMake, a shell and SCons cannot be told as a value.
+_DEFINITION = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(=[!%&()*+,./0-9:<=>?@A-Z\[\]^_a-z{|}~-]*)?")
 
 MINIMAL_STACK = 256  # bytes: the application's own calls
 

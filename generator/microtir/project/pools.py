@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from microtir.artifact import ConstantPoolData, MemoryData, PoolData
 from microtir.config.names import c_name, constants_macro, macro_name, workspace_macro
 from microtir.config.pool_options import DEFAULT_WORKSPACE
+from microtir.encoding import Encoded, c_code
 from microtir.project.errors import ProjectError
 
 
@@ -24,7 +25,7 @@ class PoolValues:
     macro: str
     memory: str
     member: str
-    declaration: str
+    declaration: Encoded
     section: str
     bytes: int
     offset: int
@@ -76,7 +77,7 @@ def _pool(model: str, pool: PoolData, count: int, offsets: Mapping[str, int]) ->
         aligned = f"{macro_name(model)}_ALIGNED({macro}_ALIGNMENT)"
         declaration = f"{aligned} uint8_t {variable}[{macro}_SIZE]"
     memory = name if name == DEFAULT_WORKSPACE else f"pool_{name}"
-    facts = (declaration, pool["section"], pool["size"], offsets[name])
+    facts = (c_code(declaration), pool["section"], pool["size"], offsets[name])
     return PoolValues(pool["name"], macro, memory, member, *facts)
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from microtir.encoding import Encoded, c_code
 from microtir.ir_module import Port
 from microtir.project.errors import ProjectError
 from microtir.project.options import Array, Samples
@@ -43,7 +44,7 @@ class SampleArray:
     elements: int
     bytes: int
     comment: str
-    lines: tuple[str, ...]
+    lines: tuple[Encoded, ...]
 
 
 def arbitrary_samples(inputs: Sequence[Port]) -> Samples:
@@ -99,7 +100,7 @@ def sample_array(name: str, port: Port, values: Array) -> SampleArray:
         elements=len(literals),
         bytes=len(literals) * dtype.bytes,
         comment=f"{len(values)} samples of {dtype.value}{extents}",
-        lines=tuple(_lines(literals)),
+        lines=tuple(map(c_code, _lines(literals))),
     )
 
 

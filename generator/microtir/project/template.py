@@ -16,6 +16,8 @@ import jinja2
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from microtir import resources
+from microtir.config.texts import COMMAND_WORD, LINE, PATH, path_problem
+from microtir.encoding import ENCODERS, Encoded, EncodingError, is_plain, language_of
 from microtir.errors import UsageError
 from microtir.project.boards import ProjectType, Requirement, read_requirement
 from microtir.project.errors import ProjectTemplateError
@@ -114,7 +116,9 @@ class TemplateFiles:
             lstrip_blocks=True,
             keep_trailing_newline=True,
             newline_sequence="\n",
+            finalize=_finished,
         )
+        self._environment.filters |= {**ENCODERS, "as_is": _as_is}
 
     def manifest(self, project_type: ProjectType) -> Template:
         """The checked manifest of a project type.
@@ -129,17 +133,17 @@ class TemplateFiles:
                 f"there are no templates for projects of type '{project_type.value}'", where=name
             )
         top = TomlTable.load(path, ProjectTemplateError)
-        models = top.required_text("models")
+        models = top.required_text("models", LINE)
         result = Template(
             type=project_type,
-            summary=top.required_text("summary"),
+            summary=top.required_text("summary", LINE),
             models=models,
-            runtime_headers=top.text("runtime_headers") or f"{models}/runtime/include",
-            runtime_sources=top.text("runtime_sources") or f"{models}/runtime/src",
-            program=top.text("program"),
-            library=top.text("library"),
-            settings=top.text("settings") or "its own settings",
-            honours=top.texts("honours"),
+            runtime_headers=top.text("runtime_headers", LINE) or f"{models}/runtime/include",
+            runtime_sources=top.text("runtime_sources", LINE) or f"{models}/runtime/src",
+            program=top.text("program", LINE),
+            library=top.text("library", LINE),
+            settings=top.text("settings", LINE) or "its own settings",
+            honours=top.texts("honours", LINE),
             build=_step(top.table("build")),
             flash=_step(top.table("flash")),
             parts=tuple(map(_part, top.tables("part"))),
@@ -161,7 +165,7 @@ class TemplateFiles:
             for name in names:
                 inside = PurePosixPath(name).relative_to(part.folder).as_posix()
                 target = f"{part.to}/{self._filled(name, inside, values).removesuffix('.j2')}"
-                found[checked_path(target, name)] = name
+                found[project_path(target, name)] = name
         return found
 
     def render(self, targets: Mapping[str, str], values: Mapping[str, object]) -> dict[str, bytes]:
@@ -198,6 +202,13 @@ class TemplateFiles:
     ) -> bytes:
         try:
             return make().render(values).encode()
+        except EncodingError as error:
+            raise ProjectTemplateError(
+                f"prints what its language cannot hold: {error.what}",
+                where=_place(error, name),
+                legal=error.legal,
+                fix=error.fix,
+            ) from None
         except jinja2.TemplateNotFound as error:
             raise ProjectTemplateError(f"there is no template '{error.name}'", where=name) from None
         except jinja2.TemplateSyntaxError as error:
@@ -228,6 +239,34 @@ class TemplateFiles:
         return None
 
 
+def _as_is(text: object) -> Encoded:
+    """Print a text that a template of the user has finished by itself, a macro's for example."""
+    return Encoded(str(text), None)
+
+
+@jinja2.pass_context
+def _finished(context: jinja2.runtime.Context, value: object) -> object:
+    """What a template prints: encoded for its language, or without a character that means anything.
+
+    Raises:
+        EncodingError: it is neither.
+    """
+    language = language_of(context.name or "")
+    if isinstance(value, Encoded):
+        if value.language in (None, language) or language is None:
+            return value
+        raise EncodingError(f"{str(value)[:80]!r} is encoded for {value.language.value}")
+    text = str(value)
+    if is_plain(text):
+        return text
+    mine = [name for name, encoder in ENCODERS.items() if encoder.language is language]
+    raise EncodingError(
+        f"{text[:80]!r} is not encoded",
+        legal="text without an encoder that is of letters, digits and _ . / : = + -",
+        fix=f"print it with one of: {', '.join(mine)}" if mine else None,
+    )
+
+
 def checked_path(path: str, where: str) -> str:
     """A relative path in its shortest form.
 
@@ -244,8 +283,20 @@ def checked_path(path: str, where: str) -> str:
     return pure.as_posix()
 
 
+def project_path(path: str, where: str) -> str:
+    """The same for a file of a project, which its build files name.
+
+    Raises:
+        ProjectTemplateError: make, CMake or a shell would not take it as it is.
+    """
+    short = checked_path(path, where)
+    if problem := path_problem(short):
+        raise ProjectTemplateError(f"the path {short!r} {problem}", where=where, legal=PATH.meaning)
+    return short
+
+
 def _part(table: TomlTable) -> Part:
-    result = Part(table.required_text("folder"), table.required_text("to"))
+    result = Part(table.required_text("folder", LINE), table.required_text("to", LINE))
     table.done()
     return result
 
@@ -255,10 +306,10 @@ def _step(table: TomlTable | None) -> Step | None:
         return None
     requires = tuple(map(read_requirement, table.tables("requires")))
     result = Step(
-        command=table.texts("command"),
+        command=table.texts("command", COMMAND_WORD),
         requires=requires,
-        then=table.texts("then"),
-        note=table.text("note"),
+        then=table.texts("then", COMMAND_WORD),
+        note=table.text("note", LINE),
         own_compiler=table.flag("own_compiler"),
     )
     table.done()

@@ -8,6 +8,8 @@ from enum import Enum
 from pathlib import Path
 from typing import TypeVar
 
+from microtir.config.option import shown
+from microtir.config.texts import LINE, Rule
 from microtir.errors import MicrotirError, nearest
 
 if sys.version_info >= (3, 11):
@@ -17,6 +19,8 @@ else:
 
 E = TypeVar("E", bound=Enum)
 T = TypeVar("T")
+
+MAX_BYTES = 2**20  # of a file: a board's has a few thousand
 
 
 class TomlTable:
@@ -49,24 +53,32 @@ class TomlTable:
     def load(cls, file: Path, error: type[MicrotirError]) -> TomlTable:
         """Read a file; `error` names line and column where it is not TOML."""
         try:
-            return cls(tomllib.loads(file.read_text(encoding="utf-8")), file, error)
+            with file.open("rb") as stream:
+                content = stream.read(MAX_BYTES + 1)
+            if len(content) > MAX_BYTES:
+                raise error(f"has more than {MAX_BYTES} bytes", where=str(file))
+            values = tomllib.loads(content.decode())
         except OSError as failure:
             raise error(f"cannot be read: {failure.strerror}", where=str(file)) from None
-        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as failure:
+        except RecursionError:
+            raise error("is nested too deep", where=str(file)) from None
+        except ValueError as failure:  # also of a number with more digits than Python reads
             raise error(f"is not TOML: {failure}", where=str(file)) from None
+        return cls(values, file, error)
 
     def problem(self, key: str, what: str, legal: str | None = None) -> MicrotirError:
         """A diagnostic about one key."""
         return self._error(what, where=f"{self.file}: {self._dotted(key)}", legal=legal)
 
-    def text(self, key: str) -> str | None:
-        return self._read(key, "a text that is not empty", lambda v: isinstance(v, str) and v, str)
+    def text(self, key: str, rule: Rule) -> str | None:
+        text = self._read(key, "a text that is not empty", lambda v: isinstance(v, str) and v, str)
+        return None if text is None else self._checked(key, text, rule)
 
     def integer(self, key: str) -> int | None:
         return self._read(
             key,
-            "a number, not negative",
-            lambda v: isinstance(v, int) and not isinstance(v, bool) and v >= 0,
+            "a number of at most 63 bits, not negative",
+            lambda v: isinstance(v, int) and not isinstance(v, bool) and 0 <= v < 2**63,
             lambda v: int(str(v)),
         )
 
@@ -74,16 +86,17 @@ class TomlTable:
         """A boolean; an absent one is false."""
         return bool(self._read(key, "true or false", lambda v: isinstance(v, bool), bool))
 
-    def texts(self, key: str) -> tuple[str, ...]:
-        """A list of texts; an absent one is empty."""
+    def texts(self, key: str, rule: Rule) -> tuple[str, ...]:
+        """A list of texts, each of which obeys the rule; an absent one is empty."""
 
         def is_list(value: object) -> bool:
             return isinstance(value, list) and all(isinstance(v, str) and v for v in value)
 
-        return self._read(key, "a list of texts", is_list, _text_tuple) or ()
+        found = self._read(key, "a list of texts", is_list, _text_tuple) or ()
+        return tuple(self._checked(key, text, rule) for text in found)
 
     def choice(self, key: str, kind: type[E]) -> E | None:
-        text = self.text(key)
+        text = self.text(key, LINE)
         if text is None:
             return None
         names = [str(member.value) for member in kind]
@@ -113,8 +126,8 @@ class TomlTable:
         """All entries, where each is a table under a name of the user's choice."""
         return tuple((key, self.required_table(key)) for key in self._values)
 
-    def required_text(self, key: str) -> str:
-        return self._required(key, self.text(key))
+    def required_text(self, key: str, rule: Rule) -> str:
+        return self._required(key, self.text(key, rule))
 
     def required_integer(self, key: str) -> int:
         return self._required(key, self.integer(key))
@@ -145,8 +158,13 @@ class TomlTable:
             return None
         value = self._values[key]
         if not accepts(value):
-            raise self.problem(key, f"got {value!r}", legal)
+            raise self.problem(key, f"got {shown(value)}", legal)
         return convert(value)
+
+    def _checked(self, key: str, text: str, rule: Rule) -> str:
+        if problem := rule.problem(text):
+            raise self.problem(key, f"got {shown(text)}, which {problem}", rule.meaning)
+        return text
 
     def _required(self, key: str, value: T | None) -> T:
         if value is None:

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from pathlib import PurePosixPath
 
 from microtir import __version__
+from microtir.encoding import Encoded, cmake_code, cmake_words, make_code, make_recipe
 from microtir.project.boards import (
     Board,
     Console,
@@ -61,6 +62,7 @@ def project_values(
         "board": board,
         "support": support,
         "toolchain": board.toolchain,
+        "size_tool": f"{board.toolchain.prefix}size",
         "program": project.program,
         "models": models.models,
         "shared_pools": models.shared_pools,
@@ -115,7 +117,11 @@ def build_values(project: Project, template: Template, paths: Sequence[str]) -> 
         "include_flags": [f"-I{folder}" for folder in folders],
         "linker_script": script,
         "link_flags": [*link, *start, *([f"{option}{script}"] if script else [])],
-        "cmake_link_flags": [*link, *start, *([f"{option}{place}{script}"] if script else [])],
+        "cmake_link_flags": cmake_code(
+            " ".join(
+                [cmake_words([*link, *start]), *([f"{option}{place}{script}"] if script else [])]
+            )
+        ),
         "file_table": [
             {"path": f"{name}/", "text": text}
             for name, text in _FOLDER_TEXTS.items()
@@ -216,7 +222,13 @@ def _tool_values(project: Project) -> Values:
         "packages": sorted({r.package for r in requires}),
         "run_command": command,
         "emulator_package": emulator.package if emulator else None,
-        "flash_command": [word.replace("{port}", "$(PORT)") for word in flash],
+        "flash_command": _flash_recipe(flash),
         "flash_example": [word.replace("{port}", "/dev/ttyACM0") for word in flash],
         "flash_package": flasher.package if flasher else None,
     }
+
+
+def _flash_recipe(words: Sequence[str]) -> Encoded:
+    """The command in a Makefile, where whoever calls make says what the serial port is."""
+    parts = ([make_recipe([part] * bool(part)) for part in word.split("{port}")] for word in words)
+    return make_code(" ".join("$(PORT)".join(part) for part in parts))

@@ -1,0 +1,48 @@
+"""Sizes and shapes in metadata that were read: they fit each other, and a computer's memory."""
+
+from __future__ import annotations
+
+import math
+
+from microtir.codegen import Metadata
+from microtir.codegen.metadata import PortData
+from microtir.reading import WrongDataError
+from microtir.tir.dtype import DType
+
+MAX_RANK = 16
+MAX_TENSOR = 256 * 2**20  # bytes: no archive has more
+MAX_PORTS = 1000
+
+
+def check_sizes(facts: Metadata) -> None:
+    """Check what types cannot say of the tensors that a program takes and gives.
+
+    Raises:
+        WrongDataError: names the port.
+    """
+    if len(facts["ports"]) > MAX_PORTS:
+        raise WrongDataError(f"there are {len(facts['ports'])} ports", legal=f"up to {MAX_PORTS}")
+    for number, port in enumerate(facts["ports"]):
+        _check_port(port, facts, f"ports[{number}]")
+
+
+def _check_port(port: PortData, facts: Metadata, place: str) -> None:
+    known = [dtype.value for dtype in DType]
+    if port["dtype"] not in known:
+        raise WrongDataError(f"'{place}.dtype' is '{port['dtype'][:40]}'", legal=", ".join(known))
+    if len(port["shape"]) > MAX_RANK:
+        raise WrongDataError(f"'{place}.shape' has {len(port['shape'])} extents",
+                             legal=f"at most {MAX_RANK}")  # fmt: skip
+    # Of sixteen extents of 31 bits; larger products would only make the reader slow.
+    size = math.prod(port["shape"]) * DType(port["dtype"]).bytes
+    if size != port["bytes"] or size > MAX_TENSOR:
+        raise WrongDataError(
+            f"'{place}' is a tensor of {size} bytes, and 'bytes' is {port['bytes']}",
+            legal=f"the same number, at most {MAX_TENSOR}",
+        )
+    if port["offset"] is None:
+        return
+    pools = facts["memory"]["pools"] if facts["memory"] else []
+    sizes = {pool["name"]: pool["size"] for pool in pools}
+    if port["pool"] not in sizes or port["offset"] + size > sizes[port["pool"]]:
+        raise WrongDataError(f"'{place}' does not lie in a pool of the workspace")

@@ -1,0 +1,25 @@
+"""Types of what `metadata.json` holds: the compiler writes it, and a reader checks it by them."""
+
+from __future__ import annotations
+
+from typing import Annotated, TypeAlias
+
+from microtir.config import texts
+from microtir.reading import NATURAL, Limit
+
+# Far more than any microcontroller has: what is larger only makes a reader slow.
+MAX_SIZE = 2**40
+MAX_EXTENT = 2**31 - 1
+
+Alignment: TypeAlias = Annotated[int, Limit(1, 2**16)]
+Extent: TypeAlias = Annotated[int, Limit(0, MAX_EXTENT)]
+FileName: TypeAlias = Annotated[str, texts.FILE_NAME]
+FilePath: TypeAlias = Annotated[str, texts.PATH]
+Hexadecimal: TypeAlias = Annotated[str, texts.HEXADECIMAL]
+Identifier: TypeAlias = Annotated[str, texts.IDENTIFIER]
+ModuleName: TypeAlias = Annotated[str, texts.MODULE_NAME]
+Natural: TypeAlias = Annotated[int, NATURAL]
+PoolName: TypeAlias = Annotated[str, texts.POOL_NAME]
+SectionName: TypeAlias = Annotated[str, texts.SECTION]
+Size: TypeAlias = Annotated[int, Limit(0, MAX_SIZE)]
+Text: TypeAlias = Annotated[str, texts.TEXT]

@@ -1,0 +1,164 @@
+"""Reading JSON of others: bounded, and of the types that the program believes it has.
+
+What a file must look like is written down once, as a `TypedDict` that the program uses anyway.
+`Annotated[str, rule]` in it says what a text may be (`config.texts`), `Annotated[int, Limit(...)]`
+how large a number.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from types import NoneType, UnionType
+from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints, is_typeddict
+
+from microtir.config.option import shown
+from microtir.config.texts import Rule
+from microtir.errors import MicrotirError
+
+MAX_DIGITS = 20  # of a whole number: more than 64 bits have
+
+
+class WrongDataError(MicrotirError):
+    """A value of a file is not what it must be; `where` is its place in the file."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """The range of a number."""
+
+    low: int = 0
+    high: int = 2**63 - 1
+
+
+NATURAL = Limit()
+
+
+def parse_json(text: str | bytes) -> Any:
+    """The value of a JSON text.
+
+    Raises:
+        WrongDataError: it is no JSON, nested too deep, or holds a number that is none.
+    """
+    try:
+        return json.loads(text, parse_int=_integer, parse_float=_real, parse_constant=_no_constant)
+    except MicrotirError:
+        raise
+    except RecursionError:
+        raise WrongDataError("it is no JSON that can be read: it is nested too deep") from None
+    except ValueError as error:
+        raise WrongDataError(f"it is no JSON: {error}") from None
+
+
+def _integer(text: str) -> int:
+    if len(text) > MAX_DIGITS:
+        raise WrongDataError(f"a number has {len(text)} digits", legal=f"at most {MAX_DIGITS}")
+    return int(text)
+
+
+def _real(text: str) -> float:
+    number = float(text)
+    if not math.isfinite(number):
+        raise WrongDataError(f"a number is too large: {shown(text)}")
+    return number
+
+
+def _no_constant(text: str) -> float:
+    raise WrongDataError(f"it is no JSON: {text} is no number")
+
+
+def check(value: object, kind: Any, place: str = "") -> None:
+    """Check a value against a type.
+
+    Args:
+        value: of a JSON text.
+        kind: a `TypedDict`, a list or dict of them, str, int, float, bool, None, a union; object
+            for what somebody else checks.
+        place: where the value is, for messages.
+
+    Raises:
+        WrongDataError: names the first part of the value that is something else.
+    """
+    if kind is object:
+        return
+    if is_typeddict(kind):
+        _check_fields(value, kind, place)
+        return
+    origin, arguments = get_origin(kind), get_args(kind)
+    if origin is Annotated:
+        check(value, arguments[0], place)
+        _check_rules(value, arguments[1:], place)
+    elif origin in (Union, UnionType):
+        _check_union(value, arguments, place)
+    elif origin is list:
+        for number, item in enumerate(_typed(value, list, place)):
+            check(item, arguments[0], f"{place}[{number}]")
+    elif origin is dict:
+        for key, item in _typed(value, dict, place).items():
+            check(key, arguments[0], f"{place}: the key {shown(key)}")
+            check(item, arguments[1], _inside(place, key))
+    else:
+        _typed(value, kind, place)
+
+
+def _check_fields(value: object, kind: type, place: str) -> None:
+    fields = _hints(kind)
+    table: Mapping[str, object] = _typed(value, dict, place)
+    for name, of in fields.items():
+        if name not in table:
+            raise WrongDataError(f"'{_inside(place, name)}' is missing")
+        check(table[name], of, _inside(place, name))
+    for name in table:
+        if name not in fields:
+            raise WrongDataError(f"{shown(name)} in '{place or 'the whole'}' is unknown")
+
+
+def _check_union(value: object, kinds: tuple[Any, ...], place: str) -> None:
+    """A value of one of several types; what is wrong with it is said for the first but null."""
+    problems = [_problem(value, kind, place) for kind in kinds]
+    known = [problem for problem in problems if problem is not None]
+    if len(known) == len(kinds):
+        first = [p for p, kind in zip(known, kinds, strict=True) if kind is not NoneType]
+        error = (first or known)[0]
+        raise WrongDataError(error.what, legal=error.legal)
+
+
+def _problem(value: object, kind: Any, place: str) -> WrongDataError | None:
+    try:
+        check(value, kind, place)
+    except WrongDataError as error:
+        return error
+    return None
+
+
+def _check_rules(value: object, rules: tuple[object, ...], place: str) -> None:
+    for rule in rules:
+        if isinstance(rule, Rule) and isinstance(value, str):
+            problem, legal = rule.problem(value), rule.meaning
+        else:
+            assert isinstance(rule, Limit) and isinstance(value, int), "no other type has rules"
+            problem = "" if rule.low <= value <= rule.high else "is out of range"
+            legal = f"{rule.low} to {rule.high}"
+        if problem:
+            raise WrongDataError(f"'{place}' is {shown(value)}, which {problem}", legal=legal)
+
+
+def _typed(value: object, kind: Any, place: str) -> Any:
+    """The value, if it is of this very type: True is no number, and 3.0 no whole one."""
+    is_number = kind is float and type(value) in (int, float)
+    if type(value) is not kind and not is_number:
+        name = "null" if kind is NoneType else kind.__name__
+        raise WrongDataError(f"'{place or 'the whole'}' is {shown(value)}", legal=name)
+    return value
+
+
+@lru_cache(maxsize=64)
+def _hints(kind: type) -> Mapping[str, Any]:
+    return get_type_hints(kind, include_extras=True)
+
+
+def _inside(place: str, name: object) -> str:
+    return f"{place}.{name}" if place else str(name)
