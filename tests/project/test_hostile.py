@@ -7,8 +7,11 @@ from pathlib import Path
 
 import pytest
 
+import microtir
+from microtir import CompilationConfig
 from microtir.project import ProjectOptions, generate, load_board
 from microtir.project.errors import BoardError, ProjectError, ProjectTemplateError
+from tests.support.small_models import module_of, tiny_graph
 from tests.test_encoding import HOSTILE
 
 
@@ -81,7 +84,8 @@ def test_a_definition_is_a_value(value: str) -> None:
 def test_a_definition_reaches_the_compiler(tmp_path: Path, kind: str) -> None:
     """A value with characters of a shell was a command in the Makefile: `-DX=1&touch`."""
     options = ProjectOptions(definitions=["X=(1|2)&3<4>0*1"])
-    made = generate([], "host", kind, tmp_path / "p p", options=options)
+    artifact = microtir.build(module_of(tiny_graph()), CompilationConfig(targets="c"))
+    made = generate(artifact, "host", kind, tmp_path / "p p", options=options)
     source = next(made.folder.rglob("main.c"))
     source.write_text(source.read_text() + '\n_Static_assert((X) == 1, "value");\n')
     made.build()

@@ -98,6 +98,7 @@ class Project:
             raise ProjectError(f"there is no command to build '{self.type.value}'",
                                where=str(self.folder))  # fmt: skip
         step = self.build_step
+        _check_folder(self.folder.resolve(), step)
         check_requirements(None if step.own_compiler else self.board.toolchain, step.requires)
         require_program(step.command[0], None, step.note)
         run_build([*self._filled(step.command), *arguments], self.folder, self.metadata)
@@ -230,6 +231,20 @@ class Project:
     def _filled(self, command: Sequence[str]) -> list[str]:
         """A command with the names that stand for files filled in."""
         return [word.replace("{program}", self.program or "") for word in command]
+
+
+def _check_folder(folder: Path, step: Step) -> None:
+    """Refuse a folder that the tool would take for something else.
+
+    Project files name nothing but what is below them, so that `make` does not mind; CMake writes
+    the whole path into its lists, whose items end with a semicolon.
+    """
+    if step.command[0] in ("cmake", "idf.py") and ";" in str(folder):
+        raise ProjectError(
+            "CMake cannot build in a folder that has a ';' in its path",
+            where=str(folder),
+            fix="move the project to another folder",
+        )
 
 
 def project_text(project: Project) -> str:
