@@ -23,10 +23,10 @@ SHADES = " .:-=+*#%@"
 
 
 def compile_model(output: Path) -> microtir.Artifact:
-    """Compile the model to portable C and write the sources to `output`."""
+    """Compile the model for a Cortex-M4 and write the sources to `output`."""
     module = microtir.frontend.from_tflite(MODEL)
     config = CompilationConfig(
-        targets=[Target("c")],
+        targets=[Target("c -mcpu=cortex-m4")],
         executor=Executor("aot", {"interface-api": "c", "unpacked-api": True}),
         runtime=Runtime("crt"),
         module_name="digits",
@@ -85,6 +85,7 @@ def demonstrate() -> int:
     total = len(outputs)
     right = int((outputs.reshape(total, -1).argmax(axis=1) == samples["labels"]).sum())
     equal = int((outputs == samples["outputs"]).reshape(total, -1).all(axis=1).sum())
+    print("the C                  for cortex-m4, run here as portable C")
     print(f"accuracy of the C      {right / total:.2%} ({right} of {total} test images)")
     print(f"bytes as tflite-micro  {equal} of {total} outputs")
     if artifact.module.model is not None:

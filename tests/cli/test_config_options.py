@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from microtir.config import FLAGS, CompilationConfig, host
+from microtir.config import FLAGS, CompilationConfig, microcontroller
 from microtir.project import load_board
 from microtir.project.boards import MemoryKind
 from tests.support.command import INT8, Command
@@ -30,7 +30,7 @@ def test_dump_is_the_configuration(microtir: Command, verb: str) -> None:
     """--dump-config prints what would be used, and does nothing else."""
     result = microtir(verb, INT8, "--dump-config")
     assert result.status == 0
-    expected = host().with_(module_name="digits_int8")
+    expected = microcontroller().with_(module_name="digits_int8")
     assert CompilationConfig.from_json(result.out) == expected
 
 

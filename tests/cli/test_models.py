@@ -35,7 +35,7 @@ def test_check_lists_all_problems(microtir: Command, unsupported: Path) -> None:
     """Every problem is on stdout with its place and a fix; status 1."""
     result = microtir("check", unsupported)
     assert (result.status, result.err) == (1, "")
-    assert result.out.startswith("odd.tflite: 2 problems\n")
+    assert result.out.startswith("odd.tflite: 2 problems, for cortex-m4\n")
     for index, name in enumerate(("Wavelet", "Chirp")):
         assert f"operator {index}" in result.out
         assert name in result.out
@@ -51,7 +51,8 @@ def test_check_as_json(microtir: Command, unsupported: Path) -> None:
     assert len(facts["problems"]) == 2
     assert facts["problems"][0].keys() == {"where", "what", "legal", "fix"}
     good = json.loads(microtir("check", INT8, "--json").out)
-    assert good == {"model": "digits_int8.tflite", "ok": True, "problems": []}
+    targets = ["c -mcpu=cortex-m4"]
+    assert good == {"model": INT8.name, "targets": targets, "ok": True, "problems": []}
 
 
 def test_compile_of_an_unsupported_model(microtir: Command, unsupported: Path) -> None:

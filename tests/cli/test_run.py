@@ -27,7 +27,7 @@ def test_run_on_one_sample(microtir: Command, tmp_path: Path) -> None:
     assert result.status == 0
     with np.load(out) as got:
         assert np.array_equal(got["probabilities"], expected)
-    top = [line.split() for line in result.out.splitlines()[3:]]
+    top = [line.split() for line in result.out.splitlines()[4:]]
     best, value = int(expected[0].argmax()), int(expected.max())
     assert len(top) == 2
     assert top[0] == ["[0,", f"{best}]", str(value), f"{(value + 128) / 256:.6g}"]

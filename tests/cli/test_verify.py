@@ -12,6 +12,7 @@ from tests.support.command import FLOAT, INT8, TEST_SET, Command
 
 KEYS = [
     "model",
+    "targets",
     "board",
     "samples",
     "outputs",
@@ -34,7 +35,8 @@ def test_golden_file(microtir: Command) -> None:
     result = microtir("verify", INT8, "--golden", TEST_SET)
     assert (result.status, result.err) == (0, "")
     assert result.out == (
-        "equal: 450 samples, 4,500 values, every int8 output byte identical\n"
+        "equal: 450 samples, 4,500 values, every int8 output byte identical; for cortex-m4, run "
+        "here as portable C\n"
         "reference: digits_test.npz\n"
     )
 
@@ -58,6 +60,7 @@ def test_reference_oracle(microtir: Command, tmp_path: Path) -> None:
     assert list(facts) == KEYS
     assert facts == {
         "model": "digits_int8.tflite",
+        "targets": ["c -mcpu=cortex-m4"],
         "board": "host",
         "samples": 3,
         "outputs": 30,
@@ -120,7 +123,9 @@ def test_difference_is_shown(
     np.savez(golden, **some_samples)
     result = microtir("verify", INT8, "--golden", golden, "--json", verdict)
     assert (result.status, result.err) == (1, "")
-    assert result.out.startswith("DIFFERENT: 1 of 40 values in 1 of 4 samples, by up to 1\n")
+    assert result.out.startswith(
+        "DIFFERENT: 1 of 40 values in 1 of 4 samples, by up to 1; for cortex-m4, run here"
+    )
     row = next(line for line in result.out.splitlines() if "probabilities" in line)
     assert row.split() == [
         "2", "probabilities", "1", "10", "1", "[0,", "7]", str(right ^ 1), str(right),

@@ -19,7 +19,7 @@ from microtir.config import (
     Target,
     config_from_file,
     config_from_flags,
-    host,
+    microcontroller,
 )
 from microtir.config.flag import FlagValue
 from microtir.errors import ConfigError, ConfigFileError, ExitCode
@@ -139,11 +139,11 @@ def test_s2_10_a_dumped_configuration_reads_back(tmp_path: Path) -> None:
     assert changed == config.with_(optimize="ram")
 
 
-def test_no_flag_is_the_base_or_the_host() -> None:
-    """Without flags the board's configuration stands, else that of this machine."""
+def test_no_flag_is_the_base_or_a_microcontroller() -> None:
+    """Without flags the board's configuration stands, else that of a microcontroller."""
     board = CompilationConfig(targets="c -mcpu=cortex-m3", budget=Budget(ram=100))
-    assert config_from_flags({}) == host()
-    assert config_from_flags({"--target": (), "--optimize": None}) == host()
+    assert config_from_flags({}) == microcontroller()
+    assert config_from_flags({"--target": (), "--optimize": None}) == microcontroller()
     assert config_from_flags({}, board) == board
 
 

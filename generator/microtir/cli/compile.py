@@ -17,6 +17,7 @@ from microtir.cli.projects import ProjectTypeName, create_project, print_project
 from microtir.cli.tvmc import TFLITE, InputShapes, ModelFormat, check_input_shapes
 from microtir.config import CompilationConfig
 from microtir.config.names import c_name
+from microtir.config.processors import for_processors
 from microtir.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:
@@ -160,6 +161,7 @@ def _summary(artifact: Artifact, folder: Path) -> dict[str, object]:
         "output": str(folder),
         "files": [{"path": file.path, "bytes": len(file.content)} for file in artifact.files],
         "module_name": metadata["module_name"],
+        "targets": [str(t) for t in artifact.module.require_config("compile").targets],
         "model": metadata["model"],
         "layers": len(metadata["layers"]),
         "macs": sum(layer["macs"] for layer in metadata["layers"]),
@@ -246,7 +248,9 @@ def _print(built: Built, folder: Path) -> None:
     ]
     arguments = ", ".join(["&inputs", "&outputs", *passed])
     rows.append(("call", f"{name}_run({arguments}), see {name}.h"))
-    write(f"{metadata['model']['file'] if metadata['model'] else name} -> {folder}")
+    model = metadata["model"]["file"] if metadata["model"] else name
+    processors = for_processors(artifact.module.require_config("compile").targets)
+    write(f"{model} -> {folder}, {processors}")
     files = [(file.path, len(file.content)) for file in artifact.files]
     write_table(("file", "bytes"), files, right=("bytes",))
     write("")

@@ -16,7 +16,7 @@ import typer
 from microtir.cli.archive import check_flags
 from microtir.cli.model import module_name
 from microtir.cli.output import write
-from microtir.config import FLAGS, CompilationConfig, config_from_flags, host
+from microtir.config import FLAGS, CompilationConfig, config_from_flags, microcontroller
 from microtir.config.flag import Flag, FlagValue
 from microtir.config.tvmc import TVMC_FLAGS
 from microtir.errors import ExitCode, UsageError
@@ -74,12 +74,12 @@ def configuration(
 ) -> CompilationConfig:
     """The configuration of a command line; the module is named after the model's file.
 
-    Where no flag names a target it is the board's, or this machine.
+    Where no flag names a target it is the board's, or that of `microcontroller`.
 
     Raises:
         ConfigError: as `config_from_flags`; an unknown board.
     """
-    base = host()
+    base = microcontroller()
     if board is not None:
         from microtir.project.board_search import load_board
 

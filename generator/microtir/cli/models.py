@@ -11,6 +11,7 @@ from microtir.cli.model import Model, model_path
 from microtir.cli.output import cell, facts, shape, write, write_json, write_table
 from microtir.cli.progress import Progress
 from microtir.config import CompilationConfig
+from microtir.config.processors import for_processors
 from microtir.errors import ExitCode, MicrotirError, ModelFileError
 
 if TYPE_CHECKING:
@@ -43,11 +44,14 @@ def check(model: Model, config: CompilationConfig, as_json: AsJson = False) -> E
     unreadable = [problem for problem in problems if isinstance(problem, ModelFileError)]
     if unreadable:
         raise unreadable[0]
+    processors = for_processors(config.targets)
     if as_json:
-        write_json({"model": path.name, "ok": not problems, "problems": [*map(_problem, problems)]})
+        facts_of_all = {"model": path.name, "targets": [str(target) for target in config.targets]}
+        found = {"ok": not problems, "problems": [*map(_problem, problems)]}
+        write_json({**facts_of_all, **found})
     elif problems:
         noun = "problem" if len(problems) == 1 else "problems"
-        write(f"{path.name}: {len(problems)} {noun}")
+        write(f"{path.name}: {len(problems)} {noun}, {processors}")
         for problem in problems:
             write(f"\n{problem}")
     else:
@@ -57,7 +61,7 @@ def check(model: Model, config: CompilationConfig, as_json: AsJson = False) -> E
         layers = {f.origin.index for f in lowered.functions if f.origin is not None}
         write(
             f"{path.name}: no problems, {len(layers)} layers, "
-            f"{cell(memory.workspace_size)} bytes of workspace"
+            f"{cell(memory.workspace_size)} bytes of workspace, {processors}"
         )
     return max((problem.exit_code for problem in problems), default=ExitCode.DONE)
 

@@ -12,6 +12,7 @@ from microtir.cli.model import Model, read_model
 from microtir.cli.output import write, write_json, write_table
 from microtir.cli.progress import Progress
 from microtir.config import CompilationConfig
+from microtir.config.processors import for_processors
 from microtir.errors import ExitCode
 from microtir.files import replace_file
 
@@ -55,7 +56,8 @@ def pareto(
             module, config, lambda a: _cost(a, chosen, timeout), points, progress.show,
             board_compiler(board, config),
         )  # fmt: skip
-    title = f"{module.graph.name if module.graph else model} on {chosen.name}"
+    name = module.graph.name if module.graph else model
+    title = f"{name} {for_processors(config.targets)} on {chosen.name}"
     if plot is not None:
         from microtir.search.chart import to_svg
 

@@ -14,6 +14,7 @@ from microtir.cli.model import Model, read_model
 from microtir.cli.output import cell, facts, write, write_json, write_table
 from microtir.cli.progress import Progress
 from microtir.config import CompilationConfig
+from microtir.config.processors import for_processors
 from microtir.errors import ExitCode
 
 if TYPE_CHECKING:
@@ -66,7 +67,7 @@ def profile(
     if json is not None:
         write_json(result.to_dict(), json)
     if str(json) != "-":
-        _print(result, chosen)
+        _print(result, chosen, for_processors(config.targets))
         if explain:
             _explain(result, built.plan)
             facts_of_model = built.artifact.module.model
@@ -84,7 +85,8 @@ def _choose_external(
         module = read_model(model, config)
         progress.show(f"measuring twice on {board.name}")
         choice = choose_external(module, config, board, timeout)
-    write(f"{config.measure.value} of each layer\n")
+    where = f"{for_processors(config.targets)} on {board.name}"
+    write(f"{config.measure.value} of each layer, {where}\n")
     write_table(
         ("operator", "layer", "own", "external", "chosen"),
         [
@@ -98,7 +100,7 @@ def _choose_external(
     return ExitCode.DONE
 
 
-def _print(result: Profile, board: BoardFacts) -> None:
+def _print(result: Profile, board: BoardFacts, processors: str) -> None:
     emulator = "simavr" if result.cycles_are_exact else "QEMU"
     kind = "cycles on simavr" if result.cycles_are_exact else "estimated cycles"
     ram = result.ram
@@ -111,7 +113,7 @@ def _print(result: Profile, board: BoardFacts) -> None:
     )
     facts(
         [
-            ("model", f"{result.model} on {result.board}"),
+            ("model", f"{result.model} {processors} on {result.board}"),
             ("compiler", result.compiler),
             (f"instructions on {emulator}", result.instructions),
             (kind, f"{cell(result.cycles)}, {milliseconds} at {board.clock_hz / 1e6:g} MHz"),

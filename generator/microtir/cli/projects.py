@@ -14,6 +14,7 @@ from microtir.cli.choice import check_choice
 from microtir.cli.model import golden_path, module_name
 from microtir.cli.output import write, write_table
 from microtir.cli.progress import Progress
+from microtir.cli.run_project import processors_of
 from microtir.config import CompilationConfig
 from microtir.errors import UsageError
 
@@ -158,7 +159,8 @@ def print_project(project: Project) -> None:
     board, kind = project.board, project.type
     label = board.support(kind).label
     names = ", ".join(model.name for model in project.models)
-    write(f"{names} -> {project.folder}: {kind.value} project for {board.title}\n")
+    what = f"{kind.value} project for {board.title}"
+    write(f"{names} -> {project.folder}, {processors_of(project)}: {what}\n")
     steps = [("README.md", "how to build, flash and read it")]
     if project.build_step is not None:
         steps.append((f"microtir micro build {project.folder}", "builds it"))

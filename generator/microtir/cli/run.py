@@ -43,12 +43,14 @@ from microtir.cli.run_project import (
     Repeat,
     Times,
     is_debugged,
+    processors_of,
     run_served,
     served_model,
     served_project,
 )
 from microtir.cli.verify import Sanitize, Seed
 from microtir.config import CompilationConfig
+from microtir.config.processors import for_processors, run_here
 from microtir.errors import ExitCode, UsageError
 from microtir.files import replace_file
 
@@ -115,14 +117,14 @@ def run(
 ) -> ExitCode:
     """Runs the C of a model, on this machine or on a board."""
     assert not listing  # the option ends the program
-    _check(inputs, fill_mode)
-    check_choice("device", device, (CPU, MICRO), "--device")
+    _check(inputs, fill_mode, device)
     times = Times(profile, print_time, repeat, number)
     if device == MICRO:
         _refuse_board(board, sanitize)
         project = served_project(model)
         port = serial_port(project_option, project) or port
         info = served_model(project)
+        where = f"{processors_of(project)} on {project.board.name}"
         samples = _samples(info, inputs, fill_mode, seed)
         wants_nodes = profile or dump_tensors is not None or is_debugged(project)
         runs = _on_project(project, info, samples, port, timeout, times, wants_nodes)
@@ -132,6 +134,7 @@ def run(
         with Progress() as progress:
             artifact = one_program(model, config, progress, board)
             info = _model(artifact)
+            where = _where(artifact, board)
             samples = _samples(info, inputs, fill_mode, seed)
             progress.show("compiling and running the C")
             if has_nodes(artifact, sanitize, dump_tensors):
@@ -139,18 +142,20 @@ def run(
             else:
                 run_there = board_runner(artifact, board, port, timeout)
                 runs = _Runs(_results(artifact, samples, run_there, sanitize))
-    from microtir.host.samples import stack
-
-    if outputs is not None:
-        _save(outputs, stack(runs.outputs, samples.stacked))
-    if dump_tensors is not None:
-        _save(dump_tensors, dumped(runs.nodes))
+    _save_all(runs, samples, outputs, dump_tensors)
     if as_json:
         write_json(_json(runs, print_top))
     else:
+        write(f"{info.source_file or info.name} {where}")
         unit = "ticks" if device == MICRO or board else "nanoseconds"
         _print_runs(info, runs, print_top, unit, print_time=print_time)
     return ExitCode.DONE
+
+
+def _where(artifact: Artifact, board: str | None) -> str:
+    """For which processor a program was compiled, and where it ran."""
+    targets = artifact.module.require_config("run").targets
+    return run_here(targets) if board is None else f"{for_processors(targets)} on {board}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,7 +231,8 @@ def _results(
     return [program.run(sample) for sample in samples.values]
 
 
-def _check(inputs: Path | None, fill_mode: str | None) -> None:
+def _check(inputs: Path | None, fill_mode: str | None, device: str) -> None:
+    check_choice("device", device, (CPU, MICRO), "--device")
     check_exclusive("sources of inputs", "microtir run", inputs=inputs, fill_mode=fill_mode)
     if fill_mode is not None:
         check_choice("fill mode", fill_mode, _FILLS, "--fill-mode")
@@ -239,6 +245,18 @@ def _samples(info: ModelInfo, inputs: Path | None, fill_mode: str | None, seed: 
         return read_inputs(inputs, info)
     made = filled(info.inputs, 1, Fill(fill_mode or "random"), seed)
     return Samples(made.values, stacked=False)
+
+
+def _save_all(
+    runs: _Runs, samples: Samples, outputs: Path | None, dump_tensors: Path | None
+) -> None:
+    """Write the files that were asked for."""
+    from microtir.host.samples import stack
+
+    if outputs is not None:
+        _save(outputs, stack(runs.outputs, samples.stacked))
+    if dump_tensors is not None:
+        _save(dump_tensors, dumped(runs.nodes))
 
 
 def _save(path: Path, arrays: dict[str, Any]) -> None:

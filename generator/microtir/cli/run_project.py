@@ -11,6 +11,7 @@ import typer
 
 from microtir.config import CompilationConfig
 from microtir.config.enums import ExecutorKind
+from microtir.config.processors import for_processors
 from microtir.errors import RunError, UsageError
 
 if TYPE_CHECKING:
@@ -172,8 +173,16 @@ def run_served(
 
 def is_debugged(project: Project) -> bool:
     """Whether the model of a project was built for the executor that tells of its nodes."""
-    config = CompilationConfig.from_dict(project.metadata()[0]["config"])
-    return config.executor.kind is ExecutorKind.DEBUG
+    return _configurations(project)[0].executor.kind is ExecutorKind.DEBUG
+
+
+def processors_of(project: Project) -> str:
+    """Whom the models of a project were compiled for, which need not be the board's target."""
+    return for_processors(t for config in _configurations(project) for t in config.targets)
+
+
+def _configurations(project: Project) -> list[CompilationConfig]:
+    return [CompilationConfig.from_dict(known["config"]) for known in project.metadata()]
 
 
 def served_project(path: str) -> Project:

@@ -15,6 +15,7 @@ from microtir.cli.board_options import Board, Timeout
 from microtir.cli.model import Model, read_model
 from microtir.cli.output import cell, facts
 from microtir.config import CompilationConfig
+from microtir.config.processors import for_processors
 from microtir.errors import ExitCode, ToolError, UsageError
 from microtir.files import replace_file
 
@@ -74,13 +75,16 @@ def tune(
         found = search.tune(todo, board, timeout, known, executor, done)
     if not records.exists():
         replace_file(records, found.to_text().encode())
-    _print(todo, len(found.costs) - before, len(found.costs), records)
+    name = module.graph.name if module.graph else model
+    title = f"{name} {for_processors(config.targets)} on {board}"
+    _print(title, todo, len(found.costs) - before, len(found.costs), records)
     return ExitCode.DONE
 
 
-def _print(todo: list[Round], fresh: int, kept: int, records: Path) -> None:
+def _print(title: str, todo: list[Round], fresh: int, kept: int, records: Path) -> None:
     facts(
         [
+            ("model", title),
             ("programs built and run", len(todo)),
             ("kernels measured", fresh),
             ("records", f"{cell(kept)} in {records}"),

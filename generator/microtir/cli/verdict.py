@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from microtir.cli.output import cell, write, write_table
+from microtir.config.processors import for_processors, run_here
 
 if TYPE_CHECKING:
     from microtir.host.compare import Comparison, Difference
@@ -18,13 +19,19 @@ _SHOWN = 20  # rows of a table of differences; the JSON has the count of all
 def print_verdict(
     verdict: Verification, model: ModelInfo, rtol: float, source: str, sanitized: bool
 ) -> None:
-    """Write one line when all is equal, else a table of what differs and the layer behind it."""
+    """Write one line when all is equal, else a table of what differs and the layer behind it.
+
+    The first line says for which processor the C is, and that it ran here, if it did.
+    """
     comparison = verdict.comparison
+    is_here = verdict.board == "host"
+    processors = (run_here if is_here else for_processors)(verdict.targets)
     if comparison.equal:
-        where = "" if verdict.board == "host" else f" on {verdict.board}"
-        write(f"equal{where}: {_counts(comparison)}, {_how_equal(comparison, model, rtol)}")
+        where = "" if is_here else f" on {verdict.board}"
+        how = _how_equal(comparison, model, rtol)
+        write(f"equal{where}: {_counts(comparison)}, {how}; {processors}")
     else:
-        _print_differences(comparison)
+        _print_differences(comparison, processors)
     write(f"reference: {source}")
     if sanitized:
         write("sanitizers: nothing found")  # else the run would have ended in an error
@@ -52,10 +59,10 @@ def _how_equal(comparison: Comparison, model: ModelInfo, rtol: float) -> str:
     return text
 
 
-def _print_differences(comparison: Comparison) -> None:
+def _print_differences(comparison: Comparison, processors: str) -> None:
     write(
         f"DIFFERENT: {cell(comparison.mismatches)} of {cell(comparison.values)} values in "
-        f"{_samples(comparison)}, by up to {comparison.max_abs_error:.6g}\n"
+        f"{_samples(comparison)}, by up to {comparison.max_abs_error:.6g}; {processors}\n"
     )
     rows = [_row(difference) for difference in comparison.differences[:_SHOWN]]
     write_table(

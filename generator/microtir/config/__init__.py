@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from microtir.config.budget import Budget
 from microtir.config.compilation import CompilationConfig
-from microtir.config.creators import host, micro
+from microtir.config.creators import host, micro, microcontroller
 from microtir.config.enums import (
     CallingConvention,
     Compatibility,
@@ -61,4 +61,5 @@ __all__ = [
     "config_from_flags",
     "host",
     "micro",
+    "microcontroller",
 ]

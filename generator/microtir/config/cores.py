@@ -14,6 +14,7 @@ from microtir.config.features import (
     FIXED,
     GENERIC,
     NATIVE,
+    NATIVE_NAME,
     Core,
     Family,
     Feature,
@@ -25,7 +26,6 @@ from microtir.config.option import shown
 from microtir.errors import ConfigError, nearest
 
 _FREE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]*")
-_NATIVE = "native"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class Request:
         """
         mcpu, cpu_suffixes = _split("mcpu", attributes.get("mcpu"))
         march, march_suffixes = _split("march", attributes.get("march"))
-        if mcpu == _NATIVE:
+        if mcpu == NATIVE_NAME:
             mcpu = NATIVE.get(platform.machine().lower())
         wishes = [*cpu_suffixes, *march_suffixes, *_listed("mattr", attributes.get("mattr"))]
         add = tuple(wish[1:] for wish in wishes if wish[0] == "+")
@@ -157,7 +157,7 @@ def features_of(request: Request, core: Core) -> frozenset[Feature]:
 def _cpu(name: str) -> Core:
     core = CPUS.get(name)
     if core is None:
-        raise _unknown("mcpu", name, [*CPUS, _NATIVE], "")
+        raise _unknown("mcpu", name, [*CPUS, NATIVE_NAME], "")
     return core
 
 

@@ -1,4 +1,4 @@
-"""Ready-made configurations: `micro()` for a part by name, `host()` for this machine."""
+"""Ready-made configurations: for a part by name, for any microcontroller, for this machine."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from types import MappingProxyType
 
 from microtir.config.compilation import CompilationConfig
 from microtir.config.executor import Executor
+from microtir.config.options import DEFAULT_TARGET
 from microtir.errors import ConfigError, nearest
 
 # microTVM's sixteen models, corrected where the part is not what microTVM said: the first core of
@@ -63,6 +64,15 @@ def micro(
     words = ["c", MODELS[model], f"-model={model}" if model != "unknown" else "", *more]
     target = " ".join(word for word in words if word)
     return CompilationConfig(targets=target, executor="aot" if executor is None else executor)
+
+
+def microcontroller() -> CompilationConfig:
+    """A configuration for what a command line means that names neither a target nor a board.
+
+    That is never the machine that the compiler happens to run on: what is planned for a PC takes
+    many times the instructions on a microcontroller.
+    """
+    return CompilationConfig.from_target(DEFAULT_TARGET)
 
 
 def host() -> CompilationConfig:

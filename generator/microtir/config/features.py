@@ -134,6 +134,8 @@ CPUS: Mapping[str, Core] = _table(
 
 GENERIC = Core("generic", Family.GENERIC, None, _NONE)
 
+NATIVE_NAME = "native"
+
 # What `-mcpu=native` stands for, by what the operating system calls the machine.
 NATIVE: Mapping[str, str] = MappingProxyType(
     {"x86_64": "x86-64", "amd64": "x86-64", "aarch64": "aarch64", "arm64": "aarch64"}

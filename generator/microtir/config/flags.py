@@ -11,7 +11,7 @@ from pathlib import Path
 
 from microtir.config.assemble import assemble
 from microtir.config.compilation import CompilationConfig
-from microtir.config.creators import MODELS, host, micro
+from microtir.config.creators import MODELS, host, micro, microcontroller
 from microtir.config.flag import Flag, FlagValue
 from microtir.config.option import Option, Section, shown
 from microtir.config.options import OPTIONS, find
@@ -75,7 +75,7 @@ def config_from_flags(
         given: flag → value as the parser collected it; a flag is named as typed or by its
             `dest`, None and an empty sequence mean that it was not given.
         base: what the flags change: the board's configuration, for example. `--config` takes
-            its place; without either it is `host()`.
+            its place; without either it is `microcontroller()`.
 
     Raises:
         ConfigError: an unknown flag, an illegal value, or a contradiction.
@@ -100,7 +100,7 @@ def config_from_flags(
         dest = option.flag.removeprefix("--").replace("-", "_")
         if dest in texts:
             values[option] = _parsed(option, texts[dest])
-    return assemble(values, host() if base is None else base)
+    return assemble(values, microcontroller() if base is None else base)
 
 
 def _base(text: str, base: CompilationConfig | None) -> CompilationConfig:
@@ -115,7 +115,9 @@ def _base(text: str, base: CompilationConfig | None) -> CompilationConfig:
                 legal=f"a file, or one of {', '.join(names)}",
             )
         return config_from_file(Path(text))
-    chosen = host() if text in ("default", "host") else micro(text)
+    if text == "default":  # what a command line means that names none
+        return microcontroller() if base is None else base
+    chosen = host() if text == "host" else micro(text)
     return chosen if base is None else chosen.with_(module_name=base.module_name)
 
 

@@ -35,6 +35,9 @@ from microtir.errors import nearest
 
 _ALIGNMENT = Integer(1, MAX_ALIGNMENT, power=True)
 _BYTES = Integer(1, MAX_BYTES)
+DEFAULT_TARGET = "c -mcpu=cortex-m4"
+"""What a command line plans for that names neither a target nor a board."""
+
 _NATURAL = "the strictest of targets and host: AVR 1, MVE and 64-bit CPUs 8, others 4"
 _MODULE_NAME = Word(
     "a C identifier that is no keyword, macro or standard header and has no leading or double "
@@ -57,7 +60,7 @@ _CONFIG = (
         None,
         "Describes the processors that code is generated for; the CPU decides which kernels "
         "are candidates.",
-        derived="required; the command line takes the board's, else the machine's own CPU",
+        derived=f"required; the command line takes the board's, else {DEFAULT_TARGET}",
         spelling="--target",
     ),
     Option(

@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 
-from microtir.config.features import ARCHITECTURES, CPUS
+from microtir.config.features import ARCHITECTURES, CPUS, NATIVE_NAME
 from microtir.config.option import Section, shown
 from microtir.config.options import find
 from microtir.errors import ConfigError
 
-_FORMS = "a target string such as 'c -mcpu=cortex-m4', JSON, a mapping with 'kind', or a Target"
+_FORMS = (
+    "a target string such as 'c -mcpu=cortex-m4', the name of a CPU or an architecture, JSON, a "
+    "mapping with 'kind', or a Target"
+)
 
 
 def attributes_of(spec: object) -> dict[str, object]:
@@ -46,16 +49,9 @@ def _from_words(text: str) -> dict[str, object]:
             legal=_FORMS,
             fix=f"write 'c {text}'" if text else "write 'c' for portable code",
         )
-    option = _processor_option(kind)
-    if option is not None:
-        raise ConfigError(
-            f"{shown(text)} names a processor without a target kind",
-            where="target.kind",
-            legal=_FORMS,
-            fix=f"write 'c -{option}={text}'",
-        )
-    find(Section.TARGET, "kind").check(kind)
-    result: dict[str, object] = {"kind": kind}
+    option = processor_option(kind)
+    result: dict[str, object] = {"kind": "c", option: kind} if option else {"kind": kind}
+    find(Section.TARGET, "kind").check(result["kind"])
     for word in words:
         name, equals, value = word.removeprefix("-").partition("=")
         if not word.startswith("-"):
@@ -81,12 +77,16 @@ def _from_words(text: str) -> dict[str, object]:
     return result
 
 
-def _processor_option(word: str) -> str | None:
-    """The option that a word would be the value of, if it names a processor."""
-    if word in CPUS:
+def processor_option(word: str) -> str | None:
+    """The option that a word is the value of, if it names a processor, with suffixes or without.
+
+    Its name alone is a target, which can only be of the one kind that there is.
+    """
+    name = word.partition("+")[0]
+    if name in (*CPUS, NATIVE_NAME):
         return "mcpu"
-    is_riscv = word.startswith(("rv32", "rv64"))
-    return "march" if is_riscv or word in ARCHITECTURES else None
+    is_riscv = name.startswith(("rv32", "rv64"))
+    return "march" if is_riscv or name in ARCHITECTURES else None
 
 
 def _named(spec: Mapping[str, object], text: str) -> dict[str, object]:

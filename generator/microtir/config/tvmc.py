@@ -15,6 +15,7 @@ from typing import Any
 from microtir.config.flag import Flag
 from microtir.config.option import Section, shown
 from microtir.config.options import find
+from microtir.config.target_text import processor_option
 from microtir.errors import ConfigError
 
 _ATTRIBUTES = ("mcpu", "march", "mattr", "mabi", "model", "keys")
@@ -226,12 +227,24 @@ def _targets(
             elif kind in (_CMSIS_NN, *_OTHERS):
                 raise _other_generator(kind)
             else:
-                plain.append(target.strip())
+                plain.append(_with_kind(target.strip()))
     words = "".join(f" -{name}={value}" for name, value in attributes.items())
+    if words and any(target.startswith("{") for target in plain):
+        raise ConfigError(
+            f"the target is JSON, which '--target-c-{next(iter(attributes))}' adds nothing to",
+            where="target",
+            fix="say it in the JSON, or write the target as a string",
+        )
     result = [f"{t}{words}" if t.split()[:1] == ["c"] else t for t in plain or ["c"]]
     if cmsis and all("-mcpu=" not in target for target in result):
         result = [f"{t} -mcpu={cmsis[0]}" if t.split()[:1] == ["c"] else t for t in result]
     return tuple(result)
+
+
+def _with_kind(target: str) -> str:
+    """A target string with its kind, which the name of a processor may stand without."""
+    option = processor_option(target.partition(" ")[0])
+    return f"c -{option}={target}" if option else target
 
 
 def _other_generator(kind: str) -> ConfigError:

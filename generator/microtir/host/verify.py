@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TypedDict
 
 from microtir.artifact import Artifact
+from microtir.config import Target
 from microtir.graph.ir import Graph
 from microtir.host import load
 from microtir.host.compare import Comparison, Values, compare
@@ -37,6 +38,7 @@ class VerificationData(TypedDict):
     """What `verify --json` writes. A float that is not finite is null: JSON has no NaN."""
 
     model: str
+    targets: list[str]
     board: str
     samples: int
     outputs: int
@@ -55,6 +57,7 @@ class Verification:
     """
 
     model: str
+    targets: tuple[Target, ...]
     board: str
     comparison: Comparison
     layers_checked: bool
@@ -69,6 +72,7 @@ class Verification:
         layer, comparison = self.first_wrong_layer, self.comparison
         return {
             "model": self.model,
+            "targets": [str(target) for target in self.targets],
             "board": self.board,
             "samples": comparison.samples,
             "outputs": comparison.values,
@@ -130,6 +134,7 @@ def verify(
     model_info = artifact.metadata["model"]
     return Verification(
         model=model_info["file"] if model_info else artifact.metadata["module_name"],
+        targets=artifact.module.require_config("verify").targets,
         board=board,
         comparison=comparison,
         layers_checked=bool(suspects),

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 
+from microtir.config import Target
+from microtir.config.processors import for_processors
 from microtir.report.data import Buffer, ConstantPool, Kernel, Layer, Limit, Pool, Report
 
 EXCEEDS = "exceeds"
@@ -36,7 +38,7 @@ def number(value: int) -> str:
 def facts(report: Report) -> list[tuple[str, str]]:
     """What one wants to know first, as pairs of name and sentence."""
     rows = [
-        ("model", f"{report.file or report.model}, {number(report.model_bytes)} bytes"),
+        ("model", _model(report)),
         ("compiled", f"--optimize {report.optimize}, {', '.join(report.targets)}"),
         ("plan", "" if report.fits else "exceeds a limit, the least of all that were found"),
         *((f"pool {pool.name}", _pool(pool)) for pool in report.pools),
@@ -52,6 +54,11 @@ def facts(report: Report) -> list[tuple[str, str]]:
         ("sha-256", report.sha256),
     ]
     return [row for row in rows if row[1]]
+
+
+def _model(report: Report) -> str:
+    processors = for_processors(map(Target, report.targets))
+    return f"{report.file or report.model}, {number(report.model_bytes)} bytes, {processors}"
 
 
 def headline(report: Report) -> list[tuple[str, str]]:

@@ -1,0 +1,35 @@
+"""What the processors of a configuration are called in a sentence, and where their code runs."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Iterable
+
+from microtir.config.features import CPUS, GENERIC, NATIVE
+from microtir.config.target import Target
+
+
+def for_processors(targets: Iterable[Target]) -> str:
+    """Whom code is for, as the first line of a result says it: ``for cortex-m4``."""
+    return f"for {' and '.join(dict.fromkeys(map(_name, targets)))}"
+
+
+def run_here(targets: Iterable[Target]) -> str:
+    """The same of code that ran on this machine.
+
+    Kernels for another processor have bodies in portable C, which are what ran.
+    """
+    given = tuple(targets)
+    native = CPUS.get(NATIVE.get(platform.machine().lower(), ""))
+    is_own = all(
+        t.core is GENERIC or (native is not None and t.core.march == native.march) for t in given
+    )
+    return f"{for_processors(given)}, run here{'' if is_own else ' as portable C'}"
+
+
+def _name(target: Target) -> str:
+    """A CPU or an architecture, with the features that it has more or less than usual."""
+    if target.core is GENERIC:
+        return "any CPU"
+    changes = str(target.export().get("mattr", "")).replace("-", "+no").replace(",", "")
+    return f"{target.core.name}{changes}"
