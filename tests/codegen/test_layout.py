@@ -42,7 +42,7 @@ def test_short_lines_stay() -> None:
 
 def test_directives_are_continued() -> None:
     """A definition that is too wide lost its end, since no backslash joined its lines."""
-    line = f"#define {'A' * 55}_INLINE static inline __attribute__((unused))"
+    line = f"#define {'A' * 48}_INLINE static inline __attribute__((unused))"
     first, last = wrap(line)
     assert first.endswith(" \\") and len(first) <= WIDTH
     assert first[:-1].split() + last.split() == line.replace("((", "( (").split()

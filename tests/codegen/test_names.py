@@ -14,10 +14,10 @@ from microtir.tir.ir import Var
         ("row", "row"),
         ("int", "int_"),  # a keyword of C
         ("class", "class_"),  # a keyword of C++
-        ("INFINITY", "INFINITY_2"),  # a macro of <math.h>
+        ("INFINITY", "t_INFINITY"),  # a macro of <math.h>
         ("min_i32", "min_i32_2"),  # a helper
         ("expf", "expf_2"),  # a library function that is called
-        ("size_t", "size_t_2"),
+        ("size_t", "t_size_t"),
         ("a b", "a_b"),
         ("conv/1", "conv_1"),
     ],

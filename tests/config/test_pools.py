@@ -39,7 +39,7 @@ def test_a15_pool_name_is_mapped_to_c() -> None:
     assert pool.c_name == "dtcm_2"
 
 
-@pytest.mark.parametrize("name", ["", "9 lives", "2x", "a b", "a/b", "int", "NULL", "né", 5, None])
+@pytest.mark.parametrize("name", ["", "9 lives", "2x", "a b", "a/b", "int", "errno", "né", 5, None])
 def test_illegal_pool_names(name: Any) -> None:
     """A name that no C identifier follows from is refused, as are reserved words."""
     with pytest.raises(ConfigError, match="'pool_name' got"):
@@ -92,11 +92,11 @@ def test_pool_of_a_foreign_target_is_refused() -> None:
     assert caught.value.where == "workspace_pools.targets"
 
 
-@pytest.mark.parametrize("other", ["a-b", "A_B", "a.b"])
+@pytest.mark.parametrize("other", ["ram-a", "ram_A", "ram.a"])
 def test_pools_that_are_one_name_in_c_are_refused(other: str) -> None:
     """Names differ in upper case, too, since macros carry them."""
-    pools = (WorkspacePoolInfo("a_b"), WorkspacePoolInfo(other))
-    with pytest.raises(ConfigError, match="is one name with 'a_b' in C"):
+    pools = (WorkspacePoolInfo("ram_a"), WorkspacePoolInfo(other))
+    with pytest.raises(ConfigError, match="is one name with 'ram_a' in C"):
         check_pools(pools, (Target("c"),), "workspace_pools")
 
 

@@ -4,22 +4,31 @@ from __future__ import annotations
 
 import ctypes
 import re
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 import microtir
 from microtir.artifact import Artifact
-from microtir.config import CompilationConfig, Runtime
-from microtir.graph.ir import Array
-from tests.support.c_compilers import CPP_COMPILERS, INCLUDES, STRICT, STRICT_CPP, compiler_output
+from microtir.config import CompilationConfig, Executor, Runtime, WorkspacePoolInfo
+from microtir.graph.ir import Array, Graph, Tensor
+from tests.support.c_compilers import (
+    CPP_COMPILERS,
+    INCLUDES,
+    STRICT,
+    STRICT_CPP,
+    compiler_output,
+)
 from tests.support.program_text import program_text
 from tests.support.small_models import (
     module_of,
     reference_outputs,
     sample_inputs,
     tiny_graph,
+    two_ports_graph,
 )
 
 BASE = CompilationConfig(targets="c", runtime=Runtime("crt", {"system-lib": True}))
@@ -54,7 +63,9 @@ def expected() -> Array:
     return array
 
 
-@pytest.mark.parametrize("name", ["default", "MyNet", "net_2", "x", "a" * 48, "INPUT1", "memcpy"])
+@pytest.mark.parametrize(
+    "name", ["default", "MyNet", "net_2", "x", "a" * 48, "INPUT1", "NULL", "memcpy"]
+)
 def test_module_name_names_files_functions_and_macros(name: str, tmp_path: Path) -> None:
     """Every generated file, public function, struct and macro begins with the option's value."""
     artifact = microtir.build(module_of(tiny_graph()), BASE.with_(module_name=name))
@@ -96,6 +107,60 @@ def test_module_name_changes_names_only() -> None:
     assert renamed == other
 
 
+ODD_NAMES = (
+    ("NULL", "INT8_MAX", "__LINE__", "int8_t"),
+    ("workspace", "default_workspace", "run", "status"),
+    ("DEFAULT_OK", "DEFAULT_STACK_SIZE", "linux", "errno"),
+    ("a\x01\x7f\\", 'a\n"??/', "constexpr", "concept"),
+    ("left", "left_row", "sram_workspace_pool", "Left"),
+)
+GRAPH_WITH_NAMES = Executor("debug", {"link-params": True})
+BY_ROWS = Executor("aot", {"row-fed-inputs": True, "row-drained-outputs": True})
+POOLS = [WorkspacePoolInfo("sram", (), {}), WorkspacePoolInfo("INT8_MAX", (), {})]
+ODD_CONFIGURATIONS: dict[str, dict[str, Any]] = {
+    "plain": {},
+    "pools": {"workspace_pools": POOLS},
+    "rows": {"executor": BY_ROWS, "optimize": "ram"},
+    "packed": {"executor": Executor("aot", {"interface-api": "packed"})},
+    "debug": {"executor": GRAPH_WITH_NAMES},
+    "microtvm": {"compatibility": "microtvm", "workspace_pools": POOLS},
+    "microtvm-module": {"compatibility": "microtvm", "runtime": BASE.runtime},
+}
+
+
+def named(graph: Graph, names: tuple[str, ...]) -> Graph:
+    """The graph whose inputs, outputs and layers have these names."""
+    renamed = dict(zip((*graph.inputs, *graph.outputs), names, strict=True))
+    changed = {tensor: replace(tensor, name=name) for tensor, name in renamed.items()}
+
+    def of(tensors: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+        return tuple(changed.get(tensor, tensor) for tensor in tensors)
+
+    nodes = tuple(
+        replace(node, inputs=of(node.inputs), outputs=of(node.outputs), name=name)
+        for node, name in zip(graph.nodes, names, strict=False)
+    )
+    return replace(graph, nodes=nodes, inputs=of(graph.inputs), outputs=of(graph.outputs))
+
+
+@pytest.mark.parametrize("kind", ODD_CONFIGURATIONS)
+@pytest.mark.parametrize("names", ODD_NAMES, ids=lambda names: names[-1])
+def test_names_in_a_model_break_no_c(names: tuple[str, ...], kind: str, tmp_path: Path) -> None:
+    """Names of macros, of types and with control characters gave C that did not compile."""
+    config = CompilationConfig(targets="c").with_(**ODD_CONFIGURATIONS[kind])
+    artifact = microtir.build(module_of(named(two_ports_graph(), names)), config)
+    folder = artifact.export(tmp_path / "sources")
+    units = sorted(path.name for path in folder.glob("*.c"))
+    for standard in ("-std=c99", "-std=gnu11"):
+        command = ["gcc", standard, "-O1", *STRICT, *INCLUDES, "-fsyntax-only", *units]
+        assert not compiler_output(command, folder)
+    headers = [path.name for path in folder.glob("*.h") if "weights" not in path.name]
+    text = "".join(f"#include {name}\n" for name in ("<math.h>", *(f'"{h}"' for h in headers)))
+    (folder / "user.cpp").write_text(text, encoding="utf-8")
+    cpp = [CPP_COMPILERS[0], "-std=gnu++17", *STRICT_CPP, *INCLUDES, "-fsyntax-only"]
+    assert not compiler_output([*cpp, "user.cpp"], folder)
+
+
 @pytest.mark.parametrize(
     ("pool", "parameter"),
     [
@@ -108,7 +173,8 @@ def test_module_name_changes_names_only() -> None:
         ("outputs", "outputs_2"),
         ("x", "x"),
         ("memcpy", "memcpy_2"),
-        ("uint8_t", "uint8_t_2"),
+        ("uint8_t", "t_uint8_t"),
+        ("INT8_MAX", "t_INT8_MAX"),
         ("default_run", "default_run_2"),
         ("activation_0", "activation_0"),
     ],

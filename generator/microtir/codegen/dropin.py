@@ -6,7 +6,6 @@ An application links them instead of what microTVM generated, and needs no other
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -36,9 +35,9 @@ from microtir.codegen.program import Program
 from microtir.codegen.runtime import MicrotvmPart
 from microtir.codegen.source_file import SourceFile
 from microtir.config.names import (
-    KEYWORDS,
+    MAX_C_NAME,
+    c_names,
     constants_macro,
-    is_identifier,
     macro_name,
     workspace_macro,
 )
@@ -145,11 +144,12 @@ def dropin_parts(program: Program) -> tuple[MicrotvmPart, ...]:
 
 def _interface(program: Program, model: ModelInfo) -> _Interface:
     config = program.config
-    names = [_member(port) for port in model.ports]
+    # Members are as long as microTVM makes them.
+    longest = max((len(port.name) for port in model.ports), default=0) + MAX_C_NAME
+    names = c_names([port.name for port in model.ports], limit=longest)
     members: dict[str, list[tuple[Port, str]]] = {_INPUTS: [], _OUTPUTS: []}
     for port, name in zip(model.ports, names, strict=True):
-        unique = port.c_name if names.count(name) > 1 else name
-        members[_INPUTS if port.kind is PortKind.INPUT else _OUTPUTS].append((port, unique))
+        members[_INPUTS if port.kind is PortKind.INPUT else _OUTPUTS].append((port, name))
     return _Interface(
         program=program,
         model=model,
@@ -161,18 +161,20 @@ def _interface(program: Program, model: ModelInfo) -> _Interface:
     )
 
 
-def _member(port: Port) -> str:
-    """The name that microTVM gives a tensor, or ours where its own would not be C."""
-    name = re.sub(r"[^A-Za-z0-9_]", "_", port.name)
-    return name if is_identifier(name) and name not in KEYWORDS else port.c_name
-
-
 def _sizes(interface: _Interface) -> list[str]:
     macro = macro_name(interface.prefix)
     tensors = [tensor for group in interface.members.values() for tensor in group]
+    pools = [
+        *(workspace_macro("", p.plan.name, is_alone=False) for p in interface.pools or ()),
+        *(constants_macro("", pool.plan.name) for pool in interface.constants),
+    ]
+    members = [name for _, name in tensors]
+    longest = max(map(len, members), default=0) + MAX_C_NAME
+    taken = ["WORKSPACE", *(pool.removeprefix("_") for pool in pools)]
+    stems = c_names(members, taken, longest)
     return columns([
-        (f"#define {macro}_{macro_name(name)}_SIZE", str(port.type.bytes))
-        for port, name in tensors
+        (f"#define {macro}_{macro_name(stem)}_SIZE", str(port.type.bytes))
+        for (port, _), stem in zip(tensors, stems, strict=True)
     ])  # fmt: skip
 
 

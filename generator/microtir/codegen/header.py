@@ -88,7 +88,12 @@ def status_lines(program: Program) -> str:
 
 def port_sections(program: Program, model: ModelInfo) -> list[str]:
     """Per tensor of the model's interface a heading and its macros."""
-    stems = c_names([port.c_name for port in model.ports], _MACROS)
+    # A tensor's ROW_SIZE would be the SIZE of another one that is called like its rows.
+    taken = [f"{port.c_name}_row" for port in model.ports if port.row_bytes is not None]
+    macros = [pool.macro for pool in workspace_pools(program)]
+    macros += [pool.macro for pool in constant_pools(program)]
+    taken += [macro.removeprefix(f"{program.macro}_") for macro in macros]
+    stems = c_names([port.c_name for port in model.ports], [*_MACROS, *taken])
     return [
         "\n".join([*block_comment(_port_title(port)), *_port_macros(program, port, stem)])
         for port, stem in zip(model.ports, stems, strict=True)

@@ -9,16 +9,9 @@ from microtir.codegen.helpers import HELPER_NAMES, MATH_FUNCTIONS
 from microtir.config.names import RESERVED_WORDS, c_name
 from microtir.tir.ir import Buffer, Var
 
-# What the standard headers that generated code includes put into a program, less the functions
-# that a local variable may hide without a warning.
-_LIBRARY_NAMES = """
-INFINITY NAN HUGE_VAL HUGE_VALF size_t ptrdiff_t wchar_t offsetof intptr_t uintptr_t
-int8_t int16_t int32_t int64_t uint8_t uint16_t uint32_t uint64_t intmax_t uintmax_t
-main memcpy memmove memset
-"""
-_TAKEN = frozenset(
-    {*RESERVED_WORDS, *_LIBRARY_NAMES.split(), *HELPER_NAMES, *MATH_FUNCTIONS.values()}
-)
+# Functions that every program has, or that compilers call.
+_FUNCTIONS = ("main", "memcpy", "memmove", "memset", "offsetof")
+_TAKEN = frozenset({*RESERVED_WORDS, *_FUNCTIONS, *HELPER_NAMES, *MATH_FUNCTIONS.values()})
 
 
 class UniqueNames:

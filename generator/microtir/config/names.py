@@ -13,27 +13,25 @@ MAX_MODULE_NAME = 48
 MAX_C_NAME = 63  # significant initial characters that C99 guarantees (5.2.4.1)
 
 _C_KEYWORDS = """
-auto break case char const continue default do double else enum extern float for goto if inline
-int long register restrict return short signed sizeof static struct switch typedef union unsigned
+alignas alignof asm auto bool break case char const constexpr continue default do double else enum
+extern false float for goto if inline int long nullptr register restrict return short signed sizeof
+static static_assert struct switch thread_local true typedef typeof typeof_unqual union unsigned
 void volatile while
 """
-# The generated header is included from C++17, too.
+# The generated header is included from C++, too.
 _CPP_KEYWORDS = """
-alignas alignof and and_eq asm bitand bitor bool catch char16_t char32_t class compl const_cast
-constexpr decltype delete dynamic_cast explicit export false friend mutable namespace new noexcept
-not not_eq nullptr operator or or_eq private protected public reinterpret_cast static_assert
-static_cast template this thread_local throw true try typeid typename using virtual wchar_t xor
-xor_eq
+and and_eq bitand bitor catch char16_t char32_t char8_t class co_await co_return co_yield compl
+concept const_cast consteval constinit decltype delete dynamic_cast explicit export friend mutable
+namespace new noexcept not not_eq operator or or_eq private protected public reinterpret_cast
+requires static_cast template this throw try typeid typename using virtual wchar_t xor xor_eq
 """
-# Object-like macros of C's headers, of gcc in GNU mode and of Arduino's core: as a struct member
-# they are replaced by the preprocessor, and the header does not compile where they are defined.
-_MACROS = """
-NULL EOF I errno stdin stdout stderr complex imaginary unix linux i386
-INPUT OUTPUT HIGH LOW PI HALF_PI TWO_PI EULER DEFAULT EXTERNAL INTERNAL CHANGE FALLING RISING
-DEC HEX OCT BIN SERIAL DISPLAY LSBFIRST MSBFIRST
+# The macros of C's headers that are spelt like a variable and stand for something else, and those
+# that GNU C has of old for systems. All other macros have capitals: `c_name` knows them by that.
+_SMALL_MACROS = """
+complex errno i386 imaginary linux math_errhandling noreturn signgam stderr stdin stdout unix
 """
 KEYWORDS = frozenset((_C_KEYWORDS + _CPP_KEYWORDS).split())
-RESERVED_WORDS = KEYWORDS | frozenset(_MACROS.split())
+RESERVED_WORDS = KEYWORDS | frozenset(_SMALL_MACROS.split())
 
 # A generated `string.h` beside the application would be found instead of the C library's.
 _STANDARD_HEADERS = """
@@ -97,38 +95,55 @@ def module_name_from(text: str) -> str:
     return name
 
 
-def c_name(text: str) -> str:
-    """A legal C identifier for any text; existing identifiers stay as they are.
+def c_name(text: str, limit: int = MAX_C_NAME) -> str:
+    """A legal C identifier for any text that is no macro; most identifiers stay as they are.
 
     Every character that C does not allow becomes an underscore, as microTVM did, so that an
-    application finds the struct members it knows. Case is kept.
+    application finds the struct members it knows. Case is kept. The preprocessor replaces a macro
+    wherever it stands, and any header may define more of them. So whatever is spelt like a macro,
+    like a name of the implementation or like a type gets a form that none of them has: `t_` in
+    front. Words of the languages, which are not spelt in any way of their own, get a `_` behind.
+
+    Args:
+        text: what a model, or its user, calls something.
+        limit: of the result's length.
     """
-    name = re.sub(r"[^A-Za-z0-9_]", "_", text)
+    name = re.sub(r"[^A-Za-z0-9_]", "_", text)[:limit]
     if not name.strip("_"):
         return "unnamed"
-    if name[0].isdigit() or _RESERVED_START.match(name):
+    is_foreign = _RESERVED_START.match(name) or _is_macro_like(name) or name.endswith("_t")
+    if name[0].isdigit() or (is_foreign and not name.startswith("t_")):
         name = f"t_{name.lstrip('_')}"
     if name in RESERVED_WORDS:
         name += "_"
-    return name[:MAX_C_NAME]
+    return name[:limit]
 
 
-def c_names(texts: Sequence[str], taken: Iterable[str] = ()) -> tuple[str, ...]:
+def _is_macro_like(name: str) -> bool:
+    """Whether a name is spelt like a macro, with capitals: INT8_MAX, PRId8, INT0_vect_num."""
+    capitals = sum(map(str.isupper, name))
+    return name.partition("_")[0].isupper() or 0 < capitals >= sum(map(str.islower, name))
+
+
+def c_names(
+    texts: Sequence[str], taken: Iterable[str] = (), limit: int = MAX_C_NAME
+) -> tuple[str, ...]:
     """Legal and distinct C identifiers, one per text, in order.
 
     Texts that are legal and alone of their spelling keep it; the others give way, with the
     lowest free number as a suffix. Distinct means distinct in upper case, too, since each name
-    is also the stem of macros. `taken` lists names that none of the results may equal.
+    is also the stem of macros. `taken` lists names that none of the results may equal; `limit`
+    is that of their length.
     """
     used = {name.upper() for name in taken}
     names: list[str | None] = [None] * len(texts)
     for index, text in enumerate(texts):
-        if c_name(text) == text and text.upper() not in used:
+        if c_name(text, limit) == text and text.upper() not in used:
             names[index] = text
             used.add(text.upper())
     result = []
     for text, kept in zip(texts, names, strict=True):
-        name = kept if kept is not None else _free(c_name(text), used)
+        name = kept if kept is not None else _free(c_name(text, limit), used, limit)
         used.add(name.upper())
         result.append(name)
     return tuple(result)
@@ -157,10 +172,10 @@ def constants_macro(module: str, pool: str) -> str:
     return f"{macro_name(module)}_{macro_name(c_name(pool))}_CONSTANT_POOL"
 
 
-def _free(stem: str, used: set[str]) -> str:
+def _free(stem: str, used: set[str], limit: int) -> str:
     name, number = stem, 1
     while name.upper() in used:
         number += 1
         suffix = f"_{number}"
-        name = stem[: MAX_C_NAME - len(suffix)] + suffix
+        name = stem[: limit - len(suffix)] + suffix
     return name

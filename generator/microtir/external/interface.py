@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
-from microtir.config.names import KEYWORDS, is_identifier
+from microtir.config.names import c_name
 from microtir.config.target import Target
 from microtir.errors import UsageError
 from microtir.graph.ir import Array, Node, Tensor
@@ -134,7 +134,7 @@ def device(name: str, prefix: str | None = None) -> Device:
         UsageError: what becomes of the name is no C identifier.
     """
     member = name.replace("-", "_")
-    if not is_identifier(member) or member in KEYWORDS:
+    if c_name(member) != member:
         raise UsageError(
             f"a device is called '{name}'",
             where="external.device(name)",

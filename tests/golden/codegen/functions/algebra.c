@@ -5,9 +5,9 @@
  * This output belongs to its user: use, change and distribute it as you like, without any
  * condition. It comes without any warranty.
  */
-#include "algebra.h"
-
 #include <stddef.h>
+
+#include "algebra.h"
 
 #if !defined(ALGEBRA_FINGERPRINT) || ALGEBRA_FINGERPRINT != 0xf328e267
 #error "algebra.h is from another run of microtir than this file: generate all files anew"

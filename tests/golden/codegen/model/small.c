@@ -7,10 +7,10 @@
  * This output belongs to its user: use, change and distribute it as you like, without any
  * condition. It comes without any warranty.
  */
+#include <stddef.h>
+
 #include "small.h"
 #include "small_weights.h"
-
-#include <stddef.h>
 
 #if !defined(SMALL_FINGERPRINT) || SMALL_FINGERPRINT != 0xe6b40840
 #error "small.h is from another run of microtir than this file: generate all files anew"
