@@ -212,6 +212,22 @@ class OutputError(MicrotirError):
     """The output folder or file cannot be written."""
 
 
+class ReplaceError(OutputError):
+    """Where an output should go lies something that only a user who says so wants to lose.
+
+    `fix` says so in Python; the command line has a flag for it, and says `with_flag`.
+    """
+
+    def __init__(self, what: str, *, where: str, legal: str, noun: str) -> None:
+        super().__init__(
+            what,
+            where=where,
+            legal=legal,
+            fix=f"choose another {noun}, or pass force=True: what is there is lost then",
+        )
+        self.with_flag = f"choose another {noun}, or add --force: what is there is lost then"
+
+
 def nearest(name: str, choices: Iterable[str]) -> str:
     """Return a hint ``did you mean 'x'?`` for a misspelt name, or an empty string."""
     match = difflib.get_close_matches(name, sorted(choices), n=1, cutoff=0.5)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import shutil
-import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
 from microtir.errors import OutputError
+from microtir.scratch import put_in_place, scratch_beside
+
+_NEW, _OLD = "new", "old"
 
 
 def replace_folder(target: Path, files: Mapping[str, bytes]) -> None:
@@ -24,22 +26,15 @@ def replace_folder(target: Path, files: Mapping[str, bytes]) -> None:
         OutputError: the folder cannot be written; what was there is there still.
     """
     with _beside(target) as (place, scratch):
-        new, old = scratch / "new", scratch / "old"
+        new = scratch / _NEW
         new.mkdir()
         for name, content in files.items():
             path = new / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(content)
-        if not place.exists():
-            new.rename(place)
-            return
-        shutil.copymode(place, new)
-        place.rename(old)
-        try:
-            new.rename(place)
-        except OSError:
-            old.rename(place)
-            raise
+        if place.exists():
+            shutil.copymode(place, new)
+        put_in_place(new, place, scratch / _OLD)
 
 
 def replace_file(target: Path, content: bytes) -> None:
@@ -53,12 +48,13 @@ def replace_file(target: Path, content: bytes) -> None:
     Raises:
         OutputError: the file cannot be written; what was there is there still.
     """
-    if target.is_dir():
-        raise OutputError("is a folder, not a file", where=str(target), fix="choose another name")
-    if target.exists() and not target.is_file():
-        with cannot_write(target):
+    with cannot_write(target):
+        if target.is_dir():
+            raise OutputError("is a folder, not a file", where=str(target),
+                              fix="choose another name")  # fmt: skip
+        if target.exists() and not target.is_file():
             target.write_bytes(content)
-        return
+            return
     with _beside(target) as (place, scratch):
         new = scratch / "new"
         new.write_bytes(content)
@@ -76,9 +72,10 @@ def cannot_write(target: Path) -> Iterator[None]:
     """
     try:
         yield
-    except OSError as error:
+    except (OSError, ValueError) as error:  # the latter of a name with a zero in it
+        reason = error.strerror if isinstance(error, OSError) else None
         raise OutputError(
-            f"cannot be written: {error.strerror or error}",
+            f"cannot be written: {reason or error}",
             where=str(target),
             fix="choose a place that you may write to, on a disk with room",
         ) from None
@@ -90,5 +87,5 @@ def _beside(target: Path) -> Iterator[tuple[Path, Path]]:
     with cannot_write(target):
         place = Path(os.path.realpath(target))
         place.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(prefix=f".{place.name}.", dir=place.parent) as scratch:
-            yield place, Path(scratch)
+        with scratch_beside(place) as scratch:
+            yield place, scratch

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from microtir.artifact import Artifact, ExportFormat
+from microtir.codegen import SourceFile
 from microtir.errors import OutputError, UsageError
 from tests.support.programs import artifact_of, matmul_module, model_module
 
@@ -33,11 +35,30 @@ def test_export_writes_the_sources(artifact: Artifact, tmp_path: Path) -> None:
 
 
 def test_export_replaces_what_it_wrote(artifact: Artifact, tmp_path: Path) -> None:
-    """A second export replaces the first one, files that no longer exist included."""
+    """A second export of a program replaces the first, files that no longer exist included."""
+    more = replace(artifact, sources=(*artifact.sources, SourceFile("gone.c", "")))
+    metadata = more.source("metadata.json").replace('"files": [', '"files": ["gone.c",')
+    sources = tuple(replace(f, text=metadata) if f.path == "metadata.json" else f
+                    for f in more.sources)  # fmt: skip
+    replace(more, sources=sources).export(tmp_path / "out")
+    assert "gone.c" in _files(tmp_path / "out")
     artifact.export(tmp_path / "out")
-    artifact_of(matmul_module()).export(tmp_path / "out")
-    assert sorted(_files(tmp_path / "out")) == ["algebra.c", "algebra.h", "metadata.json"]
+    assert sorted(_files(tmp_path / "out")) == sorted(f.path for f in artifact.sources)
     assert [p.name for p in tmp_path.iterdir()] == ["out"]
+
+
+@pytest.mark.parametrize("form", ["sources", "mlf"])
+def test_another_program_is_kept(artifact: Artifact, tmp_path: Path, form: str) -> None:
+    """Exports replaced the files of another model without a word; now that takes force."""
+    target = artifact.export(tmp_path / "out", form)
+    before = _files(tmp_path) if form == "mlf" else _files(target)
+    other = artifact_of(matmul_module())
+    with pytest.raises(OutputError, match=r"(?s)'small' from .*fix:.*force=True") as caught:
+        other.export(target, form)
+    assert (_files(tmp_path) if form == "mlf" else _files(target)) == before
+    assert "--force" not in str(caught.value)
+    other.export(target, form, force=True)
+    assert (_files(tmp_path) if form == "mlf" else _files(target)) != before
 
 
 def test_empty_folder_is_used(artifact: Artifact, tmp_path: Path) -> None:

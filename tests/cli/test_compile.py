@@ -111,6 +111,8 @@ def test_foreign_folder_needs_force(microtir: Command, tmp_path: Path) -> None:
     result = microtir("compile", INT8, "-o", out)
     assert result.status == 3
     assert "files that microtir did not write" in result.diagnostic
+    assert "add --force" in result.diagnostic
+    assert "force=True" not in result.diagnostic
     assert contents(out) == {"thesis.txt": b"mine"}
     assert microtir("compile", INT8, "-o", out, "--force").status == 0
     assert contents(out).keys() == FILES

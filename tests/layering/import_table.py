@@ -28,8 +28,9 @@ PRIVATE: dict[str, frozenset[str]] = {
 ALLOWED: dict[str, frozenset[str]] = {
     "errors": frozenset(),
     "resources": frozenset({"errors"}),
-    "files": frozenset({"errors"}),
+    "files": frozenset({"errors", "scratch"}),
     "processes": frozenset(),
+    "scratch": frozenset(),
     "encoding": frozenset({"errors"}),
     "config": frozenset({"errors", "resources"}),
     "reading": frozenset({"errors", "config"}),
@@ -56,8 +57,10 @@ ALLOWED: dict[str, frozenset[str]] = {
     # an archive holds the text of the TIR; ports that are read back have types of the graph
     "artifact": COMMON | MODULE | TIR | {"codegen", "files", "graph.ir", "reading"},
     # verify compares the C with the meaning of its graph
-    "host": COMMON | MODULE | GRAPH_IR | {"artifact", "graph.reference", "processes"},
-    "project": COMMON | MODULE | {"artifact", "files", "encoding", "processes", "reading"},
+    "host": COMMON | MODULE | GRAPH_IR | {"artifact", "graph.reference", "processes", "scratch"},
+    "project": COMMON
+    | MODULE
+    | {"artifact", "files", "scratch", "encoding", "processes", "reading"},
     "inputs": COMMON | TIR | MODULE | {"te", "schedule"},
     "ports": COMMON | MODULE | {"graph.ir"},
     "function_lowering": COMMON | TIR | {"extra_passes"},

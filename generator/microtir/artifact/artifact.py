@@ -68,20 +68,22 @@ class Artifact:
         """Write the artifact, completely or not at all.
 
         Args:
-            path: a folder, or the file of an archive. What microtir wrote before is replaced.
+            path: a folder, or the file of an archive. What microtir wrote before for the same model
+                is replaced.
             format: SOURCES is a folder with the generated files, MLF an archive that also holds
                 the runtime; `export_model_library_format` writes several programs into one.
-            force: replace also what microtir did not write; it is lost.
+            force: replace also another model, or what microtir did not write; it is lost.
 
         Returns:
             The folder or archive.
 
         Raises:
             UsageError: an unknown format.
-            OutputError: there are files that are not microtir's, or writing failed.
+            OutputError: there are files that are not microtir's or are another model's, or writing
+                failed.
         """
         if _checked_format(format) is ExportFormat.SOURCES:
-            return write_sources(Path(path), self.files, force=force)
+            return write_sources(Path(path), self.files, self.metadata, force=force)
         from microtir.artifact.mlf import export_model_library_format
 
         return export_model_library_format(self, path, force=force)

@@ -2,48 +2,66 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from pathlib import Path
+from typing import cast
 
-from microtir.codegen import METADATA_FILE, DataFile, SourceFile
-from microtir.errors import OutputError
+from microtir.codegen import METADATA_FILE, DataFile, Metadata, SourceFile
+from microtir.errors import OutputError, ReplaceError
 from microtir.files import cannot_write, replace_folder
+from microtir.reading import WrongDataError, parse_json
+
+_LEGAL = f"a new or empty folder, or one with microtir's {METADATA_FILE} and nothing else"
 
 
-def write_sources(target: Path, files: Iterable[SourceFile | DataFile], *, force: bool) -> Path:
-    """Write generated files into a folder; one that microtir wrote before is replaced.
+def write_sources(
+    target: Path, files: Iterable[SourceFile | DataFile], facts: Metadata, *, force: bool
+) -> Path:
+    """Write generated files into a folder; one that microtir wrote for the model is replaced.
 
     Raises:
-        OutputError: the folder holds files that are not microtir's, or cannot be written.
+        OutputError: the folder holds files that are not microtir's, or another model's, or cannot
+            be written.
     """
     with cannot_write(target):
-        _refuse_foreign(target, force)
+        _refuse_foreign(target, facts, force)
     replace_folder(target, {file.path: file.content for file in files})
     return target
 
 
-def _refuse_foreign(target: Path, force: bool) -> None:
-    """Refuse to replace what microtir did not write."""
+def whose(facts: Metadata) -> str:
+    """Which program metadata are of: two models of one file and module name are one."""
+    model = facts["model"]
+    return f"'{facts['module_name']}'" + (f" from '{model['file']}'" if model else "")
+
+
+def _refuse_foreign(target: Path, facts: Metadata, force: bool) -> None:
+    """Refuse to replace what microtir did not write, or wrote for another model."""
     if not target.exists():
         return
     if not target.is_dir():
         raise OutputError("is a file, not a folder", where=str(target), fix="choose another name")
-    if force or not any(target.iterdir()) or _is_ours(target):
+    if force or not any(target.iterdir()):
         return
-    raise OutputError(
-        "the folder holds files that microtir did not write",
-        where=str(target),
-        legal=f"a new or empty folder, or one with microtir's {METADATA_FILE} and nothing else",
-        fix="choose another folder, or replace this one with force",
-    )
+    there = _written(target)
+    if there is None:
+        raise ReplaceError(
+            "the folder holds files that microtir did not write",
+            where=str(target), legal=_LEGAL, noun="folder",
+        )  # fmt: skip
+    if there != whose(facts):
+        raise ReplaceError(
+            f"the folder holds another program, {there}, and would hold {whose(facts)}",
+            where=str(target), legal=_LEGAL, noun="folder",
+        )  # fmt: skip
 
 
-def _is_ours(folder: Path) -> bool:
-    """Whether every file of the folder is one that the last export wrote."""
+def _written(folder: Path) -> str | None:
+    """Whose files a folder holds, if every one of them is one that the last export wrote."""
     try:
-        written = json.loads((folder / METADATA_FILE).read_text(encoding="utf-8"))["files"]
-    except (OSError, ValueError, KeyError, TypeError, RecursionError):
-        return False
+        facts = cast("Metadata", parse_json((folder / METADATA_FILE).read_bytes()))
+        listed, owner = {str(name) for name in facts["files"]}, whose(facts)
+    except (OSError, WrongDataError, KeyError, TypeError):
+        return None
     found = {p.relative_to(folder).as_posix() for p in folder.rglob("*") if not p.is_dir()}
-    return isinstance(written, list) and found <= {str(name) for name in written}
+    return owner if found <= listed else None

@@ -11,6 +11,7 @@ from datetime import datetime
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
+from microtir.artifact.folder import whose
 from microtir.artifact.joint_memory import Together, joint_workspace
 from microtir.artifact.mlf_layout import (
     HEADERS,
@@ -24,9 +25,9 @@ from microtir.artifact.mlf_layout import (
     places,
 )
 from microtir.artifact.mlf_metadata import archive_metadata
-from microtir.artifact.mlf_reader import is_archive
+from microtir.artifact.mlf_reader import programs_of
 from microtir.codegen import joint_workspace_header, joint_workspace_source
-from microtir.errors import OutputError, UsageError
+from microtir.errors import OutputError, ReplaceError, UsageError
 from microtir.files import cannot_write, replace_file
 from microtir.tir.text import to_text
 
@@ -52,14 +53,14 @@ def export_model_library_format(
         artifacts: one or more models with different module names, or one user's program.
             Several models can share one workspace: its size, and the place of each in it, are in
             `joint_workspace.h` and in the metadata.
-        path: the file; an archive that microtir wrote before is replaced.
+        path: the file; an archive that microtir wrote before for the same models is replaced.
         together: sets of names of modules that may run at the same time, because one interrupts
             another or keeps something in its workspace while another runs: they get memory beside
             each other, as do those that an archive named before, which artifacts were imported
             from. All others run one after another and share it.
         timestamp: time of the export, with its zone. Without it the same programs give the same
             bytes always.
-        force: replace also a file that microtir did not write; it is lost.
+        force: replace also other models, or a file that microtir did not write; it is lost.
 
     Returns:
         The file.
@@ -91,7 +92,7 @@ def export_model_library_format(
     files[METADATA] = (json.dumps(metadata, indent=2) + "\n").encode()
     target = Path(path)
     with cannot_write(target):
-        _refuse_foreign(target, force)
+        _refuse_foreign(target, given, force)
     replace_file(target, _archive(files, int(timestamp.timestamp()) if timestamp else 0))
     return target
 
@@ -162,13 +163,19 @@ def _archive(files: Mapping[str, bytes], seconds: int) -> bytes:
     return stream.getvalue()
 
 
-def _refuse_foreign(target: Path, force: bool) -> None:
+def _refuse_foreign(target: Path, artifacts: Sequence[Artifact], force: bool) -> None:
     if target.is_dir():
         raise OutputError("is a folder, not a file", where=str(target), fix="choose another name")
-    if target.exists() and not force and not is_archive(target):
-        raise OutputError(
-            "the file is none that microtir wrote",
-            where=str(target),
-            legal="a new file, or an archive of microtir",
-            fix="choose another name, or replace the file with force",
+    if force or not target.exists():
+        return
+    legal = "a new file, or an archive that microtir wrote for the same models"
+    there = programs_of(target)
+    if there is None:
+        raise ReplaceError(
+            "the file is none that microtir wrote", where=str(target), legal=legal, noun="name"
         )
+    if set(there) != {whose(artifact.metadata) for artifact in artifacts}:
+        raise ReplaceError(
+            f"the archive holds other programs: {', '.join(there)}",
+            where=str(target), legal=legal, noun="name",
+        )  # fmt: skip

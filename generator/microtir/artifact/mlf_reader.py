@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, TypedDict, cast
 
+from microtir.artifact.folder import whose
 from microtir.artifact.mlf_layout import METADATA, PARAMETERS, VERSION
 from microtir.artifact.mlf_metadata import EXTRA
 from microtir.artifact.sizes import check_sizes
@@ -77,13 +78,13 @@ def import_model_library_format(path: str | os.PathLike[str]) -> tuple[Artifact,
     return tuple(_artifact(file, members, module[EXTRA], together) for module in modules)
 
 
-def is_archive(path: Path) -> bool:
-    """Whether a file is an archive in Model Library Format that microtir wrote."""
+def programs_of(path: Path) -> tuple[str, ...] | None:
+    """The programs of an archive in Model Library Format; None if microtir did not write it."""
     try:
-        metadata = _metadata(path, _members(path))
-        return bool(_modules(path, metadata))
-    except ModelFileError:
-        return False
+        modules = _modules(path, _metadata(path, _members(path)))
+        return tuple(whose(module[EXTRA]["metadata"]) for module in modules)
+    except (ModelFileError, KeyError, TypeError):
+        return None
 
 
 def _together(file: Path, metadata: dict[str, Any]) -> tuple[frozenset[str], ...]:

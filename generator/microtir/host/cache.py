@@ -12,6 +12,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from microtir.host.toolchain import Compiler
+from microtir.scratch import scratch_beside
 
 
 def folder_for(
@@ -35,21 +36,19 @@ def folder_for(
     final = root / _key(compiler, flags, files)
     if final.is_dir():
         return final
-    scratch = Path(tempfile.mkdtemp(prefix=".build-", dir=root))
-    try:
+    with scratch_beside(final) as scratch:
+        folder = scratch / "new"
         for path, text in files.items():
-            target = scratch / path
+            target = folder / path
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_text(text, encoding="utf-8", newline="\n")
-        make(scratch)
+        make(folder)
         try:
-            scratch.rename(final)
+            folder.rename(final)
         except OSError:
             # Another process was faster; its folder has the same key and so the same content.
             if not final.is_dir():
                 raise
-    finally:
-        shutil.rmtree(scratch, ignore_errors=True)
     return final
 
 

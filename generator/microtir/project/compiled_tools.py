@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import tempfile
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
@@ -13,6 +12,7 @@ from microtir import processes
 from microtir.errors import OutputError
 from microtir.project.errors import MissingToolError
 from microtir.project.toolchain import capture, install_text, require_program
+from microtir.scratch import scratch_beside
 
 _TIMEOUT = 600.0  # seconds: a compiler that takes longer hangs
 _SOURCES = Path(__file__).resolve().parent / "tools"
@@ -69,8 +69,8 @@ def _cache() -> Path:
 def _compile(compiler: str, recipe: _Recipe, source: Path, path: Path) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     # Two processes may compile at once: each its own file, and the last rename wins.
-    with tempfile.TemporaryDirectory(prefix=f".{path.name}.", dir=path.parent) as scratch:
-        new = Path(scratch) / "new"
+    with scratch_beside(path) as scratch:
+        new = scratch / "new"
         done = processes.run(
             [compiler, "-std=gnu99", "-O2", "-Wall", "-Wextra", *recipe.flags, str(source),
              *recipe.libraries, "-o", str(new)],

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from microtir.errors import OutputError
+from microtir.errors import OutputError, ReplaceError
 from microtir.files import replace_folder
 
 
@@ -23,9 +23,10 @@ def write_folder(folder: Path, files: Mapping[str, bytes], *, force: bool) -> No
     if folder.exists() and not folder.is_dir():
         raise OutputError("is a file, not a folder", where=str(folder), fix="choose another name")
     if folder.is_dir() and any(folder.iterdir()) and not force:
-        raise OutputError(
+        raise ReplaceError(
             "the folder exists and is not empty",
             where=str(folder),
-            fix="choose another folder, or replace this one with everything in it with force",
+            legal="a new or empty folder",
+            noun="folder",
         )
     replace_folder(folder, files)
