@@ -40,7 +40,7 @@ ALLOWED: dict[str, frozenset[str]] = {
     "frontend": COMMON | GRAPH_IR | OPERATOR_FACTS | MODULE | {"graph.rules"},
     "graph": COMMON | MODULE,
     # candidates come in as a function, from the driver; what was decided goes into the module
-    "plan": COMMON | GRAPH_IR | MODULE | {"graph.columns", "graph.macs"},
+    "plan": COMMON | GRAPH_IR | MODULE | {"graph.columns", "graph.macs", "reading"},
     "te": COMMON | TIR | {"schedule"},  # te.create_schedule makes what schedule rewrites
     "schedule": COMMON | TIR,
     "lowering": COMMON | GRAPH_IR | OPERATOR_FACTS | PLAN_IR | TIR | {"te", "schedule"},
@@ -81,14 +81,14 @@ ALLOWED: dict[str, frozenset[str]] = {
     # it measures what the driver makes on emulated boards
     "search": COMMON | MODULE | GRAPH_IR | PLAN_IR | {"driver", "artifact", "project"},
     # a report describes the plan and the main that the driver shows its observer
-    "report": COMMON | MODULE | GRAPH_IR | PLAN_IR | TIR | {"driver", "artifact"},
+    "report": COMMON | MODULE | GRAPH_IR | PLAN_IR | TIR | {"driver", "artifact", "reading"},
     # `profile --explain` prints what the plan decided, `--dump-code` the text of both IRs
     "cli": COMMON
     | GRAPH_IR
     | PLAN_IR
     | MODULE
     | ENDS
-    | {"driver", "files", "search", "report"}
+    | {"driver", "files", "search", "report", "reading"}
     | {"graph.text", "tir.text"},
     "__main__": frozenset({"cli"}),
 }

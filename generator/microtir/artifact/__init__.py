@@ -15,6 +15,7 @@ from microtir.artifact.nodes import (
     nodes_of,
 )
 from microtir.artifact.rows import logical_rows
+from microtir.artifact.sizes import read_metadata
 from microtir.artifact.source_map import is_described, layer_text, layers_at, places_in
 from microtir.codegen import METADATA_FILE, Metadata, SourceFile
 from microtir.codegen.constant_pools import ConstantPoolData
@@ -59,4 +60,5 @@ __all__ = [
     "model_info",
     "nodes_of",
     "places_in",
+    "read_metadata",
 ]

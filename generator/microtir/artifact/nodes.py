@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import binascii
-import json
 from dataclasses import dataclass
 
 from microtir.artifact.artifact import Artifact
 from microtir.codegen import Metadata
+from microtir.reading import WrongDataError, parse_json
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,13 +51,21 @@ def graph_file(metadata: Metadata) -> str:
 
 
 def nodes_of(metadata: Metadata, graph: str | None) -> tuple[GraphNode, ...]:
-    """The nodes that the text of a graph has; without a graph every layer is one."""
+    """The nodes that the text of a graph has; without a graph every layer is one.
+
+    Raises:
+        WrongDataError: the text is no graph of the layers.
+    """
     layers = metadata["layers"]
     if graph is None:
         return tuple(GraphNode(layer["name"], (i,)) for i, layer in enumerate(layers))
     positions = {layer["function"]: i for i, layer in enumerate(layers)}
-    return tuple(
-        GraphNode(node["name"], tuple(positions[f] for f in node["attrs"]["layers"]))
-        for node in json.loads(graph)["nodes"]
-        if node["op"] == "tvm_op"
-    )
+    nodes = parse_json(graph)
+    try:
+        return tuple(
+            GraphNode(str(node["name"]), tuple(positions[f] for f in node["attrs"]["layers"]))
+            for node in nodes["nodes"]
+            if node["op"] == "tvm_op"
+        )
+    except (KeyError, TypeError) as error:
+        raise WrongDataError(f"it is no graph of the layers: {error!r}") from None

@@ -3,15 +3,29 @@
 from __future__ import annotations
 
 import math
+from typing import cast
 
 from microtir.codegen import Metadata
 from microtir.codegen.metadata import PortData
-from microtir.reading import WrongDataError
+from microtir.reading import WrongDataError, check, parse_json
 from microtir.tir.dtype import DType
 
 MAX_RANK = 16
 MAX_TENSOR = 256 * 2**20  # bytes: no archive has more
 MAX_PORTS = 1000
+
+
+def read_metadata(content: bytes) -> Metadata:
+    """What `metadata.json` of exported sources, or of a project's model, holds.
+
+    Raises:
+        WrongDataError: a value is not what microtir writes there.
+    """
+    found = parse_json(content)
+    check(found, Metadata)
+    facts = cast("Metadata", found)
+    check_sizes(facts)
+    return facts
 
 
 def check_sizes(facts: Metadata) -> None:

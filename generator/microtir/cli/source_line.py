@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from microtir.cli.output import facts, write_json
 from microtir.errors import ExitCode, UsageError
+from microtir.reading import WrongDataError
 
 if TYPE_CHECKING:
     from microtir.artifact import Metadata
@@ -63,13 +63,13 @@ def _line(source: Path, number: str, metadata: Metadata) -> int:
 
 
 def _metadata(source: Path) -> Metadata:
-    from microtir.artifact import METADATA_FILE
+    from microtir.artifact import METADATA_FILE, read_metadata
 
     path = source.with_name(METADATA_FILE)
     try:
-        found = cast("Metadata", json.loads(path.read_text(encoding="utf-8")))
+        found = read_metadata(path.read_bytes())
         name = found["module_name"]
-    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+    except (OSError, ValueError, WrongDataError):
         raise UsageError(
             f"there is no {METADATA_FILE} of a model beside it",
             where=str(source),

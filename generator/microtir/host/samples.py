@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import math
+import struct
 import zipfile
-from collections.abc import Mapping, Sequence
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
+from types import MappingProxyType
+from typing import IO
 
 import numpy as np
+from numpy.lib import format as npy
 
 from microtir.errors import DataFileError, RunError
 from microtir.graph.ir import Array
@@ -16,6 +22,18 @@ from microtir.ir_module import ModelInfo, Port, PortKind
 
 # What an .npz and an .npy file start with; a .npz file without arrays has no local header.
 _SIGNATURES = (b"PK\x03\x04", b"PK\x05\x06", b"\x93NUMPY")
+_NPY = _SIGNATURES[-1]
+_HEADERS = MappingProxyType({
+    (1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0,
+})  # fmt: skip
+MAX_BYTES = 2 * 2**30  # of the arrays of a file, unpacked
+MAX_ARRAYS = 10_000
+MAX_RANK = 32  # of numpy's arrays
+# What Python's and numpy's readers raise for files that are none.
+_DAMAGE = (
+    ValueError, EOFError, KeyError, TypeError, SyntaxError, RecursionError, NotImplementedError,
+    RuntimeError, OverflowError, MemoryError, struct.error, zipfile.BadZipFile,
+)  # fmt: skip
 _SIGNATURE_BYTES = max(map(len, _SIGNATURES))
 
 
@@ -118,19 +136,68 @@ def _read(path: Path) -> dict[str, Array]:
     """All arrays of a file; that of an `.npy` file goes by the name `inputs`."""
     try:
         with path.open("rb") as file:
-            if not file.read(_SIGNATURE_BYTES).startswith(_SIGNATURES):
+            start = file.read(_SIGNATURE_BYTES)
+            if not start.startswith(_SIGNATURES):
                 raise _no_arrays(path, "it does not start as a .npz or .npy file does")
             file.seek(0)
-            stored = np.load(file, allow_pickle=False)
-            if isinstance(stored, np.ndarray):
-                return {"inputs": stored}
-            return {key: stored[key] for key in stored.files}
+            if start.startswith(_NPY):
+                return {"inputs": _array(path, file, "", _Room(path))}
+            with zipfile.ZipFile(file) as archive:
+                return dict(_arrays(path, archive))
     except OSError as error:
         raise DataFileError(
             f"it cannot be read: {error.strerror or error}", where=str(path)
         ) from None
-    except (ValueError, EOFError, KeyError, zipfile.BadZipFile) as error:
+    except (*_DAMAGE, zlib.error) as error:
         raise _no_arrays(path, str(error)) from None
+
+
+class _Room:
+    """How many bytes a file may still unpack to."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._left = MAX_BYTES
+
+    def take(self, size: int) -> None:
+        """Count bytes that are about to be made; DataFileError if they are too many."""
+        self._left -= size
+        if self._left < 0:
+            raise DataFileError(
+                f"its arrays have more than {MAX_BYTES} bytes",
+                where=str(self._path),
+                fix="split the samples into several files",
+            )
+
+
+def _arrays(path: Path, archive: zipfile.ZipFile) -> Iterator[tuple[str, Array]]:
+    """The arrays of an `.npz` file, each read no further than its own header says."""
+    room = _Room(path)
+    members = [member for member in archive.infolist() if member.filename.endswith(".npy")]
+    if len(members) > MAX_ARRAYS:
+        raise _no_arrays(path, f"it has {len(members)} arrays, more than {MAX_ARRAYS}")
+    for member in members:
+        with archive.open(member) as stream:
+            yield member.filename.removesuffix(".npy"), _array(path, stream, member.filename, room)
+
+
+def _array(path: Path, stream: IO[bytes], name: str, room: _Room) -> Array:
+    """One array; what its header claims is counted before any of it is unpacked."""
+    version = npy.read_magic(stream)
+    if version not in _HEADERS:
+        raise _no_arrays(path, f"'{name}' is of the version {version}")
+    shape, in_columns, dtype = _HEADERS[version](stream)
+    if dtype.hasobject:
+        raise _no_arrays(path, f"'{name}' holds objects of Python")
+    if any(extent < 0 for extent in shape) or len(shape) > MAX_RANK:
+        raise _no_arrays(path, f"'{name}' has the shape {shape[:MAX_RANK]}")
+    size = math.prod(shape) * dtype.itemsize
+    room.take(size)
+    content = stream.read(size)
+    if len(content) != size:
+        raise _no_arrays(path, f"'{name}' has {len(content)} bytes of the {size} in its header")
+    found: Array = np.frombuffer(content, dtype)
+    return found.reshape(shape, order="F" if in_columns else "C")
 
 
 def _no_arrays(path: Path, why: str) -> DataFileError:

@@ -20,6 +20,7 @@ from microtir.config import CompilationConfig
 from microtir.errors import DataFileError
 from microtir.graph.ir import Node, Tensor
 from microtir.plan.ir import Candidate, Kernel
+from microtir.reading import WrongDataError, parse_json
 
 _FORMAT = "microtir tuning records"
 _VERSION = 1
@@ -112,13 +113,13 @@ class Measured:
         """
         try:
             text = path.read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as error:
-            reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+        except (OSError, ValueError) as error:  # no UTF-8, or a zero in the name
+            reason = error.strerror if isinstance(error, OSError) else str(error)
             raise _refused(path, f"the tuning records cannot be read: {reason}") from None
         try:
-            data = json.loads(text)
-        except (ValueError, RecursionError) as error:
-            raise _refused(path, f"the tuning records are no JSON: {error}") from None
+            data = parse_json(text)
+        except WrongDataError as error:
+            raise _refused(path, f"the tuning records: {error.what}") from None
         if not isinstance(data, dict) or data.get("format") != _FORMAT:
             raise _refused(path, "the file holds no tuning records")
         if data.get("version") != _VERSION:

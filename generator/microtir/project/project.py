@@ -7,9 +7,28 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import Annotated, TypedDict, cast
 
-from microtir.artifact import METADATA_FILE, GraphNode, Metadata, graph_file, nodes_of
+from microtir.artifact import (
+    METADATA_FILE,
+    GraphNode,
+    Metadata,
+    graph_file,
+    nodes_of,
+    read_metadata,
+)
+from microtir.config.option import shown
+from microtir.config.texts import (
+    COMMAND_WORD,
+    IDENTIFIER,
+    LINE,
+    MODULE_NAME,
+    PATH,
+    TEXT,
+    WORD,
+    WORDS,
+)
+from microtir.errors import MicrotirError
 from microtir.project.boards import Board, ProjectType, Requirement, read_board
 from microtir.project.build import run_build
 from microtir.project.emulate import DEFAULT_TIMEOUT, RunResult, emulator_command, run_program
@@ -19,6 +38,7 @@ from microtir.project.printed import is_complete, status_of
 from microtir.project.session import RUN_TIMEOUT, Session
 from microtir.project.template import Step
 from microtir.project.toolchain import check_requirements, require_program
+from microtir.reading import NATURAL, WrongDataError, check, parse_json
 
 PROJECT_FILE = "project.json"
 BOARD_FOLDER = "board_data"
@@ -26,6 +46,45 @@ FORMAT_VERSION = 1
 
 # Programs of an operating system go on when the application is done: nothing ends them.
 _ENDLESS = frozenset({ProjectType.ZEPHYR, ProjectType.ESP_IDF})
+
+
+class _LayerData(TypedDict):
+    name: Annotated[str, TEXT]
+    operator: Annotated[str, TEXT]
+    function: Annotated[str, IDENTIFIER]
+    macs: Annotated[int, NATURAL]
+
+
+class _ModelData(TypedDict):
+    name: Annotated[str, MODULE_NAME]
+    run: Annotated[str, IDENTIFIER]
+    layers: list[_LayerData]
+
+
+class _RequirementData(TypedDict):
+    package: Annotated[str, WORDS]
+    program: Annotated[str, WORD] | None
+    file: Annotated[str, WORD] | None
+
+
+class _StepData(TypedDict):
+    command: list[Annotated[str, COMMAND_WORD]]
+    requires: list[_RequirementData]
+    then: list[Annotated[str, COMMAND_WORD]]
+    note: Annotated[str, LINE] | None
+    own_compiler: bool
+
+
+class _ProjectData(TypedDict):
+    """What `project.json` holds."""
+
+    format: int
+    type: Annotated[str, WORD]
+    board: Annotated[str, IDENTIFIER]
+    program: Annotated[str, PATH] | None
+    build: _StepData | None
+    flash: _StepData | None
+    models: list[_ModelData]
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,7 +250,7 @@ class Project:
         graph = path.with_name(graph_file(metadata))
         try:
             return nodes_of(metadata, graph.read_text("utf-8") if graph.exists() else None)
-        except (OSError, ValueError, KeyError) as error:
+        except (OSError, ValueError, WrongDataError) as error:
             raise _damaged(error, graph) from None
 
     def metadata(self) -> tuple[Metadata, ...]:
@@ -285,14 +344,16 @@ def load_project(folder: str | os.PathLike[str]) -> Project:
     """
     path = Path(folder) / PROJECT_FILE
     try:
-        facts = json.loads(path.read_text(encoding="utf-8"))
-        if facts["format"] != FORMAT_VERSION:
+        written = parse_json(path.read_bytes())
+        if isinstance(written, dict) and written.get("format") != FORMAT_VERSION:
             raise ProjectError(
-                f"was written in format {facts['format']}",
+                f"was written in format {shown(written.get('format'))}",
                 where=str(path),
                 legal=f"format {FORMAT_VERSION}",
                 fix="generate the project again",
             )
+        check(written, _ProjectData)
+        facts = cast("_ProjectData", written)
         return Project(
             folder=Path(folder),
             type=ProjectType(facts["type"]),
@@ -308,31 +369,29 @@ def load_project(folder: str | os.PathLike[str]) -> Project:
             where=str(path),
             fix="name the folder that a project was generated into",
         ) from None
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
+    except (WrongDataError, ValueError) as error:
         raise _damaged(error, path) from None
 
 
 def _read_metadata(path: Path) -> Metadata:
     try:
-        return cast("Metadata", json.loads(path.read_text(encoding="utf-8")))
-    except (OSError, ValueError, RecursionError) as error:
+        return read_metadata(path.read_bytes())
+    except (OSError, WrongDataError) as error:
         raise _damaged(error, path) from None
 
 
 def _damaged(error: Exception, path: Path) -> ProjectError:
-    return ProjectError(f"is damaged: {error!r}", where=str(path), fix="generate the project again")
+    said = error.what if isinstance(error, MicrotirError) else repr(error)
+    return ProjectError(f"is damaged: {said}", where=str(path), fix="generate the project again")
 
 
-def _model(facts: dict[str, object]) -> ProjectModel:
-    layers = facts["layers"]
-    if not isinstance(layers, list):
-        raise ProjectError("the layers of a model are no list", where=PROJECT_FILE)
+def _model(facts: _ModelData) -> ProjectModel:
     return ProjectModel(
-        name=str(facts["name"]),
-        run=str(facts["run"]),
+        name=facts["name"],
+        run=facts["run"],
         layers=tuple(
-            Layer(str(row["name"]), str(row["operator"]), str(row["function"]), int(row["macs"]))
-            for row in layers
+            Layer(row["name"], row["operator"], row["function"], row["macs"])
+            for row in facts["layers"]
         ),
     )
 
@@ -350,13 +409,13 @@ def _step_data(step: Step | None) -> dict[str, object] | None:
     }
 
 
-def _step(facts: dict[str, Any] | None) -> Step | None:
+def _step(facts: _StepData | None) -> Step | None:
     if facts is None:
         return None
     requires = tuple(
-        Requirement(str(row["package"]), row["program"], row["file"])
-        for row in facts["requires"]
-        if isinstance(row, dict)
+        Requirement(row["package"], row["program"], row["file"]) for row in facts["requires"]
     )
-    command, then = (tuple(map(str, facts[key])) for key in ("command", "then"))
+    command, then = tuple(facts["command"]), tuple(facts["then"])
+    if not command:
+        raise WrongDataError("a step has no command")
     return Step(command, requires, then, facts["note"], facts["own_compiler"])

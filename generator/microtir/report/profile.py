@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
+from microtir.config.texts import TEXT
 from microtir.errors import DataFileError
+from microtir.reading import NATURAL, WrongDataError, check, parse_json
 from microtir.report.data import FINISH, Layer, Profile, Report
 
 _FIX = "profile this model with the options of the report"
@@ -31,15 +32,17 @@ def read_profile(path: Path) -> Measured:
         DataFileError: the file cannot be read, or is no profile.
     """
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        found = parse_json(path.read_bytes())
     except OSError as error:
         raise DataFileError(
             f"the profile cannot be read: {error.strerror or error}", where=str(path)
         ) from None
-    except (ValueError, RecursionError) as error:
-        raise _no_profile(path, f"it is no JSON: {error}") from None
+    except WrongDataError as error:
+        raise _no_profile(path, error.what) from None
     try:
         return _measured(path.name, found)
+    except WrongDataError as error:
+        raise _no_profile(path, f"{error.what}, not {error.legal}") from None
     except KeyError as error:
         raise _no_profile(path, f"it lacks {error}") from None
     except (TypeError, ValueError, AttributeError) as error:
@@ -56,28 +59,38 @@ def _no_profile(path: Path, why: str) -> DataFileError:
 
 def _measured(file: str, found: Mapping[str, Any]) -> Measured:
     totals = Profile(
-        board=str(found["board"]),
-        compiler=str(found["compiler"]),
-        instructions=int(found["instructions"]),
-        cycles=int(found["cycles_estimate"]),
+        board=_text(found, "board"),
+        compiler=_text(found, "compiler"),
+        instructions=_count(found, "instructions"),
+        cycles=_count(found, "cycles_estimate"),
         flash=_sizes(found["flash"]),
         ram=_sizes(found["ram"]),
         elsewhere=(),
     )
     rows = tuple(
         (
-            str(row["name"]),
-            str(row["operator"]),
-            int(row["instructions"]),
-            int(row["cycles_estimate"]),
+            _text(row, "name"),
+            _text(row, "operator"),
+            _count(row, "instructions"),
+            _count(row, "cycles_estimate"),
         )
         for row in found["layers"]
     )
-    return Measured(file, str(found["model"]), totals, rows)
+    return Measured(file, _text(found, "model"), totals, rows)
 
 
 def _sizes(found: Mapping[str, Any]) -> tuple[tuple[str, int], ...]:
-    return tuple((str(name), int(size)) for name, size in found.items())
+    return tuple((str(name), _count(found, name)) for name in found)
+
+
+def _text(found: Mapping[str, Any], name: str) -> str:
+    check(found[name], Annotated[str, TEXT], name)
+    return str(found[name])
+
+
+def _count(found: Mapping[str, Any], name: str) -> int:
+    check(found[name], Annotated[int, NATURAL], name)
+    return int(found[name])
 
 
 def with_profile(report: Report, profile: Measured) -> Report:
