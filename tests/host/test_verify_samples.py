@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import io
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +10,7 @@ import pytest
 
 from microtir.errors import DataFileError, RunError
 from microtir.graph.ir import Array, Quantization, TensorType
+from microtir.host import samples
 from microtir.host.samples import Fill, filled, read_golden, read_inputs, stack
 from microtir.ir_module import MemoryPlan, ModelInfo, PlannedPool, Port, PortKind
 from microtir.tir.dtype import DType
@@ -218,3 +221,80 @@ def test_constant_fills(fill: Fill, value: int) -> None:
         "a:0": "int8",
         "b": "float32",
     }
+
+
+def _header(shape: str, descr: str = "'|i1'") -> bytes:
+    """The start of an .npy file that claims a shape."""
+    text = f"{{'descr': {descr}, 'fortran_order': False, 'shape': {shape}}}".ljust(117) + "\n"
+    return b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little") + text.encode()
+
+
+def _packed(path: Path, members: dict[str, bytes]) -> Path:
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in members.items():
+            archive.writestr(f"{name}.npy", content)
+    return path
+
+
+def test_arrays_in_columns_come_back(tmp_path: Path) -> None:
+    """Whatever order numpy stored an array in, its elements are where they were; packed, too."""
+    stored = np.asfortranarray(ramp(5, 4))
+    np.savez_compressed(tmp_path / "g.npz", inputs=stored, outputs=stored)
+    inputs, _ = read_golden(tmp_path / "g.npz", SINGLE)
+    assert inputs.values[4]["x:0"].tolist() == [[16, 17, 18, 19]]
+    np.save(tmp_path / "x.npy", stored)
+    assert read_inputs(tmp_path / "x.npy", SINGLE).values[1]["x:0"].tolist() == [[4, 5, 6, 7]]
+
+
+@pytest.mark.parametrize(
+    ("shape", "text"),
+    [
+        ("(60_000_000_000, 4)", "more than 2147483648 bytes"),
+        ("(2147483647, 2147483647, 2147483647, 2147483647)", "more than 2147483648 bytes"),
+        ("(-4, 4)", "has the shape"),
+        ("(1,) * 3", "holds no arrays"),
+        ("(1.5, 4)", "holds no arrays"),
+        ("(100, 4)", "16 bytes of the 400"),
+        ("(" * 90 + "1" + ")" * 90, "holds no arrays"),
+        ("(" + "1," * 33 + ")", "has the shape"),
+    ],
+)
+@pytest.mark.parametrize("suffix", ["npz", "npy"])
+def test_what_a_header_claims_is_not_believed(
+    tmp_path: Path, shape: str, text: str, suffix: str
+) -> None:
+    """A file of some bytes claimed gigabytes, or a shape that is none; nothing is unpacked."""
+    content = _header(shape) + bytes(16)
+    path = tmp_path / f"g.{suffix}"
+    if suffix == "npz":
+        _packed(path, {"inputs": content, "outputs": content})
+    else:
+        path.write_bytes(content)
+    with pytest.raises(DataFileError, match=text):
+        read_inputs(path, SINGLE)
+
+
+def test_members_together_are_limited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Many arrays that are small each are counted together, and so is their number."""
+    monkeypatch.setattr(samples, "MAX_BYTES", 1000)
+    path = _packed(tmp_path / "g.npz", {f"a{i}": _header("(400,)") + bytes(400) for i in range(3)})
+    with pytest.raises(DataFileError, match="more than 1000 bytes"):
+        read_inputs(path, SINGLE)
+    monkeypatch.setattr(samples, "MAX_ARRAYS", 2)
+    with pytest.raises(DataFileError, match="3 arrays, more than 2"):
+        read_inputs(path, SINGLE)
+
+
+def test_damage_inside_a_member(tmp_path: Path) -> None:
+    """Compressed bytes that are none, objects, and members with a password: one diagnostic each."""
+    content = bytearray(_packed(tmp_path / "g.npz", {"inputs": _header("(1, 4)") + bytes(4)})
+                        .read_bytes())  # fmt: skip
+    content[45:60] = bytes(15)
+    (tmp_path / "g.npz").write_bytes(content)
+    with pytest.raises(DataFileError, match="holds no arrays"):
+        read_inputs(tmp_path / "g.npz", SINGLE)
+    stored = io.BytesIO()
+    np.save(stored, np.array([{}], dtype=object), allow_pickle=True)
+    path = _packed(tmp_path / "o.npz", {"inputs": stored.getvalue()})
+    with pytest.raises(DataFileError, match="objects of Python"):
+        read_inputs(path, SINGLE)

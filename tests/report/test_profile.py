@@ -97,6 +97,8 @@ def test_a_profile_of_something_else(changes: dict[str, Any], message: str) -> N
         ("{}", "it lacks 'board'"),
         ("[]", "a value is of the wrong type"),
         ("\xff", "it is no JSON"),
+        ("[" * 100_000, "nested too deep"),
+        ('{"board": ' + "9" * 5000 + "}", "5000 digits"),
     ],
 )
 def test_a_file_that_is_no_profile(tmp_path: Path, text: str, message: str) -> None:
@@ -109,7 +111,8 @@ def test_a_file_that_is_no_profile(tmp_path: Path, text: str, message: str) -> N
 
 def test_a_file_with_a_wrong_value(tmp_path: Path) -> None:
     """A number that is none, and a file that is not there."""
-    with pytest.raises(DataFileError, match="wrong type"):
-        read_profile(written(tmp_path / "p.json", instructions="many"))
+    for value in ("many", 1.5, True, -1, None):
+        with pytest.raises(DataFileError, match="'instructions' is "):
+            read_profile(written(tmp_path / "p.json", instructions=value))
     with pytest.raises(DataFileError, match="cannot be read"):
         read_profile(tmp_path / "none.json")

@@ -354,14 +354,15 @@ def load_project(folder: str | os.PathLike[str]) -> Project:
             )
         check(written, _ProjectData)
         facts = cast("_ProjectData", written)
+        build, flash = _step(facts["build"]), _step(facts["flash"])
         return Project(
             folder=Path(folder),
             type=ProjectType(facts["type"]),
             board=read_board(Path(folder) / BOARD_FOLDER / facts["board"]),
             models=tuple(_model(model) for model in facts["models"]),
             program=facts["program"],
-            build_step=_step(facts["build"]),
-            flash_step=_step(facts["flash"]),
+            build_step=build,
+            flash_step=flash,
         )
     except OSError as error:
         raise ProjectError(

@@ -31,6 +31,7 @@ C_TYPES = {
 """C types of the elements of tensors."""
 
 ARBITRARY_SAMPLES = 1
+MOST_ARBITRARY = 2**22  # elements
 
 _WIDTH = 92
 
@@ -48,7 +49,19 @@ class SampleArray:
 
 
 def arbitrary_samples(inputs: Sequence[Port]) -> Samples:
-    """A sample of arbitrary values, the same on every machine."""
+    """A sample of arbitrary values, the same on every machine.
+
+    Raises:
+        ProjectError: the inputs are so large that nobody would compile their values as C.
+    """
+    elements = sum(port.type.elements for port in inputs)
+    if elements > MOST_ARBITRARY:
+        raise ProjectError(
+            f"the inputs have {elements} elements, whose values would be C for a compiler",
+            where="samples",
+            legal=f"at most {MOST_ARBITRARY} without samples of the user's",
+            fix="give samples of your own",
+        )
     generator = random.Random(0)  # documented to give the same numbers in every version
     arrays: dict[str, Array] = {}
     for port in inputs:
