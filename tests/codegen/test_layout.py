@@ -90,6 +90,14 @@ def test_deep_nesting_leaves_room() -> None:
     assert max(len(each) - len(each.lstrip()) for each in lines) == WIDTH // 2
 
 
+def test_strings_do_not_break() -> None:
+    """A line breaks before and after a string, and never at a sign inside of it."""
+    first, second = '"a, b; (c = d + e) \\" , "', f'"{"(, " * 40}"'
+    lines = wrap(f"    static const char *const names[] = {{{first}, {second}, NULL}};")
+    assert any(first in line for line in lines)
+    assert any(second in line for line in lines)
+
+
 def test_block_comment_forms() -> None:
     """One line stays one line; several get a column of asterisks."""
     assert block_comment(["one"]) == ["/* one */"]

@@ -17,6 +17,8 @@ _BREAK = re.compile(
     r"[,;] |(?<=\w)\((?!\))|(?<=[^ ]) (?=(?:[-+*/%<>?:&|^]|<<|>>|<=|>=|==|!=|&&|\|\|) )"
 )
 
+_STRING = re.compile(r'"(?:\\.|[^"\\])*"')
+
 
 def indent(lines: Iterable[str], levels: int = 1) -> list[str]:
     """The lines moved to the right; empty ones stay empty."""
@@ -67,10 +69,10 @@ def _wrapped(line: str, width: int, steps: int) -> list[str]:
 
 def _assignment(line: str) -> tuple[str, str]:
     """What is assigned to with the sign, and what is assigned; nothing if it is no assignment."""
-    target, sign, value = line.partition(" = ")
+    target, sign, _ = _masked(line).partition(" = ")
     if not sign or _depths(target)[-1]:
         return line, ""
-    return f"{target} =", value
+    return f"{line[: len(target)]} =", line[len(target) + len(sign) :]
 
 
 def _joined(line: str, piece: str) -> str:
@@ -82,9 +84,10 @@ def _joined(line: str, piece: str) -> str:
 def _pieces(line: str) -> list[str]:
     """The line, cut at all the places that bind least; one piece if there is none."""
     start = len(line) - len(line.lstrip(" "))
-    depths = _depths(line)
+    masked = _masked(line)
+    depths = _depths(masked)
     found: dict[int, float] = {}
-    for match in _BREAK.finditer(line, start):
+    for match in _BREAK.finditer(masked, start):
         position = match.start() + 1 if match.group() == " " else match.end()
         # An operator holds its operands together more than a comma does its neighbours.
         found[position] = depths[match.end()] + (0.5 if match.group() == " " else 0.0)
@@ -92,6 +95,11 @@ def _pieces(line: str) -> list[str]:
     weakest = min(found.values(), default=0.0)
     cuts = [0, *(p for p, key in found.items() if key == weakest), len(line)]
     return [line[a:b] for a, b in pairwise(cuts)]
+
+
+def _masked(line: str) -> str:
+    """The line with letters in place of what its strings hold: no line can break in one of them."""
+    return _STRING.sub(lambda match: f'"{"x" * (len(match[0]) - 2)}"', line)
 
 
 def _depths(line: str) -> list[int]:
