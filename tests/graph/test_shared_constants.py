@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+import numpy.typing as npt
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -61,7 +62,7 @@ class SharedLayers:
         choice = self.pick(*range(len(known) + (len(known) < 2)))
         if choice == len(known):
             rng = np.random.default_rng(self.pick(*range(8)))
-            data = rng.integers(-limit, limit, shape).astype(dtype)
+            data: npt.NDArray[np.generic] = rng.integers(-limit, limit, shape).astype(dtype)
             axis = 0 if kind in ("conv", "dense", "bias") else 3
             np.moveaxis(data, axis, 0)[0] = -9_000 if kind == "bias" else 0
             scale = SCALE * 0.02 if kind == "bias" else 0.02

@@ -13,7 +13,7 @@ from pykwalify.errors import SchemaError
 import microtir
 from microtir.artifact import Artifact
 from microtir.project import Project, ProjectOptions, ProjectType, all_boards, generate, load_board
-from microtir.project.errors import MissingToolError
+from microtir.project.errors import EmulatorError, MissingToolError
 from tests.support.board_projects import digits, digits_samples
 from tests.support.pages import follow
 from tests.support.small_models import mixed_graph, module_of
@@ -187,6 +187,10 @@ def test_application_of_every_board(name: str, tmp_path: Path) -> None:
 def test_missing_tools(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A tool of Zephyr's that is not there is named with its package; compilers are Zephyr's."""
     project = _project(digits("c"), tmp_path / "p")
+    package = tmp_path / "share" / "zephyr-package" / "cmake"
+    package.mkdir(parents=True)
+    (package / "ZephyrConfig.cmake").touch()
+    monkeypatch.setenv("ZEPHYR_BASE", str(tmp_path))
     monkeypatch.setenv("PATH", "")
     with pytest.raises(MissingToolError, match="cmake is not on this machine") as caught:
         project.build()
@@ -198,6 +202,53 @@ def test_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     follow("projects/zephyr.md", tmp_path)
     assert (tmp_path / "build/digits_zephyr/module/zephyr/module.yml").is_file()
+
+
+LINES = "digits sample 0 probabilities = 1\ndigits sample 0 probabilities {}\n"
+# A QEMU whose program prints and then, as Zephyr does, sleeps.
+EMULATOR = """#!/bin/sh
+printf '{}'
+exec sleep 60
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "status"),
+    [
+        (LINES.format("equal") + "digits stack 512\n", 0),
+        (LINES.format("differs at 3: 1 instead of 2") + "digits stack 512\n", 1),
+        ("digits error: bad input\ndigits stack 0\n", 2),
+    ],
+)
+def test_emulated_program_that_goes_on(
+    text: str, status: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Zephyr's main thread sleeps when all is printed: `micro run` waited for its time-out."""
+    project = _built_for_stand_in(text, tmp_path, monkeypatch)
+    result = project.run(timeout=30)
+    assert (result.status, result.output) == (status, text)
+
+
+def test_emulated_program_that_stops_half_way(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without the last line the program has not ended: the time-out shows what it printed."""
+    project = _built_for_stand_in(LINES.format("equal"), tmp_path, monkeypatch)
+    with pytest.raises(EmulatorError, match=r"did not end in 1\.5 seconds(.|\n)*sample 0"):
+        project.run(timeout=1.5)
+
+
+def _built_for_stand_in(text: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
+    """A project as if it were built, and an emulator on the PATH that prints a text."""
+    project = _project(digits("c"), folder / "p")
+    project.program_path.parent.mkdir(parents=True)
+    project.program_path.touch()
+    emulator = folder / "bin" / "qemu-system-arm"
+    emulator.parent.mkdir()
+    emulator.write_text(EMULATOR.format(text.replace("\n", "\\n")))
+    emulator.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{emulator.parent}:/usr/bin:/bin")
+    return project
 
 
 @pytest.mark.zephyr

@@ -20,7 +20,7 @@ from microtir.errors import UsageError
 
 if TYPE_CHECKING:
     from microtir.artifact import Artifact
-    from microtir.project import Project, Samples
+    from microtir.project import Board, Project, Samples
 
 ProjectTypeName = Annotated[
     str | None,
@@ -28,7 +28,7 @@ ProjectTypeName = Annotated[
         "--project-type",
         metavar="TYPE",
         help="What the project is for; `microtir boards` lists the types of each board. Default: "
-        "the first of the board's.",
+        "the first of the board's that can be built with what is on this machine.",
     ),
 ]
 TemplateDir = Annotated[
@@ -90,9 +90,10 @@ def create_project(
     from microtir.project import ProjectOptions, generate, load_board
 
     chosen = load_board(board)
+    if project_type is None:
+        project_type = _default_type(chosen)
     types = [support.type.value for support in chosen.projects]
-    if project_type is not None:
-        check_choice("project type", project_type, types, f"--project-type of '{board}'")
+    check_choice("project type", project_type, types, f"--project-type of '{board}'")
     artifacts: list[Artifact] = []
     values: dict[str, Samples] = {}
     with Progress() as progress:
@@ -107,7 +108,7 @@ def create_project(
         return generate(
             artifacts,
             chosen,
-            project_type or types[0],
+            project_type,
             output,
             force=force,
             options=ProjectOptions(
@@ -119,6 +120,21 @@ def create_project(
             ),
             template_dir=template_dir,
         )
+
+
+def _default_type(board: Board) -> str:
+    """The first type that can be built here; says what the types before it lack."""
+    from microtir.project import default_type
+
+    choice = default_type(board)
+    if choice.missing:
+        kinds = ", ".join(kind.value for kind, _ in choice.missing)
+        reasons = "; ".join(missing.what for _, missing in choice.missing)
+        write(
+            f"not {kinds}, which cannot be built here: {reasons}\n"
+            "  --project-type makes one all the same, and its build says what to install\n"
+        )
+    return choice.type.value
 
 
 def _programs(

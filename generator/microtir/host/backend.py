@@ -160,7 +160,8 @@ class Library:
     ) -> Iterator[None]:
         """Have hooks called for each node of a graph, and then for each tensor that it wrote.
 
-        Those of this thread's runs; `node` is told the name and the nanoseconds that it took, `tensor` the number of the node.
+        Those of this thread's runs; `node` is told the name and the nanoseconds that it took,
+        `tensor` the number of the node.
         """
 
         def see_node(_number: int, name: object, ticks: int) -> None:

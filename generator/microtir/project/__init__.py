@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from microtir.project.board_search import all_boards, load_board
 from microtir.project.boards import Board, Console, Label, ProjectType
+from microtir.project.buildable import Choice, default_type
 from microtir.project.code_size import BoardCompiler
 from microtir.project.emulate import RunResult
 from microtir.project.generate import generate
@@ -17,6 +18,7 @@ from microtir.project.session import Session
 __all__ = [
     "Board",
     "BoardCompiler",
+    "Choice",
     "Console",
     "Label",
     "Measurement",
@@ -28,6 +30,7 @@ __all__ = [
     "Samples",
     "Session",
     "all_boards",
+    "default_type",
     "generate",
     "load_board",
     "load_project",

@@ -80,7 +80,7 @@ def generate(
         board=chosen,
         models=tuple(map(_project_model, given)),
         program=_program(template, chosen),
-        build_step=template.build,
+        build_step=template.build_for(support),
         flash_step=template.flash,
     )
     sources = _model_files(given, template) | _parameter_files(given, template, files)

@@ -31,18 +31,20 @@ from microtir.config.texts import (
 from microtir.errors import MicrotirError
 from microtir.project.boards import Board, ProjectType, Requirement, read_board
 from microtir.project.build import run_build
+from microtir.project.buildable import check_step
 from microtir.project.emulate import DEFAULT_TIMEOUT, RunResult, emulator_command, run_program
-from microtir.project.errors import ProjectError
+from microtir.project.errors import BuildError, ProjectError
+from microtir.project.frameworks import Framework, FrameworkData
 from microtir.project.link import DEFAULT_BAUD, Link, ProcessLink, SerialLink, find_port
 from microtir.project.printed import is_complete, status_of
 from microtir.project.session import RUN_TIMEOUT, Session
 from microtir.project.template import Step
-from microtir.project.toolchain import check_requirements, require_program
+from microtir.project.toolchain import require_program
 from microtir.reading import NATURAL, WrongDataError, check, parse_json
 
 PROJECT_FILE = "project.json"
 BOARD_FOLDER = "board_data"
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 
 # Programs of an operating system go on when the application is done: nothing ends them.
 _ENDLESS = frozenset({ProjectType.ZEPHYR, ProjectType.ESP_IDF})
@@ -73,6 +75,7 @@ class _StepData(TypedDict):
     then: list[Annotated[str, COMMAND_WORD]]
     note: Annotated[str, LINE] | None
     own_compiler: bool
+    framework: FrameworkData | None
 
 
 class _ProjectData(TypedDict):
@@ -158,11 +161,15 @@ class Project:
                                where=str(self.folder))  # fmt: skip
         step = self.build_step
         _check_folder(self.folder.resolve(), step)
-        check_requirements(None if step.own_compiler else self.board.toolchain, step.requires)
-        require_program(step.command[0], None, step.note)
-        run_build([*self._filled(step.command), *arguments], self.folder, self.metadata)
-        if step.then:
-            run_build(self._filled(step.then), self.folder, self.metadata)
+        check_step(step, self.board.toolchain, arguments)
+        try:
+            run_build([*self._filled(step.command), *arguments], self.folder, self.metadata)
+            if step.then:
+                run_build(self._filled(step.then), self.folder, self.metadata)
+        except BuildError as error:
+            if step.framework is not None and step.framework.explains(error.what):
+                raise step.framework.missing("is here only in part") from error
+            raise
         return program
 
     def run(self, timeout: float = DEFAULT_TIMEOUT) -> RunResult:
@@ -407,6 +414,7 @@ def _step_data(step: Step | None) -> dict[str, object] | None:
         "then": list(step.then),
         "note": step.note,
         "own_compiler": step.own_compiler,
+        "framework": step.framework and step.framework.to_data(),
     }
 
 
@@ -419,4 +427,5 @@ def _step(facts: _StepData | None) -> Step | None:
     command, then = tuple(facts["command"]), tuple(facts["then"])
     if not command:
         raise WrongDataError("a step has no command")
-    return Step(command, requires, then, facts["note"], facts["own_compiler"])
+    framework = None if facts["framework"] is None else Framework.from_data(facts["framework"])
+    return Step(command, requires, then, facts["note"], facts["own_compiler"], framework)

@@ -19,8 +19,14 @@ from microtir import resources
 from microtir.config.texts import COMMAND_WORD, LINE, PATH, path_problem
 from microtir.encoding import ENCODERS, Encoded, EncodingError, is_plain, language_of
 from microtir.errors import UsageError
-from microtir.project.boards import ProjectType, Requirement, read_requirement
+from microtir.project.boards import (
+    ProjectSupport,
+    ProjectType,
+    Requirement,
+    read_requirement,
+)
 from microtir.project.errors import ProjectTemplateError
+from microtir.project.frameworks import Framework, read_framework
 from microtir.project.toml_table import TomlTable
 
 MANIFEST = "template.toml"
@@ -44,6 +50,7 @@ class Step:
         then: a second command, for what follows the first without arguments.
         note: where the command comes from, if it is in no Debian package.
         own_compiler: whether it finds a compiler by itself, not that of `board.toml`.
+        framework: what it needs that no package has.
     """
 
     command: tuple[str, ...]
@@ -51,6 +58,7 @@ class Step:
     then: tuple[str, ...] = ()
     note: str | None = None
     own_compiler: bool = False
+    framework: Framework | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +87,12 @@ class Template:
     build: Step | None
     flash: Step | None
     parts: tuple[Part, ...]
+
+    def build_for(self, support: ProjectSupport) -> Step | None:
+        """The command that builds, with what it needs for a board."""
+        if self.build is None or self.build.framework is None:
+            return self.build
+        return replace(self.build, framework=self.build.framework.for_board(support.board or ""))
 
     def named(self, package: str) -> Template:
         """The same with the name of the library filled in."""
@@ -311,6 +325,7 @@ def _step(table: TomlTable | None) -> Step | None:
         then=table.texts("then", COMMAND_WORD),
         note=table.text("note", LINE),
         own_compiler=table.flag("own_compiler"),
+        framework=read_framework(table.table("framework")),
     )
     table.done()
     if not result.command:
