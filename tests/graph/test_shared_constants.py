@@ -1,4 +1,4 @@
-"""Layers that share weights or a bias: passes change the constants of each, and names stay apart."""
+"""Layers that share weights or a bias: passes change the constants of each; names stay apart."""
 
 from __future__ import annotations
 
