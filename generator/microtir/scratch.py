@@ -8,7 +8,6 @@ removes it.
 
 from __future__ import annotations
 
-import ctypes
 import fcntl
 import os
 import shutil
@@ -74,6 +73,8 @@ def put_in_place(new: Path, place: Path, old: Path) -> None:
 
 def exchange(one: Path, other: Path) -> bool:
     """Let two files or folders change places at once; False where the system cannot."""
+    import ctypes  # which --help has no need of
+
     call = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
     if call is None:
         return False

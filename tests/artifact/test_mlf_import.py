@@ -171,6 +171,10 @@ DAMAGE: dict[str, tuple[Callable[[dict[str, Any], Files], Any], str]] = {
         lambda d, _: _facts(d)["ports"][0].update(name="\ud800"),
         "half of a character",
     ),
+    "type of an output": (
+        lambda d, _: _facts(d)["layers"][0]["outputs"][0].update(dtype="x"),
+        "no type of elements",
+    ),
     "unknown fact": (lambda d, _: _facts(d).update(evil=1), "'evil' in 'metadata' is unknown"),
     "name of a function": (
         lambda d, _: _facts(d)["layers"][0].update(function="f(); system"),

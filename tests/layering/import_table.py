@@ -88,7 +88,7 @@ ALLOWED: dict[str, frozenset[str]] = {
     | PLAN_IR
     | MODULE
     | ENDS
-    | {"driver", "files", "search", "report", "reading"}
+    | {"driver", "files", "search", "report"}
     | {"graph.text", "tir.text"},
     "__main__": frozenset({"cli"}),
 }

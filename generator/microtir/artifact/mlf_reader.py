@@ -20,7 +20,7 @@ from microtir.codegen.typed import FilePath, ModuleName
 from microtir.config import CompilationConfig
 from microtir.config.option import shown
 from microtir.config.texts import path_problem
-from microtir.errors import ConfigError, GraphError, ModelFileError
+from microtir.errors import ConfigError, GraphError, ModelFileError, UsageError
 from microtir.graph.ir import Quantization, TensorType
 from microtir.ir_module import (
     BufferPlacement,
@@ -123,7 +123,9 @@ def _artifact(
     except (WrongDataError, GraphError) as error:
         what = f"{error.what}, not {error.legal}" if error.legal else error.what
         raise _damaged(file, f"{METADATA} lacks a fact, or has a wrong one: {what}") from None
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+    except UsageError as error:
+        raise _damaged(file, f"{error.where}: {error.what}") from None
+    except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
         raise _damaged(file, f"{METADATA} lacks a fact, or has a wrong one: {error}") from None
 
 

@@ -41,9 +41,6 @@ def check_sizes(facts: Metadata) -> None:
 
 
 def _check_port(port: PortData, facts: Metadata, place: str) -> None:
-    known = [dtype.value for dtype in DType]
-    if port["dtype"] not in known:
-        raise WrongDataError(f"'{place}.dtype' is '{port['dtype'][:40]}'", legal=", ".join(known))
     if len(port["shape"]) > MAX_RANK:
         raise WrongDataError(f"'{place}.shape' has {len(port['shape'])} extents",
                              legal=f"at most {MAX_RANK}")  # fmt: skip

@@ -67,7 +67,7 @@ def compile_model(
     project_type: ProjectTypeName = None,
     force: Annotated[
         bool,
-        typer.Option("--force", help="Replaces a folder that holds other files, which are lost."),
+        typer.Option("--force", help="Replaces another model, or other files; they are lost."),
     ] = False,
     timestamp: Timestamp = False,
     model_format: ModelFormat = TFLITE,

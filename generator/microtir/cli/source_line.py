@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from microtir.cli.output import facts, write_json
-from microtir.errors import ExitCode, UsageError
-from microtir.reading import WrongDataError
+from microtir.errors import ExitCode, MicrotirError, UsageError
 
 if TYPE_CHECKING:
     from microtir.artifact import Metadata
@@ -69,7 +68,7 @@ def _metadata(source: Path) -> Metadata:
     try:
         found = read_metadata(path.read_bytes())
         name = found["module_name"]
-    except (OSError, ValueError, WrongDataError):
+    except (OSError, ValueError, MicrotirError):
         raise UsageError(
             f"there is no {METADATA_FILE} of a model beside it",
             where=str(source),

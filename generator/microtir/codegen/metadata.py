@@ -20,6 +20,7 @@ from microtir.codegen.program import Program
 from microtir.codegen.stack import Stacks
 from microtir.codegen.typed import (
     Alignment,
+    ElementType,
     Extent,
     FileName,
     FilePath,
@@ -58,7 +59,7 @@ class PortData(TypedDict):
     name: Text
     member: Identifier
     shape: list[Extent]
-    dtype: Text
+    dtype: ElementType
     bytes: Size
     offset: Size | None
     pool: PoolName | None
@@ -224,7 +225,7 @@ class ParameterData(TypedDict):
 
     name: Text
     kind: Text
-    dtype: Text
+    dtype: ElementType
     shape: list[Extent | Text]
     is_written: bool
     alignment: Alignment

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TypedDict, cast
 
-from microtir.codegen.typed import Natural, Text
+from microtir.codegen.typed import ElementType, Natural
 from microtir.tir.ir import PLANES, Buffer, Param, PrimFunc
 
 
@@ -14,7 +14,7 @@ class PlanesData(TypedDict):
     channels: Natural
     before: Natural
     width: Natural
-    dtype: Text
+    dtype: ElementType
 
 
 class OutputData(TypedDict):
@@ -23,7 +23,7 @@ class OutputData(TypedDict):
     A row is (W, C) unless `planes` says otherwise.
     """
 
-    dtype: Text
+    dtype: ElementType
     rows: Natural
     row_elements: Natural
     planes: PlanesData | None

@@ -6,12 +6,21 @@ from typing import Annotated, TypeAlias
 
 from microtir.config import texts
 from microtir.reading import NATURAL, Limit
+from microtir.tir.dtype import DType
 
 # Far more than any microcontroller has: what is larger only makes a reader slow.
 MAX_SIZE = 2**40
 MAX_EXTENT = 2**31 - 1
 
+
+def _element_problem(name: str) -> str:
+    return "" if name in {dtype.value for dtype in DType} else "is no type of elements"
+
+
+_ELEMENT = texts.Rule(", ".join(dtype.value for dtype in DType), _element_problem)
+
 Alignment: TypeAlias = Annotated[int, Limit(1, 2**16)]
+ElementType: TypeAlias = Annotated[str, _ELEMENT]
 Extent: TypeAlias = Annotated[int, Limit(0, MAX_EXTENT)]
 FileName: TypeAlias = Annotated[str, texts.FILE_NAME]
 FilePath: TypeAlias = Annotated[str, texts.PATH]

@@ -33,9 +33,10 @@ def read_profile(path: Path) -> Measured:
     """
     try:
         found = parse_json(path.read_bytes())
-    except OSError as error:
+    except (OSError, ValueError) as error:  # the latter of a name with a zero in it
+        reason = error.strerror if isinstance(error, OSError) else None
         raise DataFileError(
-            f"the profile cannot be read: {error.strerror or error}", where=str(path)
+            f"the profile cannot be read: {reason or error}", where=str(path)
         ) from None
     except WrongDataError as error:
         raise _no_profile(path, error.what) from None
