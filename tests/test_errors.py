@@ -8,7 +8,7 @@ import pytest
 
 from microtir import errors
 from microtir.config.option import UnknownOptionError
-from microtir.errors import MicrotirError, UnsupportedModelError
+from microtir.errors import Fix, MicrotirError, UnsupportedModelError, UsageError
 
 KINDS = [
     kind
@@ -33,3 +33,15 @@ def test_all_problems_of_a_model_pass_between_processes() -> None:
     error = UnsupportedModelError("two problems", problems=problems)
     again = pickle.loads(pickle.dumps(error))
     assert str(again) == str(error) == "two problems\n- node 1: one\n- two\n  fix:   drop it"
+
+
+def test_a_fix_has_two_forms() -> None:
+    """From Python a fix names arguments, on a command line flags; other processes keep both."""
+    error = UsageError("wrong", fix=Fix("force=True", "--force"))
+    many = UnsupportedModelError("two", problems=[error, UsageError("odd", fix="drop it")])
+    for one in (error, pickle.loads(pickle.dumps(error))):
+        assert "fix:   force=True" in str(one)
+        assert "fix:   --force" in str(one.for_command_line())
+    assert "fix:   --force" in str(many.for_command_line())
+    assert "fix:   drop it" in str(many.for_command_line())
+    assert "fix:   force=True" in str(many)

@@ -60,3 +60,35 @@ def test_missing_file_is_a_diagnostic(package: Path) -> None:
     assert "'examples/digits/nothing.tflite' is not part of this installation" in text
     assert str(package) in text
     assert "fix:   install microtir again" in text
+
+
+@pytest.mark.parametrize(
+    ("url", "has_data", "expected"),
+    [
+        (None, False, "pip install '{root}[test]'"),
+        (None, True, "pip install 'microtir[test]'"),
+        ("file:///some/clone", True, "pip install '/some/clone[test]'"),
+        (
+            "https://example.org/microtir.zip",
+            True,
+            "pip install 'microtir[test] @ https://example.org/microtir.zip'",
+        ),
+    ],
+)
+def test_an_extra_comes_from_where_the_package_came(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    url: str | None,
+    has_data: bool,
+    expected: str,
+) -> None:
+    """In a checkout, which is on no index, the command that was told installed somebody else's."""
+    package = tmp_path / "generator" / "microtir"
+    (package / "_data").mkdir(parents=True) if has_data else package.mkdir(parents=True)
+    (tmp_path / "pyproject.toml").touch()
+    monkeypatch.setattr(resources, "_PACKAGE", package)
+    monkeypatch.setattr(resources, "_installed_from", lambda: url)
+    assert resources.install_extra("test") == expected.format(root=tmp_path)
+    monkeypatch.chdir(tmp_path)
+    if not has_data:
+        assert resources.install_extra("test") == "pip install '.[test]'"

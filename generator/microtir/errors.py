@@ -23,6 +23,25 @@ class ExitCode(IntEnum):
     ENVIRONMENT = 3
 
 
+class Fix(str):
+    """What to do next, where a call from Python and a command line do it in different words.
+
+    As text it is Python's: names of arguments and of methods; `command` names flags and verbs, and
+    is what the command line prints.
+    """
+
+    __slots__ = ("command",)
+    command: str
+
+    def __new__(cls, python: str, command: str) -> Fix:
+        made = super().__new__(cls, python)
+        made.command = command
+        return made
+
+    def __reduce__(self) -> tuple[Any, ...]:  # a diagnostic may come from another process
+        return Fix, (str(self), self.command)
+
+
 class MicrotirError(Exception):
     """Base of all diagnostics.
 
@@ -53,6 +72,12 @@ class MicrotirError(Exception):
         # Python would make it again from `args`, by position, and `tune` gets the diagnostics of
         # other processes pickled.
         return copyreg.__newobj__, (type(self), *self.args), self.__dict__  # type: ignore[attr-defined]
+
+    def for_command_line(self) -> MicrotirError:
+        """The same diagnostic with a fix that can be typed."""
+        found = copy.copy(self)
+        found.fix = self.fix.command if isinstance(self.fix, Fix) else self.fix
+        return found
 
     def __str__(self) -> str:
         lines = [f"{self.where}: {self.what}" if self.where else self.what]
@@ -110,6 +135,13 @@ class UnsupportedModelError(MicrotirError):
     ) -> None:
         super().__init__(what, where=where, legal=legal, fix=fix)
         self.problems: tuple[MicrotirError, ...] = tuple(problems)
+
+    def for_command_line(self) -> MicrotirError:
+        """The same diagnostic with fixes that can be typed."""
+        found = super().for_command_line()
+        assert isinstance(found, UnsupportedModelError)
+        found.problems = tuple(problem.for_command_line() for problem in self.problems)
+        return found
 
     def __str__(self) -> str:
         return "\n".join([super().__str__(), *(f"- {p}" for p in self.problems)])
@@ -213,19 +245,12 @@ class OutputError(MicrotirError):
 
 
 class ReplaceError(OutputError):
-    """Where an output should go lies something that only a user who says so wants to lose.
-
-    `fix` says so in Python; the command line has a flag for it, and says `with_flag`.
-    """
+    """Where an output should go lies something that only a user who says so wants to lose."""
 
     def __init__(self, what: str, *, where: str, legal: str, noun: str) -> None:
-        super().__init__(
-            what,
-            where=where,
-            legal=legal,
-            fix=f"choose another {noun}, or pass force=True: what is there is lost then",
-        )
-        self.with_flag = f"choose another {noun}, or add --force: what is there is lost then"
+        choose, lost = f"choose another {noun}, or", "what is there is lost then"
+        fix = Fix(f"{choose} pass force=True: {lost}", f"{choose} add --force: {lost}")
+        super().__init__(what, where=where, legal=legal, fix=fix)
 
 
 def nearest(name: str, choices: Iterable[str]) -> str:

@@ -7,10 +7,16 @@ plain checkout behave alike.
 
 from __future__ import annotations
 
+import json
+import shlex
+from importlib.metadata import Distribution, PackageNotFoundError
 from pathlib import Path
+from urllib.parse import urlsplit
+from urllib.request import url2pathname
 
 from microtir.errors import MicrotirError
 
+_NAME = "microtir"
 _PACKAGE = Path(__file__).resolve().parent
 
 
@@ -36,6 +42,35 @@ def example(name: str) -> Path:
         MicrotirError: if the installation has no such file.
     """
     return _find(f"examples/{name}")
+
+
+def install_extra(extra: str) -> str:
+    """The command that installs what an optional feature needs.
+
+    It names where this package came from: a checkout or an archive may be on no index, and what is
+    on one under the same name is then another version.
+    """
+    root = _PACKAGE.parent.parent
+    place = _NAME
+    if not (_PACKAGE / "_data").exists() and (root / "pyproject.toml").is_file():
+        place = "." if Path.cwd() == root else str(root)
+    elif (url := _installed_from()) is not None:
+        parts = urlsplit(url)
+        is_file = parts.scheme == "file"
+        place = url2pathname(parts.path) if is_file else url
+        if not is_file or Path(place).is_file():  # a wheel, not a folder
+            place = f"{_NAME}[{extra}] @ {url}"
+            return f"pip install {shlex.quote(place)}"
+    return f"pip install {shlex.quote(f'{place}[{extra}]')}"
+
+
+def _installed_from() -> str | None:
+    """What pip was told to install, if it was no name on an index."""
+    try:
+        text = Distribution.from_name(_NAME).read_text("direct_url.json")
+    except PackageNotFoundError:
+        return None
+    return None if text is None else str(json.loads(text)["url"])
 
 
 def _find(name: str) -> Path:

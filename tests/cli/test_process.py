@@ -252,3 +252,17 @@ def test_module_runs_like_the_script() -> None:
     result = start("inspect", "nothing.tflite")
     assert result.returncode == 3
     assert result.stderr.startswith("error: nothing.tflite")
+
+
+def test_fixes_can_be_typed(microtir: Command, tmp_path: Path) -> None:
+    """A command line is told flags and verbs, where it was told Python's calls and arguments."""
+    made = tmp_path / "project"
+    create = ("micro", "create-project", "-o", made, "--board", "host", INT8)
+    assert microtir(*create).status == 0
+    assert f"build it: microtir micro build {made}" in microtir("micro", "run", made).diagnostic
+    assert "in it: --force" in microtir(*create).diagnostic
+    flags = ("--compatibility", "microtvm", "--executor-aot-link-params", "0")
+    refused = microtir("compile", INT8, "-o", tmp_path / "x", *flags)
+    assert "fix:   use --executor-aot-link-params 1" in refused.diagnostic
+    word = microtir("check", INT8, "--target", "c -tag=x")
+    assert "--config nrf52840 names a part" in word.diagnostic

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from microtir.resources import install_extra
 from tests.support.command import FLOAT, INT8, TEST_SET, Command
 
 KEYS = [
@@ -84,7 +85,7 @@ def test_tflm_that_is_not_installed(microtir: Command, monkeypatch: pytest.Monke
     monkeypatch.setitem(sys.modules, "tflite_micro", None)
     result = microtir("verify", "unread.tflite", "--oracle", "tflm")
     assert result.status == 3
-    assert 'pip install "microtir[test]"' in result.diagnostic
+    assert f"fix:   {install_extra('test')} (Linux" in result.diagnostic
 
 
 def test_float_model(microtir: Command) -> None:

@@ -12,7 +12,7 @@ from microtir.cli import INTERRUPTED
 from microtir.cli.app import APP
 from microtir.cli.output import write_error
 from microtir.config.tvmc_refused import instead_of
-from microtir.errors import MicrotirError, ReplaceError, UsageError, nearest
+from microtir.errors import MicrotirError, UsageError, nearest
 
 # typer raises click's exceptions, or from some version on its own copies of them.  BadParameter
 # is exported by all; UsageError and ClickException are its bases.
@@ -60,9 +60,7 @@ def _write_any_text() -> None:
 def _report(error: MicrotirError, debug: bool) -> int:
     if debug:
         traceback.print_exc()
-    if isinstance(error, ReplaceError):
-        error.fix = error.with_flag
-    write_error(f"error: {error}")
+    write_error(f"error: {error.for_command_line()}")
     return int(error.exit_code)
 
 

@@ -18,6 +18,7 @@ from microtir.config import CompilationConfig
 from microtir.config.processors import for_processors
 from microtir.errors import ExitCode, ToolError, UsageError
 from microtir.files import replace_file
+from microtir.resources import install_extra
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
@@ -105,7 +106,7 @@ def _executor(jobs: int, scheduler: str | None, rounds: int) -> AbstractContextM
         raise ToolError(
             "Dask is not installed",
             where="--scheduler",
-            fix="pip install 'microtir[dask]', or leave --scheduler out to use this machine",
+            fix=f"{install_extra('dask')}, or leave --scheduler out to use this machine",
         ) from None
     try:
         client = Client(scheduler, timeout="20s")

@@ -15,7 +15,7 @@ from microtir.codegen.names import ScopedNames
 from microtir.codegen.pools import passed_pools
 from microtir.codegen.program import GivenConstants, Program
 from microtir.codegen.source_file import SourceFile
-from microtir.errors import UsageError
+from microtir.errors import Fix, UsageError
 from microtir.ir_module import ModelInfo, PortKind
 from microtir.tir.dtype import DType
 from microtir.tir.ir import Buffer, Param, PrimFunc, Var
@@ -234,7 +234,10 @@ def _operator_wrapper(program: Program, layer: PrimFunc) -> Wrapper:
             f"'{program.names[layer]}' reads constants that a run is given and runs on a device",
             where="executor",
             legal="operators with packed arguments that need one of the two",
-            fix="use unpacked-api True, or constants that are part of the code",
+            fix=Fix(
+                "use unpacked-api True, or constants that are part of the code",
+                "use --executor-aot-unpacked-api 1, or constants that are part of the code",
+            ),
         )
     name = program.names[layer]
     given = program.given_constants

@@ -39,7 +39,7 @@ from microtir.config.pools import (
 from microtir.config.row_ports import check_row_ports
 from microtir.config.runtime import Runtime
 from microtir.config.target import Target, TargetLike, TargetsLike, targets_from
-from microtir.errors import ConfigError
+from microtir.errors import ConfigError, Fix
 
 
 @dataclass(frozen=True, slots=True, init=False, repr=False)
@@ -163,7 +163,8 @@ class CompilationConfig:
             conflict = f"a declared workspace pool with executor '{self.executor.name}'"
             fix = "leave the pool out: TVMGraphExecutor_Create() asks the application for memory"
         elif not self.is_graph() and not self.should_link_params():
-            conflict, fix = "'link-params' = False with executor 'aot'", "use link-params True"
+            conflict = "'link-params' = False with executor 'aot'"
+            fix = Fix("use link-params True", "use --executor-aot-link-params 1")
         elif self.entry_calling_convention() is CallingConvention.PACKED and (
             self.declares_workspace()
         ):
@@ -171,7 +172,8 @@ class CompilationConfig:
             fix = "leave the pool out: a packed function has no argument for it"
         elif self.pass_config.use_workspace_io and not self.declares_workspace():
             conflict = "memory.use_workspace_io without a declared workspace pool"
-            fix = "declare a pool, which microTVM's functions for it take: workspace_pools='sram'"
+            declare = "declare a pool, which microTVM's functions for it take:"
+            fix = Fix(f"{declare} workspace_pools='sram'", f"{declare} --workspace-pools sram")
             if self.is_graph():
                 fix = "leave it out: the graph executor has memory of its own for tensors"
         if conflict:

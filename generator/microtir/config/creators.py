@@ -8,7 +8,7 @@ from types import MappingProxyType
 from microtir.config.compilation import CompilationConfig
 from microtir.config.executor import Executor
 from microtir.config.options import DEFAULT_TARGET
-from microtir.errors import ConfigError, nearest
+from microtir.errors import ConfigError, Fix, nearest
 
 # microTVM's sixteen models, corrected where the part is not what microTVM said: the first core of
 # the AN521 image has neither DSP nor FPU (SXTB16 faults on it), the FPU of the STM32F746 is single
@@ -58,7 +58,10 @@ def micro(
             f"{what}: {hint}" if hint else what,
             where="model",
             legal=", ".join(MODELS),
-            fix="use Target('c -mcpu=…') for a part that is not listed",
+            fix=Fix(
+                "use Target('c -mcpu=…') for a part that is not listed",
+                "use --target 'c -mcpu=…' for a part that is not listed",
+            ),
         )
     more = options.split() if isinstance(options, str) else list(options or ())
     words = ["c", MODELS[model], f"-model={model}" if model != "unknown" else "", *more]

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from microtir.config.enums import CallingConvention, Compatibility
 from microtir.config.features import Feature
-from microtir.errors import ConfigError, nearest
+from microtir.errors import ConfigError, Fix, nearest
 
 if TYPE_CHECKING:
     from microtir.config.compilation import CompilationConfig
@@ -43,7 +43,9 @@ def _check_constants(config: CompilationConfig) -> None:
     conflict, fix = "", ""
     if not config.should_link_params():
         conflict = f"'link-params' = False of executor '{config.executor.name}'"
-        fix = "use link-params True: in a file weights are in no pool"
+        why = "in a file weights are in no pool"
+        flag = f"--executor-{config.executor.name}-link-params 1"
+        fix = Fix(f"use link-params True: {why}", f"use {flag}: {why}")
     elif config.primary_target().has(Feature.AVR_PROGMEM):
         conflict = f"the target '{config.primary_target()}'"
         fix = "leave it out: on an AVR constants have a section of their own"
@@ -59,7 +61,8 @@ def _check_constants(config: CompilationConfig) -> None:
 
 def _passed_constants_conflict(config: CompilationConfig) -> tuple[str, str]:
     """What constant pools that the application passes contradict, and what to do; or nothing."""
-    fix = "say is_internal True, which makes them sections of the generated code"
+    why = "which makes them sections of the generated code"
+    fix = Fix(f"say is_internal True, {why}", f"add --constant-pools-is-internal POOL:1, {why}")
     if config.compatibility is Compatibility.MICROTVM:
         packed = config.entry_calling_convention() is CallingConvention.PACKED
         for is_refused, what in (

@@ -16,7 +16,7 @@ from microtir.artifact import (
     graph_nodes,
     logical_rows,
 )
-from microtir.errors import RunError, UsageError, nearest
+from microtir.errors import Fix, RunError, UsageError, nearest
 from microtir.host.backend import Backend, Library
 from microtir.host.functions import Function
 from microtir.host.interface import interface_of
@@ -164,7 +164,10 @@ class Model:
         if not isinstance(self._backend, Library) or not self._backend.has_nodes:
             raise UsageError(
                 "nodes are not visible in this build", where="Model.run_nodes",
-                fix="build it with executor='debug', and load it without sanitizers",
+                fix=Fix(
+                    "build it with executor='debug', and load it without sanitizers",
+                    "compile it with --executor debug, and run it without --sanitize",
+                ),
             )  # fmt: skip
         nodes: list[tuple[str, int]] = []
         tensors: dict[int, list[bytes]] = {}

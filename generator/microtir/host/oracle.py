@@ -15,6 +15,7 @@ from microtir.graph.ir import Graph
 from microtir.host import tflm_process
 from microtir.host.apart import run_apart
 from microtir.host.samples import Samples
+from microtir.resources import install_extra
 
 
 class Oracle(Enum):
@@ -48,7 +49,7 @@ def check_oracle(oracle: Oracle) -> None:
         raise ToolError(
             "the oracle 'tflm' needs the package tflite-micro, which is not installed",
             where="--oracle",
-            fix='pip install "microtir[test]" (Linux on x86-64), or use --oracle reference',
+            fix=f"{install_extra('test')} (Linux on x86-64), or use --oracle reference",
         )
 
 

@@ -15,6 +15,7 @@ from types import ModuleType
 from microtir.errors import ToolError
 from microtir.memory.lifetimes import Lifetime
 from microtir.memory.placement import Fitter, first_fit, workspace_size
+from microtir.resources import install_extra
 from microtir.tir.ir import Buffer
 
 EFFORT = 4.0
@@ -76,6 +77,6 @@ def _cp_model() -> ModuleType:
             "OR-Tools is not installed, and without it there is no optimal placement",
             where="memory.placement=optimal",
             legal="greedy and exact need nothing else",
-            fix="pip install 'microtir[solver]'",
+            fix=install_extra("solver"),
         ) from None
     return cp_model

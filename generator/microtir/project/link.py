@@ -10,6 +10,7 @@ from typing import Any, Protocol
 
 from microtir.processes import Child
 from microtir.project.errors import EmulatorError, MissingToolError, ProjectError
+from microtir.resources import install_extra
 
 DEFAULT_BAUD = 115200
 
@@ -103,7 +104,7 @@ class SerialLink:
             import serial
         except ImportError:
             raise MissingToolError(
-                "pyserial is not installed", where="serial port", fix="pip install pyserial"
+                "pyserial is not installed", where="serial port", fix=install_extra("serial")
             ) from None
         try:
             self._port: Any = serial.Serial(port, baud, timeout=0, write_timeout=10)

@@ -28,7 +28,7 @@ from microtir.config.texts import (
     WORD,
     WORDS,
 )
-from microtir.errors import MicrotirError
+from microtir.errors import Fix, MicrotirError
 from microtir.project.boards import Board, ProjectType, Requirement, read_board
 from microtir.project.build import run_build
 from microtir.project.buildable import check_step
@@ -282,7 +282,8 @@ class Project:
         """The program's file; ProjectError if it is not there yet."""
         program = self.program_path
         if not program.is_file():
-            raise ProjectError("the project is not built", where=str(program), fix="build() it")
+            fix = Fix("build() it", f"build it: microtir micro build {self.folder}")
+            raise ProjectError("the project is not built", where=str(program), fix=fix)
         return program
 
     def _check_is_program(self, built: Path) -> None:
