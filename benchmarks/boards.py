@@ -130,7 +130,7 @@ def _figures(result: Profile, equal: bool, samples: int) -> tuple[str, BoardFigu
     ram = result.ram
     return result.compiler, BoardFigures(
         equal, samples, result.instructions, result.cycles, result.code, result.weights,
-        ram.workspace, ram.scratch, ram.io, ram.data, ram.stack, ram.stack_bound.bytes,
+        ram.workspace, ram.scratch, ram.io, ram.data, ram.stack, result.stack_bound.bytes,
     )  # fmt: skip
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from microtir.config.compilation import CompilationConfig
 from microtir.config.names import c_names
 from microtir.graph.ir import Graph
-from microtir.ir_module import MemoryPlan, Port, PortKind
+from microtir.graph.more_outputs import with_more_outputs
+from microtir.ir_module import IRModule, MemoryPlan, Port, PortKind
 
 
 def ports_of(graph: Graph, config: CompilationConfig, plan: MemoryPlan) -> tuple[Port, ...]:
@@ -35,3 +36,18 @@ def ports_of(graph: Graph, config: CompilationConfig, plan: MemoryPlan) -> tuple
             kinds, tensors, names, places, by_rows, strict=True
         )
     )
+
+
+def io_bytes(module: IRModule) -> int:
+    """Bytes of a model's inputs and outputs outside of its workspace, which no plan changes."""
+    config, graph = module.require_config("io_bytes"), module.graph
+    assert graph is not None, "functions have no inputs and outputs of a model"
+    if config.pass_config.use_workspace_io:
+        return 0
+    graph = with_more_outputs(graph, config.pass_config.more_outputs)
+    executor = config.executor
+    sides = (
+        (graph.inputs, executor.row_fed_inputs),
+        (graph.outputs, executor.row_drained_outputs),
+    )
+    return sum(t.type.bytes for tensors, by_rows in sides for t in tensors if not by_rows)

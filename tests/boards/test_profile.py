@@ -56,10 +56,10 @@ def test_profile(name: str) -> None:
     assert data["flash"]["total"] == data["flash"]["code"] + data["flash"]["weights"]
     assert 1000 < data["flash"]["code"] < 20_000
     # What was touched cannot be more than what the calls can reach.
-    assert 16 < ram["stack"] <= result.ram.stack_bound.bytes <= ram["stack"] + 32
-    assert result.ram.stack_bound.unknown == ()
+    assert 16 < ram["stack"] <= result.stack_bound.bytes <= ram["stack"] + 32
+    assert result.stack_bound.unknown == ()
     # The application's function that calls the model takes a frame of its own.
-    assert result.ram.stack_bound.bytes <= facts["stack"]["bytes"] + 64
+    assert result.stack_bound.bytes <= facts["stack"]["bytes"] + 64
 
 
 def test_application_does_not_count() -> None:

@@ -114,7 +114,7 @@ def test_a_budget_of_the_board(microtir: Command) -> None:
     budget = CompilationConfig.from_json(result.out).budget
     sizes = {m.kind: m.size for m in board.memories}
     assert budget.stack == max(support.stack for support in board.projects)
-    assert budget.ram == sizes[MemoryKind.RAM] - budget.stack
+    assert budget.ram == sizes[MemoryKind.RAM] - budget.stack - (64 + 10)  # input and output
     assert budget.flash == sizes[MemoryKind.FLASH]
     refused = microtir("compile", INT8, "-o", "out", "--ram-budget", "board")
     assert refused.status == 2

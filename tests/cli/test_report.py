@@ -57,8 +57,8 @@ def test_a_board_gives_target_budgets_and_limits(microtir: Command) -> None:
     limits = {limit["option"]: limit for limit in facts["limits"]}
     ssram = limits["mps2_an386 ssram"]
     assert ssram["used"] > facts["pools"][0]["size"] and ssram["allowed"] == 4 << 20
-    largest = limits["budget.ram"]["allowed"] + limits["budget.stack"]["allowed"]
-    assert largest == 16 << 20  # of psram
+    allowed = limits["budget.ram"]["allowed"] + limits["budget.stack"]["allowed"]
+    assert allowed + 64 + 10 == ssram["allowed"]  # input and output
     assert facts["code_is_compiled"]
     flash = limits["mps2_an386 code"]["used"]
     assert flash == facts["weights_bytes"] + facts["code_bytes"]

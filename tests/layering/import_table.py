@@ -62,7 +62,7 @@ ALLOWED: dict[str, frozenset[str]] = {
     | MODULE
     | {"artifact", "files", "scratch", "encoding", "processes", "reading"},
     "inputs": COMMON | TIR | MODULE | {"te", "schedule"},
-    "ports": COMMON | MODULE | {"graph.ir"},
+    "ports": COMMON | MODULE | {"graph.ir", "graph.more_outputs"},
     "function_lowering": COMMON | TIR | {"extra_passes"},
     "driver": COMMON
     | GRAPH_IR
@@ -88,7 +88,7 @@ ALLOWED: dict[str, frozenset[str]] = {
     | PLAN_IR
     | MODULE
     | ENDS
-    | {"driver", "files", "search", "report"}
+    | {"driver", "files", "ports", "search", "report"}
     | {"graph.text", "tir.text"},
     "__main__": frozenset({"cli"}),
 }

@@ -25,14 +25,15 @@ ROWS = (
 
 def measured(**changes: Any) -> Measured:
     """A profile of the hand-made report, with changes."""
-    return replace(Measured("p.json", "net.tflite", totals(), ROWS), **changes)
+    return replace(Measured("p.json", "net.tflite", ("c",), totals(), ROWS), **changes)
 
 
 def written(path: Path, **changes: Any) -> Path:
     """The same as a file."""
     keys = ("name", "operator", "instructions", "cycles_estimate")
     facts = {
-        "model": "net.tflite", "board": "board", "compiler": "cc 1", "instructions": 1000,
+        "model": "net.tflite", "targets": ["c"], "board": "board", "compiler": "cc 1",
+        "instructions": 1000,
         "cycles_estimate": 1500, "flash": {"code": 300, "weights": 2100},
         "ram": {"workspace": 80, "scratch": 20},
         "layers": [dict(zip(keys, row, strict=True)) for row in ROWS],
@@ -75,6 +76,7 @@ def test_figures_are_called_what_they_are() -> None:
     ("changes", "message"),
     [
         ({"model": "other.tflite"}, "of 'other.tflite', the report of 'net.tflite'"),
+        ({"targets": ("c -mcpu=esp32",)}, "for 'c -mcpu=esp32', the report of code for 'c'"),
         ({"rows": ROWS[:2]}, "no row for the layer 'net/relu'"),
         (
             {"totals": replace(totals(), ram=(("workspace", 80),))},

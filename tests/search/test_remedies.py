@@ -12,6 +12,7 @@ from microtir.config import Budget, CompilationConfig, WorkspacePoolInfo, config
 from microtir.errors import LimitError, Resource
 from microtir.graph import ops
 from microtir.graph.ir import Graph
+from microtir.ports import io_bytes
 from microtir.search.remedies import Advice, Memory, Outcome, Remedy, _Trials, advice
 from tests.driver.test_bands import wide_graph
 from tests.driver.test_orders import dense_branches
@@ -112,6 +113,29 @@ def test_inputs_may_leave_the_workspace() -> None:
     for outcome in found.values():
         built = microtir.build(module_of(model), with_flags(outcome.remedy, tight))
         assert workspace(built) <= least - 1
+
+
+def test_what_leaves_the_workspace_stays_in_the_memory() -> None:
+    """Where the budget is a board's memory, inputs outside of the workspace take of it, too.
+
+    They were said to fit as soon as they had left the workspace.
+    """
+    garden = Garden(1)
+    x = garden.tensor((1, 16, 16, 4))
+    garden.add(ops.MaxPool2D((4, 4), (4, 4)), [x], (1, 4, 4, 4))
+    model = make_graph(garden.nodes, [x], [garden.made[-1]])
+    inside = M4.with_(pass_config={"memory.use_workspace_io": True})
+    memory = smallest(model, inside) - 1
+    module = module_of(model).with_configuration(inside.with_(budget=Budget(ram=memory)))
+
+    def room_of(config: CompilationConfig) -> int:
+        return memory - io_bytes(module.with_configuration(config))
+
+    error = refusal(model, module.require_config("test"))
+    outside = "--pass-config memory.use_workspace_io=0"
+    for given, fits in ((None, True), (room_of, False)):
+        found = advice(module, error, room_of=given)
+        assert (outside in [o.remedy.text for o in found.outcomes if o.fits]) is fits
 
 
 def test_another_budget_may_be_what_is_in_the_way() -> None:

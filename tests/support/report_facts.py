@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from microtir.artifact import Footprint
 from microtir.report.data import (
     Buffer,
     BufferKind,
@@ -84,6 +85,7 @@ def report() -> Report:
             Port("x", BufferKind.INPUT, "1x4x4x2 int8", 32, 0, 1, False),
             Port("y", BufferKind.OUTPUT, "1x1x1x3 int8", 3, 3, 3, False),
         ),
+        ram=Footprint(workspace=100, scratch=0, io=35),
         steps=tuple(
             Step(n, label, f"layer{label}", operator, f"net/{operator.lower()}")
             for n, (label, operator) in enumerate(zip(labels, operators, strict=True))

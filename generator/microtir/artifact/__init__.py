@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from microtir.artifact.artifact import Artifact, ExportFormat
+from microtir.artifact.footprint import Footprint, footprint
 from microtir.artifact.joint_memory import Share, Together, joint_pool, joint_workspace
 from microtir.artifact.mlf import export_model_library_format
 from microtir.artifact.mlf_reader import import_model_library_format, model_info
@@ -34,6 +35,7 @@ __all__ = [
     "Artifact",
     "ConstantPoolData",
     "ExportFormat",
+    "Footprint",
     "FunctionData",
     "GraphNode",
     "MemoryData",
@@ -48,6 +50,7 @@ __all__ = [
     "SourceFile",
     "Together",
     "export_model_library_format",
+    "footprint",
     "graph_file",
     "graph_nodes",
     "import_model_library_format",

@@ -71,6 +71,7 @@ def _facts(board: Board) -> dict[str, object]:
             }
             for memory in board.memories
         ],
+        "reserve": board.reserve,
         "projects": [
             {"type": support.type.value, "label": support.label.value} for support in board.projects
         ],

@@ -8,13 +8,13 @@ makes the configuration from them, so that no verb builds one.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Annotated, Any, get_type_hints
 
 import typer
 
 from microtir.cli.archive import check_flags
-from microtir.cli.model import module_name
+from microtir.cli.model import model_path, module_name, read_model
 from microtir.cli.output import write
 from microtir.config import FLAGS, CompilationConfig, config_from_flags, microcontroller
 from microtir.config.flag import Flag, FlagValue
@@ -55,7 +55,8 @@ def with_config(verb: Verb) -> Verb:
         given = {flag.dest: arguments.pop(flag.dest) for flag in (*FLAGS, *TVMC_FLAGS)}
         check_flags(arguments["model"], given)
         is_dump = arguments.pop(_DUMP)
-        config = configuration(given, arguments["model"], arguments.get("board"))
+        models = (arguments["model"], *(arguments.get("more") or ()))
+        config = configuration(given, models, arguments.get("board"))
         if is_dump:
             write(config.to_json().rstrip("\n"))
             return ExitCode.DONE
@@ -70,9 +71,9 @@ def with_config(verb: Verb) -> Verb:
 
 
 def configuration(
-    given: dict[str, FlagValue], model: str, board: str | None = None
+    given: dict[str, FlagValue], models: Sequence[str], board: str | None = None
 ) -> CompilationConfig:
-    """The configuration of a command line; the module is named after the model's file.
+    """The configuration of a command line; the module is named after the first model's file.
 
     Where no flag names a target it is the board's, or that of `microcontroller`.
 
@@ -84,50 +85,64 @@ def configuration(
         from microtir.project.board_search import load_board
 
         base = CompilationConfig.from_target(load_board(board).target)
-    limits = _limits_of_board(given, board)
-    return config_from_flags({**given, **limits}, base.with_(module_name=module_name(model)))
+    asked = [flag for flag in _BUDGETS if given.get(flag) == _OF_BOARD]
+    named = {**given, **dict.fromkeys(asked)}
+    config = config_from_flags(named, base.with_(module_name=module_name(models[0])))
+    if not asked:
+        return config
+    limits = _limits_of_board(asked, board, config, models)
+    return config.with_(budget={**config.budget.known(), **limits})
 
 
 _OF_BOARD = "board"
+_BUDGETS = ("ram_budget", "flash_budget", "stack_budget")
 
 
-def _limits_of_board(given: dict[str, FlagValue], board: str | None) -> dict[str, FlagValue]:
-    """The budgets that are given as `board`, in bytes.
+def _limits_of_board(
+    asked: list[str], board: str | None, config: CompilationConfig, models: Sequence[str]
+) -> dict[str, int]:
+    """The budgets that are given as `board`, in bytes: what it has for the models, and no more.
 
-    Of the largest RAM the board's usual stack is taken off; what inputs, outputs and the
-    application take of it is known once a project is made.
+    Of the RAM in which the workspace lies that is what inputs, outputs, the usual stack and the
+    board's reserve leave: what is in a budget then fits the board, and the other way round.
 
     Raises:
         UsageError: the verb was given no board, or the board has no such memory.
     """
-    asked = [name for name in ("ram", "flash", "stack") if given.get(f"{name}_budget") == _OF_BOARD]
-    if not asked:
-        return {}
-    flag = f"--{asked[0]}-budget {_OF_BOARD}"
+    flag = f"--{asked[0].replace('_', '-')} {_OF_BOARD}"
     if board is None:
         raise UsageError(f"{flag} needs a board", where=flag, fix="add --board, or give bytes")
     from microtir.project.board_search import load_board
-    from microtir.project.boards import MemoryKind
+    from microtir.project.capacity import workspace_room
 
     chosen = load_board(board)
-    stack = max((support.stack for support in chosen.projects), default=0)
-    largest = {
-        kind: max((m.size for m in chosen.memories if m.kind is kind), default=0)
-        for kind in MemoryKind
-    }
-    known = {
-        "ram": largest[MemoryKind.RAM] - stack,
-        "flash": largest[MemoryKind.FLASH],
-        "stack": stack,
-    }
-    for name in asked:
-        if known[name] <= 0:
+    known: dict[str, int | None] = {}
+    if "ram_budget" in asked:
+        known["ram"] = workspace_room(chosen, config, _io_bytes(models, config))
+    if "flash_budget" in asked:
+        known["flash"] = chosen.flash_bytes
+    if "stack_budget" in asked:
+        known["stack"] = chosen.usual_stack
+    for name, limit in known.items():
+        if limit is None or limit <= 0:
             raise UsageError(
-                f"what the board '{board}' has of {name} is not known",
+                f"what the board '{board}' has of {name} for a model is not known, or nothing",
                 where=f"--{name}-budget {_OF_BOARD}",
                 fix="give bytes",
             )
-    return {f"{name}_budget": str(known[name]) for name in asked}
+    return {name: limit for name, limit in known.items() if limit}
+
+
+def _io_bytes(models: Sequence[str], config: CompilationConfig) -> int:
+    """Bytes of inputs and outputs outside of the workspace; models that take turns share them.
+
+    Of a model that cannot be read nothing is known: whoever compiles it says what is wrong.
+    """
+    from microtir import frontend
+    from microtir.ports import io_bytes
+
+    readable = [model for model in models if not frontend.check(model_path(model))]
+    return max((io_bytes(read_model(model, config)) for model in readable), default=0)
 
 
 def _panel(flag: Flag) -> str:

@@ -74,9 +74,8 @@ def _cost(artifact: Artifact, board: BoardFacts, timeout: float) -> Cost:
     from microtir.search.pareto import Cost
 
     result = profile(artifact, board, timeout=timeout)
-    ram = result.ram
     return Cost(
-        ram=ram.total - ram.stack,
+        ram=result.ram.of_model,
         instructions=result.instructions,
         cycles=result.cycles,
         flash=result.code + result.weights,

@@ -103,13 +103,14 @@ def _choose_external(
 def _print(result: Profile, board: BoardFacts, processors: str) -> None:
     emulator = "simavr" if result.cycles_are_exact else "QEMU"
     kind = "cycles on simavr" if result.cycles_are_exact else "estimated cycles"
-    ram = result.ram
+    ram, bound = result.ram, result.stack_bound
     milliseconds = f"{result.cycles / board.clock_hz * 1e3:.4g} ms" if board.clock_hz else ""
-    stack = f"{cell(ram.stack)} bytes touched, {cell(ram.stack_bound.bytes)} by the call graph"
+    stack = f"{cell(ram.stack)} bytes touched, {cell(bound.bytes)} by the call graph"
     code, weights = cell(result.code), cell(result.weights)
     variables = (
         f"{cell(ram.total)} bytes: workspace {cell(ram.workspace)}, scratch {cell(ram.scratch)}, "
         f"inputs and outputs {cell(ram.io)}, data {cell(ram.data)}, stack {cell(ram.stack)}"
+        + (f", reserve of the board {cell(ram.reserve)}" if ram.reserve else "")
     )
     facts(
         [
@@ -122,7 +123,7 @@ def _print(result: Profile, board: BoardFacts, processors: str) -> None:
                 f"{cell(result.code + result.weights)} bytes: code {code}, weights {weights}",
             ),
             ("RAM", variables),
-            ("stack", "; ".join((stack, *ram.stack_bound.unknown))),
+            ("stack", "; ".join((stack, *bound.unknown))),
             *([("recomputed", _recomputed(result))] if result.macs_recomputed else []),
             *_per_mac(result),
         ]

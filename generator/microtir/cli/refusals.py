@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from microtir.errors import LimitError, Resource
 
 if TYPE_CHECKING:
+    from microtir.config import CompilationConfig
     from microtir.ir_module import IRModule
     from microtir.project import BoardCompiler
     from microtir.report.data import Limit, Report
@@ -25,14 +26,30 @@ def with_remedies(
     """
     from microtir.search.remedies import Memory, advice
 
-    memories: list[Memory] = []
-    if board is not None:
-        from microtir.project import load_board
-        from microtir.project.boards import MemoryKind
+    if board is None:
+        return error.with_tried(advice(module, error, compiler=compiler).lines())
+    from microtir.ports import io_bytes
+    from microtir.project import load_board
+    from microtir.project.boards import MemoryKind
+    from microtir.project.capacity import workspace_room
 
-        known = load_board(board).memories
-        memories = [Memory(m.name, m.size) for m in known if m.kind is MemoryKind.RAM]
-    found = advice(module, error, compiler=compiler, memories=memories)
+    chosen = load_board(board)
+
+    def room_of(config: CompilationConfig) -> int | None:
+        return workspace_room(chosen, config, io_bytes(module.with_configuration(config)))
+
+    config = module.require_config("refusals")
+    room = room_of(config)
+    memories = [
+        Memory(m.name, max(room, 1) if m == chosen.data and room is not None else m.size)
+        for m in chosen.memories
+        if m.kind is MemoryKind.RAM
+    ]
+    is_of_board = config.budget.ram is not None and config.budget.ram == room
+    found = advice(
+        module, error, compiler=compiler, memories=memories,
+        room_of=room_of if is_of_board else None,
+    )  # fmt: skip
     return error.with_tried(found.lines())
 
 

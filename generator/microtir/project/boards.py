@@ -193,6 +193,7 @@ class Board:
         target: what code is generated for.
         clock_hz: of the CPU; 0 where it has no meaning.
         code, data: the memories that program and variables are placed in; None on a host.
+        reserve: bytes of `data` that the models must leave to others, such as a radio's stack.
     """
 
     name: str
@@ -203,6 +204,7 @@ class Board:
     memories: tuple[Memory, ...]
     code: Memory | None
     data: Memory | None
+    reserve: int
     toolchain: Toolchain
     emulator: Emulator | None
     flasher: Flasher | None
@@ -212,6 +214,17 @@ class Board:
     @property
     def file(self) -> Path:
         return self.folder / BOARD_FILE
+
+    @property
+    def flash_bytes(self) -> int:
+        """Of the memory for the program, which reports and budgets are about; 0 if it is RAM."""
+        is_flash = self.code is not None and self.code.kind is MemoryKind.FLASH
+        return self.code.size if self.code is not None and is_flash else 0
+
+    @property
+    def usual_stack(self) -> int:
+        """Bytes that are set aside for a stack where no project type is chosen yet."""
+        return max((support.stack for support in self.projects), default=0)
 
     def support(self, project_type: ProjectType) -> ProjectSupport:
         """What the board says about a project type.
@@ -252,6 +265,7 @@ def read_board(folder: Path) -> Board:
         memories=memories,
         code=_memory(top, "code", memories),
         data=_memory(top, "data", memories),
+        reserve=_reserve(top, _memory(top, "data", memories)),
         toolchain=_toolchain(top.required_table("toolchain")),
         emulator=_emulator(top.table("emulator")),
         flasher=_flasher(top.table("flash")),
@@ -312,6 +326,15 @@ def _memory(top: TomlTable, key: str, memories: tuple[Memory, ...]) -> Memory | 
     hint = nearest(name, names)
     what = f"there is no memory '{name}'"
     raise top.problem(key, f"{what}: {hint}" if hint else what, ", ".join(names))
+
+
+def _reserve(top: TomlTable, data: Memory | None) -> int:
+    """Bytes that are kept of the memory for variables, which leave some of it."""
+    reserve = top.integer("reserve") or 0
+    room = data.size if data else 0
+    if reserve and reserve >= room:
+        raise top.problem("reserve", f"got {reserve}", f"less than the {room} bytes of 'data'")
+    return reserve
 
 
 def _toolchain(table: TomlTable) -> Toolchain:

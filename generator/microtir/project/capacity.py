@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from microtir.artifact import Artifact
+from microtir.artifact import Artifact, Footprint
+from microtir.config import CompilationConfig
 from microtir.config.features import Feature
+from microtir.errors import Fix
 from microtir.project.boards import Board, Memory
 from microtir.project.errors import ModelTooLargeError
 from microtir.project.models import Models, describe_models
@@ -19,6 +21,8 @@ CODE_PER_CHARACTER = 0.08
 
 CODE = "code of the models, estimated"
 SAMPLES = "samples"
+TENSORS = "tensors whose rows are samples'"
+_OF_THE_APPLICATION = (CODE, SAMPLES, TENSORS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,13 +42,12 @@ class Demand:
     ram: tuple[Need, ...]
 
 
-def demand(models: Models, stack: int, copied_weights: int) -> Demand:
+def demand(models: Models, ram: Footprint) -> Demand:
     """What a project needs.
 
     Args:
         models: with their samples.
-        stack: bytes set aside for it.
-        copied_weights: bytes of weights that start-up code copies into RAM.
+        ram: of all of them; its data are weights that start-up code copies into RAM.
     """
     characters = sum(model.source_bytes for model in models.models)
     samples = sum(array.bytes for array in models.sample_arrays)
@@ -64,26 +67,40 @@ def demand(models: Models, stack: int, copied_weights: int) -> Demand:
         Need(CODE, int(characters * CODE_PER_CHARACTER)),
         Need(SAMPLES, samples),
     )
-    ram = (
-        Need("workspace", models.workspace_bytes - _total(in_sections)),
+    by_rows = models.tensor_bytes - ram.io
+    needs = (
+        Need("workspace", ram.planned - _total(in_sections)),
         *in_sections,
-        Need("inputs and outputs", models.io_bytes),
-        Need("stack", stack),
-        *((Need("copy of the weights", copied_weights),) if copied_weights else ()),
+        Need("inputs and outputs", ram.io),
+        Need("stack", ram.stack),
+        *((Need("copy of the weights", ram.data),) if ram.data else ()),
+        *((Need("reserve of the board", ram.reserve),) if ram.reserve else ()),
+        *((Need(TENSORS, by_rows),) if by_rows else ()),
     )
-    return Demand(flash, ram)
+    return Demand(flash, needs)
 
 
 def copied_weights(artifacts: Sequence[Artifact], board: Board) -> int:
     """Bytes of weights that lie in RAM, too: portable code cannot read an AVR's flash."""
-    if not board.target.has(Feature.AVR_PROGMEM):
-        return 0
-    configs = [artifact.module.require_config("project") for artifact in artifacts]
     return sum(
         artifact.metadata["weights_bytes"]
-        for artifact, config in zip(artifacts, configs, strict=True)
-        if not (config.should_link_params() and config.primary_target().has(Feature.AVR_PROGMEM))
+        for artifact in artifacts
+        if copies_weights(artifact.module.require_config("project"), board)
     )
+
+
+def copies_weights(config: CompilationConfig, board: Board) -> bool:
+    """Whether start-up code copies the weights of a program into RAM."""
+    reads_flash = config.should_link_params() and config.primary_target().has(Feature.AVR_PROGMEM)
+    return board.target.has(Feature.AVR_PROGMEM) and not reads_flash
+
+
+def project_footprint(
+    models: Models, artifacts: Sequence[Artifact], board: Board, stack: int
+) -> Footprint:
+    """What models take of a board's RAM, with a stack that is set aside for them."""
+    data = copied_weights(artifacts, board)
+    return models.footprint(data=data, stack=stack, reserve=board.reserve)
 
 
 def check_fit(board: Board, needs: Demand) -> None:
@@ -99,12 +116,15 @@ def check_fit(board: Board, needs: Demand) -> None:
     tables = "\n".join(line for memory, parts in placed for line in _table(memory, parts))
     memory, parts = exceeded[0]
     largest = max(parts, key=lambda need: need.bytes)
+    advice = (
+        f"the largest part is '{largest.what}' with {largest.bytes} bytes; take a smaller model or "
+        "a larger board, or build with"
+    )
     raise ModelTooLargeError(
         f"the model is too large: {memory.name} would need {_total(parts)} bytes and has "
         f"{memory.size}\n{tables}",
         where=f"board '{board.name}'",
-        fix=f"the largest part is '{largest.what}' with {largest.bytes} bytes; take a smaller "
-        "model or a larger board, or build with optimize='ram' or 'flash'",
+        fix=Fix(f"{advice} optimize='ram' or 'flash'", f"{advice} --optimize ram or flash"),
     )
 
 
@@ -125,15 +145,43 @@ def memory_uses(board: Board, artifact: Artifact, code: int) -> tuple[MemoryUse,
         artifact: the compiled model.
         code: bytes of code, compiled or estimated.
     """
-    stack = max((support.stack for support in board.projects), default=0)
     models = describe_models((artifact,), ProjectOptions())
-    needs = demand(models, stack, copied_weights((artifact,), board))
-    arrays = [need for need in needs.flash if need.what not in (CODE, SAMPLES)]
+    needs = demand(models, project_footprint(models, (artifact,), board, board.usual_stack))
+    arrays, ram = (
+        [need for need in part if need.what not in _OF_THE_APPLICATION]
+        for part in (needs.flash, needs.ram)
+    )
     flash = (*arrays, Need("code", code))
     return tuple(
         MemoryUse(memory, _listed([part.what for part in parts if part.bytes]), _total(parts))
-        for memory, parts in by_memory(board, Demand(flash, needs.ram))
+        for memory, parts in by_memory(board, Demand(flash, tuple(ram)))
     )
+
+
+def workspace_room(board: Board, config: CompilationConfig, io: int) -> int | None:
+    """Bytes that a board has for the workspace of a model, if that is known before it is made.
+
+    It is what `memory_uses` leaves free of the memories that the pools lie in. Where the program or
+    its weights are in the same memory nobody knows their size yet. Less than 0 if the rest alone is
+    too much.
+
+    Args:
+        board: whose usual stack and reserve are set aside.
+        config: of the model.
+        io: its inputs and outputs outside of the workspace.
+    """
+    sections = [pool.pool_info_properties.section for pool in config.workspace_pools]
+    if board.data is None:
+        return None
+    needs = [_memory(board, Need("pool", 0, section), board.data) for section in sections]
+    found = [memory for memory in board.memories if memory in needs]
+    room = sum(memory.size for memory in found)
+    if board.data not in found:
+        return room
+    if board.code == board.data or copies_weights(config, board):
+        return None
+    beside = Footprint(0, 0, io, stack=board.usual_stack, reserve=board.reserve)
+    return room - beside.total
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -12,7 +12,7 @@ from microtir.errors import nearest
 from microtir.project.board_search import load_board
 from microtir.project.boards import Board, Console, EmulatorKind, ProjectSupport, ProjectType
 from microtir.project.calls import byte_lines
-from microtir.project.capacity import check_fit, copied_weights, demand
+from microtir.project.capacity import check_fit, demand, project_footprint
 from microtir.project.errors import ProjectError
 from microtir.project.folder import write_folder
 from microtir.project.models import Models, describe_models
@@ -71,7 +71,7 @@ def generate(
     given = (artifacts,) if isinstance(artifacts, Artifact) else tuple(artifacts)
     models = describe_models(given, options)
     stack = options.stack or support.stack
-    check_fit(chosen, demand(models, stack, copied_weights(given, chosen)))
+    check_fit(chosen, demand(models, project_footprint(models, given, chosen, stack)))
     files = TemplateFiles(Path(template_dir) if template_dir is not None else None, chosen.folder)
     template = files.manifest(support.type).named(package_name(models.names))
     project = Project(

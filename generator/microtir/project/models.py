@@ -9,10 +9,12 @@ import numpy as np
 
 from microtir.artifact import (
     Artifact,
+    Footprint,
     OutputData,
     PoolData,
     Share,
     Together,
+    footprint,
     joint_pool,
     joint_workspace,
 )
@@ -75,11 +77,13 @@ class PortGroup:
 class Places:
     """Where a model's parts of what models share begin, in bytes.
 
-    `pools` are offsets by the C name of a pool, `tensors` is that of its inputs and outputs.
+    `pools` are offsets by the C name of a pool, `tensors` is that of its inputs and outputs, `io`
+    what it would be if the application had no memory for those that are handed over row by row.
     """
 
     pools: Mapping[str, int]
     tensors: int
+    io: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +110,7 @@ class ModelValues:
     uses_math: bool
     call: Call
     places: Places
+    ram: Footprint
 
     @property
     def layer_table(self) -> str:
@@ -114,7 +119,7 @@ class ModelValues:
 
     @property
     def workspace_bytes(self) -> int:
-        return sum(pool.bytes for pool in self.pools) + self.internal_bytes
+        return self.ram.planned
 
     @property
     def internal_bytes(self) -> int:
@@ -136,10 +141,6 @@ class ModelValues:
             PortGroup(kind, ports, f"{self.name}_{kind}_tensors" if ports else "NULL", len(ports))
             for kind, ports in (("input", self.inputs), ("output", self.outputs))
         )
-
-    @property
-    def io_bytes(self) -> int:
-        return sum(port.bytes for port in self.own_ports)
 
     @property
     def own_ports(self) -> tuple[PortValues, ...]:
@@ -168,8 +169,24 @@ class Models:
 
     @property
     def io_bytes(self) -> int:
-        ends = (model.places.tensors + model.io_bytes for model in self.models if model.io_bytes)
+        ends = (model.places.io + model.ram.io for model in self.models if model.ram.io)
         return max(ends, default=0)
+
+    @property
+    def tensor_bytes(self) -> int:
+        """The same with tensors that are handed over row by row.
+
+        The application has them as a whole, since samples and computers have no rows to give.
+        """
+        sizes = [(m.places.tensors, sum(port.bytes for port in m.own_ports)) for m in self.models]
+        return max((start + size for start, size in sizes if size), default=0)
+
+    def footprint(self, *, data: int, stack: int, reserve: int) -> Footprint:
+        """What all models take together, where those that take turns share what they have."""
+        # The scratch of one of several lies where others have their workspace.
+        scratch = self.models[0].ram.scratch if len(self.models) == 1 else 0
+        workspace = self.workspace_bytes - scratch
+        return Footprint(workspace, scratch, self.io_bytes, data, stack, reserve)
 
     @property
     def weights_bytes(self) -> int:
@@ -210,17 +227,27 @@ def describe_models(artifacts: Sequence[Artifact], options: ProjectOptions) -> M
 def _places(artifacts: Sequence[Artifact], together: Together) -> list[Places]:
     """Where each model's parts of shared memory begin: 0 where all of them take turns."""
     pools = joint_workspace(artifacts, together)
-    tensors = {}
+    tensors, io = (_tensor_places(artifacts, together, with_rows=rows) for rows in (True, False))
+    return [
+        Places(
+            {pool.name: pool.offsets[name] for pool in pools if name in pool.offsets}, at, io[name]
+        )
+        for name, at in tensors.items()
+    ]
+
+
+def _tensor_places(
+    artifacts: Sequence[Artifact], together: Together, *, with_rows: bool
+) -> Mapping[str, int]:
+    """Where each model's inputs and outputs begin, by its name."""
+    shares = {}
     for artifact in artifacts:
         model = artifact.module.model
         own = [port for port in model.ports if port.offset is None] if model else []
-        size = sum(-(-port.type.bytes // ELEMENT_BYTES) * ELEMENT_BYTES for port in own)
-        tensors[artifact.metadata["module_name"]] = Share(size, ELEMENT_BYTES)
-    joint = joint_pool("tensors", tensors, together).offsets if tensors else {}
-    return [
-        Places({pool.name: pool.offsets[name] for pool in pools if name in pool.offsets}, at)
-        for name, at in joint.items()
-    ]
+        whole = [port for port in own if with_rows or port.row_bytes is None]
+        size = sum(-(-port.type.bytes // ELEMENT_BYTES) * ELEMENT_BYTES for port in whole)
+        shares[artifact.metadata["module_name"]] = Share(size, ELEMENT_BYTES)
+    return joint_pool("tensors", shares, together).offsets if shares else {}
 
 
 def _largest_output(outputs: Sequence[OutputData]) -> int:
@@ -287,6 +314,7 @@ def _model(
         uses_math=any("#include <math.h>" in file.text for file in code),
         call=call_of(artifact, list(zip(model.ports, at, strict=True)), pools, given),
         places=places,
+        ram=footprint(facts),
     )
 
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypedDict
 
-from microtir.artifact import Artifact
+from microtir.artifact import Artifact, Footprint, footprint
 from microtir.config.features import Family
 from microtir.project.boards import Board, EmulatorKind, MemoryKind, ProjectType
 from microtir.project.cpu_costs import cpu_costs
@@ -31,7 +31,6 @@ from microtir.project.project import Project
 from microtir.project.stack_bound import StackBound, read_frames, stack_bound
 
 _MAP = "build/program.map"
-_SCRATCH = "_scratch"  # how the planner names memory that a kernel works in
 
 
 class FlashData(TypedDict):
@@ -41,13 +40,14 @@ class FlashData(TypedDict):
 
 
 class RamData(TypedDict):
-    """In bytes; see `Ram`."""
+    """In bytes; see `Footprint`."""
 
     workspace: int
     scratch: int
     io: int
     data: int
     stack: int
+    reserve: int
     total: int
 
 
@@ -66,6 +66,7 @@ class ProfileData(TypedDict):
     """What `profile --json` writes: figures of one inference."""
 
     model: str
+    targets: list[str]
     board: str
     compiler: str
     instructions: int
@@ -103,46 +104,26 @@ class LayerCost:
 
 
 @dataclass(frozen=True, slots=True)
-class Ram:
-    """Bytes of RAM.
-
-    Args:
-        workspace: activations and line buffers.
-        scratch: what kernels need beyond them.
-        io: buffers of the inputs and outputs, outside the workspace.
-        data: all other variables of the model.
-        stack: what one inference touched, found by painting.
-        stack_bound: what the calls in the machine code can reach.
-    """
-
-    workspace: int
-    scratch: int
-    io: int
-    data: int
-    stack: int
-    stack_bound: StackBound
-
-    @property
-    def total(self) -> int:
-        return self.workspace + self.scratch + self.io + self.data + self.stack
-
-
-@dataclass(frozen=True, slots=True)
 class Profile:
     """The costs of one inference; `cycles_are_exact` where the emulator knows them.
 
     Args:
+        targets: what the model was compiled for.
         code, weights: bytes of flash.
+        ram: its stack is what one inference touched, found by painting.
+        stack_bound: what the calls in the machine code can reach.
     """
 
     model: str
+    targets: tuple[str, ...]
     board: str
     compiler: str
     layers: tuple[LayerCost, ...]
     cycles_are_exact: bool
     code: int
     weights: int
-    ram: Ram
+    ram: Footprint
+    stack_bound: StackBound
 
     @property
     def instructions(self) -> int:
@@ -172,6 +153,7 @@ class Profile:
         ram = self.ram
         return {
             "model": self.model,
+            "targets": list(self.targets),
             "board": self.board,
             "compiler": self.compiler,
             "instructions": self.instructions,
@@ -187,6 +169,7 @@ class Profile:
                 "io": ram.io,
                 "data": ram.data,
                 "stack": ram.stack,
+                "reserve": ram.reserve,
                 "total": ram.total,
             },
             "layers": [
@@ -324,36 +307,22 @@ def _profile(
     layers = tuple(map(layer, measured.by_function))
     return Profile(
         model=facts["model"]["file"] if facts["model"] else facts["module_name"],
+        targets=tuple(str(t) for t in artifact.module.require_config("profile").targets),
         board=board.name,
         compiler=measured.compiler,
         layers=layers,
         cycles_are_exact=measured.cycles is not None,
         code=sizes.code,
         weights=sizes.weights,
-        ram=_ram(artifact, sizes, measured.stack_painted, bound),
-    )
-
-
-def _ram(artifact: Artifact, sizes: Sizes, stack: int, bound: StackBound) -> Ram:
-    memory = artifact.metadata["memory"]
-    assert memory is not None  # `generate` refuses what is no model
-    # Scratch may lie where activations are dead: only what it adds is its own.
-    ends = dict.fromkeys((pool["name"] for pool in memory["pools"]), 0)
-    for p in memory["placements"]:
-        if not p["name"].endswith(_SCRATCH):
-            ends[p["pool"]] = max(ends[p["pool"]], p["offset"] + p["size"])
-    workspace = sum(ends.values())
-    # Arrays of internal pools are in the model's own .bss, unless a linker script moves them.
-    inside = sum(p["size"] for p in memory["pools"] if p["is_internal"] and not p["section"])
-    return Ram(
-        workspace=workspace,
-        scratch=memory["workspace_size"] - workspace,
-        io=sum(
-            port["bytes"]
-            for port in artifact.metadata["ports"]
-            if port["offset"] is None and port["row_bytes"] is None
-        ),
-        data=max(sizes.data - inside, 0),
-        stack=stack,
+        ram=_ram(artifact, board, sizes, measured.stack_painted),
         stack_bound=bound,
     )
+
+
+def _ram(artifact: Artifact, board: Board, sizes: Sizes, stack: int) -> Footprint:
+    memory = artifact.metadata["memory"]
+    assert memory is not None  # `generate` refuses what is no model
+    # Arrays of internal pools are in the model's own .bss, unless a linker script moves them.
+    inside = sum(p["size"] for p in memory["pools"] if p["is_internal"] and not p["section"])
+    data = max(sizes.data - inside, 0)
+    return footprint(artifact.metadata, data=data, stack=stack, reserve=board.reserve)

@@ -72,7 +72,7 @@ def project_values(
         "has_rows": any(port.by_rows for model in models.models for port in model.ports),
         "uses_math": any(model.uses_math for model in models.models),
         "sample_arrays": models.sample_arrays,
-        "memory_table": _memory_table(models, stack),
+        "memory_table": _memory_table(models, stack, project.board.reserve),
         "workspace_bytes": models.workspace_bytes,
         "stack_bytes": stack,
         "optimization": options.optimization,
@@ -172,11 +172,12 @@ def _include_folder(header: str, template: Template) -> str:
     return path.parent.as_posix()
 
 
-def _memory_table(models: Models, stack: int) -> list[dict[str, object]]:
+def _memory_table(models: Models, stack: int, reserve: int) -> list[dict[str, object]]:
     rows = [
         ("workspace, shared by all models", models.workspace_bytes),
-        ("inputs and outputs, shared, too", models.io_bytes),
+        ("inputs and outputs, shared, too", models.tensor_bytes),
         ("stack set aside", stack),
+        *([("reserve of the board", reserve)] if reserve else []),
         ("weights, in flash", models.weights_bytes),
     ]
     return [{"what": what, "bytes": size} for what, size in rows]

@@ -158,6 +158,7 @@ def make_ports(model: ModelInfo, calls: Calls, placed: frozenset[str]) -> tuple[
                 first_step=0 if is_input else min(touched, default=last),
                 last_step=max(touched, default=0) if is_input else last,
                 is_in_workspace=port.name in placed,
+                is_by_rows=port.row_bytes is not None,
             )
         )
     return tuple(ports)

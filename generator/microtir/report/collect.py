@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from microtir import __version__, driver
-from microtir.artifact import Artifact
+from microtir.artifact import Artifact, footprint
 from microtir.config import CompilationConfig
 from microtir.config.enums import Optimize
 from microtir.errors import MemoryPlanError, UsageError
@@ -147,6 +147,7 @@ def _facts(compiled: _Compiled, config: CompilationConfig, least: int) -> data.R
         options=tuple((key, json.dumps(value)) for key, value in config.to_dict().items()),
         pools=pools,
         ports=make_ports(model, calls, placed),
+        ram=footprint(compiled.artifact.metadata),
         steps=calls.steps,
         streams=calls.streams,
         layers=layers,
@@ -180,7 +181,7 @@ def _limits(config: CompilationConfig, memory: MemoryPlan, compiled: _Compiled) 
     stack = facts["stack"]["bytes"]
     code = "estimated" if compiled.code_bytes == facts["code_bytes_estimate"] else "compiled"
     possible = [
-        (_RAM, "workspace", config.budget.ram, memory.workspace_size),
+        (_RAM, "workspace", config.budget.ram, footprint(facts).planned),
         *(
             (f"pool {info.pool_name}", "workspace", info.size_limit, pool.size)
             for info, pool in zip(config.workspace_pools, memory.pools, strict=True)

@@ -13,6 +13,8 @@ from dataclasses import asdict, dataclass
 from enum import Enum
 from typing import Any
 
+from microtir.artifact import Footprint
+
 FINISH = "f"
 """What follows the layer's number in the label of a step that finishes a layer."""
 
@@ -101,6 +103,7 @@ class Port:
     first_step: int
     last_step: int
     is_in_workspace: bool
+    is_by_rows: bool = False  # functions of the caller hand over its rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,6 +243,7 @@ class Report:
     options: tuple[tuple[str, str], ...]
     pools: tuple[Pool, ...]
     ports: tuple[Port, ...]
+    ram: Footprint
     steps: tuple[Step, ...]
     streams: tuple[Stream, ...]
     layers: tuple[Layer, ...]

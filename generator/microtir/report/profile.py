@@ -17,10 +17,14 @@ _FIX = "profile this model with the options of the report"
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """A profile: the totals, and per row name, operator, instructions and estimated cycles."""
+    """A profile: the totals, and per row name, operator, instructions and estimated cycles.
+
+    `targets` are those of the C that was measured, none if the file does not say.
+    """
 
     file: str
     model: str
+    targets: tuple[str, ...]
     totals: Profile
     rows: tuple[tuple[str, str, int, int], ...]
 
@@ -77,7 +81,9 @@ def _measured(file: str, found: Mapping[str, Any]) -> Measured:
         )
         for row in found["layers"]
     )
-    return Measured(file, _text(found, "model"), totals, rows)
+    targets = found.get("targets", [])
+    check(targets, list[Annotated[str, TEXT]], "targets")
+    return Measured(file, _text(found, "model"), tuple(targets), totals, rows)
 
 
 def _sizes(found: Mapping[str, Any]) -> tuple[tuple[str, int], ...]:
@@ -137,6 +143,11 @@ def _check_same(report: Report, profile: Measured) -> None:
     workspace = ram.get("workspace", 0) + ram.get("scratch", 0)
     if profile.model != report.file:
         difference = f"'{profile.model}', the report of '{report.file}'"
+    elif profile.targets and profile.targets != report.targets:
+        measured, described = (
+            " and ".join(targets) for targets in (profile.targets, report.targets)
+        )
+        difference = f"code for '{measured}', the report of code for '{described}'"
     elif workspace != report.workspace:
         difference = f"a workspace of {workspace} bytes, the report of {report.workspace}"
     else:

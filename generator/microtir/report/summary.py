@@ -106,10 +106,11 @@ def _constants(pool: ConstantPool) -> str:
 
 
 def _ports(report: Report) -> str:
-    outside = [port for port in report.ports if not port.is_in_workspace]
-    inside = len(report.ports) - len(outside)
-    text = f"{number(sum(port.bytes for port in outside))} bytes in the caller's memory"
-    return f"{text}, {inside} in the workspace" if inside else text
+    inside = sum(port.is_in_workspace for port in report.ports)
+    by_rows = sum(port.is_by_rows for port in report.ports)
+    text = f"{number(report.ram.io)} bytes in the caller's memory"
+    text += f", {inside} in the workspace" if inside else ""
+    return f"{text}, {by_rows} handed over row by row" if by_rows else text
 
 
 def recomputed(executed: int, again: int) -> str:

@@ -28,6 +28,9 @@ _WIDEST, _INDENT = 60, 4  # columns of flags with figures beside them, and where
 _PLACED_OUTSIDE = "inputs and outputs are the application's then"
 _FED = "the application hands rows over"
 
+RoomOf = Callable[[CompilationConfig], "int | None"]
+"""Bytes that a board has for the workspace of a configuration: ports outside of it take of them."""
+
 Clock = Callable[[], float]
 """Seconds from any time on; those of the process, since a machine may have more to do."""
 
@@ -115,6 +118,7 @@ def advice(
     *,
     compiler: driver.Compiler | None = None,
     memories: Sequence[Memory] = (),
+    room_of: RoomOf | None = None,
     seconds: float = _SECONDS,
     clock: Clock = time.process_time,
 ) -> Advice:
@@ -125,12 +129,13 @@ def advice(
         error: how it was refused.
         compiler: as for `driver.build`.
         memories: of the board, for pools that there could be.
+        room_of: where the budget of RAM is what a board has: for another configuration it is that.
         seconds: after so many no other remedy is begun; one is tried in any case.
         clock: what measures them.
     """
     is_ram = error.resource in _RAM
     least = driver.least_workspace(module) if is_ram else 0
-    trials = _Trials(module, module.require_config("remedies"), error, compiler, least)
+    trials = _Trials(module, module.require_config("remedies"), error, compiler, least, room_of)
     end, found, left_out, tried = clock() + seconds, list[Outcome](), list[Remedy](), 0
     others = trials.without_others() if trials.has_other_budgets else []
     for remedy, config in _legal(trials, memories):
@@ -231,13 +236,19 @@ class _Trials:
     error: LimitError
     compiler: driver.Compiler | None
     least: int  # bytes of workspace that planning knows of without a remedy
+    room_of: RoomOf | None = None
 
     def with_remedy(self, remedy: Remedy) -> CompilationConfig | None:
         """The configuration with a remedy; None if it contradicts the rest."""
         try:
-            return config_from_flags(dict(remedy.flags), self.config)
+            config = config_from_flags(dict(remedy.flags), self.config)
         except ConfigError:
             return None
+        room = self.room_of(config) if self.room_of else None
+        if room is None:
+            return config
+        # A budget of nothing is none to be had; `outcome` sees that what there is fits nowhere.
+        return config.with_(budget={**config.budget.known(), "ram": max(room, 1)})
 
     def outcome(self, remedy: Remedy, config: CompilationConfig) -> list[Outcome]:
         """What a remedy comes to; empty if it does not help."""
@@ -247,9 +258,12 @@ class _Trials:
             taken, again = self.made(config)
         except MicrotirError:
             return []  # something else is exceeded, or the model does not allow it
-        if taken >= self.error.taken:
+        allowed = self.error.allowed
+        room = self.room_of(config) if self.room_of and self._budget == "ram" else None
+        allowed = allowed if room is None else room
+        if taken - allowed >= self.error.taken - self.error.allowed:
             return []
-        return [Outcome(remedy, taken, self.error.allowed, again)]
+        return [Outcome(remedy, taken, allowed, again)]
 
     def without_others(self) -> list[Outcome]:
         """What the other budgets would have to be for the one that is exceeded; empty if nothing.
