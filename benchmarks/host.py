@@ -46,6 +46,7 @@ from microtir.host.toolchain import find_compiler
 RECORDED = Path(__file__).parent / "host.json"
 PACKAGES = ("onnxruntime", "onnx", "ai_edge_litert")
 _ROUNDS = 500
+_VECTORS = ("avx2", "avx_vnni", "avx512f", "avx512_vnni")
 _SECONDS = 0.001  # of one engine in one round
 
 Array = npt.NDArray[Any]
@@ -250,16 +251,31 @@ def measure_all(chosen: list[str]) -> Figures:
     return {machine(): rows}
 
 
-def machine() -> str:
-    """CPU, vector extensions that matter, and compiler: what ratios depend on."""
-    lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+def cpu_of(text: str) -> str:
+    """The CPU that /proc/cpuinfo describes, and its vector extensions that matter.
+
+    A virtual machine may cut the name short, so that family, model and stepping tell generations
+    apart.
+
+    Raises:
+        SystemExit: it does not say its name: figures would be of nobody knows what.
+    """
     facts: dict[str, str] = {}
-    for line in lines:
+    for line in text.splitlines():
         name, _, value = line.partition(":")
         facts.setdefault(name.strip(), value.strip())
+    if not facts.get("model name"):
+        raise SystemExit("error: /proc/cpuinfo has no 'model name'; figures need the CPU's name")
+    numbers = [f"{key} {facts[key]}" for key in ("cpu family", "model", "stepping") if key in facts]
     flags = facts.get("flags", "").split()
-    vectors = [flag for flag in ("avx2", "avx_vnni", "avx512_vnni") if flag in flags]
-    return f"{facts.get('model name', 'unknown')}, {' '.join(vectors)}, {find_compiler().version}"
+    vectors = [flag for flag in _VECTORS if flag in flags]
+    return f"{facts['model name']} ({', '.join(numbers)}), {' '.join(vectors) or 'no vectors'}"
+
+
+def machine() -> str:
+    """CPU and compiler: what ratios depend on."""
+    cpu = cpu_of(Path("/proc/cpuinfo").read_text(encoding="utf-8"))
+    return f"{cpu}, {find_compiler().version}"
 
 
 def read_recorded() -> Figures:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
+from pathlib import Path
 
 import pytest
 
@@ -39,3 +40,24 @@ def test_a_model_without_an_onnx_form_is_left_out(
     assert rows == dict.fromkeys(INT8_MODELS[1:], figures)
     said = f"{INT8_MODELS[0]:<14} skipped: MEAN 'm': no translation to ONNX here"
     assert said in capsys.readouterr().out.splitlines()
+
+
+def test_figures_name_their_cpu() -> None:
+    """A record of "x86-64 with AVX2" said nothing: ratios of a CPU with VNNI are others."""
+    text = "vendor_id\t: X\ncpu family\t: 25\nmodel\t\t: 1\nmodel name\t: A CPU\nstepping\t: 2\n"
+    flags = "flags\t\t: fpu avx2 avx512f avx512_vnni\n"
+    assert host.cpu_of(text + flags + text.replace("A CPU", "another core")) == (
+        "A CPU (cpu family 25, model 1, stepping 2), avx2 avx512f avx512_vnni"
+    )
+    assert host.cpu_of(text).endswith("stepping 2), no vectors")
+    with pytest.raises(SystemExit, match="need the CPU's name"):
+        host.cpu_of(flags)
+
+
+def test_pages_name_the_cpu_of_the_record() -> None:
+    """Ratios on a page stand beside the name of the CPU that they are of."""
+    root = Path(__file__).parents[2]
+    names = {machine.split(",")[0].split(" (")[0] for machine in host.read_recorded()}
+    for page in ("docs/figures.md", "docs/host.md"):
+        text = (root / page).read_text("utf-8")
+        assert all(name in text for name in names), page
