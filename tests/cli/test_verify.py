@@ -10,6 +10,7 @@ import pytest
 
 from microtir.resources import install_extra
 from tests.support.command import FLOAT, INT8, TEST_SET, Command
+from tests.support.hybrid import hybrid_model
 
 KEYS = [
     "model",
@@ -89,10 +90,27 @@ def test_tflm_that_is_not_installed(microtir: Command, monkeypatch: pytest.Monke
 
 
 def test_float_model(microtir: Command) -> None:
-    """Floats are equal within the default tolerance; the text says which and how close."""
+    """Floats are equal if they are as near to the exact values as float32 is; the text says so."""
     result = microtir("verify", FLOAT, "--samples", 4)
     assert result.status == 0
-    assert "every float32 output within 1e-05 of the sample's largest" in result.out
+    assert "every float32 output as near to the exact value as float32 sums of " in result.out
+    result = microtir("verify", FLOAT, "--samples", 1, "--rtol", "1e-4")
+    assert "every float32 output within 0.0001 of the sample's largest" in result.out
+
+
+def test_hybrid_reference(microtir: Command, tmp_path: Path) -> None:
+    """The cause of 8 bits in a hybrid model's reference is named; a sixteenth is not excused."""
+    model, images = tmp_path / "hybrid.tflite", np.ones((1, 1, 4), np.float32)
+    model.write_bytes(hybrid_model())
+    exact = np.array([0.6, 2.2, 3.8], np.float32).reshape(1, 1, 3)
+    for error, status in ((0.02, 0), (0.1, 1)):
+        np.savez(tmp_path / "g.npz", inputs=images, outputs=exact + np.float32(3.8 * error))
+        result = microtir("verify", model, "--golden", tmp_path / "g.npz")
+        assert result.status == status, result.out + result.err
+        assert "the reference itself is up to 0.0" in result.out or error > 0.05
+        assert "TFLite's kernels round the activations" in result.out
+    result = microtir("verify", model, "--samples", 2)
+    assert result.status == 0 and "hybrid" not in result.out.replace("hybrid.tflite", "")
 
 
 def test_tolerance(microtir: Command, tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ from microtir.graph.ir import Array, Node, Quantization, TensorType
 from microtir.graph.ops import CustomFunction
 from microtir.graph.text import to_text
 from microtir.host.samples import Samples
+from microtir.host.tolerance import Share
 from microtir.host.verify import verify
 from microtir.ir_module import IRModule
 from microtir.schedule import Schedule
@@ -152,7 +153,7 @@ def test_between_other_layers(form: str, goal: str) -> None:
     expected = Samples(tuple(reference.execute(module.graph, dict(s)) for s in given.values))
     planned = seen["graph"]
     assert isinstance(planned, type(module.graph))
-    result = verify(artifact, planned, given, expected, 0.0, every_layer=True, sanitize=True)
+    result = verify(artifact, planned, given, expected, Share(0.0), every_layer=True, sanitize=True)
     assert result.equal and result.layers_checked
 
 

@@ -19,6 +19,7 @@ from microtir.graph.ir import Array, Graph, Node, Tensor
 from microtir.graph.ops import Padding2D
 from microtir.graph.reference import execute
 from microtir.host.layers import first_wrong_layer
+from microtir.host.tolerance import Share
 from microtir.plan.ir import Plan
 from microtir.tir.text import to_text
 from tests.driver.test_streaming import random_graph, run
@@ -220,7 +221,7 @@ def test_executors_and_layers(executor: str) -> None:
     np.testing.assert_array_equal(got, expected)
     if executor == "aot":
         model = host.load(artifact, debug=True)
-        assert first_wrong_layer(model, planned[-1], [(0, inputs)], 0.0) is None
+        assert first_wrong_layer(model, planned[-1], [(0, inputs)], Share(0.0)) is None
 
 
 def test_rows_that_come_and_go() -> None:

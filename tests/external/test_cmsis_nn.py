@@ -23,6 +23,7 @@ from microtir.errors import ConfigError, RunError, ToolError
 from microtir.frontend import from_tflite
 from microtir.graph import reference
 from microtir.host.samples import Samples
+from microtir.host.tolerance import Share
 from microtir.host.verify import verify
 from microtir.ir_module import IRModule
 from microtir.project import ProjectType, generate, load_board
@@ -108,7 +109,7 @@ def test_a_model_under_sanitizers_layer_by_layer(folder: Path) -> None:
     given, expected = samples(module)
     planned = seen["graph"]
     assert isinstance(planned, type(module.graph)) and planned is not None
-    result = verify(artifact, planned, given, expected, 0.0, sanitize=True, every_layer=True)
+    result = verify(artifact, planned, given, expected, Share(0.0), sanitize=True, every_layer=True)
     assert result.equal
     assert [layer["operator"] for layer in artifact.metadata["layers"]] == [
         "CONV_2D", "FULLY_CONNECTED",

@@ -10,15 +10,8 @@ from hypothesis import strategies as st
 
 from microtir.errors import RunError
 from microtir.frontend import from_tflite
-from microtir.host.compare import (
-    FLOAT_RTOL,
-    HYBRID_RTOL,
-    Comparison,
-    compare,
-    default_rtol,
-    is_hybrid,
-    mismatches,
-)
+from microtir.host.compare import Comparison, compare
+from microtir.host.tolerance import Share, is_hybrid, judge
 from microtir.tir.dtype import DType
 from tests.support.command import FLOAT, INT8
 from tests.support.hybrid import hybrid_model
@@ -29,7 +22,7 @@ F32 = np.float32
 def one(expected: npt.ArrayLike, got: npt.ArrayLike, rtol: float = 1e-5) -> Comparison:
     """Compare one output of one sample, as float32 unless they are arrays."""
     arrays = [x if isinstance(x, np.ndarray) else np.array(x, F32) for x in (expected, got)]
-    return compare([{"y": arrays[0]}], [{"y": arrays[1]}], rtol)
+    return compare([{"y": arrays[0]}], [{"y": arrays[1]}], Share(rtol))
 
 
 @given(st.lists(st.integers(-128, 127), min_size=1, max_size=20), st.data())
@@ -66,8 +59,10 @@ def test_each_sample_has_its_own_largest() -> None:
     """A large sample does not lend its tolerance to a small one, nor one output to another."""
     big, small = np.array([1000.0], F32), np.array([1.0], F32)
     off = small + F32(1e-3)
-    assert compare([{"y": big}, {"y": small}], [{"y": big}, {"y": off}], 1e-5).mismatches == 1
-    assert compare([{"y": big, "z": small}], [{"y": big, "z": off}], 1e-5).mismatches == 1
+    assert (
+        compare([{"y": big}, {"y": small}], [{"y": big}, {"y": off}], Share(1e-5)).mismatches == 1
+    )
+    assert compare([{"y": big, "z": small}], [{"y": big, "z": off}], Share(1e-5)).mismatches == 1
 
 
 @pytest.mark.parametrize(
@@ -111,7 +106,7 @@ def test_counts_over_samples() -> None:
     """Values and mismatches are added up; each wrong output of each sample is listed."""
     zeros = {"a": np.zeros((2, 3), np.int8), "b": np.zeros(4, np.int8)}
     got = {"a": np.array([[0, 0, 5], [1, 0, 0]], np.int8), "b": np.zeros(4, np.int8)}
-    found = compare([zeros, zeros, zeros], [zeros, got, got], 0.0)
+    found = compare([zeros, zeros, zeros], [zeros, got, got], Share(0.0))
     assert (found.samples, found.values, found.mismatches, found.max_abs_error) == (3, 30, 4, 5.0)
     assert [(d.sample, d.output, d.mismatches) for d in found.differences] == [
         (1, "a", 2),
@@ -127,7 +122,7 @@ def test_counts_over_samples() -> None:
 def test_outputs_that_do_not_match(got: dict[str, npt.NDArray[np.float32]]) -> None:
     """A missing output, another shape or another type is an error, not a difference."""
     with pytest.raises(RunError, match="output 'y' of sample 0"):
-        compare([{"y": np.zeros(2, F32)}], [got], 1e-5)
+        compare([{"y": np.zeros(2, F32)}], [got], Share(1e-5))
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.int8])
@@ -136,21 +131,12 @@ def test_mask_has_the_shape(dtype: type[np.generic]) -> None:
     expected = np.zeros((2, 3), dtype)
     got = expected.copy()
     got[1, 2] = 1
-    assert np.argwhere(mismatches(expected, got, 1e-5)).tolist() == [[1, 2]]
+    assert np.argwhere(judge(expected, got, Share(1e-5), 0, "y").wrong).tolist() == [[1, 2]]
 
 
-def test_plain_models_are_not_hybrid() -> None:
-    """Float and int8 models have the tolerance of floats."""
-    for path in (FLOAT, INT8):
+def test_hybrid_models() -> None:
+    """Float activations with int8 weights are a hybrid model; float and int8 models are not."""
+    for path, expected in ((FLOAT, False), (INT8, False), (hybrid_model(), True)):
         graph = from_tflite(path).graph
         assert graph is not None
-        assert not is_hybrid(graph)
-        assert default_rtol(graph) == FLOAT_RTOL == 1e-5
-
-
-def test_hybrid_model() -> None:
-    """Float activations with int8 weights are a hybrid model, whose reference is coarser."""
-    graph = from_tflite(hybrid_model()).graph
-    assert graph is not None
-    assert is_hybrid(graph)
-    assert default_rtol(graph) == HYBRID_RTOL == 2e-2
+        assert is_hybrid(graph) is expected

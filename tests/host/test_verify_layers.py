@@ -19,12 +19,15 @@ from microtir.frontend.tflite_schema import BuiltinOperator, DepthwiseConv2DOpti
 from microtir.host.apart import run_apart
 from microtir.host.oracle import Oracle, expected_outputs
 from microtir.host.samples import Fill, Samples, filled
+from microtir.host.tolerance import Share, rounding_of
 from microtir.host.verify import verify
 from tests.frontend.models import Value
 from tests.frontend.models import model as one_operator
 from tests.support.command import FLOAT, INT8
 from tests.support.hybrid import hybrid_model
 from tests.support.tflm import run_tflm
+
+EXACT = Share(0.0)
 
 
 class Compiled:
@@ -66,7 +69,7 @@ def arrays(artifact: Artifact) -> list[str]:
 
 def test_equal_model_has_no_wrong_layer(digits: Compiled) -> None:
     """All outputs and all layers agree; the layers are looked at only when asked for."""
-    args = (digits.artifact, digits.planned, digits.inputs, digits.expected, 0.0)
+    args = (digits.artifact, digits.planned, digits.inputs, digits.expected, EXACT)
     plain = verify(*args)
     assert (plain.equal, plain.layers_checked) == (True, False)
     full = verify(*args, every_layer=True)
@@ -80,7 +83,9 @@ def test_first_wrong_layer_is_named(digits: Compiled, layer: int) -> None:
     function = next(f for f in layers if f"_layer{layer:02}_" in f["function"])
     name = next(n for n in arrays(digits.artifact) if n.startswith(f"net_layer{layer:02}"))
     broken = spoiled(digits.artifact, name)
-    verdict = verify(broken, digits.planned, digits.inputs, digits.expected, 0.0, every_layer=True)
+    verdict = verify(
+        broken, digits.planned, digits.inputs, digits.expected, EXACT, every_layer=True
+    )
     wrong = verdict.first_wrong_layer
     assert wrong is not None and not verdict.equal
     assert (wrong.name, wrong.operator, wrong.index, wrong.function) == (
@@ -99,7 +104,7 @@ def test_first_wrong_layer_is_named(digits: Compiled, layer: int) -> None:
 def test_wrong_layer_in_the_json(digits: Compiled) -> None:
     """The JSON has the layer with plain values, and says that the model is not equal."""
     broken = spoiled(digits.artifact, arrays(digits.artifact)[0])
-    verdict = verify(broken, digits.planned, digits.inputs, digits.expected, 0.0)
+    verdict = verify(broken, digits.planned, digits.inputs, digits.expected, EXACT)
     facts = json.loads(json.dumps(verdict.to_dict(), allow_nan=False))
     assert facts["equal"] is False
     assert facts["mismatches"] == verdict.comparison.mismatches > 0
@@ -112,7 +117,7 @@ def test_wrong_layer_in_the_json(digits: Compiled) -> None:
 def test_wrong_reference_blames_no_layer(digits: Compiled) -> None:
     """Expected outputs of other inputs differ, and every layer is right nevertheless."""
     shifted = Samples((*digits.expected.values[1:], digits.expected.values[0]))
-    verdict = verify(digits.artifact, digits.planned, digits.inputs, shifted, 0.0)
+    verdict = verify(digits.artifact, digits.planned, digits.inputs, shifted, EXACT)
     assert not verdict.equal
     assert (verdict.layers_checked, verdict.first_wrong_layer) == (True, None)
 
@@ -120,10 +125,34 @@ def test_wrong_reference_blames_no_layer(digits: Compiled) -> None:
 def test_float_layers() -> None:
     """The layers of the float model agree within the tolerance of floats."""
     model = Compiled(FLOAT, samples=2)
+    tolerance = rounding_of(model.graph, model.inputs.values)
     verdict = verify(
-        model.artifact, model.planned, model.inputs, model.expected, 1e-5, every_layer=True
+        model.artifact, model.planned, model.inputs, model.expected, tolerance, every_layer=True
     )
     assert verdict.equal and verdict.layers_checked
+
+
+@pytest.mark.parametrize("spoil", ["", "net_layer00", "net_layer08_bias"])
+def test_errors_that_came_in_are_no_layer_s(spoil: str) -> None:
+    """A layer was called wrong for what layers before it had rounded, within the same limits.
+
+    With a tolerance of nothing every layer of the C differs from the reference run by itself; by
+    the rule none is wrong, and one that is spoiled is, also if others were before it.
+    """
+    model = Compiled(FLOAT, samples=1)
+    tolerance = rounding_of(model.graph, model.inputs.values)
+    artifact = model.artifact
+    if spoil:
+        name = next(n for n in arrays(artifact) if n.startswith(spoil))
+        artifact = spoiled(artifact, name)
+    verdict = verify(
+        artifact, model.planned, model.inputs, model.expected, tolerance, every_layer=True
+    )
+    wrong = verdict.first_wrong_layer
+    if spoil:
+        assert wrong is not None and spoil[:11] in wrong.function
+    else:
+        assert wrong is None and verdict.equal
 
 
 @pytest.mark.parametrize("path", [INT8, FLOAT])

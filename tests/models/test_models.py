@@ -14,26 +14,25 @@ from microtir.cli.progress import Progress
 from microtir.graph.ir import Array, Graph
 from microtir.host.backend import Library
 from microtir.host.build import Build
-from microtir.host.compare import FLOAT_RTOL, HYBRID_RTOL, default_rtol
 from microtir.host.model import Model
 from microtir.host.oracle import Oracle, expected_outputs
 from microtir.host.samples import Samples, read_golden
+from microtir.host.tolerance import rounding_of
 from microtir.host.toolchain import find_compiler
 from microtir.host.verify import verify
 from microtir.ir_module import IRModule
 
-# Name -> tolerance of floats; integers must be identical.
-MODELS: dict[str, float] = {
-    "ad01_float": FLOAT_RTOL,
-    "ad01_int8": FLOAT_RTOL,
-    "kws_hybrid": HYBRID_RTOL,
-    "kws_int8": FLOAT_RTOL,
-    "resnet8_float": FLOAT_RTOL,
-    "resnet8_int8": FLOAT_RTOL,
-    "strww_int8": FLOAT_RTOL,
-    "vww_float": FLOAT_RTOL,
-    "vww_int8": FLOAT_RTOL,
-}
+MODELS = (
+    "ad01_float",
+    "ad01_int8",
+    "kws_hybrid",
+    "kws_int8",
+    "resnet8_float",
+    "resnet8_int8",
+    "strww_int8",
+    "vww_float",
+    "vww_int8",
+)
 # The tests of one model share what it was compiled to, so they go to one worker.
 EACH = [
     pytest.param(name, marks=[pytest.mark.model(name), pytest.mark.xdist_group(name)])
@@ -75,11 +74,10 @@ def compile_model(models_dir: Path, name: str) -> Compiled:
 
 @pytest.mark.parametrize("name", EACH)
 def test_golden_outputs(compiled: Callable[[str], Compiled], name: str) -> None:
-    """Integers are identical to the golden outputs, floats within the tolerance of the model."""
+    """Integers are identical to the golden outputs, floats as near to the exact values."""
     model = compiled(name)
-    rtol = default_rtol(model.graph)
-    assert rtol == MODELS[name]
-    verdict = verify(model.artifact, model.planned, model.inputs, model.expected, rtol)
+    tolerance = rounding_of(model.graph, model.inputs.values)
+    verdict = verify(model.artifact, model.planned, model.inputs, model.expected, tolerance)
     assert verdict.equal, verdict.to_dict()
 
 
@@ -93,10 +91,11 @@ def test_clang_for_this_processor(compiled: Callable[[str], Compiled], name: str
     def run(samples: Samples) -> list[dict[str, Array]]:
         return [program.run(inputs) for inputs in samples.values]
 
-    rtol = MODELS[name]
+    tolerance = rounding_of(model.graph, model.inputs.values)
     verdict = verify(
-        model.artifact, model.planned, model.inputs, model.expected, rtol, board="clang", run=run
-    )
+        model.artifact, model.planned, model.inputs, model.expected, tolerance,
+        board="clang", run=run,
+    )  # fmt: skip
     assert verdict.equal, verdict.to_dict()
 
 
@@ -106,7 +105,8 @@ def test_layers(compiled: Callable[[str], Compiled], name: str) -> None:
     model = compiled(name)
     one = Samples(model.inputs.values[:1])
     expected = expected_outputs(Oracle.REFERENCE, model.graph, b"", one)
-    verdict = verify(model.artifact, model.planned, one, expected, FLOAT_RTOL, every_layer=True)
+    tolerance = rounding_of(model.graph, one.values)
+    verdict = verify(model.artifact, model.planned, one, expected, tolerance, every_layer=True)
     assert verdict.equal and verdict.layers_checked, verdict.to_dict()
 
 

@@ -16,7 +16,7 @@ from microtir.artifact import Artifact, SourceFile
 from microtir.config.names import c_name
 from microtir.graph.ir import Array, Graph
 from microtir.host.backend import gaps
-from tests.support.small_models import reference_outputs
+from tests.support.legal import assert_legal
 
 FILLS = (0xA5, 0x5A)
 
@@ -53,10 +53,9 @@ def with_poisoned_pools(artifact: Artifact, fill: int) -> Artifact:
 
 def check_sanitized(artifact: Artifact, graph: Graph, inputs: Mapping[str, Array]) -> None:
     """Run twice under sanitizers, on memory of different bytes; both equal the reference."""
-    expected = reference_outputs(graph, dict(inputs))
     for fill in FILLS:
         model = host.load(with_poisoned_pools(artifact, fill), sanitize=True)
-        compare(model.run(inputs, fill_workspace=fill), expected)
+        assert_legal(graph, inputs, model.run(inputs, fill_workspace=fill))
 
 
 def check_repeated(artifact: Artifact, graph: Graph, inputs: Mapping[str, Array]) -> None:
@@ -64,11 +63,4 @@ def check_repeated(artifact: Artifact, graph: Graph, inputs: Mapping[str, Array]
     model = host.load(artifact)
     others = {name: np.flip(array) for name, array in inputs.items()}
     for fill, given in zip((*FILLS, *FILLS), (inputs, others, inputs, inputs), strict=True):
-        compare(model.run(given, fill_workspace=fill), reference_outputs(graph, dict(given)))
-
-
-def compare(got: Mapping[str, Array], expected: Mapping[str, Array]) -> None:
-    """All outputs are there, and equal; floats but for what another order of sums makes."""
-    assert set(got) == set(expected)
-    for name, array in expected.items():
-        np.testing.assert_allclose(got[name], array, rtol=1e-5 * array.dtype.kind.count("f"))
+        assert_legal(graph, given, model.run(given, fill_workspace=fill))

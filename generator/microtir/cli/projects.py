@@ -20,6 +20,7 @@ from microtir.errors import UsageError
 
 if TYPE_CHECKING:
     from microtir.artifact import Artifact
+    from microtir.graph.ir import Graph
     from microtir.project import Board, Project, Samples
 
 ProjectTypeName = Annotated[
@@ -99,11 +100,11 @@ def create_project(
     with Progress() as progress:
         for model in models:
             name = config.module_name if len(models) == 1 else module_name(model)
-            built, rtol = _programs(model, config.with_(module_name=name), progress, board)
+            built, graph = _programs(model, config.with_(module_name=name), progress, board)
             artifacts += built
             file = golden or golden_path(model)
             if file is not None:
-                values[built[0].metadata["module_name"]] = _samples(file, built[0], rtol, samples)
+                values[built[0].metadata["module_name"]] = _samples(file, built[0], graph, samples)
         progress.show("writing the project")
         return generate(
             artifacts,
@@ -139,31 +140,33 @@ def _default_type(board: Board) -> str:
 
 def _programs(
     model: str, config: CompilationConfig, progress: Progress, board: str
-) -> tuple[tuple[Artifact, ...], float]:
-    """The programs that a MODEL argument stands for, and the tolerance for their floats."""
-    from microtir.host.compare import HYBRID_RTOL, default_rtol
-
+) -> tuple[tuple[Artifact, ...], Graph | None]:
+    """The programs that a MODEL argument stands for, and the graph, which an archive has not."""
     if is_archive(model):
-        # An archive does not say whether the weights of a float model are int8.
-        return programs(model, config, progress), HYBRID_RTOL
+        return programs(model, config, progress), None
     built = build_model(model, config, progress, board)
-    return (built.artifact,), default_rtol(built.graph)
+    return (built.artifact,), built.graph
 
 
-def _samples(file: Path, artifact: Artifact, rtol: float, count: int) -> Samples:
+def _samples(file: Path, artifact: Artifact, graph: Graph | None, count: int) -> Samples:
     """The first samples of a golden file, as the program takes them."""
     import numpy as np
 
     from microtir.host.samples import read_golden
+    from microtir.host.tolerance import HYBRID_PLAUSIBLE, largest_share, rounding_of
     from microtir.project import Samples
 
     model = artifact.module.model
     if model is None:
         raise UsageError("a golden file is for a model, and the archive has none", where=str(file))
-    inputs, outputs = read_golden(file, model)
+    inputs, outputs = (given.values[:count] for given in read_golden(file, model))
+    # Whether the weights of a float model are int8, and what is exact, an archive does not say.
+    rtol = HYBRID_PLAUSIBLE
+    if graph is not None:
+        rtol = largest_share(outputs, rounding_of(graph, inputs))
     return Samples(
-        {p.name: np.stack([s[p.name] for s in inputs.values[:count]]) for p in model.inputs},
-        {p.name: np.stack([s[p.name] for s in outputs.values[:count]]) for p in model.outputs},
+        {p.name: np.stack([s[p.name] for s in inputs]) for p in model.inputs},
+        {p.name: np.stack([s[p.name] for s in outputs]) for p in model.outputs},
         rtol,
     )
 

@@ -10,6 +10,7 @@ from microtir.config.processors import for_processors, run_here
 if TYPE_CHECKING:
     from microtir.host.compare import Comparison, Difference
     from microtir.host.layers import WrongLayer
+    from microtir.host.tolerance import Tolerance
     from microtir.host.verify import Verification
     from microtir.ir_module import ModelInfo
 
@@ -17,7 +18,7 @@ _SHOWN = 20  # rows of a table of differences; the JSON has the count of all
 
 
 def print_verdict(
-    verdict: Verification, model: ModelInfo, rtol: float, source: str, sanitized: bool
+    verdict: Verification, model: ModelInfo, tolerance: Tolerance, source: str, sanitized: bool
 ) -> None:
     """Write one line when all is equal, else a table of what differs and the layer behind it.
 
@@ -28,11 +29,14 @@ def print_verdict(
     processors = (run_here if is_here else for_processors)(verdict.targets)
     if comparison.equal:
         where = "" if is_here else f" on {verdict.board}"
-        how = _how_equal(comparison, model, rtol)
+        how = _how_equal(comparison, model, tolerance)
         write(f"equal{where}: {_counts(comparison)}, {how}; {processors}")
     else:
         _print_differences(comparison, processors)
     write(f"reference: {source}")
+    error = _reference_error(comparison, tolerance)
+    if error:
+        write(error)
     if sanitized:
         write("sanitizers: nothing found")  # else the run would have ended in an error
     if verdict.layers_checked:
@@ -44,18 +48,43 @@ def _counts(comparison: Comparison) -> str:
     return f"{cell(comparison.samples)} {noun}, {cell(comparison.values)} values"
 
 
-def _how_equal(comparison: Comparison, model: ModelInfo, rtol: float) -> str:
+def _how_equal(comparison: Comparison, model: ModelInfo, tolerance: Tolerance) -> str:
     dtypes = list(dict.fromkeys(port.type.dtype.value for port in model.outputs))
     parts = []
     for dtype in dtypes:
         if dtype.startswith("float"):
-            parts.append(f"every {dtype} output within {rtol:g} of the sample's largest")
+            parts.append(f"every {dtype} output {_how_near(tolerance)}")
         else:
             unit = "byte" if dtype in ("int8", "uint8") else "value"
             parts.append(f"every {dtype} output {unit} identical")
     text = "; ".join(parts)
     if comparison.max_abs_error:
         text += f" (largest difference {comparison.max_abs_error:.3g})"
+    return text
+
+
+def _how_near(tolerance: Tolerance) -> str:
+    from microtir.host.tolerance import Share
+
+    if isinstance(tolerance, Share):
+        return f"within {tolerance.rtol:g} of the sample's largest"
+    return f"as near to the exact value as float32 sums of {cell(tolerance.terms)} terms are"
+
+
+def _reference_error(comparison: Comparison, tolerance: Tolerance) -> str:
+    """What to know of a reference that is farther from the exact values than float32 is."""
+    from microtir.host.tolerance import Share
+
+    share = comparison.reference_error
+    if isinstance(tolerance, Share) or share <= tolerance.plausible / 16:
+        return ""
+    text = f"the reference itself is up to {share:.2g} of the largest output from the exact values"
+    if tolerance.is_hybrid:
+        text += (
+            ":\nthe model is hybrid (float activations, int8 weights), and TFLite's kernels round "
+            "the activations of such\nlayers to 8 bits, where microtir computes in float32; two of "
+            "TFLite's own kernels differ by as much"
+        )
     return text
 
 

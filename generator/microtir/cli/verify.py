@@ -66,13 +66,13 @@ OracleName = Annotated[
         "reference, or tflite-micro. Default: reference.",
     ),
 ]
-Tolerance = Annotated[
+Rtol = Annotated[
     float | None,
     typer.Option(
         "--rtol",
         metavar="R",
         help="Floats may differ by R times the largest reference output of the sample; "
-        "integers never differ. Default: 1e-5, or 2e-2 for a hybrid model.",
+        "integers never differ. Default: by what float32 may make of the exact value.",
     ),
 ]
 EveryLayer = Annotated[
@@ -95,7 +95,7 @@ def verify(
     samples: Count = None,
     oracle: OracleName = None,
     seed: Seed = 0,
-    rtol: Tolerance = None,
+    rtol: Rtol = None,
     sanitize: Sanitize = False,
     every_layer: EveryLayer = False,
     json: JsonFile = None,
@@ -111,7 +111,7 @@ def verify(
     source = _Source.of(model, golden, samples, oracle, seed)
     _check_rtol(rtol)
     check_board_options("microtir verify", board, port, sanitize=sanitize)
-    from microtir.host.compare import default_rtol
+    from microtir.host.tolerance import tolerance_of
     from microtir.host.verify import verify as verify_on_host
 
     with Progress() as progress:
@@ -120,7 +120,7 @@ def verify(
         source.check_has_outputs(config)
         inputs, expected = source.read(built)
         progress.show("compiling and running the C")
-        tolerance = default_rtol(built.graph) if rtol is None else rtol
+        tolerance = tolerance_of(built.graph, inputs.values, rtol)
         verdict = verify_on_host(
             built.artifact,
             built.planned,

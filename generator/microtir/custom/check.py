@@ -12,7 +12,8 @@ from microtir.errors import RunError
 from microtir.graph import reference
 from microtir.graph.ir import Array, Graph, Node, Source, Tensor, TensorType
 from microtir.graph.ops import Custom, CustomFunction
-from microtir.host.compare import FLOAT_RTOL, compare
+from microtir.host.compare import compare
+from microtir.host.tolerance import rounding_of
 from microtir.ir_module import IRModule
 from microtir.tir.dtype import DType
 from microtir.tir.replay import random_array
@@ -69,7 +70,8 @@ def check(
         config: as for `build`.
 
     Raises:
-        RunError: an output differs (integers at all, floats by more than 1e-5 of the largest), the
+        RunError: an output differs (integers at all, floats by more than
+            float32 sums of as many terms as there are inputs), the
             C function reported a failure, or a sanitizer objected.
         MicrotirError: the operator cannot be compiled.
     """
@@ -81,7 +83,7 @@ def check(
     for number in range(samples):
         given = {t.name: _random(generator, t) for t in graph.inputs}
         expected = reference.execute(graph, given)
-        result = compare([expected], [model.run(given)], FLOAT_RTOL)
+        result = compare([expected], [model.run(given)], rounding_of(graph, [given]))
         if result.differences:
             first = result.differences[0]
             raise RunError(

@@ -160,7 +160,7 @@ class Library:
     ) -> Iterator[None]:
         """Have hooks called for each node of a graph, and then for each tensor that it wrote.
 
-        Those of this thread's runs; `node` is told the name and the nanoseconds that it took,
+        Those of this thread's runs. `node` is told the name and the nanoseconds that it took,
         `tensor` the number of the node.
         """
 

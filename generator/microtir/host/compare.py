@@ -1,30 +1,19 @@
-"""When outputs are equal: the one definition, for verification, tests and reports.
+"""When outputs are equal: counted and described, for verification, tests and reports.
 
-Integers are equal when they are identical.  A float may differ by `rtol` times the largest
-finite magnitude of the reference in the same output of the same sample: a bound per element would
-ask more of the small elements of a tensor than float32 sums can give.  NaN differs from
+Integers are equal when they are identical; `tolerance` says it of floats.  NaN differs from
 everything, also from NaN; infinities are equal only to themselves.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from microtir.errors import RunError
-from microtir.graph.ir import Array, Graph
-from microtir.graph.ops import Conv2D, DepthwiseConv2D, FullyConnected
-from microtir.tir.dtype import DType
-
-FLOAT_RTOL = 1e-5
-HYBRID_RTOL = 2e-2  # activations are quantised to 8 bits inside the reference of hybrid kernels
-
-_WEIGHTED = (Conv2D, DepthwiseConv2D, FullyConnected)
-
-Values = Mapping[str, Array]
-"""Arrays of one sample by the name of the input or output."""
+from microtir.graph.ir import Array
+from microtir.host.tolerance import Judgement, Tolerance, Values, judge
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +35,8 @@ class Comparison:
     """Outputs of several samples against a reference.
 
     `max_abs_error` is in stored units (quantised integers as they are), NaN if a value that
-    differs is not finite.
+    differs is not finite. `reference_error` is how far the reference itself is from the exact
+    values, a share of an output's largest value, where that was looked at.
     """
 
     samples: int
@@ -54,51 +44,26 @@ class Comparison:
     mismatches: int
     max_abs_error: float
     differences: tuple[Difference, ...]
+    reference_error: float = 0.0
 
     @property
     def equal(self) -> bool:
         return self.mismatches == 0
 
 
-def is_hybrid(graph: Graph) -> bool:
-    """Whether a layer has float activations and int8 weights."""
-    return any(
-        isinstance(node.op, _WEIGHTED)
-        and node.inputs[0].dtype is DType.FLOAT32
-        and node.inputs[1].dtype is DType.INT8
-        for node in graph.nodes
-    )
-
-
-def default_rtol(graph: Graph) -> float:
-    """The tolerance for floats that goes with a model."""
-    return HYBRID_RTOL if is_hybrid(graph) else FLOAT_RTOL
-
-
-def mismatches(expected: Array, got: Array, rtol: float) -> Array:
-    """Booleans of the shape of `expected`: where `got` differs from it."""
-    if expected.dtype.kind != "f":
-        return np.asarray(expected != got)
-    with np.errstate(invalid="ignore", over="ignore"):
-        error = np.abs(got.astype(np.float64) - expected.astype(np.float64))
-        finite = np.abs(expected[np.isfinite(expected)])
-        limit = rtol * float(finite.max(initial=0.0))
-        return np.asarray(~((error <= limit) | (expected == got)))
-
-
-def compare(expected: Sequence[Values], got: Sequence[Values], rtol: float) -> Comparison:
+def compare(expected: Sequence[Values], got: Sequence[Values], tolerance: Tolerance) -> Comparison:
     """Compare all outputs of all samples.
 
     Args:
         expected: per sample the reference outputs by name.
         got: the same outputs of the same samples.
-        rtol: for floats, see the module.
+        tolerance: for floats.
 
     Raises:
         RunError: an output is missing or has another shape or type than the reference.
     """
     values = wrong = 0
-    worst = 0.0
+    worst = rough = 0.0
     differences = []
     for sample, (reference, outputs) in enumerate(zip(expected, got, strict=True)):
         for name, array in reference.items():
@@ -108,13 +73,15 @@ def compare(expected: Sequence[Values], got: Sequence[Values], rtol: float) -> C
                     f"got {_described(found)}, the reference has {_described(array)}",
                     where=f"output '{name}' of sample {sample}",
                 )
-            difference = _difference(sample, name, array, found, rtol)
+            judgement = judge(array, found, tolerance, sample, name)
+            difference = _difference(sample, name, array, found, judgement)
+            rough = max(rough, judgement.reference_error)
             values += array.size
             worst = _larger(worst, max_abs_error(array, found))
             if difference is not None:
                 wrong += difference.mismatches
                 differences.append(difference)
-    return Comparison(len(expected), values, wrong, worst, tuple(differences))
+    return Comparison(len(expected), values, wrong, worst, tuple(differences), rough)
 
 
 def max_abs_error(expected: Array, got: Array) -> float:
@@ -130,9 +97,9 @@ def max_abs_error(expected: Array, got: Array) -> float:
 
 
 def _difference(
-    sample: int, name: str, expected: Array, got: Array, rtol: float
+    sample: int, name: str, expected: Array, got: Array, judgement: Judgement
 ) -> Difference | None:
-    differs = mismatches(expected, got, rtol)
+    differs = judgement.wrong
     if not differs.any():
         return None
     index = tuple(int(i) for i in np.argwhere(differs)[0])

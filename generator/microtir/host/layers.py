@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from microtir.graph import reference
-from microtir.graph.ir import Array, Graph, Node
-from microtir.host.compare import Difference, Values, compare
+from microtir.graph.ir import Array, Graph, Node, Tensor
+from microtir.host.compare import Difference, compare
 from microtir.host.model import LayerResult, Model
+from microtir.host.tolerance import Tolerance, Values
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,60 +28,70 @@ class WrongLayer:
 
 
 def first_wrong_layer(
-    model: Model, graph: Graph, samples: Iterable[tuple[int, Values]], rtol: float
+    model: Model, graph: Graph, samples: Iterable[tuple[int, Values]], tolerance: Tolerance
 ) -> WrongLayer | None:
-    """Run the C and the reference side by side and find where they part.
+    """Run the C, and have every layer's meaning computed from what the C's layer has read.
 
-    Every layer of the C reads what the C computed before it, so the layers after the first wrong
-    one say nothing.
+    So a layer is wrong by itself: what came in wrong, or differently rounded, is no fault of it.
 
     Args:
         model: loaded with ``debug=True``.
         graph: what was planned: the graph after its passes, whose nodes are the layers.
         samples: number and inputs of each; they are tried in order until one shows a difference.
-        rtol: for floats, see `compare`.
+        tolerance: of the outputs; a layer has its own by the same rule.
 
     Returns:
         The layer, None if all of them agree on all samples.
     """
     for sample, inputs in samples:
-        nodes: dict[str, tuple[Node, tuple[Array, ...]]] = {}
-
-        def keep(
-            node: Node,
-            outputs: tuple[Array, ...],
-            nodes: dict[str, tuple[Node, tuple[Array, ...]]] = nodes,
-        ) -> None:
-            nodes[node.name] = (node, outputs)
-
-        reference.execute(graph, inputs, keep)
-        for layer in model.run_layers(inputs)[1]:
+        layers = model.run_layers(inputs)[1]
+        computed = {layer.name: layer for layer in layers if layer.outputs}
+        values: dict[Tensor, Array] = {tensor: inputs[tensor.name] for tensor in graph.inputs}
+        order = {layer.name: number for number, layer in enumerate(layers)}
+        wrong = []
+        for node in graph.nodes:
+            operands = [reference.value_of(tensor, values) for tensor in node.inputs]
+            expected = reference.evaluate(node, operands)
+            values.update(zip(node.outputs, expected, strict=True))
             # A function that leaves sums for another one computes no tensor.
-            if not layer.outputs:
+            layer = computed.get(node.name)
+            if layer is None:
                 continue
-            difference = _layer_difference(sample, layer, *nodes[layer.name], rtol)
+            own = tolerance.for_node(node, operands)
+            difference = _layer_difference(sample, layer, node, expected, own)
             if difference is not None:
-                return WrongLayer(
-                    layer.name, layer.operator, layer.index, layer.function, difference
-                )
+                wrong.append((order[layer.name], layer, difference))
+            for tensor, array, found in zip(node.outputs, expected, layer.outputs, strict=True):
+                values[tensor] = _completed(array, found)
+        if wrong:
+            _, layer, difference = min(wrong, key=lambda item: item[0])
+            return WrongLayer(layer.name, layer.operator, layer.index, layer.function, difference)
     return None
 
 
+def _completed(expected: Array, found: Array) -> Array:
+    """What a layer wrote, and the last rows of the reference, which nobody reads, behind it."""
+    whole: Array = expected.copy()
+    whole.reshape(-1)[: found.size] = found.reshape(-1)
+    return whole
+
+
 def _layer_difference(
-    sample: int, layer: LayerResult, node: Node, expected: tuple[Array, ...], rtol: float
+    sample: int,
+    layer: LayerResult,
+    node: Node,
+    expected: tuple[Array, ...],
+    tolerance: Tolerance,
 ) -> Difference | None:
     """How a layer's outputs differ from those of its node; None if they are equal.
 
     Row by row execution leaves out the last rows of a tensor if nobody reads them.
     """
-    tensors = [tensor.name for tensor in node.outputs]
-    wanted: Values = {
-        name: value if value.size == array.size else value.reshape(-1)[: array.size]
-        for name, value, array in zip(tensors, expected, layer.outputs, strict=True)
+    names = [tensor.name for tensor in node.outputs]
+    wanted = dict(zip(names, expected, strict=True))
+    got = {
+        name: _completed(wanted[name], array)
+        for name, array in zip(names, layer.outputs, strict=True)
     }
-    got: Mapping[str, Array] = {
-        name: array.reshape(wanted[name].shape)
-        for name, array in zip(tensors, layer.outputs, strict=True)
-    }
-    differences = compare([wanted], [got], rtol).differences
+    differences = compare([wanted], [got], tolerance).differences
     return replace(differences[0], sample=sample) if differences else None

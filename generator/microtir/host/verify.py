@@ -11,9 +11,10 @@ from microtir.artifact import Artifact
 from microtir.config import Target
 from microtir.graph.ir import Graph
 from microtir.host import load
-from microtir.host.compare import Comparison, Values, compare
+from microtir.host.compare import Comparison, compare
 from microtir.host.layers import WrongLayer, first_wrong_layer
 from microtir.host.samples import Samples
+from microtir.host.tolerance import Tolerance, Values
 
 BOARD = "host"
 
@@ -88,7 +89,7 @@ def verify(
     graph: Graph,
     inputs: Samples,
     expected: Samples,
-    rtol: float,
+    tolerance: Tolerance,
     *,
     compiler: str | None = None,
     sanitize: bool = False,
@@ -103,7 +104,7 @@ def verify(
         graph: the graph that the artifact was planned from, after the graph passes.
         inputs: what to run it on.
         expected: the reference outputs of the same samples.
-        rtol: for floats, see `compare`.
+        tolerance: for floats: `rounding_of` the graph as it was read and the inputs, or a `Share`.
         compiler: as for `host.load`.
         sanitize: run under address and undefined-behaviour sanitizers.
         every_layer: compare every layer with the reference, too. If outputs differ this is done
@@ -120,7 +121,7 @@ def verify(
         got: Sequence[Values] = [model.run(sample) for sample in inputs.values]
     else:
         got = run(inputs)
-    comparison = compare(expected.values, got, rtol)
+    comparison = compare(expected.values, got, tolerance)
     differing = dict.fromkeys(difference.sample for difference in comparison.differences)
     suspects = [
         (number, sample)
@@ -130,7 +131,7 @@ def verify(
     wrong = None
     if suspects:
         debug = load(artifact, compiler=compiler, debug=True)
-        wrong = first_wrong_layer(debug, graph, suspects, rtol)
+        wrong = first_wrong_layer(debug, graph, suspects, tolerance)
     model_info = artifact.metadata["model"]
     return Verification(
         model=model_info["file"] if model_info else artifact.metadata["module_name"],

@@ -9,6 +9,14 @@ This package knows nothing about how operators are compiled: it is what compiled
 against.
 """
 
-from microtir.graph.reference.evaluate import Observer, evaluate, execute
+from microtir.graph.reference.evaluate import Observer, evaluate, execute, value_of
+from microtir.graph.reference.exact import evaluate_exactly, execute_exactly
 
-__all__ = ["Observer", "evaluate", "execute"]
+__all__ = [
+    "Observer",
+    "evaluate",
+    "evaluate_exactly",
+    "execute",
+    "execute_exactly",
+    "value_of",
+]

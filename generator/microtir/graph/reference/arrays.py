@@ -31,7 +31,7 @@ def activate(array: Array, activation: Activation) -> Array:
 
 
 def real_weights(weights: Array, type_: TensorType) -> Doubles:
-    """Weights of a float operator: float32 as they are, int8 dequantised to float32 values."""
+    """Weights of a float operator: floats as they are, int8 dequantised to float32 values."""
     if type_.dtype.is_float:
         return weights.astype(np.float64)
     return dequantized(weights, type_).astype(np.float64)

@@ -128,15 +128,16 @@ def execute(
     """
     values: dict[Tensor, Array] = _checked_inputs(graph, inputs)
     for node in graph.nodes:
-        operands = [_value(tensor, values) for tensor in node.inputs]
+        operands = [value_of(tensor, values) for tensor in node.inputs]
         outputs = evaluate(node, operands)
         values.update(zip(node.outputs, outputs, strict=True))
         if observe is not None:
             observe(node, outputs)
-    return {tensor.name: _value(tensor, values) for tensor in graph.outputs}
+    return {tensor.name: value_of(tensor, values) for tensor in graph.outputs}
 
 
-def _value(tensor: Tensor, values: Mapping[Tensor, Array]) -> Array:
+def value_of(tensor: Tensor, values: Mapping[Tensor, Array]) -> Array:
+    """The array of a tensor: what was computed, or a constant."""
     return values[tensor] if tensor.data is None else tensor.data
 
 

@@ -148,7 +148,7 @@ def _saturated(real: Array) -> Ints:
 
 def dequantize(_op: Dequantize, node: Node, x: Array) -> Array:
     """DEQUANTIZE, per tensor or per channel."""
-    return dequantized(x, node.inputs[0].type)
+    return as_output(dequantized(x, node.inputs[0].type), node.output.type)
 
 
 def cast_to(_op: CastTo, node: Node, x: Array) -> Array:

@@ -63,11 +63,11 @@ def mean(op: Mean, node: Node, x: Array) -> Array:
 
 
 def softmax(op: Softmax, node: Node, x: Array) -> Array:
-    """SOFTMAX over the last axis; each exponential of the float form is rounded to float32."""
+    """SOFTMAX over the last axis; each exponential of the float form is rounded to its type."""
     output = node.output.type
     if output.dtype.is_float:
         difference = (x - x.max(axis=-1, keepdims=True)) * np.float32(op.beta)
-        exponentials = np.exp(difference.astype(np.float64)).astype(np.float32)
+        exponentials = np.exp(difference.astype(np.float64)).astype(x.dtype)
         total = exponentials.sum(axis=-1, keepdims=True, dtype=np.float64)
         return as_output(exponentials / total, output)
     params = softmax_params(op, node.inputs[0].type)

@@ -47,13 +47,13 @@ def resize_bilinear(op: ResizeBilinear, node: Node, image: Array) -> Array:
 
 
 def _float_bilinear(op: ResizeBilinear, node: Node, image: Array) -> Array:
-    """The float form, every product and sum rounded to float32."""
+    """The float form, every product and sum rounded to the image's type."""
     _, rows, columns, _ = node.output.shape
     vertical = bilinear_axis_float(op, image.shape[1], rows)
     horizontal = bilinear_axis_float(op, image.shape[2], columns)
-    dy = np.array(vertical.fraction, np.float32)[:, None, None]
-    dx = np.array(horizontal.fraction, np.float32)[:, None]
-    one = np.float32(1.0)
+    dy = np.array(vertical.fraction, image.dtype)[:, None, None]
+    dx = np.array(horizontal.fraction, image.dtype)[:, None]
+    one = image.dtype.type(1.0)
     upper, lower = image[:, vertical.lower], image[:, vertical.upper]
     total: Array = (
         upper[:, :, horizontal.lower] * (one - dy) * (one - dx)

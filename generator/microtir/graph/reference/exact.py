@@ -1,0 +1,61 @@
+"""What a graph means in real numbers, as far as float64 has them.
+
+The same kernels on wider types: nothing is rounded to float32 between layers. Integer operators
+keep their bits. It is the middle from which float32 computations are measured, since no order of
+summation, and so no CPU, has part in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from microtir.graph.ir import Array, Graph, Node, Tensor
+from microtir.graph.ops import Custom
+from microtir.graph.reference.evaluate import evaluate, value_of
+from microtir.tir.dtype import DType
+
+
+def execute_exactly(graph: Graph, inputs: Mapping[str, Array]) -> dict[str, Array]:
+    """Run a verified graph; outputs by name, float64 where they are float32.
+
+    Args:
+        graph: the graph.
+        inputs: an array for each input, by name, of its shape and type.
+    """
+    values: dict[Tensor, Array] = {tensor: inputs[tensor.name] for tensor in graph.inputs}
+    for node in graph.nodes:
+        operands = [value_of(tensor, values) for tensor in node.inputs]
+        values.update(zip(node.outputs, evaluate_exactly(node, operands), strict=True))
+    return {tensor.name: value_of(tensor, values) for tensor in graph.outputs}
+
+
+def evaluate_exactly(node: Node, inputs: Sequence[Array]) -> tuple[Array, ...]:
+    """Outputs of a node of a verified graph; an operator of the user computes with its own types.
+
+    Args:
+        node: the operator.
+        inputs: one array per input, float32 or float64 where the tensor is float32.
+    """
+    if isinstance(node.op, Custom):
+        given = zip(node.inputs, inputs, strict=True)
+        own = [np.asarray(array, tensor.dtype.value) for tensor, array in given]
+        return tuple(map(_wide_array, evaluate(node, own)))
+    wide = replace(
+        node,
+        inputs=tuple(map(_wide_tensor, node.inputs)),
+        outputs=tuple(map(_wide_tensor, node.outputs)),
+    )
+    return evaluate(wide, [_wide_array(array) for array in inputs])
+
+
+def _wide_tensor(tensor: Tensor) -> Tensor:
+    if tensor.dtype is not DType.FLOAT32:
+        return tensor
+    return Tensor(tensor.name, replace(tensor.type, dtype=DType.FLOAT64), tensor.data)
+
+
+def _wide_array(array: Array) -> Array:
+    return array.astype(np.float64) if array.dtype == np.float32 else array

@@ -1,0 +1,22 @@
+"""Outputs against the numpy reference, by the rule of `microtir.host.tolerance`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from microtir.graph.ir import Array, Graph
+from microtir.graph.reference import execute
+from microtir.host.compare import compare
+from microtir.host.tolerance import rounding_of
+
+
+def assert_legal(graph: Graph, inputs: Mapping[str, Array], got: Mapping[str, Array]) -> None:
+    """All outputs are there; integers are equal, floats as near to the exact values as they can.
+
+    Raises:
+        AssertionError: with the first differences.
+    """
+    expected = execute(graph, inputs)
+    assert set(got) == set(expected)
+    result = compare([expected], [got], rounding_of(graph, [inputs]))
+    assert result.equal, f"{graph.name}: {result.differences[:3]}"
