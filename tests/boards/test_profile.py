@@ -15,13 +15,14 @@ from microtir.project.errors import BoardError, ModelTooLargeError
 from tests.support.board_projects import digits, digits_samples
 from tests.support.command import Command
 
-RAM_KEYS = ["workspace", "scratch", "io", "data", "stack", "total"]
+RAM_KEYS = ["workspace", "scratch", "io", "data", "stack", "reserve", "total"]
 LAYER_KEYS = [
     *("name", "index", "operator", "macs", "macs_executed", "macs_recomputed"),
     *("instructions", "cycles_estimate"),
 ]
 KEYS = [
-    *("model", "board", "compiler", "instructions", "cycles_estimate", "flash", "ram", "layers"),
+    *("model", "targets", "board", "compiler", "instructions", "cycles_estimate", "flash", "ram"),
+    "layers",
 ]
 
 
