@@ -107,7 +107,8 @@ int32_t microtir_graph_set_parameters(struct microtir_graph_executor *executor, 
     if ((uintptr_t)file % executor->graph->parameter_alignment != 0u) {
         return MICROTIR_ERROR_MEMORY_LAYOUT;
     }
-    const int32_t status = microtir_parameters_check(file, bytes, executor->graph->identity);
+    const int32_t status = microtir_parameters_check(
+            file, bytes, executor->graph->parameter_bytes, executor->graph->identity);
     if (status == MICROTIR_OK) {
         executor->parameters = file;
     }

@@ -11,19 +11,20 @@ static uint32_t number_at(const uint8_t *bytes)
            | ((uint32_t)bytes[3] << 24);
 }
 
-int32_t microtir_parameters_check(const void *file, uint32_t bytes, uint32_t identity)
+int32_t microtir_parameters_check(const void *file, uint32_t bytes, uint32_t size,
+                                  uint32_t identity)
 {
     const uint32_t magic = 0x5049544du; /* "MTIP" */
     const uint8_t *const header = file;
     if (file == NULL) {
         return MICROTIR_ERROR_NULL_POINTER;
     }
-    if (bytes < MICROTIR_PARAMETERS_HEADER || number_at(header) != magic
-        || number_at(header + 4) != identity) {
+    if (size < MICROTIR_PARAMETERS_HEADER || bytes < size) {
         return MICROTIR_ERROR_PARAMETERS;
     }
-    const uint32_t size = number_at(header + 8);
-    if (size < MICROTIR_PARAMETERS_HEADER || size > bytes) {
+    /* The code reads weights up to the size that it was generated with, whatever the file says. */
+    if (number_at(header) != magic || number_at(header + 4) != identity
+        || number_at(header + 8) != size) {
         return MICROTIR_ERROR_PARAMETERS;
     }
 #if MICROTIR_CHECK_PARAMETERS

@@ -5,7 +5,7 @@
 
 #define ALIGNMENT ((uint32_t)MICROTIR_MEMORY_ALIGNMENT)
 #if MICROTIR_CHECK_STACK
-#define HEADER ALIGNMENT /* before each block: where it ends, twice */
+#define HEADER ALIGNMENT /* before each block: where the one before it begins, twice */
 #else
 #define HEADER ((uint32_t)0)
 #endif
@@ -21,6 +21,7 @@ int32_t microtir_stack_init(struct microtir_stack *stack, void *memory, uint32_t
     stack->memory = memory;
     stack->bytes = bytes;
     stack->used = 0;
+    stack->last = 0;
     stack->peak = 0;
     return MICROTIR_OK;
 }
@@ -39,11 +40,13 @@ int32_t microtir_stack_allocate(struct microtir_stack *stack, uint32_t bytes, vo
     const uint32_t start = stack->used;
     stack->used = start + HEADER + units * ALIGNMENT;
 #if MICROTIR_CHECK_STACK
-    /* The block is the last one as long as the stack ends where the block does. */
+    /* Which block is the last is known outside of the memory: in it headers of old blocks remain,
+     * also inside of a new one. */
     uint32_t *const header = (uint32_t *)(void *)(stack->memory + start);
-    header[0] = stack->used;
-    header[1] = ~stack->used;
+    header[0] = stack->last;
+    header[1] = ~stack->last;
 #endif
+    stack->last = start;
     if (stack->used > stack->peak) {
         stack->peak = stack->used;
     }
@@ -68,9 +71,10 @@ int32_t microtir_stack_free(struct microtir_stack *stack, const void *block)
     }
     start -= HEADER;
     const uint32_t *const header = (const uint32_t *)(const void *)(stack->memory + start);
-    if (header[0] != stack->used || header[1] != ~stack->used) {
+    if (start != stack->last || header[0] != ~header[1] || header[0] > start) {
         return MICROTIR_ERROR_BAD_FREE;
     }
+    stack->last = header[0];
 #endif
     stack->used = start;
     return MICROTIR_OK;

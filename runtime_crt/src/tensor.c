@@ -43,27 +43,29 @@ static int32_t bytes_of(struct microtir_dtype dtype, int32_t rank, const int64_t
     return MICROTIR_OK;
 }
 
-/* Elements between neighbours of one dimension. */
-static int64_t stride_of(const struct microtir_tensor *tensor, int32_t dimension)
+/* Elements between neighbours of one dimension. Unsigned, as all sums of distances are: a tensor
+ * without elements has extents of any size behind its zero, whose product may not overflow, and
+ * sums of negative strides come out right. */
+static uint64_t stride_of(const struct microtir_tensor *tensor, int32_t dimension)
 {
-    int64_t stride = 1;
+    uint64_t stride = 1;
     if (tensor->strides != NULL) {
-        return tensor->strides[dimension];
+        return (uint64_t)tensor->strides[dimension];
     }
     for (int32_t i = dimension + 1; i < tensor->rank; i++) {
-        stride *= tensor->shape[i];
+        stride *= (uint64_t)tensor->shape[i];
     }
     return stride;
 }
 
 static int32_t check_compact(const struct microtir_tensor *tensor)
 {
-    int64_t expected = 1;
+    uint64_t expected = 1;
     for (int32_t i = tensor->rank - 1; i >= 0; i--) {
         if (tensor->shape[i] != 1 && stride_of(tensor, i) != expected) {
             return MICROTIR_ERROR_TENSOR_STRIDES;
         }
-        expected *= tensor->shape[i];
+        expected *= (uint64_t)tensor->shape[i];
     }
     return MICROTIR_OK;
 }
@@ -116,19 +118,19 @@ int32_t microtir_tensor_rows(const struct microtir_tensor *tensor, int64_t first
     if (first < 0 || last < first || last > tensor->shape[0]) {
         return MICROTIR_ERROR_TENSOR_SHAPE;
     }
-    status = element_bytes(tensor->dtype, &size);
+    status = bytes_of(tensor->dtype, tensor->rank, tensor->shape, &size);
     if (status != MICROTIR_OK) {
         return status;
     }
-    const int64_t skipped = first * stride_of(tensor, 0);
+    (void)element_bytes(tensor->dtype, &size);
+    const uint64_t skipped = (uint64_t)first * stride_of(tensor, 0);
     for (int32_t i = 0; i < tensor->rank; i++) {
         shape[i] = tensor->shape[i];
     }
     shape[0] = last - first;
     *rows = *tensor;
     rows->shape = shape;
-    /* Strides may be negative: the sum is right in unsigned arithmetic, too. */
-    rows->byte_offset = tensor->byte_offset + (uint64_t)skipped * size;
+    rows->byte_offset = tensor->byte_offset + skipped * size;
     return MICROTIR_OK;
 }
 
@@ -184,13 +186,13 @@ static int32_t check_copy(const struct microtir_tensor *from, const struct micro
 
 /* Address of the element at `position`. */
 static uint8_t *element_at(const struct microtir_tensor *tensor, const int64_t *position,
-                           int64_t size)
+                           uint64_t size)
 {
-    int64_t offset = (int64_t)tensor->byte_offset;
+    uint64_t offset = tensor->byte_offset;
     for (int32_t i = 0; i < tensor->rank; i++) {
-        offset += position[i] * stride_of(tensor, i) * size;
+        offset += (uint64_t)position[i] * stride_of(tensor, i) * size;
     }
-    return (uint8_t *)tensor->data + offset;
+    return (uint8_t *)tensor->data + (int64_t)offset;
 }
 
 /* Moves to the next element in row-major order; 0 behind the last one. */
@@ -224,8 +226,8 @@ int32_t microtir_tensor_copy(const struct microtir_tensor *from, const struct mi
     }
     int32_t is_left = 1;
     while (is_left != 0) {
-        const uint8_t *const source = element_at(from, position, (int64_t)size);
-        uint8_t *const target = element_at(to, position, (int64_t)size);
+        const uint8_t *const source = element_at(from, position, size);
+        uint8_t *const target = element_at(to, position, size);
         for (uint64_t i = 0; i < size; i++) {
             target[i] = source[i];
         }

@@ -45,13 +45,13 @@ static const struct microtir_graph_tensor spread[] = {
     {0, 4, MICROTIR_GRAPH_WORKSPACE, {MICROTIR_ELEMENT_SIGNED, 32}},
 };
 static const struct microtir_graph graph = {nodes, arguments, tensors, ports, names, one, 2,
-                                            1,     1,         2,       0,     0,     0,   0};
+                                            1,     1,         2,       0,     0,     0,   0,    0};
 static const struct microtir_graph apart = {nodes, arguments, tensors, ports, NULL, one, 2,
-                                            1,     1,         2,       4,     0,    0,   7};
+                                            1,     1,         2,       4,     0,    0,   7,    17};
 static const struct microtir_graph driven = {nodes, arguments, tensors, ports, NULL, one, 2,
-                                             1,     1,         2,       0,     0,    1,   0};
+                                             1,     1,         2,       0,     0,    1,   0,    0};
 static const struct microtir_graph pooled = {nodes, arguments, spread, ports, NULL, two, 2,
-                                             1,     1,         2,      0,     1,    0,   0};
+                                             1,     1,         2,      0,     1,    0,   0,    0};
 
 static const int64_t shape[] = {1};
 static int32_t input[2];

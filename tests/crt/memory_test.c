@@ -56,6 +56,16 @@ static void test_stack_wrong_free(void)
     CHECK(microtir_stack_free(&stack, second), MICROTIR_OK);
     CHECK(microtir_stack_free(&stack, second), MICROTIR_ERROR_BAD_FREE);
     CHECK(microtir_stack_free(&stack, first), MICROTIR_OK);
+    /* A block that was given back long ago, inside of one that ends where it did. */
+    CHECK(microtir_stack_allocate(&stack, 1, &first), MICROTIR_OK);
+    CHECK(microtir_stack_allocate(&stack, 1, &second), MICROTIR_OK);
+    const uint32_t end = stack.used;
+    CHECK(microtir_stack_free(&stack, second), MICROTIR_OK);
+    CHECK(microtir_stack_free(&stack, first), MICROTIR_OK);
+    CHECK(microtir_stack_allocate(&stack, 2 * UNIT + HEADER, &first), MICROTIR_OK);
+    CHECK(stack.used, end);
+    CHECK(microtir_stack_free(&stack, second), MICROTIR_ERROR_BAD_FREE);
+    CHECK(microtir_stack_free(&stack, first), MICROTIR_OK);
 #else
     CHECK(microtir_stack_free(&stack, first), MICROTIR_OK);
 #endif

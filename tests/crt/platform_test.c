@@ -202,19 +202,26 @@ static void test_parameters(void)
     put(file + 4, 0x12345678u);
     put(file + 8, sizeof file);
     put(file + 12, microtir_crc32(0, file + 16, 4));
-    CHECK(microtir_parameters_check(file, sizeof file, 0x12345678u), MICROTIR_OK);
-    CHECK(microtir_parameters_check(file, sizeof file + 9, 0x12345678u), MICROTIR_OK);
-    CHECK(microtir_parameters_check(NULL, sizeof file, 0x12345678u), MICROTIR_ERROR_NULL_POINTER);
-    CHECK(microtir_parameters_check(file, sizeof file, 0x12345679u), MICROTIR_ERROR_PARAMETERS);
-    CHECK(microtir_parameters_check(file, sizeof file - 1, 0x12345678u), MICROTIR_ERROR_PARAMETERS);
-    CHECK(microtir_parameters_check(file, 15, 0x12345678u), MICROTIR_ERROR_PARAMETERS);
+    const uint32_t size = sizeof file;
+    const uint32_t known = 0x12345678u;
+    CHECK(microtir_parameters_check(file, size, size, known), MICROTIR_OK);
+    CHECK(microtir_parameters_check(file, size + 9, size, known), MICROTIR_OK);
+    CHECK(microtir_parameters_check(NULL, size, size, known), MICROTIR_ERROR_NULL_POINTER);
+    CHECK(microtir_parameters_check(file, size, size, known + 1), MICROTIR_ERROR_PARAMETERS);
+    CHECK(microtir_parameters_check(file, size - 1, size, known), MICROTIR_ERROR_PARAMETERS);
+    CHECK(microtir_parameters_check(file, 15, size, known), MICROTIR_ERROR_PARAMETERS);
+    CHECK(microtir_parameters_check(file, 15, 15, known), MICROTIR_ERROR_PARAMETERS);
     file[19] ^= 1u;
-    CHECK(microtir_parameters_check(file, sizeof file, 0x12345678u),
+    CHECK(microtir_parameters_check(file, size, size, known),
           MICROTIR_CHECK_PARAMETERS ? MICROTIR_ERROR_PARAMETERS : MICROTIR_OK);
-    put(file + 8, 15);
-    CHECK(microtir_parameters_check(file, sizeof file, 0x12345678u), MICROTIR_ERROR_PARAMETERS);
+    /* A file of the header alone, undamaged: the weights of the model would be read behind it. */
+    put(file + 8, 16);
+    put(file + 12, 0);
+    CHECK(microtir_parameters_check(file, size, size, known), MICROTIR_ERROR_PARAMETERS);
+    CHECK(microtir_parameters_check(file, 16, size, known), MICROTIR_ERROR_PARAMETERS);
+    CHECK(microtir_parameters_check(file, 16, 16, known), MICROTIR_OK);
     file[0] = 'm';
-    CHECK(microtir_parameters_check(file, sizeof file, 0x12345678u), MICROTIR_ERROR_PARAMETERS);
+    CHECK(microtir_parameters_check(file, size, size, known), MICROTIR_ERROR_PARAMETERS);
 }
 
 const struct unit_test platform_tests[] = {

@@ -36,6 +36,27 @@ static void test_view(void)
     CHECK(bytes, 2);
 }
 
+/* Extents behind a zero may be of any size: their products overflowed. */
+static void test_empty(void)
+{
+    const int64_t empty[] = {0, INT64_MAX, INT64_MAX};
+    const int64_t other[] = {INT64_C(1) << 62, 4, 4};
+    struct microtir_tensor tensor = {NULL, 0, {0, 0}, NULL, NULL, 0};
+    struct microtir_tensor result;
+    int64_t extents[3] = {0};
+    uint64_t bytes = 9;
+    CHECK(microtir_tensor_view(&tensor, values, int16, 3, empty), MICROTIR_OK);
+    CHECK(microtir_tensor_bytes(&tensor, &bytes), MICROTIR_OK);
+    CHECK(bytes, 0);
+    CHECK(microtir_tensor_rows(&tensor, 0, 0, extents, &result), MICROTIR_OK);
+    CHECK(microtir_tensor_reshape(&tensor, 3, empty, &result), MICROTIR_OK);
+#if MICROTIR_MAX_RANK >= 3
+    CHECK(microtir_tensor_copy(&tensor, &result), MICROTIR_OK);
+#endif
+    tensor.shape = other;
+    CHECK(microtir_tensor_rows(&tensor, 3, 4, extents, &result), MICROTIR_ERROR_TENSOR_SHAPE);
+}
+
 static void test_bytes(void)
 {
     const int64_t gaps[] = {24, 8, 2};
@@ -142,6 +163,7 @@ static void test_copy_rank(void)
 const struct unit_test tensor_tests[] = {
     {"tensor_view", test_view},
     {"tensor_bytes", test_bytes},
+    {"tensor_empty", test_empty},
     {"tensor_rows", test_rows},
     {"tensor_reshape", test_reshape},
 #if MICROTIR_MAX_RANK >= 3

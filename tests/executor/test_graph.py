@@ -20,6 +20,7 @@ from microtir.codegen.program import make_program
 from microtir.errors import RunError
 from microtir.graph.ir import Array
 from microtir.host.tensors import aligned
+from tests.support.c_compilers import INCLUDES, STRICT, compiler_output
 from tests.support.calling import PROGRAM, compiled, make_runtime
 from tests.support.small_models import module_of, quantised_graph, sample_inputs
 
@@ -197,3 +198,25 @@ def test_weights_may_be_exchanged_for_the_same_code() -> None:
     renamed = built("graph", module_name="other").metadata["parameters"]
     assert renamed is not None and first.metadata["parameters"] is not None
     assert renamed["identity"] != first.metadata["parameters"]["identity"]
+
+
+def test_a_file_of_another_size_is_refused(tmp_path: Path) -> None:
+    """A file of its header alone was taken, and weights were read behind it."""
+    executor = Executor("aot", {"link-params": False})
+    config = CompilationConfig(targets="c", executor=executor)
+    folder = microtir.build(module_of(quantised_graph()), config).export(tmp_path / "out")
+    command = ["gcc", "-std=c99", *STRICT, *INCLUDES, "-O0", "-fPIC", "-shared", "default.c"]
+    assert not compiler_output([*command, "-o", "program.so"], folder)
+    run = ctypes.CDLL(str(folder / "program.so"))["default_run"]
+    run.argtypes = [ctypes.c_void_p] * 4
+    (given,) = sample_inputs(quantised_graph()).values()
+    result = np.zeros(64, np.int8)
+    inputs, outputs = ((ctypes.c_void_p * 1)(a.ctypes.data) for a in (given, result))
+    data = np.frombuffer((folder / "default.params").read_bytes(), np.uint8)
+    for size, status in ((data.size, 0), (16, -7), (data.size + 1, -7)):
+        words = aligned(data.size, 128, 0)
+        words[:] = data
+        words[8:12] = np.frombuffer(np.uint32(size).tobytes(), np.uint8)
+        memory = aligned(1 << 12, 128, 0)
+        pointers = (ctypes.addressof(inputs), ctypes.addressof(outputs))
+        assert run(*pointers, memory.ctypes.data, words.ctypes.data) == status

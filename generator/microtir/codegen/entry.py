@@ -161,7 +161,10 @@ def constant_checks(program: Program) -> list[str]:
     """Checks that the constants are those that this code was generated with."""
     status = f"{program.macro}_{PARAMETERS_STATUS}"
     if program.is_apart:
-        return _check(_foreign("parameters", 1, f"{program.macro}_PARAMETERS"), status)
+        # Without the size, weights behind the end of a shorter file would be read.
+        size = f"((const uint32_t *)parameters)[2] != {program.macro}_PARAMETERS_SIZE"
+        foreign = _foreign("parameters", 1, f"{program.macro}_PARAMETERS")
+        return _check(f"{foreign} || {size}", status)
     lines = []
     for pool in passed_constant_pools(program):
         if pool.size:

@@ -297,7 +297,8 @@ def _fields(program: Program, model: ModelInfo, node_count: int) -> list[str]:
         f"{macro}_PARAMETERS_ALIGNMENT," if program.is_apart else "0, /* no file of weights */",
         f"{len(program.given_pools)}, /* pools of constants */",
         f"{len(program.devices)}, /* devices */",
-        f"{macro}_PARAMETERS_IDENTITY" if program.is_apart else "0",
+        f"{macro}_PARAMETERS_IDENTITY," if program.is_apart else "0, /* identity */",
+        f"{macro}_PARAMETERS_SIZE" if program.is_apart else "0",
     ]
 
 

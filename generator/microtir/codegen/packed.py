@@ -20,7 +20,7 @@ from microtir.ir_module import ModelInfo, PortKind
 from microtir.tir.dtype import DType
 from microtir.tir.ir import Buffer, Param, PrimFunc, Var
 
-RUNTIME_VERSION = 4  # MICROTIR_RUNTIME_VERSION of runtime_crt/include/microtir/runtime.h
+RUNTIME_VERSION = 5  # MICROTIR_RUNTIME_VERSION of runtime_crt/include/microtir/runtime.h
 
 _LOCALS = ("args", "kinds", "count", "result", "result_kind", "resource", "status", "inputs",
            "outputs", "workspace", "parameters", "devices")  # fmt: skip

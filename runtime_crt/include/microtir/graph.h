@@ -69,6 +69,7 @@ struct microtir_graph {
     uint16_t constant_pool_count; /* pools of constants that a run needs */
     uint16_t device_count;        /* accelerators that a run needs */
     uint32_t identity;            /* of the parameters */
+    uint32_t parameter_bytes;     /* of their file */
 };
 
 /* --- what an application keeps --- */

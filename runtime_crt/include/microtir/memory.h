@@ -21,6 +21,7 @@ struct microtir_stack {
     uint32_t bytes;  /* of the memory */
     uint32_t used;   /* by blocks, from the start of the memory */
     uint32_t peak;   /* the most that was ever used */
+    uint32_t last;   /* where the last block begins, if microtir_stack_free() checks that */
 };
 
 /* Makes an empty stack of `bytes` bytes at `memory`, which is aligned to

@@ -26,8 +26,11 @@ extern "C" {
 /* Checks that `file` is all of the parameters of the model with this identity, and undamaged where
  * MICROTIR_CHECK_PARAMETERS is set.
  *
- *   bytes  that can be read at `file` */
-int32_t microtir_parameters_check(const void *file, uint32_t bytes, uint32_t identity);
+ *   bytes     that can be read at `file`
+ *   size      of the model's file: <NAME>_PARAMETERS_SIZE
+ *   identity  <NAME>_PARAMETERS_IDENTITY */
+int32_t microtir_parameters_check(const void *file, uint32_t bytes, uint32_t size,
+                                  uint32_t identity);
 
 #ifdef __cplusplus
 }
