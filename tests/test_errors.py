@@ -45,3 +45,18 @@ def test_a_fix_has_two_forms() -> None:
     assert "fix:   --force" in str(many.for_command_line())
     assert "fix:   drop it" in str(many.for_command_line())
     assert "fix:   force=True" in str(many)
+
+
+@pytest.mark.parametrize(
+    ("name", "choices", "hint"),
+    [
+        ("ABS", ["CAST", "ADD", "PAD"], ""),
+        ("SELECT", ["SPLIT", "RELU"], ""),
+        ("name", ["pool_name", "size"], "did you mean 'pool_name'?"),
+        ("host", ["host_driven", "zephyr"], "did you mean 'host_driven'?"),
+        ("cortex-m44", ["cortex-m4", "cortex-m55"], "did you mean 'cortex-m4'?"),
+    ],
+)
+def test_only_near_names_are_suggested(name: str, choices: list[str], hint: str) -> None:
+    """A word that shares letters is no misspelling: CAST was suggested for ABS."""
+    assert errors.nearest(name, choices) == hint

@@ -253,7 +253,15 @@ class ReplaceError(OutputError):
         super().__init__(what, where=where, legal=legal, fix=fix)
 
 
+_ALIKE = 0.6  # of two names, the share of letters that are the same in the same order
+
+
 def nearest(name: str, choices: Iterable[str]) -> str:
-    """Return a hint ``did you mean 'x'?`` for a misspelt name, or an empty string."""
-    match = difflib.get_close_matches(name, sorted(choices), n=1, cutoff=0.5)
-    return f"did you mean '{match[0]}'?" if match else ""
+    """Return a hint ``did you mean 'x'?`` for a misspelt name, or an empty string.
+
+    A name that shares some letters with another one is not misspelt: it is alike, or begins it.
+    """
+    names = sorted(choices)
+    match = difflib.get_close_matches(name, names, n=1, cutoff=_ALIKE)
+    begun = [choice for choice in names if len(name) > 2 and choice.startswith(name)]
+    return f"did you mean '{(match or begun)[0]}'?" if match or begun else ""
