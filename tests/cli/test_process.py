@@ -260,7 +260,7 @@ def test_fixes_can_be_typed(microtir: Command, tmp_path: Path) -> None:
     create = ("micro", "create-project", "-o", made, "--board", "host", INT8)
     assert microtir(*create).status == 0
     assert f"build it: microtir micro build {made}" in microtir("micro", "run", made).diagnostic
-    assert "in it: --force" in microtir(*create).diagnostic
+    assert "or add --force: " in microtir(*create).diagnostic
     flags = ("--compatibility", "microtvm", "--executor-aot-link-params", "0")
     refused = microtir("compile", INT8, "-o", tmp_path / "x", *flags)
     assert "fix:   use --executor-aot-link-params 1" in refused.diagnostic
