@@ -30,11 +30,18 @@ Code = BuiltinOperator
 DIGITS = Path(__file__).parents[2] / "examples" / "digits"
 AGAIN = "export or download the model again; the file is damaged or was cut short"
 RELU = model(Code.RELU, [int8(1, 8)], int8(1, 8))
+
+
+def ones(*shape: int, scales: tuple[float, ...]) -> Value:
+    """Weights of int8, quantised along the first axis."""
+    return Value(shape, np.int8, np.ones(shape, np.int8), scales, (0,) * len(scales), 0)
+
+
 CONV = model(
     Code.CONV_2D,
     [
         int8(1, 6, 6, 3),
-        zeros(4, 3, 3, 3, dtype=np.int8, scales=(0.5, 0.25, 1.0, 2.0), axis=0),
+        ones(4, 3, 3, 3, scales=(0.5, 0.25, 1.0, 2.0)),
         zeros(4, dtype=np.int32, scales=(0.25, 0.125, 0.5, 1.0), axis=0),
     ],
     int8(1, 6, 6, 4),
@@ -328,7 +335,7 @@ def test_scales_are_positive_numbers(scale: float) -> None:
     data = Patched(CONV).put(quantization(1, 2) + 8, scale, "<f").bytes
     assert refusal(data) == (
         f"model: tensor 1 'x1': scale 2 is {scale}\n"
-        "  legal: 1.4013e-45 to 3.40282e+38\n"
+        "  legal: 1.4013e-45 to 3.40282e+38, and 0 where all that is stored is the zero point\n"
         "  fix:   convert the model again"
     )
 

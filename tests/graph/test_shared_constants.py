@@ -1,11 +1,10 @@
-"""Layers that share weights or a bias: passes change the constants of each; names stay apart."""
+"""Layers that share weights or a bias: passes change constants of one, and names stay apart."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
 import numpy as np
-import numpy.typing as npt
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -22,7 +21,7 @@ from microtir.frontend.tflite_schema import (
 )
 from microtir.frontend.tflite_writer import OPTIONAL_INPUT, TfliteBuilder
 from microtir.graph.columns import Cut
-from microtir.graph.ir import Graph
+from microtir.graph.ir import Array, Graph
 from microtir.graph.ops import Add, MaxPool2D
 from microtir.graph.passes import GRAPH_PASSES, CutColumns
 from microtir.graph.passes.checked import rewritten
@@ -62,7 +61,7 @@ class SharedLayers:
         choice = self.pick(*range(len(known) + (len(known) < 2)))
         if choice == len(known):
             rng = np.random.default_rng(self.pick(*range(8)))
-            data: npt.NDArray[np.generic] = rng.integers(-limit, limit, shape).astype(dtype)
+            data: Array = rng.integers(-limit, limit, shape).astype(dtype)
             axis = 0 if kind in ("conv", "dense", "bias") else 3
             np.moveaxis(data, axis, 0)[0] = -9_000 if kind == "bias" else 0
             scale = SCALE * 0.02 if kind == "bias" else 0.02

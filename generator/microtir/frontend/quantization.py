@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import math
+
+import numpy as np
+
 from microtir.errors import MicrotirError, ModelFileError, UnsupportedModelError
 from microtir.frontend.tflite_file import FileTensor
 from microtir.graph.ir import Quantization
@@ -16,14 +20,26 @@ _ACTIVATION_SCALES = (2.0**-100, 2.0**100)
 def read_quantization(tensor: FileTensor, dtype: DType, file: str) -> Quantization | None:
     """The quantisation of a tensor, None if it has none.
 
-    Float tensors have none: converters leave value ranges and empty tables behind.
+    Float tensors have none: converters leave value ranges and empty tables behind.  Neither have
+    wide integers whose scales break the format: they are biases, shapes and indices, in which
+    nobody looks for scales, and converters copy the axis of the weights to biases.
 
     Raises:
         ModelFileError: scales, zero points or axis break the format.
         UnsupportedModelError: the quantisation is not affine.
     """
+    if not dtype.is_int:
+        return None
+    if dtype.bytes < 4:
+        return _quantization(tensor, dtype, f"{file}: {tensor.label}")
+    try:
+        return _quantization(tensor, dtype, "")
+    except MicrotirError:
+        return None
+
+
+def _quantization(tensor: FileTensor, dtype: DType, where: str) -> Quantization | None:
     stored = tensor.quantization
-    where = f"{file}: {tensor.label}"
     if stored.is_custom:
         raise UnsupportedModelError(
             "its quantisation is a custom one",
@@ -31,10 +47,8 @@ def read_quantization(tensor: FileTensor, dtype: DType, file: str) -> Quantizati
             legal="affine: scales and zero points",
             fix="convert the model with the standard integer quantisation",
         )
-    if not stored.scales or not dtype.is_int:
+    if not stored.scales:
         return None
-    is_activation = tensor.data is None
-    _check_scales(stored.scales, _ACTIVATION_SCALES if is_activation else _ANY_SCALES, where)
     axis = _axis(tensor, where)
     zero_points = stored.zero_points or (0,)
     if len(zero_points) == 1:
@@ -49,14 +63,31 @@ def read_quantization(tensor: FileTensor, dtype: DType, file: str) -> Quantizati
     for zero_point in zero_points:
         if not low <= zero_point <= high:
             raise _broken(f"zero point {zero_point} is no {dtype.value}", where, f"{low} to {high}")
-    return Quantization(stored.scales, zero_points, axis)
+    quantization = Quantization(stored.scales, zero_points, axis)
+    _check_scales(tensor, dtype, quantization, where)
+    return quantization
 
 
-def _check_scales(scales: tuple[float, ...], legal: tuple[float, float], where: str) -> None:
-    low, high = legal
-    for index, scale in enumerate(scales):
-        if not low <= scale <= high:
-            raise _broken(f"scale {index} is {scale}", where, f"{low:g} to {high:g}")
+def _check_scales(tensor: FileTensor, dtype: DType, quant: Quantization, where: str) -> None:
+    low, high = _ACTIVATION_SCALES if tensor.data is None else _ANY_SCALES
+    for index, scale in enumerate(quant.scales):
+        if low <= scale <= high or (scale == 0.0 and _is_zero(tensor, dtype, quant, index)):
+            continue
+        legal = f"{low:g} to {high:g}"
+        if tensor.data is not None:
+            legal += ", and 0 where all that is stored is the zero point"
+        raise _broken(f"scale {index} is {scale}", where, legal)
+
+
+def _is_zero(tensor: FileTensor, dtype: DType, quant: Quantization, index: int) -> bool:
+    """Whether all that a scale stands for is the real number 0."""
+    stored = np.dtype(dtype.value).newbyteorder("<")
+    if tensor.data is None or len(tensor.data) != math.prod(tensor.shape) * stored.itemsize:
+        return False
+    values = np.frombuffer(tensor.data, stored).reshape(tensor.shape)
+    if quant.axis is not None:
+        values = np.take(values, index, axis=quant.axis)
+    return bool((values == quant.zero_points[index]).all())
 
 
 def _axis(tensor: FileTensor, where: str) -> int | None:

@@ -123,8 +123,12 @@ def _quantization(tensor: Tensor, quant: Quantization) -> Iterator[tuple[str, st
     if not len(quant.scales) == len(quant.zero_points) == count:
         numbers = f"{len(quant.scales)} scales and {len(quant.zero_points)} zero points"
         yield f"it has {numbers}", f"{count} of each"
-    if not all(math.isfinite(scale) and scale > 0 for scale in quant.scales):
-        yield "a scale is not a positive number", "finite and above 0"
+    # A scale of 0 says that a constant is 0; activations are divided by theirs.
+    if not all(
+        math.isfinite(scale) and (scale > 0 or (scale == 0 and tensor.is_constant))
+        for scale in quant.scales
+    ):
+        yield "a scale is not a positive number", "finite and above 0, of a constant also 0"
     low, high = tensor.dtype.min, tensor.dtype.max
     if not all(low <= zero_point <= high for zero_point in quant.zero_points):
         yield "a zero point is outside its type", f"{low} to {high}"
