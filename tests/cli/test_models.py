@@ -6,7 +6,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from microtir.frontend.tflite_schema import BuiltinOperator, Padding, Pool2DOptions
 from microtir.frontend.tflite_writer import TfliteBuilder
+from microtir.graph.ir import Array
 from tests.support.command import FLOAT, INT8, Command
 
 
@@ -35,11 +37,11 @@ def test_check_lists_all_problems(microtir: Command, unsupported: Path) -> None:
     """Every problem is on stdout with its place and a fix; status 1."""
     result = microtir("check", unsupported)
     assert (result.status, result.err) == (1, "")
-    assert result.out.startswith("odd.tflite: 2 problems, for cortex-m4\n")
+    assert result.out.startswith("odd.tflite: 2 problems, 1 cause, for cortex-m4\n\nthe custom op")
     for index, name in enumerate(("Wavelet", "Chirp")):
-        assert f"operator {index}" in result.out
+        assert f"  - operator {index}" in result.out
         assert name in result.out
-    assert result.out.count("fix:") == 2
+    assert result.out.count("fix:") == 1
 
 
 def test_check_as_json(microtir: Command, unsupported: Path) -> None:
@@ -50,9 +52,67 @@ def test_check_as_json(microtir: Command, unsupported: Path) -> None:
     assert (facts["model"], facts["ok"]) == ("odd.tflite", False)
     assert len(facts["problems"]) == 2
     assert facts["problems"][0].keys() == {"where", "what", "legal", "fix"}
+    assert [cause["problems"] for cause in facts["causes"]] == [[0, 1]]
     good = json.loads(microtir("check", INT8, "--json").out)
     targets = ["c -mcpu=cortex-m4"]
-    assert good == {"model": INT8.name, "targets": targets, "ok": True, "problems": []}
+    assert good == {
+        "model": INT8.name, "targets": targets, "ok": True, "problems": [], "causes": [],
+    }  # fmt: skip
+
+
+def odd_tensors(tmp_path: Path) -> Path:
+    """A model with damage in two places between operators that are not supported."""
+    builder = TfliteBuilder()
+    x, y, z = (builder.tensor(n, (1, 4), np.float32) for n in "xyz")
+    data: Array = np.full((1, 4), np.nan, np.float32)
+    bad = [builder.tensor(n, (1, 4), np.float32, data) for n in ("first", "second")]
+    builder.operator(BuiltinOperator.ADD, [x, bad[0]], [y])
+    builder.custom_operator("Wavelet", [y], [z])
+    last = builder.tensor("last", (1, 4), np.float32)
+    builder.operator(BuiltinOperator.MUL, [z, bad[1]], [last])
+    path = tmp_path / "damaged.tflite"
+    path.write_bytes(builder.build([x], [last]))
+    return path
+
+
+def test_check_goes_on_behind_damage(microtir: Command, tmp_path: Path) -> None:
+    """It stopped at the first damage; it comes first, and all the rest behind it; status 3."""
+    result = microtir("check", odd_tensors(tmp_path))
+    assert (result.status, result.err) == (3, "")
+    head = "damaged.tflite: 3 problems, 2 causes, for cortex-m4\n\nits data holds NaN\n"
+    assert result.out.startswith(head)
+    assert "  - tensor 3 'first'\n  - tensor 4 'second'\n" in result.out
+    assert result.out.index("second") < result.out.index("'Wavelet'")
+
+
+def test_check_of_damage_as_json(microtir: Command, tmp_path: Path) -> None:
+    """--json was no JSON for a damaged file, and nothing for one that is no model."""
+    damaged, other = odd_tensors(tmp_path), tmp_path / "net.onnx"
+    other.write_bytes(b"\x08\x09\x12\x07pytorch")
+    for path, count in ((damaged, 3), (other, 1), (tmp_path / "none.tflite", 1)):
+        result = microtir("check", path, "--json")
+        facts = json.loads(result.out)
+        assert (result.status, result.err) == (3, "")
+        assert (facts["ok"], len(facts["problems"])) == (False, count)
+    assert "Wavelet" in str(json.loads(microtir("check", damaged, "--json").out)["problems"])
+
+
+def test_check_names_dynamic_shapes_as_such(microtir: Command, tmp_path: Path) -> None:
+    """An input of any height is one problem, not damage behind it."""
+    builder = TfliteBuilder()
+    x = builder.tensor("x", (1, 1, 4, 2), np.float32, shape_signature=(-1, -1, 4, 2))
+    y, z = (
+        builder.tensor(n, (1, 1, 2, 2), np.float32, shape_signature=(-1, -1, 2, 2)) for n in "yz"
+    )
+    pool = Pool2DOptions(Padding.VALID, 2, 2, 2, 2)
+    builder.operator(BuiltinOperator.MAX_POOL_2D, [x], [y], pool)
+    builder.operator(BuiltinOperator.MAX_POOL_2D, [y], [z], pool)
+    path = tmp_path / "dynamic.tflite"
+    path.write_bytes(builder.build([x], [z]))
+    result = microtir("check", path)
+    assert result.status == 1
+    assert result.out.startswith("dynamic.tflite: 1 problem, for cortex-m4\n")
+    assert "the dynamic shape (-1, -1, 4, 2), stored as (1, 1, 4, 2)" in result.out
 
 
 def test_compile_of_an_unsupported_model(microtir: Command, unsupported: Path) -> None:

@@ -17,7 +17,11 @@ DEEP = "[" * 100_000
     ("arguments", "status", "text"),
     [
         (("report", INT8, "--profile", "deep.json"), 3, "is no profile: it is no JSON"),
-        (("compile", INT8, "-o", "out", "--tuning-records", "deep.json"), 3, "the tuning records: it is no JSON"),
+        (
+            ("compile", INT8, "-o", "out", "--tuning-records", "deep.json"),
+            3,
+            "records: it is no JSON",
+        ),
         (("check", INT8, "--config", "deep.json"), 2, "is no JSON"),
         (("compile", INT8, "-o", "kept"), 3, "holds files that microtir did not write"),
         (("micro", "build", "kept"), 2, "is damaged"),

@@ -217,8 +217,9 @@ def test_unsupported_operator_has_advice() -> None:
     for number, name, advice in (
         (42, "DIV", "multiply by the reciprocal"),
         (27, "SVDF", "use a depthwise convolution over time"),
-        (30, "SKIP_GRAM", "replace the layer"),
-        (1 << 20, "operator code 1048576", "replace the layer"),
+        (30, "SKIP_GRAM", "replace the layer, or compute it in the application"),
+        (101, "ABS", "replace the layer, or compute it in the application"),
+        (1 << 20, "operator code 1048576", "replace the layer, or compute it in the application"),
     ):
         data = patched.put(patched.field(code, 3), number).bytes
         assert refusal(data) == (

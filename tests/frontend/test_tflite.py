@@ -219,7 +219,8 @@ def test_all_problems_at_once(tmp_path: Path) -> None:
     assert half_type == (
         "legacy.tflite: tensor 4 'half': its type is FLOAT16\n"
         "  legal: float32, int8, uint8, int16, int32, int64, bool\n"
-        "  fix:   convert the model as float32, or with full integer quantisation to int8"
+        "  fix:   convert the model as float32 (without tf.float16 in"
+        " target_spec.supported_types), or with full integer quantisation to int8"
     )
     with pytest.raises(UnsupportedModelError) as caught:
         from_tflite(path)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
 
@@ -15,6 +16,7 @@ from microtir.config.processors import for_processors
 from microtir.errors import ExitCode, MicrotirError, ModelFileError
 
 if TYPE_CHECKING:
+    from microtir.frontend.causes import Cause
     from microtir.frontend.inspect import LayerSummary, ModelSummary, TensorSummary
     from microtir.ir_module import IRModule
 
@@ -22,10 +24,10 @@ AsJson = Annotated[bool, typer.Option("--json", help="Prints the same facts as J
 
 
 def check(model: Model, config: CompilationConfig, as_json: AsJson = False) -> ExitCode:
-    """Lists all problems of a model, each with a fix.
+    """Lists all problems of a model by their causes, each with a fix.
 
     A model that can be read is planned, too: an exceeded budget is a problem. Exit status 1 means
-    that there are problems.
+    that there are problems, 3 that the file is damaged or cannot be read.
     """
     from microtir import driver, frontend
 
@@ -41,19 +43,21 @@ def check(model: Model, config: CompilationConfig, as_json: AsJson = False) -> E
                 lowered = driver.lower(module)
             except MicrotirError as error:
                 problems = (error,)
-    unreadable = [problem for problem in problems if isinstance(problem, ModelFileError)]
-    if unreadable:
-        raise unreadable[0]
+    if not as_json and len(problems) == 1 and isinstance(problems[0], ModelFileError):
+        raise problems[0]
+    problems = tuple(problem.for_command_line() for problem in problems)
+    found = frontend.causes(problems)
     processors = for_processors(config.targets)
     if as_json:
-        facts_of_all = {"model": path.name, "targets": [str(target) for target in config.targets]}
-        found = {"ok": not problems, "problems": [*map(_problem, problems)]}
-        write_json({**facts_of_all, **found})
+        write_json({
+            "model": path.name,
+            "targets": [str(target) for target in config.targets],
+            "ok": not problems,
+            "problems": [*map(_problem, problems)],
+            "causes": [_cause(cause, problems) for cause in found],
+        })  # fmt: skip
     elif problems:
-        noun = "problem" if len(problems) == 1 else "problems"
-        write(f"{path.name}: {len(problems)} {noun}, {processors}")
-        for problem in problems:
-            write(f"\n{problem}")
+        _write_causes(path.name, processors, found)
     else:
         assert lowered is not None and lowered.model is not None
         memory = lowered.model.memory
@@ -64,6 +68,38 @@ def check(model: Model, config: CompilationConfig, as_json: AsJson = False) -> E
             f"{cell(memory.workspace_size)} bytes of workspace, {processors}"
         )
     return max((problem.exit_code for problem in problems), default=ExitCode.DONE)
+
+
+def _write_causes(file: str, processors: str, found: Sequence[Cause]) -> None:
+    """Each cause with its fix, then every place where it shows."""
+    total = sum(len(cause.problems) for cause in found)
+    noun = "problem" if total == 1 else "problems"
+    of_causes = "" if len(found) == total else f", {len(found)} cause{'s' * (len(found) > 1)}"
+    write(f"{file}: {total} {noun}{of_causes}, {processors}")
+    for cause in found:
+        if len(cause.problems) == 1:
+            write(f"\n{cause.problems[0]}")
+            continue
+        write(f"\n{cause.what}")
+        for label, text in (("legal:", cause.legal), ("fix:", cause.fix)):
+            if text:
+                write(f"  {label:<6} {text}")
+        for problem in cause.problems:
+            where = "the model" if problem.where == file else str(problem.where)
+            where = where.removeprefix(f"{file}: ")
+            legal = f" (legal: {problem.legal})" if cause.legal is None and problem.legal else ""
+            write(f"  - {where}" if cause.is_one else f"  - {where}: {problem.what}{legal}")
+
+
+def _cause(cause: Cause, problems: Sequence[MicrotirError]) -> dict[str, object]:
+    """A cause with the positions of its problems in the list of all."""
+    numbers = {id(problem): number for number, problem in enumerate(problems)}
+    return {
+        "what": cause.what,
+        "legal": cause.legal,
+        "fix": cause.fix,
+        "problems": [numbers[id(problem)] for problem in cause.problems],
+    }
 
 
 def _problem(problem: MicrotirError) -> dict[str, str | None]:
@@ -119,7 +155,7 @@ def _layer_row(layer: LayerSummary) -> tuple[object, ...]:
     output = layer.outputs[0]
     is_whole = len(output.scales) == 1
     return (
-        layer.index,
+        layer.index if layer.index >= 0 else None,
         layer.name,
         layer.source_operator,
         ", ".join(shape(tensor.shape) for tensor in layer.outputs),

@@ -63,6 +63,11 @@ class FlatBuffer:
         if self._decodable < 0:
             raise self.malformed(where, "parts of the file are used over and over")
 
+    @property
+    def is_spent(self) -> bool:
+        """Whether more was decoded than a file may ask for: nothing more is read."""
+        return self._decodable < 0
+
     def span(self, start: int, size: int, where: str) -> memoryview:
         """The bytes [start, start + size), or an error if they are not in the file."""
         end = start + size
@@ -79,15 +84,8 @@ class FlatBuffer:
             self.span(position, layout.size, where)
         return layout.unpack_from(self.view, position)[0]
 
-    def root(self, identifier: bytes, where: str) -> Table:
-        """The root table of a file that carries `identifier`."""
-        if bytes(self.view[4:8]) != identifier:
-            raise ModelFileError(
-                f"bytes 4 to 7 are {bytes(self.view[4:8])!r}: this is not a TFLite model",
-                where=self.file,
-                legal=f"a FlatBuffer with the file identifier {identifier!r}",
-                fix="pass the .tflite file that the TFLite converter wrote",
-            )
+    def root(self, where: str) -> Table:
+        """The root table."""
         return Table(self, self.scalar(Scalar.UINT32, 0, where), where)
 
 

@@ -31,7 +31,7 @@ class TensorSummary:
 class LayerSummary:
     """A node. Parameters are its constants, counted in elements and in bytes."""
 
-    index: int  # the operator's position in the model file
+    index: int  # the operator's position in the model file; -1 for a copy that it does not have
     name: str
     operator: str  # of the graph
     source_operator: str  # of the model file

@@ -16,7 +16,7 @@ from microtir.frontend.tflite_file import (
     ModelBytes,
     ModelFile,
     brief,
-    check_dataflow,
+    dataflow_damage,
     load,
     parse,
     short_name,
@@ -101,9 +101,8 @@ class _GraphReader:
     """Reads operators one by one; a problem with one does not hide the others."""
 
     def __init__(self, model: ModelFile, operators: Sequence[CustomFunction] = ()) -> None:
-        check_dataflow(model)
         self._custom = _by_name(operators)
-        self.problems: list[MicrotirError] = []
+        self.problems: list[MicrotirError] = [*model.damage, *dataflow_damage(model)]
         self._model = model
         self._tensors = Tensors(model, self.problems.append)
         self._values = ShapeValues(model, self._tensors.shape_of)
@@ -129,15 +128,40 @@ class _GraphReader:
         )
         named = {op.index: label for op, label in zip(operators, labels, strict=True)}
         nodes = [self._next(op, named.get(op.index)) for op in model.operators]
-        outputs = (self._tensors.get(index) for index in model.outputs)
+        known = tuple(node for node in nodes if node is not None)
+        outputs, copies = self._outputs(known)
         return Graph(
             name=name,
             inputs=inputs,
-            outputs=tuple(tensor for tensor in outputs if tensor is not None),
-            nodes=tuple(node for node in nodes if node is not None),
+            outputs=outputs,
+            nodes=(*known, *copies),
             source_sha256=model.sha256,
             source_bytes=model.size,
         )
+
+    def _outputs(self, nodes: Sequence[Node]) -> tuple[tuple[Tensor, ...], list[Node]]:
+        """The outputs, and the copies that some of them are.
+
+        The format lists any tensor as an output, as often as it likes.  Here an output is the
+        result of an operator, and memory of its own: an input, a constant, and an output that is
+        listed again are copied.
+        """
+        labels = {node.name for node in nodes}
+        outputs: list[Tensor] = []
+        copies: list[Node] = []
+        for index in self._model.outputs:
+            tensor = self._tensors.get(index)
+            if tensor is None:
+                continue
+            if tensor in outputs or tensor.is_constant or index in self._model.inputs:
+                copied = self._tensors.copied(tensor)
+                (*_, label) = unique_names((*labels, short_name(copied.name)))
+                labels.add(label)
+                source = Source(self._model.file, -1, "COPY")
+                copies.append(Node(Reshape(), (tensor,), (copied,), label, source))
+                tensor = copied
+            outputs.append(tensor)
+        return tuple(outputs), copies
 
     def _next(self, operator: FileOperator, name: str | None) -> Node | None:
         """The node of the next operator; None if it cannot be read, and where none is needed.
@@ -163,13 +187,15 @@ class _GraphReader:
         found = (self._tensors.get(index) for index in operator.outputs)
         outputs = tuple(tensor for tensor in found if tensor is not None)
         node = None
+        # What follows from a shape that is not known is no problem of its own.
+        is_open = any(map(self._is_open, operator.inputs))
         try:
             code = known_operator(operator.code)
             if code is None and operator.custom_name not in self._custom:
                 raise unknown_operator(operator, where, tuple(self._custom))
             if code is None:
                 return self._custom_node(operator, inputs, outputs, name, source)
-            if self._all_read(operator):
+            if self._all_read(operator) and not is_open:
                 options = read_options(operator, OPTIONS_OF[code], where)
                 operands = Operands(where, code, options, inputs, outputs, self._is_computable)
                 node = self._convert(operator, operands, name, source)
@@ -179,6 +205,10 @@ class _GraphReader:
             # Operators that use the results are not to blame for them.
             self._computable.update(outputs)
         return node
+
+    def _is_open(self, index: int) -> bool:
+        """Whether the shape of a tensor is not known."""
+        return index != OPTIONAL and self._tensors.shape_of(index) is None
 
     def _custom_node(
         self,

@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from typing import TypeVar
 
-from microtir.errors import ModelFileError
+from microtir.errors import MicrotirError, ModelFileError
+from microtir.frontend.file_kinds import refuse_folder, refuse_other_kind
 from microtir.frontend.flatbuffer import FlatBuffer, Scalar, Table
 from microtir.frontend.tflite_schema import FILE_IDENTIFIER, SCHEMA_VERSION
 
@@ -30,6 +33,7 @@ MAX_RANK = 6
 _MAX_FILE_BYTES = (1 << 31) - 1  # FlatBuffers' own limit
 _CUSTOM = 32
 _BRIEF = 80
+_MOST_DAMAGE = 50
 
 
 def short_name(name: str) -> str:
@@ -67,6 +71,7 @@ class FileTensor:
     signature: tuple[int, ...]
     is_variable: bool
     is_sparse: bool
+    is_readable: bool = True
 
     @property
     def label(self) -> str:
@@ -89,7 +94,10 @@ class FileOperator:
 
 @dataclass(frozen=True, slots=True)
 class ModelFile:
-    """A whole file. `subgraphs` counts them; the records are those of the first."""
+    """A whole file. `subgraphs` counts them; the records are those of the first.
+
+    `damage` says what of it cannot be read: a tensor leaves an empty record, an operator none.
+    """
 
     file: str
     sha256: str
@@ -99,6 +107,7 @@ class ModelFile:
     operators: tuple[FileOperator, ...]
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
+    damage: tuple[MicrotirError, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,10 +145,14 @@ def _read(path: Path) -> bytes:
             "there is no such file", where=str(path), fix="check the spelling of the path"
         )
     # A device or a pipe may never end, and a folder has no bytes.
+    if path.is_dir():
+        refuse_folder(path)
     if not path.is_file():
-        kind = "a folder" if path.is_dir() else "not a regular file"
         raise ModelFileError(
-            f"this is {kind}", where=str(path), legal="a .tflite file", fix="pass the model file"
+            "this is not a regular file",
+            where=str(path),
+            legal="a .tflite file",
+            fix="pass the model file",
         )
     size = path.stat().st_size
     if size > _MAX_FILE_BYTES:
@@ -150,10 +163,10 @@ def _read(path: Path) -> bytes:
 
 
 def parse(model: ModelBytes) -> ModelFile:
-    """Read all tables of a model.
+    """Read all tables of a model; what is damaged is noted in the record.
 
     Raises:
-        ModelFileError: the bytes are not a TFLite model, or one that is damaged.
+        ModelFileError: the bytes are not a TFLite model, or nothing of it can be read.
     """
     if not model.data:
         raise ModelFileError(
@@ -162,8 +175,10 @@ def parse(model: ModelBytes) -> ModelFile:
             legal="a TFLite model",
             fix="export or download the model again",
         )
+    if model.data[4:8] != FILE_IDENTIFIER:
+        refuse_other_kind(model.data, model.file)
     buffer = FlatBuffer(model.data, model.file)
-    root = buffer.root(FILE_IDENTIFIER, "model table")
+    root = buffer.root("model table")
     version = root.scalar(0, Scalar.UINT32)
     if version != SCHEMA_VERSION:
         raise ModelFileError(
@@ -175,17 +190,56 @@ def parse(model: ModelBytes) -> ModelFile:
     if not root.count(2):
         raise buffer.malformed("model table", "the model has no subgraph")
     graph = root.item(2, 0, "subgraph 0")
-    tensors = tuple(_tensors(root, graph))
+    damage: list[MicrotirError] = []
+    tensors = tuple(_tensors(root, graph, damage))
+    operators = tuple(_operators(root, graph, len(tensors), damage))
+    nothing: tuple[int, ...] = ()
+    inputs, outputs = (
+        _noted(root.buffer, damage, nothing, partial(_indices, graph, slot, noun, len(tensors)))
+        for slot, noun in ((1, "inputs"), (2, "outputs"))
+    )
     return ModelFile(
         file=model.file,
         sha256=hashlib.sha256(model.data).hexdigest(),
         size=len(model.data),
         subgraphs=root.count(2),
         tensors=tensors,
-        operators=tuple(_operators(root, graph, len(tensors))),
-        inputs=_indices(graph, 1, "inputs", len(tensors)),
-        outputs=_indices(graph, 2, "outputs", len(tensors)),
+        operators=tuple(operator for operator in operators if operator is not None),
+        inputs=inputs,
+        outputs=outputs,
+        damage=tuple(damage),
     )
+
+
+_RecordT = TypeVar("_RecordT")
+
+
+def _noted(
+    buffer: FlatBuffer, damage: list[MicrotirError], instead: _RecordT,
+    read: Callable[[], _RecordT],
+) -> _RecordT:  # fmt: skip
+    """What `read` gives; `instead` where it finds damage, which is noted.
+
+    The damage of thousands of records says no more than that of some.
+    """
+    if len(damage) > _MOST_DAMAGE:
+        return instead
+    try:
+        return read()
+    except ModelFileError as error:
+        if buffer.is_spent:
+            raise
+        enough = len(damage) == _MOST_DAMAGE
+        damage.append(
+            ModelFileError(
+                f"more than {_MOST_DAMAGE} parts of the file are damaged; the rest was not read",
+                where=error.where,
+                fix=error.fix,
+            )
+            if enough
+            else error
+        )
+        return instead
 
 
 def _count(table: Table, slot: int, noun: str) -> int:
@@ -211,27 +265,33 @@ def _indices(
     return found
 
 
-def _tensors(root: Table, graph: Table) -> Iterator[FileTensor]:
+def _tensors(root: Table, graph: Table, damage: list[MicrotirError]) -> Iterator[FileTensor]:
+    none = FileQuantization((), (), 0, False)
     for index in range(_count(graph, 0, "tensors")):
-        where = f"tensor {index}"
-        table = graph.item(0, index, where)
-        name = table.string(3)
-        table.where = where = f"tensor {index} {brief(name)!r}"
-        shape = table.numbers(0, "i4")
-        signature = table.numbers(7, "i4")
-        _check_extents(table, shape)
-        yield FileTensor(
-            index=index,
-            name=name,
-            shape=shape,
-            type=table.scalar(1, Scalar.INT8),
-            buffer=table.scalar(2, Scalar.UINT32),
-            data=_data(root, table.scalar(2, Scalar.UINT32), where),
-            quantization=_quantization(table.table(4, where)),
-            signature=signature,
-            is_variable=table.scalar(5, Scalar.BOOL, False),
-            is_sparse=table.table(6, where) is not None,
-        )
+        unread = FileTensor(index, "", (), -1, 0, None, none, (), False, False, is_readable=False)
+        yield _noted(root.buffer, damage, unread, partial(_tensor, root, graph, index))
+
+
+def _tensor(root: Table, graph: Table, index: int) -> FileTensor:
+    where = f"tensor {index}"
+    table = graph.item(0, index, where)
+    name = table.string(3)
+    table.where = where = f"tensor {index} {brief(name)!r}"
+    shape = table.numbers(0, "i4")
+    signature = table.numbers(7, "i4")
+    _check_extents(table, shape)
+    return FileTensor(
+        index=index,
+        name=name,
+        shape=shape,
+        type=table.scalar(1, Scalar.INT8),
+        buffer=table.scalar(2, Scalar.UINT32),
+        data=_data(root, table.scalar(2, Scalar.UINT32), where),
+        quantization=_quantization(table.table(4, where)),
+        signature=signature,
+        is_variable=table.scalar(5, Scalar.BOOL, False),
+        is_sparse=table.table(6, where) is not None,
+    )
 
 
 def _check_extents(table: Table, shape: tuple[int, ...]) -> None:
@@ -271,27 +331,35 @@ def _quantization(table: Table | None) -> FileQuantization:
     )
 
 
-def _operators(root: Table, graph: Table, tensors: int) -> Iterator[FileOperator]:
+def _operators(
+    root: Table, graph: Table, tensors: int, damage: list[MicrotirError]
+) -> Iterator[FileOperator | None]:
     codes = [_code(root, index) for index in range(_count(root, 1, "operator codes"))]
     for index in range(_count(graph, 3, "operators")):
-        where = f"operator {index}"
-        table = graph.item(3, index, where)
-        code_index = table.scalar(0, Scalar.UINT32)
-        if code_index >= len(codes):
-            raise table.buffer.malformed(
-                where, f"its operator code is {code_index}; there are {len(codes)} codes"
-            )
-        code, custom_name = codes[code_index]
-        yield FileOperator(
-            index=index,
-            code=code,
-            custom_name=custom_name,
-            inputs=_indices(table, 1, "inputs", tensors, optional=True),
-            outputs=_indices(table, 2, "outputs", tensors),
-            options_type=table.scalar(3, Scalar.UINT8),
-            options=table.table(4, f"{where} options"),
-            custom_options=bytes(table.raw(5) or b""),
+        yield _noted(root.buffer, damage, None, partial(_operator, graph, index, codes, tensors))
+
+
+def _operator(
+    graph: Table, index: int, codes: Sequence[tuple[int, str]], tensors: int
+) -> FileOperator | None:
+    where = f"operator {index}"
+    table = graph.item(3, index, where)
+    code_index = table.scalar(0, Scalar.UINT32)
+    if code_index >= len(codes):
+        raise table.buffer.malformed(
+            where, f"its operator code is {code_index}; there are {len(codes)} codes"
         )
+    code, custom_name = codes[code_index]
+    return FileOperator(
+        index=index,
+        code=code,
+        custom_name=custom_name,
+        inputs=_indices(table, 1, "inputs", tensors, optional=True),
+        outputs=_indices(table, 2, "outputs", tensors),
+        options_type=table.scalar(3, Scalar.UINT8),
+        options=table.table(4, f"{where} options"),
+        custom_options=bytes(table.raw(5) or b""),
+    )
 
 
 def _code(root: Table, index: int) -> tuple[int, str]:
@@ -304,40 +372,44 @@ def _code(root: Table, index: int) -> tuple[int, str]:
     return code, table.string(1) if code == _CUSTOM else ""
 
 
-def check_dataflow(model: ModelFile) -> None:
-    """Check that every tensor is produced once, and before it is used.
+def dataflow_damage(model: ModelFile) -> Iterator[ModelFileError]:
+    """Each operator, input and output by which a tensor is not made once, and before it is used.
 
-    Raises:
-        ModelFileError: naming the first operator, input or output that breaks the order.
+    Nothing is said where parts of the file cannot be read: they may have made the tensor.
     """
+    if model.damage:
+        return
     known: dict[int, str] = {}
     for noun, indices in (("input", model.inputs), ("output", model.outputs)):
         if not indices:
-            raise _disorder(model, f"{noun}s", f"the model has no {noun}s")
-        if len(set(indices)) < len(indices):
-            raise _disorder(model, f"{noun}s", f"a tensor is listed twice in {indices}")
+            yield _disorder(model, f"{noun}s", f"the model has no {noun}s")
+    if len(set(model.inputs)) < len(model.inputs):
+        yield _disorder(model, "inputs", f"a tensor is listed twice in {model.inputs}")
     for tensor in model.tensors:
         if tensor.data is not None:
             known[tensor.index] = "has stored data"
     for index in model.inputs:
-        _define(model, known, index, "inputs", "is an input of the model")
+        yield from _defined(model, known, index, "inputs", "is an input of the model")
     for operator in model.operators:
         where = f"operator {operator.index}"
         for index in operator.inputs:
             if index != OPTIONAL and index not in known and not _needs_no_maker(model, index):
                 label = model.tensors[index].label
-                raise _disorder(model, where, f"it uses {label}, which no earlier operator makes")
+                yield _disorder(model, where, f"it uses {label}, which no earlier operator makes")
         for index in operator.outputs:
-            _define(model, known, index, where, f"is made by operator {operator.index}")
+            how = f"is made by operator {operator.index}"
+            yield from _defined(model, known, index, where, how)
     for index in model.outputs:
-        if not known.get(index, "").startswith("is made"):
+        if index not in known:
             label = model.tensors[index].label
-            raise _disorder(model, "outputs", f"no operator makes {label}")
+            yield _disorder(model, "outputs", f"no operator makes {label}")
 
 
-def _define(model: ModelFile, known: dict[int, str], index: int, where: str, how: str) -> None:
+def _defined(
+    model: ModelFile, known: dict[int, str], index: int, where: str, how: str
+) -> Iterator[ModelFileError]:
     if index in known:
-        raise _disorder(model, where, f"{model.tensors[index].label} {known[index]} already")
+        yield _disorder(model, where, f"{model.tensors[index].label} {known[index]} already")
     known[index] = how
 
 

@@ -15,14 +15,16 @@ from microtir.frontend.tflite_schema import BuiltinOperator
 from microtir.frontend.tflite_shapes import SHAPE_OPERATORS
 
 _DYNAMIC = "convert the model with a fixed batch and fixed shapes, so that it computes no shapes"
+_STATE = "convert a model without state"
 _RECURRENT = "unroll the recurrent layer, or use convolutions over time"
-_CONTROL = "remove loops and conditions from the model"
+_CONTROL = "convert the model without control flow and with a single signature"
 _HOST = "leave the operator out of the model and do its work in the application"
 
 _ADVICE: Mapping[str, str] = MappingProxyType(
     {
         "ARG_MAX": _HOST,
         "ARG_MIN": _HOST,
+        "ASSIGN_VARIABLE": _STATE,
         "BATCH_MATMUL": "use fully connected layers with constant weights",
         "CALL_ONCE": _CONTROL,
         "CONV_3D": "use two-dimensional convolutions",
@@ -34,6 +36,7 @@ _ADVICE: Mapping[str, str] = MappingProxyType(
         "L2_POOL_2D": "use AVERAGE_POOL_2D or MAX_POOL_2D",
         "MIRROR_PAD": "pad with a constant (PAD)",
         "PACK": "use EXPAND_DIMS and CONCATENATION; " + _DYNAMIC,
+        "READ_VARIABLE": _STATE,
         "PRELU": "use RELU or LEAKY_RELU",
         "REDUCE_MAX": "use MAX_POOL_2D over the whole image",
         "SHAPE": _DYNAMIC,
@@ -44,6 +47,7 @@ _ADVICE: Mapping[str, str] = MappingProxyType(
         "TRANSPOSE_CONV": "use RESIZE_NEAREST_NEIGHBOR or RESIZE_BILINEAR and a convolution",
         "UNIDIRECTIONAL_SEQUENCE_LSTM": _RECURRENT,
         "UNPACK": "use SPLIT and SQUEEZE",
+        "VAR_HANDLE": _STATE,
         "WHILE": _CONTROL,
     }
 )
@@ -69,6 +73,19 @@ def operator_title(operator: FileOperator) -> str:
     return _name_in(tflite.BuiltinOperator, operator.code) or f"operator code {operator.code}"
 
 
+def type_advice(number: int) -> str:
+    """What to do about a tensor type that is not supported."""
+    title = type_title(number)
+    if title == "FLOAT16":
+        return (
+            "convert the model as float32 (without tf.float16 in target_spec.supported_types),"
+            " or with full integer quantisation to int8"
+        )
+    if title in ("RESOURCE", "VARIANT"):
+        return _STATE
+    return "convert the model as float32, or with full integer quantisation to int8"
+
+
 def type_title(number: int) -> str:
     """The format's name of a tensor type."""
     import tflite
@@ -90,12 +107,11 @@ def unknown_operator(
             "from_tflite (docs/custom-operators.md)",
         )
     title = operator_title(operator)
-    hint = nearest(title, (code.name for code in _OPERATORS))
     return UnsupportedModelError(
         f"the operator {title} is not supported",
         where=where,
         legal="the operators that `microtir operators` lists",
-        fix=_ADVICE.get(title) or f"replace the layer; {hint}".rstrip("; "),
+        fix=_ADVICE.get(title, "replace the layer, or compute it in the application"),
     )
 
 

@@ -86,7 +86,7 @@ class ShapeValues:
         rule = _RULES.get(operator.code)
         if rule is None or len(operator.outputs) != 1:
             return False
-        (output,) = (self._model.tensors[index] for index in operator.outputs)
+        output = self._model.tensors[operator.outputs[0]]
         if output.type not in _STORED or math.prod(output.shape) > _LARGEST:
             return False
         try:

@@ -16,7 +16,7 @@ from microtir.frontend.tflite_file import (
     FileTensor,
     ModelFile,
 )
-from microtir.frontend.tflite_refusals import type_title
+from microtir.frontend.tflite_refusals import type_advice, type_title
 from microtir.frontend.tflite_schema import TensorType as FileType
 from microtir.frontend.tflite_shapes import is_free
 from microtir.graph.ir import Array, Tensor, TensorType
@@ -65,10 +65,13 @@ class Tensors:
         self._completed: dict[int, tuple[int, ...]] = {}
         self._checked: set[tuple[int, DType]] = set()
         self._names = self._unique_names()
+        self._copies: list[str] = []
 
     def get(self, index: int) -> Tensor | None:
         """The tensor; None for an input that is left out, and for one with a problem."""
         if index == OPTIONAL:
+            return None
+        if index not in self._made and not self._model.tensors[index].is_readable:
             return None
         if index not in self._made:
             try:
@@ -83,7 +86,7 @@ class Tensors:
         stored = self._model.tensors[index]
         if index in self._completed:
             return self._completed[index]
-        is_known = index in self._model.inputs or not is_free(stored)
+        is_known = has_fixed_shape(stored) if index in self._model.inputs else not is_free(stored)
         return stored.shape if is_known else None
 
     def complete(self, index: int, shape: tuple[int, ...]) -> Tensor:
@@ -105,12 +108,18 @@ class Tensors:
         if made is not None:
             self._made[index] = replace(made, data=value)
 
+    def copied(self, tensor: Tensor) -> Tensor:
+        """A tensor for a copy of one, with a name of its own."""
+        names = (*self._names.values(), *self._copies, tensor.name)
+        self._copies.append(unique_names(names)[-1])
+        return Tensor(self._copies[-1], tensor.type)
+
     def model_inputs(self) -> tuple[Tensor, ...]:
         """The model's inputs, checked for a fixed shape."""
         found = []
         for index in self._model.inputs:
             stored = self._model.tensors[index]
-            if not _has_fixed_shape(stored):
+            if not has_fixed_shape(stored):
                 self._note(self._dynamic(stored))
             tensor = self.get(index)
             if tensor is not None and tensor.type.elements == 0:
@@ -153,7 +162,7 @@ class Tensors:
             f"its type is {type_title(stored.type)}",
             where=self._where(stored),
             legal=", ".join(dtype.value for dtype in _DTYPES.values()),
-            fix="convert the model as float32, or with full integer quantisation to int8",
+            fix=type_advice(stored.type),
         )
 
     def _data(self, stored: FileTensor, tensor_type: TensorType) -> Array | None:
@@ -200,7 +209,7 @@ class Tensors:
         )
 
 
-def _has_fixed_shape(stored: FileTensor) -> bool:
+def has_fixed_shape(stored: FileTensor) -> bool:
     """Whether the shape is fixed but for a batch that is stored as 1."""
     if not stored.signature:
         return True

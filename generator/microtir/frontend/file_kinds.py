@@ -1,0 +1,166 @@
+"""What a file is that is no TFLite model, by its content first, then by its name."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from microtir.errors import ModelFileError
+
+_HEAD = 1 << 16  # bytes that are looked at
+
+_INDENT = " " * 9  # of what follows "  fix:   "
+
+_CONVERSION = """\
+convert it in Python with TensorFlow, with int8 and a batch of 1:
+import tensorflow as tf
+{load}
+converter.optimizations = [tf.lite.Optimize.DEFAULT]
+converter.representative_dataset = samples  # yields [input], as the model gets them
+converter.target_spec.supported_ops = [tf.lite.OpsSet.TFLITE_BUILTINS_INT8]
+converter.inference_input_type = converter.inference_output_type = tf.int8
+open("model.tflite", "wb").write(converter.convert())"""
+
+_LOAD_KERAS = """\
+model = tf.keras.models.load_model("{file}")
+x = tf.keras.Input(model.input_shape[1:], batch_size=1)
+converter = tf.lite.TFLiteConverter.from_keras_model(tf.keras.Model(x, model(x)))"""
+
+_LOAD_SAVED = 'converter = tf.lite.TFLiteConverter.from_saved_model("{file}")'
+
+
+def _conversion(load: str) -> str:
+    return _CONVERSION.replace("{load}", load).replace("\n", "\n" + _INDENT)
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A kind of file that people have in the place of a TFLite model."""
+
+    title: str
+    fix: str
+
+
+_KERAS = Kind("a Keras model", _conversion(_LOAD_KERAS))
+_SAVED = Kind("a TensorFlow SavedModel", _conversion(_LOAD_SAVED))
+_PYTORCH = Kind(
+    "a PyTorch model",
+    "convert it to TFLite with the package litert-torch (once ai-edge-torch), eval() and a batch of"
+    " 1, with full integer quantisation",
+)
+_ONNX = Kind(
+    "an ONNX model",
+    "convert it to TFLite with onnx2tf -i {file} -oiqt -b 1, or export the network it was made from"
+    " to TFLite",
+)
+_OTHER = "pass the .tflite file that the TFLite converter wrote"
+
+_KINDS = {
+    "onnx": _ONNX,
+    "ort": Kind("an ONNX Runtime model", _ONNX.fix.replace("{file}", "the .onnx file")),
+    "keras": _KERAS,
+    "saved": Kind(_SAVED.title, _SAVED.fix.replace("{file}", "the folder that holds it")),
+    "graph": Kind(
+        "a frozen TensorFlow graph",
+        "convert the model that it was frozen from: tf.lite.TFLiteConverter.from_saved_model(...),"
+        " with full integer quantisation and a batch of 1",
+    ),
+    "pytorch": _PYTORCH,
+    "executorch": Kind("an ExecuTorch program", _PYTORCH.fix),
+    "tosa": Kind("a TOSA graph", _OTHER),
+    "numpy": Kind("a file of numpy arrays", _OTHER),
+    "c": Kind(
+        "a C source file",
+        "pass the .tflite file that the array in it was made from",
+    ),
+    "zip": Kind("a zip archive", "unpack it, and pass the .tflite file in it"),
+    "gzip": Kind("a compressed file", "unpack it, and pass the .tflite file in it"),
+    "tar": Kind("a tar archive", "unpack it, and pass the .tflite file in it"),
+    "web": Kind(
+        "a web page", "download the file itself: the link that ends in .tflite, or its raw form"
+    ),
+    "lfs": Kind("a pointer of Git LFS", "get the file itself: git lfs pull"),
+}
+
+# Content: where these bytes are, the file is that.
+_MAGIC = (
+    (0, b"\x89HDF\r\n\x1a\n", "keras"),
+    (4, b"ORTM", "ort"),
+    (4, b"ET1", "executorch"),
+    (4, b"TOSA", "tosa"),
+    (0, b"\x80\x02", "pytorch"),
+    (0, b"\x93NUMPY", "numpy"),
+    (0, b"version https://git-lfs", "lfs"),
+    (0, b"\x1f\x8b", "gzip"),
+    (257, b"ustar", "tar"),
+)
+
+# Members by which a zip archive is one of these; names come uncompressed.
+_MEMBERS = (
+    (b"model.weights.h5", "keras"),
+    (b"config.json", "keras"),
+    (b"/data.pkl", "pytorch"),
+    (b".npy", "numpy"),
+)
+
+_SUFFIXES = {
+    ".onnx": "onnx", ".ort": "ort", ".h5": "keras", ".hdf5": "keras", ".keras": "keras",
+    ".pb": "graph", ".pbtxt": "graph", ".pt": "pytorch", ".pth": "pytorch", ".pt2": "pytorch",
+    ".ckpt": "pytorch", ".pte": "executorch", ".tosa": "tosa", ".npz": "numpy", ".npy": "numpy",
+    ".zip": "zip", ".gz": "gzip", ".tar": "tar", ".tgz": "gzip", ".c": "c", ".cc": "c",
+    ".cpp": "c", ".h": "c", ".html": "web",
+}  # fmt: skip
+
+
+def refuse_other_kind(data: bytes, file: str) -> None:
+    """Refuse a file that is something else than a TFLite model.
+
+    Raises:
+        ModelFileError: says what it is and what to do, or what a TFLite model begins with.
+    """
+    content, name = _by_content(data[:_HEAD]), _SUFFIXES.get(Path(file).suffix.lower(), "")
+    # Several formats are zip archives.
+    kind = _KINDS.get(name if content == "zip" and name else content or name)
+    if kind is not None:
+        raise _error(file, kind, file)
+    raise ModelFileError(
+        f"bytes 4 to 7 are {data[4:8]!r}: this is not a TFLite model",
+        where=file,
+        legal="a FlatBuffer with the file identifier b'TFL3'",
+        fix=_OTHER,
+    )
+
+
+def refuse_folder(path: Path) -> None:
+    """Refuse a folder.
+
+    Raises:
+        ModelFileError: says what it holds, and what to do.
+    """
+    if any((path / name).is_file() for name in ("saved_model.pb", "saved_model.pbtxt")):
+        raise _error(str(path), _SAVED, str(path))
+    raise ModelFileError(
+        "this is a folder", where=str(path), legal="a .tflite file", fix="pass the model file"
+    )
+
+
+def _error(where: str, kind: Kind, name: str) -> ModelFileError:
+    fix = kind.fix.replace("{file}", name)
+    return ModelFileError(
+        f"this is {kind.title}, not a TFLite model", where=where, legal="a .tflite file", fix=fix
+    )
+
+
+def _by_content(head: bytes) -> str:
+    """What a file is by its first bytes; empty if they do not say."""
+    for offset, magic, kind in _MAGIC:
+        if head[offset : offset + len(magic)] == magic:
+            return kind
+    if head[:2] == b"PK":
+        return next((kind for name, kind in _MEMBERS if name in head), "zip")
+    if head.lstrip()[:9].lower() in (b"<!doctype", b"<html>") or head.lstrip()[:5] == b"<html":
+        return "web"
+    # Protocol buffers that begin with a version: ONNX has had 3 and later ones, SavedModel has 1.
+    if head[:1] == b"\x08" and head[2:3] in (b"\x12", b"\x1a", b"\x3a", b"\x42"):
+        return "onnx" if 3 <= head[1] < 32 else "saved" if head[:3] == b"\x08\x01\x12" else ""
+    return ""
