@@ -108,6 +108,8 @@ def _check_fields(value: object, kind: type, place: str) -> None:
     fields = _hints(kind)
     table: Mapping[str, object] = _typed(value, dict, place)
     for name, of in fields.items():
+        if name not in table and name in kind.__optional_keys__:  # type: ignore[attr-defined]
+            continue
         if name not in table:
             raise WrongDataError(f"'{_inside(place, name)}' is missing")
         check(table[name], of, _inside(place, name))

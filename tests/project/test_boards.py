@@ -165,7 +165,11 @@ def test_missing_board_folder(tmp_path: Path) -> None:
         ('kind = "ram"', 'kind = "rom"', r"memory\[1\]\.kind: got 'rom'.*\n  legal: flash, ram"),
         ('name = "ram"', 'name = "flash"', r"two memories 'flash'"),
         ('kind = "ram"\naddress = 0x2000_0000', 'kind = "flash"\naddress = 0xFFF', "overlaps"),
-        ('data = "ram"', 'data = "ram"\nreserve = -1', r"reserve: got -1\n  legal: a number, not"),
+        (
+            'data = "ram"',
+            'data = "ram"\nreserve = -1',
+            r"reserve: got -1\n  legal: a number of at most 63",
+        ),
         ('data = "ram"', 'data = "ram"\nreserve = "1K"', r"reserve: got '1K'"),
         ('data = "ram"', 'data = "ram"\nreserve = 1024', r"reserve: got 1024\n  legal: less than"),
         ('data = "ram"', 'data = "rum"', r"data: there is no memory 'rum': did you mean 'ram'"),

@@ -83,7 +83,7 @@ def test_a_damaged_project(made: Project, tmp_path: Path, case: str) -> None:
         load_project(tmp_path)
 
 
-@pytest.mark.parametrize("text", ["[" * 100_000, "9" * 5000, "[]", "\0", '{"format": 2}'])
+@pytest.mark.parametrize("text", ["[" * 100_000, "9" * 5000, "[]", "\0", '{"format": 1}'])
 def test_no_project_at_all(tmp_path: Path, text: str) -> None:
     """What is no JSON, or another, is damaged."""
     (tmp_path / "project.json").write_text(text)

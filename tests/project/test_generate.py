@@ -66,7 +66,7 @@ def test_project_is_loaded_again(tmp_path: Path) -> None:
         (None, "is no project of microtir"),
         ("{", "is damaged"),
         ("[]", "is damaged"),
-        ('{"format": 2}', "is damaged"),
+        ('{"format": 1}', "is damaged"),
         ('{"format": 99}', "written in format 99"),
     ],
 )

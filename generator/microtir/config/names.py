@@ -120,9 +120,15 @@ def c_name(text: str, limit: int = MAX_C_NAME) -> str:
 
 
 def _is_macro_like(name: str) -> bool:
-    """Whether a name is spelt like a macro, with capitals: INT8_MAX, PRId8, INT0_vect_num."""
-    capitals = sum(map(str.isupper, name))
-    return name.partition("_")[0].isupper() or 0 < capitals >= sum(map(str.islower, name))
+    """Whether a name is spelt like a macro, with capitals: INT8_MAX, PRId8, INT0_vect_num.
+
+    One letter is no macro, nor are X_2 and X_scale: exporters call inputs so, and headers leave
+    such names to applications.
+    """
+    capitals, first = sum(map(str.isupper, name)), name.partition("_")[0]
+    if capitals == len(first) == 1:
+        return False
+    return first.isupper() or 0 < capitals >= sum(map(str.islower, name))
 
 
 def c_names(

@@ -44,7 +44,7 @@ from microtir.reading import NATURAL, WrongDataError, check, parse_json
 
 PROJECT_FILE = "project.json"
 BOARD_FOLDER = "board_data"
-FORMAT_VERSION = 2
+FORMAT_VERSION = 1
 
 # Programs of an operating system go on when the application is done: nothing ends them.
 _ENDLESS = frozenset({ProjectType.ZEPHYR, ProjectType.ESP_IDF})
@@ -69,13 +69,16 @@ class _RequirementData(TypedDict):
     file: Annotated[str, WORD] | None
 
 
-class _StepData(TypedDict):
+class _LaterStepData(TypedDict, total=False):
+    framework: FrameworkData | None  # projects of earlier versions say nothing of it
+
+
+class _StepData(_LaterStepData):
     command: list[Annotated[str, COMMAND_WORD]]
     requires: list[_RequirementData]
     then: list[Annotated[str, COMMAND_WORD]]
     note: Annotated[str, LINE] | None
     own_compiler: bool
-    framework: FrameworkData | None
 
 
 class _ProjectData(TypedDict):
@@ -428,5 +431,6 @@ def _step(facts: _StepData | None) -> Step | None:
     command, then = tuple(facts["command"]), tuple(facts["then"])
     if not command:
         raise WrongDataError("a step has no command")
-    framework = None if facts["framework"] is None else Framework.from_data(facts["framework"])
+    found = facts.get("framework")
+    framework = None if found is None else Framework.from_data(found)
     return Step(command, requires, then, facts["note"], facts["own_compiler"], framework)
