@@ -10,10 +10,10 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
 from microtir import codegen, memory
+from microtir.arguments import checked_arguments
 from microtir.artifact import Artifact
 from microtir.config import CompilationConfig, Target, host
 from microtir.config.enums import Optimize
-from microtir.errors import UsageError
 from microtir.executor import aot
 from microtir.external import Library, library_of, partition, refuse_without_layers
 from microtir.extra_passes import ExtraPasses, applied
@@ -24,7 +24,7 @@ from microtir.graph.ir import Graph, Node
 from microtir.graph.more_outputs import with_more_outputs
 from microtir.graph.passes import GRAPH_PASSES, BoundSums, CutColumns, GraphPass, RowPorts
 from microtir.graph.passes.checked import rewritten
-from microtir.inputs import module_of
+from microtir.inputs import configured, module_of
 from microtir.ir_module import IRModule, MemoryPlan, ModelInfo
 from microtir.lowering import candidates, emit, emit_finish, function_names, refusals, weighed
 from microtir.plan import Courses, alternatives, plan
@@ -75,6 +75,7 @@ def pipeline(config: CompilationConfig | None = None) -> tuple[Stage, ...]:
     )
 
 
+@checked_arguments
 def lower(
     inputs: Schedule | PrimFunc | IRModule,
     args: Sequence[Buffer | Tensor | Var | ScalarVar] | None = None,
@@ -357,6 +358,7 @@ def _layers_and_main(task: _Task, planned: Plan) -> _Made:
     return _Made(planned, lowered, layers, main, memory_plan, shown)
 
 
+@checked_arguments
 def build(
     inputs: Schedule | PrimFunc | IRModule,
     config: CompilationConfig | Target | None = None,
@@ -390,17 +392,7 @@ def build(
     Returns:
         The generated sources with their metadata, in memory.
     """
-    module = module_of(inputs, args, name, binds)
-    if isinstance(config, Target):
-        config = CompilationConfig.from_target(config)
-    if config is not None and not module.is_lowered:
-        module = module.with_configuration(config)
-    elif config is not None and config != module.config:
-        raise UsageError(
-            "the module was lowered for another configuration",
-            where="build(config)",
-            fix="give the config to the module before lower(), or build from the original module",
-        )
+    module = configured(module_of(inputs, args, name, binds), config)
     lowered = lower(module, name=name if not module.is_lowered else "main",
                     simple_mode=simple_mode, observe=observe, passes=passes,
                     libraries=libraries, compiler=compiler, nearest=nearest)  # fmt: skip

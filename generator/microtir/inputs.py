@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from microtir.config import CompilationConfig, Target
 from microtir.errors import UsageError
 from microtir.ir_module import IRModule
 from microtir.schedule import Schedule
@@ -45,6 +46,25 @@ def module_of(
             )
         inputs = inputs.with_functions((replace(inputs.functions[0], name=name),))
     return inputs if inputs.graph or inputs.is_lowered else _with_entries(inputs)
+
+
+def configured(module: IRModule, config: CompilationConfig | Target | None) -> IRModule:
+    """The module with the configuration that `build` was given, if it was.
+
+    Raises:
+        UsageError: it was lowered for another one.
+    """
+    if isinstance(config, Target):
+        config = CompilationConfig.from_target(config)
+    if config is None or (module.is_lowered and config == module.config):
+        return module
+    if module.is_lowered:
+        raise UsageError(
+            "the module was lowered for another configuration",
+            where="build(config)",
+            fix="give the config to the module before lower(), or build from the original module",
+        )
+    return module.with_configuration(config)
 
 
 def _with_entries(module: IRModule) -> IRModule:

@@ -7,8 +7,9 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from types import MappingProxyType
 
+from microtir.arguments import checked_arguments
 from microtir.config.compilation import CompilationConfig
-from microtir.errors import ConfigError
+from microtir.errors import ConfigError, UsageError, nearest
 from microtir.graph.ir import Graph, SumRange, TensorType
 from microtir.tir.ir import PrimFunc
 
@@ -232,10 +233,20 @@ class IRModule:
     constants: ConstantPlan = field(default_factory=ConstantPlan)
     is_lowered: bool = False
 
+    @checked_arguments
     def function(self, name: str) -> PrimFunc:
-        """The PrimFunc called `name`; KeyError if there is none."""
-        return {f.name: f for f in self.functions}[name]
+        """The PrimFunc called `name`; UsageError if there is none."""
+        functions = {f.name: f for f in self.functions}
+        if name not in functions:
+            raise UsageError(
+                f"the module has no function '{name}'",
+                where="IRModule.function(name)",
+                legal=", ".join(functions) or "none: the module is not lowered",
+                fix=nearest(name, functions) or None,
+            )
+        return functions[name]
 
+    @checked_arguments
     def require_config(self, stage: str) -> CompilationConfig:
         """The configuration, or ConfigMissing naming the stage that needs it."""
         if self.config is None:
@@ -246,14 +257,17 @@ class IRModule:
             )
         return self.config
 
+    @checked_arguments
     def with_configuration(self, config: CompilationConfig) -> IRModule:
         """A new module with this configuration; the original is untouched."""
         return replace(self, config=config)
 
+    @checked_arguments
     def with_attr(self, key: str, value: object) -> IRModule:
         """A new module with one more attribute; the original is untouched."""
         return replace(self, attrs=MappingProxyType({**self.attrs, key: value}))
 
+    @checked_arguments
     def with_functions(self, functions: tuple[PrimFunc, ...]) -> IRModule:
         """A new module with other functions; everything else survives."""
         return replace(self, functions=functions)

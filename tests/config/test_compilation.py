@@ -11,13 +11,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import microtir.config
+import microtir
 from microtir.config import (
     Budget,
     CallingConvention,
     Compatibility,
     CompilationConfig,
     Executor,
+    Measure,
     Numerics,
     Optimize,
     PassConfig,
@@ -28,7 +29,7 @@ from microtir.config import (
 from microtir.config.compilation import resolve_host
 from microtir.errors import ConfigError, ExitCode
 
-NAMES = {name: getattr(microtir.config, name) for name in microtir.config.__all__}
+NAMES = {name: getattr(microtir, name) for name in microtir.__all__}  # from microtir import *
 M4 = "c -mcpu=cortex-m4"
 
 
@@ -337,7 +338,11 @@ def configurations(draw: st.DrawFn) -> CompilationConfig:
         module_name=draw(st.sampled_from(["default", "kws", "MyNet"])),
         optimize=draw(st.sampled_from(list(Optimize))),
         compatibility=draw(st.sampled_from(list(Compatibility))),
+        measure=draw(st.sampled_from(list(Measure))),
         budget=Budget(draw(size), draw(size)),
+        constant_pools=draw(st.sampled_from([None, ["flash2"]])),
+        external=draw(st.sampled_from([None, "cmsis-nn=a folder", "cmsis-nn=x'y,1,2"])),
+        tuning_records=draw(st.sampled_from(["", 'my "records".json'])),
         pass_config={
             "tir.disable_unroll": unroll == 0 and draw(st.booleans()),
             "tir.unroll_max_extent": unroll,
@@ -346,9 +351,17 @@ def configurations(draw: st.DrawFn) -> CompilationConfig:
     )
 
 
+def test_repr_leaves_out_defaults() -> None:
+    """What is shown is what was chosen."""
+    assert repr(CompilationConfig(targets="c")) == "CompilationConfig(targets=Target('c'))"
+    config = CompilationConfig(targets=M4, optimize="ram", budget=Budget(ram=9))
+    told = "targets=Target('c -mcpu=cortex-m4'), optimize='ram', budget={'ram': 9}"
+    assert repr(config) == f"CompilationConfig({told})"
+
+
 @given(configurations())
 def test_s2_1_round_trips(config: CompilationConfig) -> None:
-    """repr, JSON and dictionaries give an equal configuration with an equal text."""
+    """repr, JSON and dictionaries give an equal one; repr named classes that nobody imports."""
     assert eval(repr(config), dict(NAMES)) == config
     again = CompilationConfig.from_json(config.to_json())
     assert again == config

@@ -20,6 +20,7 @@ PROTOCOL: dict[str, str] = {
 SIGNALS: dict[str, str] = {
     "TimeoutError": "processes.run raises what starting raises, and each caller names what it ran",
     "LinkClosedError": "session and console say which program or port is gone",
+    "TimeoutError": "whoever runs a program says which one took too long",
     "UndefinedError": "folding keeps the expression as it is; the interpreter adds the place",
 }
 # How the command line ends the process; the exit status is the message.

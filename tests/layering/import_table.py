@@ -7,7 +7,7 @@ package of that name and everything below it, less what `PRIVATE` lists.
 
 from __future__ import annotations
 
-COMMON = frozenset({"errors", "config", "resources", "tir.ir", "tir.dtype"})
+COMMON = frozenset({"arguments", "errors", "config", "resources", "tir.ir", "tir.dtype"})
 GRAPH_IR = frozenset({"graph.ir", "graph.ops"})
 # Facts about operators that have one derivation for the reference, the kernels and the reports:
 # integer parameters, fixed-point arithmetic, number of multiplications, bounds of sums.
@@ -32,7 +32,8 @@ ALLOWED: dict[str, frozenset[str]] = {
     "processes": frozenset(),
     "scratch": frozenset(),
     "encoding": frozenset({"errors"}),
-    "config": frozenset({"errors", "resources"}),
+    "arguments": frozenset({"errors"}),
+    "config": frozenset({"arguments", "errors", "resources"}),
     "reading": frozenset({"errors", "config"}),
     "ir_module": COMMON | GRAPH_IR,
     "extra_passes": COMMON | GRAPH_IR,

@@ -9,6 +9,7 @@ from enum import Enum
 from pathlib import Path
 from typing import cast
 
+from microtir.arguments import checked_arguments
 from microtir.artifact.folder import write_sources
 from microtir.codegen import METADATA_FILE, DataFile, FlashUse, Metadata, SourceFile, flash_of
 from microtir.errors import UsageError, nearest
@@ -50,14 +51,25 @@ class Artifact:
         """Ports, layers, memory and options: what `metadata.json` holds."""
         return cast("Metadata", json.loads(self.source(METADATA_FILE)))
 
+    @checked_arguments
     def source(self, path: str) -> str:
-        """Text of a generated file; KeyError if there is none of this path."""
-        return {file.path: file.text for file in self.sources}[path]
+        """Text of a generated file; UsageError if there is none of this path."""
+        texts = {file.path: file.text for file in self.sources}
+        if path not in texts:
+            raise UsageError(
+                f"there is no generated file '{path}'",
+                where="Artifact.source(path)",
+                legal=", ".join(texts),
+                fix=nearest(path, texts) or None,
+            )
+        return texts[path]
 
+    @checked_arguments
     def flash(self, compiled: int | None = None) -> FlashUse:
         """What it takes of flash; the code by estimate, unless a compiler's bytes are given."""
         return flash_of(self.module, compiled)
 
+    @checked_arguments
     def export(
         self,
         path: str | os.PathLike[str],

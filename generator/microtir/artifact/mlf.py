@@ -11,6 +11,7 @@ from datetime import datetime
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
+from microtir.arguments import checked_arguments
 from microtir.artifact.folder import whose
 from microtir.artifact.joint_memory import Together, joint_workspace
 from microtir.artifact.mlf_layout import (
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
 _NO_PARAMETERS = 0xF7E58D4F05049CB7.to_bytes(8, "little") + bytes(24)
 
 
+@checked_arguments
 def export_model_library_format(
     artifacts: Artifact | Sequence[Artifact],
     path: str | os.PathLike[str],
@@ -70,9 +72,7 @@ def export_model_library_format(
             `together` names something else than several modules.
         OutputError: the file is not microtir's, or cannot be written.
     """
-    from microtir.artifact.artifact import Artifact
-
-    given = (artifacts,) if isinstance(artifacts, Artifact) else tuple(artifacts)
+    given = tuple(artifacts) if isinstance(artifacts, list | tuple) else (artifacts,)
     _check(given)
     layouts = [places(artifact, is_alone=len(given) == 1) for artifact in given]
     files: dict[str, bytes] = {}
@@ -98,7 +98,15 @@ def export_model_library_format(
 
 
 def _check(artifacts: Sequence[Artifact]) -> None:
+    from microtir.artifact.artifact import Artifact
+
     where = "export_model_library_format(artifacts)"
+    if not all(isinstance(artifact, Artifact) for artifact in artifacts):
+        raise UsageError(
+            "argument 'artifacts' holds something else than artifacts",
+            where=where,
+            legal="what build() returned, or a sequence of that",
+        )
     if not artifacts:
         raise UsageError("there is nothing to export", where=where, legal="one or more artifacts")
     # Names of files and macros have one case.

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, TypedDict, cast
 
+from microtir.arguments import checked_arguments
 from microtir.artifact.folder import whose
 from microtir.artifact.mlf_layout import METADATA, PARAMETERS, VERSION
 from microtir.artifact.mlf_metadata import EXTRA
@@ -58,6 +59,7 @@ class _JointData(TypedDict):
     pools: object
 
 
+@checked_arguments
 def import_model_library_format(path: str | os.PathLike[str]) -> tuple[Artifact, ...]:
     """The programs of an archive that `export_model_library_format` wrote, as they were built.
 

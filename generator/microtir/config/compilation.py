@@ -7,6 +7,7 @@ from dataclasses import dataclass, fields
 from pathlib import PurePath
 from typing import Any
 
+from microtir.arguments import checked_arguments
 from microtir.config import serial
 from microtir.config.budget import Budget
 from microtir.config.enums import (
@@ -305,6 +306,7 @@ class CompilationConfig:
         return serial.to_dict(self.with_(external=known or None, tuning_records=records))
 
     @staticmethod
+    @checked_arguments
     def from_dict(data: Mapping[str, Any]) -> CompilationConfig:
         """The configuration that `to_dict` wrote; missing fields take their defaults.
 
@@ -318,6 +320,7 @@ class CompilationConfig:
         return serial.to_text(self.to_dict())
 
     @staticmethod
+    @checked_arguments
     def from_json(text: str) -> CompilationConfig:
         """The configuration that `to_json` wrote.
 
@@ -335,8 +338,9 @@ class CompilationConfig:
         return max(t.natural_alignment() for t in (*self.targets, self.target_host))
 
     def __repr__(self) -> str:
-        parts = [f"{field.name}={getattr(self, field.name)!r}" for field in fields(self)]
-        return f"CompilationConfig({', '.join(parts)})"
+        """A call that makes an equal one, with the names that `microtir` itself exports."""
+        plain = CompilationConfig(targets=self.targets)
+        return f"CompilationConfig({serial.call_arguments(self, plain)})"
 
 
 def resolve_host(targets: tuple[Target, ...], given: TargetLike | None) -> Target:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
+from microtir.arguments import checked_arguments
 from microtir.config.compilation import CompilationConfig
 from microtir.config.executor import Executor
 from microtir.config.options import DEFAULT_TARGET
@@ -36,6 +37,7 @@ MODELS: Mapping[str, str] = MappingProxyType(
 )
 
 
+@checked_arguments
 def micro(
     model: str = "unknown",
     options: str | Sequence[str] | None = None,

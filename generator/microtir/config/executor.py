@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
+from microtir.arguments import checked_arguments
 from microtir.config.enums import ExecutorKind, InterfaceApi
 from microtir.config.option import Option, Section
 from microtir.config.optionmap import OptionMap, checked, described, store
@@ -97,6 +98,7 @@ class Executor(OptionMap):
         """Bytes, or None where it follows from the target (ask the CompilationConfig)."""
         return self._number("constant-byte-alignment") if self.kind is ExecutorKind.AOT else None
 
+    @checked_arguments
     def with_options(self, options: Mapping[str, object]) -> Executor:
         """A copy with some options changed; what follows from a changed one is derived anew."""
         mine: dict[str, object] = dict(self.known())
@@ -113,6 +115,7 @@ class Executor(OptionMap):
         return tuple(str(kind) for kind in ExecutorKind)
 
     @staticmethod
+    @checked_arguments
     def list_registered_options(name: str | ExecutorKind) -> Mapping[str, Option]:
         """The options of an executor, each with type, default, legal values and help."""
         return described(SECTIONS[_kind(name)])

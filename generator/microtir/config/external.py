@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import PurePath
 
+from microtir.arguments import checked_arguments
 from microtir.config.enums import ExternalLibrary
 from microtir.config.option import Section, shown
 from microtir.config.options import find
@@ -36,8 +37,8 @@ class External:
     everything: bool = False
 
     def __post_init__(self) -> None:
-        if not self.path:
-            raise _problem(str(self), "names no folder")
+        if not _is_text(self.path):
+            raise _problem(str(self), f"names no folder: its path is {self.path!r}")
         if self.operators == ():
             raise _problem(str(self), "is for no operator")
         if self.operators is not None and self.everything:
@@ -55,6 +56,7 @@ class External:
         return replace(self, path=PurePath(self.path).name or self.path)
 
     @staticmethod
+    @checked_arguments
     def parse(text: str) -> External:
         """The External that a text spells; a folder's name may hold commas, but not end in one.
 
@@ -101,6 +103,10 @@ def externals(given: object) -> tuple[External, ...]:
         if libraries.count(library) > 1:
             raise _problem(str(library), "is there twice")
     return tuple(found)
+
+
+def _is_text(given: object) -> bool:
+    return isinstance(given, str) and given != ""
 
 
 def _problem(given: object, what: str) -> ConfigError:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
+from microtir.arguments import checked_arguments
 from microtir.config.assemble import assemble
 from microtir.config.compilation import CompilationConfig
 from microtir.config.creators import MODELS, host, micro, microcontroller
@@ -66,6 +67,7 @@ def _all_flags() -> tuple[Flag, ...]:
 FLAGS: tuple[Flag, ...] = _all_flags()
 
 
+@checked_arguments
 def config_from_flags(
     given: Mapping[str, FlagValue], base: CompilationConfig | None = None
 ) -> CompilationConfig:
@@ -121,6 +123,7 @@ def _base(text: str, base: CompilationConfig | None) -> CompilationConfig:
     return chosen if base is None else chosen.with_(module_name=base.module_name)
 
 
+@checked_arguments
 def config_from_file(path: str | Path) -> CompilationConfig:
     """The configuration in a JSON file, as `--dump-config` and `to_json`, or tvmc, have it.
 

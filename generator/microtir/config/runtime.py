@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
+from microtir.arguments import checked_arguments
 from microtir.config.enums import RuntimeKind
 from microtir.config.option import Option, Section
 from microtir.config.optionmap import OptionMap, checked, described, store
@@ -46,6 +47,7 @@ class Runtime(OptionMap):
         """Whether the entry function is registered by name."""
         return self._flag("system-lib")
 
+    @checked_arguments
     def with_options(self, options: Mapping[str, object]) -> Runtime:
         """A copy with some options changed."""
         return Runtime(self.kind, {**self.known(), **options})
@@ -59,6 +61,7 @@ class Runtime(OptionMap):
         return tuple(str(kind) for kind in RuntimeKind)
 
     @staticmethod
+    @checked_arguments
     def list_registered_options(name: str | RuntimeKind) -> Mapping[str, Option]:
         """The options of a runtime, each with type, default, legal values and help."""
         return described(_SECTIONS[_kind(name)])

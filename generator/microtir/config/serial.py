@@ -37,6 +37,23 @@ def to_dict(config: CompilationConfig) -> dict[str, object]:
     }
 
 
+def call_arguments(config: CompilationConfig, plain: CompilationConfig) -> str:
+    """The arguments that make a configuration, without what it shares with a plain one.
+
+    They name nothing but the classes that `microtir` exports: what else there is, text spells.
+    """
+    values = {
+        **to_dict(config),
+        "target_host": config.target_host,
+        "targets": config.targets[0] if len(config.targets) == 1 else list(config.targets),
+        "executor": config.executor,
+        "runtime": config.runtime,
+        "pass_config": config.pass_config.changed(),
+    }
+    told = [n for n in values if n != "targets" and getattr(config, n) != getattr(plain, n)]
+    return ", ".join(f"{name}={values[name]!r}" for name in ("targets", *told))
+
+
 def to_text(data: Mapping[str, object]) -> str:
     """JSON text that ends in a newline; ASCII only, so that no locale can change it."""
     return json.dumps(data, indent=2) + "\n"

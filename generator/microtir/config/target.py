@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from microtir.arguments import checked_arguments
 from microtir.config.cores import Request, abis, core_of, features_of
 from microtir.config.enums import TargetKind
 from microtir.config.features import Core, Family, Feature, in_order
@@ -72,6 +73,7 @@ class Target:
             host=given_host or _checked_host(host),
         )
 
+    @checked_arguments
     def has(self, feature: Feature) -> bool:
         """Whether kernels may use `feature`."""
         return feature in self.features

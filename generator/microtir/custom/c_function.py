@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
+from microtir.arguments import checked_arguments
 from microtir.config.names import is_identifier
 from microtir.custom.operands import activations, constant
 from microtir.custom.tensor_program import Reference
@@ -28,6 +29,7 @@ from microtir.tir.ir import (
 )
 
 
+@checked_arguments
 def from_c(
     name: str,
     reference: Reference,

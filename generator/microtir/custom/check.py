@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from microtir import driver, host
+from microtir.arguments import checked_arguments
 from microtir.config import CompilationConfig, Target
 from microtir.errors import RunError
 from microtir.graph import reference
@@ -21,6 +22,7 @@ from microtir.tir.replay import random_array
 _LARGEST = 100  # of integers above 8 bits: sums and products of them stay in their types
 
 
+@checked_arguments
 def as_model(
     function: CustomFunction,
     inputs: Sequence[TensorType | Array],
@@ -48,6 +50,7 @@ def as_model(
     return IRModule(graph=Graph(function.name, free, results, (node,)))
 
 
+@checked_arguments
 def check(
     function: CustomFunction,
     inputs: Sequence[TensorType | Array],

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TypeAlias
 
 from microtir import te
+from microtir.arguments import checked_arguments
 from microtir.custom.operands import activations, constant
 from microtir.errors import UsageError
 from microtir.graph.ir import Array, Node
@@ -18,6 +19,7 @@ Reference: TypeAlias = Callable[..., "Array | tuple[Array, ...]"]
 """Given the node and an array per input: the output, or a tuple of outputs."""
 
 
+@checked_arguments
 def from_te(
     name: str,
     compute: Callable[..., te.Tensor | tuple[te.Tensor, ...]],
@@ -53,6 +55,7 @@ def from_te(
     return CustomFunction(name, reference, build)
 
 
+@checked_arguments
 def from_tir(
     name: str, write: PrimFunc | Callable[[Node], PrimFunc], reference: Reference
 ) -> CustomFunction:

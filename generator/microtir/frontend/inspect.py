@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from microtir.arguments import checked_arguments
 from microtir.errors import UsageError
 from microtir.graph.ir import Node, Tensor
 from microtir.graph.macs import macs
@@ -57,6 +58,7 @@ class ModelSummary:
     macs: int
 
 
+@checked_arguments
 def inspect(module: IRModule) -> ModelSummary:
     """Summarise the graph of a module that a frontend has read.
 

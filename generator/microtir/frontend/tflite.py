@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TypeAlias
 
+from microtir.arguments import checked_arguments
 from microtir.errors import MicrotirError, ModelFileError, UnsupportedModelError, UsageError
 from microtir.frontend.operands import Operands
 from microtir.frontend.support import node_problems
@@ -36,6 +37,7 @@ ModelSource: TypeAlias = "str | Path | bytes | bytearray | memoryview"
 """The path of a model file, or its bytes."""
 
 
+@checked_arguments
 def from_tflite(
     source: ModelSource, *, name: str | None = None, operators: Sequence[CustomFunction] = ()
 ) -> IRModule:
@@ -66,6 +68,7 @@ def from_tflite(
     return IRModule(graph=graph)
 
 
+@checked_arguments
 def check(source: ModelSource) -> tuple[MicrotirError, ...]:
     """Every problem that keeps `from_tflite` from reading a model; empty if there is none."""
     try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from microtir.arguments import checked_arguments
 from microtir.artifact import Artifact
 from microtir.config.features import Feature
 from microtir.host.backend import Harness, Library
@@ -20,6 +21,7 @@ __all__ = [
 ]  # fmt: skip
 
 
+@checked_arguments
 def load(
     artifact: Artifact,
     *,
@@ -58,6 +60,7 @@ def _build(artifact: Artifact, compiler: Compiler, opt_level: int | None, debug:
     return Build(compiler, level, debug, native=vectors)
 
 
+@checked_arguments
 def run_sanitized(
     artifact: Artifact, inputs: Mapping[str, Array], *, compiler: str | None = None
 ) -> dict[str, Array]:

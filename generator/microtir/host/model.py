@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from microtir.arguments import checked_arguments
 from microtir.artifact import (
     Artifact,
     Metadata,
@@ -67,6 +68,7 @@ class Model:
             for data in self._metadata["functions"]
         }
 
+    @checked_arguments
     def run(self, inputs: Mapping[str, Array], *, fill_workspace: int = POISON) -> dict[str, Array]:
         """Run the model once.
 
@@ -112,6 +114,7 @@ class Model:
             )
         return {info.name: array.copy() for info, array in zip(self.outputs, results, strict=True)}
 
+    @checked_arguments
     def run_layers(
         self, inputs: Mapping[str, Array], *, fill_workspace: int = POISON
     ) -> tuple[dict[str, Array], tuple[LayerResult, ...]]:
@@ -148,6 +151,7 @@ class Model:
             for i, layer in enumerate(self._metadata["layers"])
         )  # fmt: skip
 
+    @checked_arguments
     def run_nodes(
         self, inputs: Mapping[str, Array], *, fill_workspace: int = POISON
     ) -> tuple[dict[str, Array], tuple[NodeResult, ...]]:

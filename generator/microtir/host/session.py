@@ -9,6 +9,7 @@ from typing import Protocol
 
 import numpy as np
 
+from microtir.arguments import checked_arguments
 from microtir.artifact import Metadata, logical_rows
 from microtir.errors import RunError, UsageError, nearest
 from microtir.host.tensors import Array, TensorInfo, matched, ports
@@ -98,6 +99,7 @@ class Session:
         """End the program, and the transport with it."""
         self._transport.end()
 
+    @checked_arguments
     def set_inputs(self, inputs: Mapping[str, Array]) -> None:
         """Fill some or all inputs, which keep their values from run to run.
 
@@ -154,6 +156,7 @@ class Session:
         """
         return {info.name: self.get_output(info.name) for info in self.outputs}
 
+    @checked_arguments
     def get_output(self, name: str) -> Array:
         """An output of the last run, as a new array.
 

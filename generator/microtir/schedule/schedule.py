@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from microtir.arguments import checked_arguments
 from microtir.errors import ScheduleError, nearest
 from microtir.schedule import reorder, split, storage
 from microtir.schedule.cache_write import cache_write
@@ -46,6 +47,7 @@ class Schedule:
         """The program as it is now, in the text form of TIR."""
         return stmt_text(self._program.body)
 
+    @checked_arguments
     def loops(self, stage: TensorLike) -> tuple[Loop, ...]:
         """The loops that compute a tensor, in the order of the text.
 
@@ -55,6 +57,7 @@ class Schedule:
         owner = self._program.stage_of(stage, "Schedule.loops")
         return tuple(loop for loop in loops_of(self._program) if loop.stage is owner)
 
+    @checked_arguments
     def loop(self, stage: TensorLike, name: str) -> Loop:
         """The loop of a tensor by the name of its axis, e.g. ``row``, or ``row_outer`` after split.
 
@@ -74,6 +77,7 @@ class Schedule:
             )
         return found[0]
 
+    @checked_arguments
     def primfunc(
         self,
         args: Sequence[Argument] | None = None,
@@ -97,6 +101,7 @@ class Schedule:
 
     # --- ranges of loops --------------------------------------------------------------------------
 
+    @checked_arguments
     def split(self, loop: Loop, factor: int) -> tuple[Loop, Loop]:
         """Blocks of `factor` iterations: returns (outer, inner).
 
@@ -106,12 +111,14 @@ class Schedule:
         self._done(f"split({loop}, {factor}) -> {outer.name}, {inner.name}", program)
         return outer, inner
 
+    @checked_arguments
     def fuse(self, outer: Loop, inner: Loop) -> Loop:
         """One loop instead of two perfectly nested ones; the order of iterations stays."""
         program, fused = split.fuse(self._program, outer, inner)
         self._done(f"fuse({outer}, {inner}) -> {fused.name}", program)
         return fused
 
+    @checked_arguments
     def partition(self, loop: Loop, at: ExprHandle | ir.Expr | int) -> tuple[Loop, Loop]:
         """Two loops one after the other: [start, at) and [at, stop), each cut to the range.
 
@@ -137,16 +144,19 @@ class Schedule:
         option = ", allow_reassociation" if allow_reassociation else ""
         self._done(f"reorder({names}{option})", program)
 
+    @checked_arguments
     def unroll(self, loop: Loop) -> None:
         """Marks a loop with a constant range to be replaced by copies of its body."""
         self._done(f"unroll({loop})", reorder.unroll(self._program, loop))
 
+    @checked_arguments
     def vectorize(self, loop: Loop) -> None:
         """Marks a loop whose iterations are shown to be independent of each other."""
         self._done(f"vectorize({loop})", reorder.vectorize(self._program, loop))
 
     # --- storage ----------------------------------------------------------------------------------
 
+    @checked_arguments
     def cache_write(self, loop: Loop) -> ir.Buffer:
         """A LOCAL array of accumulators for the elements of `loop` and the loops below it.
 
@@ -158,6 +168,7 @@ class Schedule:
         self._done(f"cache_write({loop}) -> {array.name}", program)
         return array
 
+    @checked_arguments
     def cache_read(
         self, source: TensorLike | ir.Buffer, loop: Loop
     ) -> tuple[ir.Buffer, tuple[Loop, ...]]:
@@ -170,6 +181,7 @@ class Schedule:
         self._done(f"cache_read({buffer.name}, {loop}) -> {local.name}", program)
         return local, copies
 
+    @checked_arguments
     def compute_at(self, producer: TensorLike, loop: Loop) -> None:
         """Computes an intermediate tensor inside a loop of its consumer.
 
@@ -182,6 +194,7 @@ class Schedule:
 
     # --- micro-kernels ----------------------------------------------------------------------------
 
+    @checked_arguments
     def tensorize(self, loop: Loop, kernel: KernelDescription) -> None:
         """Replaces a loop by a call of a micro-kernel that means exactly that loop nest."""
         program = tensorize(self._program, loop, kernel)

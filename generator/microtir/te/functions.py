@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from microtir.arguments import checked_arguments
 from microtir.errors import TirError
 from microtir.te.expr import Expr, ExprLike, as_expr, binary, describe, merged, same_type
 from microtir.tir import build
@@ -10,17 +11,20 @@ from microtir.tir.intrinsics import SIGNATURES
 from microtir.tir.ir import Intrinsic
 
 
+@checked_arguments
 def const(value: float, dtype: DType) -> Expr:
     """A literal of the given type; TirError if `value` is no value of it."""
     return as_expr(value, dtype)
 
 
+@checked_arguments
 def cast(dtype: DType, value: ExprLike) -> Expr:
     """`value` as `dtype`; float to integer truncates, and a value outside the type is an error."""
     handle = as_expr(value)
     return Expr(build.cast(dtype, handle.node), handle.needs)
 
 
+@checked_arguments
 def select(condition: ExprLike, then: ExprLike, otherwise: ExprLike) -> Expr:
     """`then` where `condition` (BOOL) holds, else `otherwise`; only the chosen arm is evaluated.
 
@@ -49,6 +53,7 @@ def maximum(a: ExprLike, b: ExprLike) -> Expr:
     return binary("maximum", build.maximum, a, b)
 
 
+@checked_arguments
 def clamp(value: ExprLike, low: ExprLike, high: ExprLike) -> Expr:
     """`value` limited to [low, high]."""
     return minimum(maximum(value, low), high)
@@ -59,6 +64,7 @@ def truncdiv(a: ExprLike, b: ExprLike) -> Expr:
     return binary("truncdiv", build.truncdiv, a, b)
 
 
+@checked_arguments
 def call(intrinsic: Intrinsic, *args: ExprLike) -> Expr:
     """Application of an intrinsic; numbers take the types of its signature.
 
@@ -87,6 +93,7 @@ def call(intrinsic: Intrinsic, *args: ExprLike) -> Expr:
 # --- fixed point, on INT32: gemmlowp's and TFLite's definitions ---------------------------------
 
 
+@checked_arguments
 def multiply_by_quantized_multiplier(x: ExprLike, multiplier: ExprLike, shift: ExprLike) -> Expr:
     """TFLite: x * multiplier * 2^(shift - 31), rounded twice."""
     return call(Intrinsic.MULTIPLY_BY_QUANTIZED_MULTIPLIER, x, multiplier, shift)
@@ -97,11 +104,13 @@ def saturating_rounding_doubling_high_mul(a: ExprLike, b: ExprLike) -> Expr:
     return call(Intrinsic.SATURATING_ROUNDING_DOUBLING_HIGH_MUL, a, b)
 
 
+@checked_arguments
 def rounding_divide_by_pot(x: ExprLike, exponent: ExprLike) -> Expr:
     """gemmlowp: x / 2^exponent, rounded to nearest, ties away from zero."""
     return call(Intrinsic.ROUNDING_DIVIDE_BY_POT, x, exponent)
 
 
+@checked_arguments
 def saturating_shift_left(x: ExprLike, count: ExprLike) -> Expr:
     """Saturates x * 2^count to INT32."""
     return call(Intrinsic.SATURATING_SHIFT_LEFT, x, count)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from microtir.arguments import checked_arguments
 from microtir.errors import TirError
 from microtir.schedule.names import Names
 from microtir.schedule.program import Argument, Loop, Program, Stage, is_parameter
@@ -17,6 +18,7 @@ from microtir.tir import build, ir
 from microtir.tir.visitor import buffers_read, variables_used
 
 
+@checked_arguments
 def create_schedule(outputs: Tensor | Sequence[Tensor]) -> Schedule:
     """A schedule of the naive program: nests in order, intermediate results in LOCAL buffers.
 
@@ -26,6 +28,7 @@ def create_schedule(outputs: Tensor | Sequence[Tensor]) -> Schedule:
     return Schedule(_program((outputs,) if isinstance(outputs, Tensor) else tuple(outputs)))
 
 
+@checked_arguments
 def create_prim_func(
     args: Sequence[Argument] | None,
     name: str,

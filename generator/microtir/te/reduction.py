@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from microtir.arguments import checked_arguments
 from microtir.errors import TirError
 from microtir.te.expr import (
     Bind,
@@ -23,6 +24,7 @@ from microtir.tir import ir
 from microtir.tir.dtype import DType
 
 
+@checked_arguments
 def reduce_axis(start: ExprLike, stop: ExprLike, name: str) -> ReduceAxis:
     """The index of a reduction over [start, stop), an INT32.
 
@@ -40,6 +42,7 @@ def reduce_axis(start: ExprLike, stop: ExprLike, name: str) -> ReduceAxis:
     return ReduceAxis(ir.Var(name), start=bounds[0], stop=bounds[1])
 
 
+@checked_arguments
 def sum(  # noqa: A001  # numpy's name
     value: ExprLike, axis: ReduceAxis | Sequence[ReduceAxis], init: ExprLike | None = None
 ) -> Expr:
@@ -50,6 +53,7 @@ def sum(  # noqa: A001  # numpy's name
     return _reduce(Reduction.SUM, value, axis, init)
 
 
+@checked_arguments
 def max(  # noqa: A001  # numpy's name
     value: ExprLike, axis: ReduceAxis | Sequence[ReduceAxis], init: ExprLike | None = None
 ) -> Expr:
@@ -57,6 +61,7 @@ def max(  # noqa: A001  # numpy's name
     return _reduce(Reduction.MAX, value, axis, init)
 
 
+@checked_arguments
 def min(  # noqa: A001  # numpy's name
     value: ExprLike, axis: ReduceAxis | Sequence[ReduceAxis], init: ExprLike | None = None
 ) -> Expr:
@@ -64,6 +69,7 @@ def min(  # noqa: A001  # numpy's name
     return _reduce(Reduction.MIN, value, axis, init)
 
 
+@checked_arguments
 def bind(name: str, value: ExprLike) -> Expr:
     """A named value: a variable in the C code, evaluated once however often it is read.
 

@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from microtir.arguments import checked_arguments
 from microtir.errors import TirError
 from microtir.te.expr import NOTHING, Expr, ExprLike, Needs, ScalarVar, as_expr, describe, merged
 from microtir.tir import ir
@@ -110,6 +111,7 @@ def _as_shape(shape: Sequence[DimLike], where: str) -> tuple[ir.Dim, ...]:
     return tuple(dims)
 
 
+@checked_arguments
 def var(name: str, low: int, high: int) -> ScalarVar:
     """A runtime integer parameter in [low, high]; usable in expressions, ranges and shapes."""
     if low > high:
@@ -117,6 +119,7 @@ def var(name: str, low: int, high: int) -> ScalarVar:
     return ScalarVar(ir.Var(name, DType.INT32, low, high))
 
 
+@checked_arguments
 def placeholder(shape: Sequence[DimLike], dtype: DType, name: str, *, alignment: int = 1) -> Tensor:
     """An input: storage that the caller passes in, row-major.
 
@@ -126,6 +129,7 @@ def placeholder(shape: Sequence[DimLike], dtype: DType, name: str, *, alignment:
     return Tensor(ir.Buffer(name, dims, dtype, alignment=alignment), dims)
 
 
+@checked_arguments
 def constant(data: npt.ArrayLike, name: str, *, alignment: int = 1) -> Tensor:
     """A table or weights: stored in the program, so it is no parameter of the function.
 
@@ -146,6 +150,7 @@ def constant(data: npt.ArrayLike, name: str, *, alignment: int = 1) -> Tensor:
     return Tensor(buffer, array.shape)
 
 
+@checked_arguments
 def compute(
     shape: Sequence[DimLike],
     body: Body,
