@@ -18,7 +18,6 @@ PROTOCOL: dict[str, str] = {
 }
 # Signals between files of the package, and who turns each into an answer or a diagnostic.
 SIGNALS: dict[str, str] = {
-    "TimeoutError": "processes.run raises what starting raises, and each caller names what it ran",
     "LinkClosedError": "session and console say which program or port is gone",
     "TimeoutError": "whoever runs a program says which one took too long",
     "UndefinedError": "folding keeps the expression as it is; the interpreter adds the place",
