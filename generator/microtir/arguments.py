@@ -11,7 +11,7 @@ from functools import wraps
 from numbers import Integral, Real
 from typing import Any, ParamSpec, TypeVar
 
-from microtir.errors import UsageError
+from microtir.errors import Fix, UsageError
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -122,5 +122,5 @@ def _refusal(function: str, name: str, value: object, rule: Rule) -> UsageError:
         f"argument '{name}' got {shown}, of type {type(value).__name__}",
         where=f"{function}({name})",
         legal=rule.legal(),
-        fix=f"write Target({value!r})" if is_target else None,
+        fix=Fix(f"write Target({value!r})", f"--target {value!r}") if is_target else None,
     )
