@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from microtir.arguments import checked_arguments
 from microtir.errors import ExitCode, MicrotirError
 
 _NAMED = 3  # different problems that a title names
@@ -36,6 +37,7 @@ class Cause:
         return len({problem.what for problem in self.problems}) == 1
 
 
+@checked_arguments
 def causes(problems: Iterable[MicrotirError]) -> tuple[Cause, ...]:
     """The causes behind problems, damage first, then by what comes first in the file."""
     groups: dict[tuple[ExitCode, str | None], list[MicrotirError]] = {}
