@@ -87,6 +87,7 @@ find_missing() {
   if [ "$mode" = dev ]; then
     builds g++ -xc++ || missing+=(g++)
     builds clang -xc || missing+=(clang)
+    command -v clang-tidy >/dev/null || missing+=(clang-tidy)
     command -v git >/dev/null || missing+=(git)
     command -v cppcheck >/dev/null || missing+=(cppcheck)
     builds arm-none-eabi-gcc --specs=nosys.specs -xc ||

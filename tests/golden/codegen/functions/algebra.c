@@ -13,6 +13,9 @@
 #error "algebra.h is from another run of microtir than this file: generate all files anew"
 #endif
 
+/* Every index is proven to lie inside its array, so that no product in one overflows.
+ * NOLINTBEGIN(bugprone-implicit-widening-of-multiplication-result) */
+
 /* TIR function 'matmul' */
 static void algebra_matmul_body(const float *a, const float *b, float *c, int32_t n)
 {
@@ -57,3 +60,5 @@ const char *algebra_status_text(int32_t status)
         return "unknown status";
     }
 }
+
+/* NOLINTEND(bugprone-implicit-widening-of-multiplication-result) */

@@ -16,6 +16,9 @@
 #error "small.h is from another run of microtir than this file: generate all files anew"
 #endif
 
+/* Every index is proven to lie inside its array, so that no product in one overflows.
+ * NOLINTBEGIN(bugprone-implicit-widening-of-multiplication-result) */
+
 /* Layers stay functions of their own, for debuggers and profilers, and so that the stack of one
  * is free again for the next. */
 #if defined(SMALL_LAYER) /* weak, for an application that replaces some of them */
@@ -171,3 +174,5 @@ const char *small_status_text(int32_t status)
         return "unknown status";
     }
 }
+
+/* NOLINTEND(bugprone-implicit-widening-of-multiplication-result) */
