@@ -83,6 +83,24 @@ def test_helpers_of_a_build_that_takes_too_long_end(
         run_build(["/bin/sh", "-c", "sleep 60"], tmp_path)
 
 
+def test_a_program_does_not_begin_before_it_is_watched(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A signal between the start of a program and that of its watcher left it alone."""
+    start, mark = subprocess.Popen, tmp_path / "begun"
+
+    def interrupted(command: list[str], **options: object) -> object:
+        if mark.name not in " ".join(command):
+            time.sleep(0.5)
+            raise KeyboardInterrupt
+        return start(command, **options)  # type: ignore[call-overload]
+
+    monkeypatch.setattr(subprocess, "Popen", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        processes.Child(["/bin/sh", "-c", f"touch {mark}"])
+    assert not mark.exists()
+
+
 def test_streams_and_status_come_back(tmp_path: Path) -> None:
     """Output and errors apart or together, any bytes, the folder and the environment."""
     script = ["/bin/sh", "-c", "printf 'a\\r\\n\\377'; echo $X >&2; pwd; exit 7"]

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import shutil
 import signal
 import subprocess
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 # Its standard input closes when whoever holds the other end is gone, whatever ended that: SIGKILL
 # is seen by nobody, and the kernel's own signal for it comes when a thread ends, reaches no helpers
 # that a program started, and is to be asked for between fork and exec, where threads forbid it.
 _WATCH = 'read -r _; kill -s KILL -- "-$1"'
+# The program begins when it is watched, and never if nobody is left to say so.
+_BEGIN = 'read -r _ && exec "$@"'
 
 
 class Child:
@@ -21,8 +26,8 @@ class Child:
         command: what to run.
         cwd: its working folder, if not this one.
         env: its environment, if not this one.
-        stdin: a constant of `subprocess`, for its input.
-        stderr: likewise.
+        has_input: whether its input is a pipe, too; else it has none.
+        stderr: a constant of `subprocess`.
 
     Raises:
         OSError: it cannot be started.
@@ -34,12 +39,14 @@ class Child:
         *,
         cwd: Path | None = None,
         env: Mapping[str, str] | None = None,
-        stdin: int = subprocess.DEVNULL,
+        has_input: bool = False,
         stderr: int = subprocess.STDOUT,
     ) -> None:
+        _check_program(command[0], cwd, env)
+        begin = _BEGIN if has_input else f"{_BEGIN} </dev/null"
         self.process: subprocess.Popen[bytes] = subprocess.Popen(
-            list(command), cwd=cwd, env=env, stdin=stdin, stdout=subprocess.PIPE, stderr=stderr,
-            bufsize=0, start_new_session=True,
+            ["/bin/sh", "-c", begin, "sh", *command], cwd=cwd, env=env, bufsize=0,
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=stderr, start_new_session=True,
         )  # fmt: skip
         try:
             self._watcher = subprocess.Popen(
@@ -49,8 +56,14 @@ class Child:
             )  # fmt: skip
         except BaseException:
             self.kill()
-            self.process.wait()
+            _bury(self.process)
             raise
+        assert self.process.stdin is not None
+        with suppress(OSError):  # whoever killed it already is who wants to know
+            os.write(self.process.stdin.fileno(), b"\n")
+        if not has_input:
+            self.process.stdin.close()
+            self.process.stdin = None
 
     def kill(self) -> None:
         """Kill the program and what it started, unless it has ended by itself."""
@@ -60,14 +73,26 @@ class Child:
     def end(self) -> int:
         """Kill what still runs, and give up the pipes; returns the exit status."""
         self.kill()
-        status = self.process.wait()
+        status = _bury(self.process)
         self._watcher.kill()
-        self._watcher.wait()
-        for stream in (self._watcher.stdin, self.process.stdin, self.process.stdout,
-                       self.process.stderr):  # fmt: skip
-            if stream is not None:
-                stream.close()
+        _bury(self._watcher)
         return status
+
+
+def _bury(process: subprocess.Popen[bytes]) -> int:
+    status = process.wait()
+    for stream in (process.stdin, process.stdout, process.stderr):
+        if stream is not None:
+            stream.close()
+    return status
+
+
+def _check_program(program: str, cwd: Path | None, env: Mapping[str, str] | None) -> None:
+    """Refuse what is no program, of which the shell would only print that."""
+    place = str(cwd / program) if cwd is not None and os.sep in program else program
+    if shutil.which(place, path=(os.environ if env is None else env).get("PATH")) is None:
+        number = errno.EACCES if Path(place).is_file() else errno.ENOENT
+        raise FileNotFoundError(number, os.strerror(number), program)
 
 
 def run(

@@ -19,6 +19,7 @@ PROTOCOL: dict[str, str] = {
 # Signals between files of the package, and who turns each into an answer or a diagnostic.
 SIGNALS: dict[str, str] = {
     "LinkClosedError": "session and console say which program or port is gone",
+    "FileNotFoundError": "whoever runs a program says that it is not there",
     "TimeoutError": "whoever runs a program says which one took too long",
     "UndefinedError": "folding keeps the expression as it is; the interpreter adds the place",
 }

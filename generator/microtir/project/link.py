@@ -48,7 +48,7 @@ class ProcessLink:
     def __init__(self, command: Sequence[str]) -> None:
         self.name = command[0]
         try:
-            self._child = Child(command, stdin=subprocess.PIPE)
+            self._child = Child(command, has_input=True)
         except OSError as error:
             raise EmulatorError(f"cannot be started: {error.strerror}", where=self.name) from None
         self._selector = selectors.DefaultSelector()
