@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
 import sys
 from pathlib import Path
 
+from microtir import processes
 from microtir.errors import ToolError
 
 TIMEOUT = 600.0  # seconds
@@ -35,12 +35,9 @@ def run_apart(
     # The module is found as this process found it, installed or not.
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     try:
-        done = subprocess.run(
-            [sys.executable, "-m", module, str(folder)],
-            cwd=folder, env=environment, stdin=subprocess.DEVNULL, timeout=timeout,
-            capture_output=True, text=True, errors="replace", check=False,
-        )  # fmt: skip
-    except subprocess.TimeoutExpired:
+        command = [sys.executable, "-m", module, str(folder)]
+        done = processes.run(command, cwd=folder, env=environment, timeout=timeout)
+    except TimeoutError:
         raise ToolError(
             f"{who} did not end within {timeout:g} seconds", where=where, fix=fix
         ) from None
