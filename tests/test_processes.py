@@ -77,7 +77,8 @@ def test_helpers_of_a_build_that_takes_too_long_end(
     file = tmp_path / "numbers"
     with pytest.raises(TimeoutError, match=r"'/bin/sh' did not end in 0\.5 seconds"):
         processes.run(["/bin/sh", "-c", SCRIPT.format(file)], timeout=0.5)
-    assert not any(map(is_alive, map(int, file.read_text().split())))
+    numbers = list(map(int, file.read_text().split()))
+    assert len(numbers) == 2 and wait_for(lambda: not any(map(is_alive, numbers)))
     monkeypatch.setattr("microtir.project.build.TIMEOUT", 0.2)
     with pytest.raises(BuildError, match="took over"):
         run_build(["/bin/sh", "-c", "sleep 60"], tmp_path)
