@@ -93,6 +93,7 @@ REFUSED = [
     ("-mcpu=cortex-m4", "does not start with a target kind"),
     ("", "does not start with a target kind"),
     ("llvm", "'kind' got 'llvm', which is unknown"),
+    ("cortex-m44", "'kind' got 'cortex-m44', which is unknown: did you mean 'cortex-m4'?"),
     ("cortex-m4 -mcpu=cortex-m3", "'mcpu' is given twice"),
     ("cortex-m4+", "has an empty suffix"),
     ("{", "is no target"),

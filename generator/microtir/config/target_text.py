@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from microtir.config.features import ARCHITECTURES, CPUS, NATIVE_NAME
 from microtir.config.option import Section, shown
 from microtir.config.options import find
-from microtir.errors import ConfigError
+from microtir.errors import ConfigError, nearest
 
 _FORMS = (
     "a target string such as 'c -mcpu=cortex-m4', the name of a CPU or an architecture, JSON, a "
@@ -50,6 +50,13 @@ def _from_words(text: str) -> dict[str, object]:
             fix=f"write 'c {text}'" if text else "write 'c' for portable code",
         )
     option = processor_option(kind)
+    hint = nearest(kind, (*CPUS, *ARCHITECTURES, NATIVE_NAME)) if option is None else ""
+    if hint:
+        raise ConfigError(
+            f"Target option 'kind' got {shown(kind)}, which is unknown: {hint}",
+            where="target.kind",
+            legal="c, or the name of a processor, which `microtir targets` lists",
+        )
     result: dict[str, object] = {"kind": "c", option: kind} if option else {"kind": kind}
     find(Section.TARGET, "kind").check(result["kind"])
     for word in words:
