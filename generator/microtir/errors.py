@@ -244,13 +244,14 @@ class OutputError(MicrotirError):
     """The output folder or file cannot be written."""
 
 
-class ReplaceError(OutputError):
-    """Where an output should go lies something that only a user who says so wants to lose."""
+def instead_of_replacing(noun: str) -> Fix:
+    """What to do where an output would replace what its user may want to keep.
 
-    def __init__(self, what: str, *, where: str, legal: str, noun: str) -> None:
-        choose, lost = f"choose another {noun}, or", "what is there is lost then"
-        fix = Fix(f"{choose} pass force=True: {lost}", f"{choose} add --force: {lost}")
-        super().__init__(what, where=where, legal=legal, fix=fix)
+    Args:
+        noun: what the user chooses another one of, such as "folder".
+    """
+    choose, lost = f"choose another {noun}, or", "what is there is lost then"
+    return Fix(f"{choose} pass force=True: {lost}", f"{choose} add --force: {lost}")
 
 
 _ALIKE = 0.6  # of two names, the share of letters that are the same in the same order

@@ -18,7 +18,6 @@ def test_d4_fields_have_one_name() -> None:
     config = CompilationConfig(targets="c")
     fields = [field.name for field in dataclasses.fields(config)]
     assert list(config.to_dict()) == fields
-    assert all(f"{name}=" in repr(config) for name in fields)
     for name in fields:
         assert config.with_(**{name: getattr(config, name)}) == config
 

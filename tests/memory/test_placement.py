@@ -18,6 +18,7 @@ from microtir.memory.place import place
 from microtir.memory.placement import exact_fit, first_fit, workspace_size
 from microtir.memory.pools import Pool
 from microtir.memory.solver import optimal_fit
+from microtir.resources import install_extra
 from microtir.tir import build
 from microtir.tir.analysis.access import prove_accesses
 from microtir.tir.dtype import DType
@@ -138,7 +139,7 @@ def test_a_missing_solver_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ortools.sat.python", None)
     with pytest.raises(ToolError, match="OR-Tools is not installed") as caught:
         place(*small_program(), [Pool()], Placement.OPTIMAL)
-    assert caught.value.fix == "pip install 'microtir[solver]'"
+    assert caught.value.fix == install_extra("solver")
 
 
 def small_program() -> tuple[PrimFunc, dict[str, PrimFunc]]:

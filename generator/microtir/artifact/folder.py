@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import cast
 
 from microtir.codegen import METADATA_FILE, DataFile, Metadata, SourceFile
-from microtir.errors import OutputError, ReplaceError
+from microtir.errors import OutputError, instead_of_replacing
 from microtir.files import cannot_write, replace_folder
 from microtir.reading import WrongDataError, parse_json
 
@@ -45,14 +45,14 @@ def _refuse_foreign(target: Path, facts: Metadata, force: bool) -> None:
         return
     there = _written(target)
     if there is None:
-        raise ReplaceError(
+        raise OutputError(
             "the folder holds files that microtir did not write",
-            where=str(target), legal=_LEGAL, noun="folder",
+            where=str(target), legal=_LEGAL, fix=instead_of_replacing("folder"),
         )  # fmt: skip
     if there != whose(facts):
-        raise ReplaceError(
+        raise OutputError(
             f"the folder holds another program, {there}, and would hold {whose(facts)}",
-            where=str(target), legal=_LEGAL, noun="folder",
+            where=str(target), legal=_LEGAL, fix=instead_of_replacing("folder"),
         )  # fmt: skip
 
 

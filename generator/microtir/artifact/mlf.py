@@ -28,7 +28,7 @@ from microtir.artifact.mlf_layout import (
 from microtir.artifact.mlf_metadata import archive_metadata
 from microtir.artifact.mlf_reader import programs_of
 from microtir.codegen import joint_workspace_header, joint_workspace_source
-from microtir.errors import OutputError, ReplaceError, UsageError
+from microtir.errors import OutputError, UsageError, instead_of_replacing
 from microtir.files import cannot_write, replace_file
 from microtir.tir.text import to_text
 
@@ -179,11 +179,14 @@ def _refuse_foreign(target: Path, artifacts: Sequence[Artifact], force: bool) ->
     legal = "a new file, or an archive that microtir wrote for the same models"
     there = programs_of(target)
     if there is None:
-        raise ReplaceError(
-            "the file is none that microtir wrote", where=str(target), legal=legal, noun="name"
+        raise OutputError(
+            "the file is none that microtir wrote",
+            where=str(target),
+            legal=legal,
+            fix=instead_of_replacing("name"),
         )
     if set(there) != {whose(artifact.metadata) for artifact in artifacts}:
-        raise ReplaceError(
+        raise OutputError(
             f"the archive holds other programs: {', '.join(there)}",
-            where=str(target), legal=legal, noun="name",
+            where=str(target), legal=legal, fix=instead_of_replacing("name"),
         )  # fmt: skip

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from microtir.errors import OutputError, ReplaceError
+from microtir.errors import OutputError, instead_of_replacing
 from microtir.files import replace_folder
 
 
@@ -23,10 +23,10 @@ def write_folder(folder: Path, files: Mapping[str, bytes], *, force: bool) -> No
     if folder.exists() and not folder.is_dir():
         raise OutputError("is a file, not a folder", where=str(folder), fix="choose another name")
     if folder.is_dir() and any(folder.iterdir()) and not force:
-        raise ReplaceError(
+        raise OutputError(
             "the folder exists and is not empty",
             where=str(folder),
             legal="a new or empty folder",
-            noun="folder",
+            fix=instead_of_replacing("folder"),
         )
     replace_folder(folder, files)
