@@ -48,6 +48,7 @@ def equals_tflm(data: bytes) -> None:
     np.testing.assert_array_equal(got, run_tflm(data, x)[0])
 
 
+@pytest.mark.tools
 @pytest.mark.parametrize(
     ("slot", "offset", "value", "form"),
     [(6, 0, 3, "<i"), (6, 0, -1, "<i"), (2, 0, 2, "<I"), (2, 4, 0.0, "<f"), (3, 4, 9, "<q")],
@@ -59,6 +60,7 @@ def test_scales_of_a_bias_are_never_read(slot: int, offset: int, value: float, f
     equals_tflm(patched.put(of_bias(patched, slot) + offset, value, form).bytes)
 
 
+@pytest.mark.tools
 def test_a_scale_of_zero_on_a_constant_zero() -> None:
     """A channel without weights may have the scale 0: what it adds is 0 by any."""
     weights = random_weights()
