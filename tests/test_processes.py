@@ -49,6 +49,14 @@ def is_alive(number: int) -> bool:
         return False
 
 
+# Tests that run with nohup, or behind an ampersand, have these ignored, and so have children.
+HEARD = """
+import signal
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
+signal.signal(signal.SIGINT, signal.default_int_handler)
+"""
+
+
 @pytest.mark.parametrize(
     "number", [signal.SIGTERM, signal.SIGKILL, signal.SIGHUP, signal.SIGINT], ids=lambda s: s.name
 )
@@ -56,7 +64,7 @@ def is_alive(number: int) -> bool:
 def test_children_end_with_their_parent(tmp_path: Path, start: str, number: int) -> None:
     """SIGTERM left QEMU running: nothing that was started is left, helpers included."""
     file = tmp_path / "numbers"
-    code = STARTS[start].format(["/bin/sh", "-c", SCRIPT.format(file)])
+    code = HEARD + STARTS[start].format(["/bin/sh", "-c", SCRIPT.format(file)])
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     parent = subprocess.Popen(
         [sys.executable, "-c", code], env=environment,
