@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from tests.layering.source import Module, package_modules, parse, report
 
-FILE_LINES = 500
+FILE_LINES = 800
 FUNCTION_LINES = 60
 
 # "path" or "path::function" -> (lines allowed, why one thing needs that many).
@@ -33,7 +33,7 @@ def _violations(modules: Iterable[Module], exceptions: dict[str, tuple[int, str]
 
 
 def test_files_and_functions_are_short() -> None:
-    """No file of the package has over 500 lines and no function over 60."""
+    """No file of the package has over 800 lines and no function over 60."""
     found = _violations(package_modules(), EXCEPTIONS)
     assert not found, report(found)
 
@@ -50,6 +50,6 @@ def test_long_file_and_function_are_found() -> None:
     module = parse("a.py", function + "y = 1\n" * (FILE_LINES - FUNCTION_LINES))
     places = [text.split()[0] for text in _violations([module], {})]
     assert places == ["a.py", "a.py::f"]
-    allowed = {"a.py": (501, "test"), "a.py::f": (61, "test")}
+    allowed = {"a.py": (801, "test"), "a.py::f": (61, "test")}
     assert _violations([module], allowed) == []
     assert _violations([parse("a.py", "x = 1\n" * FILE_LINES)], {}) == []
