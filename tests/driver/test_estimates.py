@@ -44,7 +44,7 @@ def test_planning_counts_no_less_than_placement_needs(
 ) -> None:
     """A plan of so many bytes takes no more, but for what each buffer is aligned by.
 
-    Placement finds overlaps that planning does not count (decision 31), so that it may take less.
+    Placement finds overlaps that planning does not count, so that it may take less.
     """
     plan, module = planned_and_placed(seed, goal, joins=joins, workspace_io=workspace_io)
     assert module.model is not None and plan.size is not None

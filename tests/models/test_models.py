@@ -145,7 +145,7 @@ def test_every_executor_gives_the_same_bytes(
 ) -> None:
     """Tables of calls, packed arguments and weights in a file change no byte of an output.
 
-    Executors print one main in different ways (decision 23): the model is lowered once.
+    Executors print one main in different ways: the model is lowered once.
     """
     model = compiled(name)
     config = model.artifact.module.require_config("test").with_(executor=EXECUTORS[kind])

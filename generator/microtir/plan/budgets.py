@@ -1,12 +1,12 @@
 """Searches for the fastest plan whose program keeps to limits on flash and on stack.
 
-RAM is a limit that planning knows beforehand (decision 21).  What a program takes of flash and
+RAM is a limit that planning knows beforehand.  What a program takes of flash and
 stack is known once its functions are there, so these are searched for: a byte of flash gets a
 price, in instructions, as low as the budget allows, and kernels that go too deep are refused.
 What is left of the flash then is spent layer by layer (`plan.raising`).
 
 How much code there is, is an estimate.  Where a compiler can be asked, it is: what it makes of the
-program that was found, more or less than estimated, is expected of the others, too (decision 35).
+program that was found, more or less than estimated, is expected of the others, too.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What is left of a budget of flash, spent on faster kernels layer by layer.
 
-A price for a byte finds plans on the convex hull of instructions and bytes (decision 27).  From
+A price for a byte finds plans on the convex hull of instructions and bytes.  From
 such a plan on, layers are raised to faster kernels, those first that save most for a byte.  Layers
 share what a kernel takes beside its weights: the first pays for all, so that several that want one
 kernel are a step, too.

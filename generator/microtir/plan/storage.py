@@ -157,7 +157,7 @@ class Overlaps:
         return self._pairs[x, y]
 
     def _saved(self, x: Tensor, y: Tensor) -> int:
-        """Bytes saved by placing y below x at their distance (decision 8)."""
+        """Bytes saved by placing y below x at their distance."""
         readers, writers = self._seen.get(x, ()), self._seen.get(y, ())
         if len(readers) != 1 or len(writers) != 1:
             return 0
