@@ -32,7 +32,7 @@ ROOT = Path(__file__).parent.parent
 
 
 def models(given: list[Path]) -> list[Path]:
-    """The models to measure: those given, or the example and the reference models."""
+    """Return the models to measure: those given, or the example and the reference models."""
     if given:
         return given
     folder = Path(os.environ.get("MICROTIR_MODELS", ROOT.parent / "shared" / "models"))
@@ -40,7 +40,7 @@ def models(given: list[Path]) -> list[Path]:
 
 
 def print_times(times: dict[str, StageTimes]) -> None:
-    """A row per model, a column per stage."""
+    """Print a row per model and a column per stage."""
     print("Milliseconds per stage, one run on this machine; compare columns, not machines")
     print(f"{'model':<16}" + "".join(f"{stage:>10}" for stage in (*STAGES, "all")))
     for name, result in times.items():
@@ -49,7 +49,7 @@ def print_times(times: dict[str, StageTimes]) -> None:
 
 
 def print_footprints(footprints: dict[str, Footprint]) -> None:
-    """A row per model."""
+    """Print a row per model."""
     compiler = next(iter(footprints.values())).compiler
     print(f"\nBytes; code and weights as .text and .rodata of {compiler}")
     print(f"{'model':<16}{'code':>10}{'weights':>10}{'workspace':>11}{'bound':>10}{'gap':>6}")

@@ -65,7 +65,7 @@ class BoardFigures:
 
     @property
     def ram(self) -> int:
-        """Without the stack."""
+        """Return the bytes of RAM without the stack."""
         return self.workspace + self.scratch + self.io + self.data
 
 
@@ -78,12 +78,12 @@ TOLERANCE = 0.01
 
 
 def models_folder() -> Path:
-    """Where the reference models are, if anywhere."""
+    """Return where the reference models are, if anywhere."""
     return Path(os.environ.get("MICROTIR_MODELS", Path(__file__).parents[2] / "shared" / "models"))
 
 
 def counting_boards() -> list[Board]:
-    """The boards whose emulator counts instructions."""
+    """Return the boards whose emulator counts instructions."""
     return [
         board
         for board in all_boards()
@@ -96,7 +96,7 @@ def counting_boards() -> list[Board]:
 
 
 def pairs() -> Iterator[tuple[Board, str]]:
-    """The boards and models of the whole matrix."""
+    """Yield the boards and models of the whole matrix."""
     folder = models_folder()
     for board in counting_boards():
         yield board, EXAMPLE
@@ -106,7 +106,7 @@ def pairs() -> Iterator[tuple[Board, str]]:
 
 
 def compiled(model: str, board: Board) -> Artifact:
-    """A model compiled for a board, with the default configuration."""
+    """Compile a model for a board, with the default configuration."""
     path = _model_path(model)
     config = microtir.CompilationConfig.from_target(board.target)
     module = microtir.frontend.from_tflite(path)
@@ -135,7 +135,7 @@ def _figures(result: Profile, equal: bool, samples: int) -> tuple[str, BoardFigu
 
 
 def _verify(model: str, artifact: Artifact, board: Board) -> tuple[bool, int]:
-    """Whether the board computes the golden outputs, and for how many samples it did."""
+    """Return whether the board computes the golden outputs, and for how many samples it did."""
     if model == EXAMPLE:
         data = np.load(resources.example("digits/digits_test.npz"))
         count = EXAMPLE_SAMPLES
@@ -153,7 +153,7 @@ def _verify(model: str, artifact: Artifact, board: Board) -> tuple[bool, int]:
 
 
 def measure_all(chosen: list[str]) -> Figures:
-    """The whole matrix, or the boards and models whose names are chosen; prints as it goes."""
+    """Measure the whole matrix, or the boards and models chosen by name; print as it goes."""
     found: Figures = {}
     print(
         f"{'board':<12} {'model':<14}{'equal':>6}{'instructions':>14}{'est. cycles':>13}"
@@ -181,7 +181,7 @@ def measure_all(chosen: list[str]) -> Figures:
 
 
 def read_recorded() -> Figures:
-    """The figures of `boards.json`."""
+    """Read the figures of `boards.json`."""
     data = json.loads(RECORDED.read_text(encoding="utf-8")) if RECORDED.is_file() else {}
     return {
         board: {
@@ -209,7 +209,7 @@ def record(found: Figures) -> None:
 
 
 def dearer(recorded: BoardFigures, now: BoardFigures) -> Mapping[str, tuple[int, int]]:
-    """Figures that are more than the tolerance above what was recorded: before and now."""
+    """Return figures that exceed what was recorded by more than the tolerance: before and now."""
     return {
         name: (getattr(recorded, name), getattr(now, name))
         for name in COMPARED

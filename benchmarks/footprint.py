@@ -50,7 +50,7 @@ def footprint(model: Path) -> Footprint:
 
 
 def _sections(source: Path) -> tuple[int, int]:
-    """Bytes of code and of constants in one translation unit."""
+    """Return bytes of code and of constants in one translation unit."""
     target = source.with_suffix(".o")
     subprocess.run([COMPILER, *FLAGS, "-c", str(source), "-o", str(target)], check=True)
     size = subprocess.run(

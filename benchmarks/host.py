@@ -74,7 +74,7 @@ Figures = dict[str, dict[str, HostFigures]]
 
 @contextmanager
 def rivals() -> Iterator[None]:
-    """Makes the packages importable, if need be from a folder that lives as long as this."""
+    """Make the packages importable, if need be from a folder that lives as long as this."""
     missing = [name for name in PACKAGES if importlib.util.find_spec(name) is None]
     if not missing:
         yield
@@ -102,7 +102,7 @@ class Engine:
     owns: tuple[object, ...] = ()
 
     def difference(self, inputs: Array, wanted: Array) -> int:
-        """Largest distance of an output from the golden one, in steps of its quantisation."""
+        """Return the largest distance from a golden output, in steps of its quantisation."""
         pairs = zip(inputs, wanted, strict=True)
         return max(
             int(np.abs(self.outputs(x).astype(np.int32).reshape(-1) - y.reshape(-1)).max())
@@ -111,7 +111,7 @@ class Engine:
 
 
 def microtir_engine(path: Path, x: Array) -> Engine:
-    """The generated C for this machine, -O3 -march=native."""
+    """Build the generated C for this machine with -O3 -march=native."""
     config = CompilationConfig.from_target(Target("c -mcpu=native")).with_(optimize=Optimize.SPEED)
     artifact = microtir.build(microtir.frontend.from_tflite(path), config)
     library = Library.compiled(artifact, Build(find_compiler(), opt_level=3, native=True))
@@ -132,7 +132,7 @@ def microtir_engine(path: Path, x: Array) -> Engine:
 
 
 def onnxruntime_engine(graph: Graph, x: Array, *, unsigned: bool, optimised: bool = True) -> Engine:
-    """The QDQ model in onnxruntime; input and output are bound once."""
+    """Load the QDQ model into onnxruntime; input and output are bound once."""
     onnxruntime: Any = importlib.import_module("onnxruntime")
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
@@ -158,7 +158,7 @@ def onnxruntime_engine(graph: Graph, x: Array, *, unsigned: bool, optimised: boo
 
 
 def litert_engine(path: Path, x: Array) -> Engine:
-    """LiteRT, whose default on a CPU is XNNPACK."""
+    """Load a model into LiteRT, whose default on a CPU is XNNPACK."""
     module: Any = importlib.import_module("ai_edge_litert.interpreter")
     interpreter = module.Interpreter(str(path), num_threads=1)
     interpreter.allocate_tensors()
@@ -175,7 +175,7 @@ def litert_engine(path: Path, x: Array) -> Engine:
 
 
 def best_times(engines: list[Engine]) -> dict[str, float]:
-    """Microseconds of one inference of each engine: the best of rounds in which all take turns."""
+    """Return each engine's best microseconds of one inference, in rounds that take turns."""
     calls = {}
     for engine in engines:
         _seconds(engine.run, 3)
@@ -188,7 +188,7 @@ def best_times(engines: list[Engine]) -> dict[str, float]:
 
 
 def _seconds(run: Run, calls: int) -> float:
-    """Of one call, on average."""
+    """Return the seconds of one call, on average."""
     start = time.perf_counter()
     for _ in range(calls):
         run()
@@ -233,7 +233,7 @@ def measure(model: str) -> HostFigures:
 
 
 def measure_all(chosen: list[str]) -> Figures:
-    """The reference models, or those chosen; one that has no ONNX form is named and left out."""
+    """Measure the reference models, or those chosen; one that has no ONNX form is left out."""
     print("Microseconds, best of many turns in one run (largest difference to the golden outputs)")
     print(
         f"{'model':<14}    microtir     ORT int8    ORT uint8       LiteRT  (ORT floats)"
@@ -252,7 +252,7 @@ def measure_all(chosen: list[str]) -> Figures:
 
 
 def cpu_of(text: str) -> str:
-    """The CPU that /proc/cpuinfo describes, and its vector extensions that matter.
+    """Return the CPU that /proc/cpuinfo describes, and its vector extensions that matter.
 
     A virtual machine may cut the name short, so that family, model and stepping tell generations
     apart.
@@ -273,13 +273,13 @@ def cpu_of(text: str) -> str:
 
 
 def machine() -> str:
-    """CPU and compiler: what ratios depend on."""
+    """Return CPU and compiler, which ratios depend on."""
     cpu = cpu_of(Path("/proc/cpuinfo").read_text(encoding="utf-8"))
     return f"{cpu}, {find_compiler().version}"
 
 
 def read_recorded() -> Figures:
-    """The ratios of `host.json`."""
+    """Read the ratios of `host.json`."""
     data: Mapping[str, Any] = json.loads(RECORDED.read_text()) if RECORDED.is_file() else {}
     return {cpu: {m: HostFigures(**row) for m, row in rows.items()} for cpu, rows in data.items()}
 

@@ -33,7 +33,7 @@ _HALVED = ops.Padding2D(0, 1, 0, 1)
 
 
 def long_model(operators: int = OPERATORS) -> IRModule:
-    """An int8 classifier of so many operators: `_OUTSIDE` and four for each block.
+    """Make an int8 classifier of so many operators: `_OUTSIDE` and four for each block.
 
     Args:
         operators: in all; 20 + 4 n with n a multiple of 12.
@@ -76,7 +76,7 @@ class _Net:
     def add(
         self, op: ops.Operator, *inputs: Tensor, shape: tuple[int, ...], scale: float = _SCALE
     ) -> Tensor:
-        """The output of a new node, which becomes `image`."""
+        """Add a node and return its output, which becomes `image`."""
         number = len(self.nodes)
         self.image = Tensor(f"t{number}", _type(shape, scale=scale))
         source = Source("long", number, op.name.upper())
@@ -84,7 +84,7 @@ class _Net:
         return self.image
 
     def weights(self, shape: tuple[int, ...], axis: int, outputs: int) -> tuple[Tensor, Tensor]:
-        """Weights with a scale for each output, and a bias."""
+        """Make weights with a scale for each output, and a bias."""
         scales = tuple(float(np.float32(_WEIGHTS * (1 + n % 7 / 8))) for n in range(outputs))
         zeros = (0,) * outputs
         kind = TensorType(shape, DType.INT8, Quantization(scales, zeros, axis))
@@ -100,7 +100,7 @@ class _Net:
     def convolution(
         self, channels: int, size: int = 1, stride: int = 1, *, active: bool = True
     ) -> Tensor:
-        """CONV_2D of size x size; RELU if `active`."""
+        """Add a CONV_2D of size x size, with RELU if `active`."""
         image = self.image
         _, height, width, depth = image.shape
         weights = self.weights((channels, size, size, depth), 0, channels)
@@ -112,7 +112,7 @@ class _Net:
         return self.add(op, image, *weights, shape=(1, height // stride, width // stride, channels))
 
     def depthwise(self, stride: int = 1) -> Tensor:
-        """DEPTHWISE_CONV_2D of 3 x 3 and RELU."""
+        """Add a DEPTHWISE_CONV_2D of 3 x 3 and RELU."""
         image = self.image
         _, height, width, channels = image.shape
         weights = self.weights((1, 3, 3, channels), 3, channels)
@@ -124,19 +124,19 @@ class _Net:
         return self.add(op, image, *weights, shape=(1, height // stride, width // stride, channels))
 
     def widened(self, channels: int, stride: int = 1) -> Tensor:
-        """Wide, depthwise, narrow again."""
+        """Add a block that goes wide, is depthwise, and goes narrow again."""
         self.convolution(self.image.shape[-1] * _WIDER)
         self.depthwise(stride)
         return self.convolution(channels, active=False)
 
     def residual(self) -> Tensor:
-        """The same, and what went in is added."""
+        """Add such a block and, to its output, what went in."""
         before = self.image
         after = self.widened(before.shape[-1])
         return self.add(ops.Add(), before, after, shape=before.shape)
 
     def branches(self) -> Tensor:
-        """Half of the channels from a convolution, the others from an average of neighbours."""
+        """Add half of the channels by a convolution, the others by an average of neighbours."""
         before = self.image
         *_, channels = before.shape
         first = self.convolution(channels // 2)
@@ -145,7 +145,7 @@ class _Net:
         return self.add(ops.Concatenation(axis=3), first, second, shape=before.shape)
 
     def head(self) -> Tensor:
-        """Mean of all pixels, and a class."""
+        """Add the mean of all pixels, and a class."""
         image = self.convolution(2 * self.image.shape[-1])
         _, height, width, channels = image.shape
         pool = ops.AveragePool2D((height, width), (1, 1))

@@ -61,7 +61,7 @@ def measure(module: IRModule, goal: Optimize, placement: str) -> Seconds:
 
 
 def ways() -> Iterator[tuple[str, Optimize, str]]:
-    """Model, goal and placement of each measurement: the solver is not asked for a long model."""
+    """Yield model, goal and placement of each measurement; a long model is not solved."""
     for goal in GOALS:
         for placement in PLACEMENTS:
             yield MODEL, goal, placement
@@ -88,7 +88,7 @@ def measure_all() -> dict[str, Seconds]:
 
 
 def read_recorded() -> dict[str, Seconds]:
-    """The figures of `planning.json`."""
+    """Read the figures of `planning.json`."""
     data = json.loads(RECORDED.read_text(encoding="utf-8")) if RECORDED.is_file() else {}
     return {name: Seconds(**figures) for name, figures in data.items()}
 

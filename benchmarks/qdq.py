@@ -29,17 +29,17 @@ class UntranslatedError(Exception):
 
 
 def to_nchw(values: Array) -> Array:
-    """An image in ONNX's order; everything else as it is."""
+    """Put an image into ONNX's order; everything else stays as it is."""
     return np.ascontiguousarray(values.transpose(0, 3, 1, 2)) if values.ndim == 4 else values
 
 
 def stored_as(values: Array, unsigned: bool) -> Array:
-    """int8 activations in the type of the model: uint8 has another zero point, no other scale."""
+    """Convert int8 activations to the model's type: uint8 has another zero point, one scale."""
     return (values.astype(np.int16) + _UNSIGNED_OFFSET).astype(np.uint8) if unsigned else values
 
 
 def qdq_model(graph: Graph, *, unsigned: bool) -> bytes:
-    """The ONNX file of a graph of int8 activations.
+    """Write the ONNX file of a graph of int8 activations.
 
     Args:
         graph: chains of convolutions, fully connected layers, ADD, average pooling, softmax.
@@ -95,23 +95,23 @@ class _Writer:
         return output
 
     def _factors(self, tensor: Tensor) -> list[str]:
-        """Scale and zero point of an activation."""
+        """Return scale and zero point of an activation."""
         quant = tensor.type.quant
         zero = stored_as(np.array(quant.zero_point, np.int8), self.unsigned)
         return [self._constant(np.array(quant.scale, np.float32)), self._constant(zero)]
 
     def _real(self, tensor: Tensor) -> str:
-        """The real values of an activation."""
+        """Return the real values of an activation."""
         return self._emit("DequantizeLinear", [self.names[tensor], *self._factors(tensor)])
 
     def _real_constant(self, values: Array, scales: Array) -> str:
-        """The real values of weights or of a bias, output channels first."""
+        """Return the real values of weights or of a bias, output channels first."""
         zero = np.zeros(len(scales), values.dtype)
         inputs = [self._constant(v) for v in (values, scales, zero)]
         return self._emit("DequantizeLinear", inputs, axis=0)
 
     def _linear_inputs(self, node: Node, weights: Array) -> list[str]:
-        """Activation, weights (output channels first) and bias."""
+        """Return activation, weights (output channels first) and bias."""
         x, w = node.inputs[:2]
         scales = np.broadcast_to(np.array(w.type.quant.scales, np.float32), (len(weights),))
         inputs = [self._real(x), self._real_constant(weights, scales)]

@@ -53,7 +53,7 @@ class Price:
 
     @property
     def more(self) -> float:
-        """The price of streaming as a share."""
+        """Return the price of streaming as a share."""
         return self.streamed / self.whole - 1
 
 
@@ -95,7 +95,7 @@ def _built(module: IRModule, config: CompilationConfig) -> tuple[Artifact, Plan]
 
 
 def _kernels(plan: Plan, target: str) -> Measured:
-    """Records by which a plan for speed takes the kernels of this one."""
+    """Return records by which a plan for speed takes the kernels of this one."""
     costs: dict[Key, Cost] = {}
     for operator in plan.operators:
         chosen = operator.candidate.kernel
@@ -133,7 +133,7 @@ def measure_all(named: list[str]) -> dict[str, dict[str, Price]]:
 
 
 def read_recorded() -> dict[str, dict[str, Price]]:
-    """The figures of `streaming.json`."""
+    """Read the figures of `streaming.json`."""
     data = json.loads(RECORDED.read_text(encoding="utf-8")) if RECORDED.is_file() else {}
     return {
         model: {way: Price(**figures) for way, figures in ways.items()}

@@ -37,13 +37,13 @@ def compile_model(output: Path) -> microtir.Artifact:
 
 
 def run_all(artifact: microtir.Artifact, inputs: npt.NDArray[np.int8]) -> npt.NDArray[np.int8]:
-    """Outputs of the compiled C for inputs [samples, 1, 8, 8, 1], stacked in the same way."""
+    """Run the compiled C for inputs [samples, 1, 8, 8, 1]; outputs are stacked in the same way."""
     model = microtir.host.load(artifact)
     return np.stack([model.run({"image": sample})["probabilities"] for sample in inputs])
 
 
 def picture(image: npt.NDArray[np.int8]) -> list[str]:
-    """Eight lines of text, two characters a pixel."""
+    """Draw a digit in eight lines of text, two characters a pixel."""
     shades = (image.reshape(8, 8).astype(int) + 128) * len(SHADES) // 256
     return ["".join(SHADES[shade] * 2 for shade in row) for row in shades]
 

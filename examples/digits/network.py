@@ -27,29 +27,29 @@ class Layer(ABC):
 
     @abstractmethod
     def output_shape(self, shape: Shape) -> Shape:
-        """Shape of one output sample for one input sample."""
+        """Return shape of one output sample for one input sample."""
 
     @abstractmethod
     def forward(self, x: Array, parameters: Parameters) -> Array:
-        """Output for a batch."""
+        """Return output for a batch."""
 
     @abstractmethod
     def backward(
         self, x: Array, y: Array, dy: Array, parameters: Parameters
     ) -> tuple[Array, dict[str, Array]]:
-        """Gradients of the input and of the parameters, from that of the output."""
+        """Return gradients of the input and of the parameters, from that of the output."""
 
     def weights_shape(self, shape: Shape) -> Shape | None:
-        """Shape of the weights for one input sample, or None without parameters."""
+        """Return shape of the weights for one input sample, or None without parameters."""
         return None
 
     def fan_in(self, shape: Shape) -> int:
-        """Inputs that one output sums over."""
+        """Return inputs that one output sums over."""
         weights = self.weights_shape(shape)
         return 0 if weights is None else int(np.prod(weights[1:]))
 
     def macs(self, shape: Shape) -> int:
-        """Multiply-accumulate steps for one sample, padding included."""
+        """Return multiply-accumulate steps for one sample, padding included."""
         return self.fan_in(shape) * int(np.prod(self.output_shape(shape)))
 
 
@@ -63,19 +63,19 @@ class Convolution(Layer):
 
     @abstractmethod
     def output_channels(self, shape: Shape) -> int:
-        """Channels of the output for one input sample."""
+        """Return channels of the output for one input sample."""
 
     @abstractmethod
     def meet(self, window: Array, tap: Array) -> Array:
-        """What the pixels that one place of the kernel meets add to the output."""
+        """Return what the pixels that one place of the kernel meets add to the output."""
 
     @abstractmethod
     def spread(self, dy: Array, tap: Array) -> Array:
-        """The slope at the output, carried back to these pixels."""
+        """Carry the slope at the output back to these pixels."""
 
     @abstractmethod
     def tap_slope(self, dy: Array, window: Array) -> Array:
-        """The slope of the weights at one place of the kernel."""
+        """Return the slope of the weights at one place of the kernel."""
 
     def output_shape(self, shape: Shape) -> Shape:
         rows, columns = (-(-extent // self.stride) for extent in shape[:2])
@@ -254,7 +254,7 @@ NETWORK: tuple[Layer, ...] = (
 
 
 def layer_inputs(layers: Sequence[Layer]) -> Iterator[tuple[Layer, Shape]]:
-    """Each layer with the shape of its input sample."""
+    """Yield each layer with the shape of its input sample."""
     shape = INPUT_SHAPE
     for layer in layers:
         yield layer, shape
@@ -262,7 +262,7 @@ def layer_inputs(layers: Sequence[Layer]) -> Iterator[tuple[Layer, Shape]]:
 
 
 def of_layer(parameters: Mapping[str, Value], layer: Layer) -> dict[str, Value]:
-    """The parameters of one layer out of those of the network, which are named layer/kind."""
+    """Return one layer's parameters out of the network's, which are named layer/kind."""
     prefix = f"{layer.name}/"
     return {
         key.removeprefix(prefix): value
@@ -272,7 +272,7 @@ def of_layer(parameters: Mapping[str, Value], layer: Layer) -> dict[str, Value]:
 
 
 def activations(images: Array, parameters: Parameters) -> list[Array]:
-    """The input and the output of every layer, for a batch of images."""
+    """Return the input and the output of every layer, for a batch of images."""
     values = [images]
     for layer in NETWORK:
         values.append(layer.forward(values[-1], of_layer(parameters, layer)))
@@ -280,7 +280,7 @@ def activations(images: Array, parameters: Parameters) -> list[Array]:
 
 
 def accuracy(scores: npt.NDArray[np.generic], labels: npt.NDArray[np.int64]) -> float:
-    """Share of the samples whose largest score is that of their label."""
+    """Return share of the samples whose largest score is that of their label."""
     return float((scores.argmax(axis=-1).ravel() == labels).mean())
 
 
@@ -302,7 +302,7 @@ def _padding(extent: int, kernel: int, stride: int) -> tuple[int, int]:
 def _windows(
     padded: Array, output: Shape, kernel: int, stride: int
 ) -> Iterator[tuple[int, int, Array]]:
-    """For each place in the kernel, a view of the pixels that it meets."""
+    """Yield for each place in the kernel, a view of the pixels that it meets."""
     rows, columns = output[1] * stride, output[2] * stride
     for row in range(kernel):
         for column in range(kernel):

@@ -72,14 +72,14 @@ class Scale:
     axis: int | None = None
 
     def quantize(self, real: npt.NDArray[np.floating[Any]]) -> Int8:
-        """Nearest stored values, limited to int8."""
+        """Return nearest stored values, limited to int8."""
         stored = np.rint(real / self.scale.astype(np.float64)) + self.zero_point
         result: Int8 = np.clip(stored, -128, 127).astype(np.int8)
         return result
 
 
 def activation_scale(low: float, high: float) -> Scale:
-    """Scale of an activation whose values lie between `low` and `high`.
+    """Return scale of an activation whose values lie between `low` and `high`.
 
     The range is widened to a coarse grid first: the last bit of a calibrated value depends on the
     machine's linear algebra library, the file must not.
@@ -91,14 +91,14 @@ def activation_scale(low: float, high: float) -> Scale:
 
 
 def weight_scale(weights: npt.NDArray[np.float32], axis: int | None) -> Scale:
-    """Symmetric scale from -127 to 127: one per slice along `axis`, or one in all."""
+    """Return a symmetric scale from -127 to 127: one per slice along `axis`, or one in all."""
     others = tuple(i for i in range(weights.ndim) if i != axis)
     largest = np.abs(weights).max(axis=others if axis is not None else None)
     return Scale(np.atleast_1d(largest.astype(np.float64) / 127).astype(np.float32), axis=axis)
 
 
 def calibrate(weights: Weights, images: Array) -> list[Scale]:
-    """Scales of the input and of every layer's output, from the values seen on `images`."""
+    """Return scales of the input and of every layer's output, from the values seen on `images`."""
     parameters = {key: value.astype(np.float64) for key, value in weights.items()}
     values = activations(images, parameters)
     scales = [activation_scale(0.0, 1.0)]
@@ -110,7 +110,7 @@ def calibrate(weights: Weights, images: Array) -> list[Scale]:
 
 
 def float_model(weights: Weights) -> bytes:
-    """The network as a float32 TFLite file."""
+    """Return the network as a float32 TFLite file."""
     builder = TfliteBuilder("microtir example: handwritten digits, float32")
     current = first = builder.tensor("image", (1, *INPUT_SHAPE), np.float32)
     for layer, shape in layer_inputs(NETWORK):
@@ -127,7 +127,7 @@ def float_model(weights: Weights) -> bytes:
 
 
 def int8_model(weights: Weights, scales: list[Scale]) -> bytes:
-    """The network as an int8 TFLite file; `scales` as `calibrate` gives them."""
+    """Return the network as an int8 TFLite file; `scales` as `calibrate` gives them."""
     builder = TfliteBuilder("microtir example: handwritten digits, int8")
     current = first = _activation(builder, "image", INPUT_SHAPE, scales[0])
     for (layer, shape), given, made in zip(layer_inputs(NETWORK), scales, scales[1:], strict=False):
@@ -175,7 +175,7 @@ def _quantized_parameters(
 
 
 def _shape_operand(builder: TfliteBuilder, layer: Layer, shape: tuple[int, ...]) -> list[int]:
-    """The second input of a RESHAPE."""
+    """Return the second input of a RESHAPE."""
     if not isinstance(layer, Flatten):
         return []
     target = np.array([1, *layer.output_shape(shape)], np.int32)
@@ -208,7 +208,7 @@ def _operator(builder: TfliteBuilder, layer: Layer, inputs: list[int], output: i
 
 
 def run_tflite_micro(model: bytes, inputs: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Outputs of tflite-micro for inputs [samples, 1, 8, 8, 1], stacked in the same way."""
+    """Run tflite-micro for inputs [samples, 1, 8, 8, 1]; outputs are stacked in the same way."""
     from tflite_micro import runtime
 
     interpreter = runtime.Interpreter.from_bytes(model, arena_size=1 << 18)
@@ -221,7 +221,7 @@ def run_tflite_micro(model: bytes, inputs: npt.NDArray[Any]) -> npt.NDArray[Any]
 
 
 def load_weights(path: Path) -> dict[str, npt.NDArray[np.float32]]:
-    """The parameters that `train` stored."""
+    """Return the parameters that `train` stored."""
     with np.load(path, allow_pickle=False) as stored:
         return {key: stored[key] for key in stored.files}
 
@@ -237,14 +237,14 @@ class Result:
 
 
 def quantize(weights: Weights, data: Digits) -> Result:
-    """Both models and the quantised test set; calibrated on the training images."""
+    """Return both models and the quantised test set; calibrated on the training images."""
     scales = calibrate(weights, data.train_images)
     inputs = scales[0].quantize(data.test_images)[:, None]
     return Result(int8_model(weights, scales), float_model(weights), inputs, data.test_labels)
 
 
 def measure(result: Result, data: Digits) -> tuple[dict[str, Any], Int8]:
-    """Accuracies on the test set as tflite-micro computes them, and the int8 outputs."""
+    """Measure accuracies on the test set with tflite-micro; return the int8 outputs, too."""
     float_inputs = data.test_images.astype(np.float32)[:, None]
     float_outputs = run_tflite_micro(result.float32, float_inputs)
     int8_outputs = run_tflite_micro(result.int8, result.test_inputs)

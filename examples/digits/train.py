@@ -73,7 +73,7 @@ def load_data() -> Digits:
 
 
 def initial_parameters(rng: np.random.Generator) -> dict[str, Array]:
-    """Weights scaled for ReLU layers (He et al., 2015), biases zero."""
+    """Draw weights scaled for ReLU layers (He et al., 2015), and biases of zero."""
     parameters: dict[str, Array] = {}
     for layer, shape in layer_inputs(NETWORK):
         weights_shape = layer.weights_shape(shape)
@@ -85,7 +85,7 @@ def initial_parameters(rng: np.random.Generator) -> dict[str, Array]:
 
 
 def gradients(images: Array, labels: Labels, parameters: dict[str, Array]) -> dict[str, Array]:
-    """Gradient of the mean cross-entropy between softmax of the logits and the labels."""
+    """Return the mean cross-entropy's gradient between softmax of the logits and the labels."""
     values = activations(images, parameters)
     powers = np.exp(values[-1] - values[-1].max(axis=1, keepdims=True))
     slope: Array = powers / powers.sum(axis=1, keepdims=True)
@@ -126,7 +126,7 @@ class Adam:
 
 
 def augmented(images: Array, rng: np.random.Generator) -> Array:
-    """Every other image moved by up to one pixel each way, so that position matters less.
+    """Move every other image by up to one pixel each way, so that position matters less.
 
     A digit fills its eight columns, so a move often cuts it; half of the images stay whole.
     """
@@ -139,7 +139,7 @@ def augmented(images: Array, rng: np.random.Generator) -> Array:
 def batches(
     data: Digits, schedule: Schedule, rng: np.random.Generator
 ) -> Iterator[tuple[float, Array, Labels]]:
-    """Batches in random order, each with the part of the training that lies behind it."""
+    """Yield batches in random order, each with the part of the training that lies behind it."""
     per_epoch = len(data.train_images) // schedule.batch
     for epoch in range(schedule.epochs):
         order = rng.permutation(len(data.train_images))

@@ -52,7 +52,7 @@ class Rule:
             self.anything = True
 
     def allows(self, value: object) -> bool:
-        """Whether a value is legal, as far as classes tell it."""
+        """Return whether a value is legal, as far as classes tell it."""
         if self.anything:
             return True
         is_text = isinstance(value, _TEXTS)
@@ -60,12 +60,12 @@ class Rule:
         return isinstance(value, kinds)
 
     def legal(self) -> str:
-        """The classes, for a message."""
+        """Name the classes for a message."""
         return ", ".join(_name(kind) for kind in self.kinds)
 
 
 def _is_open(annotation: type) -> bool:
-    """Whether a class says nothing of its instances: those of a protocol need not name it."""
+    """Return whether a class says nothing of its instances, as a protocol does."""
     is_protocol = getattr(annotation, "_is_protocol", False)
     return annotation in (Any, object) or (
         is_protocol and not getattr(annotation, "_is_runtime_protocol", False)
@@ -78,7 +78,7 @@ def _name(kind: type) -> str:
 
 
 def checked_arguments(function: Callable[P, R]) -> Callable[P, R]:
-    """The function, which refuses arguments that are no instances of what it is annotated with.
+    """Wrap a function so that it refuses arguments of other classes than annotated.
 
     Raises:
         UsageError: names the function, the argument, and what is legal.
@@ -106,7 +106,7 @@ def checked_arguments(function: Callable[P, R]) -> Callable[P, R]:
 
 
 def resolved(function: Callable[..., object], name: str) -> object:
-    """An annotation as an object; Any if it names what is imported for type checkers alone."""
+    """Resolve an annotation; Any if it names what is imported for type checkers alone."""
     alone = types.SimpleNamespace(__annotations__={name: function.__annotations__[name]})
     try:
         return typing.get_type_hints(alone, inspect.unwrap(function).__globals__)[name]

@@ -90,33 +90,33 @@ class Encoder:
 
 
 def language_of(path: str) -> Language | None:
-    """The language of a file, or of the template `X.j2` that it is made from; None if unknown."""
+    """Return a file's language, or that of the template `X.j2` it is made from; None if unknown."""
     pure = PurePosixPath(path.removesuffix(".j2"))
     return _NAMES.get(pure.name) or _SUFFIXES.get(pure.suffix)
 
 
 def is_plain(text: str) -> bool:
-    """Whether no character of a text has a meaning in any of the languages."""
+    """Return whether no character of a text has a meaning in any of the languages."""
     return _PLAIN.fullmatch(text) is not None
 
 
 def c_code(text: str) -> Encoded:
-    """A piece of C that was put together from identifiers and numbers."""
+    """Mark a piece of C that was put together from identifiers and numbers."""
     return Encoded(text, Language.C)
 
 
 def cmake_code(text: str) -> Encoded:
-    """A piece of a file of CMake that was put together from encoded texts."""
+    """Mark a piece of CMake that was put together from encoded texts."""
     return Encoded(text, Language.CMAKE)
 
 
 def make_code(text: str) -> Encoded:
-    """A piece of a Makefile that was put together from encoded texts."""
+    """Mark a piece of a Makefile that was put together from encoded texts."""
     return Encoded(text, Language.MAKE)
 
 
 def c_comment(text: str) -> str:
-    """Text inside of a C comment: model files hold any characters.
+    """Encode text inside of a C comment: model files hold any characters.
 
     A comment sign inside a comment ends it or warns; other than ASCII breaks old compilers.
     """
@@ -127,7 +127,7 @@ def c_comment(text: str) -> str:
 
 
 def c_string(text: str) -> str:
-    """A string literal of C, with its quotes: the same bytes on every compiler.
+    """Encode a string literal of C with its quotes: the same bytes on every compiler.
 
     They are those of UTF-8. Escapes are octal and have three digits, which cannot take in a digit
     behind them; a question mark has one, since two of them begin a trigraph.
@@ -142,32 +142,32 @@ def _in_c_string(byte: int) -> str:
 
 
 def comment_line(text: str) -> str:
-    """The rest of a line that begins with a comment sign; a last backslash would continue it."""
+    """Encode the rest of a comment line; a last backslash would continue it."""
     return f"{text}." if _printed(text).endswith("\\") else text
 
 
 def shell_words(words: Iterable[str]) -> str:
-    """Arguments of a command, as a shell takes them."""
+    """Encode arguments of a command, as a shell takes them."""
     return " ".join(shlex.quote(_printed(word)) for word in words)
 
 
 def make_recipe(words: Iterable[str]) -> str:
-    """Arguments in the recipe of a rule, which make reads before the shell does."""
+    """Encode arguments in the recipe of a rule, which make reads before the shell does."""
     return shell_words(words).replace("$", "$$")
 
 
 def make_words(words: Iterable[str]) -> str:
-    """Arguments as the value of a variable that recipes print: there a # begins a comment."""
+    """Encode arguments as a variable's value in recipes: there a # begins a comment."""
     return re.sub(r"(\\*)#", r"\1\1\\#", make_recipe(words))
 
 
 def cmake_words(words: Iterable[str]) -> str:
-    """Arguments of a CMake command."""
+    """Encode arguments of a CMake command."""
     return " ".join(w if is_plain(w) and w else f'"{_in_cmake(w)}"' for w in words)
 
 
 def cmake_flags(words: Iterable[str]) -> str:
-    """Arguments of a compiler, inside of a quoted argument of CMake.
+    """Encode arguments of a compiler, inside of a quoted argument of CMake.
 
     CMake hands the text on to make, which would read a dollar sign once more.
     """
@@ -179,33 +179,33 @@ def _in_cmake(text: str) -> str:
 
 
 def kconfig_text(text: str) -> str:
-    """Text inside of the quotes of Kconfig, where a dollar sign calls a function."""
+    """Encode text inside of Kconfig's quotes, where a dollar sign calls a function."""
     return re.sub(r'([\\"])', r"\\\1", _refused(_printed(text), "$", "Kconfig"))
 
 
 def ini_words(words: Iterable[str]) -> str:
-    """Compiler flags in PlatformIO's file, which SCons splits as a shell does."""
+    """Encode compiler flags in PlatformIO's file, which SCons splits as a shell does."""
     text = shell_words(words)
     return _refused(text, "$;#%", "PlatformIO's file") if not is_plain(text) else text
 
 
 def json_text(text: str) -> str:
-    """Text inside of the double quotes of JSON, and of YAML, whose escapes are the same."""
+    """Encode text inside of double quotes of JSON, and of YAML, whose escapes are the same."""
     return json.dumps(_printed(text))[1:-1]
 
 
 def properties_text(text: str) -> str:
-    """A value in a file of properties; Arduino's ends with its line and has no escapes."""
+    """Encode a value of properties; Arduino's ends with its line and has no escapes."""
     return _printed(text)
 
 
 def markdown_text(text: str) -> str:
-    """Text in a paragraph or a cell of a table."""
+    """Encode text in a paragraph or a cell of a table."""
     return re.sub(r"([\\`*\[\]<>|&])", r"\\\1", _printed(text))
 
 
 def markdown_code(text: str) -> str:
-    """Text between two backticks, or in a line of indented code."""
+    """Encode text between two backticks, or in a line of indented code."""
     return _printed(text).replace("`", "'")
 
 

@@ -74,7 +74,7 @@ class MicrotirError(Exception):
         return copyreg.__newobj__, (type(self), *self.args), self.__dict__  # type: ignore[attr-defined]
 
     def for_command_line(self) -> MicrotirError:
-        """The same diagnostic with a fix that can be typed."""
+        """Return the same diagnostic with a fix that can be typed."""
         found = copy.copy(self)
         found.fix = self.fix.command if isinstance(self.fix, Fix) else self.fix
         return found
@@ -137,7 +137,7 @@ class UnsupportedModelError(MicrotirError):
         self.problems: tuple[MicrotirError, ...] = tuple(problems)
 
     def for_command_line(self) -> MicrotirError:
-        """The same diagnostic with fixes that can be typed."""
+        """Return the same diagnostic with fixes that can be typed."""
         found = super().for_command_line()
         assert isinstance(found, UnsupportedModelError)
         found.problems = tuple(problem.for_command_line() for problem in self.problems)
@@ -219,7 +219,7 @@ class LimitError(MemoryPlanError):
         self.tried: tuple[str, ...] = tuple(tried)
 
     def with_tried(self, tried: Iterable[str]) -> LimitError:
-        """The same refusal, and what other options came to."""
+        """Return the same refusal, and what other options came to."""
         made = copy.copy(self)
         made.tried = tuple(tried)
         return made
@@ -245,7 +245,7 @@ class OutputError(MicrotirError):
 
 
 def instead_of_replacing(noun: str) -> Fix:
-    """What to do where an output would replace what its user may want to keep.
+    """Return what to do where an output would replace what its user may want to keep.
 
     Args:
         noun: what the user chooses another one of, such as "folder".

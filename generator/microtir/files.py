@@ -83,7 +83,7 @@ def cannot_write(target: Path) -> Iterator[None]:
 
 @contextmanager
 def _beside(target: Path) -> Iterator[tuple[Path, Path]]:
-    """Where a target really lies, and a folder for a while on the same disk."""
+    """Yield where a target really lies, and a temporary folder on the same disk."""
     with cannot_write(target):
         place = Path(os.path.realpath(target))
         place.parent.mkdir(parents=True, exist_ok=True)

@@ -15,7 +15,7 @@ from microtir.tir.verify import verify, verify_after
 
 
 def tir_passes_of(config: CompilationConfig, *, simple_mode: bool) -> tuple[tir_passes.Pass, ...]:
-    """The passes that a configuration asks for, in order."""
+    """Return the passes that a configuration asks for, in order."""
     options = config.pass_config
     return tir_passes.pipeline(options.unroll_max_extent, simple_mode, options.disable_unroll)
 
@@ -40,7 +40,7 @@ class FunctionLowering:
     _known: dict[tuple[object, ...], tuple[Form, PrimFunc]] = field(default_factory=dict)
 
     def __call__(self, function: PrimFunc) -> PrimFunc:
-        """The lowered function.
+        """Lower a function.
 
         Raises:
             TirError: it breaks a rule, or an access could not be proven.

@@ -20,7 +20,7 @@ def module_of(
     name: str,
     binds: Mapping[Tensor, Buffer] | None,
 ) -> IRModule:
-    """The module that `lower` and `build` go on with; the arguments are those of `lower`.
+    """Return the module that `lower` and `build` go on with; the arguments are those of `lower`.
 
     Raises:
         UsageError: an option does not apply to this kind of input.
@@ -49,7 +49,7 @@ def module_of(
 
 
 def configured(module: IRModule, config: CompilationConfig | Target | None) -> IRModule:
-    """The module with the configuration that `build` was given, if it was.
+    """Return the module with the configuration that `build` was given, if it was.
 
     Raises:
         UsageError: it was lowered for another one.
@@ -68,7 +68,7 @@ def configured(module: IRModule, config: CompilationConfig | Target | None) -> I
 
 
 def _with_entries(module: IRModule) -> IRModule:
-    """The module, with the functions that none of it invokes exported if none is."""
+    """Return the module; if it exports nothing, with its uninvoked functions exported."""
     if any(function.exported for function in module.functions):
         return module
     nodes = (node for function in module.functions for node in walk(function))

@@ -235,7 +235,7 @@ class IRModule:
 
     @checked_arguments
     def function(self, name: str) -> PrimFunc:
-        """The PrimFunc called `name`; UsageError if there is none."""
+        """Return the PrimFunc called `name`; UsageError if there is none."""
         functions = {f.name: f for f in self.functions}
         if name not in functions:
             raise UsageError(
@@ -248,7 +248,7 @@ class IRModule:
 
     @checked_arguments
     def require_config(self, stage: str) -> CompilationConfig:
-        """The configuration, or ConfigMissing naming the stage that needs it."""
+        """Return the configuration, or ConfigMissing naming the stage that needs it."""
         if self.config is None:
             raise ConfigMissing(
                 f"stage '{stage}' needs a CompilationConfig and the module has none",
@@ -259,15 +259,15 @@ class IRModule:
 
     @checked_arguments
     def with_configuration(self, config: CompilationConfig) -> IRModule:
-        """A new module with this configuration; the original is untouched."""
+        """Return a new module with this configuration; the original is untouched."""
         return replace(self, config=config)
 
     @checked_arguments
     def with_attr(self, key: str, value: object) -> IRModule:
-        """A new module with one more attribute; the original is untouched."""
+        """Return a new module with one more attribute; the original is untouched."""
         return replace(self, attrs=MappingProxyType({**self.attrs, key: value}))
 
     @checked_arguments
     def with_functions(self, functions: tuple[PrimFunc, ...]) -> IRModule:
-        """A new module with other functions; everything else survives."""
+        """Return a new module with other functions; everything else survives."""
         return replace(self, functions=functions)

@@ -10,7 +10,7 @@ from microtir.ir_module import IRModule, MemoryPlan, Port, PortKind
 
 
 def ports_of(graph: Graph, config: CompilationConfig, plan: MemoryPlan) -> tuple[Port, ...]:
-    """Inputs, then outputs.
+    """Return inputs, then outputs.
 
     Args:
         graph: with its inputs and outputs.
@@ -39,7 +39,7 @@ def ports_of(graph: Graph, config: CompilationConfig, plan: MemoryPlan) -> tuple
 
 
 def io_bytes(module: IRModule) -> int:
-    """Bytes of a model's inputs and outputs outside of its workspace, which no plan changes."""
+    """Return bytes of inputs and outputs outside of the workspace, which no plan changes."""
     config, graph = module.require_config("io_bytes"), module.graph
     assert graph is not None, "functions have no inputs and outputs of a model"
     if config.pass_config.use_workspace_io:

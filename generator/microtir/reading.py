@@ -38,7 +38,7 @@ NATURAL = Limit()
 
 
 def parse_json(text: str | bytes) -> Any:
-    """The value of a JSON text.
+    """Parse a JSON text within limits.
 
     Raises:
         WrongDataError: it is no JSON, nested too deep, or holds a number that is none.
@@ -119,7 +119,7 @@ def _check_fields(value: object, kind: type, place: str) -> None:
 
 
 def _check_union(value: object, kinds: tuple[Any, ...], place: str) -> None:
-    """A value of one of several types; what is wrong with it is said for the first but null."""
+    """Check a value of one of several types; what is wrong is said for the first but null."""
     problems = [_problem(value, kind, place) for kind in kinds]
     known = [problem for problem in problems if problem is not None]
     if len(known) == len(kinds):
@@ -149,7 +149,7 @@ def _check_rules(value: object, rules: tuple[object, ...], place: str) -> None:
 
 
 def _typed(value: object, kind: Any, place: str) -> Any:
-    """The value, if it is of this very type: True is no number, and 3.0 no whole one."""
+    """Return the value if it is of this very type: True is no number, and 3.0 no integer."""
     is_number = kind is float and type(value) in (int, float)
     if type(value) is not kind and not is_number:
         name = "null" if kind is NoneType else kind.__name__

@@ -21,22 +21,22 @@ _PACKAGE = Path(__file__).resolve().parent
 
 
 def templates() -> Path:
-    """Folder of the Jinja templates; MicrotirError if the installation lacks it."""
+    """Return the folder of templates; MicrotirError if the installation lacks it."""
     return _find("templates")
 
 
 def runtime_crt() -> Path:
-    """Folder of the C runtime (`include/`, `src/`); MicrotirError if the installation lacks it."""
+    """Return the C runtime's folder (`include/`, `src/`); MicrotirError if it is missing."""
     return _find("runtime_crt")
 
 
 def boards() -> Path:
-    """Folder with one folder per board; MicrotirError if the installation lacks it."""
+    """Return the folder of boards, each in one of its own; MicrotirError if it is missing."""
     return _find("boards")
 
 
 def example(name: str) -> Path:
-    """A file of the bundled examples, e.g. `example("digits/digits_int8.tflite")`.
+    """Return a file of the bundled examples, e.g. `example("digits/digits_int8.tflite")`.
 
     Raises:
         MicrotirError: if the installation has no such file.
@@ -45,7 +45,7 @@ def example(name: str) -> Path:
 
 
 def install_extra(extra: str) -> str:
-    """The command that installs what an optional feature needs.
+    """Return the command that installs what an optional feature needs.
 
     It names where this package came from: a checkout or an archive may be on no index, and what is
     on one under the same name is then another version.
@@ -65,7 +65,7 @@ def install_extra(extra: str) -> str:
 
 
 def _installed_from() -> str | None:
-    """What pip was told to install, if it was no name on an index."""
+    """Return what pip was told to install, if it was no name on an index."""
     try:
         text = Distribution.from_name(_NAME).read_text("direct_url.json")
     except PackageNotFoundError:

@@ -29,7 +29,7 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 @contextmanager
 def scratch_beside(place: Path) -> Iterator[Path]:
-    """A folder beside an output, removed at the end; OSError where there can be none.
+    """Yield a folder beside an output, removed at the end; OSError where there can be none.
 
     Args:
         place: of the output, without links.
@@ -105,7 +105,7 @@ def _put_one_right(folder: Path, place: Path) -> None:
 
 
 def _is_left(folder: Path) -> bool:
-    """Whether no process works in a folder."""
+    """Return whether no process works in a folder."""
     try:
         lock = os.open(folder / _LOCK, os.O_WRONLY | os.O_NOFOLLOW)
     except FileNotFoundError:

@@ -42,17 +42,17 @@ class Case:
 
     @property
     def key(self) -> str:
-        """A name that a person can read, and that stays the same between commits."""
+        """Return a name that a person can read, and that stays the same between commits."""
         return f"{Path(self.model).stem} | {self.target} | {self.goal} | {self.executor}"
 
     @property
     def batch(self) -> tuple[str, str]:
-        """Cases with the same one share a reading of the model."""
+        """Return a key that is equal for cases that share a reading of the model."""
         return self.model, self.target
 
 
 def full_cases(models: Path) -> list[Case]:
-    """Every case: the models of a folder, the example, odd graphs.
+    """Return every case: the models of a folder, the example, odd graphs.
 
     Args:
         models: the folder of the reference models.
@@ -67,7 +67,7 @@ def full_cases(models: Path) -> list[Case]:
 
 
 def quick_cases(models: Path) -> list[Case]:
-    """A sample of `full_cases`: every model, target, goal and executor is in it.
+    """Return a sample of `full_cases` with every model, target, goal and executor.
 
     Args:
         models: the folder of the reference models.

@@ -86,7 +86,7 @@ class Tree:
 
 
 def _identity(case: Case, folder: Path) -> str:
-    """A key that changes with everything that an outcome depends on beside the package."""
+    """Return a key that changes with all that an outcome depends on beside the package."""
     given = folder / case.model  # an absolute path stays as it is
     content = given.read_bytes() if given.is_file() else case.model.encode()
     facts = (case.key, sys.version, version("numpy"), version("tflite"), _WORKER.read_text())

@@ -17,14 +17,14 @@ from microtir.project.project import Layer, ProjectModel
 
 @cache
 def digits(target: str, module_name: str = "digits", *, workspace_io: bool = False) -> Artifact:
-    """The example model, compiled for a target."""
+    """Compile the example model for a target."""
     config = microtir.CompilationConfig.from_target(microtir.Target(target))
     config = config.with_(pass_config={"memory.use_workspace_io": workspace_io})
     return digits_with(config.with_(module_name=module_name))
 
 
 def digits_with(config: microtir.CompilationConfig) -> Artifact:
-    """The example model, compiled with a configuration."""
+    """Compile the example model with a configuration."""
     model = microtir.frontend.from_tflite(resources.example("digits/digits_int8.tflite"))
     return microtir.build(model, config)
 
@@ -37,7 +37,7 @@ def digits_samples(count: int) -> Samples:
 
 
 def executed_boards() -> list[str]:
-    """The boards whose file says that bare-metal projects are run in an emulator."""
+    """Return the boards whose file says that bare-metal projects run in an emulator."""
     return [
         board.name
         for board in all_boards()
@@ -47,19 +47,19 @@ def executed_boards() -> list[str]:
 
 
 def with_main(project: Project, text: str) -> Project:
-    """The project with another main.c."""
+    """Return the project with another main.c."""
     (project.folder / "src" / "main.c").write_text(text)
     return project
 
 
 def with_model(project: Project, run: str, layers: tuple[str, ...]) -> Project:
-    """The project as if a model with these C functions were in it."""
+    """Return the project as if a model with these C functions were in it."""
     rows = tuple(Layer(name, "TEST", name, 0) for name in layers)
     return replace(project, models=(ProjectModel("test", run, rows),))
 
 
 def is_left_alone(folder: Path, before: dict[str, bytes]) -> bool:
-    """Whether a folder has exactly these files, and none was left beside it."""
+    """Return whether a folder has exactly these files, and none was left beside it."""
     now = {
         path.relative_to(folder).as_posix(): path.read_bytes()
         for path in folder.rglob("*")

@@ -19,7 +19,7 @@ _INSTALLED = ("gcc", *(n for n in ("clang", "arm-none-eabi-gcc", "avr-gcc") if s
 
 
 def _small_int_commands() -> dict[str, tuple[str, ...]]:
-    """Clang for processors whose int has 16 bits; it needs no C library to look for warnings."""
+    """Return commands of Clang, without a C library, for processors with an int of 16 bits."""
     if shutil.which("clang") is None:
         return {}
     said = subprocess.run(
@@ -46,7 +46,7 @@ CPP_COMPILERS = tuple(
 
 
 def compiler_output(command: Sequence[str], folder: Path) -> str:
-    """What a compiler says that refuses; an empty string if it accepts."""
+    """Return what a compiler says that refuses; an empty string if it accepts."""
     done = subprocess.run(
         list(command), cwd=folder, capture_output=True, text=True, timeout=120, check=False
     )
@@ -54,7 +54,7 @@ def compiler_output(command: Sequence[str], folder: Path) -> str:
 
 
 def strict_problems(folder: Path, compiler: str, standard: str, *flags: str) -> str:
-    """Warnings of one compiler about every C file of a folder, optimised: that finds more."""
+    """Return a compiler's warnings about every C file of a folder, optimised to find more."""
     units = sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*.c"))
     assert units, f"no C files in {folder}"
     command = [*C_COMPILERS[compiler], f"-std={standard}", "-O2", *STRICT, *INCLUDES, *flags]

@@ -113,7 +113,7 @@ def _run_structs(
 
 
 def _members(port: Port, place: int, alive: list[object]) -> tuple[int | None, None]:
-    """What the struct holds for a tensor: a pointer, or a function and its context."""
+    """Return what the struct holds for a tensor: a pointer, or a function and its context."""
     size = port.row_bytes
     if size is None:
         return place, None

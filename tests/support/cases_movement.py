@@ -22,7 +22,7 @@ def _quant(s: Sketch) -> Quant | None:
 
 
 def pad(s: Sketch) -> Case:
-    """PAD with the zero point, PADV2 with a value of its own."""
+    """Draw a case: PAD with the zero point, PADV2 with a value of its own."""
     shape = s.shape(1, 4)
     quant = _quant(s)
     before = [s.integer(0, 2) for _ in shape]
@@ -36,7 +36,7 @@ def pad(s: Sketch) -> Case:
 
 
 def concatenation(s: Sketch) -> Case:
-    """CONCATENATION of one to four parts along any axis."""
+    """Draw a case: CONCATENATION of one to four parts along any axis."""
     shape = list(s.shape(1, 4))
     axis = s.integer(0, len(shape) - 1)
     quant = _quant(s)
@@ -48,7 +48,7 @@ def concatenation(s: Sketch) -> Case:
 
 
 def reshape(s: Sketch) -> Case:
-    """RESHAPE to another factorisation, sometimes with a -1."""
+    """Draw a case: RESHAPE to another factorisation, sometimes with a -1."""
     shape = s.shape(1, 4)
     elements = math.prod(shape)
     divisor = next(n for n in range(s.integer(1, elements), 0, -1) if elements % n == 0)
@@ -62,7 +62,7 @@ def reshape(s: Sketch) -> Case:
 
 
 def squeeze(s: Sketch) -> Case:
-    """SQUEEZE of named or of all unit axes."""
+    """Draw a case: SQUEEZE of named or of all unit axes."""
     shape: Shape = tuple(1 if s.chance(0.4) else n for n in s.shape(2, 4))
     units = [axis for axis, extent in enumerate(shape) if extent == 1]
     named = [axis for axis in units if s.chance(0.6)]
@@ -74,7 +74,7 @@ def squeeze(s: Sketch) -> Case:
 
 
 def expand_dims(s: Sketch) -> Case:
-    """EXPAND_DIMS at any place, counted from either end."""
+    """Draw a case: EXPAND_DIMS at any place, counted from either end."""
     shape = s.shape(1, 3)
     axis = s.integer(0, len(shape))
     quant = _quant(s)
@@ -84,7 +84,7 @@ def expand_dims(s: Sketch) -> Case:
 
 
 def transpose(s: Sketch) -> Case:
-    """TRANSPOSE by any permutation."""
+    """Draw a case: TRANSPOSE by any permutation."""
     shape = s.shape(1, 4)
     permutation = [int(axis) for axis in s.rng.permutation(len(shape))]
     quant = _quant(s)
@@ -93,7 +93,7 @@ def transpose(s: Sketch) -> Case:
 
 
 def split(s: Sketch) -> Case:
-    """SPLIT into one to four equal parts."""
+    """Draw a case: SPLIT into one to four equal parts."""
     shape = list(s.shape(1, 4))
     axis, parts = s.integer(0, len(shape) - 1), s.integer(1, 4)
     whole = (*shape[:axis], shape[axis] * parts, *shape[axis + 1 :])
@@ -105,7 +105,7 @@ def split(s: Sketch) -> Case:
 
 
 def slice_(s: Sketch) -> Case:
-    """SLICE with sizes and with -1."""
+    """Draw a case: SLICE with sizes and with -1."""
     shape = s.shape(1, 4)
     begin = [s.integer(0, extent - 1) for extent in shape]
     size = [s.integer(1, extent - b) for extent, b in zip(shape, begin, strict=True)]
@@ -119,7 +119,7 @@ def slice_(s: Sketch) -> Case:
 
 
 def strided_slice(s: Sketch) -> Case:
-    """STRIDED_SLICE with strides of both signs, begin, end and shrink masks."""
+    """Draw a case: STRIDED_SLICE with strides of both signs, begin, end and shrink masks."""
     shape = s.shape(1, 4)
     begin, end, strides, result = [], [], [], []
     begin_mask = end_mask = shrink_mask = 0

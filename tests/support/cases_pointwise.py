@@ -32,7 +32,7 @@ _FIXED_OUTPUT = {
 
 
 def _broadcast_shapes(s: Sketch) -> tuple[Shape, Shape, Shape]:
-    """Two shapes that broadcast, and their common shape."""
+    """Return two shapes that broadcast, and their common shape."""
     common = s.image(5) if s.chance(0.5) else s.shape(1, 4)
     if s.chance(0.4):
         return common, common, common
@@ -55,7 +55,7 @@ def _second_operand(s: Sketch, shape: Shape, quant: Quant | None) -> int:
 
 
 def arithmetic(s: Sketch) -> Case:
-    """ADD, SUB and MUL with broadcasting, equal or unequal quantisations, constants."""
+    """Draw ADD, SUB or MUL with broadcasting, equal or unequal quantisations, constants."""
     first, second, common = _broadcast_shapes(s)
     options = _ARITHMETIC[s.code](activation=s.activation())
     if not s.is_int8:
@@ -74,7 +74,7 @@ def arithmetic(s: Sketch) -> Case:
 
 
 def extremum(s: Sketch) -> Case:
-    """MINIMUM and MAXIMUM: all quantisations are equal."""
+    """Draw a case: MINIMUM and MAXIMUM: all quantisations are equal."""
     first, second, common = _broadcast_shapes(s)
     quant = s.quant() if s.is_int8 else None
     operands = [s.input(first, quant), _second_operand(s, second, quant)]
@@ -82,7 +82,7 @@ def extremum(s: Sketch) -> Case:
 
 
 def _every_value(s: Sketch) -> tuple[int, ...]:
-    """An input shape; int8 cases cover all 256 values."""
+    """Draw an input shape; int8 cases cover all 256 values."""
     return (4, 64) if s.is_int8 else s.shape()
 
 
@@ -96,33 +96,33 @@ def _unary(s: Sketch, x_quant: Quant, y_quant: Quant, options: Options | None = 
 
 
 def _rescaled(s: Sketch, quant: Quant, low: float, high: float) -> Quant:
-    """Another quantisation whose scale is the given one times 2^low to 2^high."""
+    """Return another quantisation whose scale is the given one times 2^low to 2^high."""
     ratio = 2.0 ** s.rng.uniform(low, high)
     return Quant(float(np.float32(quant.scale * ratio)), s.zero_point())
 
 
 def relu(s: Sketch) -> Case:
-    """RELU rescales, RELU6 keeps the quantisation."""
+    """Draw a case: RELU rescales, RELU6 keeps the quantisation."""
     quant = s.quant()
     rescales = s.code is BuiltinOperator.RELU and s.chance(0.7)
     return _unary(s, quant, _rescaled(s, quant, -4, 4) if rescales else quant)
 
 
 def leaky_relu(s: Sketch) -> Case:
-    """LEAKY_RELU with alpha of any sign."""
+    """Draw a case: LEAKY_RELU with alpha of any sign."""
     alpha = float(np.float32(s.pick(0.1, 0.3, 0.0, 1.5, -0.2, s.rng.uniform(0, 1))))
     quant = s.quant()
     return _unary(s, quant, _rescaled(s, quant, -4, 4), LeakyReluOptions(alpha))
 
 
 def hard_swish(s: Sketch) -> Case:
-    """HARD_SWISH; the output scale is at least 1/128 of the input's, as tflite-micro asks."""
+    """Draw a HARD_SWISH; tflite-micro asks for an output scale of 1/128 of the input's or more."""
     quant = s.quant()
     return _unary(s, quant, _rescaled(s, quant, -6.5, 3))
 
 
 def fixed_output(s: Sketch) -> Case:
-    """LOGISTIC, TANH, SOFTMAX, LOG_SOFTMAX: the output's quantisation is fixed."""
+    """Draw a case: LOGISTIC, TANH, SOFTMAX, LOG_SOFTMAX: the output's quantisation is fixed."""
     quant = Quant(s.scale(1e-4, 8.0), s.zero_point())
     options: Options | None = None
     if s.code is BuiltinOperator.SOFTMAX:
@@ -137,7 +137,7 @@ def fixed_output(s: Sketch) -> Case:
 
 
 def quantize(s: Sketch) -> Case:
-    """QUANTIZE from float, and between integer types."""
+    """Draw a case: QUANTIZE from float, and between integer types."""
     shape = s.shape()
     target = np.dtype(
         s.pick(*{
@@ -160,14 +160,14 @@ def quantize(s: Sketch) -> Case:
 
 
 def dequantize(s: Sketch) -> Case:
-    """DEQUANTIZE to float32."""
+    """Draw a case: DEQUANTIZE to float32."""
     shape = s.shape()
     quant = s.quant(s.dtype)
     return s.finish([s.input(shape, quant)], s.output(shape, None, np.float32))
 
 
 def cast(s: Sketch) -> Case:
-    """CAST between all types that tflite-micro has; float values stay in the target's range."""
+    """Draw a CAST between types that tflite-micro has; floats stay in the target's range."""
     shape = s.shape()
     target = np.dtype(s.pick("int8", "int16", "int32", "float32"))
     values = s.values(shape)

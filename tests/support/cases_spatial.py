@@ -26,7 +26,7 @@ def _positions(size: int, reach: int, stride: int, padding: Padding) -> int:
 
 
 def _window(s: Sketch, height: int, width: int) -> tuple[Padding, int, int, int, int]:
-    """Padding, window and dilation per axis; a VALID window fits into the image."""
+    """Return padding, window and dilation per axis; a VALID window fits into the image."""
     padding = Padding(s.pick(0, 1))
     high, wide, dilation_h, dilation_w = (s.integer(1, 4), s.integer(1, 4), 1, 1)
     if s.chance(0.3):
@@ -41,7 +41,7 @@ def _window(s: Sketch, height: int, width: int) -> tuple[Padding, int, int, int,
 def _linear(s: Sketch, x: int, x_quant: Quant | None, weights: Array, axis: int) -> tuple[
     list[int], Quant | None
 ]:  # fmt: skip
-    """Inputs of a weighted sum, and an output quantisation that fits its results."""
+    """Return inputs of a weighted sum, and an output quantisation that fits its results."""
     channels = weights.shape[axis]
     with_bias = s.chance(0.8)
     if x_quant is None:
@@ -63,7 +63,7 @@ def _linear(s: Sketch, x: int, x_quant: Quant | None, weights: Array, axis: int)
 
 
 def conv(s: Sketch) -> Case:
-    """CONV_2D and DEPTHWISE_CONV_2D, per channel and per tensor."""
+    """Draw a case: CONV_2D and DEPTHWISE_CONV_2D, per channel and per tensor."""
     depthwise = s.code is BuiltinOperator.DEPTHWISE_CONV_2D
     batch, height, width, depth = shape = s.image()
     padding, high, wide, dilation_h, dilation_w = _window(s, height, width)
@@ -87,7 +87,7 @@ def conv(s: Sketch) -> Case:
 
 
 def fully_connected(s: Sketch) -> Case:
-    """FULLY_CONNECTED with inputs of rank 1 to 4, whose rows may be joined to those of weights."""
+    """Draw a FULLY_CONNECTED of rank 1 to 4, whose rows may be joined to those of weights."""
     rows, depth, channels = s.integer(1, 4), s.integer(1, 40), s.integer(1, 9)
     joined = s.pick(*(parts for parts in range(1, depth + 1) if depth % parts == 0))
     shape = s.pick(
@@ -103,7 +103,7 @@ def fully_connected(s: Sketch) -> Case:
 
 
 def pool(s: Sketch) -> Case:
-    """AVERAGE_POOL_2D and MAX_POOL_2D: quantisation never changes."""
+    """Draw a case: AVERAGE_POOL_2D and MAX_POOL_2D: quantisation never changes."""
     batch, height, width, depth = shape = s.image()
     padding = Padding(s.pick(0, 1))
     high, wide = s.integer(1, 5), s.integer(1, 5)
@@ -119,7 +119,7 @@ def pool(s: Sketch) -> Case:
 
 
 def mean(s: Sketch) -> Case:
-    """MEAN over any axes of rank 1 to 4, with and without rescaling."""
+    """Draw a case: MEAN over any axes of rank 1 to 4, with and without rescaling."""
     shape: Shape = s.image() if s.chance(0.6) else s.shape(1, 4)
     axes = [1, 2] if len(shape) == 4 and s.chance(0.5) else [
         axis for axis in range(len(shape)) if s.chance(0.5)
@@ -142,7 +142,7 @@ def mean(s: Sketch) -> Case:
 
 
 def resize(s: Sketch) -> Case:
-    """RESIZE_BILINEAR and RESIZE_NEAREST_NEIGHBOR, up and down."""
+    """Draw a case: RESIZE_BILINEAR and RESIZE_NEAREST_NEIGHBOR, up and down."""
     batch, _, _, depth = shape = s.image()
     size = (s.integer(1, 20), s.integer(1, 20))
     corners, centers = s.pick((False, False), (True, False), (False, True))

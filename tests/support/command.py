@@ -26,7 +26,7 @@ class Result:
 
     @property
     def diagnostic(self) -> str:
-        """The only diagnostic of a command that failed without a result."""
+        """Return the only diagnostic of a command that failed without a result."""
         assert self.out == "", self.out
         assert "Traceback" not in self.err
         assert self.err.startswith("error: ")
@@ -49,5 +49,5 @@ class Command:
 
 @pytest.fixture
 def microtir(capsys: pytest.CaptureFixture[str]) -> Command:
-    """The command line."""
+    """Return the command line."""
     return Command(capsys)

@@ -48,7 +48,7 @@ WIDE = Sizes(widths=range(4, 13, 4), heights=range(2, 6), channels=(16, 20, 32))
 
 
 def _weights(rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
-    """Weights of the whole range; in some layers one is -128, or all are extremes."""
+    """Draw weights of the whole range; in some layers one is -128, or all are extremes."""
     style = rng.integers(0, 6)
     if style == 0:
         return rng.choice(np.array([-127, 127], np.int8), shape)
@@ -62,7 +62,7 @@ def _output(
     rng: np.random.Generator, shape: tuple[int, ...], channels: int, terms: int, axis: int,
     activation: ops.Activation,
 ) -> tuple[Tensor, Quantization]:  # fmt: skip
-    """Output and quantisation of the weights such that factors lie anywhere in 2^-31 to 2."""
+    """Draw output and quantisation of weights so that factors lie anywhere in 2^-31 to 2."""
     style = rng.integers(0, 8)
     usual = 1.0 / (40.0 * np.sqrt(terms))
     low, high = {0: (2.0**-31, 1.0), 1: (0.5, 1.99), 2: (2.0**-12, 2.0**-11)}.get(
@@ -92,7 +92,7 @@ def _finish(
 
 
 def _stored(rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
-    """Inputs of the whole range; in some cases extremes only."""
+    """Draw inputs of the whole range; in some cases extremes only."""
     if rng.random() < 0.15:
         return rng.choice(np.array([-128, 127], np.int8), shape)
     return rng.integers(-128, 128, shape).astype(np.int8)
@@ -108,7 +108,7 @@ def convolution(
     same: bool = False,
     source: Tensor | None = None,
 ) -> DspCase:
-    """CONV_2D or DEPTHWISE_CONV_2D: any width, channels, strides, dilations, padding.
+    """Draw a CONV_2D or DEPTHWISE_CONV_2D of any width, channels, strides, dilations, padding.
 
     A square one has 3x3 taps that are not dilated, a pointwise one a single tap for every pixel,
     one of the same size 3x3 taps around each pixel.  One of a source has that tensor as its input.
@@ -170,7 +170,7 @@ def convolution(
 
 
 def ties(seed: int) -> DspCase:
-    """FULLY_CONNECTED whose factors are powers of two: both roundings meet ties of both signs."""
+    """Draw a FULLY_CONNECTED whose factors are powers of two: both roundings meet ties."""
     rng = np.random.default_rng([seed, 5])
     rows, inputs, outputs = 12, int(rng.integers(1, 4)) * 4, int(rng.integers(4, 10))
     x_data = _stored(rng, (rows, inputs))
@@ -189,13 +189,13 @@ def ties(seed: int) -> DspCase:
 
 
 def floating(seed: int, *, depthwise: bool = False) -> DspCase:
-    """The shapes of `convolution` with float32 values."""
+    """Draw the shapes of `convolution` with float32 values."""
     name = f"float_{'depthwise' if depthwise else 'conv'}_{seed}"
     return _as_floats(name, seed, convolution(seed, depthwise=depthwise))
 
 
 def floating_dense(seed: int) -> DspCase:
-    """The shapes of `fully_connected` with float32 values."""
+    """Draw the shapes of `fully_connected` with float32 values."""
     return _as_floats(f"float_dense_{seed}", seed, fully_connected(seed))
 
 
@@ -215,7 +215,7 @@ def _as_floats(name: str, seed: int, case: DspCase) -> DspCase:
 
 
 def fully_connected(seed: int) -> DspCase:
-    """FULLY_CONNECTED with any number of outputs, one or more rows."""
+    """Draw a FULLY_CONNECTED with any number of outputs, one or more rows."""
     rng = np.random.default_rng([seed, 2])
     inputs = int(rng.choice([4, 8, 12, 20, 64, 68, 7, 19, 300]))
     outputs, rows = int(rng.integers(1, 20)), int(rng.choice([1, 1, 2, 3]))
@@ -231,7 +231,7 @@ def fully_connected(seed: int) -> DspCase:
 
 
 def add(seed: int) -> DspCase:
-    """ADD of activations with unequal scales, or of one with itself."""
+    """Draw an ADD of activations with unequal scales, or of one with itself."""
     rng = np.random.default_rng([seed, 3])
     shape = (1, *(int(n) for n in rng.integers(1, 8, 3)))
     scales = [float(np.exp(rng.uniform(np.log(0.001), 0))) for _ in range(3)]
@@ -253,7 +253,7 @@ def add(seed: int) -> DspCase:
 
 
 def pool(seed: int) -> DspCase:
-    """AVERAGE_POOL_2D or MAX_POOL_2D over any part of the image, with or without padding."""
+    """Draw an AVERAGE_POOL_2D or MAX_POOL_2D over any part of the image."""
     rng = np.random.default_rng([seed, 4])
     height, width = int(rng.integers(1, 10)), int(rng.integers(1, 10))
     channels = int(rng.choice([1, 3, 4, 8, 13, 16, 20, 33, 130]))
@@ -275,7 +275,7 @@ def pool(seed: int) -> DspCase:
 
 
 def global_average(seed: int, sizes: Sizes = SMALL) -> DspCase:
-    """AVERAGE_POOL_2D over a whole image."""
+    """Draw an AVERAGE_POOL_2D over a whole image."""
     rng = np.random.default_rng([seed, 4])
     height = int(rng.integers(sizes.heights.start, sizes.heights.stop))
     width = int(rng.integers(sizes.widths.start, sizes.widths.stop))
@@ -290,7 +290,7 @@ def global_average(seed: int, sizes: Sizes = SMALL) -> DspCase:
 
 
 def whole_depthwise(seed: int, source: Tensor | None = None) -> DspCase:
-    """DEPTHWISE_CONV_2D whose only window is the whole image."""
+    """Draw a DEPTHWISE_CONV_2D whose only window is the whole image."""
     rng = np.random.default_rng([seed, 6])
     drawn = (1, int(rng.integers(2, 8)), int(rng.integers(1, 4)), int(rng.choice(SMALL.channels)))
     _, height, width, channels = drawn if source is None else source.shape
@@ -307,7 +307,7 @@ def whole_depthwise(seed: int, source: Tensor | None = None) -> DspCase:
 
 
 def separable(seed: int) -> DspCase:
-    """A convolution, a depthwise one of 3x3, and one more: each reads the one before."""
+    """Draw a convolution, a depthwise one of 3x3, and one more: each reads the one before."""
     sizes = Sizes(widths=range(3, 15), heights=range(3, 9), outputs=(4, 5, 8, 9, 14, 37))
     if seed % 4 == 0:
         first = convolution(seed, sizes=replace(NARROW, outputs=sizes.outputs), pointwise=True)
@@ -321,14 +321,14 @@ def separable(seed: int) -> DspCase:
 
 
 def summed(seed: int) -> DspCase:
-    """A convolution of a high image, and a depthwise one of a window of its size."""
+    """Draw a convolution of a high image, and a depthwise one of a window of its size."""
     sizes = Sizes(widths=range(1, 4), heights=range(12, 20), outputs=(8, 12, 20, 36))
     first = convolution(seed, sizes=sizes, pointwise=True)
     return _behind(f"summed_{seed}", first, partial(whole_depthwise, seed))
 
 
 def _behind(name: str, first: DspCase, *steps: Callable[..., DspCase]) -> DspCase:
-    """The case with operators behind it, each made by a step for the result before."""
+    """Return the case with operators behind it, each made by a step for the result before."""
     nodes = list(first.graph.nodes)
     for number, step in enumerate(steps):
         (y,) = nodes[-1].outputs
@@ -343,7 +343,7 @@ def _behind(name: str, first: DspCase, *steps: Callable[..., DspCase]) -> DspCas
 
 
 def cases(count: int, first: int = 0, sizes: Sizes = SMALL) -> list[DspCase]:
-    """`count` cases of each kind."""
+    """Return `count` cases of each kind."""
     seeds = range(first, first + count)
     return [
         *(convolution(seed, sizes=sizes) for seed in seeds),

@@ -29,7 +29,7 @@ class Machine:
 
 
 def _board(name: str, script: str, *flags: str) -> Machine:
-    """A board without an operating system."""
+    """Describe a board without an operating system."""
     return Machine(
         ("arm-none-eabi-gcc", *flags, "-nostartfiles", f"-T{_HERE / script}", "--specs=nosys.specs",
          "-Wl,--no-warn-rwx-segments"),
@@ -60,7 +60,7 @@ def differing(
     folder: Path,
     flags: Sequence[str] = ("-O2",),
 ) -> list[str]:
-    """Names of the artifacts whose output differs, or that write beside it.
+    """Return the artifacts whose output differs, or that write beside it.
 
     Args:
         machine: that runs them.
@@ -95,7 +95,7 @@ class Call:
 def calls_that_differ(
     machine: Machine, artifact: Artifact, calls: Sequence[Call], folder: Path
 ) -> list[str]:
-    """Names of the functions of a program that write something else.
+    """Return the functions of a program that write something else.
 
     Args:
         machine: that runs it.
@@ -119,7 +119,7 @@ def _main(calls: Sequence[str]) -> list[str]:
 def _said(
     machine: Machine, text: Sequence[str], folder: Path, flags: Sequence[str] = ("-O2",)
 ) -> list[str]:
-    """What a program of `text` and the folder's sources says when it runs."""
+    """Run a program of `text` and the folder's sources and return what it prints."""
     (folder / "main.c").write_text("\n".join(text) + "\n", encoding="utf-8")
     build = [
         *machine.compiler, "-std=c99", *flags, "-I.", "main.c", "batch.c", *machine.links, "-o",
@@ -166,7 +166,7 @@ def _array(name: str, array: Array) -> str:
 
 
 def _case(artifact: Artifact, name: str, sizes: Sequence[int], offset: int) -> str:
-    """Runs one model at an offset; bytes around its output must stay as they are."""
+    """Return the C that runs a model at an offset; bytes around its output must stay."""
     model = artifact.module.model
     assert model is not None and len(model.outputs) == 1
     *given, size = sizes

@@ -19,7 +19,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Updating runs only the tests that have golden files."""
+    """Select only the tests that have golden files where these are updated."""
     if not config.getoption("--update-golden"):
         return
     others = [item for item in items if "golden" not in getattr(item, "fixturenames", ())]
@@ -63,7 +63,7 @@ class Golden:
 
 @pytest.fixture
 def golden(request: pytest.FixtureRequest) -> Golden:
-    """Golden files of the test's folder: tests/codegen/test_x.py uses tests/golden/codegen/."""
+    """Return the golden files of the test's folder: tests/golden/codegen for tests/codegen."""
     tests = request.config.rootpath / "tests"
     folder = request.path.parent.relative_to(tests)
     return Golden(tests / "golden" / folder, bool(request.config.getoption("--update-golden")))

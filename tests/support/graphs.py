@@ -15,12 +15,12 @@ from microtir.tir.dtype import DType
 
 
 def quant(scale: float, zero_point: int = 0) -> Quantization:
-    """A per-tensor quantisation; the scale is rounded to float32."""
+    """Return a per-tensor quantisation; the scale is rounded to float32."""
     return Quantization((float(np.float32(scale)),), (zero_point,))
 
 
 def per_channel(scales: Sequence[float], axis: int) -> Quantization:
-    """A symmetric per-channel quantisation; the scales are rounded to float32."""
+    """Return a symmetric per-channel quantisation; the scales are rounded to float32."""
     return Quantization(
         tuple(float(np.float32(scale)) for scale in scales), (0,) * len(scales), axis
     )
@@ -32,25 +32,25 @@ def tensor(
     dtype: DType = DType.FLOAT32,
     quantization: Quantization | None = None,
 ) -> Tensor:
-    """A tensor that is not constant."""
+    """Return a tensor that is not constant."""
     return Tensor(name, TensorType(tuple(shape), dtype, quantization))
 
 
 def constant(name: str, data: npt.NDArray[Any], quantization: Quantization | None = None) -> Tensor:
-    """A constant tensor with the type of its data."""
+    """Return a constant tensor with the type of its data."""
     type_ = TensorType(data.shape, DType(data.dtype.name), quantization)
     return Tensor(name, type_, data)
 
 
 def node(op: Operator, inputs: Sequence[Tensor], outputs: Sequence[Tensor] | Tensor) -> Node:
-    """A node that is named after its first output."""
+    """Return a node that is named after its first output."""
     results = (outputs,) if isinstance(outputs, Tensor) else tuple(outputs)
     source = Source("test.tflite", 0, op.name.upper())
     return Node(op, tuple(inputs), results, f"{results[0].name}_node", source)
 
 
 def graph(nodes: Sequence[Node], inputs: Sequence[Tensor], outputs: Sequence[Tensor]) -> Graph:
-    """A graph called "test", whose operators are numbered like those of a file."""
+    """Return a graph called "test", whose operators are numbered like those of a file."""
     numbered = (
         replace(node, source=replace(node.source, index=number))
         for number, node in enumerate(nodes)

@@ -9,7 +9,7 @@ from tests.frontend.models import Value, model
 
 
 def hybrid_model() -> bytes:
-    """One fully connected layer of four inputs and three outputs."""
+    """Return one fully connected layer of four inputs and three outputs."""
     weights = Value((3, 4), np.int8, np.arange(12, dtype=np.int8).reshape(3, 4), (0.1,), (0,))
     return model(
         BuiltinOperator.FULLY_CONNECTED,

@@ -37,14 +37,14 @@ TARGETS = CONFIGS | ACCUMULATING
 
 
 def planned(case: DspCase, kernel: Kernel) -> PlannedOperator | None:
-    """The case with a kernel, if it offers that."""
+    """Return the case with a kernel, if it offers that."""
     node = case.graph.nodes[0]
     offered = {c.kernel: c for c in candidates(node, TARGETS[kernel]) if c.is_plain}
     return PlannedOperator(node, offered[kernel]) if kernel in offered else None
 
 
 def found(kernel: Kernel, count: int) -> list[tuple[DspCase, PlannedOperator]]:
-    """Cases that a kernel accepts."""
+    """Find cases that a kernel accepts."""
     if kernel in ADDS:
         make = add
     elif kernel in POOLS:
@@ -65,7 +65,7 @@ def found(kernel: Kernel, count: int) -> list[tuple[DspCase, PlannedOperator]]:
 
 
 def emitted(operator: PlannedOperator, slots: dict[Tensor, int]) -> PrimFunc:
-    """The layer function with rings of the given heights."""
+    """Emit the layer function with rings of the given heights."""
     tensors = (*operator.inputs, *operator.node.outputs)
     layouts = {t: Layout(LayoutKind.NHWC, slots.get(t, t.type.rows)) for t in tensors}
     function = emit(operator, MappingProxyType(layouts), "layer")

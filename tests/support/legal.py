@@ -11,7 +11,7 @@ from microtir.host.tolerance import rounding_of
 
 
 def assert_legal(graph: Graph, inputs: Mapping[str, Array], got: Mapping[str, Array]) -> None:
-    """All outputs are there; integers are equal, floats as near to the exact values as they can.
+    """Assert that all outputs are there, integers equal, floats as near to exact as they can be.
 
     Raises:
         AssertionError: with the first differences.

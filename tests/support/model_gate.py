@@ -31,7 +31,7 @@ def model_names(folder: Path) -> list[str]:
 
 @pytest.fixture(scope="session")
 def models_dir(pytestconfig: pytest.Config) -> Path:
-    """The models folder; a test that asks for it must carry the mark `model`."""
+    """Return the models folder; a test that asks for it must carry the mark `model`."""
     folder = find_models(pytestconfig.rootpath)
     assert folder is not None, "a test that takes models_dir must be marked `model(name)`"
     return folder
@@ -50,7 +50,7 @@ class ModelGate:
 
     @property
     def missing(self) -> list[str]:
-        """Models of the folder that no passed test has run."""
+        """Return models of the folder that no passed test has run."""
         return [name for name in self.expected if name not in self.passed]
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:

@@ -81,19 +81,19 @@ class Planned:
         size: int | None = None,
         callees: Mapping[str, PrimFunc] | None = None,
     ) -> Mutant:
-        """The plan with something else in it."""
+        """Return the plan with something else in it."""
         return Mutant(
             kind, main or self.main, spots or self.spots, self.size if size is None else size,
             callees or self.callees,
         )  # fmt: skip
 
     def placed(self, mutant: Mutant) -> PrimFunc:
-        """Main with views of one workspace."""
+        """Return main with views of one workspace."""
         block = Buffer("workspace", (mutant.size,), DType.UINT8, alignment=self.alignment)
         return relocate(mutant.main, [block], {b: (0, at) for b, at in mutant.spots.items()})
 
     def is_accepted(self, mutant: Mutant) -> bool:
-        """What the checker says."""
+        """Return whether the checker accepts it."""
         at = {b: (0, offset) for b, offset in mutant.spots.items()}
         inputs = {b: at[b] for b in self.inputs if b in at}
         outputs = {b: at[b] for b in self.outputs if b in at}
@@ -106,7 +106,7 @@ class Planned:
         return True
 
     def is_right(self, mutant: Mutant) -> bool:
-        """Whether its outputs are the reference's, whatever memory held before."""
+        """Return whether its outputs are the reference's, whatever memory held before."""
         return all(self._runs(mutant, fill) for fill in (0xA5, 0x5A))
 
     def _runs(self, mutant: Mutant, fill: int) -> bool:
@@ -144,7 +144,7 @@ class Planned:
 
 
 def replaced(main: PrimFunc, old: Stmt, new: Stmt) -> PrimFunc:
-    """Main with another statement in the place of one."""
+    """Return main with another statement in the place of one."""
 
     def visit(s: Stmt) -> Stmt:
         match s:

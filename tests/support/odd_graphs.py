@@ -40,7 +40,7 @@ class OddGarden(Garden):
         self.made: list[Tensor] = list(self.inputs)
 
     def graph(self, operators: int) -> Graph:
-        """A graph of about so many operators, some of them for nothing."""
+        """Grow a graph of about so many operators, some of which nobody needs."""
         while not self.nodes:
             for _ in range(operators):
                 self.grow()
@@ -54,7 +54,7 @@ class OddGarden(Garden):
         return graph(self.nodes, self.inputs, outputs)
 
     def hand_on(self) -> None:
-        """Outputs that are another tensor, or known before."""
+        """Add outputs that are another tensor, or known before."""
         chance = self.rng.random()
         if chance < 0.15:
             self.view(self.inputs[-1])
@@ -70,7 +70,7 @@ class OddGarden(Garden):
         self.put(ops.Reshape(), x, shape)
 
     def put(self, op: ops.Operator, x: Tensor, shape: tuple[int, ...]) -> None:
-        """An operator that moves the elements of its only input."""
+        """Add an operator that moves the elements of its only input."""
         y = tensor(self.name("t"), shape, x.dtype, x.type.quantization)
         self.nodes.append(node(op, [x], y))
         self.made.append(y)
@@ -109,7 +109,7 @@ class OddGarden(Garden):
             self.of_images(kind, x, other)
 
     def through_floats(self, x: Tensor) -> None:
-        """Elements of four bytes, and back; the floats may become an output."""
+        """Add elements of four bytes, and back; the floats may become an output."""
         a, b = (tensor(self.name("t"), x.shape) for _ in range(2))
         y = self.tensor(x.shape)
         self.nodes += [
@@ -162,6 +162,6 @@ class OddGarden(Garden):
 
 
 def odd_graph(seed: int, operators: int | None = None) -> Graph:
-    """A graph of `operators` operators, or of some."""
+    """Grow a graph of `operators` operators, or of some."""
     garden = OddGarden(seed)
     return garden.graph(operators or garden.pick(1, 4, 8, 12))

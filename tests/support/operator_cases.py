@@ -86,12 +86,12 @@ OPERATORS: Mapping[str, tuple[Recipe, tuple[str, ...]]] = MappingProxyType(
 
 
 def operator_dtypes() -> list[tuple[str, str]]:
-    """Every operator with every type that it has cases for."""
+    """Return every operator with every type that it has cases for."""
     return [(name, dtype) for name, (_, dtypes) in OPERATORS.items() for dtype in dtypes]
 
 
 def generate(operator_name: str, seed: int, dtype: str) -> Case:
-    """A random model of one operator whose first input has the type `dtype`."""
+    """Draw a model of one operator whose first input has the type `dtype`."""
     recipe, _ = OPERATORS[operator_name]
     key = zlib.crc32(f"{operator_name} {dtype}".encode())
     name = f"{operator_name.lower()}_{dtype}_{seed}"

@@ -54,7 +54,7 @@ def follow(page: str, folder: Path) -> str:
 
 
 def shown(page: str) -> list[str]:
-    """The lines that a page says are printed: its text blocks."""
+    """Return the lines that a page says are printed: its text blocks."""
     text = (ROOT / "docs" / page).read_text(encoding="utf-8")
     blocks = [block for language, block in _BLOCK.findall(text) if language == "text"]
     return [line for block in blocks for line in block.splitlines()]

@@ -23,7 +23,7 @@ def covering_rows(
     needed: Callable[[Row, frozenset[str]], Row],
     refusal: Callable[[Row], ConfigError | None],
 ) -> Iterator[tuple[Row, Pair]]:
-    """Rows that hold every pair, each with the pair that it was made for; some are refused.
+    """Yield rows until every pair was in one, each with its pair; some are refused.
 
     Args:
         axes: the values of each option; the first is what it has where nothing is said.
@@ -54,5 +54,5 @@ def covering_rows(
 
 
 def pairs_of(row: Row) -> set[Pair]:
-    """The pairs of values in a row."""
+    """Return the pairs of values in a row."""
     return set(combinations(row.items(), 2))

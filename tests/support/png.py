@@ -14,7 +14,7 @@ _CHANNELS = {2: 3, 6: 4}  # by colour type: RGB, RGBA
 
 
 def read_png(path: Path) -> Pixels:
-    """The picture as (height, width, 3), from the top down."""
+    """Read the picture as (height, width, 3), from the top down."""
     data = path.read_bytes()
     assert data[:8] == b"\x89PNG\r\n\x1a\n"
     at, packed = 8, b""
@@ -61,7 +61,7 @@ def _unfiltered(kind: int, line: bytes, above: bytes, channels: int) -> bytes:
 
 
 def _paeth(left: int, above: int, corner: int) -> int:
-    """Whichever of the three is nearest to left + above - corner, the first of equal ones."""
+    """Return the one of the three nearest to left + above - corner, the first if equal."""
     to_left, to_above = abs(above - corner), abs(left - corner)
     to_corner = abs(left + above - 2 * corner)
     if to_left <= to_above and to_left <= to_corner:

@@ -11,7 +11,7 @@ _FINGERPRINT = re.compile(r"(_FINGERPRINT (?:!= )?)0x[0-9a-f]{8}")
 
 
 def program_text(artifact: Artifact) -> dict[str, str]:
-    """Every C file by path, less comments and fingerprints."""
+    """Return every C file by path, less comments and fingerprints."""
     return {
         file.path: _FINGERPRINT.sub(r"\g<1>0", _COMMENT.sub("", file.text))
         for file in artifact.sources

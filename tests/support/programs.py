@@ -47,12 +47,12 @@ ROWS = 4
 
 
 def config(name: str = "small", **options: object) -> CompilationConfig:
-    """A configuration for plain C."""
+    """Return a configuration for plain C."""
     return CompilationConfig(targets="c", module_name=name, **options)  # type: ignore[arg-type]
 
 
 def loop(name: str, stop: int | Expr, body: Callable[[Var], Stmt], start: int | Expr = 0) -> For:
-    """A loop whose body is made from its variable."""
+    """Return a loop whose body is made from its variable."""
     var = Var(name)
     first = IntImm(start) if isinstance(start, int) else start
     last = IntImm(stop) if isinstance(stop, int) else stop
@@ -60,7 +60,7 @@ def loop(name: str, stop: int | Expr, body: Callable[[Var], Stmt], start: int | 
 
 
 def dense_layer() -> PrimFunc:
-    """A quantised dense layer over rows of three elements, for a range of rows."""
+    """Write a quantised dense layer over rows of three elements, for a range of rows."""
     x = Buffer("x", (ROWS, 3), DType.INT8)
     y = Buffer("y", (ROWS, 2), DType.INT8)
     weights = Buffer("weights", (2, 3), DType.INT8, Scope.CONSTANT, DENSE_WEIGHTS)
@@ -104,7 +104,7 @@ def dense_layer() -> PrimFunc:
 
 
 def relu_layer() -> PrimFunc:
-    """Element by element, on a whole tensor."""
+    """Write a ReLU element by element, on a whole tensor."""
     x, y = Buffer("x", (ROWS * 2,), DType.INT8), Buffer("y", (ROWS * 2,), DType.INT8)
     body = loop(
         "i", ROWS * 2, lambda i: Store(y, (i,), maximum(Load(x, (i,)), IntImm(-20, DType.INT8)))
@@ -113,7 +113,7 @@ def relu_layer() -> PrimFunc:
 
 
 def model_module(given: CompilationConfig | None = None, *, rows_at_once: int = ROWS) -> IRModule:
-    """A model of a dense layer and a ReLU, its intermediate tensor in the workspace.
+    """Make a model of a dense layer and a ReLU, its intermediate tensor in the workspace.
 
     Args:
         given: the configuration.
@@ -147,7 +147,7 @@ def model_module(given: CompilationConfig | None = None, *, rows_at_once: int = 
 
 
 def matmul_module(given: CompilationConfig | None = None) -> IRModule:
-    """A user's program: c[n, 3] = a[n, 4] x b[4, 3] in float32, n from 1 to 8."""
+    """Make a user's program: c[n, 3] = a[n, 4] x b[4, 3] in float32, n from 1 to 8."""
     n = Var("n", low=1, high=8)
     a = Buffer("a", (n, 4), DType.FLOAT32)
     b = Buffer("b", (4, 3), DType.FLOAT32)
@@ -175,10 +175,10 @@ def _zero() -> Expr:
 
 
 def artifact_of(module: IRModule) -> Artifact:
-    """What `build` would make of a lowered module."""
+    """Return what `build` would make of a lowered module."""
     return Artifact(module, codegen.emit(module))
 
 
 def image() -> np.ndarray[tuple[int, ...], np.dtype[np.int8]]:
-    """An input of the model."""
+    """Return an input of the model."""
     return np.array([[-128, 0, 127], [1, 2, 3], [-5, 6, -7], [100, -100, 50]], np.int8)

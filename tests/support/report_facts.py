@@ -21,12 +21,12 @@ from microtir.report.data import (
 
 
 def steady(first: int, last: int, low: int, high: int) -> Span:
-    """The same bytes from the first step to the last."""
+    """Keep the same bytes from the first step to the last."""
     return Span(first, last, low, high, (low, high), (low, high))
 
 
 def buffer(name: str, kind: BufferKind, offset: int, *spans: Span, at_peak: int = 0) -> Buffer:
-    """A buffer that reaches from its offset to the highest of its spans."""
+    """Return a buffer that reaches from its offset to the highest of its spans."""
     first, last = spans[0].first, spans[-1].last
     size = max(span.high for span in spans) - offset
     content = f"{name} tensor 1x{size} int8"
@@ -36,7 +36,7 @@ def buffer(name: str, kind: BufferKind, offset: int, *spans: Span, at_peak: int 
 
 
 def pool() -> Pool:
-    """100 bytes: a ring below, an activation that grows while another shrinks, scratch."""
+    """Return 100 bytes: a ring, an activation that grows while another shrinks, scratch."""
     return Pool(
         name="workspace",
         size=100,
@@ -56,7 +56,7 @@ def pool() -> Pool:
 
 
 def layer(number: str, operator: str, macs: int, streamed: bool = False) -> Layer:
-    """A layer that executes three quarters of its work."""
+    """Return a layer that executes three quarters of its work."""
     return Layer(
         number, f"net/{operator.lower()}", operator, "direct", ("1x4x4x2",), ("1x4x4x3",),
         macs, macs * 3 // 4, 0, macs // 8, 32, 48, streamed, operator != "RESHAPE",
@@ -68,7 +68,7 @@ def layer(number: str, operator: str, macs: int, streamed: bool = False) -> Laye
 
 
 def report() -> Report:
-    """The report: four steps, since the third layer needs two, and a limit that is exceeded."""
+    """Return the report: four steps, as one layer needs two, and a limit that is exceeded."""
     operators = ("CONV_2D", "RELU", "MEAN", "MEAN")
     labels = ("0", "1", "3", "3f")
     return Report(
@@ -107,7 +107,7 @@ def report() -> Report:
 
 
 def totals() -> Profile:
-    """What a profile of the report's model measured."""
+    """Return what a profile of the report's model measured."""
     return Profile(
         board="board", compiler="cc 1", instructions=1000, cycles=1500,
         flash=(("code", 300), ("weights", 2100)), ram=(("workspace", 80), ("scratch", 20)),

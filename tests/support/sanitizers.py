@@ -15,7 +15,7 @@ _ROOT = Path(__file__).parent.parent.parent
 
 
 def run_sanitized(module: str, folder: Path) -> str:
-    """What `python -m module FOLDER` says, which compiles with FLAGS; a finding is an error."""
+    """Run `python -m module FOLDER`, which compiles with FLAGS; a finding is an error."""
     library = subprocess.run(
         ["gcc", "-print-file-name=libasan.so"], check=True, capture_output=True, text=True
     ).stdout.strip()

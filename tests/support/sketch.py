@@ -28,13 +28,13 @@ class Case:
     outputs: int
 
     def graph(self) -> Graph:
-        """The graph of the model, as the frontend reads it."""
+        """Read the graph of the model as the frontend does."""
         module = from_tflite(self.model, name=self.name)
         assert module.graph is not None
         return module.graph
 
     def named_inputs(self) -> dict[str, Array]:
-        """The inputs under the names that they have in the graph."""
+        """Return the inputs under the names that they have in the graph."""
         names = [tensor.name for tensor in self.graph().inputs]
         return dict(zip(names, self.inputs, strict=True))
 
@@ -66,7 +66,7 @@ class Sketch:
         return self.dtype == np.int8
 
     def integer(self, low: int, high: int) -> int:
-        """A random integer of [low, high]."""
+        """Draw a random integer of [low, high]."""
         return int(self.rng.integers(low, high + 1))
 
     def chance(self, probability: float) -> bool:
@@ -76,12 +76,12 @@ class Sketch:
         return choices[self.integer(0, len(choices) - 1)]
 
     def shape(self, low_rank: int = 1, high_rank: int = 4) -> Shape:
-        """A shape of small extents."""
+        """Draw a shape of small extents."""
         rank = self.integer(low_rank, high_rank)
         return tuple(self.integer(1, 5) for _ in range(rank))
 
     def image(self, largest: int = 9) -> Shape:
-        """(N, H, W, C), mostly one image."""
+        """Draw (N, H, W, C), mostly of one image."""
         batch = 2 if self.chance(0.15) else 1
         return (batch, self.integer(1, largest), self.integer(1, largest), self.integer(1, 7))
 
@@ -89,14 +89,14 @@ class Sketch:
         return Activation(self.pick(*[int(a) for a in list(Activation)[:4]]))
 
     def scale(self, low: float = 1e-3, high: float = 1.0) -> float:
-        """A float32 scale, uniform in its logarithm; sometimes extreme or a power of two."""
+        """Draw a float32 scale, uniform in its logarithm; sometimes extreme or a power of two."""
         if self.chance(0.1):
             low, high = low * 1e-3, high * 30
         exponent = self.rng.uniform(np.log2(low), np.log2(high))
         return float(np.float32(2.0 ** (round(exponent) if self.chance(0.1) else exponent)))
 
     def zero_point(self, dtype: npt.DTypeLike = np.int8) -> int:
-        """A zero point; the extremes are frequent. int16 and int32 are symmetric."""
+        """Draw a zero point, often an extreme; int16 and int32 are symmetric."""
         info = np.iinfo(dtype)
         if info.bits > 8:
             return 0
@@ -107,7 +107,7 @@ class Sketch:
         return Quant(self.scale(), self.zero_point(dtype))
 
     def values(self, shape: Shape, dtype: npt.DTypeLike | None = None) -> Array:
-        """Random data: the whole range, the extremes only, or near zero."""
+        """Draw data: the whole range, the extremes only, or near zero."""
         kind = self.dtype if dtype is None else np.dtype(dtype)
         if kind.kind == "b":
             return self.rng.integers(0, 2, shape).astype(kind)
@@ -122,7 +122,7 @@ class Sketch:
         return np.asarray(self.rng.integers(low, high, shape, endpoint=True), kind)
 
     def input(self, shape: Shape, quant: Quant | None = None, values: Array | None = None) -> int:
-        """An input of the model with random values; quantised if `quant` is given."""
+        """Add an input of the model with random values, quantised if `quant` is given."""
         data = self.values(shape) if values is None else values
         index = self.tensor(f"input{len(self._inputs)}", shape, data.dtype, quant)
         self._inputs.append(index)
@@ -147,11 +147,11 @@ class Sketch:
         return self.tensor(name, data.shape, data.dtype, quant, data)
 
     def ints(self, name: str, *numbers: int) -> int:
-        """A constant vector of int32: an attribute that the format keeps in a tensor."""
+        """Add a constant vector of int32: an attribute that the format keeps in a tensor."""
         return self.constant(name, np.array(numbers, np.int32))
 
     def weights(self, data: Array, scales: Sequence[float], axis: int) -> int:
-        """Symmetric int8 weights with one scale, or one per index of `axis`."""
+        """Add symmetric int8 weights with one scale, or one per index of `axis`."""
         per_channel = axis if len(scales) > 1 else None
         zeros = [0] * len(scales)
         return self._builder.tensor(
@@ -159,7 +159,7 @@ class Sketch:
         )
 
     def bias(self, data: Array, scales: Sequence[float]) -> int:
-        """An int32 bias with the scales given."""
+        """Add an int32 bias with the scales given."""
         axis = 0 if len(scales) > 1 else None
         zeros = [0] * len(scales)
         return self._builder.tensor("bias", data.shape, np.int32, data, scales, zeros, axis)
@@ -167,7 +167,7 @@ class Sketch:
     def finish(
         self, inputs: Sequence[int], outputs: Sequence[int] | int, options: Options | None = None
     ) -> Case:
-        """The case of the sketch's operator applied to these tensors."""
+        """Return the case of the sketch's operator applied to these tensors."""
         results = [outputs] if isinstance(outputs, int) else list(outputs)
         self._builder.operator(self.code, inputs, results, options)
         model = self._builder.build(self._inputs, results)

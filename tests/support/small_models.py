@@ -23,7 +23,7 @@ def _integers(seed: int, shape: tuple[int, ...], low: int, high: int, dtype: str
 
 
 def quantised_graph() -> Graph:
-    """CONV_2D over a padded image of one channel, then FULLY_CONNECTED: int8, per channel."""
+    """Return CONV_2D over a padded image of one channel, then FULLY_CONNECTED, per channel."""
     x_quant, a_quant, y_quant = quant(0.05, -7), quant(0.08, -11), quant(0.11, 4)
     x = tensor("image", (1, 3, 4, 1), INT8, x_quant)
     a = tensor("features", (1, 3, 4, 3), INT8, a_quant)
@@ -51,7 +51,7 @@ def quantised_graph() -> Graph:
 
 
 def tiny_graph() -> Graph:
-    """TANH by table, then FULLY_CONNECTED: the least that has weights and a workspace."""
+    """Return TANH by table and FULLY_CONNECTED: the least with weights and a workspace."""
     x_quant, a_quant, y_quant = quant(0.05, -7), quant(1 / 128), quant(0.012, 4)
     scale = quant(0.015)
     x, y = tensor("x", (1, 5), INT8, x_quant), tensor("y", (1, 3), INT8, y_quant)
@@ -71,7 +71,7 @@ def tiny_graph() -> Graph:
 
 
 def two_ports_graph() -> Graph:
-    """ADD, FULLY_CONNECTED, SOFTMAX; two inputs and two outputs, named as by a converter."""
+    """Return ADD, FULLY_CONNECTED, SOFTMAX with two inputs and outputs, named by a converter."""
     x_quant, scale = quant(0.05, -7), quant(0.015)
     left = tensor("serving_default_left:0", (1, 6), INT8, x_quant)
     right = tensor("serving_default_right:0", (1, 6), INT8, x_quant)
@@ -91,7 +91,7 @@ def two_ports_graph() -> Graph:
 
 
 def mixed_graph() -> Graph:
-    """Elements of one and of four bytes, in tensors of odd sizes: int8, float32, int8 again."""
+    """Return elements of one and four bytes in odd sizes: int8, float32, int8 again."""
     x = tensor("x", (1, 7), INT8, quant(0.1, 3))
     a = tensor("a", (1, 7), INT8, quant(0.05, -3))
     b, c = tensor("b", (1, 7)), tensor("c", (1, 7))
@@ -112,12 +112,12 @@ def mixed_graph() -> Graph:
 
 
 def module_of(graph_: Graph) -> IRModule:
-    """A graph as `from_tflite` would give it."""
+    """Return a graph as `from_tflite` would give it."""
     return IRModule(graph=graph_)
 
 
 def sample_inputs(graph_: Graph, seed: int = 0) -> dict[str, Array]:
-    """Random values for every input of a quantised graph."""
+    """Return random values for every input of a quantised graph."""
     return {
         t.name: _integers(seed + number, t.shape, -128, 128, "int8")
         for number, t in enumerate(graph_.inputs)
@@ -125,12 +125,12 @@ def sample_inputs(graph_: Graph, seed: int = 0) -> dict[str, Array]:
 
 
 def reference_outputs(graph_: Graph, inputs: Mapping[str, Array]) -> dict[str, Array]:
-    """What the graph means, by numpy."""
+    """Evaluate the graph in numpy."""
     return dict(reference.execute(graph_, dict(inputs)))
 
 
 def branching_graph() -> Graph:
-    """FULLY_CONNECTED layers that read each other crosswise: no greedy order places them best."""
+    """Return FULLY_CONNECTED layers that read crosswise: no greedy order places them best."""
     sizes, sources = (8, 5, 9, 6, 3, 7, 1), (0, 1, 1, 1, 3, 3, 4)
     type_ = quant(0.05, 3)
     tensors = [tensor("x", (1, 7), INT8, type_)]

@@ -27,7 +27,7 @@ class Garden:
         self.made: list[Tensor] = [self.input]
 
     def graph(self, operators: int) -> Graph:
-        """A graph of about so many operators; what nobody reads is an output."""
+        """Grow a graph of about so many operators; what nobody reads is an output."""
         for _ in range(operators):
             self.grow()
         read = {t for n in self.nodes for t in n.inputs}
@@ -52,7 +52,7 @@ class Garden:
         self.made.append(self.nodes[-1].output)
 
     def like(self, op: ops.Operator, inputs: list[Tensor], shape: tuple[int, ...]) -> Tensor:
-        """Pooling and concatenation keep the quantisation of what they read."""
+        """Add pooling or concatenation, which keep the quantisation of what they read."""
         output = self.tensor(shape)
         if isinstance(op, ops.MaxPool2D | ops.AveragePool2D | ops.Concatenation):
             return tensor(output.name, shape, DType.INT8, inputs[0].type.quantization)
@@ -86,7 +86,7 @@ class Garden:
             self.window(str(kind), recent)
 
     def join(self, a: Tensor, b: Tensor) -> None:
-        """The channels of both, of which the second is brought to the scale of the first."""
+        """Add the channels of both, the second brought to the scale of the first."""
         same = tensor(self.name("t"), b.shape, DType.INT8, a.type.quantization)
         self.nodes.append(node(ops.Relu(), [b], same))
         self.made.append(same)
@@ -94,7 +94,7 @@ class Garden:
         self.add(ops.Concatenation(3), [a, same], shape)
 
     def window(self, kind: str, x: Tensor) -> None:
-        """A convolution or a pool whose windows may leave the image, skip rows or overlap."""
+        """Add a convolution or pool whose windows may leave the image, skip rows or overlap."""
         batch, height, width, channels = x.shape
         taps, stride = self.pick(1, 2, 3), self.pick(1, 1, 2)
         dilation = self.pick(1, 2) if kind in ("conv", "depthwise") else 1
@@ -130,5 +130,5 @@ class Garden:
 
 
 def tensor_like(a: Tensor, b: Tensor) -> bool:
-    """Whether two tensors have one quantisation, as concatenation wants."""
+    """Return whether two tensors have one quantisation, as concatenation wants."""
     return a.type.quantization == b.type.quantization

@@ -33,7 +33,7 @@ Inner = Callable[..., pytest.RunResult]
 
 @pytest.fixture
 def inner(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Inner:
-    """Runs a test file in a pytest of its own, with or without a folder of two models."""
+    """Run a test file in a pytest of its own, with or without a folder of two models."""
 
     def run(source: str, *, models: bool, ci: bool, workers: int = 0) -> pytest.RunResult:
         folder = pytester.path / "models"

@@ -26,7 +26,7 @@ Inner = Callable[..., pytest.RunResult]
 
 @pytest.fixture
 def inner(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Inner:
-    """Runs tests of two folders, one of which needs tools, in a pytest of its own."""
+    """Run tests of two folders, one of which needs tools, in a pytest of its own."""
 
     def run(*arguments: str, ci: bool) -> pytest.RunResult:
         monkeypatch.setenv("CI", "true" if ci else "")

@@ -20,7 +20,7 @@ LEAST = 2000  # tests that pass
 
 
 def folder_of(nodeid: str) -> str | None:
-    """The folder below `tests/` that a test lies in, if most of its tests need no tools."""
+    """Return a test's folder below `tests/`, if most of its tests need no tools."""
     top, _, rest = nodeid.partition("/")
     folder = rest.partition("/")[0]
     return folder if top == "tests" and folder in FOLDERS else None
@@ -35,7 +35,7 @@ class ToolsGate:
 
     @property
     def missing(self) -> list[str]:
-        """What too few tests of passed."""
+        """Return what too few tests passed of."""
         found = [f"no test of tests/{folder}" for folder in FOLDERS if not self.passed[folder]]
         total = sum(self.passed.values())
         return [*found, f"{total} tests of at least {LEAST}"] if total < LEAST else found

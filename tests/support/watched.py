@@ -33,7 +33,7 @@ __attribute__((constructor)) static void poison_{name}(void)
 
 
 def with_poisoned_pools(artifact: Artifact, fill: int) -> Artifact:
-    """The program with its own pools poisoned before main; what lies in no buffer, for good."""
+    """Return the program with its pools poisoned before main; what no buffer takes stays so."""
     memory, module = artifact.metadata["memory"], artifact.metadata["module_name"]
     added = ""
     for pool in memory["pools"] if memory else []:

@@ -43,17 +43,17 @@ class Artifact:
 
     @property
     def files(self) -> tuple[SourceFile | DataFile, ...]:
-        """Everything that was generated."""
+        """Return everything that was generated."""
         return (*self.sources, *self.data)
 
     @property
     def metadata(self) -> Metadata:
-        """Ports, layers, memory and options: what `metadata.json` holds."""
+        """Return ports, layers, memory and options: what `metadata.json` holds."""
         return cast("Metadata", json.loads(self.source(METADATA_FILE)))
 
     @checked_arguments
     def source(self, path: str) -> str:
-        """Text of a generated file; UsageError if there is none of this path."""
+        """Return the text of a generated file; UsageError if there is none of this path."""
         texts = {file.path: file.text for file in self.sources}
         if path not in texts:
             raise UsageError(
@@ -66,7 +66,7 @@ class Artifact:
 
     @checked_arguments
     def flash(self, compiled: int | None = None) -> FlashUse:
-        """What it takes of flash; the code by estimate, unless a compiler's bytes are given."""
+        """Return the flash that it takes; code by estimate, unless a compiler's bytes are given."""
         return flash_of(self.module, compiled)
 
     @checked_arguments

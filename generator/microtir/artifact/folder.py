@@ -30,7 +30,7 @@ def write_sources(
 
 
 def whose(facts: Metadata) -> str:
-    """Which program metadata are of: two models of one file and module name are one."""
+    """Return which program metadata are of: two models of one file and module name are one."""
     model = facts["model"]
     return f"'{facts['module_name']}'" + (f" from '{model['file']}'" if model else "")
 
@@ -57,7 +57,7 @@ def _refuse_foreign(target: Path, facts: Metadata, force: bool) -> None:
 
 
 def _written(folder: Path) -> str | None:
-    """Whose files a folder holds, if every one of them is one that the last export wrote."""
+    """Return whose files a folder holds, if the last export wrote every one of them."""
     try:
         facts = cast("Metadata", parse_json((folder / METADATA_FILE).read_bytes()))
         listed, owner = {str(name) for name in facts["files"]}, whose(facts)

@@ -32,12 +32,12 @@ class Footprint:
 
     @property
     def planned(self) -> int:
-        """What a plan places, which is what a budget of RAM is about."""
+        """Return what a plan places, which is what a budget of RAM is about."""
         return self.workspace + self.scratch
 
     @property
     def of_model(self) -> int:
-        """Everything that is there between two runs."""
+        """Return everything that is there between two runs."""
         return self.planned + self.io + self.data
 
     @property
@@ -46,7 +46,7 @@ class Footprint:
 
 
 def footprint(facts: Metadata, *, data: int = 0, stack: int = 0, reserve: int = 0) -> Footprint:
-    """The footprint of a program; of functions that are no model it is what is given.
+    """Return the footprint of a program; of functions that are no model it is what is given.
 
     Args:
         facts: of the program.
@@ -61,7 +61,7 @@ def footprint(facts: Metadata, *, data: int = 0, stack: int = 0, reserve: int = 
 
 
 def _workspace(memory: MemoryData) -> tuple[int, int]:
-    """Bytes of buffers, and of scratch: only what it adds, where it lies among dead activations."""
+    """Return the bytes of buffers, and what scratch adds to dead activations."""
     ends = dict.fromkeys((pool["name"] for pool in memory["pools"]), 0)
     for p in memory["placements"]:
         if not p["name"].endswith(_SCRATCH):

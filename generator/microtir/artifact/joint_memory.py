@@ -34,7 +34,7 @@ class Together:
         artifacts: Sequence[Artifact],
         where: str = "export_model_library_format(together)",
     ) -> Together:
-        """The sets that a user has named, and those that came with the archives of artifacts.
+        """Return the sets that a user has named, and those of the archives of artifacts.
 
         Args:
             together: sets of names of modules.
@@ -52,11 +52,11 @@ class Together:
         return Together(tuple(dict.fromkeys(sets)))
 
     def are(self, one: str, other: str) -> bool:
-        """Whether two modules may run at the same time."""
+        """Return whether two modules may run at the same time."""
         return any(one in names and other in names for names in self.sets)
 
     def sorted(self) -> list[list[str]]:
-        """The sets, as lists of names in order."""
+        """Return the sets, as lists of names in order."""
         return [sorted(names) for names in self.sets]
 
 
@@ -81,7 +81,7 @@ def _check_sets(together: Sequence[Sequence[str]], modules: Sequence[str], where
 
 
 def joint_workspace(artifacts: Sequence[Artifact], together: Together) -> list[JointPool]:
-    """Memories that serve all models, by name of the pool.
+    """Return memories that serve all models, by name of the pool.
 
     Pools of one name are one memory, in which models that never run at the same time lie over each
     other; internal ones are each model's own.
@@ -105,7 +105,7 @@ class Share:
 
 
 def joint_pool(name: str, shares: Mapping[str, Share], together: Together) -> JointPool:
-    """The smallest pool that is found: of all orders of placing, where models are few.
+    """Return the smallest pool found: of all orders of placing, where models are few.
 
     Each model takes the lowest place at which it meets no model placed before it that may run at
     the same time.  Some order of placing gives the smallest pool.
@@ -123,7 +123,7 @@ def joint_pool(name: str, shares: Mapping[str, Share], together: Together) -> Jo
 
 
 def _orders(shares: Mapping[str, Share], together: Together) -> Iterator[tuple[str, ...]]:
-    """Orders of placing, that of descending sizes first."""
+    """Yield orders of placing, that of descending sizes first."""
     largest = tuple(sorted(shares, key=lambda module: -shares[module].size))
     yield largest
     meet = any(together.are(*pair) for pair in combinations(shares, 2))
@@ -134,7 +134,7 @@ def _orders(shares: Mapping[str, Share], together: Together) -> Iterator[tuple[s
 def _placed(
     order: Sequence[str], shares: Mapping[str, Share], together: Together
 ) -> dict[str, int]:
-    """The offset of each module's share, placed one after another."""
+    """Return the offset of each module's share, placed one after another."""
     offsets: dict[str, int] = {}
     for module in order:
         size, alignment = shares[module].size, shares[module].alignment

@@ -132,7 +132,7 @@ def _sources(artifact: Artifact, layout: Mapping[str, str]) -> dict[str, bytes]:
 
 
 def _beside(artifact: Artifact) -> dict[str, bytes]:
-    """What microTVM put beside the sources: parameters, and the program they were made from."""
+    """Return what microTVM put beside the sources: parameters, and the program they come from."""
     name = module_name(artifact)
     files = {f"{PARAMETERS}/{name}.params": _NO_PARAMETERS} if is_model(artifact) else {}
     files |= {f"{PARAMETERS}/{file.path}": file.content for file in artifact.data}
@@ -154,7 +154,7 @@ def _add(files: dict[str, bytes], more: Mapping[str, bytes]) -> None:
 
 
 def _archive(files: Mapping[str, bytes], seconds: int) -> bytes:
-    """An uncompressed tar, the same for the same files: sorted, owned by root, one time for all."""
+    """Pack an uncompressed tar that is the same for the same files: sorted, owned by root."""
     folders = {str(parent) for path in files for parent in PurePosixPath(path).parents}
     stream = io.BytesIO()
     with tarfile.open(fileobj=stream, mode="w", format=tarfile.USTAR_FORMAT) as tar:

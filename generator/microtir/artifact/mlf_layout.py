@@ -25,28 +25,28 @@ _RUNTIME_SOURCE = "runtime_crt/"  # in the files of an artifact
 
 
 def module_name(artifact: Artifact) -> str:
-    """The name of an artifact's module."""
+    """Return the name of an artifact's module."""
     return artifact.metadata["module_name"]
 
 
 def is_model(artifact: Artifact) -> bool:
-    """Whether an artifact has style "full-model"; a user's functions have style "operator"."""
+    """Return whether an artifact is a model ("full-model") or user's functions ("operator")."""
     return artifact.metadata["model"] is not None
 
 
 def has_runtime(artifact: Artifact) -> bool:
-    """Whether the C runtime is part of an artifact."""
+    """Return whether the C runtime is part of an artifact."""
     return any(file.path.startswith(_RUNTIME_SOURCE) for file in artifact.sources)
 
 
 def has_workspace(artifact: Artifact) -> bool:
-    """Whether the workspace is part of the code, as in microTVM's interface without pools."""
+    """Return whether the workspace is in the code, as in microTVM's interface without pools."""
     name = f"{dropin_prefix(module_name(artifact))}_workspace.c"
     return any(file.path == name for file in artifact.sources)
 
 
 def places(artifact: Artifact, *, is_alone: bool) -> Mapping[str, str]:
-    """Path of every source of an artifact in the archive; its metadata have none of their own.
+    """Return the path of every source of an artifact in the archive.
 
     Build systems compile all that lies in `codegen/host/src`. Of several programs that are linked
     together only one may define what a program has once, so that such files lie elsewhere then.
@@ -82,11 +82,11 @@ def _places(artifact: Artifact, is_alone: bool) -> Iterator[tuple[str, str]]:
 
 
 def graph_file(name: str) -> str:
-    """The graph as JSON, among the files of an artifact for the graph executor."""
+    """Return the graph as JSON, among the files of an artifact for the graph executor."""
     return f"{name}_graph.json"
 
 
 def once_per_program(name: str) -> tuple[str, ...]:
-    """Sources of a module that a program with several modules must leave out."""
+    """Return a module's sources that a program with several modules must leave out."""
     prefix = dropin_prefix(name)
     return (f"{name}_system_lib.c", f"{prefix}_workspace.c", f"{prefix}_system_lib.c")

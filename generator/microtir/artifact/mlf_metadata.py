@@ -41,7 +41,7 @@ def archive_metadata(
     timestamp: datetime | None,
     together: Together,
 ) -> Json:
-    """The content of metadata.json.
+    """Return the content of metadata.json.
 
     Args:
         artifacts: what the archive holds: models, or one user's program.
@@ -126,7 +126,7 @@ def _model(artifact: Artifact, layout: Mapping[str, str], written: str) -> Json:
 
 
 def _storage(artifact: Artifact) -> Json:
-    """Sizes of the graph executor's storage: each of its own tensors, by number."""
+    """Return sizes of the graph executor's storage: each of its own tensors, by number."""
     path = graph_file(module_name(artifact))
     texts = [file.text for file in artifact.sources if file.path == path]
     if not texts:
@@ -164,7 +164,7 @@ def _model_memory(facts: Metadata) -> Json:
 
 
 def _own_bytes(port: PortData) -> int:
-    """Memory that a tensor has outside of the workspace: none if it comes and goes by rows."""
+    """Return the memory of a tensor outside of the workspace: none if it is passed by rows."""
     return port["bytes"] if port["offset"] is None and port["row_bytes"] is None else 0
 
 
@@ -179,7 +179,7 @@ def _port(port: PortData) -> Json:
 
 
 def _layer(layer: LayerData) -> Json:
-    """A row of the table of layers: microTVM's keys, then what the layer is."""
+    """Return a layer's row of the table: microTVM's keys, then what the layer is."""
     return {
         "function_name": layer["function"],
         "workspace": [{"device": CPU, "workspace_size_bytes": layer["scratch_bytes"]}],
@@ -195,7 +195,7 @@ def _layer(layer: LayerData) -> Json:
 
 
 def _operators(artifact: Artifact, layout: Mapping[str, str], written: str) -> Json:
-    """Style "operator": a user's functions, whose buffers stand in place of a model's memory."""
+    """Return the style "operator": functions, whose buffers replace a model's memory."""
     return {
         **_common(artifact, layout, written, "operator"),
         "executors": [],
@@ -207,12 +207,12 @@ def _operators(artifact: Artifact, layout: Mapping[str, str], written: str) -> J
 
 
 def element_bytes(dtype: str) -> int:
-    """Bytes of one element; a bool, whose name has no number, takes one."""
+    """Return the bytes of one element; a bool, whose name has no number, takes one."""
     return int("".join(c for c in dtype if c.isdigit()) or 8) // 8
 
 
 def _buffer(parameter: ParameterData) -> Json:
-    """A parameter; an extent that is another parameter has no number, and so no size."""
+    """Describe a parameter; an extent that is another parameter has no number and no size."""
     elements = 1
     for extent in parameter["shape"]:
         elements *= extent if isinstance(extent, int) else 0

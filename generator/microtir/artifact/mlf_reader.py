@@ -61,7 +61,7 @@ class _JointData(TypedDict):
 
 @checked_arguments
 def import_model_library_format(path: str | os.PathLike[str]) -> tuple[Artifact, ...]:
-    """The programs of an archive that `export_model_library_format` wrote, as they were built.
+    """Read the programs of an archive that `export_model_library_format` wrote.
 
     Nothing is unpacked: no name in the archive becomes a path of this machine.
 
@@ -81,7 +81,7 @@ def import_model_library_format(path: str | os.PathLike[str]) -> tuple[Artifact,
 
 
 def programs_of(path: Path) -> tuple[str, ...] | None:
-    """The programs of an archive in Model Library Format; None if microtir did not write it."""
+    """Read the programs of a Model Library Format archive; None if microtir did not write it."""
     try:
         modules = _modules(path, _metadata(path, _members(path)))
         return tuple(whose(module[EXTRA]["metadata"]) for module in modules)
@@ -90,7 +90,7 @@ def programs_of(path: Path) -> tuple[str, ...] | None:
 
 
 def _together(file: Path, metadata: dict[str, Any]) -> tuple[frozenset[str], ...]:
-    """The sets of modules that may run at the same time; a single program has none."""
+    """Return the sets of modules that may run at the same time; one program has none."""
     if "modules" not in metadata:
         return ()
     extra = metadata.get(EXTRA)
@@ -141,7 +141,7 @@ def _damaged(file: Path, what: str) -> ModelFileError:
 
 
 def _members(file: Path) -> dict[str, bytes]:
-    """Contents of the files by path; nothing but plain files and folders below the root."""
+    """Read contents of the files by path: plain files and folders below the root only."""
     try:
         with file.open("rb") as stream:
             content = stream.read(MAX_BYTES + 1)
@@ -158,7 +158,7 @@ def _members(file: Path) -> dict[str, bytes]:
 
 
 def _read_members(file: Path, tar: tarfile.TarFile, size: int) -> Iterator[tuple[str, bytes]]:
-    """The plain files one by one, as long as they are as small as an archive of this size holds.
+    """Yield the plain files, as long as they are as small as such an archive can hold.
 
     A sparse member claims bytes that the archive does not have, and a member may lie where another
     lies, too: what is read is counted, whatever the headers say.
@@ -188,7 +188,7 @@ def _read_members(file: Path, tar: tarfile.TarFile, size: int) -> Iterator[tuple
 
 
 def _checked_path(file: Path, name: str) -> str:
-    """The path below the archive's root; whoever writes it to a disk stays inside his folder."""
+    """Return the path below the archive's root, which no member may leave."""
     path = PurePosixPath(name)
     if path.is_absolute() or ".." in path.parts or "\\" in name or ":" in name:
         raise _damaged(file, f"{shown(name)} lies outside of the archive")
@@ -213,7 +213,7 @@ def _metadata(file: Path, members: Mapping[str, bytes]) -> dict[str, Any]:
 
 
 def _modules(file: Path, metadata: dict[str, Any]) -> list[dict[str, Any]]:
-    """Facts of each module; one program of style "operator" stands at the top."""
+    """Return the facts of each module; a program of style "operator" stands at the top."""
     modules = metadata.get("modules", {metadata.get("model_name"): metadata})
     if not isinstance(modules, dict) or not modules:
         raise _damaged(file, f"{METADATA} lists no module")
@@ -245,7 +245,7 @@ def _sources(
 
 
 def _parameters(file: Path, members: Mapping[str, bytes], facts: Metadata) -> tuple[DataFile, ...]:
-    """The constants that are no arrays of the code."""
+    """Return the constants that are no arrays of the code."""
     names = [pool["file"] for pool in facts["constant_pools"] if pool["file"] is not None]
     names += [facts["parameters"]["file"]] if facts["parameters"] is not None else []
     found = []
@@ -262,7 +262,7 @@ def _ir_module(facts: Metadata) -> IRModule:
 
 
 def model_info(facts: Metadata) -> ModelInfo | None:
-    """Facts of a model as the compiler has them; None for a user's functions."""
+    """Return a model's facts as the compiler has them; None for a user's functions."""
     if facts["model"] is None or facts["memory"] is None:
         return None
     return _model(facts["model"], facts["ports"], facts["memory"])

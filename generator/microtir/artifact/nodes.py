@@ -27,7 +27,7 @@ class NodeTensor:
 
     @property
     def checksum(self) -> int:
-        """What `microtir_crc32` gives for it."""
+        """Return the CRC that `microtir_crc32` gives for it."""
         return binascii.crc32(self.data)
 
 
@@ -41,17 +41,17 @@ class NodeResult:
 
 
 def graph_nodes(artifact: Artifact) -> tuple[GraphNode, ...]:
-    """The nodes of an artifact for the graph executor, in the order in which they run."""
+    """Return the nodes of an artifact for the graph executor, in order of execution."""
     return nodes_of(artifact.metadata, artifact.source(graph_file(artifact.metadata)))
 
 
 def graph_file(metadata: Metadata) -> str:
-    """The file beside the metadata that has the nodes, where the executor is one of a graph."""
+    """Return the file of the nodes beside the metadata, for an executor of graphs."""
     return f"{metadata['module_name']}_graph.json"
 
 
 def nodes_of(metadata: Metadata, graph: str | None) -> tuple[GraphNode, ...]:
-    """The nodes that the text of a graph has; without a graph every layer is one.
+    """Return the nodes of a graph's text; without a graph every layer is one.
 
     Raises:
         WrongDataError: the text is no graph of the layers.

@@ -11,7 +11,7 @@ Rows = npt.NDArray[np.generic]
 
 
 def logical_rows(memory: Rows, facts: OutputData) -> Rows:
-    """Rows in the order of the model, without borders.
+    """Return rows in the order of the model, without borders.
 
     Args:
         memory: (rows, elements of a row) as they lie.

@@ -16,7 +16,7 @@ MAX_PORTS = 1000
 
 
 def read_metadata(content: bytes) -> Metadata:
-    """What `metadata.json` of exported sources, or of a project's model, holds.
+    """Return what `metadata.json` of exported sources, or of a project's model, holds.
 
     Raises:
         WrongDataError: a value is not what microtir writes there.

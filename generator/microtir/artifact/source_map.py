@@ -13,7 +13,7 @@ _PLACE = r"(?<![\w.])(?:\S*/)?{name}(?:_lib0)?\.c[:,](?: line )?(\d+)"
 
 
 def is_described(source: str, metadata: Metadata) -> bool:
-    """Whether a C file has its functions in the lines in which they were generated."""
+    """Return whether a C file has its functions in the lines in which they were generated."""
     found = definitions(source)
     return all(
         found.get(facts["function"], []) == facts["lines"]
@@ -22,7 +22,7 @@ def is_described(source: str, metadata: Metadata) -> bool:
 
 
 def layers_at(metadata: Metadata, line: int) -> tuple[LayerData, ...]:
-    """The layers that a line of the C file that is named after the module belongs to.
+    """Return the layers that a line of the module's C file belongs to.
 
     That is one for a layer's function, and all that call it for a micro-kernel; none for what no
     layer is in particular.
@@ -36,13 +36,13 @@ def layers_at(metadata: Metadata, line: int) -> tuple[LayerData, ...]:
 
 
 def layer_text(metadata: Metadata, layer: LayerData) -> str:
-    """A layer in words: its name, its operator, and where that is in the model's file."""
+    """Describe a layer: its name, its operator, and where that is in the model's file."""
     file = metadata["model"]["file"] if metadata["model"] else metadata["module_name"]
     return f"{layer['name']}, {layer['operator']}, operator {layer['index']} of {file}"
 
 
 def places_in(text: str, metadata: Metadata) -> str:
-    """What a tool's message means by lines of the generated C: a line of text for each.
+    """Return what the lines of C in a tool's message mean, a line of text for each.
 
     Args:
         text: what a compiler, a sanitizer or a debugger said: `digits.c:120:7: error`.

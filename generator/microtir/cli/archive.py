@@ -18,7 +18,7 @@ SUFFIX = ".tar"
 
 
 def is_archive(model: str) -> bool:
-    """Whether a MODEL argument names an archive; its content is looked at when it is read."""
+    """Return whether a MODEL argument names an archive; its content is read later."""
     return model.endswith(SUFFIX)
 
 
@@ -44,7 +44,7 @@ def check_flags(model: str, given: Mapping[str, object]) -> None:
 def programs(
     model: str, config: CompilationConfig, progress: Progress, board: str | None = None
 ) -> tuple[Artifact, ...]:
-    """The compiled programs that a MODEL argument stands for: those of an archive, or one.
+    """Return the compiled programs of a MODEL argument: those of an archive, or one.
 
     Raises:
         MicrotirError: any diagnostic of reading or compiling.
@@ -60,7 +60,7 @@ def programs(
 def one_program(
     model: str, config: CompilationConfig, progress: Progress, board: str | None = None
 ) -> Artifact:
-    """The compiled program that a MODEL argument stands for.
+    """Return the compiled program that a MODEL argument stands for.
 
     Raises:
         UsageError: an archive with several.

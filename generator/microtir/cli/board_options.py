@@ -61,12 +61,12 @@ def check_board_options(
 
 
 def board_compiler(board: str | None, config: CompilationConfig) -> BoardCompiler | None:
-    """What says how much code there is, where a budget asks; None if the machine has no such."""
+    """Return what compiles code to learn its size, where a budget asks; None without one."""
     return None if config.budget.flash is None else compiler_of(board)
 
 
 def compiler_of(board: str | None) -> BoardCompiler | None:
-    """What says how much code there is; None without a board, or without its compiler."""
+    """Return what compiles code to learn its size; None without a board or its compiler."""
     if board is None:
         return None
     from microtir.project import BoardCompiler, load_board
@@ -77,7 +77,7 @@ def compiler_of(board: str | None) -> BoardCompiler | None:
 def board_runner(
     artifact: Artifact, board: str | None, port: str | None, timeout: float
 ) -> Runner | None:
-    """What runs a model on a board; None without a board."""
+    """Return what runs a model on a board; None without a board."""
     if board is None:
         return None
     from microtir.project import load_board, run_samples

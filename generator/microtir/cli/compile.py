@@ -109,7 +109,7 @@ def compile_model(
 
 
 def _target_of(output: Path | None, output_format: str) -> Path:
-    """Where to write, if that suits the format."""
+    """Return where to write, if that suits the format."""
     if output is None:
         what, name = ("archive", "FILE.tar") if output_format == ARCHIVE else ("folder", "DIR")
         raise UsageError(
@@ -181,7 +181,7 @@ def _pool(pool: PoolData) -> str:
 
 
 def _recomputed(metadata: Metadata) -> list[tuple[str, object]]:
-    """The price of images that are computed in bands of columns."""
+    """Return the price of images that are computed in bands of columns."""
     from microtir.report.summary import recomputed
 
     layers = metadata["layers"]
@@ -200,7 +200,7 @@ def _constants(pool: ConstantPoolData) -> str:
 
 
 def _flash(built: Built) -> list[tuple[str, object]]:
-    """What a program takes of its budget, and how sure that is."""
+    """Return what a program takes of its budget, and how sure that is."""
     artifact, compiler = built.artifact, built.compiler
     budget = artifact.module.require_config("compile").budget.flash
     if budget is None:

@@ -73,7 +73,7 @@ def with_config(verb: Verb) -> Verb:
 def configuration(
     given: dict[str, FlagValue], models: Sequence[str], board: str | None = None
 ) -> CompilationConfig:
-    """The configuration of a command line; the module is named after the first model's file.
+    """Return the configuration of a command line; the first model's file names the module.
 
     Where no flag names a target it is the board's, or that of `microcontroller`.
 
@@ -101,7 +101,7 @@ _BUDGETS = ("ram_budget", "flash_budget", "stack_budget")
 def _limits_of_board(
     asked: list[str], board: str | None, config: CompilationConfig, models: Sequence[str]
 ) -> dict[str, int]:
-    """The budgets that are given as `board`, in bytes: what it has for the models, and no more.
+    """Return the budgets given as `board` in bytes: what it has for the models.
 
     Of the RAM in which the workspace lies that is what inputs, outputs, the usual stack and the
     board's reserve leave: what is in a budget then fits the board, and the other way round.
@@ -134,7 +134,7 @@ def _limits_of_board(
 
 
 def _io_bytes(models: Sequence[str], config: CompilationConfig) -> int:
-    """Bytes of inputs and outputs outside of the workspace; models that take turns share them.
+    """Return the bytes of inputs and outputs outside of the workspace; turns share them.
 
     Of a model that cannot be read nothing is known: whoever compiles it says what is wrong.
     """
@@ -146,7 +146,7 @@ def _io_bytes(models: Sequence[str], config: CompilationConfig) -> int:
 
 
 def _panel(flag: Flag) -> str:
-    """The part of the help that a flag stands in: first what most people set."""
+    """Return the part of the help that a flag stands in: first what most people set."""
     found = (panel for start, panel in _PANELS.items() if flag.name.startswith(start))
     return next(found, PANEL)
 

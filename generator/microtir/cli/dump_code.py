@@ -36,7 +36,7 @@ DumpCode = Annotated[
 
 
 def dump_formats(text: str | None) -> tuple[str, ...]:
-    """The formats that a comma separates.
+    """Return the formats that a comma separates.
 
     Raises:
         UsageError: one is unknown, or exists in tvmc only.

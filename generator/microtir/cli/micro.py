@@ -124,7 +124,7 @@ def create(
 def _as_tvmc(
     words: list[str], config: CompilationConfig, options: list[str], *, force: bool
 ) -> Project:
-    """The project that a command line of tvmc asks for: DIR ARCHIVE PLATFORM and options."""
+    """Return the project that tvmc's command line asks for: DIR ARCHIVE PLATFORM, options."""
     request = project_request(words, options)
     return create_project(
         [request.archive],

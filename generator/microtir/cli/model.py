@@ -52,7 +52,7 @@ ModelOrArchive = Annotated[
 
 
 def model_path(model: str) -> Path:
-    """The file that a MODEL argument names; it need not exist.
+    """Return the file that a MODEL argument names; it need not exist.
 
     Raises:
         UsageError: there is no such example.
@@ -62,7 +62,7 @@ def model_path(model: str) -> Path:
 
 
 def golden_path(model: str) -> Path | None:
-    """The golden file that comes with an example; None for a file.
+    """Return the golden file that comes with an example; None for a file.
 
     Raises:
         UsageError: there is no such example.
@@ -72,7 +72,7 @@ def golden_path(model: str) -> Path | None:
 
 
 def module_name(model: str) -> str:
-    """The name of the generated module: from the file's name without suffix."""
+    """Return the name of the generated module: from the file's name without suffix."""
     return module_name_from(model_path(model).stem)
 
 
@@ -85,7 +85,7 @@ def _example(model: str) -> Example | None:
 
 
 def read_model(model: str, config: CompilationConfig) -> IRModule:
-    """The model as a module with its configuration.
+    """Return the model as a module with its configuration.
 
     Raises:
         MicrotirError: the file cannot be read, or the model is not supported.

@@ -71,7 +71,7 @@ def check(model: Model, config: CompilationConfig, as_json: AsJson = False) -> E
 
 
 def _write_causes(file: str, processors: str, found: Sequence[Cause]) -> None:
-    """Each cause with its fix, then every place where it shows."""
+    """Print each cause with its fix, then every place where it shows."""
     total = sum(len(cause.problems) for cause in found)
     noun = "problem" if total == 1 else "problems"
     of_causes = "" if len(found) == total else f", {len(found)} cause{'s' * (len(found) > 1)}"
@@ -92,7 +92,7 @@ def _write_causes(file: str, processors: str, found: Sequence[Cause]) -> None:
 
 
 def _cause(cause: Cause, problems: Sequence[MicrotirError]) -> dict[str, object]:
-    """A cause with the positions of its problems in the list of all."""
+    """Return a cause with the positions of its problems in the list of all."""
     numbers = {id(problem): number for number, problem in enumerate(problems)}
     return {
         "what": cause.what,

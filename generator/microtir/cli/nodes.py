@@ -28,7 +28,7 @@ DumpTensors = Annotated[
 
 
 def has_nodes(artifact: Artifact, sanitize: bool, dump: Path | None) -> bool:
-    """Whether a run tells of its nodes.
+    """Return whether a run reports its nodes.
 
     Raises:
         UsageError: tensors are wanted and are not to be had.
@@ -47,7 +47,7 @@ def has_nodes(artifact: Artifact, sanitize: bool, dump: Path | None) -> bool:
 def run_nodes(
     artifact: Artifact, samples: Samples, board: str | None, port: str | None, timeout: float
 ) -> tuple[list[dict[str, Any]], list[tuple[NodeResult, ...]]]:
-    """Outputs of every sample and nodes of every sample, from the board if there is one."""
+    """Run the samples, on the board if there is one, and return outputs and nodes of each."""
     runs: Sequence[tuple[Mapping[str, Any], tuple[NodeResult, ...]]]
     if board is None:
         from microtir import host
@@ -63,7 +63,7 @@ def run_nodes(
 
 
 def print_nodes(nodes: Sequence[NodeResult], clock: str) -> None:
-    """The table of one run."""
+    """Print the table of one run."""
     total = sum(node.ticks for node in nodes)
     rows = [
         [
@@ -80,7 +80,7 @@ def print_nodes(nodes: Sequence[NodeResult], clock: str) -> None:
 
 
 def node_facts(nodes: Sequence[NodeResult]) -> list[dict[str, object]]:
-    """The same for machines."""
+    """Return the nodes of a run as JSON values."""
     return [
         {
             "name": node.name,
@@ -92,7 +92,7 @@ def node_facts(nodes: Sequence[NodeResult]) -> list[dict[str, object]]:
 
 
 def dumped(runs: Sequence[Sequence[NodeResult]]) -> dict[str, Any]:
-    """Every tensor as an array of one dimension, by sample and node."""
+    """Return every tensor as an array of one dimension, by sample and node."""
     import numpy as np
 
     return {

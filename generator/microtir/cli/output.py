@@ -98,7 +98,7 @@ def write_table(
 
 
 def _widths(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> dict[str, int]:
-    """How wide a column has to be if nothing folds."""
+    """Return how wide each column has to be for no cell to fold."""
     return {c: max(len(c), *(len(row[i]) for row in rows), 0) for i, c in enumerate(columns)}
 
 
@@ -129,7 +129,7 @@ def _write_table(
 
 
 def cell(value: object) -> str:
-    """A value as people read it: thousands apart, shapes as 1x49x10x1."""
+    """Return a value as people read it: thousands apart, shapes as 1x49x10x1."""
     if isinstance(value, bool) or value is None:
         return {True: "yes", False: "no", None: ""}[value]
     if isinstance(value, int):
@@ -140,7 +140,7 @@ def cell(value: object) -> str:
 
 
 def shape(extents: Sequence[int]) -> str:
-    """A shape as 1x49x10x1; that of a scalar as `scalar`."""
+    """Return a shape as 1x49x10x1; that of a scalar as `scalar`."""
     return "x".join(map(str, extents)) or "scalar"
 
 

@@ -128,11 +128,11 @@ def _print(frontier: Frontier, title: str) -> None:
 
 
 def _compilers(frontier: Frontier) -> tuple[str, ...]:
-    """One, unless a board asks for several."""
+    """Return the compilers that measured; one, unless a board asks for several."""
     return tuple(dict.fromkeys(trial.cost.compiler for trial in frontier.trials))
 
 
 def _cycles(frontier: Frontier) -> str:
-    """The column of cycles, which an emulator knows or microtir estimates."""
+    """Return the column of cycles, which an emulator knows or microtir estimates."""
     are_exact = all(trial.cost.cycles_are_exact for trial in frontier.trials)
     return "cycles" if are_exact else "est. cycles"

@@ -50,7 +50,7 @@ def _take_debug(arguments: list[str]) -> bool:
 
 
 def _write_any_text() -> None:
-    """Names in a model may hold any character; a terminal that lacks it is no reason to stop."""
+    """Let output replace characters that a terminal lacks: names in a model may hold any."""
     for stream in (sys.stdout, sys.stderr):
         reconfigure = getattr(stream, "reconfigure", None)
         if reconfigure is not None:  # a test may have put another kind of stream here
@@ -77,7 +77,7 @@ def _report_defect(error: Exception, debug: bool) -> int:
 
 
 def _usage_error(error: Exception) -> UsageError:
-    """A complaint of the argument parser as a diagnostic of the family."""
+    """Return a complaint of the argument parser as a diagnostic of the family."""
     context = getattr(error, "ctx", None)
     where = getattr(context, "command_path", "microtir")
     what = getattr(error, "format_message", lambda: str(error))().rstrip(".")

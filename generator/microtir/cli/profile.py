@@ -138,7 +138,7 @@ def _print(result: Profile, board: BoardFacts, processors: str) -> None:
 
 
 def _recomputed(result: Profile) -> str:
-    """What less memory costs: work that two bands of columns do, and the copies between them."""
+    """Return what bands of columns cost: work done twice, and the copies between bands."""
     macs = sum(layer.macs_executed for layer in result.layers) - result.macs_recomputed
     share = result.macs_recomputed / max(macs, 1)
     cost = result.recomputing
@@ -149,7 +149,7 @@ def _recomputed(result: Profile) -> str:
 
 
 def _per_mac(result: Profile) -> list[tuple[str, object]]:
-    """What a multiply-accumulate costs, in all; of the model's where fewer are executed."""
+    """Return what one multiply-accumulate costs, and one of the model's where fewer run."""
     model = sum(layer.macs for layer in result.layers)
     executed = sum(layer.macs_executed for layer in result.layers)
     known = {"executed": executed, "of the model": model} if model != executed else {"": executed}
@@ -180,7 +180,7 @@ def _row(layer: LayerCost, result: Profile) -> tuple[object, ...]:
 
 
 def _explain(result: Profile, plan: Plan) -> None:
-    """A table of what the plan chose, beside what came out of it."""
+    """Print a table of what the plan chose, beside what came out of it."""
     measured: dict[str, int] = {}
     for layer in result.layers:
         measured[layer.name] = measured.get(layer.name, 0) + layer.instructions
@@ -213,7 +213,7 @@ def _explain(result: Profile, plan: Plan) -> None:
 
 
 def _reasons(made: Mapping[str, Decision]) -> None:
-    """A table of the kernels of each layer: the chosen one, then the others and what was wrong."""
+    """Print the kernels of each layer: the chosen one, then the others and why not."""
     rows: list[tuple[object, ...]] = []
     for decision in {id(d): d for d in made.values()}.values():  # two functions may share one
         index = decision.index if decision.index >= 0 else None

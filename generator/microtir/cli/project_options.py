@@ -97,7 +97,7 @@ ProjectFacts = Annotated[
 
 
 def list_options(names: Sequence[str]) -> object:
-    """A flag that lists project options of a verb, and ends the program."""
+    """Return a flag that lists project options of a verb, and ends the program."""
     return typer.Option(
         "--list-options",
         help="As tvmc has it: lists the project options.",
@@ -141,7 +141,7 @@ class ProjectRequest:
 
 
 def project_request(words: Sequence[str], options: Sequence[str]) -> ProjectRequest:
-    """The project that positional words and options of tvmc stand for.
+    """Return the project that positional words and options of tvmc stand for.
 
     Raises:
         UsageError: a word is missing, or an option has no counterpart.
@@ -192,7 +192,7 @@ def _check_platform_name(platform: str) -> None:
 
 
 def serial_port(options: Sequence[str] | None, project: Project | None) -> str | None:
-    """The serial port among options of tvmc, whose board must be that of the project.
+    """Return the serial port among options of tvmc, whose board must be that of the project.
 
     Raises:
         UsageError: another option, or another board.
@@ -206,7 +206,7 @@ def serial_port(options: Sequence[str] | None, project: Project | None) -> str |
 def build_arguments(
     words: Sequence[str], options: Sequence[str], project: Project
 ) -> tuple[str, ...]:
-    """Arguments of a build without tvmc's word for the platform and its project options.
+    """Return arguments of a build without tvmc's word for the platform and its project options.
 
     Raises:
         UsageError: the project is of another type or for another board, or an option has no
@@ -248,7 +248,7 @@ def _values(options: Sequence[str], known: Sequence[str]) -> dict[str, str]:
 
 
 def check_platform(words: Sequence[str], project_type: str) -> tuple[str, ...]:
-    """Arguments of a build without tvmc's word for the platform, which a project knows.
+    """Return arguments of a build without tvmc's word for the platform, which a project knows.
 
     Raises:
         UsageError: the project is of another type.

@@ -124,7 +124,7 @@ def create_project(
 
 
 def _default_type(board: Board) -> str:
-    """The first type that can be built here; says what the types before it lack."""
+    """Return the first type that can be built here; say what the types before it lack."""
     from microtir.project import default_type
 
     choice = default_type(board)
@@ -141,7 +141,7 @@ def _default_type(board: Board) -> str:
 def _programs(
     model: str, config: CompilationConfig, progress: Progress, board: str
 ) -> tuple[tuple[Artifact, ...], Graph | None]:
-    """The programs that a MODEL argument stands for, and the graph, which an archive has not."""
+    """Return the programs of a MODEL argument, and the graph, which an archive lacks."""
     if is_archive(model):
         return programs(model, config, progress), None
     built = build_model(model, config, progress, board)
@@ -149,7 +149,7 @@ def _programs(
 
 
 def _samples(file: Path, artifact: Artifact, graph: Graph | None, count: int) -> Samples:
-    """The first samples of a golden file, as the program takes them."""
+    """Return the first samples of a golden file, as the program takes them."""
     import numpy as np
 
     from microtir.host.samples import read_golden

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 def with_remedies(
     error: LimitError, module: IRModule, board: str | None, compiler: BoardCompiler | None
 ) -> LimitError:
-    """The same refusal with what other options came to.
+    """Return the same refusal with what other options came to.
 
     Args:
         error: how the model was refused.
@@ -54,7 +54,7 @@ def with_remedies(
 
 
 def limit_error(limit: Limit, report: Report) -> LimitError | None:
-    """The refusal that a limit of a report stands for; None for one that is no option's."""
+    """Return the refusal that a report's limit stands for; None for one that is no option's."""
     pools = {f"pool {pool.name}": number for number, pool in enumerate(report.pools)}
     resources = {
         "budget.ram": Resource.WORKSPACE,

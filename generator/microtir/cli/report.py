@@ -86,7 +86,7 @@ def report(
 
 
 def _limits_of(board: str | None) -> LimitsOf | None:
-    """The memories of a board as limits; None without a board."""
+    """Return the memories of a board as limits; None without a board."""
     if board is None:
         return None
     from microtir.project import load_board

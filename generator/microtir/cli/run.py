@@ -153,7 +153,7 @@ def run(
 
 
 def _where(artifact: Artifact, board: str | None) -> str:
-    """For which processor a program was compiled, and where it ran."""
+    """Return for which processor a program was compiled, and where it ran."""
     targets = artifact.module.require_config("run").targets
     return run_here(targets) if board is None else f"{for_processors(targets)} on {board}"
 
@@ -176,7 +176,7 @@ def _on_project(
     times: Times,
     wants_nodes: bool,
 ) -> _Runs:
-    """Runs of a program that serves."""
+    """Run samples on a program that serves them."""
     with Progress() as progress:
         progress.show(f"running on {project.board.title}")
         runs = run_served(project, info, samples, port, timeout, times, wants_nodes=wants_nodes)
@@ -188,7 +188,7 @@ def _on_project(
 
 
 def _json(runs: _Runs, top: int | None) -> object:
-    """Outputs by their names, or outputs and nodes."""
+    """Return outputs by their names, or outputs and nodes."""
     outputs = [_facts(result, top) for result in runs.outputs]
     if not runs.nodes:
         return outputs
@@ -199,7 +199,7 @@ def _json(runs: _Runs, top: int | None) -> object:
 
 
 def _refuse_board(board: str | None, sanitize: bool) -> None:
-    """A project has its board, and a program that no sanitizer sees."""
+    """Refuse a board beside a project, which has its own, and beside sanitizers."""
     for flag, given in (("--board", board is not None), ("--sanitize", sanitize)):
         if given:
             raise UsageError(
@@ -208,7 +208,7 @@ def _refuse_board(board: str | None, sanitize: bool) -> None:
 
 
 def _model(artifact: Artifact) -> ModelInfo:
-    """Facts of the model; an archive may hold a user's functions instead."""
+    """Return facts of the model; an archive may hold a user's functions instead."""
     info = artifact.module.model
     if info is None:
         raise UsageError(
@@ -222,7 +222,7 @@ def _model(artifact: Artifact) -> ModelInfo:
 def _results(
     artifact: Artifact, samples: Samples, run_there: Runner | None, sanitize: bool
 ) -> list[dict[str, Any]]:
-    """Outputs of every sample, from the board if there is one."""
+    """Return the outputs of every sample, from the board if there is one."""
     from microtir import host
 
     if run_there is not None:
@@ -294,7 +294,7 @@ def _print_times(runs: _Runs, wanted: bool) -> None:
 
 
 def _print_top(array: Any, quantization: Quantization | None, top: int) -> None:
-    """A table of the largest values, in stored and in real units."""
+    """Print a table of the largest values, in stored and in real units."""
     is_whole = quantization is not None and not quantization.is_per_channel
     rows = []
     for index in _largest(array, top):
@@ -308,7 +308,7 @@ def _print_top(array: Any, quantization: Quantization | None, top: int) -> None:
 
 
 def _largest(array: Any, count: int) -> list[tuple[int, ...]]:
-    """Indices of the largest values, the first of equal ones first."""
+    """Return indices of the largest values, the first of equal ones first."""
     import numpy as np
 
     order = np.argsort(-array.ravel().astype(np.float64), kind="stable")[:count]
@@ -328,7 +328,7 @@ def _facts(result: dict[str, Any], top: int | None) -> dict[str, object]:
 
 
 def _finite(value: Any) -> Any:
-    """Nested lists with null for what JSON cannot hold."""
+    """Return nested lists with null for what JSON cannot hold."""
     if isinstance(value, list):
         return [_finite(item) for item in value]
     return value if not isinstance(value, float) or math.isfinite(value) else None

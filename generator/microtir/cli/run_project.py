@@ -74,7 +74,7 @@ class Times:
     number: int
 
     def refuse(self, project_option: Sequence[str] | None) -> None:
-        """Elsewhere there is no project, and instructions are counted, which no clock disturbs."""
+        """Refuse timing without a project, since emulators count instructions instead."""
         if project_option:
             raise UsageError(
                 "--project-option is for --device micro", where="microtir run", fix="use --port"
@@ -94,7 +94,7 @@ class Times:
 
 
 def served_model(project: Project) -> ModelInfo:
-    """The model of a project, from the metadata among its files.
+    """Return the model of a project, from the metadata among its files.
 
     Raises:
         UsageError: the project has several models, or functions instead.
@@ -124,7 +124,7 @@ class ServedRun:
     nodes: tuple[NodeResult, ...]
 
     def time_text(self) -> str:
-        """The measurements as a line."""
+        """Return the measurements as a line."""
         mean = sum(self.ticks) / len(self.ticks)
         if len(self.ticks) == 1:
             return f"time: {mean:.10g} ticks of the board's clock"
@@ -172,12 +172,12 @@ def run_served(
 
 
 def is_debugged(project: Project) -> bool:
-    """Whether the model of a project was built for the executor that tells of its nodes."""
+    """Return whether a project's model was built for the executor that reports its nodes."""
     return _configurations(project)[0].executor.kind is ExecutorKind.DEBUG
 
 
 def processors_of(project: Project) -> str:
-    """Whom the models of a project were compiled for, which need not be the board's target."""
+    """Return the CPUs that a project's models are for, which may differ from the board's."""
     return for_processors(t for config in _configurations(project) for t in config.targets)
 
 
@@ -186,7 +186,7 @@ def _configurations(project: Project) -> list[CompilationConfig]:
 
 
 def served_project(path: str) -> Project:
-    """The project in the folder that `--device micro` was given.
+    """Return the project in the folder that `--device micro` was given.
 
     Raises:
         UsageError: it is a file or an archive.

@@ -35,7 +35,7 @@ def explain_line(source: Path, number: str, *, as_json: bool) -> ExitCode:
 
 
 def _line(source: Path, number: str, metadata: Metadata) -> int:
-    """The number of a line that the file has, as it was generated."""
+    """Return the number of a line that the file has, as it was generated."""
     from microtir.artifact import is_described
 
     try:

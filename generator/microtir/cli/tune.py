@@ -95,7 +95,7 @@ def _print(title: str, todo: list[Round], fresh: int, kept: int, records: Path) 
 
 
 def _executor(jobs: int, scheduler: str | None, rounds: int) -> AbstractContextManager[Executor]:
-    """Processes of this machine, or the workers of a cluster."""
+    """Return processes of this machine, or the workers of a cluster."""
     if scheduler is None:
         from concurrent.futures import ProcessPoolExecutor
 
@@ -122,7 +122,7 @@ def _executor(jobs: int, scheduler: str | None, rounds: int) -> AbstractContextM
 
 @contextmanager
 def _bar(rounds: int) -> Iterator[Callable[[], None]]:
-    """A progress bar on a terminal; gives what counts one program."""
+    """Show a progress bar on a terminal; yield what counts one program."""
     if not rounds or not sys.stderr.isatty():
         yield lambda: None
         return

@@ -72,7 +72,7 @@ def _how_near(tolerance: Tolerance) -> str:
 
 
 def _reference_error(comparison: Comparison, tolerance: Tolerance) -> str:
-    """What to know of a reference that is farther from the exact values than float32 is."""
+    """Explain a reference that is farther from the exact values than float32 is."""
     from microtir.host.tolerance import Share
 
     share = comparison.reference_error

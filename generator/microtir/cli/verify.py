@@ -178,7 +178,7 @@ class _Source:
 
     @property
     def text(self) -> str:
-        """What the outputs are compared with, for the verdict."""
+        """Return what the outputs are compared with, for the verdict."""
         if self.golden is not None:
             return self.golden.name
         names = {"reference": "microtir's numpy reference", "tflm": "tflite-micro"}
@@ -194,7 +194,7 @@ class _Source:
             )
 
     def read(self, built: Built) -> tuple[Samples, Samples]:
-        """Inputs and expected outputs of each sample."""
+        """Return inputs and expected outputs of each sample."""
         from microtir.host.oracle import expected_outputs
         from microtir.host.samples import Fill, filled, read_golden
 

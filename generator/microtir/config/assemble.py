@@ -15,7 +15,7 @@ from microtir.errors import ConfigError
 
 
 def assemble(values: Mapping[Option, object], base: CompilationConfig) -> CompilationConfig:
-    """`base` with the options of `values` changed.
+    """Return `base` with the options of `values` changed.
 
     Values are those of the table: a name for executor and runtime, a sequence of names for
     pools, and for a pool's property a mapping from pool name to value (or one value for all).

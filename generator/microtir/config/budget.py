@@ -36,7 +36,7 @@ class Budget:
             find(Section.BUDGET, field.name).check_built(getattr(self, field.name))
 
     def known(self) -> dict[str, int]:
-        """The limits that are set."""
+        """Return the limits that are set."""
         return {
             field.name: limit
             for field in fields(self)

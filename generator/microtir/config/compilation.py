@@ -202,11 +202,11 @@ class CompilationConfig:
     def from_target(
         target: TargetsLike, target_host: TargetLike | None = None
     ) -> CompilationConfig:
-        """The configuration that ``build(mod, target)`` stands for: all else at default."""
+        """Return the configuration that ``build(mod, target)`` stands for: all else at default."""
         return CompilationConfig(targets=target, target_host=target_host)
 
     def with_(self, **changes: Any) -> CompilationConfig:
-        """A copy with some fields changed; a host that followed from the targets does so again.
+        """Return a copy with some fields changed; a host that followed from the targets does again.
 
         Raises:
             ConfigError: an unknown field, or the result is not legal.
@@ -219,7 +219,7 @@ class CompilationConfig:
         return CompilationConfig(**{**values, **changes})
 
     def without_limits(self) -> CompilationConfig:
-        """The configuration without budgets and without limits of pools."""
+        """Return the configuration without budgets and without limits of pools."""
         return self.with_(
             budget=Budget(),
             workspace_pools=[pool.without_limit() for pool in self.workspace_pools],
@@ -227,20 +227,20 @@ class CompilationConfig:
         )
 
     def primary_target(self) -> Target:
-        """The target of an operator that is not assigned to another."""
+        """Return the target of an operator that is not assigned to another."""
         return self.targets[0]
 
     def should_link_params(self) -> bool:
-        """Whether weights are part of the generated code."""
+        """Return whether weights are part of the generated code."""
         return self.executor.link_params
 
     def entry_calling_convention(self) -> CallingConvention:
-        """How the entry function takes its arguments."""
+        """Return how the entry function takes its arguments."""
         c_api = self.executor.interface_api is InterfaceApi.C
         return CallingConvention.UNPACKED if c_api else CallingConvention.PACKED
 
     def needs_packed_wrapper(self) -> bool:
-        """Whether a packed function that calls the entry function must be generated.
+        """Return whether a packed function that calls the entry function must be generated.
 
         A system library registers packed functions only. Where the entry function is not
         packed, registering it under a packed prototype is what microTVM did: the C did not
@@ -250,49 +250,49 @@ class CompilationConfig:
         return self.runtime.system_lib and unpacked
 
     def is_graph(self) -> bool:
-        """Whether a model is a table of calls; programs that are no model have no executor."""
+        """Return whether a model is printed as a table of calls; others have no executor."""
         return self.executor.kind is not ExecutorKind.AOT
 
     def has_packed_operators(self) -> bool:
-        """Whether operators take packed arguments."""
+        """Return whether operators take packed arguments."""
         return not self.executor.unpacked_api
 
     def passed_pools(self) -> tuple[WorkspacePoolInfo, ...]:
-        """The memories for activations that the application passes to the run function."""
+        """Return the memories for activations that the application passes to the run function."""
         return tuple(p for p in self.workspace_pools if not p.pool_info_properties.is_internal)
 
     def passed_constant_pools(self) -> tuple[ConstantPoolInfo, ...]:
-        """The memories with constants that the application passes to the run function."""
+        """Return the memories with constants that the application passes to the run function."""
         return tuple(p for p in self.constant_pools if not p.pool_info_properties.is_internal)
 
     def input_pools(self) -> tuple[int, ...]:
-        """Positions of the workspace pools that inputs may be placed in."""
+        """Return positions of the workspace pools that inputs may be placed in."""
         return port_pools(self, self.pass_config.input_pool)
 
     def output_pools(self) -> tuple[int, ...]:
-        """Positions of the workspace pools that outputs may be placed in."""
+        """Return positions of the workspace pools that outputs may be placed in."""
         return port_pools(self, self.pass_config.output_pool)
 
     def workspace_room(self) -> int | None:
-        """Bytes that all workspace pools have together, or None if one has no limit."""
+        """Return bytes that all workspace pools have together, or None if one has no limit."""
         limits = [pool.size_limit for pool in self.workspace_pools]
         known = [limit for limit in limits if limit is not None]
         return sum(known) if len(known) == len(limits) else None
 
     def declares_workspace(self) -> bool:
-        """Whether the user named the memory for activations."""
+        """Return whether the user named the memory for activations."""
         return self.workspace_pools != (WorkspacePoolInfo(DEFAULT_WORKSPACE),)
 
     def workspace_alignment(self) -> int:
-        """Least alignment, in bytes, of the workspace and of every buffer in it."""
+        """Return least alignment, in bytes, of the workspace and of every buffer in it."""
         return self.executor.workspace_byte_alignment or self._natural_alignment()
 
     def constant_alignment(self) -> int:
-        """Least alignment, in bytes, of every constant array."""
+        """Return least alignment, in bytes, of every constant array."""
         return self.executor.constant_byte_alignment or self._natural_alignment()
 
     def to_dict(self) -> dict[str, object]:
-        """All fields as JSON values.
+        """Return all fields as JSON values.
 
         Options are written out even where they are defaults, so that a file keeps its meaning
         when a default changes.
@@ -300,7 +300,7 @@ class CompilationConfig:
         return serial.to_dict(self)
 
     def recorded(self) -> dict[str, object]:
-        """`to_dict` for generated files: without what only this machine knows, such as folders."""
+        """Return `to_dict` for generated files, without what only this machine knows (folders)."""
         known = tuple(library.without_path() for library in self.external)
         records = PurePath(self.tuning_records).name
         return serial.to_dict(self.with_(external=known or None, tuning_records=records))
@@ -308,7 +308,7 @@ class CompilationConfig:
     @staticmethod
     @checked_arguments
     def from_dict(data: Mapping[str, Any]) -> CompilationConfig:
-        """The configuration that `to_dict` wrote; missing fields take their defaults.
+        """Return the configuration that `to_dict` wrote; missing fields take their defaults.
 
         Raises:
             ConfigError: an unknown field or an illegal value.
@@ -316,13 +316,13 @@ class CompilationConfig:
         return CompilationConfig(**serial.arguments(data))
 
     def to_json(self) -> str:
-        """`to_dict` as text, the same on every machine."""
+        """Return `to_dict` as text, the same on every machine."""
         return serial.to_text(self.to_dict())
 
     @staticmethod
     @checked_arguments
     def from_json(text: str) -> CompilationConfig:
-        """The configuration that `to_json` wrote.
+        """Return the configuration that `to_json` wrote.
 
         Raises:
             ConfigError: the text is no JSON object, or has an unknown field or illegal value.
@@ -330,7 +330,7 @@ class CompilationConfig:
         return CompilationConfig.from_dict(serial.from_text(text))
 
     def explain(self) -> str:
-        """A table of every option with its value and where the value comes from."""
+        """Return a table of every option with its value and where the value comes from."""
         return explain(self)
 
     def _natural_alignment(self) -> int:
@@ -338,13 +338,13 @@ class CompilationConfig:
         return max(t.natural_alignment() for t in (*self.targets, self.target_host))
 
     def __repr__(self) -> str:
-        """A call that makes an equal one, with the names that `microtir` itself exports."""
+        """Return a call that makes an equal one, with the names that `microtir` itself exports."""
         plain = CompilationConfig(targets=self.targets)
         return f"CompilationConfig({serial.call_arguments(self, plain)})"
 
 
 def resolve_host(targets: tuple[Target, ...], given: TargetLike | None) -> Target:
-    """The host: as given, else named by a target, else the first target, else plain `c`.
+    """Return the host: as given, else named by a target, else the first target, else plain `c`.
 
     Every target kind that exists runs on a CPU, so that the first target can always host.
 

@@ -71,7 +71,7 @@ class Request:
         )
 
     def abi(self, core: Core) -> str | None:
-        """The ABI: the one asked for, else the fullest of the core, else None.
+        """Return the ABI: the one asked for, else the fullest of the core, else None.
 
         Raises:
             ConfigError: the core cannot run the one asked for.
@@ -89,14 +89,14 @@ class Request:
 
 
 def abis(core: Core) -> tuple[str, ...]:
-    """The ABIs of a core, the default last; empty where the family has no choice of names."""
+    """Return the ABIs of a core, the default last; none where the family has one name only."""
     if core.family is Family.RISCV:
         return riscv.abis(core)
     return ("aapcs",) if core.family is Family.ARM else ()
 
 
 def core_of(request: Request) -> Core:
-    """The row of the tables that a target names by CPU, by architecture or not at all.
+    """Return the row of the tables that a target names by CPU, by architecture or not at all.
 
     Raises:
         ConfigError: an unknown name, or an architecture that is not the CPU's.
@@ -123,7 +123,7 @@ def core_of(request: Request) -> Core:
 
 
 def features_of(request: Request, core: Core) -> frozenset[Feature]:
-    """The features of `core` with the additions and removals of the request.
+    """Return the features of `core` with the additions and removals of the request.
 
     Raises:
         ConfigError: an unknown feature, one that the core cannot have, or a contradiction.

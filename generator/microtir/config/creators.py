@@ -43,7 +43,7 @@ def micro(
     options: str | Sequence[str] | None = None,
     executor: Executor | str | None = None,
 ) -> CompilationConfig:
-    """A configuration for a microcontroller.
+    """Return a configuration for a microcontroller.
 
     Args:
         model: name of a part or board; `unknown` is portable code for any.
@@ -72,7 +72,7 @@ def micro(
 
 
 def microcontroller() -> CompilationConfig:
-    """A configuration for what a command line means that names neither a target nor a board.
+    """Return a configuration for what a command line means that names neither a target nor a board.
 
     That is never the machine that the compiler happens to run on: what is planned for a PC takes
     many times the instructions on a microcontroller.
@@ -81,7 +81,7 @@ def microcontroller() -> CompilationConfig:
 
 
 def host() -> CompilationConfig:
-    """A configuration for the CPU of the machine that runs the compiler.
+    """Return a configuration for the CPU of the machine that runs the compiler.
 
     The CPU is resolved to the name of its architecture at once, so that a recorded
     configuration says the same on every machine.

@@ -38,31 +38,31 @@ class Domain(ABC):
     @property
     @abstractmethod
     def type_name(self) -> str:
-        """The type as a user would call it: bool, int, choice, name."""
+        """Return the type as a user would call it: bool, int, choice, name."""
 
     @abstractmethod
     def problem(self, value: object) -> str:
-        """What is wrong with `value`, or an empty string."""
+        """Return what is wrong with `value`, or an empty string."""
 
     @abstractmethod
     def legal(self) -> str:
-        """The legal values in words."""
+        """Return the legal values in words."""
 
     @abstractmethod
     def samples(self) -> tuple[tuple[object, ...], tuple[object, ...]]:
-        """Values that are legal and values that are not, for tests over all options."""
+        """Return values that are legal and values that are not, for tests over all options."""
 
     def canonical(self, value: object) -> Value:
-        """The stored form of a value that has no problem."""
+        """Return the stored form of a value that has no problem."""
         assert value is None or isinstance(value, (bool, int, str))
         return value
 
     def from_text(self, text: str) -> object:
-        """The value that `text` spells; text that spells none comes back, for `problem`."""
+        """Return the value that `text` spells; text that spells none comes back, for `problem`."""
         return text
 
     def choices(self) -> tuple[str, ...]:
-        """All spellings where they can be listed, else nothing."""
+        """Return all spellings where they can be listed, else nothing."""
         return ()
 
 
@@ -207,7 +207,7 @@ class Structure(Domain):
         return self.class_name
 
     def problem(self, value: object) -> str:
-        """Nothing: the class named by `class_name` checks in its own constructor."""
+        """Return nothing: the class that `class_name` names checks in its own constructor."""
         return ""
 
     def legal(self) -> str:

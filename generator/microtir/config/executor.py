@@ -63,44 +63,44 @@ class Executor(OptionMap):
 
     @property
     def interface_api(self) -> InterfaceApi:
-        """The C interface of the entry function; an executor without the choice has `c`."""
+        """Return the C interface of the entry function; an executor without the choice has `c`."""
         if self.kind is not ExecutorKind.AOT:
             return InterfaceApi.C
         return InterfaceApi(self["interface-api"])
 
     @property
     def unpacked_api(self) -> bool:
-        """Whether operators take plain C arguments."""
+        """Return whether operators take plain C arguments."""
         return self.kind is not ExecutorKind.AOT or self._flag("unpacked-api")
 
     @property
     def link_params(self) -> bool:
-        """Whether weights are emitted as C arrays."""
+        """Return whether weights are emitted as C arrays."""
         return self._flag("link-params")
 
     @property
     def row_fed_inputs(self) -> bool:
-        """Whether the application hands over inputs row by row."""
+        """Return whether the application hands over inputs row by row."""
         return self.kind is ExecutorKind.AOT and self._flag("row-fed-inputs")
 
     @property
     def row_drained_outputs(self) -> bool:
-        """Whether the application takes outputs row by row."""
+        """Return whether the application takes outputs row by row."""
         return self.kind is ExecutorKind.AOT and self._flag("row-drained-outputs")
 
     @property
     def workspace_byte_alignment(self) -> int | None:
-        """Bytes, or None where it follows from the target (ask the CompilationConfig)."""
+        """Return the alignment in bytes, or None where it follows from the target."""
         return self._number("workspace-byte-alignment") if self.kind is ExecutorKind.AOT else None
 
     @property
     def constant_byte_alignment(self) -> int | None:
-        """Bytes, or None where it follows from the target (ask the CompilationConfig)."""
+        """Return the alignment in bytes, or None where it follows from the target."""
         return self._number("constant-byte-alignment") if self.kind is ExecutorKind.AOT else None
 
     @checked_arguments
     def with_options(self, options: Mapping[str, object]) -> Executor:
-        """A copy with some options changed; what follows from a changed one is derived anew."""
+        """Return a copy with some options changed; what follows from them is derived again."""
         mine: dict[str, object] = dict(self.known())
         if "interface-api" in options:
             mine.pop("unpacked-api", None)
@@ -111,13 +111,13 @@ class Executor(OptionMap):
 
     @staticmethod
     def list_registered() -> tuple[str, ...]:
-        """Names of all executors."""
+        """Return names of all executors."""
         return tuple(str(kind) for kind in ExecutorKind)
 
     @staticmethod
     @checked_arguments
     def list_registered_options(name: str | ExecutorKind) -> Mapping[str, Option]:
-        """The options of an executor, each with type, default, legal values and help."""
+        """Return the options of an executor, each with type, default, legal values and help."""
         return described(SECTIONS[_kind(name)])
 
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def rows(config: CompilationConfig) -> list[tuple[str, str, str]]:
-    """(field, value, origin) of every option; origin is `set`, `default` or `derived`."""
+    """Return (field, value, origin) of every option; origin is `set`, `default` or `derived`."""
     plain = type(config).from_target(config.targets)
     result = []
     for option in OPTIONS:
@@ -31,7 +31,7 @@ def rows(config: CompilationConfig) -> list[tuple[str, str, str]]:
 
 
 def explain(config: CompilationConfig) -> str:
-    """The table as text, columns aligned."""
+    """Return the table as text, columns aligned."""
     table = [("field", "value", "origin"), *rows(config)]
     widths = [max(len(row[column]) for row in table) for column in (0, 1)]
     lines = [f"{a:<{widths[0]}}  {b:<{widths[1]}}  {c}" for a, b, c in table]
@@ -39,7 +39,7 @@ def explain(config: CompilationConfig) -> str:
 
 
 def _found(option: Option, config: CompilationConfig) -> tuple[str, str] | None:
-    """The option's path and value in `config`, or None where it is shown as other options."""
+    """Return the option's path and value in `config`, or None where other options show it."""
     section, name = option.section, option.name
     if section is Section.CONFIG:
         return _field(name, config)

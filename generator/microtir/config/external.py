@@ -45,20 +45,20 @@ class External:
             raise _problem(str(self), "is for some operators, and for all of them")
 
     def __str__(self) -> str:
-        """As the command line has it."""
+        """Return the text that the command line takes."""
         text = f"{self.library}={self.path}"
         if self.everything:
             return f"{text},{_ALL}"
         return text if self.operators is None else ",".join([text, *map(str, self.operators)])
 
     def without_path(self) -> External:
-        """The same for the record of a build, which says no more of a machine than this name."""
+        """Return a copy whose path is a name only, for records that must not show this machine."""
         return replace(self, path=PurePath(self.path).name or self.path)
 
     @staticmethod
     @checked_arguments
     def parse(text: str) -> External:
-        """The External that a text spells; a folder's name may hold commas, but not end in one.
+        """Return the External that a text spells; a folder may hold commas, but not end in one.
 
         Raises:
             ConfigError: it spells none.
@@ -82,7 +82,7 @@ class External:
 
 
 def externals(given: object) -> tuple[External, ...]:
-    """The libraries of a configuration.
+    """Return the libraries of a configuration.
 
     Raises:
         ConfigError: an entry is none, or a library is there twice.

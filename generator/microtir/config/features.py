@@ -143,12 +143,12 @@ NATIVE: Mapping[str, str] = MappingProxyType(
 
 
 def in_order(features: frozenset[Feature]) -> tuple[Feature, ...]:
-    """The features in the order of the enum: sets have no order that output could rely on."""
+    """Return the features in the order of the enum, because a set has no order to rely on."""
     return tuple(feature for feature in Feature if feature in features)
 
 
 def closure(features: frozenset[Feature]) -> frozenset[Feature]:
-    """`features` with everything that they need."""
+    """Return `features` with everything that they need."""
     found = set(features)
     for feature in features:
         found |= closure(frozenset(NEEDS.get(feature, ())))
@@ -156,5 +156,5 @@ def closure(features: frozenset[Feature]) -> frozenset[Feature]:
 
 
 def without(features: frozenset[Feature], removed: frozenset[Feature]) -> frozenset[Feature]:
-    """`features` less `removed` and less everything that needs what was removed."""
+    """Return `features` less `removed` and less everything that needs what was removed."""
     return frozenset(f for f in features if not closure(frozenset({f})) & removed)

@@ -31,5 +31,5 @@ class Flag:
 
     @property
     def dest(self) -> str:
-        """The Python name that argument parsers give it."""
+        """Return the Python name that argument parsers give it."""
         return self.name.removeprefix("--").replace("-", "_")

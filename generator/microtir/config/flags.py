@@ -71,7 +71,7 @@ FLAGS: tuple[Flag, ...] = _all_flags()
 def config_from_flags(
     given: Mapping[str, FlagValue], base: CompilationConfig | None = None
 ) -> CompilationConfig:
-    """The one configuration that a command line stands for.
+    """Return the one configuration that a command line stands for.
 
     Args:
         given: flag → value as the parser collected it; a flag is named as typed or by its
@@ -106,7 +106,7 @@ def config_from_flags(
 
 
 def _base(text: str, base: CompilationConfig | None) -> CompilationConfig:
-    """The configuration that `--config` names: a file, or a part as microTVM's did."""
+    """Return the configuration that `--config` names: a file, or a part as microTVM's did."""
     names = ("default", *MODELS)
     if text not in names or Path(text).exists():
         hint = "" if Path(text).suffix or Path(text).exists() else nearest(text, names)
@@ -125,7 +125,7 @@ def _base(text: str, base: CompilationConfig | None) -> CompilationConfig:
 
 @checked_arguments
 def config_from_file(path: str | Path) -> CompilationConfig:
-    """The configuration in a JSON file, as `--dump-config` and `to_json`, or tvmc, have it.
+    """Return the configuration in a JSON file, as `--dump-config` and `to_json`, or tvmc, have it.
 
     Raises:
         ConfigFileError: the file cannot be read.

@@ -19,7 +19,7 @@ class InputRange:
 
 
 def input_ranges_problem(text: str) -> str:
-    """What is wrong with a list of ranges, or an empty text."""
+    """Return what is wrong with a list of ranges, or an empty text."""
     seen: set[str] = set()
     for part in text.split(",") if text else ():
         match = _RANGE.fullmatch(part.strip())
@@ -35,6 +35,6 @@ def input_ranges_problem(text: str) -> str:
 
 
 def input_ranges(text: str) -> tuple[InputRange, ...]:
-    """The ranges of a list that has no problem."""
+    """Return the ranges of a list that has no problem."""
     matches = [_RANGE.fullmatch(part.strip()) for part in text.split(",")] if text else []
     return tuple(InputRange(m["name"] or "", int(m["low"]), int(m["high"])) for m in matches if m)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 def more_outputs_problem(text: str) -> str:
-    """What is wrong with a list of names, or an empty text."""
+    """Return what is wrong with a list of names, or an empty text."""
     names = [part.strip() for part in text.split(",")] if text else []
     if "" in names:
         return "has an empty name in it"
@@ -13,5 +13,5 @@ def more_outputs_problem(text: str) -> str:
 
 
 def more_outputs(text: str) -> tuple[str, ...]:
-    """The names of a list that has no problem."""
+    """Return the names of a list that has no problem."""
     return tuple(part.strip() for part in text.split(",")) if text else ()

@@ -49,7 +49,7 @@ _RESERVED_START = re.compile(r"__|_[A-Z]")
 
 
 def is_identifier(name: str) -> bool:
-    """Whether `name` is spelt like a C identifier (ASCII only; C99 allows more, linkers less)."""
+    """Return whether `name` is a C identifier (ASCII only; C99 allows more, linkers less)."""
     return _IDENTIFIER.fullmatch(name) is not None
 
 
@@ -57,14 +57,14 @@ _MAPPED = str.maketrans("-.", "__")
 
 
 def pool_name_problem(name: str) -> str:
-    """What is wrong with the name of a memory, which may hold `-` and `.`, or an empty string."""
+    """Return what is wrong with a pool's name, which may hold `-` and `.`, or an empty string."""
     if name and not is_identifier(name.translate(_MAPPED)):
         return "is no name for a memory"
     return "is a reserved word or a macro of C" if name in RESERVED_WORDS else ""
 
 
 def module_name_problem(name: str) -> str:
-    """What is wrong with `name` as a module name, or an empty string.
+    """Return what is wrong with `name` as a module name, or an empty string.
 
     `default` is a C keyword and yet legal: microTVM's name for a module without one, and only
     ever the first part of an identifier.
@@ -85,7 +85,7 @@ def module_name_problem(name: str) -> str:
 
 
 def module_name_from(text: str) -> str:
-    """A legal module name for any text, such as the stem of a model file's name."""
+    """Return a legal module name for any text, such as the stem of a model file's name."""
     name = re.sub(r"_{2,}", "_", re.sub(r"[^A-Za-z0-9]", "_", text)).strip("_")
     name = name[:MAX_MODULE_NAME].rstrip("_")
     if not name:
@@ -96,7 +96,7 @@ def module_name_from(text: str) -> str:
 
 
 def c_name(text: str, limit: int = MAX_C_NAME) -> str:
-    """A legal C identifier for any text that is no macro; most identifiers stay as they are.
+    """Return a legal C identifier for any text that is no macro; most identifiers stay as they are.
 
     Every character that C does not allow becomes an underscore, as microTVM did, so that an
     application finds the struct members it knows. Case is kept. The preprocessor replaces a macro
@@ -120,7 +120,7 @@ def c_name(text: str, limit: int = MAX_C_NAME) -> str:
 
 
 def _is_macro_like(name: str) -> bool:
-    """Whether a name is spelt like a macro, with capitals: INT8_MAX, PRId8, INT0_vect_num.
+    """Return whether a name is spelt like a macro, with capitals: INT8_MAX, PRId8, INT0_vect_num.
 
     One letter is no macro, nor are X_2 and X_scale: exporters call inputs so, and headers leave
     such names to applications.
@@ -134,7 +134,7 @@ def _is_macro_like(name: str) -> bool:
 def c_names(
     texts: Sequence[str], taken: Iterable[str] = (), limit: int = MAX_C_NAME
 ) -> tuple[str, ...]:
-    """Legal and distinct C identifiers, one per text, in order.
+    """Return legal and distinct C identifiers, one per text, in order.
 
     Texts that are legal and alone of their spelling keep it; the others give way, with the
     lowest free number as a suffix. Distinct means distinct in upper case, too, since each name
@@ -156,12 +156,12 @@ def c_names(
 
 
 def macro_name(name: str) -> str:
-    """The macro spelling of an identifier."""
+    """Return the macro spelling of an identifier."""
     return name.upper()
 
 
 def workspace_macro(module: str, pool: str, *, is_alone: bool) -> str:
-    """What the macros about a workspace pool begin with, and the one that declares memory for it.
+    """Return how the macros of a workspace pool begin, and the name of the one that declares it.
 
     Args:
         module: the module's name.
@@ -174,7 +174,7 @@ def workspace_macro(module: str, pool: str, *, is_alone: bool) -> str:
 
 
 def constants_macro(module: str, pool: str) -> str:
-    """The same for a constant pool."""
+    """Return how the macros of a constant pool begin."""
     return f"{macro_name(module)}_{macro_name(c_name(pool))}_CONSTANT_POOL"
 
 

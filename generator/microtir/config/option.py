@@ -62,14 +62,14 @@ class Option:
 
     @property
     def flag(self) -> str:
-        """How the command line spells it; empty where its parts have flags instead."""
+        """Return how the command line spells it; empty where its parts have flags instead."""
         if self.spelling is not None:
             return self.spelling
         return self.section.flag.format(name=self.name.replace("_", "-"), raw=self.name)
 
     @property
     def path(self) -> str:
-        """The field, as diagnostics name it."""
+        """Return the field as diagnostics name it."""
         return self.section.path + self.name
 
     @property
@@ -83,7 +83,7 @@ class Option:
         )
 
     def check(self, value: object) -> Value:
-        """The stored form of `value`.
+        """Return the stored form of `value`.
 
         Raises:
             ConfigError: the value is not legal.
@@ -117,11 +117,11 @@ class Option:
             )
 
     def choices(self) -> tuple[str, ...]:
-        """The values that are built, where they can be listed."""
+        """Return the values that are built, where they can be listed."""
         return tuple(c for c in self.domain.choices() if c not in self.pending)
 
     def legal(self) -> str:
-        """The legal values in words, less those that are not built yet."""
+        """Return the legal values in words, less those that are not built yet."""
         if None in self.pending:
             return self.default_text
         choices = self.choices()
@@ -131,7 +131,7 @@ class Option:
 
 
 def shown(value: object) -> str:
-    """A short repr of a rejected value."""
+    """Return a short repr of a rejected value."""
     try:
         text = repr(value)
     except (ValueError, RecursionError):
@@ -141,5 +141,5 @@ def shown(value: object) -> str:
 
 
 def pending(instead: str, *values: object) -> Mapping[object, str]:
-    """Values that are legal and not built yet, with what to do instead; none given: all others."""
+    """Return legal values that are not built yet, with what to do instead."""
     return MappingProxyType(dict.fromkeys(values or (None,), instead))

@@ -36,11 +36,11 @@ class OptionMap(Mapping[str, Value]):
         return any(option.name == name for option in section_options(self.section))
 
     def known(self) -> dict[str, Value]:
-        """The options that have a value; those that a later question derives are left out."""
+        """Return the options that have a value; derived ones are left out."""
         return {name: value for name, value in self.items() if value is not None}
 
     def changed(self) -> dict[str, Value]:
-        """The options whose values differ from their defaults."""
+        """Return the options whose values differ from their defaults."""
         pairs = zip(section_options(self.section), self.settings, strict=True)
         return {option.name: value for option, value in pairs if value != option.default}
 
@@ -65,7 +65,7 @@ class OptionMap(Mapping[str, Value]):
 
 
 def checked(section: Section, given: object, where: str) -> dict[str, Value]:
-    """All options of `section`: those of `given` after their checks, the others at default.
+    """Return all options of `section`: those of `given` after their checks, the others at default.
 
     Raises:
         ConfigError: `given` is no mapping, names an unknown option, or has an illegal value.
@@ -92,5 +92,5 @@ def store(instance: object, **fields: Any) -> None:
 
 
 def described(section: Section) -> Mapping[str, Option]:
-    """The options of `section` by name, with type, default, legal values and help."""
+    """Return the options of `section` by name, with type, default, legal values and help."""
     return {option.name: option for option in section_options(section)}

@@ -470,12 +470,12 @@ OPTIONS: tuple[Option, ...] = (
 
 
 def section_options(section: Section) -> tuple[Option, ...]:
-    """The options of one section, in the order of the table."""
+    """Return the options of one section, in the order of the table."""
     return tuple(option for option in OPTIONS if option.section is section)
 
 
 def find(section: Section, name: object) -> Option:
-    """The option called `name`.
+    """Return the option called `name`.
 
     Raises:
         UnknownOptionError: there is none; says the nearest name, or what took its place.

@@ -39,7 +39,7 @@ class PassConfig(OptionMap):
 
     @property
     def unroll_max_extent(self) -> int:
-        """Innermost loops of at most so many iterations are unrolled unasked."""
+        """Return the most iterations that an innermost loop may have to be unrolled unasked."""
         return self._number("tir.unroll_max_extent") or 0
 
     @property
@@ -52,12 +52,12 @@ class PassConfig(OptionMap):
 
     @property
     def input_ranges(self) -> tuple[InputRange, ...]:
-        """What the user declares of the stored values of inputs."""
+        """Return what the user declares of the values stored in inputs."""
         return input_ranges(str(self["graph.input_ranges"]))
 
     @property
     def more_outputs(self) -> tuple[str, ...]:
-        """Names of tensors inside the model that are outputs, too."""
+        """Return names of tensors inside the model that are outputs, too."""
         return more_outputs(str(self["graph.more_outputs"]))
 
     @property
@@ -66,17 +66,17 @@ class PassConfig(OptionMap):
 
     @property
     def recompute(self) -> int:
-        """Percent of the model's multiply-accumulates that may be done twice."""
+        """Return how many percent of the model's multiply-accumulates may be done twice."""
         return self._number("memory.recompute") or 0
 
     @property
     def reorder(self) -> bool:
-        """Whether operators may run in another order than that of the model file."""
+        """Return whether operators may run in another order than that of the model file."""
         return self._flag("memory.reorder")
 
     @property
     def use_workspace_io(self) -> bool:
-        """Whether the model's inputs and outputs lie in the workspace."""
+        """Return whether the model's inputs and outputs lie in the workspace."""
         return self._flag("memory.use_workspace_io")
 
     @property

@@ -59,7 +59,7 @@ _BURST = "States the bytes that the target moves after one latency; -1 is a word
 
 
 def _speeds(section: Section) -> tuple[Option, ...]:
-    """What a pool's memory costs."""
+    """Return the options that say what a pool's memory costs."""
     latency = Integer(0, MAX_BYTES)
     return tuple(
         Option(section, *hint)

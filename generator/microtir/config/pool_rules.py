@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def check_pool_use(config: CompilationConfig) -> None:
-    """Several or internal pools, and tensors in them, go with what knows of them.
+    """Check that pools and tensors in them suit the interface, the executor and the runtime.
 
     Raises:
         ConfigError: names the option and what it contradicts.
@@ -60,7 +60,7 @@ def _check_constants(config: CompilationConfig) -> None:
 
 
 def _passed_constants_conflict(config: CompilationConfig) -> tuple[str, str]:
-    """What constant pools that the application passes contradict, and what to do; or nothing."""
+    """Return what contradicts constant pools that are passed, and what to do; or nothing."""
     why = "which makes them sections of the generated code"
     fix = Fix(f"say is_internal True, {why}", f"add --constant-pools-is-internal POOL:1, {why}")
     if config.compatibility is Compatibility.MICROTVM:
@@ -100,7 +100,7 @@ def _check_port_pool(config: CompilationConfig, key: str, name: str) -> None:
 
 
 def port_pools(config: CompilationConfig, name: str) -> tuple[int, ...]:
-    """Positions of the pools that a tensor may lie in: of `name`, else those that are passed."""
+    """Return the positions of the pools that a tensor may lie in: `name`, else the passed ones."""
     passed = config.passed_pools()
     return tuple(
         number

@@ -48,7 +48,7 @@ class PoolInfoProperties:
             find(Section.WORKSPACE_POOL, field.name).check(getattr(self, field.name))
 
     def changed(self) -> dict[str, bool | int | str]:
-        """The fields whose values differ from their defaults."""
+        """Return the fields whose values differ from their defaults."""
         return {
             field.name: value
             for field in fields(self)
@@ -61,7 +61,7 @@ class PoolInfoProperties:
 
 
 def _burst(given: object) -> object:
-    """Bytes of a burst: those of the one target that a mapping names."""
+    """Return the bytes of a burst: those of the one target that a mapping names."""
     if not isinstance(given, Mapping) or not given:
         return -1 if given == {} else given
     kinds = {Target(target).kind for target in given}  # which refuses what is no target
@@ -113,17 +113,17 @@ class PoolInfo:
 
     @property
     def c_name(self) -> str:
-        """The name in generated C."""
+        """Return the name in generated C."""
         return c_name(self.pool_name)
 
     def without_limit(self: _Pool) -> _Pool:
-        """The same pool of any size."""
+        """Return the same pool of any size."""
         properties = replace(self.pool_info_properties, size_hint_bytes=-1)
         return type(self)(self.pool_name, self.targets, properties)
 
     @property
     def size_limit(self) -> int | None:
-        """Bytes that the pool may take, or None for no limit."""
+        """Return bytes that the pool may take, or None for no limit."""
         size = self.pool_info_properties.size_hint_bytes
         return None if size < 0 else size
 
@@ -137,7 +137,7 @@ class PoolInfo:
             option.check_built(getattr(self.pool_info_properties, option.name))
 
     def to_dict(self) -> dict[str, object]:
-        """What `from_dict` and JSON take."""
+        """Return the fields as `from_dict` and JSON take them."""
         return {
             "pool_name": self.pool_name,
             "targets": [str(target) for target in self.targets],
@@ -189,7 +189,7 @@ class ConstantPoolInfo(PoolInfo):
 
 
 def check_pools(pools: tuple[PoolInfo, ...], targets: tuple[Target, ...], field: str) -> None:
-    """The rules that hold between the pools of one field and the configuration's targets.
+    """Check the rules that hold between the pools of one field and the configuration's targets.
 
     Raises:
         ConfigError: names that are one name in C, or a foreign target.
@@ -218,7 +218,7 @@ def check_pools(pools: tuple[PoolInfo, ...], targets: tuple[Target, ...], field:
 
 
 def pool_from(given: object, kind: type[PoolInfo]) -> PoolInfo:
-    """A pool from a pool, a name (a pool without a limit), or the mapping that JSON holds.
+    """Return a pool from a pool, a name (a pool without a limit), or the mapping that JSON holds.
 
     Raises:
         ConfigError: `given` is none of these, or names an unknown field.

@@ -10,12 +10,12 @@ from microtir.config.target import Target
 
 
 def for_processors(targets: Iterable[Target]) -> str:
-    """Whom code is for, as the first line of a result says it: ``for cortex-m4``."""
+    """Return the CPUs that code is for, as a result's first line says it: ``for cortex-m4``."""
     return f"for {' and '.join(dict.fromkeys(map(_name, targets)))}"
 
 
 def run_here(targets: Iterable[Target]) -> str:
-    """The same of code that ran on this machine.
+    """Return the CPUs that code is for, where it ran on this machine.
 
     Kernels for another processor have bodies in portable C, which are what ran.
     """
@@ -28,7 +28,7 @@ def run_here(targets: Iterable[Target]) -> str:
 
 
 def _name(target: Target) -> str:
-    """A CPU or an architecture, with the features that it has more or less than usual."""
+    """Return a CPU or an architecture, with the features that it has more or less than usual."""
     if target.core is GENERIC:
         return "any CPU"
     changes = str(target.export().get("mattr", "")).replace("-", "+no").replace(",", "")

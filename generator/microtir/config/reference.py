@@ -27,12 +27,12 @@ _TITLES = {
 
 
 def option_rows() -> tuple[dict[str, str], ...]:
-    """Every option as text: what `microtir options` prints, and its `--json`."""
+    """Return every option as text: what `microtir options` prints, and its `--json`."""
     return tuple(_row(option) for option in OPTIONS)
 
 
 def markdown() -> str:
-    """Every option as Markdown, one table per section, without the markers."""
+    """Return every option as Markdown, one table per section, without the markers."""
     parts = []
     for section, title in _TITLES.items():
         lines = [
@@ -57,7 +57,7 @@ def markdown() -> str:
 
 
 def with_tables(page: str) -> str:
-    """`page` with what stands between its markers replaced by the tables.
+    """Return `page` with its tables of options between the markers replaced.
 
     Raises:
         UsageError: the page has no markers.

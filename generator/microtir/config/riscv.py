@@ -15,7 +15,7 @@ _NAME = re.compile(r"rv(32|64)([ieg])([a-z]*)((?:_[zsx][a-z0-9]+)*)")
 
 
 def parse(march: str) -> Core | None:
-    """The core that a RISC-V architecture string describes, or None where it is none."""
+    """Return the core that a RISC-V architecture string describes, or None where it is none."""
     match = _NAME.fullmatch(march)
     if match is None:
         return None
@@ -38,7 +38,7 @@ def parse(march: str) -> Core | None:
 
 
 def abis(core: Core) -> tuple[str, ...]:
-    """ABIs that a RISC-V core can run, the default one (all registers it has) last."""
+    """Return ABIs that a RISC-V core can run, the default one (all registers it has) last."""
     march = core.march or ""
     stem = "lp64" if Feature.BIT64 in core.features else "ilp32"
     if march.startswith(("rv32e", "rv64e")):

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def check_row_ports(config: CompilationConfig) -> None:
-    """Rows are handed over by functions in the structs of the C interface.
+    """Check that rows are handed over through the C interface, whose structs hold the functions.
 
     Raises:
         ConfigError: names the option and what it contradicts.

@@ -44,12 +44,12 @@ class Runtime(OptionMap):
 
     @property
     def system_lib(self) -> bool:
-        """Whether the entry function is registered by name."""
+        """Return whether the entry function is registered by name."""
         return self._flag("system-lib")
 
     @checked_arguments
     def with_options(self, options: Mapping[str, object]) -> Runtime:
-        """A copy with some options changed."""
+        """Return a copy with some options changed."""
         return Runtime(self.kind, {**self.known(), **options})
 
     def __repr__(self) -> str:
@@ -57,13 +57,13 @@ class Runtime(OptionMap):
 
     @staticmethod
     def list_registered() -> tuple[str, ...]:
-        """Names of all runtimes."""
+        """Return names of all runtimes."""
         return tuple(str(kind) for kind in RuntimeKind)
 
     @staticmethod
     @checked_arguments
     def list_registered_options(name: str | RuntimeKind) -> Mapping[str, Option]:
-        """The options of a runtime, each with type, default, legal values and help."""
+        """Return the options of a runtime, each with type, default, legal values and help."""
         return described(_SECTIONS[_kind(name)])
 
 

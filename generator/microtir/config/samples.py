@@ -29,7 +29,7 @@ class Sample:
 
 
 def all_values() -> Iterator[Sample]:
-    """Legal, not yet built, and illegal values of every option, in the order of the table.
+    """Yield legal, not yet built, and illegal values of every option, in the order of the table.
 
     Attributes of a target have no entries of their own: `targets` has whole target strings.
     """

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def to_dict(config: CompilationConfig) -> dict[str, object]:
-    """All fields as JSON values, in the order of the class."""
+    """Return all fields as JSON values, in the order of the class."""
     return {
         "target_host": str(config.target_host),
         "targets": [str(target) for target in config.targets],
@@ -38,7 +38,7 @@ def to_dict(config: CompilationConfig) -> dict[str, object]:
 
 
 def call_arguments(config: CompilationConfig, plain: CompilationConfig) -> str:
-    """The arguments that make a configuration, without what it shares with a plain one.
+    """Return the arguments that make a configuration, without what it shares with a plain one.
 
     They name nothing but the classes that `microtir` exports: what else there is, text spells.
     """
@@ -55,12 +55,12 @@ def call_arguments(config: CompilationConfig, plain: CompilationConfig) -> str:
 
 
 def to_text(data: Mapping[str, object]) -> str:
-    """JSON text that ends in a newline; ASCII only, so that no locale can change it."""
+    """Return JSON text that ends in a newline; ASCII only, so that no locale can change it."""
     return json.dumps(data, indent=2) + "\n"
 
 
 def from_text(text: str) -> dict[str, Any]:
-    """The JSON object in `text`.
+    """Return the JSON object in `text`.
 
     Raises:
         ConfigError: no JSON, no object, or a field that is there twice.
@@ -83,7 +83,7 @@ def from_text(text: str) -> dict[str, Any]:
 
 
 def arguments(data: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments of CompilationConfig that `data` spells.
+    """Return the arguments of CompilationConfig that `data` spells.
 
     Raises:
         ConfigError: an unknown field, no targets, or an executor or runtime without a name.

@@ -75,12 +75,12 @@ class Target:
 
     @checked_arguments
     def has(self, feature: Feature) -> bool:
-        """Whether kernels may use `feature`."""
+        """Return whether kernels may use `feature`."""
         return feature in self.features
 
     @property
     def core(self) -> Core:
-        """The row of the CPU table, before features were added or taken away."""
+        """Return the row of the CPU table, before features were added or taken away."""
         return core_of(Request(mcpu=self.mcpu, march=self.march))
 
     @property
@@ -89,23 +89,23 @@ class Target:
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """The keys that microTVM gives this target."""
+        """Return the keys that microTVM gives this target."""
         return ("arm_cpu", "cpu") if self.family is Family.ARM else ("cpu",)
 
     def natural_alignment(self) -> int:
-        """Bytes that suit every load the target has: the default alignment of all memory."""
+        """Return bytes that suit every load the target has: the default alignment of all memory."""
         if self.family is Family.AVR:
             return 1
         return 8 if self.has(Feature.MVE) or self.has(Feature.BIT64) else 4
 
     def without_host(self) -> Target:
-        """This target alone."""
+        """Return this target alone."""
         if self.host is None:
             return self
         return Target({k: v for k, v in self.export().items() if k != "host"})
 
     def export(self) -> dict[str, object]:
-        """The attributes in canonical form, as `Target` and JSON take them."""
+        """Return the attributes in canonical form, as `Target` and JSON take them."""
         core = self.core
         result: dict[str, object] = {"kind": str(self.kind)}
         if self.mcpu is not None:
@@ -143,7 +143,7 @@ TargetsLike = TargetLike | Sequence[TargetLike]
 
 
 def targets_from(given: object, where: str) -> tuple[Target, ...]:
-    """The targets that `given` spells: one, or a sequence of them.
+    """Return the targets that `given` spells: one, or a sequence of them.
 
     Raises:
         ConfigError: `given` is neither, or one of them is wrong.

@@ -17,7 +17,7 @@ _FORMS = (
 
 
 def attributes_of(spec: object) -> dict[str, object]:
-    """The attributes that `spec` spells, each of a known name.
+    """Return the attributes that `spec` spells, each of a known name.
 
     Raises:
         ConfigError: `spec` is none of the forms, or names an unknown option.
@@ -85,7 +85,7 @@ def _from_words(text: str) -> dict[str, object]:
 
 
 def processor_option(word: str) -> str | None:
-    """The option that a word is the value of, if it names a processor, with suffixes or without.
+    """Return the option whose value a word is if it names a processor, else None.
 
     Its name alone is a target, which can only be of the one kind that there is.
     """

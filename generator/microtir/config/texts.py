@@ -37,7 +37,7 @@ class Rule:
 
 
 def path_problem(path: str) -> str:
-    """What is wrong with `path` as one of a generated file, or an empty string.
+    """Return what is wrong with `path` as one of a generated file, or an empty string.
 
     No character of it means anything to make, CMake, a shell, C or a linker script, and no system
     reads it as a place outside of the folder that it is relative to.
@@ -51,14 +51,14 @@ def path_problem(path: str) -> str:
 
 
 def line_problem(text: str) -> str:
-    """What is wrong with `text` as one line that people read, or an empty string."""
+    """Return what is wrong with `text` as one line that people read, or an empty string."""
     if len(text) > MAX_LINE:
         return f"has {len(text)} characters, more than {MAX_LINE}"
     return "" if text.isprintable() else "has a character that cannot be printed, or a line break"
 
 
 def section_problem(name: str) -> str:
-    """What is wrong with the name of a section of a program, or an empty string."""
+    """Return what is wrong with the name of a section of a program, or an empty string."""
     return "" if not name or _SECTION.fullmatch(name) else "is no name of a section"
 
 

@@ -69,7 +69,7 @@ Texts = dict[str, tuple[object, ...]]
 
 
 def from_tvmc(texts: Mapping[str, tuple[object, ...]]) -> Texts:
-    """The flags that a command line of tvmc stands for.
+    """Return the flags that a command line of tvmc stands for.
 
     Args:
         texts: values by dest, of flags of both kinds.
@@ -117,7 +117,7 @@ def from_tvmc(texts: Mapping[str, tuple[object, ...]]) -> Texts:
 
 
 def from_tvmc_file(data: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields that a configuration file in tvmc's form spells; others stay as they are.
+    """Return the fields that a configuration file in tvmc's form spells; others stay as they are.
 
     Raises:
         ConfigError: a pass option or target that nothing here has the meaning of.
@@ -166,7 +166,7 @@ def _pass_options(given: Mapping[str, Any]) -> dict[str, object]:
 
 
 def _without_words(target: str, flags: Texts) -> str:
-    """A target without the options of `_WORDS`, which are added to the flags."""
+    """Return a target without the options of `_WORDS`, which are added to the flags."""
     words = dict(_WORD.findall(target))
     executor = words.get("executor", str(flags.get("executor", ("aot",))[0]))
     for word, value in words.items():
@@ -182,7 +182,7 @@ def _without_words(target: str, flags: Texts) -> str:
 
 
 def _split(values: tuple[object, ...]) -> tuple[object, ...]:
-    """Values of several pools in one argument: tvmc separates them by commas."""
+    """Return values of several pools in one argument: tvmc separates them by commas."""
     return tuple(part for value in values for part in str(value).split(","))
 
 
@@ -197,7 +197,7 @@ def _check_pool_target(value: object) -> None:
 
 
 def _check_pool_access(value: object) -> None:
-    """`POOL:TARGET:ACCESS`; what is read only is a pool of constants."""
+    """Refuse a `POOL:TARGET:ACCESS` other than reading and writing by the target `c`."""
     pool, _, rest = str(value).partition(":")
     if rest != "c:rw":
         raise ConfigError(
@@ -209,7 +209,7 @@ def _check_pool_access(value: object) -> None:
 
 
 def _without_target(value: object) -> object:
-    """`POOL:c:BYTES` as `POOL:BYTES`: every pool has one target."""
+    """Return `POOL:c:BYTES` as `POOL:BYTES`, because every pool has one target."""
     parts = str(value).split(":")
     return f"{parts[0]}:{parts[2]}" if len(parts) == 3 and parts[1] == "c" else value
 
@@ -217,7 +217,7 @@ def _without_target(value: object) -> object:
 def _targets(
     given: list[str], attributes: Mapping[str, str], cmsis: list[str], external: list[str]
 ) -> tuple[object, ...]:
-    """Target strings of kinds of ours; what a code generator says of the CPU is kept."""
+    """Return target strings of kinds of ours; what a code generator says of the CPU is kept."""
     plain: list[str] = []
     for text in given:
         for target in _NEXT_TARGET.split(text) if not text.lstrip().startswith("{") else [text]:
@@ -242,7 +242,7 @@ def _targets(
 
 
 def _with_kind(target: str) -> str:
-    """A target string with its kind, which the name of a processor may stand without."""
+    """Return a target string with its kind, which the name of a processor may stand without."""
     option = processor_option(target.partition(" ")[0])
     return f"c -{option}={target}" if option else target
 
@@ -273,7 +273,7 @@ _ALGORITHMS = {"greedy_by_size": "greedy", "greedy_by_conflicts": "greedy", "hil
 
 
 def _assignment(text: str) -> str | None:
-    """An assignment to a pass option of ours; None for what holds in any case."""
+    """Return an assignment to a pass option of ours; None for what holds in any case."""
     key, equals, value = (part.strip() for part in text.partition("="))
     if not equals:
         return text

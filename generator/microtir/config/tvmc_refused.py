@@ -49,7 +49,7 @@ _OTHER_TARGETS = "leave it out: what is generated is C, for the CPU that --targe
 
 
 def instead_of(flag: str) -> str | None:
-    """What to do instead of a flag that tvmc has and microtir does not; None for other flags."""
+    """Return what to do instead of a flag of tvmc that microtir lacks; None for other flags."""
     if flag.startswith("--target-") and not flag.startswith(("--target-c-", "--target-cmsis-nn-")):
         return _OTHER_TARGETS if "-" in flag.removeprefix("--target-") else None
     return REFUSED.get(flag)

@@ -42,7 +42,7 @@ def from_c(
     returns_status: bool = False,
     stack_bytes: int = 0,
 ) -> CustomFunction:
-    """An operator as a C function.
+    """Define an operator as a C function.
 
     Its parameters are ``const T *`` of each input, ``T *`` of each output, ``uint8_t *`` of scratch
     if the operator asks for some, and an ``int32_t`` for each scalar. It reads and writes nothing
@@ -119,7 +119,7 @@ def _flat(name: str, tensor: Tensor) -> Buffer:
 
 
 def _meaning(node: Node, reference: Reference) -> Callable[..., None]:
-    """What the C function does, by the function in numpy."""
+    """Return what the C function computes, by the function in numpy."""
 
     def run(*given: Array | int) -> None:
         arrays = [array for array in given if isinstance(array, np.ndarray)]

@@ -29,7 +29,7 @@ def as_model(
     outputs: Sequence[TensorType],
     options: bytes = b"",
 ) -> IRModule:
-    """A model of one operator.
+    """Make a model of one operator.
 
     Args:
         function: the operator.

@@ -9,12 +9,12 @@ from microtir.tir.ir import Buffer, Scope
 
 
 def activations(node: Node) -> tuple[Tensor, ...]:
-    """Inputs that are not constant, each once: what main passes."""
+    """Return inputs that are not constant, each once, which is what main passes."""
     return tuple(dict.fromkeys(node.activations))
 
 
 def constant(tensor: Tensor, name: str, shape: tuple[int, ...]) -> Buffer:
-    """A constant input as a buffer of some shape, stored in the program."""
+    """Store a constant input in the program as a buffer of some shape."""
     assert tensor.data is not None
     data = np.ascontiguousarray(tensor.data).reshape(shape)
     return Buffer(name, shape, tensor.dtype, Scope.CONSTANT, data)

@@ -27,7 +27,7 @@ def from_te(
     *,
     schedule: Callable[..., None] | None = None,
 ) -> CustomFunction:
-    """An operator as tensor expressions.
+    """Define an operator as tensor expressions.
 
     Args:
         name: of the operator, as model files call it.
@@ -59,7 +59,7 @@ def from_te(
 def from_tir(
     name: str, write: PrimFunc | Callable[[Node], PrimFunc], reference: Reference
 ) -> CustomFunction:
-    """An operator as a TIR function.
+    """Define an operator as a TIR function.
 
     Args:
         name: of the operator, as model files call it.

@@ -58,7 +58,7 @@ def main(
 
 
 def _accumulator(finish: PrimFunc) -> Buffer:
-    """The workspace buffer that a finishing function takes as its first parameter."""
+    """Return the workspace buffer that a finishing function takes as its first parameter."""
     param = finish.params[0]
     assert isinstance(param, Buffer)
     return replace(param, name=f"{finish.name}_sums", scope=Scope.WORKSPACE)
@@ -69,7 +69,7 @@ def _seq(statements: list[Stmt]) -> Stmt:
 
 
 def _buffers(plan: Plan) -> dict[Tensor, Buffer]:
-    """One buffer per storage, ports first, then in order of production.
+    """Return one buffer per storage: ports first, then in order of production.
 
     They have the number of the operator that fills them first, as its function has: that of the
     model file. What stands beside another of the same number is told apart behind it.
@@ -128,15 +128,15 @@ class _Calls:
         return [self.call(operator, ())]
 
     def rows(self, operator: PlannedOperator, first: Expr, stop: Expr) -> Stmt:
-        """Rows [first, stop) of an operator."""
+        """Return the calls for rows [first, stop) of an operator."""
         return self.call(operator, (first, stop))
 
     def rows_from_the_end(self, operator: PlannedOperator, first: Expr, stop: Expr) -> Stmt:
-        """Rows [first, stop) of an operator, counted from its last one."""
+        """Return the calls for rows [first, stop) of an operator, counted from its last one."""
         return self.rows(operator, build.sub(operator.rows, stop), build.sub(operator.rows, first))
 
     def finish(self, operator: PlannedOperator) -> list[Stmt]:
-        """What turns accumulators into the output, if the operator has some."""
+        """Return what turns accumulators into the output, if the operator has some."""
         if operator not in self.accumulators:
             return []
         views = [_whole(self.accumulators[operator]), self.view(operator.node.output)]
@@ -162,7 +162,7 @@ class _Calls:
 
 
 def _invoke(function: PrimFunc, views: Sequence[BufferView], rows: tuple[Expr, ...]) -> Invoke:
-    """A call whose views have the shapes of the parameters."""
+    """Return a call whose views have the shapes of the parameters."""
     shaped = [
         BufferView(view.buffer, _constant_shape(param), view.dtype)
         for view, param in zip(views, function.params, strict=False)
@@ -176,5 +176,5 @@ def _whole(buffer: Buffer) -> BufferView:
 
 
 def _constant_shape(param: Buffer) -> tuple[int, ...]:
-    """Shape of a layer's parameter; layers of a model have constant shapes only."""
+    """Return a layer parameter's shape; layers of a model have constant shapes only."""
     return tuple(extent for extent in param.shape if isinstance(extent, int))

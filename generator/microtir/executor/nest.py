@@ -18,12 +18,12 @@ Call = Callable[[PlannedOperator, Expr, Expr], Stmt]
 
 
 def loops(nest: Step, call: Call) -> Stmt:
-    """The loop nest that runs a step for all of its rows."""
+    """Return the loop nest that runs a step for all of its rows."""
     return _turns(nest, IntImm(0), IntImm(nest.operator.rows), 0, call)
 
 
 def _turns(step: Step, start: Expr, stop: Expr, depth: int, call: Call) -> Stmt:
-    """Rows [start, stop) of a step, one by one or some together."""
+    """Return the loops over rows [start, stop) of a step, one by one or some per call."""
     suffix = _suffix(step, depth)
     first = Var(f"row{suffix}")
     if step.together == 1:
@@ -39,19 +39,19 @@ def _turns(step: Step, start: Expr, stop: Expr, depth: int, call: Call) -> Stmt:
 
 
 def _suffix(step: Step, depth: int) -> str:
-    """What tells the loops of a nest apart: the number of the operator whose rows they count."""
+    """Return what tells the loops of a nest apart: the operator whose rows they count."""
     index = step.operator.node.source.index
     return str(index) if index >= 0 else f"_{depth}"
 
 
 def _rows(step: Step, first: Expr, stop: Expr, depth: int, call: Call) -> Stmt:
-    """Rows [first, stop) of a step, one or more: first what they need, then these rows."""
+    """Return the calls for rows [first, stop) of a step, after those for what they need."""
     fed = [_feed(feed, first, stop, step.operator.rows, depth, call) for feed in step.feeds]
     return build.seq(*fed, call(step.operator, first, stop))
 
 
 def _feed(feed: Feed, first: Expr, stop: Expr, rows: int, depth: int, call: Call) -> Stmt:
-    """What rows [first, stop) of a consumer with `rows` rows ask for and earlier ones did not."""
+    """Return the calls for what rows [first, stop) of a consumer need and none made before."""
     producer, window, height = feed.step, feed.window, feed.tensor.type.rows
     if window.is_same_row and rows <= height:
         if producer.feeds:
@@ -75,7 +75,7 @@ def _feed(feed: Feed, first: Expr, stop: Expr, rows: int, depth: int, call: Call
 
 
 def _clipped(y: Expr, stride: int, offset: int, range_: tuple[int, int], height: int) -> Expr:
-    """The value of y * stride + offset within [0, height], where y is in a range."""
+    """Return the value of y * stride + offset within [0, height], where y is in a range."""
     low, high = range_
     value = build.add(build.mul(y, stride), offset)
     if low * stride + offset < 0:

@@ -27,7 +27,7 @@ _ALIGNMENT = 8
 
 
 def call_of(match: Match, code: Code, library: Library, name: str, prefix: str) -> PrimFunc:
-    """A layer function whose body is one call; parameters are those that main passes."""
+    """Emit a layer function whose body is one call; its parameters are those that main passes."""
     inputs = [
         Buffer("x" if len(match.inputs) == 1 else f"x{i}", t.shape, t.dtype)
         for i, t in enumerate(match.inputs)
@@ -69,7 +69,7 @@ def call_of(match: Match, code: Code, library: Library, name: str, prefix: str) 
 
 
 def _body(code: Code, library: Library) -> str:
-    """The statements of the function: the call, between what wakes a device and its opposite."""
+    """Return the function's statements: the call, between waking a device and releasing it."""
     device, hooks = library.device, library.hooks
     around = device or hooks
     return render(
@@ -83,7 +83,7 @@ def _body(code: Code, library: Library) -> str:
 
 
 def _meaning(match: Match) -> Callable[..., None]:
-    """What the interpreter runs instead of the library."""
+    """Return what the interpreter runs instead of the library."""
 
     def run(*given: Array) -> None:
         count = len(match.inputs)

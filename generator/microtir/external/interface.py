@@ -54,7 +54,7 @@ class Match:
 
     @property
     def inputs(self) -> tuple[Tensor, ...]:
-        """What comes from outside and is not constant, each once."""
+        """Return what comes from outside and is not constant, each once."""
         inside = {t for node in self.nodes for t in node.outputs}
         read = (t for node in self.nodes for t in node.inputs)
         return tuple(dict.fromkeys(t for t in read if t not in inside and not t.is_constant))
@@ -121,7 +121,7 @@ class Hooks:
 
 
 def device(name: str, prefix: str | None = None) -> Device:
-    """A device whose state an application passes to a run, in the struct of devices.
+    """Declare a device whose state an application passes to a run in the struct of devices.
 
     Its driver is four C functions ``int32_t f(void *context)``, named as in microTVM:
     `TVMDevice<Name>Activate`, `...Open`, `...Close` and `...Deactivate`.

@@ -12,7 +12,7 @@ from microtir.external.interface import Library
 
 
 def library_of(external: External) -> Library:
-    """The library that an entry of the configuration names.
+    """Return the library that an entry of the configuration names.
 
     Raises:
         ToolError: its folder is missing, or is not the library's.

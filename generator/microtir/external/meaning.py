@@ -10,7 +10,7 @@ from microtir.graph.reference import evaluate
 
 
 def evaluated(match: Match, inputs: Sequence[Array]) -> Array:
-    """The output of a match for arrays of its inputs."""
+    """Evaluate a match for arrays of its inputs."""
     values: dict[Tensor, Array] = dict(zip(match.inputs, inputs, strict=True))
     for node in match.nodes:
         given = [values[t] if t.data is None else t.data for t in node.inputs]

@@ -33,7 +33,7 @@ def partition(
     own_cost: Cost,
     prefix: str,
 ) -> Graph:
-    """The graph with layers that libraries compute replaced by calls of them.
+    """Replace the layers that libraries compute by calls of them.
 
     Args:
         graph: after the graph passes; every output stays as it is.
@@ -87,7 +87,7 @@ class _Finder:
         self._producers = {tensor: node for node in graph.nodes for tensor in node.outputs}
 
     def chain(self, first: Node, types: tuple[type[Operator], ...]) -> frozenset[Node]:
-        """The nodes from `first` on, each the only reader of the one before; empty if other."""
+        """Return the nodes from `first` on, each the only reader of the one before; or none."""
         nodes = [first]
         while len(nodes) < len(types) and self._is_inside(nodes[-1]):
             nodes.append(self._consumers[nodes[-1].output][0])
@@ -95,7 +95,7 @@ class _Finder:
         return frozenset(nodes) if fits else frozenset()
 
     def tree(self, last: Node, pattern: Pattern) -> frozenset[Node]:
-        """The nodes whose last one is `last`; empty if they differ."""
+        """Return the nodes that a pattern matches with `last` at its end; empty if it does not."""
         if type(last.op) is not pattern.operator or len(last.outputs) != 1:
             return frozenset()
         orders = [pattern.inputs]
@@ -110,7 +110,7 @@ class _Finder:
     def _branches(
         self, node: Node, patterns: tuple[Pattern | None, ...]
     ) -> list[frozenset[Node]] | None:
-        """What makes the inputs of a node; None if one of them is made otherwise."""
+        """Return what makes a node's inputs; None if one of them is made otherwise."""
         if len(patterns) > len(node.inputs):
             return None
         found: list[frozenset[Node]] = []
@@ -127,7 +127,7 @@ class _Finder:
         return found
 
     def _is_inside(self, node: Node) -> bool:
-        """Whether the output of a node is read once, and is no output of the model."""
+        """Return whether a node's output is read once and is no output of the model."""
         if len(node.outputs) != 1 or node.output in self._outputs:
             return False
         return len(self._consumers.get(node.output, ())) == 1
@@ -142,7 +142,7 @@ def _is_wanted(match: Match, rule: Rule, wanted: External | None, own_cost: Cost
 
 
 def _call(found: _Found, prefix: str) -> Node:
-    """One node for a match; its meaning is that of the nodes it stands for."""
+    """Make one node of a match; its meaning is that of the nodes it stands for."""
     match = found.match
     code = found.rule.emit(match)
     label = f"{match.last.op.label}_{found.library.name.replace('-', '_')}"

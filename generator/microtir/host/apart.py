@@ -53,7 +53,7 @@ def run_apart(
 
 
 def ending(status: int) -> str:
-    """How a process ended, as a verb: by which signal, or with which status."""
+    """Return how a process ended, as a verb: by which signal, or with which status."""
     if status >= 0:
         return f"ended with status {status}"
     try:

@@ -52,7 +52,7 @@ class Backend(Protocol):
         """Call a function of a user's program and return its status."""
 
     def status_text(self, status: int) -> str:
-        """The C code's own sentence for a status."""
+        """Return the C code's own sentence for a status."""
 
 
 class Library:
@@ -123,7 +123,7 @@ class Library:
     def bound(
         self, inputs: Sequence[Array], outputs: Sequence[Array], *workspace: Array
     ) -> Callable[[], int]:
-        """The entry function with its arguments, to call it often: keep library and arrays.
+        """Return the entry function with its arguments, to call it often: keep library and arrays.
 
         What is returned takes no turns: one thread may call it.
         """
@@ -151,7 +151,7 @@ class Library:
 
     @property
     def has_nodes(self) -> bool:
-        """Whether runs can be `observed`."""
+        """Return whether the program is a graph whose nodes can be observed."""
         return self._interface.has_nodes
 
     @contextmanager
@@ -183,7 +183,7 @@ class Library:
             self._observed.observers = ()
 
     def _packed(self, function: str, arguments: Sequence[Array | int]) -> Callable[[], int]:
-        """A function with packed arguments, which are kept alive by what is returned."""
+        """Bind arguments to a packed function; what is returned keeps them alive."""
         call = packed_call(arguments)
         data = [0 if isinstance(a, int) else a.ctypes.data for a in arguments]
         return partial(
@@ -243,7 +243,7 @@ class Library:
         return struct
 
     def _mover(self, array: Array, size: int, is_input: bool) -> object:
-        """The function that hands over the rows of an array of `size` bytes each."""
+        """Return the function that hands over the rows of an array of `size` bytes each."""
         rows = array.reshape(-1).view(np.uint8)
 
         def move(_context: object, row: int, data: object) -> None:
@@ -255,7 +255,7 @@ class Library:
 
 
 def _is_reentrant(artifact: Artifact) -> bool:
-    """Whether a program has no memory of its own, and no device, whose driver may have some."""
+    """Return whether a program has neither memory of its own nor a device."""
     memory = artifact.metadata["memory"]
     pools = memory["pools"] if memory else []
     return not any(pool["is_internal"] for pool in pools) and not artifact.metadata["devices"]
@@ -392,7 +392,7 @@ class Harness:
 
 
 def gaps(artifact: Artifact, pool: str) -> Iterator[tuple[int, int]]:
-    """Bytes of a pool that no buffer ever takes: the first of them, and how many."""
+    """Yield bytes of a pool that no buffer ever takes: the first of them, and how many."""
     memory = artifact.metadata["memory"]
     placed = [p for p in memory["placements"] if p["pool"] == pool] if memory else []
     end = 0
@@ -403,7 +403,7 @@ def gaps(artifact: Artifact, pool: str) -> Iterator[tuple[int, int]]:
 
 
 def _pointer(pointer: str, port: PortData) -> str:
-    """What a member of a struct is set to in the harness."""
+    """Return what a member of a struct is set to in the harness."""
     if port["row_bytes"] is None:
         return pointer
     move = "harness_read" if port["kind"] == "input" else "harness_write"
@@ -412,7 +412,7 @@ def _pointer(pointer: str, port: PortData) -> str:
 
 
 def _packed_text(function: str, arguments: Sequence[Array | int]) -> str:
-    """A call of templates/host/packed.h with tensors b[0], b[1] ... of the harness."""
+    """Return a call of templates/host/packed.h with tensors b[0], b[1] ... of the harness."""
     call = packed_call(arguments)
     data, tensors = [], 0
     for argument in arguments:

@@ -89,12 +89,12 @@ def sanitized_executable(
 
 
 def module_name(artifact: Artifact) -> str:
-    """What every C identifier of the artifact begins with."""
+    """Return what every C identifier of the artifact begins with."""
     return artifact.metadata["module_name"]
 
 
 def call_header(artifact: Artifact) -> str:
-    """The header that declares what a caller calls."""
+    """Return the header that declares what a caller calls."""
     return "host_call.h" if interface_of(artifact).is_packed else f"{module_name(artifact)}.h"
 
 

@@ -21,7 +21,7 @@ def folder_for(
     files: Mapping[str, str],
     make: Callable[[Path], None],
 ) -> Path:
-    """A folder that holds `files` and what `make` added to them, from the cache if it can be.
+    """Return a folder with `files` and what `make` added to them, cached where possible.
 
     Args:
         compiler: part of the key, by path and version.
@@ -62,7 +62,7 @@ def _key(compiler: Compiler, flags: Sequence[str], files: Mapping[str, str]) -> 
 
 
 def _root() -> Path:
-    """The user's cache folder; one that ends with this process where that cannot be written."""
+    """Return the user's cache folder, or a temporary one where that cannot be written."""
     base = os.environ.get("XDG_CACHE_HOME")
     home = Path(base) if base else Path("~").expanduser() / ".cache"
     root = home / "microtir" / "host"

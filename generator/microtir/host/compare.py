@@ -85,7 +85,7 @@ def compare(expected: Sequence[Values], got: Sequence[Values], tolerance: Tolera
 
 
 def max_abs_error(expected: Array, got: Array) -> float:
-    """The largest absolute difference; NaN if a value differs and one of the two is not finite."""
+    """Return the largest absolute difference; NaN where only one value of a pair is finite."""
     differs = np.asarray(~(expected == got))
     if not differs.any():
         return 0.0
@@ -116,7 +116,7 @@ def _difference(
 
 
 def _larger(a: float, b: float) -> float:
-    """The maximum, NaN if one of them is."""
+    """Return the maximum, NaN if one of them is."""
     return a if np.isnan(a) or a >= b else b
 
 

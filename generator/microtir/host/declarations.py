@@ -24,7 +24,7 @@ _STDINT = "".join(
 
 
 def declarations(compiler: Compiler, folder: Path, headers: Sequence[str]) -> str:
-    """The structs and functions that generated headers themselves declare, as text for cffi.
+    """Return the structs and functions that generated headers themselves declare, as text for cffi.
 
     Args:
         compiler: the one that compiles the sources.
@@ -47,7 +47,7 @@ def declarations(compiler: Compiler, folder: Path, headers: Sequence[str]) -> st
 
 
 def _own_lines(text: str, names: frozenset[str]) -> str:
-    """The lines of preprocessed text that come from the named files, not from what they include."""
+    """Return the lines of preprocessed text that come from the named files themselves."""
     lines, is_own = [], False
     for line in text.splitlines():
         marker = _LINE_MARKER.match(line)

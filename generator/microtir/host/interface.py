@@ -35,7 +35,7 @@ class Interface:
 
 
 def interface_of(artifact: Artifact) -> Interface:
-    """The interface of an artifact's functions."""
+    """Return the interface of an artifact's functions."""
     config = artifact.module.require_config("host")
     alignments = constant_alignments(artifact.metadata)
     files = {file.path: file.content for file in artifact.data}
@@ -57,7 +57,7 @@ def interface_of(artifact: Artifact) -> Interface:
 
 
 def constant_alignments(metadata: Metadata) -> list[tuple[str | None, int]]:
-    """The constants that a run is given, in the order of its arguments: file and alignment.
+    """Return the constants that a run is given, in the order of its arguments: file and alignment.
 
     There is no file for a pool that holds nothing.
     """

@@ -70,7 +70,7 @@ def first_wrong_layer(
 
 
 def _completed(expected: Array, found: Array) -> Array:
-    """What a layer wrote, and the last rows of the reference, which nobody reads, behind it."""
+    """Return a layer's output, completed by the reference's last rows where nobody reads them."""
     whole: Array = expected.copy()
     whole.reshape(-1)[: found.size] = found.reshape(-1)
     return whole
@@ -83,7 +83,7 @@ def _layer_difference(
     expected: tuple[Array, ...],
     tolerance: Tolerance,
 ) -> Difference | None:
-    """How a layer's outputs differ from those of its node; None if they are equal.
+    """Return how a layer's outputs differ from those of its node; None if they are equal.
 
     Row by row execution leaves out the last rows of a tensor if nobody reads them.
     """

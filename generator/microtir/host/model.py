@@ -191,7 +191,7 @@ class Model:
         )
 
     def _node_tensors(self, layer: int, written: Sequence[bytes]) -> tuple[NodeTensor, ...]:
-        """What a node wrote, whose last layer knows the types."""
+        """Return what a node wrote, whose last layer knows the types."""
         types = [facts["dtype"] for facts in self._metadata["layers"][layer]["outputs"]]
         return tuple(
             NodeTensor(types[min(index, len(types) - 1)], data)
@@ -199,7 +199,7 @@ class Model:
         )
 
     def __getitem__(self, name: str) -> Function:
-        """A function of a user's program; UsageError if there is none of this name."""
+        """Return a function of a user's program; UsageError if there is none of this name."""
         if name not in self.functions:
             hint = nearest(name, self.functions)
             raise UsageError(
@@ -211,7 +211,7 @@ class Model:
         return self.functions[name]
 
     def _layer_memory(self, layer: int, output: int, address: int) -> Array:
-        """The memory that holds a layer's output, as (row slots, elements of a row)."""
+        """Return the memory that holds a layer's output, as (row slots, elements of a row)."""
         facts = self._metadata["layers"][layer]["outputs"][output]
         dtype = np.dtype(facts["dtype"])
         shape = (facts["rows"], facts["row_elements"])
@@ -229,7 +229,7 @@ def _put(info: TensorInfo, array: Array, workspace: Mapping[str, Array]) -> Arra
 
 
 def _joined(parts: list[tuple[int, Array]]) -> Array:
-    """Rows in their order; a layer that ran several times may have computed some of them twice."""
+    """Return rows in their order, each once, though a layer may have computed some twice."""
     if not parts:
         return np.empty((0, 0))
     rows: dict[int, Array] = {}

@@ -56,7 +56,7 @@ def check_oracle(oracle: Oracle) -> None:
 def expected_outputs(
     oracle: Oracle, graph: Graph, model: bytes, samples: Samples, *, file: str = ""
 ) -> Samples:
-    """Reference outputs of each sample.
+    """Return reference outputs of each sample.
 
     Args:
         oracle: who computes them.

@@ -60,7 +60,7 @@ class Samples:
 
 
 def filled(ports: Sequence[Port], count: int, fill: Fill, seed: int = 0) -> Samples:
-    """Made-up inputs: the same for the same seed, on every machine.
+    """Make inputs up: the same for the same seed, on every machine.
 
     Random integers cover the whole range of their type; random floats are standard normal.
     """
@@ -85,7 +85,7 @@ def _filled(port: Port, fill: Fill, generator: np.random.Generator) -> Array:
 
 
 def read_golden(path: Path, model: ModelInfo) -> tuple[Samples, Samples]:
-    """Inputs and expected outputs from an `.npz` file.
+    """Return inputs and expected outputs from an `.npz` file.
 
     Its keys are `inputs` and `outputs`, or `inputs.NAME` and `outputs.NAME` for a model with
     several; NAME is the model's name of the tensor or its name in C.  The first axis counts
@@ -107,7 +107,7 @@ def read_golden(path: Path, model: ModelInfo) -> tuple[Samples, Samples]:
 
 
 def read_inputs(path: Path, model: ModelInfo) -> Samples:
-    """Inputs from an `.npy` file (of the only input) or an `.npz` file.
+    """Return inputs from an `.npy` file (of the only input) or an `.npz` file.
 
     Keys of an `.npz` file are the names of the inputs, in the model or in C, or those of
     `read_golden`.  An array has the input's shape, or one axis before it that counts samples.
@@ -126,14 +126,14 @@ def read_inputs(path: Path, model: ModelInfo) -> Samples:
 
 
 def stack(outputs: Sequence[Mapping[str, Array]], stacked: bool) -> dict[str, Array]:
-    """Outputs for an `.npz` file: by name, with a first axis of samples where the inputs had it."""
+    """Return outputs for an `.npz` file by name, samples on the first axis where inputs had it."""
     if not stacked:
         return dict(outputs[0])
     return {name: np.stack([sample[name] for sample in outputs]) for name in outputs[0]}
 
 
 def _read(path: Path) -> dict[str, Array]:
-    """All arrays of a file; that of an `.npy` file goes by the name `inputs`."""
+    """Read all arrays of a file; that of an `.npy` file goes by the name `inputs`."""
     try:
         with path.open("rb") as file:
             start = file.read(_SIGNATURE_BYTES)
@@ -171,7 +171,7 @@ class _Room:
 
 
 def _arrays(path: Path, archive: zipfile.ZipFile) -> Iterator[tuple[str, Array]]:
-    """The arrays of an `.npz` file, each read no further than its own header says."""
+    """Yield the arrays of an `.npz` file, each read no further than its own header says."""
     room = _Room(path)
     members = [member for member in archive.infolist() if member.filename.endswith(".npy")]
     if len(members) > MAX_ARRAYS:
@@ -182,7 +182,7 @@ def _arrays(path: Path, archive: zipfile.ZipFile) -> Iterator[tuple[str, Array]]
 
 
 def _array(path: Path, stream: IO[bytes], name: str, room: _Room) -> Array:
-    """One array; what its header claims is counted before any of it is unpacked."""
+    """Read one array; what its header claims is counted before any of it is unpacked."""
     version = npy.read_magic(stream)
     if version not in _HEADERS:
         raise _no_arrays(path, f"'{name}' is of the version {version}")
@@ -212,7 +212,7 @@ def _no_arrays(path: Path, why: str) -> DataFileError:
 def _stacks(
     path: Path, arrays: Mapping[str, Array], ports: Sequence[Port], bare: bool = False
 ) -> Samples:
-    """Arrays with a first axis that counts samples, cut into samples."""
+    """Cut arrays whose first axis counts samples into samples."""
     stacks = {port.name: _found(path, arrays, port, ports, bare) for port in ports}
     counts = {name: len(array) if array.ndim else 0 for name, array in stacks.items()}
     for port in ports:
@@ -245,7 +245,7 @@ def _stacks(
 def _found(
     path: Path, arrays: Mapping[str, Array], port: Port, ports: Sequence[Port], bare: bool
 ) -> Array:
-    """The array of a port, under the first of its keys that the file has."""
+    """Return the array of a port, under the first of its keys that the file has."""
     section = "inputs" if port.kind is PortKind.INPUT else "outputs"
     names = dict.fromkeys((port.name, port.c_name))
     keys = [*(f"{section}.{name}" for name in names), *(names if bare else ())]

@@ -149,7 +149,7 @@ class Session:
         self._finish(waits)
 
     def get_outputs(self) -> dict[str, Array]:
-        """All outputs of the last run, as new arrays.
+        """Return all outputs of the last run, as new arrays.
 
         Raises:
             RunError: there was no run that succeeded.
@@ -158,7 +158,7 @@ class Session:
 
     @checked_arguments
     def get_output(self, name: str) -> Array:
-        """An output of the last run, as a new array.
+        """Return an output of the last run, as a new array.
 
         Raises:
             RunError: there is no such output, or there was no run that succeeded.

@@ -34,7 +34,7 @@ class TensorInfo:
     pool: str | None = None
 
     def within(self, workspace: Mapping[str, Array]) -> Array:
-        """The tensor's place in one of the pools, as an array; `offset` is known."""
+        """Return the tensor's place in one of the pools as an array; `offset` must be known."""
         assert self.offset is not None and self.pool is not None
         count = int(np.prod(self.shape, dtype=np.int64)) * self.dtype.itemsize
         part = workspace[self.pool][self.offset : self.offset + count]
@@ -42,7 +42,7 @@ class TensorInfo:
 
 
 def ports(metadata: Metadata, kind: str) -> tuple[TensorInfo, ...]:
-    """The inputs ("input") or outputs ("output") of a model, in the order of the header."""
+    """Return the inputs ("input") or outputs ("output") of a model, in the order of the header."""
     return tuple(
         TensorInfo(
             port["name"],
@@ -60,12 +60,12 @@ def ports(metadata: Metadata, kind: str) -> tuple[TensorInfo, ...]:
 
 
 def passed_pools(memory: MemoryData) -> list[PoolData]:
-    """The workspace pools that a run is given, in the order of its arguments."""
+    """Return the workspace pools that a run is given, in the order of its arguments."""
     return [pool for pool in memory["pools"] if not pool["is_internal"]]
 
 
 def matched(expected: Sequence[TensorInfo], given: Mapping[str, Array]) -> list[Array]:
-    """The given arrays in the order of the model's inputs, contiguous.
+    """Return the given arrays in the order of the model's inputs, contiguous.
 
     Raises:
         RunError: a name, shape or type does not fit; says what is legal.
@@ -102,13 +102,13 @@ def _checked(info: TensorInfo, array: Array) -> Array:
 
 
 def aligned(count: int, alignment: int, fill: int) -> npt.NDArray[np.uint8]:
-    """`count` bytes of value `fill` at an address that is a multiple of `alignment`."""
+    """Return `count` bytes of value `fill` at an address that is a multiple of `alignment`."""
     block = np.full(count + alignment, fill, dtype=np.uint8)
     start = -block.ctypes.data % alignment
     return block[start : start + count]
 
 
 def empty_output(info: TensorInfo, fill: int) -> Array:
-    """Memory for an output; what the model does not write keeps the bytes `fill`."""
+    """Return memory for an output; what the model does not write keeps the bytes `fill`."""
     count = int(np.prod(info.shape, dtype=np.int64)) * info.dtype.itemsize
     return aligned(count, max(info.dtype.itemsize, 16), fill).view(info.dtype).reshape(info.shape)

@@ -18,7 +18,7 @@ ARENA_BYTES = 1 << 25
 
 
 def key(sample: int, index: int) -> str:
-    """The name of an array in INPUTS and OUTPUTS."""
+    """Return the name of an array in INPUTS and OUTPUTS."""
     return f"{sample}.{index}"
 
 

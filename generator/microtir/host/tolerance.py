@@ -55,7 +55,7 @@ class Share:
     rtol: float
 
     def for_node(self, node: Node, inputs: Sequence[Array]) -> Share:
-        """The tolerance of one layer, which is the same."""
+        """Return the tolerance of one layer, which is that of the model."""
         return self
 
 
@@ -75,16 +75,16 @@ class Rounding:
 
     @property
     def share(self) -> float:
-        """What is legal whatever the reference is, as a share of the largest value."""
+        """Return what is legal whatever the reference is, as a share of the largest value."""
         return 8.0 * math.sqrt(self.terms) * _UNIT
 
     @property
     def plausible(self) -> float:
-        """What two computations of one model never differ by, as a share of the largest value."""
+        """Return the share of the largest value that two computations never differ by."""
         return HYBRID_PLAUSIBLE if self.is_hybrid else PLAUSIBLE
 
     def for_node(self, node: Node, inputs: Sequence[Array]) -> Rounding:
-        """The tolerance of one layer that reads `inputs`."""
+        """Return the tolerance of one layer that reads `inputs`."""
 
         def exact(_sample: int) -> Values:
             arrays = reference.evaluate_exactly(node, inputs)
@@ -97,7 +97,7 @@ Tolerance: TypeAlias = Share | Rounding
 
 
 def rounding_of(graph: Graph, inputs: Sequence[Values]) -> Rounding:
-    """The tolerance of a model for samples."""
+    """Return the tolerance of a model for samples."""
     terms = max(map(terms_of, graph.nodes), default=1)
     return Rounding(
         terms, lambda sample: reference.execute_exactly(graph, inputs[sample]), is_hybrid(graph)
@@ -105,12 +105,12 @@ def rounding_of(graph: Graph, inputs: Sequence[Values]) -> Rounding:
 
 
 def tolerance_of(graph: Graph, inputs: Sequence[Values], rtol: float | None) -> Tolerance:
-    """`rtol` where a user gave one, else the rule."""
+    """Return `rtol` where a user gave one, else the rule."""
     return rounding_of(graph, inputs) if rtol is None else Share(rtol)
 
 
 def is_hybrid(graph: Graph) -> bool:
-    """Whether a layer has float activations and int8 weights."""
+    """Return whether a layer has float activations and int8 weights."""
     return any(
         isinstance(node.op, _WEIGHTED)
         and node.inputs[0].dtype is DType.FLOAT32
@@ -120,7 +120,7 @@ def is_hybrid(graph: Graph) -> bool:
 
 
 def terms_of(node: Node) -> int:
-    """The most values that a node adds up for one element of its output."""
+    """Return the most values that a node adds up for one element of its output."""
     op, source = node.op, node.inputs[0].shape if node.inputs else ()
     if isinstance(op, Conv2D | FullyConnected):
         terms = math.prod(node.inputs[1].shape[1:])
@@ -179,7 +179,7 @@ def judge(expected: Array, got: Array, tolerance: Tolerance, sample: int, name: 
 
 
 def largest_share(expected: Sequence[Values], tolerance: Rounding) -> float:
-    """How far a legal output may be from these references, as a share of the largest value.
+    """Return how far a legal output may be from these references, as a share of the largest value.
 
     For programs that have the references only: a device compares with them by one number.
     """
@@ -198,5 +198,5 @@ def largest_share(expected: Sequence[Values], tolerance: Rounding) -> float:
 
 
 def _largest(array: Array) -> float:
-    """The largest finite magnitude."""
+    """Return the largest finite magnitude."""
     return float(np.abs(array[np.isfinite(array)]).max(initial=0.0))

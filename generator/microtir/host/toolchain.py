@@ -26,7 +26,7 @@ class Compiler:
 
 
 def find_compiler(name: str | None = None) -> Compiler:
-    """A compiler by name or path; without a name that of the variable CC, or a usual one.
+    """Return a compiler by name or path; without a name that of the variable CC, or a usual one.
 
     Raises:
         ToolError: there is none; says which package to install.

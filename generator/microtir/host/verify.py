@@ -69,7 +69,7 @@ class Verification:
         return self.comparison.equal and self.first_wrong_layer is None
 
     def to_dict(self) -> VerificationData:
-        """The facts as JSON values."""
+        """Return the facts as JSON values."""
         layer, comparison = self.first_wrong_layer, self.comparison
         return {
             "model": self.model,

@@ -16,7 +16,7 @@ BOARD_PATH = "MICROTIR_BOARD_PATH"
 
 
 def load_board(name: str, board_dirs: Sequence[str | os.PathLike[str]] = ()) -> Board:
-    """The board of this name.
+    """Load the board of this name.
 
     Args:
         name: of the folder with its `board.toml`.
@@ -39,12 +39,12 @@ def load_board(name: str, board_dirs: Sequence[str | os.PathLike[str]] = ()) -> 
 
 
 def all_boards(board_dirs: Sequence[str | os.PathLike[str]] = ()) -> tuple[Board, ...]:
-    """Every board, by name; BoardError if one of the files is wrong."""
+    """Return every board, by name; BoardError if one of the files is wrong."""
     return tuple(read_board(folder) for _, folder in sorted(_folders(board_dirs).items()))
 
 
 def _folders(board_dirs: Sequence[str | os.PathLike[str]]) -> dict[str, Path]:
-    """Board folders by name; the first place that has a name wins."""
+    """Return board folders by name; the first place that has a name wins."""
     given = [Path(place) for place in board_dirs]
     for place in given:
         if not place.is_dir():

@@ -178,7 +178,7 @@ class ProjectSupport:
 
     @property
     def consoles(self) -> tuple[Console, ...]:
-        """Where a program can print, the usual place first."""
+        """Return where a program can print, the usual place first."""
         found = [Console.UART] if self.uart else []
         found += [Console.SEMIHOSTING] if self.semihosting else []
         return tuple(found) or (Console.STDIO,)
@@ -217,17 +217,17 @@ class Board:
 
     @property
     def flash_bytes(self) -> int:
-        """Of the memory for the program, which reports and budgets are about; 0 if it is RAM."""
+        """Return the size of the program's memory, which budgets are about; 0 if that is RAM."""
         is_flash = self.code is not None and self.code.kind is MemoryKind.FLASH
         return self.code.size if self.code is not None and is_flash else 0
 
     @property
     def usual_stack(self) -> int:
-        """Bytes that are set aside for a stack where no project type is chosen yet."""
+        """Return the bytes of a stack where no project type is chosen yet."""
         return max((support.stack for support in self.projects), default=0)
 
     def support(self, project_type: ProjectType) -> ProjectSupport:
-        """What the board says about a project type.
+        """Return what the board says about a project type.
 
         Raises:
             BoardError: it has none of this type; says which it has.
@@ -309,13 +309,13 @@ def _memories(top: TomlTable) -> tuple[Memory, ...]:
 
 
 def _overlap(a: Memory, b: Memory) -> bool:
-    """Whether two memories share addresses; AVR counts flash and RAM from 0 each."""
+    """Return whether two memories share addresses; AVR counts flash and RAM from 0 each."""
     shared = a.address < b.address + b.size and b.address < a.address + a.size
     return shared and a.kind is b.kind
 
 
 def _memory(top: TomlTable, key: str, memories: tuple[Memory, ...]) -> Memory | None:
-    """The memory that `key` names; needed as soon as there are memories."""
+    """Return the memory that `key` names; it must be there if there are memories."""
     if not memories:
         return None
     name = top.required_text(key, IDENTIFIER)
@@ -329,7 +329,7 @@ def _memory(top: TomlTable, key: str, memories: tuple[Memory, ...]) -> Memory | 
 
 
 def _reserve(top: TomlTable, data: Memory | None) -> int:
-    """Bytes that are kept of the memory for variables, which leave some of it."""
+    """Return the bytes of the memory for variables that are kept from them."""
     reserve = top.integer("reserve") or 0
     room = data.size if data else 0
     if reserve and reserve >= room:
@@ -350,7 +350,7 @@ def _toolchain(table: TomlTable) -> Toolchain:
 
 
 def read_requirement(table: TomlTable) -> Requirement:
-    """A table that names a program or a file, and its package."""
+    """Read a table that names a program or a file, and its package."""
     result = Requirement(
         package=table.required_text("package", WORDS),
         program=table.text("program", WORD),

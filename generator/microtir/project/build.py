@@ -53,7 +53,7 @@ def run_build(
 
 
 def reason(output: str) -> str:
-    """The part of a failed build's output that says why."""
+    """Return the part of a failed build's output that says why."""
     lines = output.rstrip().splitlines()
     first = next((n for n, line in enumerate(lines) if _REASON.search(line)), None)
     if first is None:

@@ -41,7 +41,7 @@ class Choice:
 
 
 def default_type(board: Board) -> Choice:
-    """The first of the board's types that can be built here; its first one if none can."""
+    """Return the first of the board's types that can be built here; else its first one."""
     missing: list[tuple[ProjectType, MissingToolError]] = []
     files = TemplateFiles(None, board.folder)
     for support in board.projects:

@@ -45,7 +45,7 @@ class Call:
 
     @property
     def resource(self) -> Encoded:
-        """What a packed function is given besides."""
+        """Return what a packed function is given besides its tensors."""
         return c_code("(void *)(uintptr_t)&devices" if self.devices else "NULL")
 
 
@@ -55,7 +55,7 @@ def call_of(
     pools: Sequence[PoolValues],
     constants: Sequence[ConstantValues],
 ) -> Call:
-    """How a model is called.
+    """Describe how a model is called.
 
     Args:
         artifact: the model.
@@ -100,13 +100,13 @@ def _packed(
 
 
 def _dtype(dtype: DType) -> Encoded:
-    """The members of a struct microtir_dtype."""
+    """Return the members of a struct microtir_dtype."""
     kind = "FLOAT" if dtype.is_float else "SIGNED" if dtype.min < 0 else "UNSIGNED"
     kind = "BOOL" if dtype is DType.BOOL else kind
     return c_code(f"{{MICROTIR_ELEMENT_{kind}, {dtype.bytes * 8}}}")
 
 
 def byte_lines(content: bytes) -> list[Encoded]:
-    """The elements of an array of bytes, in lines."""
+    """Return the elements of an array of bytes, in lines."""
     rows = (content[i : i + _BYTES_PER_LINE] for i in range(0, len(content), _BYTES_PER_LINE))
     return [c_code(" ".join(f"{byte}," for byte in row)) for row in rows]

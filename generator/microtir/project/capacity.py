@@ -43,7 +43,7 @@ class Demand:
 
 
 def demand(models: Models, ram: Footprint) -> Demand:
-    """What a project needs.
+    """Return what a project needs.
 
     Args:
         models: with their samples.
@@ -81,7 +81,7 @@ def demand(models: Models, ram: Footprint) -> Demand:
 
 
 def copied_weights(artifacts: Sequence[Artifact], board: Board) -> int:
-    """Bytes of weights that lie in RAM, too: portable code cannot read an AVR's flash."""
+    """Return the bytes of weights that lie in RAM, too: an AVR's flash needs special code."""
     return sum(
         artifact.metadata["weights_bytes"]
         for artifact in artifacts
@@ -90,7 +90,7 @@ def copied_weights(artifacts: Sequence[Artifact], board: Board) -> int:
 
 
 def copies_weights(config: CompilationConfig, board: Board) -> bool:
-    """Whether start-up code copies the weights of a program into RAM."""
+    """Return whether start-up code copies the weights of a program into RAM."""
     reads_flash = config.should_link_params() and config.primary_target().has(Feature.AVR_PROGMEM)
     return board.target.has(Feature.AVR_PROGMEM) and not reads_flash
 
@@ -98,7 +98,7 @@ def copies_weights(config: CompilationConfig, board: Board) -> bool:
 def project_footprint(
     models: Models, artifacts: Sequence[Artifact], board: Board, stack: int
 ) -> Footprint:
-    """What models take of a board's RAM, with a stack that is set aside for them."""
+    """Return what models take of a board's RAM, with a stack that is set aside for them."""
     data = copied_weights(artifacts, board)
     return models.footprint(data=data, stack=stack, reserve=board.reserve)
 
@@ -138,7 +138,7 @@ class MemoryUse:
 
 
 def memory_uses(board: Board, artifact: Artifact, code: int) -> tuple[MemoryUse, ...]:
-    """What a model takes of each memory of a board that it needs.
+    """Return what a model takes of each memory of a board that it needs.
 
     Args:
         board: whose usual stack is set aside.
@@ -159,7 +159,7 @@ def memory_uses(board: Board, artifact: Artifact, code: int) -> tuple[MemoryUse,
 
 
 def workspace_room(board: Board, config: CompilationConfig, io: int) -> int | None:
-    """Bytes that a board has for the workspace of a model, if that is known before it is made.
+    """Return the bytes that a board has for a workspace, if known before it is made.
 
     It is what `memory_uses` leaves free of the memories that the pools lie in. Where the program or
     its weights are in the same memory nobody knows their size yet. Less than 0 if the rest alone is
@@ -190,7 +190,7 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def by_memory(board: Board, needs: Demand) -> list[tuple[Memory, list[Need]]]:
-    """The memories of a board that are needed, each with what lies in it."""
+    """Return the memories of a board that are needed, each with what lies in it."""
     if board.code is None or board.data is None:
         return []
     found = [(_memory(board, need, board.code), need) for need in needs.flash]
@@ -200,7 +200,7 @@ def by_memory(board: Board, needs: Demand) -> list[tuple[Memory, list[Need]]]:
 
 
 def _memory(board: Board, need: Need, usual: Memory) -> Memory | None:
-    """The memory of a need: by the name of its section, else the usual one.
+    """Return the memory of a need: by the name of its section, else the usual one.
 
     Nobody but the linker knows where a section lies that the board has no memory for.
     """

@@ -32,7 +32,7 @@ class BoardCompiler:
 
     @staticmethod
     def of(board: Board) -> BoardCompiler | None:
-        """The compiler of a board, if it names one and that is on this machine."""
+        """Return the compiler of a board, if it names one and that is on this machine."""
         try:
             check_requirements(board.toolchain)
         except MissingToolError:
@@ -45,7 +45,7 @@ class BoardCompiler:
         return f"{compiler_version(self._toolchain)}, {ProjectOptions().optimization}"
 
     def __call__(self, artifact: Artifact) -> int:
-        """Bytes of code, constants in it and functions of the compiler's libraries included.
+        """Return bytes of code, with its constants and what it uses of the compiler's libraries.
 
         Raises:
             BuildError: the compiler's own message.

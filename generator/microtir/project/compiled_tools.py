@@ -34,7 +34,7 @@ class Tool(Enum):
 
 
 def tool_path(tool: Tool) -> Path:
-    """The compiled tool.
+    """Return the compiled tool.
 
     It is kept in the user's cache folder ($XDG_CACHE_HOME/microtir), under a name that changes
     with its source, its flags and the compiler.

@@ -13,7 +13,7 @@ _SHOWN_CHARACTERS = 2000
 
 
 def read_console(project: Project, port: str, timeout: float) -> str:
-    """The lines of one run, from the first model's to the last model's last.
+    """Read the lines of one run, from the first model's to the last model's last.
 
     Args:
         project: whose program is on the board.
@@ -48,6 +48,6 @@ def read_console(project: Project, port: str, timeout: float) -> str:
 
 
 def _from_start(text: str, first: str) -> str:
-    """Without what was on its way when the port was opened."""
+    """Return the text without what was on its way when the port was opened."""
     start = text.find(f"{first} sample 0 ")
     return text[max(start, 0) :]

@@ -70,7 +70,7 @@ class CpuCosts:
     overlapping_vectors: bool = False
 
     def cycles(self, kind: Kind, registers: int) -> int:
-        """Cycles of an instruction by itself."""
+        """Return the cycles of an instruction by itself."""
         cost = self.costs.get(kind, 1)
         return 1 + cost * registers if kind in (Kind.LOAD_MANY, Kind.STORE_MANY) else cost
 
@@ -115,7 +115,7 @@ _BY_ARCHITECTURE: Mapping[str, CpuCosts] = MappingProxyType(
 
 
 def cpu_costs(target: Target) -> CpuCosts | None:
-    """The table of a target's CPU, or of its architecture; None where there is none."""
+    """Return the table of a target's CPU, or of its architecture; None without one."""
     if target.family is Family.RISCV:
         return _RV32
     return _BY_CPU.get(target.mcpu or "") or _BY_ARCHITECTURE.get(target.march or "")

@@ -81,7 +81,7 @@ class _Step:
 
 
 def kind_of(instruction: Instruction, is_arm: bool) -> Kind:
-    """The class that an instruction belongs to."""
+    """Return the class that an instruction belongs to."""
     mnemonic = instruction.mnemonic
     if is_arm and _ARM_PLAIN.match(mnemonic):
         return Kind.PLAIN
@@ -92,7 +92,7 @@ def kind_of(instruction: Instruction, is_arm: bool) -> Kind:
 
 
 def _register_count(instruction: Instruction) -> int:
-    """How many words a load or store of several registers moves."""
+    """Return how many words a load or store of several registers moves."""
     listed = re.search(r"\{(.*)\}", instruction.operands)
     if listed is None:
         return 2  # LDRD and STRD
@@ -104,7 +104,7 @@ def _register_count(instruction: Instruction) -> int:
 
 
 def block_cycles(instructions: Sequence[Instruction], costs: CpuCosts, is_arm: bool) -> int:
-    """Cycles of instructions that run one after another, without the jump at their end."""
+    """Return the cycles of instructions that run one after another, without the last jump."""
     total = 0
     previous: _Step | None = None
     is_second = False  # the previous one started together with the one before it
@@ -128,7 +128,7 @@ def block_cycles(instructions: Sequence[Instruction], costs: CpuCosts, is_arm: b
 
 
 def _can_pair(first: _Step, second: _Step) -> bool:
-    """Whether two neighbours start in one cycle on a CPU with two issue slots."""
+    """Return whether two neighbours start in one cycle on a CPU with two issue slots."""
     if first.kind in _JUMPS or first.written & (second.read | second.written):
         return False
     memory = first.kind in _ALL_MEMORY and second.kind in _ALL_MEMORY
@@ -142,7 +142,7 @@ def estimate(
     costs: CpuCosts,
     is_arm: bool,
 ) -> dict[str, int]:
-    """Estimated cycles of one inference by function.
+    """Estimate the cycles of one inference by function.
 
     Args:
         blocks: executed machine code, with how often control left it by a jump.

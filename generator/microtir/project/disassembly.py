@@ -40,7 +40,7 @@ class Instruction:
 def disassemble(
     toolchain: Toolchain, program: Path, march: str | None
 ) -> Mapping[int, Instruction]:
-    """All instructions of a program, by address and in its order.
+    """Return all instructions of a program, by address and in its order.
 
     Raises:
         MissingToolError: the toolchain has no objdump.
@@ -51,7 +51,7 @@ def disassemble(
 
 
 def parse(text: str) -> dict[int, Instruction]:
-    """The instructions in a text of `objdump -d --no-show-raw-insn`; data between them is left."""
+    """Parse the instructions in a text of `objdump -d --no-show-raw-insn`, without data."""
     found: dict[int, Instruction] = {}
     function = ""
     for line in text.splitlines():

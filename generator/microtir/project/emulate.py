@@ -38,14 +38,14 @@ class RunResult:
 
 
 def make_command(emulator: Emulator, program: str) -> list[str]:
-    """The command as a person without microtir would type it; empty if there is none."""
+    """Return the command as a person without microtir would type it, empty if none."""
     if emulator.kind is EmulatorKind.QEMU:
         return [*_qemu(emulator), "-kernel", program]
     return [f"./{program}"] if emulator.kind is EmulatorKind.NATIVE else []
 
 
 def emulator_command(board: Board, program: Path, more: Sequence[str] = ()) -> list[str]:
-    """The command that runs a program built for a board.
+    """Return the command that runs a program built for a board.
 
     Args:
         board: with an emulator.
@@ -115,7 +115,7 @@ def run_program(
 def _read(
     child: Child, timeout: float, is_complete: Callable[[str], bool] | None
 ) -> tuple[str, bool]:
-    """What a program prints, and whether it came to its end, or at least to that of its output."""
+    """Read what a program prints, and whether it came to the end of its output."""
     process, data = child.process, b""
     assert process.stdout is not None
     end = time.monotonic() + timeout
@@ -147,7 +147,7 @@ def _text(output: bytes) -> str:
 
 
 def check_result(result: RunResult, where: str) -> bool:
-    """Whether the application found every output as expected.
+    """Return whether the application found every output as expected.
 
     Raises:
         EmulatorError: it did not get that far: a model failed, or the program faulted.

@@ -54,7 +54,7 @@ class Framework:
     signs: tuple[str, ...]
 
     def for_board(self, board: str) -> Framework:
-        """The same with the parts of the board's name filled in."""
+        """Return the framework with the parts of the board's name filled in."""
         vendor, core = [*board.split(":"), ""][:2]
 
         def filled(text: str) -> str:
@@ -64,7 +64,7 @@ class Framework:
                          self.registry, filled(self.get), self.signs)  # fmt: skip
 
     def is_here(self, arguments: Sequence[str] = ()) -> bool:
-        """Whether a build with these arguments may find it: what they name is looked for by it."""
+        """Return whether a build with these arguments may find the framework."""
         named = os.environ.get(self.variable)
         if any(self.variable in argument for argument in arguments):
             return True
@@ -74,7 +74,7 @@ class Framework:
         return any((Path(place) / self.file).is_file() for place in places)
 
     def _is_registered(self) -> bool:
-        """CMake notes packages in the user's home; other places are named by variables of it."""
+        """Return whether CMake's list of packages in the user's home names it."""
         if any(os.environ.get(v) for v in (f"{self.registry}_DIR", *_CMAKE_VARIABLES)):
             return True
         folder = Path.home() / ".cmake" / "packages" / str(self.registry)
@@ -84,15 +84,15 @@ class Framework:
         return any(Path(entry).is_dir() for entry in entries)
 
     def missing(self, what: str = "is not on this machine") -> MissingToolError:
-        """The diagnostic for it."""
+        """Return the diagnostic for a framework that is missing."""
         return MissingToolError(f"{self.name} {what}", where=self.variable, fix=self.get)
 
     def explains(self, output: str) -> bool:
-        """Whether a failed build says that a part of it is missing."""
+        """Return whether a failed build says that a part of it is missing."""
         return any(re.search(sign, output) for sign in self.signs)
 
     def to_data(self) -> FrameworkData:
-        """As in `project.json`."""
+        """Return the fields as in `project.json`."""
         return {
             "name": self.name,
             "file": self.file,
@@ -105,14 +105,14 @@ class Framework:
 
     @classmethod
     def from_data(cls, data: FrameworkData) -> Framework:
-        """From `project.json`."""
+        """Read the fields from `project.json`."""
         places, signs = tuple(data["places"]), tuple(data["signs"])
         return cls(data["name"], data["file"], data["variable"], places, data["registry"],
                    data["get"], signs)  # fmt: skip
 
 
 def read_framework(table: TomlTable | None) -> Framework | None:
-    """The table `framework` of a step."""
+    """Read the table `framework` of a step."""
     if table is None:
         return None
     result = Framework(

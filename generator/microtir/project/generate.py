@@ -94,7 +94,7 @@ def generate(
 
 
 def _data_files(project: Project) -> dict[str, bytes]:
-    """What microtir itself reads when the project is opened again."""
+    """Return what microtir itself reads when the project is opened again."""
     file = project.board.file
     return {
         PROJECT_FILE: project_text(project).encode(),
@@ -125,7 +125,7 @@ def _project_model(artifact: Artifact) -> ProjectModel:
 
 
 def _parts(template: Template, support: ProjectSupport, options: ProjectOptions) -> list[Part]:
-    """All folders of templates that the project is made of, in the order of precedence."""
+    """Return all folders of templates that the project is made of, in order of precedence."""
     _check_options(template, options)
     return [*template.parts, *_board_parts(support, options), *_server_parts(support, options)]
 
@@ -144,13 +144,13 @@ def _check_options(template: Template, options: ProjectOptions) -> None:
 
 
 def _program(template: Template, board: Board) -> str | None:
-    """What a build makes: for other boards than the host it may be only the library."""
+    """Return what a build makes: for other boards than the host perhaps only the library."""
     is_host = board.emulator is not None and board.emulator.kind is EmulatorKind.NATIVE
     return template.program if is_host or template.library is None else template.library
 
 
 def _model_files(artifacts: Sequence[Artifact], template: Template) -> dict[str, bytes]:
-    """Every model in a folder of its own, and one C runtime for all of them that use it."""
+    """Return each model in its own folder, and one C runtime for all models that use it."""
     files: dict[str, bytes] = {}
     seen: dict[str, str] = {}
     for artifact in artifacts:
@@ -170,7 +170,7 @@ def _model_files(artifacts: Sequence[Artifact], template: Template) -> dict[str,
 def _parameter_files(
     artifacts: Sequence[Artifact], template: Template, files: TemplateFiles
 ) -> dict[str, bytes]:
-    """The weights of models that have them in a file, as arrays of the program."""
+    """Return the weights that models have in a file, as arrays of the program."""
     found: dict[str, bytes] = {}
     for artifact in artifacts:
         name, parameters = artifact.metadata["module_name"], artifact.metadata["parameters"]
@@ -185,7 +185,7 @@ def _parameter_files(
 
 
 def _place(path: str, name: str, template: Template) -> str | None:
-    """Where a file of an artifact lies in a project; None for what only people read."""
+    """Return where a file of an artifact lies in a project; None for what people read."""
     for folder, place in (
         (f"{RUNTIME_FOLDER}include/", template.runtime_headers),
         (f"{RUNTIME_FOLDER}src/", template.runtime_sources),
@@ -208,7 +208,7 @@ def _check_headers(models: Models, paths: Sequence[str]) -> None:
 
 
 def _board_parts(support: ProjectSupport, options: ProjectOptions) -> list[Part]:
-    """The parts that the board asks for, and the driver of the console."""
+    """Return the parts that the board asks for, and the driver of the console."""
     console = options.console or support.consoles[0]
     if console not in support.consoles:
         raise ProjectError(
@@ -223,7 +223,7 @@ def _board_parts(support: ProjectSupport, options: ProjectOptions) -> list[Part]
 
 
 def _server_parts(support: ProjectSupport, options: ProjectOptions) -> list[Part]:
-    """What makes the program answer a computer instead of running samples."""
+    """Return what makes the program answer a computer instead of running samples."""
     if not options.server:
         return []
     console = options.console or support.consoles[0]

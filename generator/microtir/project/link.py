@@ -26,13 +26,13 @@ class Link(Protocol):
 
     @property
     def name(self) -> str:
-        """What the line leads to, for messages."""
+        """Return what the line leads to, for messages."""
 
     def write(self, data: bytes) -> None:
         """Send bytes; LinkClosedError if nobody takes them."""
 
     def read(self, timeout: float) -> bytes:
-        """Bytes that have come, none if none came in `timeout` seconds; LinkClosedError."""
+        """Return the bytes that came within `timeout` seconds, perhaps none; LinkClosedError."""
 
     def close(self) -> int | None:
         """Give the line up; the exit status of a process at the other end that has ended."""
@@ -141,7 +141,7 @@ class SerialLink:
 
 
 def _ports() -> list[str]:
-    """The serial ports of this machine."""
+    """Return the serial ports of this machine."""
     from serial.tools import list_ports
 
     return sorted(port.device for port in list_ports.comports())
@@ -153,7 +153,7 @@ def _reason(error: Exception) -> str:
 
 
 def find_port(vid: int, pid: int | None) -> str | None:
-    """The only serial port of a USB device; None if there is none, or several."""
+    """Return the only serial port of a USB device; None if there is none, or several."""
     try:
         from serial.tools import list_ports
     except ImportError:

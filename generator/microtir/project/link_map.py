@@ -31,17 +31,17 @@ class Piece:
 
     @property
     def is_weights(self) -> bool:
-        """Whether it is of the weights' file, or of the file of parameters that a run is given."""
+        """Return whether it is of the weights' file or of the file of parameters."""
         return self.is_model and self.object.endswith(("_weights.o", "_parameters.o"))
 
     @property
     def is_library(self) -> bool:
-        """Whether it comes out of a library of the compiler's, as libc.a(memcpy.o) does."""
+        """Return whether it comes from a library of the compiler, as libc.a(memcpy.o) does."""
         return not self.object.startswith("build/")
 
 
 def parse_map(text: str) -> tuple[Piece, ...]:
-    """The pieces of a program in a map of GNU ld, what was discarded left out."""
+    """Parse the pieces of a program in a map of GNU ld, without what was discarded."""
     placed = text[text.find(_START) :]
     # A name that is too long for its column has its numbers in the next line.
     joined = re.sub(r"^( \S+)\n +(?=0x)", r"\1 ", placed, flags=re.MULTILINE)
@@ -64,7 +64,7 @@ class Sizes:
 
 
 def model_sizes(program: tuple[Piece, ...], empty: tuple[Piece, ...]) -> Sizes:
-    """What models add to the empty program.
+    """Return what models add to the empty program.
 
     The application and its samples are not the models'; what they need of the libraries is, as
     far as the empty program does not need it, too.

@@ -152,7 +152,7 @@ def _kind(region: _Region) -> str:
 
 
 def _regions(model: ProjectModel, found: Sequence[Symbol], program: str) -> tuple[_Region, ...]:
-    """Address ranges of the model's functions; gcc may call a copy of one NAME.constprop.0."""
+    """Return address ranges of the model's functions, with gcc's copies (NAME.constprop.0)."""
     code: dict[str, list[Symbol]] = {}
     for symbol in found:
         if symbol.kind in "tT" and symbol.size:
@@ -171,7 +171,7 @@ def _regions(model: ProjectModel, found: Sequence[Symbol], program: str) -> tupl
 
 
 def _arguments(project: Project, regions: Path, out: Path) -> list[str]:
-    """Arguments of the emulator that make it count."""
+    """Return the emulator's arguments that make it count."""
     kind = project.board.emulator.kind if project.board.emulator else None
     if kind is EmulatorKind.QEMU:
         plugin = tool_path(Tool.QEMU_PROFILER)
@@ -186,7 +186,7 @@ def _arguments(project: Project, regions: Path, out: Path) -> list[str]:
 
 
 def _costs(text: str, regions: Sequence[_Region], project: Project) -> Iterator[FunctionCost]:
-    """The counts by function; the copies of one function are one row."""
+    """Yield the counts by function; the copies of one function are one row."""
     has_cycles = project.board.emulator is not None and (
         project.board.emulator.kind is EmulatorKind.SIMAVR
     )

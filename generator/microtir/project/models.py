@@ -114,7 +114,7 @@ class ModelValues:
 
     @property
     def layer_table(self) -> str:
-        """The C table of `layer_bytes`: a model without layers has none."""
+        """Return the C table of `layer_bytes`; a model without layers has none."""
         return f"bytes_of_{self.name}" if self.layer_bytes else "NULL"
 
     @property
@@ -127,7 +127,7 @@ class ModelValues:
 
     @property
     def given_constants(self) -> tuple[ConstantValues, ...]:
-        """The constant pools that the application has arrays for."""
+        """Return the constant pools that the application has arrays for."""
         return tuple(pool for pool in self.constants if pool.memory and pool.bytes)
 
     @property
@@ -136,7 +136,7 @@ class ModelValues:
 
     @property
     def groups(self) -> tuple[PortGroup, ...]:
-        """Inputs, then outputs: a model without inputs has no table of them."""
+        """Return inputs, then outputs: a model without inputs has no table of them."""
         return tuple(
             PortGroup(kind, ports, f"{self.name}_{kind}_tensors" if ports else "NULL", len(ports))
             for kind, ports in (("input", self.inputs), ("output", self.outputs))
@@ -144,7 +144,7 @@ class ModelValues:
 
     @property
     def own_ports(self) -> tuple[PortValues, ...]:
-        """Those that the application has memory for."""
+        """Return the ports that the application has memory for."""
         return tuple(port for port in self.ports if port.is_own)
 
 
@@ -163,7 +163,7 @@ class Models:
 
     @property
     def workspace_bytes(self) -> int:
-        """What is shared, and what each model has for itself."""
+        """Return the bytes of workspaces: what is shared, and what each model has for itself."""
         inside = sum(model.internal_bytes for model in self.models)
         return sum(pool.bytes for pool in self.shared_pools) + inside
 
@@ -174,7 +174,7 @@ class Models:
 
     @property
     def tensor_bytes(self) -> int:
-        """The same with tensors that are handed over row by row.
+        """Return the bytes of inputs and outputs, with those handed over row by row.
 
         The application has them as a whole, since samples and computers have no rows to give.
         """
@@ -182,7 +182,7 @@ class Models:
         return max((start + size for start, size in sizes if size), default=0)
 
     def footprint(self, *, data: int, stack: int, reserve: int) -> Footprint:
-        """What all models take together, where those that take turns share what they have."""
+        """Return what all models take together; those that take turns share memory."""
         # The scratch of one of several lies where others have their workspace.
         scratch = self.models[0].ram.scratch if len(self.models) == 1 else 0
         workspace = self.workspace_bytes - scratch
@@ -194,7 +194,7 @@ class Models:
 
 
 def describe_models(artifacts: Sequence[Artifact], options: ProjectOptions) -> Models:
-    """Everything that the templates say about the models.
+    """Describe the models for templates.
 
     Raises:
         ProjectError: an artifact is no model, two have one name, or samples do not fit.
@@ -225,7 +225,7 @@ def describe_models(artifacts: Sequence[Artifact], options: ProjectOptions) -> M
 
 
 def _places(artifacts: Sequence[Artifact], together: Together) -> list[Places]:
-    """Where each model's parts of shared memory begin: 0 where all of them take turns."""
+    """Return where each model's parts of shared memory begin: 0 if all take turns."""
     pools = joint_workspace(artifacts, together)
     tensors, io = (_tensor_places(artifacts, together, with_rows=rows) for rows in (True, False))
     return [
@@ -239,7 +239,7 @@ def _places(artifacts: Sequence[Artifact], together: Together) -> list[Places]:
 def _tensor_places(
     artifacts: Sequence[Artifact], together: Together, *, with_rows: bool
 ) -> Mapping[str, int]:
-    """Where each model's inputs and outputs begin, by its name."""
+    """Return where each model's inputs and outputs begin, by its name."""
     shares = {}
     for artifact in artifacts:
         model = artifact.module.model
@@ -251,7 +251,7 @@ def _tensor_places(
 
 
 def _largest_output(outputs: Sequence[OutputData]) -> int:
-    """Bytes of the largest tensor that a layer writes."""
+    """Return bytes of the largest tensor that a layer writes."""
     sizes = (o["rows"] * o["row_elements"] * np.dtype(o["dtype"]).itemsize for o in outputs)
     return max(sizes, default=0)
 
@@ -259,7 +259,7 @@ def _largest_output(outputs: Sequence[OutputData]) -> int:
 def _model(
     artifact: Artifact, options: ProjectOptions, arrays: list[SampleArray], places: Places
 ) -> ModelValues:
-    """The values of one model; the arrays of its samples are added to `arrays`."""
+    """Return the values of one model, and add the arrays of its samples to `arrays`."""
     facts = artifact.metadata
     name = facts["module_name"]
     model = artifact.module.model
@@ -319,7 +319,7 @@ def _model(
 
 
 def _given(arrays: Mapping[str, Array], ports: Sequence[Port], where: str) -> dict[str, Array]:
-    """The arrays by port; a name that no port has is refused."""
+    """Return the arrays by port; a name that no port has is refused."""
     names = [port.name for port in ports]
     for name in arrays:
         if name not in names:
@@ -361,12 +361,12 @@ def _port(port: Port, array: SampleArray | None, rtol: float, place: str) -> Por
 
 
 def _place(own: str, port: Port, pools: Sequence[str]) -> str:
-    """A pointer to a tensor, a member of the application's `own` or in one of its pools."""
+    """Return a pointer to a tensor, in the application's `own` or in one of its pools."""
     if port.offset is None:
         return f"{own}.{port.c_name}"
     return f"(void *)&{pools[port.pool]}[{port.offset}]"
 
 
 def _c_text(name: str) -> str:
-    """A tensor's name inside a C string: model files hold any characters, a line has one word."""
+    """Return a tensor's name for a C string: one word, whatever characters it has."""
     return "".join(c if c.isascii() and (c.isalnum() or c in "_./:;-") else "_" for c in name)

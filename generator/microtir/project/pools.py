@@ -32,12 +32,12 @@ class PoolValues:
 
     @property
     def argument(self) -> str:
-        """The parameter of the run function."""
+        """Return the parameter of the run function."""
         return c_name(self.name)
 
     @property
     def place(self) -> str:
-        """What the run function is given."""
+        """Return what the run function is given."""
         return f"{self.memory}.{self.member}{'.own' * (self.offset > 0)}"
 
 
@@ -57,7 +57,7 @@ class SharedPool:
 def pool_values(
     model: str, memory: MemoryData, offsets: Mapping[str, int]
 ) -> tuple[PoolValues, ...]:
-    """The pools that a model is given, in the order of its arguments.
+    """Return the pools that a model is given, in the order of its arguments.
 
     Args:
         model: its name.
@@ -96,12 +96,12 @@ class ConstantValues:
 
     @property
     def argument(self) -> str:
-        """What the run function is given."""
+        """Return what the run function is given."""
         return self.memory if self.bytes else "NULL"
 
 
 def constant_values(model: str, pools: Sequence[ConstantPoolData]) -> tuple[ConstantValues, ...]:
-    """The constant pools of a model, those that it is given in the order of its arguments."""
+    """Return the constant pools of a model, those it is given in argument order."""
     return tuple(
         ConstantValues(
             pool["name"],
@@ -115,7 +115,7 @@ def constant_values(model: str, pools: Sequence[ConstantPoolData]) -> tuple[Cons
 
 
 def shared_pools(pools: Iterable[PoolValues]) -> tuple[SharedPool, ...]:
-    """Memory for the pools of each name.
+    """Return memory for the pools of each name.
 
     Raises:
         ProjectError: pools of one name are in different sections.

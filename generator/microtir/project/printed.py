@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 
 def is_complete(text: str, models: Sequence[str]) -> bool:
-    """Whether the last line of the last model is there; the empty program prints none."""
+    """Return whether the last line of the last model is there; the empty program has none."""
     if not models:
         return False
     last = rf"^{re.escape(models[-1])} stack \d+\r?\n"
@@ -15,7 +15,7 @@ def is_complete(text: str, models: Sequence[str]) -> bool:
 
 
 def status_of(text: str) -> int:
-    """The status that the application ends with: 2 after an error, 1 if an output differs, or 0."""
+    """Return the application's status: 2 after an error, 1 if an output differs, else 0."""
     if re.search(r"^\w+ error: ", text, re.MULTILINE):
         return 2
     return 1 if " differs at " in text else 0

@@ -139,7 +139,7 @@ class Profile:
 
     @property
     def recomputing(self) -> int:
-        """Instructions of what is computed twice, as its share of each layer, and of copies."""
+        """Return the instructions of what is computed twice, by share of layers, and copies."""
         twice = sum(
             layer.instructions * layer.macs_recomputed // layer.macs_executed
             for layer in self.layers
@@ -149,7 +149,7 @@ class Profile:
         return twice + sum(layer.instructions for layer in moved)
 
     def to_dict(self) -> ProfileData:
-        """The facts as JSON values."""
+        """Return the facts as JSON values."""
         ram = self.ram
         return {
             "model": self.model,
@@ -251,7 +251,7 @@ def _build(project: Project, options: ProjectOptions) -> tuple[Piece, ...]:
 def _from_machine_code(
     project: Project, measured: Measurement
 ) -> tuple[Mapping[str, int], StackBound]:
-    """Cycles by function and the bound of the stack."""
+    """Return cycles by function and the bound of the stack."""
     board = project.board
     target = board.target
     program = disassemble(board.toolchain, project.program_path, target.march)
@@ -271,7 +271,7 @@ def _from_machine_code(
 
 
 def _return_bytes(board: Board) -> int:
-    """Bytes that a call itself pushes: a return address on AVR, as wide as flash is large."""
+    """Return the bytes a call itself pushes: on AVR an address, as wide as flash is large."""
     if board.target.family is not Family.AVR:
         return 0
     flash = sum(m.size for m in board.memories if m.kind is MemoryKind.FLASH)

@@ -135,7 +135,7 @@ class Project:
 
     @property
     def program_path(self) -> Path:
-        """The program's file, built or not; ProjectError if this type makes none."""
+        """Return the program's file, built or not; ProjectError if this type makes none."""
         if self.program is None:
             raise ProjectError(
                 f"a project of type '{self.type.value}' makes no program by itself",
@@ -250,7 +250,7 @@ class Project:
                   self.folder)  # fmt: skip
 
     def nodes(self, name: str) -> tuple[GraphNode, ...]:
-        """The nodes of a model: those of its graph, or its layers where it is no graph.
+        """Return the nodes of a model: those of its graph, else its layers.
 
         Raises:
             ProjectError: a file is not there, or damaged.
@@ -264,7 +264,7 @@ class Project:
             raise _damaged(error, graph) from None
 
     def metadata(self) -> tuple[Metadata, ...]:
-        """What was generated with the models says of them.
+        """Return the metadata that were generated with the models.
 
         Raises:
             ProjectError: a file is not there, or damaged.
@@ -282,7 +282,7 @@ class Project:
         return path
 
     def built_program(self) -> Path:
-        """The program's file; ProjectError if it is not there yet."""
+        """Return the program's file; ProjectError if it is not there yet."""
         program = self.program_path
         if not program.is_file():
             fix = Fix("build() it", f"build it: microtir micro build {self.folder}")
@@ -299,7 +299,7 @@ class Project:
             )
 
     def _filled(self, command: Sequence[str]) -> list[str]:
-        """A command with the names that stand for files filled in."""
+        """Return a command with the names that stand for files filled in."""
         return [word.replace("{program}", self.program or "") for word in command]
 
 
@@ -318,7 +318,7 @@ def _check_folder(folder: Path, step: Step) -> None:
 
 
 def project_text(project: Project) -> str:
-    """What `project.json` holds: no path of this machine, so that a project can be moved."""
+    """Return the content of `project.json`, without paths of this machine."""
     facts = {
         "format": FORMAT_VERSION,
         "type": project.type.value,
@@ -347,7 +347,7 @@ def project_text(project: Project) -> str:
 
 
 def load_project(folder: str | os.PathLike[str]) -> Project:
-    """The project that `generate` wrote to a folder.
+    """Load the project that `generate` wrote to a folder.
 
     Raises:
         ProjectError: there is none, or its file is damaged.

@@ -59,7 +59,7 @@ def run_nodes(
     port: str | None = None,
     timeout: float = RUN_TIMEOUT,
 ) -> list[tuple[Mapping[str, Array], tuple[NodeResult, ...]]]:
-    """The same as `run_samples` for a graph, and what its nodes did.
+    """Run samples of a graph, and return what its nodes did, too.
 
     Each sample is run twice: once for the ticks, and layer by layer for the tensors, which are
     those of a node's last layer.
@@ -83,7 +83,7 @@ def node_results(
     done: RemoteRun,
     nodes: Sequence[GraphNode],
 ) -> tuple[NodeResult, ...]:
-    """What the nodes of the first model of a program do with a sample.
+    """Return what the nodes of a program's first model do with a sample.
 
     Args:
         session: a conversation with the program.
@@ -110,7 +110,7 @@ def node_results(
 def _served(
     artifact: Artifact, board: Board, port: str | None, timeout: float
 ) -> Iterator[tuple[Session, ModelInfo]]:
-    """A session with a program on the board that serves the model."""
+    """Open a session with a program on the board that serves the model."""
     _check_runs_samples(board)
     model = artifact.module.model
     if model is None:

@@ -49,7 +49,7 @@ class SampleArray:
 
 
 def arbitrary_samples(inputs: Sequence[Port]) -> Samples:
-    """A sample of arbitrary values, the same on every machine.
+    """Return a sample of arbitrary values, the same on every machine.
 
     Raises:
         ProjectError: the inputs are so large that nobody would compile their values as C.
@@ -72,7 +72,7 @@ def arbitrary_samples(inputs: Sequence[Port]) -> Samples:
 
 
 def _scaled(shares: NDArray[np.float64], dtype: DType) -> Array:
-    """Shares of [0, 1) as values: all of a small integer type, some of a large one."""
+    """Turn shares of [0, 1) into values: all of a small integer type, some of a large one."""
     if dtype is DType.BOOL:
         return shares < 0.5
     if dtype.is_float:
@@ -82,7 +82,7 @@ def _scaled(shares: NDArray[np.float64], dtype: DType) -> Array:
 
 
 def sample_array(name: str, port: Port, values: Array) -> SampleArray:
-    """The array of one tensor.
+    """Return the array of one tensor.
 
     Args:
         name: of the C array.

@@ -210,7 +210,7 @@ class Session:
         return status, ticks
 
     def read(self, number: int, index: int, size: int) -> bytes:
-        """The bytes of an output of a model."""
+        """Read the bytes of an output of a model."""
         return self._parts(Message.READ, bytes((number, index)), size)
 
     def step(self, number: int) -> Waiting | int:
@@ -229,7 +229,7 @@ class Session:
         return Waiting(*self._fields("<HBii", answer[1:]))
 
     def peek(self, number: int, size: int) -> bytes:
-        """The first bytes of the output of the layer behind which a run waits."""
+        """Read the first bytes of the output of the layer behind which a run waits."""
         return self._parts(Message.PEEK, bytes((number,)), size)
 
     def _ask_to_run(self, message: Message, number: int) -> bytes:
@@ -240,7 +240,7 @@ class Session:
         return self._ask(message, bytes((number,)), wait, attempts)
 
     def _parts(self, message: Message, head: bytes, size: int) -> bytes:
-        """So many bytes, asked for in as many requests as it takes."""
+        """Read so many bytes in as many requests as it takes."""
         parts = []
         for offset in range(0, size, self._payload):
             count = min(self._payload, size - offset)
@@ -258,7 +258,7 @@ class Session:
         return tuple(found)
 
     def _start(self) -> tuple[RemoteModel, ...]:
-        """Says hello until the program answers: it may be starting still."""
+        """Say hello until the program answers: it may be starting still."""
         hello = self._ask(Message.HELLO, b"", _HELLO_TIMEOUT, _HELLO_ATTEMPTS)
         if hello[:1] != bytes((PROTOCOL,)):
             protocol = hello[0] if hello else "none"
@@ -279,7 +279,7 @@ class Session:
         return RemoteModel(answer[4:].decode("ascii", "replace"), inputs, outputs, layers)
 
     def _fields(self, form: str, answer: bytes) -> tuple[int, ...]:
-        """The numbers of an answer; EmulatorError if it is not as long as they are."""
+        """Return the numbers of an answer; EmulatorError if its length is wrong."""
         if len(answer) != struct.calcsize(form):
             raise self._problem(f"an answer has {len(answer)} bytes, not {struct.calcsize(form)}")
         return struct.unpack(form, answer)
@@ -291,7 +291,7 @@ class Session:
         timeout: float = _ANSWER_TIMEOUT,
         attempts: int = _ATTEMPTS,
     ) -> bytes:
-        """The answer to a request, which is repeated if none comes in `timeout` seconds."""
+        """Ask, again if none comes within `timeout` seconds, and return the answer."""
         self._sequence = (self._sequence + 1) % 256
         request = encode(Frame(self._sequence, message, payload))
         for _ in range(attempts):

@@ -27,7 +27,7 @@ class StackBound:
 
 
 def read_frames(folder: Path) -> dict[str, int]:
-    """Frames by function from the .su files below a folder.
+    """Read frames by function from the .su files below a folder.
 
     Compilers write the name of a copy, as NAME.constprop.0, in different ways: the largest of all
     copies counts for each.
@@ -47,7 +47,7 @@ def stack_bound(
     family: Family,
     return_bytes: int,
 ) -> StackBound:
-    """The bound of a function and all that it calls.
+    """Return the bound of a function and all that it calls.
 
     Args:
         root: the function's name.
@@ -80,7 +80,7 @@ class _Walker:
         self.unknown: list[str] = []
 
     def depth(self, name: str, active: tuple[str, ...], called: frozenset[str]) -> int:
-        """Bytes below the stack pointer at the entry of a function.
+        """Return bytes below the stack pointer at the entry of a function.
 
         Args:
             name: of the function.
@@ -111,7 +111,7 @@ class _Walker:
         return frame + deepest
 
     def _callees(self, code: Sequence[Instruction]) -> dict[str, bool]:
-        """The functions that code runs, and whether it calls them or only jumps there."""
+        """Return the functions that code runs, and whether it calls them or only jumps there."""
         found: dict[str, bool] = {}
         for i in code:
             if i.target and _is_jump(i, self.family):
@@ -120,7 +120,7 @@ class _Walker:
 
 
 def pushed(code: Iterable[Instruction], family: Family) -> int:
-    """The largest number of bytes that a function's instructions have on the stack at once.
+    """Return the most bytes that a function's instructions have on the stack at once.
 
     Instructions are taken in their order in memory; what a return takes off is not counted as
     taken, for what follows it belongs to another path.
@@ -135,7 +135,7 @@ def pushed(code: Iterable[Instruction], family: Family) -> int:
 
 
 def _change(instruction: Instruction, family: Family) -> int:
-    """Bytes that an instruction puts on the stack; negative if it takes them off."""
+    """Return the bytes an instruction puts on the stack; negative if it takes them off."""
     mnemonic, operands = instruction.mnemonic.split(".")[0], instruction.operands
     if family is Family.AVR:
         return {"push": 1, "pop": -1}.get(mnemonic, 0)
@@ -168,7 +168,7 @@ def _is_return(instruction: Instruction) -> bool:
 
 
 def _is_jump(instruction: Instruction, family: Family) -> bool:
-    """Whether the function that an operand names is run, and not only its address taken."""
+    """Return whether an operand's function is run, and not only its address taken."""
     if family is Family.ARM:
         return bool(re.match(r"(b|bl|blx|b[a-z]{2}|cbn?z)(\.|$)", instruction.mnemonic))
     if family is Family.AVR:
@@ -177,7 +177,7 @@ def _is_jump(instruction: Instruction, family: Family) -> bool:
 
 
 def _is_call(instruction: Instruction, family: Family) -> bool:
-    """Whether a jump comes back."""
+    """Return whether a jump comes back."""
     if family is Family.ARM:
         return bool(re.match(r"blx?(\.|$)", instruction.mnemonic))
     if family is Family.AVR:
@@ -186,7 +186,7 @@ def _is_call(instruction: Instruction, family: Family) -> bool:
 
 
 def _is_indirect(instruction: Instruction, family: Family) -> bool:
-    """Whether a function is called whose address is in a register."""
+    """Return whether a function is called whose address is in a register."""
     mnemonic, operands = instruction.mnemonic, instruction.operands
     if family is Family.ARM:
         return mnemonic == "blx" and not instruction.target

@@ -89,13 +89,13 @@ class Template:
     parts: tuple[Part, ...]
 
     def build_for(self, support: ProjectSupport) -> Step | None:
-        """The command that builds, with what it needs for a board."""
+        """Return the command that builds, with what it needs for a board."""
         if self.build is None or self.build.framework is None:
             return self.build
         return replace(self.build, framework=self.build.framework.for_board(support.board or ""))
 
     def named(self, package: str) -> Template:
-        """The same with the name of the library filled in."""
+        """Return the same with the name of the library filled in."""
 
         def filled(path: str) -> str:
             return path.replace("{package}", package)
@@ -135,7 +135,7 @@ class TemplateFiles:
         self._environment.filters |= {**ENCODERS, "as_is": _as_is}
 
     def manifest(self, project_type: ProjectType) -> Template:
-        """The checked manifest of a project type.
+        """Return the checked manifest of a project type.
 
         Raises:
             ProjectTemplateError: there is none, or a field of it is wrong.
@@ -166,7 +166,7 @@ class TemplateFiles:
         return result
 
     def targets(self, parts: Sequence[Part], values: Mapping[str, object]) -> dict[str, str]:
-        """Path in the project → template, of some parts; later parts replace files.
+        """Return path in the project → template, of some parts; later parts replace files.
 
         Raises:
             ProjectTemplateError: a part has no files, or one of them would lie elsewhere.
@@ -183,11 +183,11 @@ class TemplateFiles:
         return found
 
     def render(self, targets: Mapping[str, str], values: Mapping[str, object]) -> dict[str, bytes]:
-        """The files by path in the project; ProjectTemplateError names template and line."""
+        """Return the files by path in the project; ProjectTemplateError names template and line."""
         return {path: self._content(name, values) for path, name in targets.items()}
 
     def _names(self, folder: str) -> list[str]:
-        """Files below a folder of any root, as paths below `templates/projects`, sorted."""
+        """Return files below a folder of any root, as paths below `templates/projects`, sorted."""
         checked_path(folder, "part")
         found: set[str] = set()
         for root in self._roots:
@@ -204,7 +204,7 @@ class TemplateFiles:
         return path.read_bytes()
 
     def _filled(self, name: str, text: str, values: Mapping[str, object]) -> str:
-        """A path with its placeholders filled in."""
+        """Return a path with its placeholders filled in."""
         make = self._environment.from_string
         return self._guarded(name, lambda: make(text), values).decode()
 
@@ -240,7 +240,7 @@ class TemplateFiles:
         return path.read_text(encoding="utf-8"), str(path), lambda: True
 
     def _find(self, name: str) -> Path | None:
-        """The file of this name; a link out of its folder is refused."""
+        """Return the file of this name; a link out of its folder is refused."""
         checked_path(name, name)
         for root in self._roots:
             path = root / name
@@ -260,7 +260,7 @@ def _as_is(text: object) -> Encoded:
 
 @jinja2.pass_context
 def _finished(context: jinja2.runtime.Context, value: object) -> object:
-    """What a template prints: encoded for its language, or without a character that means anything.
+    """Return printed text if it is encoded for its language or has no special character.
 
     Raises:
         EncodingError: it is neither.
@@ -282,7 +282,7 @@ def _finished(context: jinja2.runtime.Context, value: object) -> object:
 
 
 def checked_path(path: str, where: str) -> str:
-    """A relative path in its shortest form.
+    """Return a relative path in its shortest form.
 
     Raises:
         ProjectTemplateError: it is absolute or has `..` in it.
@@ -298,7 +298,7 @@ def checked_path(path: str, where: str) -> str:
 
 
 def project_path(path: str, where: str) -> str:
-    """The same for a file of a project, which its build files name.
+    """Return the shortest relative path of a project's file that its build files name.
 
     Raises:
         ProjectTemplateError: make, CMake or a shell would not take it as it is.
@@ -334,7 +334,7 @@ def _step(table: TomlTable | None) -> Step | None:
 
 
 def _place(error: BaseException, template: str) -> str:
-    """The line of a template that an error came from: Jinja rewrites its traceback to it."""
+    """Return the template's line of an error: Jinja rewrites its traceback to it."""
     traceback, place = error.__traceback__, template
     while traceback is not None:
         filename = traceback.tb_frame.f_code.co_filename

@@ -67,7 +67,7 @@ class TomlTable:
         return cls(values, file, error)
 
     def problem(self, key: str, what: str, legal: str | None = None) -> MicrotirError:
-        """A diagnostic about one key."""
+        """Return a diagnostic about one key."""
         return self._error(what, where=f"{self.file}: {self._dotted(key)}", legal=legal)
 
     def text(self, key: str, rule: Rule) -> str | None:
@@ -83,11 +83,11 @@ class TomlTable:
         )
 
     def flag(self, key: str) -> bool:
-        """A boolean; an absent one is false."""
+        """Return a boolean; an absent one is false."""
         return bool(self._read(key, "true or false", lambda v: isinstance(v, bool), bool))
 
     def texts(self, key: str, rule: Rule) -> tuple[str, ...]:
-        """A list of texts, each of which obeys the rule; an absent one is empty."""
+        """Return a list of texts, each of which obeys the rule; an absent one is empty."""
 
         def is_list(value: object) -> bool:
             return isinstance(value, list) and all(isinstance(v, str) and v for v in value)
@@ -111,7 +111,7 @@ class TomlTable:
         return None if values is None else self._inner(values, self._dotted(key))
 
     def tables(self, key: str) -> tuple[TomlTable, ...]:
-        """A list of tables; an absent one is empty."""
+        """Return a list of tables; an absent one is empty."""
 
         def is_list(value: object) -> bool:
             return isinstance(value, list) and all(isinstance(v, dict) for v in value)
@@ -123,7 +123,7 @@ class TomlTable:
         )
 
     def named_tables(self) -> tuple[tuple[str, TomlTable], ...]:
-        """All entries, where each is a table under a name of the user's choice."""
+        """Return all entries, where each is a table under a name of the user's choice."""
         return tuple((key, self.required_table(key)) for key in self._values)
 
     def required_text(self, key: str, rule: Rule) -> str:

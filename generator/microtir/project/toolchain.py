@@ -57,7 +57,7 @@ def check_requirements(toolchain: Toolchain | None, more: Iterable[Requirement] 
 
 
 def require_program(program: str, package: str | None, note: str | None = None) -> str:
-    """The program's path; MissingToolError with what to install if it is not there."""
+    """Return the program's path; MissingToolError with what to install if it is not there."""
     path = shutil.which(program)
     if path is None:
         raise MissingToolError(
@@ -69,7 +69,7 @@ def require_program(program: str, package: str | None, note: str | None = None) 
 
 
 def install_text(package: str) -> str:
-    """The command that installs a Debian package."""
+    """Return the command that installs a Debian package."""
     return f"sudo apt-get install {package}"
 
 
@@ -79,7 +79,7 @@ def compiler_version(toolchain: Toolchain) -> str:
 
 
 def symbols(toolchain: Toolchain, program: Path) -> tuple[Symbol, ...]:
-    """All symbols of a program that have a size, by address."""
+    """Return all symbols of a program that have a size, by address."""
     text = capture([f"{toolchain.prefix}nm", "-S", "--defined-only", str(program)])
     rows = re.findall(r"^([0-9a-f]+) ([0-9a-f]+) (\w) (\S+)$", text, re.MULTILINE)
     found = (Symbol(name, kind, int(at, 16), int(size, 16)) for at, size, kind, name in rows)
@@ -87,7 +87,7 @@ def symbols(toolchain: Toolchain, program: Path) -> tuple[Symbol, ...]:
 
 
 def capture(command: Sequence[str]) -> str:
-    """What a tool of the compiler prints; MissingToolError if it is missing or fails."""
+    """Return what a tool of the compiler prints; MissingToolError if missing or failing."""
     try:
         done = processes.run(command, timeout=TIMEOUT)
         said = None if done.returncode == 0 else f"status {done.returncode}: {done.stderr.strip()}"
@@ -103,7 +103,7 @@ def capture(command: Sequence[str]) -> str:
 
 
 def _has_file(toolchain: Toolchain, name: str) -> bool:
-    """A compiler prints the path of a file of its own, or the bare name if it has none."""
+    """Return whether a compiler has a file: it prints its path, else the bare name."""
     plain = [flag for flag in toolchain.flags if not flag.startswith("--specs")]
     answer = capture([toolchain.compiler, *plain, f"-print-file-name={name}"]).strip()
     return Path(answer).is_absolute()

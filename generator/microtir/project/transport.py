@@ -26,12 +26,12 @@ class Frame:
 
 
 def crc16(data: bytes) -> int:
-    """CRC-16 with polynomial 0x1021 and start value 0xFFFF."""
+    """Return the CRC-16 with polynomial 0x1021 and start value 0xFFFF."""
     return binascii.crc_hqx(data, 0xFFFF)
 
 
 def encode(frame: Frame) -> bytes:
-    """The bytes of a frame."""
+    """Return the bytes of a frame."""
     head = bytes((frame.sequence, frame.type)) + len(frame.payload).to_bytes(2, "little")
     body = head + frame.payload
     return SYNC + body + crc16(body).to_bytes(2, "little")
@@ -50,7 +50,7 @@ class Decoder:
 
     @property
     def text(self) -> str:
-        """What came between the frames: a program that fails prints why."""
+        """Return what came between the frames: a program that fails prints why."""
         data = bytes(self._other + self._pending)
         return data.decode("utf-8", "replace").replace("\r\n", "\n")
 
@@ -70,7 +70,7 @@ class Decoder:
         return found
 
     def _frame_size(self) -> int | None:
-        """Bytes of the frame at the start, 0 if none is there, None if more bytes will tell."""
+        """Return the size of the frame at the start, 0 if none is there, None if unknown yet."""
         pending = bytes(self._pending)
         if not (pending.startswith(SYNC) or pending == SYNC[:1]):
             return 0

@@ -46,7 +46,7 @@ _FOLDER_TEXTS = {
 def project_values(
     project: Project, support: ProjectSupport, models: Models, options: ProjectOptions, stack: int
 ) -> Values:
-    """Facts about models, board and options."""
+    """Return facts about models, board and options."""
     board = project.board
     names = models.names
     console = options.console or support.consoles[0]
@@ -91,7 +91,7 @@ def project_values(
 
 
 def build_values(project: Project, template: Template, paths: Sequence[str]) -> Values:
-    """What depends on the files of the project."""
+    """Return what depends on the files of the project."""
     sources = sorted(path for path in paths if path.endswith(".c"))
     library = [path for path in sources if _is_library(path, template)]
     headers = [path for path in paths if path.endswith(".h")]
@@ -131,13 +131,13 @@ def build_values(project: Project, template: Template, paths: Sequence[str]) -> 
 
 
 def _is_library(path: str, template: Template) -> bool:
-    """Whether a file belongs to the models or to the C runtime, not to the application."""
+    """Return whether a file belongs to models or C runtime, not to the application."""
     folders = (template.models, template.runtime_headers, template.runtime_sources)
     return any(PurePosixPath(path).is_relative_to(folder) for folder in folders)
 
 
 def _arduino_values(support: ProjectSupport) -> Values:
-    """Of a board's name package:architecture:board; AVR's core is the one that Debian has."""
+    """Return values of a board's name package:architecture:board; AVR's core is Debian's."""
     if support.type is not ProjectType.ARDUINO:
         return {}
     package, architecture, *_ = (support.board or "").split(":")
@@ -148,20 +148,20 @@ def _arduino_values(support: ProjectSupport) -> Values:
 
 
 def package_name(names: Sequence[str]) -> str:
-    """A name for the library of the models: a C identifier, which every framework takes."""
+    """Return a name for the models' library: a C identifier, which every framework takes."""
     few = len(names) <= _NAMED_MODELS
     return "_".join([*(names if few else [names[0], "and_others"]), "models"])
 
 
 def _beside(path: str, template: Template) -> str:
-    """The path of a file of the library as seen from the folder that the models' folder is in."""
+    """Return a library file's path as seen from the folder above the models' folder."""
     folder = PurePosixPath(template.models).parent
     inside = PurePosixPath(path)
     return (inside.relative_to(folder) if inside.is_relative_to(folder) else inside).as_posix()
 
 
 def _include_folder(header: str, template: Template) -> str:
-    """The folder to search for a header.
+    """Return the folder to search for a header.
 
     Those of models and of the runtime are included with their folder: "microtir/runtime.h".
     """
@@ -230,6 +230,6 @@ def _tool_values(project: Project) -> Values:
 
 
 def _flash_recipe(words: Sequence[str]) -> Encoded:
-    """The command in a Makefile, where whoever calls make says what the serial port is."""
+    """Return the command in a Makefile, where the caller of make names the serial port."""
     parts = ([make_recipe([part] * bool(part)) for part in word.split("{port}")] for word in words)
     return make_code(" ".join("$(PORT)".join(part) for part in parts))

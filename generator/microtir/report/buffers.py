@@ -16,17 +16,17 @@ _PORTS = {PortKind.INPUT: BufferKind.INPUT, PortKind.OUTPUT: BufferKind.OUTPUT}
 
 
 def shape_text(shape: Sequence[int]) -> str:
-    """A shape as 1x49x10x1."""
+    """Return a shape as 1x49x10x1."""
     return "x".join(map(str, shape)) or "scalar"
 
 
 def type_text(type_: TensorType) -> str:
-    """A tensor's type as `1x49x10x1 int8`."""
+    """Return a tensor's type as `1x49x10x1 int8`."""
     return f"{shape_text(type_.shape)} {type_.dtype.value}"
 
 
 def make_pools(model: ModelInfo, calls: Calls) -> tuple[data.Pool, ...]:
-    """The memories of the workspace with what is placed in them."""
+    """Return the memories of the workspace with what is placed in them."""
     return tuple(_pool(number, model, calls) for number in range(len(model.memory.pools)))
 
 
@@ -76,7 +76,7 @@ def _buffer(
 
 
 def spans(placement: BufferPlacement, alone: frozenset[int]) -> tuple[data.Span, ...]:
-    """The steps at which a buffer keeps something, those of equal bytes together.
+    """Return the steps at which a buffer keeps something, those of equal bytes together.
 
     Args:
         placement: of the buffer.
@@ -109,7 +109,7 @@ def _span(offset: int, kept: KeptBytes, is_alone: bool) -> data.Span:
 
 
 def kind_of(uses: Sequence[tuple[PrimFunc, Buffer]]) -> BufferKind:
-    """What the functions that get a buffer take it for."""
+    """Return the kind of a buffer by what the functions that get it take it for."""
     if all(param is function.scratch for function, param in uses):
         return BufferKind.SCRATCH
     for function, param in uses:
@@ -137,7 +137,7 @@ def _content(name: str, kind: BufferKind, calls: Calls) -> str:
 
 
 def make_ports(model: ModelInfo, calls: Calls, placed: frozenset[str]) -> tuple[data.Port, ...]:
-    """Inputs and outputs, in the caller's memory unless they are placed.
+    """Return inputs and outputs, in the caller's memory unless they are placed.
 
     A step of a nest uses them from the first row of the nest to the last.
     """

@@ -57,7 +57,7 @@ class Calls:
 
     @property
     def streams(self) -> tuple[data.Stream, ...]:
-        """The steps of each group that has a nest; what finishes it comes after the nest."""
+        """Return the steps of each group with a nest; what finishes it comes after the nest."""
         positions = {invoke.function: step for step, invoke in enumerate(self.invokes)}
         found = []
         for group in self.plan.groups:
@@ -71,7 +71,7 @@ class Calls:
         return tuple(found)
 
     def touching(self, name: str, *, writes_only: bool = False) -> list[int]:
-        """The steps that are given a buffer of this name, or those of them that write it."""
+        """Return the steps that get a buffer of this name, or those of them that write it."""
         callees = self.callees()
         return [
             step
@@ -82,11 +82,11 @@ class Calls:
         ]
 
     def callees(self) -> dict[str, PrimFunc]:
-        """The functions of all layers by name."""
+        """Return the functions of all layers by name."""
         return {f.name: f for functions in self.functions.values() for f in functions}
 
     def arguments(self) -> dict[str, list[tuple[PrimFunc, Buffer]]]:
-        """Per buffer of main, the functions that get it and their parameter for it."""
+        """Return the functions that get each buffer of main, and their parameter for it."""
         callees = self.callees()
         found: dict[str, list[tuple[PrimFunc, Buffer]]] = {}
         for invoke in self.invokes:
@@ -97,7 +97,7 @@ class Calls:
         return found
 
     def tensors(self) -> dict[str, Tensor]:
-        """The tensor that each buffer of main holds: what the layer that writes it makes."""
+        """Return the tensor that each buffer of main holds: what the layer that writes it makes."""
         makers = {f.name: op for op, functions in self.functions.items() for f in functions}
         found: dict[str, Tensor] = {}
         for name, uses in self.arguments().items():
@@ -110,12 +110,12 @@ class Calls:
 
 
 def number_of(node: Node) -> str:
-    """The number that people know an operator by."""
+    """Return the number that people know an operator by."""
     return str(node.source.index) if node.source.index >= 0 else data.NO_NUMBER
 
 
 def outputs_of(function: PrimFunc) -> list[Buffer]:
-    """The parameters through which a layer writes tensors: not scratch, not sums."""
+    """Return the parameters through which a layer writes tensors: not scratch, not sums."""
     if function.origin is not None and function.origin.is_partial:
         return []
     written = frozenset(buffers_written(function))

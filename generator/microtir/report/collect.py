@@ -116,7 +116,7 @@ def _compile(module: IRModule, compiler: driver.Compiler | None) -> _Compiled:
 
 
 def _least(module: IRModule, config: CompilationConfig, compiled: _Compiled) -> int:
-    """Bytes of workspace at `--optimize ram`."""
+    """Return the workspace at `--optimize ram` in bytes."""
     if config.optimize is Optimize.RAM:
         return compiled.model.memory.workspace_size
     goal = config.without_limits().with_(optimize=Optimize.RAM)
@@ -164,7 +164,7 @@ def _facts(compiled: _Compiled, config: CompilationConfig, least: int) -> data.R
 def _of_ram(
     limits: Sequence[data.Limit], pools: Sequence[data.Pool]
 ) -> list[tuple[data.Limit, Sequence[data.Pool]]]:
-    """The limits of the workspace, each with its pools."""
+    """Return the limits of the workspace, each with its pools."""
     by_option = {f"pool {pool.name}": [pool] for pool in pools} | {_RAM: list(pools)}
     return [(limit, by_option[limit.option]) for limit in limits if limit.option in by_option]
 

@@ -50,7 +50,7 @@ class Span:
 
     @property
     def is_steady(self) -> bool:
-        """Whether it is the same bytes all the time."""
+        """Return whether it is the same bytes all the time."""
         return self.begin == self.end == (self.low, self.high)
 
 
@@ -195,7 +195,7 @@ class Limit:
 
     @property
     def free(self) -> int:
-        """Less than 0 if the limit is exceeded."""
+        """Return the bytes that are left; less than 0 if the limit is exceeded."""
         return self.allowed - self.used
 
 
@@ -258,7 +258,7 @@ class Report:
     tried: tuple[str, ...] = ()
 
     def layer_of(self, step: int) -> str:
-        """A step as people call it: the number and operator of its layer."""
+        """Return a step as people call it: the number and operator of its layer."""
         found = self.steps[step]
         finish = "end of " if found.label.endswith(FINISH) else ""
         return f"{finish}layer {found.label.rstrip(FINISH)} {found.operator}"
@@ -272,7 +272,7 @@ class Report:
         return sum(pool.size for pool in self.pools)
 
     def to_dict(self) -> dict[str, Any]:
-        """The same facts as JSON holds them."""
+        """Return the same facts as JSON holds them."""
         return asdict(self, dict_factory=_plain)
 
 

@@ -18,7 +18,7 @@ def with_excesses(
     stack: Limit | None,
     deepest: Functions,
 ) -> tuple[Layer, ...]:
-    """The layers, each with what it takes beyond limits.
+    """Return the layers, each with what it takes beyond limits.
 
     Args:
         layers: of the report.
@@ -40,7 +40,7 @@ def with_excesses(
 
 
 def _by_layer(steps: Sequence[Step], pools: Sequence[Pool], allowed: int) -> dict[str, int]:
-    """Bytes in use at each layer that needs more than is allowed.
+    """Return bytes in use at each layer that needs more than is allowed.
 
     If none does, gaps between buffers are what exceeds the limit, and the layers count whose
     buffers lie beyond it.
@@ -60,7 +60,7 @@ def _number(step: Step) -> str:
 
 
 def _kept(pool: Pool, step: int) -> Iterator[tuple[int, int]]:
-    """The parts of a pool that buffers keep at a step; two may take turns in one place."""
+    """Yield the parts of a pool that buffers keep at a step; two may take turns in one place."""
     for buffer in pool.buffers:
         yield from ((s.low, s.high) for s in buffer.spans if s.first <= step <= s.last)
 

@@ -155,13 +155,13 @@ def _px(value: float) -> str:
 
 
 def _rectangle(kind: str, scale: _Scale, steps: tuple[int, int], top: float, height: float) -> Box:
-    """A box over some steps, first and last included, from `top` down."""
+    """Return a box over some steps, first and last included, from `top` down."""
     x, end = scale.x(steps[0]), scale.x(steps[1] + 1)
     return Box(_px(x), _px(top), _px(end - x), _px(height), kind)
 
 
 def _overlaps(pool: Pool) -> dict[str, list[_Overlap]]:
-    """What each buffer has in common with others; such that grow or shrink make room instead."""
+    """Return what each buffer has in common with others, but for those that grow or shrink."""
     found: dict[str, list[_Overlap]] = {}
     alive: list[tuple[str, Span]] = []
     all_spans = ((b.name, span) for b in pool.buffers for span in b.spans if span.is_steady)
@@ -178,7 +178,7 @@ def _overlaps(pool: Pool) -> dict[str, list[_Overlap]]:
 
 
 def _stripes(overlap: _Overlap, scale: _Scale) -> str:
-    """Level lines, as rows lie."""
+    """Return level lines that lie as rows do."""
     x, width = scale.x(overlap.first), (overlap.last + 1 - overlap.first) * scale.column
     count = int((scale.y(overlap.low) - scale.y(overlap.high)) / _STRIPE)
     top = scale.y(overlap.high)
@@ -187,7 +187,7 @@ def _stripes(overlap: _Overlap, scale: _Scale) -> str:
 
 
 def _own_steps(span: Span, overlaps: list[_Overlap]) -> range:
-    """The longest run of a span's steps at which no other buffer lies over it."""
+    """Return the longest run of a span's steps at which no other buffer lies over it."""
     longest = range(0)
     start = span.first
     for step in range(span.first, span.last + 2):
@@ -227,7 +227,7 @@ def _box(
 def _named(
     box: Box, buffer: Buffer, middle: tuple[float, float], width: float, height: float
 ) -> Box:
-    """The box with the buffer's name, and its size below it, as far as there is room."""
+    """Write the buffer's name into its box, and its size below, as far as there is room."""
     x, y = middle
     room = int((width - 6) / _LETTER)
     names = (buffer.name, buffer.name.rpartition("_")[2])
@@ -246,7 +246,7 @@ def _named(
 
 
 def _points(span: Span, scale: _Scale) -> str:
-    """What a buffer keeps in a nest of one step, whose column is time: it grows or shrinks."""
+    """Return the outline of a buffer in a one-step nest, where it grows or shrinks."""
     corners = [
         (span.first, span.begin[1]),
         (span.last + 1, span.end[1]),

@@ -154,7 +154,7 @@ def _maps(report: Report) -> list[_Map]:
 
 
 def _culprits(pool: Pool) -> tuple[_Culprit, ...]:
-    """What the peak is made of, the largest first; what is small is put together."""
+    """Return what the peak is made of, the largest first, small parts put together."""
     kept = summary.at_peak(pool)
     total = sum(buffer.at_peak for buffer in kept)
     shown = kept if len(kept) <= _CULPRITS else kept[: _CULPRITS - 1]

@@ -14,7 +14,7 @@ from microtir.tir.visitor import buffers_read, walk
 
 
 def make_layers(calls: Calls, decided: Mapping[str, Decision]) -> tuple[data.Layer, ...]:
-    """Every operator of the plan, in order; `decided` says why, by the names of functions."""
+    """Return every operator of the plan in order; `decided` says why, by function name."""
     streamed = [op for group in calls.plan.groups if group.nest for op in group.operators]
     return tuple(_layer(op, calls, decided, op in streamed) for op in calls.plan.operators)
 
@@ -50,7 +50,7 @@ def _kernel(found: Decision | Alternative) -> data.Kernel:
 
 
 def make_constants(calls: Calls) -> tuple[data.Constant, ...]:
-    """Every constant array once, with the layers that read it, the largest first."""
+    """Return every constant array once, with the layers that read it, the largest first."""
     sizes: dict[tuple[str, bytes], int] = {}
     names: dict[tuple[str, bytes], str] = {}
     users: dict[tuple[str, bytes], list[str]] = {}
@@ -68,7 +68,7 @@ def make_constants(calls: Calls) -> tuple[data.Constant, ...]:
 
 
 def _constants(function: PrimFunc) -> Iterator[Buffer]:
-    """The constants that a function reads, those inside its micro-kernels included."""
+    """Yield the constants that a function reads, with those inside its micro-kernels."""
     yield from (b for b in buffers_read(function) if b.scope is Scope.CONSTANT)
     for node in walk(function):
         if isinstance(node, KernelCall):
@@ -76,13 +76,13 @@ def _constants(function: PrimFunc) -> Iterator[Buffer]:
 
 
 def _key(constant: Buffer) -> tuple[str, bytes]:
-    """Equal for constants of which the C has one."""
+    """Return a key that is equal for constants of which the C has one."""
     assert constant.data is not None
     data_ = constant.data.astype(constant.dtype.value, copy=False)
     return constant.dtype.value, data_.tobytes()
 
 
 def _distinct(constants: Iterator[Buffer]) -> dict[tuple[str, bytes], int]:
-    """Bytes of each constant, equal ones once."""
+    """Return bytes of each constant, equal ones once."""
     keys = [_key(constant) for constant in constants]
     return {key: len(key[1]) for key in keys}

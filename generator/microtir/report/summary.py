@@ -31,12 +31,12 @@ class Table:
 
 
 def number(value: int) -> str:
-    """A number with its thousands apart."""
+    """Return a number with its thousands apart."""
     return f"{value:,}"
 
 
 def facts(report: Report) -> list[tuple[str, str]]:
-    """What one wants to know first, as pairs of name and sentence."""
+    """Return what one wants to know first, as pairs of name and sentence."""
     rows = [
         ("model", _model(report)),
         ("compiled", f"--optimize {report.optimize}, {', '.join(report.targets)}"),
@@ -62,7 +62,7 @@ def _model(report: Report) -> str:
 
 
 def headline(report: Report) -> list[tuple[str, str]]:
-    """The few figures that stand above all else, as pairs of figure and what it counts."""
+    """Return the few figures that stand above all else, as pairs of figure and unit."""
     flash = report.weights_bytes + report.code_bytes
     fullest = max(report.pools, key=lambda pool: pool.size, default=None)
     rows = [(number(report.workspace), "bytes of RAM for the workspace")]
@@ -80,7 +80,7 @@ def headline(report: Report) -> list[tuple[str, str]]:
 
 
 def _rounded(estimate: int) -> int:
-    """Three digits: more would promise too much."""
+    """Round to three digits: more would promise too much."""
     unit = int("1".ljust(len(str(estimate)) - 2, "0"))
     return round(estimate / unit) * unit
 
@@ -114,7 +114,7 @@ def _ports(report: Report) -> str:
 
 
 def recomputed(executed: int, again: int) -> str:
-    """What images that are computed in bands of columns cost; empty if there are none.
+    """Return what images that are computed in bands of columns cost; empty without any.
 
     Args:
         executed: multiply-accumulates in all.
@@ -139,7 +139,7 @@ def _limit(limit: Limit) -> str:
 
 
 def peak(report: Report, pool: Pool) -> str:
-    """Where a pool is fullest, and with what."""
+    """Return where a pool is fullest, and with what."""
     kept = at_peak(pool)
     total = sum(buffer.at_peak for buffer in kept)
     terms = [_kept(buffer) for buffer in kept[:_TERMS]]
@@ -153,7 +153,7 @@ def peak(report: Report, pool: Pool) -> str:
 
 
 def at_peak(pool: Pool) -> list[Buffer]:
-    """What is in use where a pool is fullest, the largest first."""
+    """Return what is in use where a pool is fullest, the largest first."""
     return sorted((b for b in pool.buffers if b.at_peak), key=lambda b: -b.at_peak)
 
 
@@ -176,13 +176,13 @@ def _least(report: Report) -> str:
 
 
 def steps_text(report: Report, first: int, last: int) -> str:
-    """A range of steps by the labels of their layers."""
+    """Return a range of steps by the labels of their layers."""
     start, end = report.steps[first].label, report.steps[last].label
     return start if first == last else f"{start} to {end}"
 
 
 def buffer_table(report: Report, buffers: Sequence[Buffer]) -> Table:
-    """One row per buffer."""
+    """Return one row per buffer."""
     rows = tuple(
         (
             b.name,
@@ -199,7 +199,7 @@ def buffer_table(report: Report, buffers: Sequence[Buffer]) -> Table:
 
 
 def largest_table(report: Report) -> Table:
-    """The buffers and the constants that take most."""
+    """Return the buffers and the constants that take most."""
     buffers = sorted((b for p in report.pools for b in p.buffers), key=lambda b: -b.size)
     rows = [
         ("RAM", b.name, number(b.size), _used_by(steps_text(report, b.first_step, b.last_step)))
@@ -216,7 +216,7 @@ def _used_by(layers: str) -> str:
 
 
 def layer_table(report: Report) -> Table:
-    """One row per layer, then the work outside the layers, then the sum.
+    """Return one row per layer, then the work outside the layers, then the sum.
 
     Instructions are those of a profile, or else what planning expects.
     """
@@ -260,12 +260,12 @@ def _layer(layer: Layer, *, measured: bool) -> tuple[str, ...]:
 
 
 def _expected(layer: Layer) -> int | None:
-    """The instructions of a layer by planning's estimate; None if it has no kernel."""
+    """Return a layer's instructions by planning's estimate; None if it has no kernel."""
     return layer.choice.instructions if layer.choice else None
 
 
 def layer_reasons(report: Report) -> list[str]:
-    """The name of each layer, why it has its kernel, and what was against the others."""
+    """Return each layer's name, why it has its kernel, and what was against the others."""
     return ["\n".join(_reasons(layer)) for layer in report.layers]
 
 
@@ -287,7 +287,7 @@ def _reasons(layer: Layer) -> list[str]:
 
 
 def _kernel(kernel: Kernel) -> str:
-    """A kernel, what it costs by planning's estimate, and what was for or against it."""
+    """Describe a kernel, its estimated cost, and what was for or against it."""
     instructions, cycles = kernel.instructions or 0, kernel.cycles or 0
     costs = f"{number(instructions)} instructions, {number(cycles)} cycles"
     return f"{kernel.name} ({costs}): {kernel.reason}"
@@ -308,7 +308,7 @@ def _total(report: Report) -> tuple[str, ...]:
 
 
 def profile_facts(report: Report) -> list[tuple[str, str]]:
-    """What was measured, for a report with a profile."""
+    """Return what was measured, for a report with a profile."""
     found = report.profile
     if found is None:
         return []

@@ -44,7 +44,7 @@ def memory_map(report: Report, pool: Pool) -> list[str]:
 
 
 def _columns(steps: int) -> list[range]:
-    """The steps of each column: one, or several where there are more than fit."""
+    """Return the steps of each column: one, or several where there are more than fit."""
     per = -(-steps // _COLUMNS)
     return [range(first, min(first + per, steps)) for first in range(0, steps, per)]
 
@@ -65,7 +65,7 @@ def _cell(pool: Pool, keys: dict[str, str], steps: range, low: int, high: int) -
 
 
 def _axis(report: Report, columns: list[range], cell: int) -> list[str]:
-    """The labels of the layers, downwards if they do not fit side by side."""
+    """Return the labels of the layers, downwards if they do not fit side by side."""
     labels = [report.steps[steps.start].label for steps in columns]
     longest = max(map(len, labels))
     if longest < cell:
@@ -93,7 +93,7 @@ def _mark(pool: Pool, columns: list[range], cell: int) -> str:
 
 
 def _exceeding(report: Report, columns: list[range], cell: int) -> str:
-    """An exclamation mark under each layer that breaks a limit."""
+    """Put an exclamation mark under each layer that breaks a limit."""
     over = {layer.number for layer in report.layers if layer.exceeds}
     numbers = [{report.steps[step].label.removesuffix(FINISH) for step in c} for c in columns]
     marks = "".join(("!" if over & found else " ").ljust(cell) for found in numbers)
@@ -101,7 +101,7 @@ def _exceeding(report: Report, columns: list[range], cell: int) -> str:
 
 
 def _legend(pool: Pool, keys: dict[str, str], drawn: list[str]) -> list[str]:
-    """What the letters mean, as many to a line as fit."""
+    """Return what the letters mean, as many to a line as fit."""
     entries = [f"{keys[b.name]} {b.name}" for b in pool.buffers]
     if any(_SHARED in line for line in drawn):
         entries.append(f"{_SHARED} two buffers, row by row")

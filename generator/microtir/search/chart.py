@@ -114,13 +114,13 @@ def to_svg(frontier: Frontier, title: str) -> str:
 
 
 def _falling(costs: Sequence[Cost], measure: Measure) -> list[bool]:
-    """Whether each cost is on the line: nothing with as little RAM is as fast, flash aside."""
+    """Return whether each cost is on the line: none with as little RAM is as fast."""
     flat = [replace(cost, flash=0) for cost in costs]
     return [not any(other.beats(cost, measure) for other in flat) for cost in flat]
 
 
 def _steps(points: Sequence[_Point]) -> list[_Point]:
-    """The line through points from right to left: up where RAM for a faster program is missing."""
+    """Return the line through points from right to left, up where more RAM is faster."""
     line = list(points[:1])
     for (right, _), (x, y) in pairwise(points):
         line += [(right, y), (x, y)]
@@ -132,7 +132,7 @@ def _place(frontier: Frontier, trial: Trial, across: _Axis, up: _Axis) -> _Point
 
 
 def _labels(frontier: Frontier, across: _Axis, up: _Axis) -> list[_Label]:
-    """Names of the trials, beside their marks; one that has no room there has none."""
+    """Return names beside the marks of the trials; one that has no room there has none."""
     places = [_place(frontier, trial, across, up) for trial in frontier.trials]
     taken = [(x - _RADIUS, y - _RADIUS, x + _RADIUS, y + _RADIUS) for x, y in places]
     found = []
@@ -158,7 +158,7 @@ def _labels(frontier: Frontier, across: _Axis, up: _Axis) -> list[_Label]:
 
 
 def _name(trial: Trial) -> str:
-    """The goal, or the budget or the percentage that is tried with it."""
+    """Return the goal, or the budget or the percentage that is tried with it."""
     ram, recompute = trial.config.budget.ram, trial.config.pass_config.recompute
     if ram is not None:
         return f"budget {ram:,}"

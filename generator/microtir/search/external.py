@@ -87,7 +87,7 @@ def _of_library(measured: Mapping[int, tuple[str, int, bool]], index: int) -> in
 def _measured(
     module: IRModule, config: CompilationConfig, board: Board, timeout: float
 ) -> dict[int, tuple[str, int, bool]]:
-    """Per operator of the model file: name, cost, whether a library computes it."""
+    """Return name, cost and whether a library computes it, for each operator of the file."""
     limited = config.budget.flash is not None
     compiler = BoardCompiler.of(board) if limited else None
     artifact = driver.build(module, config, compiler=compiler)

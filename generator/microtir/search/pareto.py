@@ -39,11 +39,11 @@ class Cost:
     compiler: str = ""
 
     def work(self, measure: Measure) -> int:
-        """Instructions or cycles."""
+        """Return instructions or cycles."""
         return self.cycles if measure is Measure.CYCLES else self.instructions
 
     def beats(self, other: Cost, measure: Measure) -> bool:
-        """Whether it is as good in RAM, flash and what is measured, and better in one of them."""
+        """Return whether it is nowhere worse in RAM, flash and measure, and better in one."""
         mine = (self.ram, self.work(measure), self.flash)
         its = (other.ram, other.work(measure), other.flash)
         return mine != its and all(a <= b for a, b in zip(mine, its, strict=True))
@@ -58,7 +58,7 @@ class Trial:
 
     @property
     def flags(self) -> str:
-        """What to add to the command line to get this program."""
+        """Return what to add to the command line to get this program."""
         ram, recompute = self.config.budget.ram, self.config.pass_config.recompute
         budget = "" if ram is None else f" --ram-budget {ram}"
         again = "" if not recompute else f" --pass-config {_RECOMPUTE}={recompute}"
@@ -77,11 +77,11 @@ class Frontier:
 
     @property
     def best(self) -> tuple[Trial, ...]:
-        """The trials that no other one beats."""
+        """Return the trials that no other one beats."""
         return tuple(t for t in self.trials if self.is_best(t))
 
     def is_best(self, trial: Trial) -> bool:
-        """Whether no other trial beats this one."""
+        """Return whether no other trial beats this one."""
         return not any(other.cost.beats(trial.cost, self.measure) for other in self.trials)
 
 
@@ -133,7 +133,7 @@ def pareto(
 def _configurations(
     module: IRModule, config: CompilationConfig, points: int, compiler: driver.Compiler | None
 ) -> Iterator[CompilationConfig]:
-    """The goals, budgets in geometric steps from the fastest plan to the smallest, bands."""
+    """Yield goals, budgets in geometric steps from the fastest plan down, and bands."""
     budget = config.budget
     free = config.with_(budget=Budget(flash=budget.flash, stack=budget.stack))
     for goal in Optimize:
@@ -152,7 +152,7 @@ def _configurations(
 
 
 def _steps(least: int, most: int, count: int) -> Sequence[int]:
-    """So many sizes from `least` to below `most`, each the same share larger than the last."""
+    """Return sizes from `least` to below `most`, each the same share above the last."""
     if least <= 0 or most <= least:
         return []
     ratio = most / least
@@ -162,7 +162,7 @@ def _steps(least: int, most: int, count: int) -> Sequence[int]:
 def _workspace(
     module: IRModule, config: CompilationConfig, compiler: driver.Compiler | None
 ) -> int:
-    """Bytes of the workspace, also of what exceeds other budgets: its size is a place to start."""
+    """Return the bytes of a workspace, also of a program that exceeds other budgets."""
     configured = module.with_configuration(config)
     model = driver.lower(configured, compiler=compiler, nearest=True).model
     assert model is not None, "a frontend gave the graph"
@@ -170,7 +170,7 @@ def _workspace(
 
 
 def _program(artifact: Artifact) -> str:
-    """The C of a program, without the lines that tell its configuration from another."""
+    """Return a program's C, without the lines that tell its configuration from another."""
     files = (file.text for file in artifact.sources if file.path.endswith(".c"))
     return "\n".join(
         line for text in files for line in text.splitlines() if "FINGERPRINT" not in line

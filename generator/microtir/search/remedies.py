@@ -58,7 +58,7 @@ class Remedy:
 
     @property
     def text(self) -> str:
-        """As the command line takes it."""
+        """Return the text that the command line takes."""
         return " ".join(
             f"{flag} {value}" for flag, values in self.flags.items() for value in values
         )
@@ -90,7 +90,7 @@ class Advice:
     left_out: tuple[Remedy, ...]
 
     def lines(self) -> tuple[str, ...]:
-        """For a diagnostic: a line for each remedy that helped, in columns."""
+        """Return a diagnostic's lines, one for each remedy that helped, in columns."""
         lengths = [len(o.remedy.text) for o in self.outcomes]
         width = max((n for n in lengths if n <= _WIDEST), default=_INDENT)
         digits = max((len(f"{o.taken:,}") for o in self.outcomes), default=0)
@@ -103,7 +103,7 @@ class Advice:
 
 
 def _lines(outcome: Outcome, width: int, digits: int) -> list[str]:
-    """Flags and what they come to, side by side; below each other where flags are long."""
+    """Return flags and their results side by side; below each other where flags are long."""
     excess = outcome.taken - outcome.allowed
     verdict = "fits" if outcome.fits else f"still {excess:,} too many"
     note = "".join(f"; {text}" for text in (outcome.again, outcome.remedy.note) if text)
@@ -155,7 +155,7 @@ def advice(
 def _legal(
     trials: _Trials, memories: Sequence[Memory]
 ) -> Iterator[tuple[Remedy, CompilationConfig]]:
-    """The remedies that change the configuration to another legal one."""
+    """Yield the remedies that change the configuration to another legal one."""
     for remedy in _remedies(trials.config, trials.error, memories):
         config = trials.with_remedy(remedy)
         if config is not None and config != trials.config:
@@ -165,7 +165,7 @@ def _legal(
 def _remedies(
     config: CompilationConfig, error: LimitError, memories: Sequence[Memory]
 ) -> Iterator[Remedy]:
-    """What may help with a resource, the cheapest first."""
+    """Yield what may help with a resource, the cheapest first."""
     if error.resource is Resource.FLASH:
         yield Remedy("link", {"--executor-aot-link-params": ("0",)}, "weights are in a file then")
     if error.resource not in _RAM:
@@ -191,7 +191,7 @@ def _of_pass(key: str, value: str) -> Remedy:
 
 
 def _with_pools(config: CompilationConfig, memories: Sequence[Memory]) -> Iterator[Remedy]:
-    """Each memory of the board that no pool is in, as one more pool."""
+    """Yield one more pool for each memory of the board that no pool is in."""
     there = {pool.pool_name for pool in config.workspace_pools}
     sections = {p.pool_info_properties.section.strip(".") for p in config.workspace_pools}
     for memory in memories:
@@ -210,7 +210,7 @@ def _with_pools(config: CompilationConfig, memories: Sequence[Memory]) -> Iterat
 
 
 def _all_of(trials: _Trials, found: Sequence[Outcome]) -> list[Outcome]:
-    """The best of each topic together, where one is not enough."""
+    """Return the best of each topic together, where one is not enough."""
     best: dict[str, Outcome] = {}
     for outcome in sorted(found, key=lambda o: -o.taken):
         best[outcome.remedy.topic] = outcome
@@ -239,7 +239,7 @@ class _Trials:
     room_of: RoomOf | None = None
 
     def with_remedy(self, remedy: Remedy) -> CompilationConfig | None:
-        """The configuration with a remedy; None if it contradicts the rest."""
+        """Return the configuration with a remedy; None if it contradicts the rest."""
         try:
             config = config_from_flags(dict(remedy.flags), self.config)
         except ConfigError:
@@ -251,7 +251,7 @@ class _Trials:
         return config.with_(budget={**config.budget.known(), "ram": max(room, 1)})
 
     def outcome(self, remedy: Remedy, config: CompilationConfig) -> list[Outcome]:
-        """What a remedy comes to; empty if it does not help."""
+        """Return what a remedy comes to; empty if it does not help."""
         try:
             if remedy.is_planned and self.least and not self.promises(config):
                 return []
@@ -266,7 +266,7 @@ class _Trials:
         return [Outcome(remedy, taken, allowed, again)]
 
     def without_others(self) -> list[Outcome]:
-        """What the other budgets would have to be for the one that is exceeded; empty if nothing.
+        """Return what other budgets would have to be for the exceeded one; or nothing.
 
         The plan of the goal that takes least says so, which no search within limits would refuse.
         """
@@ -293,12 +293,12 @@ class _Trials:
 
     @property
     def has_other_budgets(self) -> bool:
-        """Whether something else is limited by a budget."""
+        """Return whether something else is limited by a budget."""
         return any(name != self._budget for name in self.config.budget.known())
 
     @property
     def _budget(self) -> str:
-        """The name of the budget that is exceeded; empty if the size of a pool is."""
+        """Return the budget that is exceeded; empty if the size of a pool is."""
         prefix, _, name = (self.error.where or "").rpartition(".")
         return name if prefix == "budget" else ""
 
@@ -307,11 +307,11 @@ class _Trials:
         return self.error.resource is Resource.STACK
 
     def promises(self, config: CompilationConfig) -> bool:
-        """Whether planning knows a smaller workspace."""
+        """Return whether planning knows a smaller workspace."""
         return driver.least_workspace(self.module.with_configuration(config)) < self.least
 
     def made(self, config: CompilationConfig) -> tuple[int, str]:
-        """Bytes of what is limited, and what the program does twice, if anything.
+        """Return the bytes of what is limited, and what the program does twice.
 
         Raises:
             LimitError: something else is exceeded.
@@ -340,7 +340,7 @@ def _workspace(module: IRModule) -> MemoryPlan:
 
 
 def _again(module: IRModule) -> str:
-    """What a program does a second time, if anything."""
+    """Return what a program does a second time, if anything."""
     origins = [function.origin for function in module.functions if function.origin]
     twice = sum(origin.macs_recomputed for origin in origins)
     once = sum(origin.macs_executed for origin in origins) - twice

@@ -149,7 +149,7 @@ def _planned(module: IRModule, config: CompilationConfig, records: str) -> Plan:
 
 
 def _keys(plan: Plan) -> dict[PlannedOperator, Key]:
-    """What the functions of a plan measure, in their order."""
+    """Return what the functions of a plan measure, in their order."""
     return {
         operator: Key(signature(operator.node), operator.candidate.name)
         for operator in plan.operators
@@ -159,7 +159,7 @@ def _keys(plan: Plan) -> dict[PlannedOperator, Key]:
 
 @contextmanager
 def _records(text: str) -> Iterator[str]:
-    """The name of a file with some records, which is there for as long as it is needed."""
+    """Yield the name of a file with some records, removed when it is no longer needed."""
     with tempfile.TemporaryDirectory(prefix="microtir_tune_") as folder:
         path = Path(folder) / "records.json"
         path.write_text(text, encoding="utf-8")

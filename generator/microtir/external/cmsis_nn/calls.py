@@ -42,7 +42,7 @@ class Call:
 
 
 def _is_int8(match: Match) -> bool:
-    """Whether everything is int8, and C can read constants through pointers."""
+    """Return whether everything is int8, and C can read constants through pointers."""
     node = match.first
     types = {t.dtype for t in (*node.inputs, *node.outputs)}
     return types == {DType.INT8} and not match.target.has(Feature.AVR_PROGMEM)
@@ -61,12 +61,12 @@ def _is_linear(match: Match) -> bool:
 
 
 def is_convolution(match: Match) -> bool:
-    """int8 with constant weights, one image."""
+    """Return whether all is int8, weights are constant and there is one image."""
     return _is_linear(match) and match.output.shape[0] == 1
 
 
 def convolution(match: Match) -> Call:
-    """`arm_convolve_wrapper_s8`."""
+    """Call `arm_convolve_wrapper_s8`."""
     node = match.first
     assert isinstance(node.op, ops.Conv2D)
     params = conv_params(node.op, *_types(node))
@@ -91,12 +91,12 @@ def convolution(match: Match) -> Call:
 
 
 def is_depthwise(match: Match) -> bool:
-    """int8 with constant weights, one image."""
+    """Return whether all is int8, weights are constant and there is one image."""
     return _is_linear(match) and match.output.shape[0] == 1
 
 
 def depthwise(match: Match) -> Call:
-    """`arm_depthwise_conv_wrapper_s8`."""
+    """Call `arm_depthwise_conv_wrapper_s8`."""
     node = match.first
     assert isinstance(node.op, ops.DepthwiseConv2D)
     params = conv_params(node.op, *_types(node))
@@ -122,12 +122,12 @@ def depthwise(match: Match) -> Call:
 
 
 def is_dense(match: Match) -> bool:
-    """int8 with constant weights."""
+    """Return whether all is int8 and weights are constant."""
     return _is_linear(match)
 
 
 def dense(match: Match) -> Call:
-    """`arm_fully_connected_wrapper_s8`."""
+    """Call `arm_fully_connected_wrapper_s8`."""
     node = match.first
     assert isinstance(node.op, ops.FullyConnected)
     params = fully_connected_params(node.op, *_types(node))
@@ -154,7 +154,7 @@ def dense(match: Match) -> Call:
 
 
 def _row_sums(constants: Mapping[str, Array], params: LinearParams) -> Array:
-    """Bias, and what the zero point of the input contributes, of each row of weights."""
+    """Return bias plus the input zero point's contribution for each row of weights."""
     weights = constants["weights"].astype(np.int64)
     sums: Array = -params.input_zero_point * weights.sum(axis=1)
     if "bias" in constants:
@@ -193,7 +193,7 @@ def _linear(node: Node, params: LinearParams) -> dict[str, object]:
 def _windowed(
     node: Node, op: ops.Conv2D | ops.DepthwiseConv2D, params: LinearParams
 ) -> dict[str, object]:
-    """The structs have columns before rows; bottom and right follow from the output's size."""
+    """Return a window's numbers as the structs order them: columns before rows."""
     return {
         **_linear(node, params),
         "stride": _tile(op.strides),
@@ -215,7 +215,7 @@ def _struct(*members: object) -> str:
 
 
 def is_add(match: Match) -> bool:
-    """int8, two activations of one shape."""
+    """Return whether both operands are int8 activations of one shape."""
     node = match.first
     activations = not any(tensor.is_constant for tensor in node.inputs)
     shapes = {tensor.shape for tensor in (*node.inputs, node.output)}
@@ -223,7 +223,7 @@ def is_add(match: Match) -> bool:
 
 
 def add(match: Match) -> Call:
-    """`arm_elementwise_add_s8`."""
+    """Call `arm_elementwise_add_s8`."""
     node = match.first
     assert isinstance(node.op, ops.Add)
     a, b = node.inputs
@@ -245,19 +245,19 @@ def add(match: Match) -> Call:
 
 
 def is_pool(match: Match) -> bool:
-    """int8, one image."""
+    """Return whether all is int8 and there is one image."""
     return _is_int8(match) and match.output.shape[0] == 1
 
 
 def average_pool(match: Match) -> Call:
-    """`arm_avgpool_s8`."""
+    """Call `arm_avgpool_s8`."""
     scratch = 4 * match.output.shape[-1]
     functions = ("arm_avgpool_s8", "arm_avgpool_s8_get_buffer_size")
     return _pool(match, "arm_avgpool_s8", functions, scratch)
 
 
 def max_pool(match: Match) -> Call:
-    """`arm_max_pool_s8`."""
+    """Call `arm_max_pool_s8`."""
     return _pool(match, "arm_max_pool_s8", ("arm_max_pool_s8",), 0)
 
 
@@ -283,7 +283,7 @@ def _pool(match: Match, function: str, functions: tuple[str, ...], scratch: int)
 
 
 def is_softmax(match: Match) -> bool:
-    """int8, rows of at most 1024: the sums of longer ones may not fit."""
+    """Return whether all is int8 in rows of up to 1024: longer sums may not fit."""
     return _is_int8(match) and match.output.shape[-1] <= _LONGEST_ROW
 
 
@@ -291,7 +291,7 @@ _LONGEST_ROW = 1024
 
 
 def softmax(match: Match) -> Call:
-    """`arm_softmax_s8`."""
+    """Call `arm_softmax_s8`."""
     node = match.first
     assert isinstance(node.op, ops.Softmax)
     params = softmax_params(node.op, node.inputs[0].type)

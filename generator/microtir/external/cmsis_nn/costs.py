@@ -32,7 +32,7 @@ class _Prices:
     mve: _Price
 
     def of(self, target: Target, work: int, outputs: int) -> int:
-        """Instructions for so many units of work and outputs."""
+        """Return the instructions for so many units of work and outputs."""
         price = self.plain
         if target.has(Feature.MVE):
             price = self.mve
@@ -51,29 +51,29 @@ _SOFTMAX = _Prices(_Price(0, 3000), _Price(0, 3000), _Price(0, 3000))
 
 
 def convolution(match: Match) -> int:
-    """A window of one pixel needs no patch."""
+    """Price a convolution by MACs, outputs and patches, which one-pixel windows lack."""
     _, height, width, _ = match.first.inputs[1].shape
     prices = _POINTWISE if height * width == 1 else _CONVOLUTION
     return prices.of(match.target, match.macs, match.output.type.elements)
 
 
 def depthwise(match: Match) -> int:
-    """By MACs and outputs."""
+    """Price a depthwise convolution by MACs and outputs."""
     return _DEPTHWISE.of(match.target, match.macs, match.output.type.elements)
 
 
 def dense(match: Match) -> int:
-    """By MACs and outputs."""
+    """Price a dense layer by MACs and outputs."""
     return _DENSE.of(match.target, match.macs, match.output.type.elements)
 
 
 def add(match: Match) -> int:
-    """By outputs."""
+    """Price an addition by outputs."""
     return _ADD.of(match.target, 0, match.output.type.elements)
 
 
 def pool(match: Match) -> int:
-    """By elements of the windows, and outputs."""
+    """Price a pool by elements of the windows, and outputs."""
     op = match.first.op
     assert isinstance(op, ops.Pool2D)
     elements = match.output.type.elements
@@ -81,5 +81,5 @@ def pool(match: Match) -> int:
 
 
 def softmax(match: Match) -> int:
-    """By outputs."""
+    """Price a softmax by outputs."""
     return _SOFTMAX.of(match.target, 0, match.output.type.elements)

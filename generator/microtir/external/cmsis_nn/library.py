@@ -40,7 +40,7 @@ _KERNELS = (
 
 
 def cmsis_nn(path: str) -> Library:
-    """The library in a folder.
+    """Describe the library in a folder.
 
     Raises:
         ToolError: see `read_sources`.

@@ -31,11 +31,11 @@ class Sources:
     homes: Mapping[str, str]  # the file that defines a function
 
     def has(self, function: str) -> bool:
-        """Whether the library defines a function; older versions have fewer."""
+        """Return whether the library defines a function; older versions have fewer."""
         return function in self.homes
 
     def needed(self, functions: Iterable[str]) -> tuple[ExternSource, ...]:
-        """The headers, and the files that define functions and what these call."""
+        """Return the headers, and the files that define functions and what these call."""
         pending = [self.homes[name] for name in functions if name in self.homes]
         files: set[str] = set()
         while pending:
