@@ -439,7 +439,7 @@ def _emit_layers(planned: Plan) -> dict[PlannedOperator, tuple[PrimFunc, ...]]:
     for op, name in zip(computed, function_names([op.node for op in computed]), strict=True):
         layers[op] = (emit(op, planned.layouts, name),)
         if op.candidate.accumulates:
-            layers[op] += (emit_finish(op, planned.layouts, f"{name}_finish"),)
+            layers[op] += (emit_finish(op, planned.layouts, name.with_work("finish")),)
     return layers
 
 

@@ -106,7 +106,7 @@ def _depth(program: Program, function: PrimFunc, found: Mapping[str, int]) -> in
             below.append(_depth(program, program.callee(n.function), found))
         elif isinstance(n, KernelCall):
             depth = _depth(program, n.meaning, found)
-            is_assembly = "assembly" in n.meaning.attrs
+            is_assembly = n.meaning in program.assembly and not has_intrinsics(n.meaning)
             below.append(max(depth, n.contract.stack_bytes if is_assembly else 0))
     return own + max(below)
 

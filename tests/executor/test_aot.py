@@ -11,6 +11,7 @@ from microtir.lowering.table import candidate, families_of
 from microtir.plan import plan
 from microtir.plan.ir import Candidate, Kernel
 from microtir.tir.dtype import DType
+from microtir.tir.function import LayerName
 from microtir.tir.ir import Allocate, Buffer, BufferView, IntImm, Invoke, PrimFunc, Scope, Seq
 
 
@@ -33,7 +34,7 @@ def main_of(graph: Graph) -> PrimFunc:
     """The main of a graph, planned and emitted."""
     planned = plan(graph, offered, Optimize.BALANCED)
     functions = {
-        op: (emit(op, planned.layouts, f"layer{i}"),)
+        op: (emit(op, planned.layouts, LayerName(f"layer{i}")),)
         for i, op in enumerate(planned.operators)
         if op.candidate.kernel is not Kernel.VIEW
     }

@@ -7,7 +7,9 @@ package of that name and everything below it, less what `PRIVATE` lists.
 
 from __future__ import annotations
 
-COMMON = frozenset({"arguments", "errors", "config", "resources", "tir.ir", "tir.dtype"})
+COMMON = frozenset(
+    {"arguments", "errors", "config", "resources", "tir.ir", "tir.function", "tir.dtype"}
+)
 GRAPH_IR = frozenset({"graph.ir", "graph.ops"})
 # Facts about operators that have one derivation for the reference, the kernels and the reports:
 # integer parameters, fixed-point arithmetic, number of multiplications, bounds of sums.

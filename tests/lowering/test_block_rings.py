@@ -12,6 +12,7 @@ from microtir.graph.reference import execute
 from microtir.lowering import emit, emit_finish
 from microtir.plan.ir import Kernel, Layout, LayoutKind, PlannedOperator
 from microtir.tir.analysis.access import prove_accesses
+from microtir.tir.function import LayerName
 from microtir.tir.interpreter import Interpreter
 from microtir.tir.ir import Array, Buffer, PrimFunc
 from microtir.tir.verify import verify
@@ -126,8 +127,8 @@ def test_sums_of_rows_that_come_one_by_one_equal_the_reference(
         (x,), output = operator.inputs, operator.node.output
         layouts = {x: Layout(LayoutKind.NHWC, 1), output: Layout.whole(output.type)}
         functions = [
-            emit(operator, layouts, "layer"),
-            emit_finish(operator, layouts, "layer_finish"),
+            emit(operator, layouts, LayerName("layer")),
+            emit_finish(operator, layouts, LayerName("layer", "finish")),
         ]
         for function in functions:
             verify(function)

@@ -19,6 +19,7 @@ from microtir.lowering.table import FAMILIES
 from microtir.plan import plan
 from microtir.plan.ir import Kernel, Plan, PlannedOperator
 from microtir.tir.analysis.access import prove_accesses
+from microtir.tir.function import LayerName
 from microtir.tir.interpreter import Interpreter
 from microtir.tir.ir import Array, PrimFunc
 from microtir.tir.verify import verify
@@ -39,7 +40,7 @@ def values_of(graph: Graph, inputs: tuple[Array, ...]) -> dict[Tensor, Array]:
 def run_layer(operator: PlannedOperator, planned: Plan, values: dict[Tensor, Array]) -> list[Array]:
     """Outputs of one layer function on the reference's inputs."""
     node = operator.node
-    function = emit(operator, planned.layouts, "layer")
+    function = emit(operator, planned.layouts, LayerName("layer"))
     verify(function)
     prove_accesses(function)
     inputs = [values[t] for t in dict.fromkeys(node.inputs) if not t.is_constant]

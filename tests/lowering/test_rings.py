@@ -17,6 +17,7 @@ from microtir.lowering.table import candidate, families_of
 from microtir.plan.ir import Layout, LayoutKind, PlannedOperator
 from microtir.tir.analysis.access import prove_accesses
 from microtir.tir.dtype import DType
+from microtir.tir.function import LayerName
 from microtir.tir.interpreter import Interpreter
 from microtir.tir.ir import Array, PrimFunc
 
@@ -43,7 +44,7 @@ def emitted(operator: PlannedOperator, slots: Mapping[Tensor, int]) -> PrimFunc:
     """The layer with the given number of row slots per tensor; whole where none is given."""
     tensors = (*(t for t in operator.node.inputs if not t.is_constant), *operator.node.outputs)
     layouts = {t: Layout(LayoutKind.NHWC, slots.get(t, t.type.rows)) for t in tensors}
-    function = emit(operator, MappingProxyType(layouts), "layer")
+    function = emit(operator, MappingProxyType(layouts), LayerName("layer"))
     prove_accesses(function)
     return function
 

@@ -13,6 +13,7 @@ from microtir.lowering import candidates, emit
 from microtir.plan import plan
 from microtir.plan.ir import Kernel
 from microtir.tir.dtype import DType
+from microtir.tir.function import LayerName
 from microtir.tir.ir import Cast
 from microtir.tir.visitor import walk
 from tests.lowering.test_operators import CONFIG, run_layer, values_of
@@ -38,6 +39,6 @@ def test_wide_accumulators_equal_the_reference(operator: str) -> None:
             assert step.candidate.kernel is Kernel.DIRECT
             (got,) = run_layer(step, planned, values)
             np.testing.assert_array_equal(got, values[step.node.output], err_msg=case.name)
-            function = emit(step, planned.layouts, "layer")
+            function = emit(step, planned.layouts, LayerName("layer"))
             casts = {n.dtype for n in walk(function) if isinstance(n, Cast)}
             assert DType.INT64 in casts

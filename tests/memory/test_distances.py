@@ -15,6 +15,7 @@ from microtir.memory.lifetimes import lifetimes
 from microtir.memory.place import relocate
 from microtir.tir import build
 from microtir.tir.dtype import DType
+from microtir.tir.function import RowRange
 from microtir.tir.ir import (
     Allocate,
     Buffer,
@@ -87,7 +88,7 @@ def window(layer: Layer) -> PrimFunc:
         x: RowAccess(layer.stride, -layer.before, layer.taps, layer.height),
         y: RowAccess(1, 0, 1, layer.rows),
     }
-    return PrimFunc("window", (x, y, y0, y1), store, rows=rows)
+    return PrimFunc("window", (x, y, y0, y1), store, row_range=RowRange(y0, y1), rows=rows)
 
 
 def take(rows: int, row: int) -> PrimFunc:

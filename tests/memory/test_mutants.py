@@ -114,6 +114,7 @@ def test_no_mutant_that_computes_something_else_is_accepted(first: int) -> None:
 
 TWO_PASSES = """
 func layer(x: int8[2], y: int8[2], scratch: int8[4], y0: int32 in 0..2, y1: int32 in 0..2):
+  row_range y0 y1
   rows x 1 0 1 2
   rows y 1 0 1 2
   scratch scratch

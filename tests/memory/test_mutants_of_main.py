@@ -55,7 +55,7 @@ def calls(plan: Planned) -> Iterator[tuple[Invoke, PrimFunc]]:
 
 def takes_rows(callee: PrimFunc) -> bool:
     """Whether its last arguments are the first row and the one behind the last."""
-    return [p.name for p in callee.params[-2:]] == ["y0", "y1"]
+    return callee.row_range is not None
 
 
 def other_orders(plan: Planned) -> Iterator[Mutant]:
@@ -224,6 +224,7 @@ def test_whatever_is_wrong_with_main_is_refused() -> None:
 
 LAYER = """
 func layer(x: int8[2], y: int8[2], y0: int32 in 0..2, y1: int32 in 0..2):
+  row_range y0 y1
   rows x 1 0 1 2
   rows y 1 0 1 2
   for row in range(y0, y1):

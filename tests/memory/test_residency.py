@@ -10,6 +10,7 @@ from microtir.memory.place import place
 from microtir.memory.pools import Pool
 from microtir.tir import build
 from microtir.tir.dtype import DType
+from microtir.tir.function import RowRange
 from microtir.tir.ir import (
     Allocate,
     Buffer,
@@ -38,7 +39,9 @@ def row_copy(name: str, slots_in: int, slots_out: int) -> PrimFunc:
     store = Store(y, (target, column), Load(x, (source, column)))
     body = For(row, y0, y1, For(column, IntImm(0), IntImm(2), store))
     access = RowAccess(1, 0, 1, ROWS)
-    return PrimFunc(name, (x, y, y0, y1), body, rows={x: access, y: access})
+    return PrimFunc(
+        name, (x, y, y0, y1), body, row_range=RowRange(y0, y1), rows={x: access, y: access}
+    )
 
 
 def view(buffer: Buffer, slots: int) -> BufferView:

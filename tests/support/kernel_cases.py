@@ -10,6 +10,7 @@ from microtir.graph.ir import Tensor
 from microtir.lowering import candidates, emit
 from microtir.plan.ir import Kernel, Layout, LayoutKind, PlannedOperator
 from microtir.tir.analysis.access import prove_accesses
+from microtir.tir.function import LayerName
 from microtir.tir.ir import PrimFunc
 from microtir.tir.verify import verify
 from tests.support.dsp_cases import DspCase, add, convolution, pool
@@ -68,7 +69,7 @@ def emitted(operator: PlannedOperator, slots: dict[Tensor, int]) -> PrimFunc:
     """Emit the layer function with rings of the given heights."""
     tensors = (*operator.inputs, *operator.node.outputs)
     layouts = {t: Layout(LayoutKind.NHWC, slots.get(t, t.type.rows)) for t in tensors}
-    function = emit(operator, MappingProxyType(layouts), "layer")
+    function = emit(operator, MappingProxyType(layouts), LayerName("layer"))
     verify(function)
     prove_accesses(function)
     return function

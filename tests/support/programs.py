@@ -21,6 +21,7 @@ from microtir.ir_module import (
 )
 from microtir.tir.build import add, cast, maximum, minimum, mul, seq
 from microtir.tir.dtype import DType
+from microtir.tir.function import LayerName, RowRange
 from microtir.tir.ir import (
     Allocate,
     Buffer,
@@ -99,8 +100,10 @@ def dense_layer() -> PrimFunc:
         ("input   4x3 int8, scale 0.5, zero point -128", "output  4x2 int8, scale 0.25"),
         24,
         24,
+        name=LayerName("layer0", "fully_connected"),
     )
-    return PrimFunc("layer0_fully_connected", (x, y, y0, y1), body, origin)
+    params = (x, y, y0, y1)
+    return PrimFunc(str(origin.name), params, body, origin, row_range=RowRange(y0, y1))
 
 
 def relu_layer() -> PrimFunc:
@@ -109,7 +112,8 @@ def relu_layer() -> PrimFunc:
     body = loop(
         "i", ROWS * 2, lambda i: Store(y, (i,), maximum(Load(x, (i,)), IntImm(-20, DType.INT8)))
     )
-    return PrimFunc("layer1_relu", (x, y), body, Origin("RELU", "net/relu", 1))
+    origin = Origin("RELU", "net/relu", 1, name=LayerName("layer1", "relu"))
+    return PrimFunc(str(origin.name), (x, y), body, origin)
 
 
 def model_module(given: CompilationConfig | None = None, *, rows_at_once: int = ROWS) -> IRModule:

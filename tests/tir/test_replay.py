@@ -12,6 +12,7 @@ from microtir.tir.text import parse_function
 
 ROWS = """
 func f(x: int8[64, 4], y: int8[64, 4], y0: int32 in 0..64, y1: int32 in 0..64):
+  row_range y0 y1
   for r in range(y0, y1):
     for c in range(0, 4):
       y[r, c] = x[{row}, c]

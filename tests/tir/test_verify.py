@@ -10,6 +10,7 @@ from hypothesis import given, settings
 
 from microtir.errors import TirError
 from microtir.tir.dtype import DType
+from microtir.tir.function import RowAccess, RowRange
 from microtir.tir.ir import (
     Allocate,
     Binary,
@@ -46,6 +47,7 @@ from tests.tir.random_programs import functions
 
 X = Buffer("x", (4,), DType.INT32)
 N = Var("n", DType.INT32, 0, 4)
+M = Var("m", DType.INT32, 0, 4)
 ZERO = (IntImm(0),)
 CONSTANT = Buffer("c", (4,), DType.INT32, Scope.CONSTANT, np.zeros(4, np.int32))
 LOCAL = Buffer("t", (), DType.INT32, Scope.LOCAL)
@@ -108,6 +110,12 @@ BROKEN: dict[str, list[PrimFunc | str]] = {
         PrimFunc("f", (replace(X, shape=(-1,)),), Seq(())),
         PrimFunc("f", (replace(X, shape=(N,)),), Seq(())),
         PrimFunc("f", (Var("m", DType.INT32, 5, 4),), Seq(())),
+    ],
+    "roles": [
+        PrimFunc("f", (N, X), Seq(()), row_range=RowRange(N, N)),
+        PrimFunc("f", (N, M, X), Seq(()), row_range=RowRange(M, N)),
+        PrimFunc("f", (X,), Seq(()), scratch=LOCAL),
+        PrimFunc("f", (X,), Seq(()), rows={LOCAL: RowAccess(1, 0, 1, 4)}),
     ],
     "single-definition": [
         function(Seq((LOOP, LOOP))),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterator, Mapping
+from typing import Any
 
 from microtir.codegen.environment import render
 from microtir.codegen.layout import INDENT, WIDTH
@@ -22,13 +23,17 @@ def assembly_lines(template: str, kernel: PrimFunc) -> list[str]:
     Raises:
         TemplateError: names template and line.
     """
-    values = kernel.attrs.get("assembly")
-    assert isinstance(values, Mapping), "kernels with assembly say what its template is given"
     lines: list[str] = []
-    for comment, instructions in _sections(render(template, **values)):
+    for comment, instructions in _sections(render(template, **native_values(kernel))):
         lines += _fitting([INDENT + line for line in comment])
         lines += _blocks(instructions)
     return lines
+
+
+def native_values(kernel: PrimFunc) -> Mapping[str, Any]:
+    """What the template of a micro-kernel is given."""
+    assert kernel.kernel is not None and kernel.kernel.native is not None, "a template is given it"
+    return kernel.kernel.native.values
 
 
 def _fitting(comment: list[str]) -> list[str]:

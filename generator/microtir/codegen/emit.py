@@ -25,7 +25,7 @@ from microtir.codegen.environment import render
 from microtir.codegen.expressions import Requirements
 from microtir.codegen.externs import extern_files, prototype
 from microtir.codegen.flash import flash_readers
-from microtir.codegen.functions import FunctionText, function_text
+from microtir.codegen.functions import FunctionText, function_text, merges
 from microtir.codegen.graph import GraphText, graph_entries, graph_files, graph_text
 from microtir.codegen.helpers import with_dependencies
 from microtir.codegen.intrinsics import has_intrinsics, support_text
@@ -48,7 +48,6 @@ from microtir.config.enums import Compatibility
 from microtir.config.features import Feature
 from microtir.errors import UsageError
 from microtir.ir_module import IRModule
-from microtir.tir.ir import SHARED
 
 
 def emit(module: IRModule) -> tuple[SourceFile, ...]:
@@ -178,7 +177,8 @@ def _has_assembly(program: Program) -> bool:
 
 
 def _has_vectors(program: Program) -> bool:
-    return any(f.attrs.get("needs") == Feature.MVE.value for f in program.assembly)
+    bodies = (f.kernel.native for f in program.assembly if f.kernel is not None)
+    return any(native is not None and native.needs is Feature.MVE for native in bodies)
 
 
 def _structs(program: Program) -> list[str]:
@@ -253,7 +253,7 @@ def _source(
         twin_helpers=[helper for helper in every if helper not in helpers],
         functions=bodies,
         has_assembly=_has_assembly(program),
-        has_shared=any(f.attrs.get(SHARED) for f in program.functions),
+        has_shared=any(map(merges, program.functions)),
         has_vectors=_has_vectors(program),
         intrinsics=support_text(program.assembly, program.name, program.macro)
         if has_bodies

@@ -15,7 +15,8 @@ from microtir.codegen.names import ScopedNames
 from microtir.codegen.program import Program
 from microtir.codegen.statements import StatementPrinter, parameter_text, pointer_cast
 from microtir.tir.dtype import DType
-from microtir.tir.ir import KEPT_APART, SHARED, Origin, PrimFunc, Scope
+from microtir.tir.function import Origin
+from microtir.tir.ir import PrimFunc, Scope
 from microtir.tir.visitor import buffers_read
 
 
@@ -49,7 +50,7 @@ def function_text(program: Program, function: PrimFunc, requirements: Requiremen
         returns, end = "int32_t", [f"return {program.macro}_OK;"]
     written = program.written[function]
     # Any write of a micro-kernel may come before any read: the regions of a call are apart.
-    is_kernel = function in program.kernels and not function.attrs.get(SHARED)
+    is_kernel = function in program.kernels and not merges(function)
     apart = is_kernel and function not in program.assembly
     parameters = [
         parameter_text(p, names.of(p), p in written, is_apart=apart) for p in function.params
@@ -85,10 +86,16 @@ def function_text(program: Program, function: PrimFunc, requirements: Requiremen
 
 def _storage(program: Program, function: PrimFunc) -> str:
     """What stands in front of the return type."""
-    if function.attrs.get(SHARED):
+    kernel = function.kernel
+    if merges(function):
         return f"{program.macro}_SHARED"
-    is_apart = function in program.layers or function.attrs.get(KEPT_APART)
-    return f"{program.macro}_LAYER" if program.model and is_apart else "static"
+    is_noinline = function in program.layers or (kernel is not None and kernel.noinline)
+    return f"{program.macro}_LAYER" if program.model and is_noinline else "static"
+
+
+def merges(function: PrimFunc) -> bool:
+    """Whether several layers call the function as what they have in common."""
+    return function.kernel is not None and function.kernel.merges
 
 
 def parameter_pointers(program: Program, function: PrimFunc) -> list[str]:
@@ -127,9 +134,8 @@ def signature(head: str, parameters: Sequence[str]) -> list[str]:
 def origin_lines(function: PrimFunc) -> list[str]:
     """What a function's comment says: the operator of the model file that it computes."""
     origin = function.origin
-    about = function.attrs.get("about")
-    if isinstance(about, tuple):
-        *lines, last = map(str, about)
+    if function.kernel is not None and function.kernel.comment:
+        *lines, last = function.kernel.comment
         return [*lines, f"{last}." if last[-1:].isalnum() else last]
     if origin is None:
         return [f"TIR function '{function.name}'"]

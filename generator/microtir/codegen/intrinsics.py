@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable
 
+from microtir.codegen.assembly import native_values
 from microtir.codegen.environment import render
 from microtir.codegen.layout import wrap
+from microtir.tir.function import NativeForm
 from microtir.tir.ir import PrimFunc
 
 SUPPORT = "kernels/vector/support/all.j2"
@@ -16,7 +17,8 @@ _STORED_TOGETHER = (4, 2, 1)  # pixels
 
 def has_intrinsics(kernel: PrimFunc) -> bool:
     """Whether a micro-kernel's template is a body in C, not assembly."""
-    return "intrinsics" in kernel.attrs
+    native = None if kernel.kernel is None else kernel.kernel.native
+    return native is not None and native.form is NativeForm.INTRINSICS
 
 
 def intrinsics_lines(template: str, kernel: PrimFunc, name: str, macro: str) -> list[str]:
@@ -25,7 +27,7 @@ def intrinsics_lines(template: str, kernel: PrimFunc, name: str, macro: str) -> 
     Raises:
         TemplateError: names template and line.
     """
-    values = _values(kernel)
+    values = native_values(kernel)
     return render(template, name=name, macro=macro, **values).rstrip("\n").split("\n")
 
 
@@ -37,7 +39,7 @@ def support_text(kernels: Iterable[PrimFunc], name: str, macro: str) -> str:
         name: begins the identifiers of the file.
         macro: begins its macros.
     """
-    given = [_values(kernel) for kernel in kernels]
+    given = [native_values(kernel) for kernel in kernels]
     pixels = [int(values["pixels"]) for values in given if values["part"] == "product"]
     needed = {_MOST_PIXELS for count in pixels if count >= _MOST_PIXELS}
     needed |= {count % _MOST_PIXELS for count in pixels} - {0}
@@ -51,13 +53,6 @@ def support_text(kernels: Iterable[PrimFunc], name: str, macro: str) -> str:
         most=str(_MOST_PIXELS) if _MOST_PIXELS in needed else "",
     )
     return "\n".join(part for line in text.rstrip("\n").split("\n") for part in wrap(line))
-
-
-def _values(kernel: PrimFunc) -> Mapping[str, Any]:
-    """What the template of a kernel is given."""
-    values = kernel.attrs["intrinsics"]
-    assert isinstance(values, Mapping), "kernels with intrinsics say what their template is given"
-    return values
 
 
 def _block(pixels: int) -> dict[str, object]:

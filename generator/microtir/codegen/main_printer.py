@@ -14,7 +14,7 @@ from microtir.codegen.program import Program
 from microtir.codegen.statements import StatementPrinter
 from microtir.encoding import c_comment
 from microtir.ir_module import BufferPlacement
-from microtir.tir.ir import Buffer, BufferView, Expr, For, Invoke, PrimFunc, Seq, Stmt, Var
+from microtir.tir.ir import Buffer, BufferView, Expr, For, Invoke, PrimFunc, Seq, Stmt
 from microtir.tir.visitor import walk
 
 
@@ -147,15 +147,9 @@ class MainPrinter(StatementPrinter):
     def _rows(self, callee: PrimFunc, s: Invoke, view: BufferView) -> str:
         """First row and the one after the last that the call computed."""
         scalars: list[Expr] = [a for a in s.args if not isinstance(a, BufferView)]
-        if takes_row_range(callee):
+        if callee.row_range is not None:
             return ", ".join(self.argument(a, False) for a in scalars[-2:])
         return f"0, {view.shape[0] if view.shape else 1}"
-
-
-def takes_row_range(function: PrimFunc) -> bool:
-    """Whether a layer function ends in the parameters y0 and y1 of the calling convention."""
-    names = [p.name for p in function.params if isinstance(p, Var)]
-    return names[-2:] == ["y0", "y1"]
 
 
 def _call_comment(callee: PrimFunc) -> list[str]:

@@ -12,7 +12,6 @@ from microtir.codegen.constant_pools import ConstantPoolData, constant_pool_data
 from microtir.codegen.definitions import definitions
 from microtir.codegen.entry import exported_name
 from microtir.codegen.kernel_data import KernelData, kernel_data
-from microtir.codegen.main_printer import takes_row_range
 from microtir.codegen.outputs import OutputData, output_data
 from microtir.codegen.parameters import alignment, file_name, file_size
 from microtir.codegen.pools import workspace_pools
@@ -365,7 +364,7 @@ def _layer(program: Program, layer: PrimFunc) -> LayerData:
         "macs": origin.macs if origin else 0,
         "macs_executed": origin.macs_executed if origin else 0,
         "macs_recomputed": origin.macs_recomputed if origin else 0,
-        "takes_row_range": takes_row_range(layer),
+        "takes_row_range": layer.row_range is not None,
         "outputs": [output_data(b, layer) for b in program.tensors_written(layer)],
         "facts": list(origin.facts) if origin else [],
         "weights_bytes": sum(a.bytes for a in program.constants if a.users[:1] == (layer.name,)),

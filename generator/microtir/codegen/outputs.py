@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TypedDict, cast
+from typing import TypedDict
 
 from microtir.codegen.typed import ElementType, Natural
-from microtir.tir.ir import PLANES, Buffer, Param, PrimFunc
+from microtir.tir.ir import Buffer, Param, PrimFunc
 
 
 class PlanesData(TypedDict):
@@ -37,9 +37,13 @@ def output_data(buffer: Param, layer: PrimFunc) -> OutputData:
     for extent in extents[1:]:
         row_elements *= extent
     planes: PlanesData | None = None
-    if PLANES in layer.attrs:
-        before, width, dtype = cast("tuple[int, int, str]", layer.attrs[PLANES])
-        planes = {"channels": extents[1], "before": before, "width": width, "dtype": dtype}
+    if (rows_of := layer.plane_rows) is not None:
+        planes = {
+            "channels": extents[1],
+            "before": rows_of.before,
+            "width": rows_of.width,
+            "dtype": rows_of.dtype.value,
+        }
     facts: OutputData
     facts = {
         "dtype": buffer.dtype.value, "rows": rows, "row_elements": row_elements, "planes": planes,

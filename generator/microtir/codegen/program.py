@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
@@ -20,6 +19,7 @@ from microtir.config.enums import CallingConvention
 from microtir.config.names import macro_name
 from microtir.errors import UsageError
 from microtir.ir_module import IRModule, ModelInfo
+from microtir.tir.function import RowPort
 from microtir.tir.ir import (
     Buffer,
     BufferArgument,
@@ -41,8 +41,6 @@ EXTERN_STATUS = "ERROR_EXTERN"
 
 PARAMETERS_STATUS = "ERROR_PARAMETERS"
 """End of the macro of the status of a program that was given other parameters than its own."""
-
-_NUMBERED = re.compile(r"[a-z]+\d+(?=_)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,7 +192,7 @@ class Program:
         """Parameters through which a layer writes tensors of the model: not scratch, not sums."""
         if layer.origin is not None and layer.origin.is_partial:
             return ()
-        if layer.attrs.get("port") == "outputs":
+        if layer.row_port is RowPort.OUTPUT:
             return ()  # the application has taken the rows
         buffers = (p for p in layer.params if isinstance(p, Buffer) and p is not layer.scratch)
         return tuple(b for b in buffers if b in self.written[layer])
@@ -221,7 +219,7 @@ def make_program(module: IRModule) -> Program:
     names = {f: unique.fresh(f"{prefix}_{f.name}{'_body' * (f in public)}") for f in functions}
     names |= {f: names[originals[f]] for f in everything}
     constants, arrays = constant_arrays(
-        functions, {f: f"{prefix}_{short_name(f.name)}" for f in functions}, unique,
+        functions, {f: f"{prefix}_{constant_stem(f)}" for f in functions}, unique,
         config.constant_alignment(),
     )  # fmt: skip
     placed = {array.name: array for array in _placed(constants, module)}
@@ -285,10 +283,11 @@ def constant_use(module: IRModule) -> ConstantUse:
     return ConstantUse(program.constants, names, main, callees)
 
 
-def short_name(function: str) -> str:
-    """`layer03_conv_2d` gives `layer03`: enough to tell the constants of layers apart."""
-    match = _NUMBERED.match(function)
-    return match.group() if match else function
+def constant_stem(function: PrimFunc) -> str:
+    """What the names of a function's constants begin with: `layer03` is enough for a layer."""
+    if function.origin is None or function.origin.name is None:
+        return function.name
+    return function.origin.name.layer
 
 
 def _with_kernels(module: IRModule) -> Iterator[PrimFunc]:
@@ -430,13 +429,12 @@ def _originals(
 
     Layers of equal shapes make equal kernels, each for itself: a program needs one of them.
     """
-    seen: dict[tuple[str, str | None, str], PrimFunc] = {}
+    seen: dict[tuple[str, str | None], PrimFunc] = {}
     originals: dict[PrimFunc, PrimFunc] = {}
     for function in functions:
         originals[function] = function
         if function in kernels:
-            values = repr([function.attrs.get(kind) for kind in ("assembly", "intrinsics")])
-            key = to_text(function), assembly.get(function), values
+            key = to_text(function), assembly.get(function)
             originals[function] = seen.setdefault(key, function)
     return originals
 

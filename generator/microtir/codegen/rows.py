@@ -13,6 +13,7 @@ from microtir.codegen.layout import block_comment
 from microtir.codegen.names import ScopedNames
 from microtir.codegen.program import Program
 from microtir.codegen.statements import parameter_text
+from microtir.tir.function import RowPort
 from microtir.tir.ir import Buffer, PrimFunc
 
 STRUCT_COMMENT = (
@@ -31,13 +32,13 @@ def struct_name(program: Program) -> str:
 
 def is_row_port(function: PrimFunc) -> bool:
     """Whether a layer function stands for calls of the application."""
-    return "port" in function.attrs
+    return function.row_port is not None
 
 
 def row_port_text(program: Program, function: PrimFunc) -> FunctionText:
     """A function that calls the application for each of its rows [y0, y1)."""
     names = ScopedNames(program.file_names)
-    is_input = function.attrs["port"] == "inputs"
+    is_input = function.row_port is RowPort.INPUT
     source, target, y0, y1 = function.params
     port, data = (source, target) if is_input else (target, source)
     assert isinstance(data, Buffer)

@@ -14,17 +14,15 @@ only decides how they are printed.
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from types import MappingProxyType
 
 from microtir.codegen.expressions import linear_index
 from microtir.config.features import Feature
 from microtir.ir_module import IRModule
 from microtir.tir.dtype import DType
+from microtir.tir.function import MicroKernel
 from microtir.tir.ir import (
-    SHARED,
     Binary,
     BinaryOp,
     Buffer,
@@ -50,7 +48,6 @@ from microtir.tir.visitor import Rewriter, buffers_written, substitute, walk
 _LEAST_NODES = 30
 _MOST_NUMBERS = 24
 _SHIFTS = frozenset({BinaryOp.SHIFT_LEFT, BinaryOp.SHIFT_RIGHT})
-_NUMBERED = re.compile(r"^layer\d+_")
 
 
 def shared(module: IRModule) -> IRModule:
@@ -108,7 +105,8 @@ def _skeleton(layer: PrimFunc) -> _Skeleton:
     body = placeholders.stmt(opened.stmt(layer.body))
     params = tuple(opened.param(p) for p in layer.params)
     made = (*params, *opened.constants.values(), *placeholders.values)
-    name = _NUMBERED.sub("", layer.name)
+    known = layer.origin.name if layer.origin is not None else None
+    name = layer.name if known is None else known.work
     return _Skeleton(
         layer,
         PrimFunc(name, made, body),
@@ -210,14 +208,14 @@ def _calls(group: Sequence[_Skeleton], number: int) -> Mapping[PrimFunc, PrimFun
     values |= {
         old: new for old, new in zip(first.function.params, params, strict=False) if old is not new
     }  # fmt: skip
-    about = (
+    comment = (
         f"What {len(group)} layers have in common, '{first.layer.name}' first: they give numbers"
     )
     body = PrimFunc(
         f"shared{number}_{first.function.name}",
         (*params, *vars_of.values()),
         substitute(first.function.body, values),
-        attrs=MappingProxyType({"about": (about,), SHARED: True}),
+        kernel=MicroKernel((comment,), merges=True),
     )
     return {
         s.layer: _call(s, body, [column[place] for column in distinct])

@@ -24,7 +24,8 @@ from microtir.plan.ir import (
     PlannedOperator,
     Refusal,
 )
-from microtir.tir.ir import PLANES, PrimFunc, Scope
+from microtir.tir.function import LayerName, PlaneRows, RowPort
+from microtir.tir.ir import PrimFunc, Scope
 from microtir.tir.visitor import buffers_read
 
 __all__ = ["candidates", "emit", "emit_finish", "function_names", "refusals", "weighed"]
@@ -54,9 +55,10 @@ def weighed(node: Node, candidate: Candidate) -> Candidate:
         t: _whole(t.type, kind, candidate.planes)
         for t, kind in zip((*node.activations, *node.outputs), kinds, strict=True)
     }
-    functions = [emit(operator, layouts, "weighed")]
+    name = LayerName("weighed")
+    functions = [emit(operator, layouts, name)]
     if candidate.accumulates:
-        functions.append(emit_finish(operator, layouts, "weighed_finish"))
+        functions.append(emit_finish(operator, layouts, name.with_work("finish")))
     constants = dict.fromkeys(
         b for f in functions for b in buffers_read(f) if b.scope is Scope.CONSTANT
     )
@@ -72,7 +74,7 @@ def _whole(type_: TensorType, kind: LayoutKind, read: Planes | None) -> Layout:
     return Layout(kind, type_.rows, read or Planes(0, width + width % 2))
 
 
-def emit(operator: PlannedOperator, layouts: Mapping[Tensor, Layout], name: str) -> PrimFunc:
+def emit(operator: PlannedOperator, layouts: Mapping[Tensor, Layout], name: LayerName) -> PrimFunc:
     """The PrimFunc of a planned operator.
 
     Args:
@@ -91,33 +93,38 @@ def emit(operator: PlannedOperator, layouts: Mapping[Tensor, Layout], name: str)
     if family.emit is not None:
         family.emit(layer)
         schedule = te.create_schedule(layer.outputs)
-        function = schedule.primfunc(args=layer.parameters(), name=name)
+        function = schedule.primfunc(args=layer.parameters(), name=str(name))
+        function = replace(function, row_range=layer.row_range)
     else:
         assert family.build is not None, "a family has one of them"
-        function = family.build(layer, name)
-    origin = replace(origin_of(node), is_partial=chosen.accumulates)
-    accesses = layer.row_accesses(chosen.windows)
-    attrs = {**function.attrs, **_PORTS.get(type(node.op), {}), **_planes(node, layouts)}
-    return replace(function, origin=origin, rows=accesses, attrs=MappingProxyType(attrs))
+        function = family.build(layer, str(name))
+    return replace(
+        function,
+        origin=replace(origin_of(node), is_partial=chosen.accumulates, name=name),
+        rows=layer.row_accesses(chosen.windows),
+        row_port=_PORTS.get(type(node.op)),
+        plane_rows=_plane_rows(node, layouts),
+    )
 
 
-def _planes(node: Node, layouts: Mapping[Tensor, Layout]) -> Mapping[str, object]:
+def _plane_rows(node: Node, layouts: Mapping[Tensor, Layout]) -> PlaneRows | None:
     """What tells the values of an output from the borders of its planes, if it is planes."""
     planes = layouts[node.outputs[0]].planes
     if planes is None:
-        return {}
+        return None
     type_ = node.output.type
-    return {PLANES: (planes.before, Extents.of(type_).width, type_.dtype.value)}
+    return PlaneRows(planes.before, Extents.of(type_).width, type_.dtype)
 
 
-# The attribute "port" makes codegen print a function as calls of the application.
-_PORTS: Mapping[type[Operator], Mapping[str, object]] = MappingProxyType({
-    ReadRows: {"port": "inputs"},
-    WriteRows: {"port": "outputs"},
+_PORTS: Mapping[type[Operator], RowPort] = MappingProxyType({
+    ReadRows: RowPort.INPUT,
+    WriteRows: RowPort.OUTPUT,
 })  # fmt: skip
 
 
-def emit_finish(operator: PlannedOperator, layouts: Mapping[Tensor, Layout], name: str) -> PrimFunc:
+def emit_finish(
+    operator: PlannedOperator, layouts: Mapping[Tensor, Layout], name: LayerName
+) -> PrimFunc:
     """The second function of an operator whose candidate accumulates.
 
     Returns:
@@ -127,9 +134,9 @@ def emit_finish(operator: PlannedOperator, layouts: Mapping[Tensor, Layout], nam
     layer = Layer.of(operator.node, layouts, takes_row_range=False)
     finish = _family(operator).finish
     assert finish is not None, "a family with accumulators has one"
-    function = finish(layer, name)
+    function = finish(layer, str(name))
     # The multiply-accumulates are counted where they are done: in the other function.
-    return replace(function, origin=replace(origin_of(operator.node), macs=0))
+    return replace(function, origin=replace(origin_of(operator.node), macs=0, name=name))
 
 
 def _family(operator: PlannedOperator) -> Family:

@@ -19,6 +19,7 @@ from microtir.lowering import convolution, pooling
 from microtir.lowering.layer import Edge, Layer
 from microtir.plan.ir import Refusal
 from microtir.tir.dtype import DType
+from microtir.tir.function import RowRange
 from microtir.tir.ir import PrimFunc
 from microtir.tir.visitor import substitute
 
@@ -89,7 +90,7 @@ def emit(layer: Layer, name: str) -> PrimFunc:
     # Each element is read only where it is then written, so both are one array.
     params = tuple(p for p in function.params if p is not before.buffer)
     body = substitute(function.body, {before.buffer: sums.buffer})
-    return PrimFunc(name, params, body)
+    return PrimFunc(name, params, body, row_range=RowRange(y0.var, y1.var))
 
 
 def emit_finish(layer: Layer, name: str) -> PrimFunc:

@@ -20,7 +20,8 @@ from microtir.graph.ops import PlaceColumns
 from microtir.plan.ir import Layout, LayoutKind, RowWindow
 from microtir.tir import ir
 from microtir.tir.dtype import DType
-from microtir.tir.ir import Array, Buffer, Param, RowAccess
+from microtir.tir.function import RowAccess, RowRange
+from microtir.tir.ir import Array, Buffer, Param
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,9 +239,9 @@ class Layer:
 
     def function(self, name: str, scratch: ir.Buffer | None, body: ir.Stmt) -> ir.PrimFunc:
         """The layer function of `body`; `scratch` follows the outputs."""
-        rows = (self.y0.var, self.y1.var) if self.takes_row_range else ()
         between = () if scratch is None else (scratch,)
-        return ir.PrimFunc(name, (*self.buffers(), *between, *rows), body, scratch=scratch)
+        params = (*self.buffers(), *between, *self._row_parameters())
+        return ir.PrimFunc(name, params, body, row_range=self.row_range, scratch=scratch)
 
     # --- the function -------------------------------------------------------------------------
 
@@ -250,8 +251,15 @@ class Layer:
 
     def parameters(self) -> tuple[Param, ...]:
         """Inputs that are not constant, outputs, then the row range."""
-        rows = (self.y0.var, self.y1.var) if self.takes_row_range else ()
-        return (*self.buffers(), *rows)
+        return (*self.buffers(), *self._row_parameters())
+
+    @property
+    def row_range(self) -> RowRange | None:
+        """The parameters for the rows of a call, if it takes some."""
+        return RowRange(self.y0.var, self.y1.var) if self.takes_row_range else None
+
+    def _row_parameters(self) -> tuple[ir.Var, ...]:
+        return (self.y0.var, self.y1.var) if self.takes_row_range else ()
 
     def buffers(self) -> tuple[Buffer, ...]:
         """Inputs that are not constant, then outputs."""

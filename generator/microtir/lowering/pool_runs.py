@@ -27,6 +27,7 @@ from microtir.plan.ir import Refusal
 from microtir.schedule import KernelDescription
 from microtir.tir import ir
 from microtir.tir.dtype import DType
+from microtir.tir.function import RowRange
 
 _IMMEDIATE = 4095  # largest addend
 _LARGEST_RUN = 1 << 11  # pixels
@@ -164,7 +165,8 @@ def emit_rows(layer: Layer, name: str, *, kernels: PoolKernels) -> ir.PrimFunc:
         when(y0 == 0, call(fill(image.channels, 0, pool.dtype), at(sums, 0, 0))),
         loop("row", y0, y1, lambda row: call(run, x.at(row, 0, 0), at(sums, 0, 0))),
     )
-    return ir.PrimFunc(name, (x.buffer, sums, y0.var, y1.var), body)
+    rows = RowRange(y0.var, y1.var)
+    return ir.PrimFunc(name, (x.buffer, sums, rows.start, rows.stop), body, row_range=rows)
 
 
 def emit_finish(layer: Layer, name: str, *, kernels: PoolKernels) -> ir.PrimFunc:

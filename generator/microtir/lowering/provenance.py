@@ -10,7 +10,7 @@ from enum import Enum
 from microtir.graph.ir import Node, Quantization, TensorType
 from microtir.graph.macs import macs
 from microtir.graph.ops import Conv2D, DepthwiseConv2D, FullyConnected, Operator, Padding2D
-from microtir.tir.ir import Origin
+from microtir.tir.function import LayerName, Origin
 
 _SHOWN_SCALES = 2
 
@@ -35,20 +35,20 @@ def origin_of(node: Node) -> Origin:
     )
 
 
-def function_names(nodes: Sequence[Node]) -> list[str]:
+def function_names(nodes: Sequence[Node]) -> list[LayerName]:
     """Names of functions: number and operator, where the number is that of the model file.
 
     It is the one that `inspect`, reports, profiles and metadata say.  What the file does not have
     has none; what stands for the same operator of the file is told apart behind the name.
     """
     width = len(str(1 + max((node.source.index for node in nodes), default=0)))
-    names: list[str] = []
-    taken: Counter[str] = Counter()
+    names: list[LayerName] = []
+    taken: Counter[LayerName] = Counter()
     for node in nodes:
         index = node.source.index
-        name = f"layer{index:0{width}}_{node.op.label}" if index >= 0 else f"port_{node.op.label}"
+        name = LayerName(f"layer{index:0{width}}" if index >= 0 else "port", node.op.label)
         taken[name] += 1
-        names.append(name if taken[name] == 1 else f"{name}_{taken[name]}")
+        names.append(name if taken[name] == 1 else name.with_work(str(taken[name])))
     return names
 
 

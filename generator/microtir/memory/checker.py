@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from microtir.errors import MemoryPlanError
-from microtir.memory.footprint import Footprints, Span, takes_row_range
+from microtir.memory.footprint import Footprints, Span
 from microtir.memory.trace import overwrites_unread, trace
 from microtir.tir.analysis.bounds import Bounds, declared_range
 from microtir.tir.analysis.interval import Interval
@@ -226,7 +226,8 @@ class _Sums:
 
     def end(self) -> None:
         for callee, taken in self.rows.items():
-            rows = next(p for p in callee.params if isinstance(p, Var) and p.name == "y1").high
+            assert callee.row_range is not None, "only such functions add rows"
+            rows = callee.row_range.stop.high
             if rows is not None and taken != rows:
                 raise MemoryPlanError(f"it adds {taken} of {rows} rows", where=callee.name)
 
@@ -241,7 +242,7 @@ def _goes_on(callee: PrimFunc) -> bool:
     """Whether a function of rows reads what it writes in a parameter that is not by rows."""
     whole = {p for p in callee.params if isinstance(p, Buffer)} - {callee.scratch, *callee.rows}
     updated = whole & set(buffers_read(callee.body)) & _written(callee)
-    return takes_row_range(callee) and bool(updated)
+    return callee.row_range is not None and bool(updated)
 
 
 def _check_ranges(callee: PrimFunc, scalars: Sequence[int], where: str) -> None:

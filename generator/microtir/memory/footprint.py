@@ -65,7 +65,7 @@ class Footprints:
 
     def of(self, function: PrimFunc, scalars: Sequence[int]) -> Iterator[tuple[Span, ...]]:
         """The spans of a call, row by row in order if it takes a row range, else all at once."""
-        if not takes_row_range(function):
+        if function.row_range is None:
             yield self._one(function, tuple(scalars))
             return
         *others, y0, y1 = scalars
@@ -79,11 +79,6 @@ class Footprints:
             reader.stmt(function.body)
             self._known[key] = tuple(dict.fromkeys(reader.spans))
         return self._known[key]
-
-
-def takes_row_range(function: PrimFunc) -> bool:
-    """Whether a function computes rows [y0, y1), its last arguments."""
-    return [p.name for p in function.params if isinstance(p, Var)][-2:] == ["y0", "y1"]
 
 
 class _Reader:

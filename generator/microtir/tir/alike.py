@@ -69,6 +69,10 @@ def form_of(function: PrimFunc) -> Form:
     write(function.scratch is None)
     if function.scratch is not None:
         number(function.scratch)
+    write(function.row_range is None)
+    if function.row_range is not None:
+        number(function.row_range.start)
+        number(function.row_range.stop)
     for buffer, rows in function.rows.items():
         number(buffer)
         write(rows)

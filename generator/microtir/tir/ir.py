@@ -1,5 +1,8 @@
 """TIR: the loop-level IR. All nodes of the language, and nothing else.
 
+Beside it: `tir.storage` (variables and buffers), `tir.extern` (C functions outside the program) and
+`tir.function` (what a function says about itself).
+
 Vocabulary
     Buffer      typed storage with a shape; identified by identity, not by name
     Var         an immutable integer: loop variable, scalar parameter or Let-bound value
@@ -18,67 +21,31 @@ Nodes are immutable; a rewrite builds new nodes and returns the same object wher
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from types import MappingProxyType
-from typing import Any, TypeAlias
-
-import numpy.typing as npt
+from typing import TypeAlias
 
 from microtir.tir.dtype import DType
+from microtir.tir.extern import Device, ExternFunction, ExternSource, SourceKind
+from microtir.tir.function import (
+    MicroKernel,
+    Origin,
+    PlaneRows,
+    RowAccess,
+    RowPort,
+    RowRange,
+)
+from microtir.tir.storage import Array, Buffer, Dim, Param, Scope, Var
 
 __all__ = [
-    "Allocate", "Binary", "BinaryOp", "Buffer", "BufferArgument", "BufferView", "Call", "Cast",
-    "DType", "Device", "Dim", "Expr", "ExternCall", "ExternFunction", "ExternSource", "FloatImm",
-    "For", "If", "IntImm", "Intrinsic", "Invoke", "KernelCall", "KernelContract", "Let", "Load",
-    "LoopKind", "Origin", "Param", "PrimFunc", "Region", "RowAccess", "Scope", "Select", "Seq",
-    "SourceKind", "Stmt", "Store", "Unary", "UnaryOp", "Var",
+    "Allocate", "Array", "Binary", "BinaryOp", "Buffer", "BufferArgument", "BufferView", "Call",
+    "Cast", "DType", "Device", "Dim", "Expr", "ExternCall", "ExternFunction", "ExternSource",
+    "FloatImm", "For", "If", "IntImm", "Intrinsic", "Invoke", "KernelCall", "KernelContract", "Let",
+    "Load", "LoopKind", "Origin", "Param", "PrimFunc", "Region", "RowAccess", "Scope", "Select",
+    "Seq", "SourceKind", "Stmt", "Store", "Unary", "UnaryOp", "Var",
 ]  # fmt: skip
-
-Array: TypeAlias = npt.NDArray[Any]
-
-
-# --- storage ------------------------------------------------------------------------------------
-
-
-class Scope(Enum):
-    """Where a buffer lives, and so who allocates it."""
-
-    PARAMETER = "parameter"  # passed in by the caller
-    CONSTANT = "constant"  # weights and tables: `data` is set, lands in flash
-    WORKSPACE = "workspace"  # placed by memory planning; only in the executor's main
-    LOCAL = "local"  # registers or a small stack array of one function
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Var:
-    """An immutable integer. Two Vars are the same only if they are the same object.
-
-    `low` and `high` (inclusive) are the declared range of a scalar parameter; callers are
-    checked against it. Loop variables and Let-bound values have none: their range follows
-    from the code.
-    """
-
-    name: str
-    dtype: DType = DType.INT32
-    low: int | None = None
-    high: int | None = None
-
-
-Dim: TypeAlias = "int | Var"
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Buffer:
-    """Row-major storage of `shape` elements; a rank-0 LOCAL buffer is a mutable scalar."""
-
-    name: str
-    shape: tuple[Dim, ...]
-    dtype: DType
-    scope: Scope = Scope.PARAMETER
-    data: Array | None = None
-    alignment: int = 1  # bytes, guaranteed to the kernel that reads it
 
 
 # --- expressions --------------------------------------------------------------------------------
@@ -327,9 +294,9 @@ class KernelContract:
 class KernelCall:
     """A call of the innermost register block.
 
-    `meaning` is a PrimFunc: what the interpreter runs and what portable C is printed from; its
-    attribute "about" is a comment. `assembly` names a template for targets that have it, which is
-    given the attribute "assembly" of the meaning. Any write may come before any read.
+    `meaning` is what the interpreter runs and what portable C is printed from. `assembly` names a
+    template for targets that have it, which is given the values of the meaning's native body. Any
+    write may come before any read.
     """
 
     meaning: PrimFunc
@@ -346,67 +313,6 @@ class BufferArgument:
     indices: tuple[Expr, ...]
 
 
-class SourceKind(Enum):
-    """How much of a C file the text of an ExternSource is."""
-
-    FILE = "file"  # all of it
-    DEFINITION = "definition"  # of the function; its prototype is printed before
-    BODY = "body"  # of the function; the signature has the names of its parameters
-
-
-@dataclass(frozen=True, slots=True)
-class ExternSource:
-    """A C file that a program with an ExternFunction is compiled with.
-
-    `path` is relative to the generated sources. Parts that are not whole files share a file if
-    they have the same path; `includes` are the headers, in the quotes of C, that they need.
-    """
-
-    path: str
-    text: str
-    kind: SourceKind = SourceKind.FILE
-    includes: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Device:
-    """An accelerator whose driver and state are the application's.
-
-    `name` is a C identifier. The others are C functions ``int32_t f(void *context)``, 0 for
-    success: the entry function of a model activates the device before a run and deactivates it
-    after; what is called on it opens and closes it.
-    """
-
-    name: str
-    activate: str
-    open: str
-    close: str
-    deactivate: str
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class ExternFunction:
-    """A C function outside the program, and what analysis takes for granted about it.
-
-    It may read all of the buffers `reads` and writes all of the buffers `writes`, any write before
-    any read; both are parameters. With `returns_status` it returns an int32_t, 0 for success, and
-    who calls it fails as it does. `meaning` is what the interpreter runs: it is given an array for
-    each buffer and an int for each Var, in their order, and stores into the arrays. With a `device`
-    its last parameter in C is the application's state of it, and its status reaches the
-    application.
-    """
-
-    name: str  # its C identifier
-    params: tuple[Param, ...]
-    reads: tuple[Buffer, ...]
-    writes: tuple[Buffer, ...]
-    meaning: Callable[..., None] | None = None
-    returns_status: bool = False
-    stack_bytes: int = 0  # of its variables and of what it calls, beyond what any call takes
-    sources: tuple[ExternSource, ...] = ()
-    device: Device | None = None
-
-
 @dataclass(frozen=True, slots=True)
 class ExternCall:
     """Calls a C function outside the program; arguments in parameter order."""
@@ -420,60 +326,18 @@ Stmt: TypeAlias = Store | For | If | Seq | Let | Allocate | Invoke | KernelCall 
 
 # --- functions ----------------------------------------------------------------------------------
 
-Param: TypeAlias = Buffer | Var
-
-
-@dataclass(frozen=True, slots=True)
-class Origin:
-    """Where a function comes from: printed as its comment, used by reports and errors.
-
-    `facts` are finished lines such as ``input   1x49x10x1 int8, scale 0.58, zero point 83``.
-    """
-
-    operator: str  # e.g. "CONV_2D"
-    node: str  # name in the model file
-    index: int  # position in the model file
-    facts: tuple[str, ...] = ()
-    macs: int = 0  # of the operator in the model file
-    macs_executed: int = 0  # what graph passes have left of them
-    macs_recomputed: int = 0  # of those executed, what another function does, too
-    is_partial: bool = False  # what it writes is no tensor of the model: another function finishes
-
-
-@dataclass(frozen=True, slots=True)
-class RowAccess:
-    """Rows of a buffer that a call for the rows [y0, y1) reads or writes.
-
-    They are [y0*stride + offset, (y1-1)*stride + offset + extent), cut to [0, height); row r lies
-    in slot floormod(r, R) of a buffer whose outermost extent is R.  Where a call `adds` to rows,
-    it writes a part of them and leaves what else they hold.
-    """
-
-    stride: int
-    offset: int
-    extent: int
-    height: int
-    adds: bool = False
-
-
-PLANES = "planes"
-"""Attribute of a function whose output is rows of planes: columns before the image, its width, and
-the type of its values."""
-
-KEPT_APART = "kept_apart"
-"""Attribute of a micro-kernel that fills the registers: it stays a function of its own in C."""
-
-SHARED = "shared"
-"""Attribute of a kernel that several layers are: its buffers may lie over each other, as theirs."""
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PrimFunc:
     """A function. Buffers it never stores to are `const` in C; it returns nothing.
 
-    `rows` declares, for a function whose last parameters are the row range y0 and y1, what each
-    parameter's rows are; a parameter without a RowAccess may be read and written anywhere.
-    `scratch` is a parameter whose contents mean nothing before and after a call.
+    It stands here because a KernelCall holds one; the types of what it says about itself are in
+    `tir.function`.
+
+    `row_range` are its last two integer parameters, if a call computes some rows only; `rows`
+    declares for such a function what each parameter's rows are, and a parameter without a RowAccess
+    may be read and written anywhere. `scratch` is a parameter whose contents mean nothing before
+    and after a call.
     """
 
     name: str
@@ -481,6 +345,9 @@ class PrimFunc:
     body: Stmt
     origin: Origin | None = None
     exported: bool = False  # callable from outside the generated file
-    attrs: Mapping[str, object] = field(default_factory=lambda: MappingProxyType({}))
+    row_range: RowRange | None = None
     rows: Mapping[Buffer, RowAccess] = field(default_factory=lambda: MappingProxyType({}))
     scratch: Buffer | None = None
+    row_port: RowPort | None = None
+    plane_rows: PlaneRows | None = None  # of the output
+    kernel: MicroKernel | None = None

@@ -2,19 +2,30 @@
 
 from __future__ import annotations
 
-import ast
 import json
 from collections import ChainMap
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
+from microtir.config.features import Feature
 from microtir.errors import TirError
 from microtir.tir.build import seq
 from microtir.tir.dtype import DType
+from microtir.tir.function import (
+    LayerName,
+    MicroKernel,
+    NativeBody,
+    NativeForm,
+    Origin,
+    PlaneRows,
+    RowAccess,
+    RowPort,
+    RowRange,
+)
 from microtir.tir.ir import (
     Array,
     Buffer,
@@ -31,11 +42,9 @@ from microtir.tir.ir import (
     KernelContract,
     Let,
     LoopKind,
-    Origin,
     Param,
     PrimFunc,
     Region,
-    RowAccess,
     Scope,
     Seq,
     Stmt,
@@ -68,10 +77,13 @@ def parse_function(text: str) -> PrimFunc:
 class _Header:
     """What stands before the body of a function."""
 
-    origin: Origin | None
-    attrs: dict[str, object]
-    rows: dict[Buffer, RowAccess]
-    scratch: Buffer | None
+    origin: Origin | None = None
+    row_range: RowRange | None = None
+    rows: dict[Buffer, RowAccess] = field(default_factory=dict)
+    scratch: Buffer | None = None
+    row_port: RowPort | None = None
+    plane_rows: PlaneRows | None = None
+    kernel: MicroKernel | None = None
 
 
 class _Parser:
@@ -140,9 +152,12 @@ class _Parser:
             body,
             header.origin,
             exported,
-            MappingProxyType(header.attrs),
+            header.row_range,
             MappingProxyType(header.rows),
             header.scratch,
+            header.row_port,
+            header.plane_rows,
+            header.kernel,
         )
         self.inside[func] = symbols
         return func
@@ -205,34 +220,63 @@ class _Parser:
         return Buffer(name, (), dtype)
 
     def header(self, symbols: Symbols) -> _Header:
-        header = _Header(None, {}, {}, None)
-        if line := self.starts_with(1, "origin"):
-            cursor = Cursor(line, ChainMap())
-            cursor.expect("origin")
-            operator, node = json.loads(cursor.string()), json.loads(cursor.string())
-            index, macs, executed = (cursor.integer() for _ in range(3))
-            again = cursor.integer() if cursor.accept("again") else 0
-            partial = cursor.accept("partial")
-            facts: list[str] = []
-            while fact := self.starts_with(1, "fact"):
-                facts.append(json.loads(fact.tokens[1].text))
-            header.origin = Origin(
-                operator, node, index, tuple(facts), macs, executed, again, partial
-            )
-        while line := self.starts_with(1, "rows"):
-            cursor = Cursor(line, symbols)
-            cursor.expect("rows")
+        header = _Header(self.origin())
+        if cursor := self.clause_of(1, "row_range", symbols):
+            header.row_range = RowRange(cursor.variable(), cursor.variable())
+        while cursor := self.clause_of(1, "rows", symbols):
             buffer = cursor.buffer()
             stride, offset, extent, height = (cursor.integer() for _ in range(4))
             header.rows[buffer] = RowAccess(stride, offset, extent, height, cursor.accept("adds"))
-        if line := self.starts_with(1, "scratch"):
-            cursor = Cursor(line, symbols)
-            cursor.expect("scratch")
+        if cursor := self.clause_of(1, "scratch", symbols):
             header.scratch = cursor.buffer()
-        while line := self.starts_with(1, "attr"):
-            key, _, value = line.text.removeprefix("attr ").partition(" = ")
-            header.attrs[json.loads(key)] = ast.literal_eval(value)
+        if cursor := self.clause_of(1, "row_port", symbols):
+            header.row_port = cursor.member(RowPort)
+        if cursor := self.clause_of(1, "plane_rows", symbols):
+            header.plane_rows = PlaneRows(cursor.integer(), cursor.integer(), cursor.dtype())
+        if cursor := self.clause_of(1, "kernel", symbols):
+            noinline, merges = cursor.accept("noinline"), cursor.accept("merges")
+            cursor.end()
+            header.kernel = MicroKernel(self.comment(), noinline, merges, self.native())
         return header
+
+    def clause_of(self, depth: int, word: str, symbols: Symbols) -> Cursor | None:
+        """What follows the word that the next line begins with, if that is it."""
+        line = self.starts_with(depth, word)
+        if line is None:
+            return None
+        cursor = Cursor(line, symbols)
+        cursor.expect(word)
+        return cursor
+
+    def origin(self) -> Origin | None:
+        cursor = self.clause_of(1, "origin", ChainMap())
+        if cursor is None:
+            return None
+        operator, node = cursor.text(), cursor.text()
+        index, macs, executed = (cursor.integer() for _ in range(3))
+        again = cursor.integer() if cursor.accept("again") else 0
+        partial = cursor.accept("partial")
+        named = self.clause_of(1, "layer", ChainMap())
+        name = None if named is None else LayerName(named.text(), named.text())
+        facts: list[str] = []
+        while fact := self.clause_of(1, "fact", ChainMap()):
+            facts.append(fact.text())
+        return Origin(operator, node, index, tuple(facts), macs, executed, again, partial, name)
+
+    def comment(self) -> tuple[str, ...]:
+        lines: list[str] = []
+        while cursor := self.clause_of(2, "comment", ChainMap()):
+            lines.append(cursor.text())
+        return tuple(lines)
+
+    def native(self) -> NativeBody | None:
+        for form in NativeForm:
+            if cursor := self.clause_of(2, form.value, ChainMap()):
+                needs, values = cursor.member(Feature, cursor.text()), cursor.json(cursor.text())
+                if not isinstance(values, dict):
+                    raise cursor.error("expected values by name")
+                return NativeBody(form, needs, MappingProxyType(values))
+        return None
 
     # --- declarations ---
 

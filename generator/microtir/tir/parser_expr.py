@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections import ChainMap
-from typing import TypeAlias
+from enum import Enum
+from typing import TypeAlias, TypeVar
 
 from microtir.errors import TirError
 from microtir.tir.arithmetic import round_float
@@ -29,6 +31,7 @@ from microtir.tir.lexer import Line, Token, TokenKind
 from microtir.tir.printer import FUNCTION_OPS, KEYWORDS, LEVELS
 
 Symbols: TypeAlias = "ChainMap[str, Var | Buffer | PrimFunc]"
+MemberT = TypeVar("MemberT", bound=Enum)
 
 _INFIX = {op.value: op for op in LEVELS}
 _FUNCTIONS = {op.value: op for op in FUNCTION_OPS}
@@ -95,6 +98,27 @@ class Cursor:
         if token.kind is not TokenKind.STRING:
             raise self.error(f"expected a string, found {token}")
         return token.text
+
+    def text(self) -> str:
+        """What a string stands for."""
+        value = self.json(self.string())
+        assert isinstance(value, str), "a string is one in JSON, too"
+        return value
+
+    def json(self, text: str) -> object:
+        try:
+            return json.loads(text)
+        except json.JSONDecodeError:
+            raise self.error(f"{text} is no JSON") from None
+
+    def member(self, kind: type[MemberT], text: str | None = None) -> MemberT:
+        """The member of an Enum whose value is the next word, or `text`."""
+        value = self.next().text if text is None else text
+        for member in kind:
+            if member.value == value:
+                return member
+        legal = ", ".join(str(member.value) for member in kind)
+        raise self.error(f"expected one of {legal}, found '{value}'")
 
     def integer(self) -> int:
         sign = -1 if self.accept("-") else 1

@@ -25,6 +25,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 
 from microtir.tir.dtype import DType
+from microtir.tir.function import MicroKernel
 from microtir.tir.ir import (
     Allocate,
     Binary,
@@ -217,13 +218,20 @@ class _FunctionPrinter:
             line = f"{export}{keyword} {name}(\n    " + ",\n    ".join(params) + "\n):"
         self.lines.append(line)
         self._origin(func)
+        if func.row_range is not None:
+            ends = func.row_range.start, func.row_range.stop
+            self.line(1, f"row_range {' '.join(map(self.names, ends))}")
         for buffer, r in func.rows.items():
             numbers = f"{r.stride} {r.offset} {r.extent} {r.height}"
             self.line(1, f"rows {self.names(buffer)} {numbers}{' adds' if r.adds else ''}")
         if func.scratch is not None:
             self.line(1, f"scratch {self.names(func.scratch)}")
-        for key, value in func.attrs.items():
-            self.line(1, f"attr {json.dumps(key)} = {value!r}")
+        if func.row_port is not None:
+            self.line(1, f"row_port {func.row_port.value}")
+        if (planes := func.plane_rows) is not None:
+            self.line(1, f"plane_rows {planes.before} {planes.width} {planes.dtype.value}")
+        if func.kernel is not None:
+            self._kernel(func.kernel)
         self.stmt(func.body, 1)
         return "\n".join(self.lines)
 
@@ -235,8 +243,20 @@ class _FunctionPrinter:
         names = f"{json.dumps(o.operator)} {json.dumps(o.node)}"
         again = f" again {o.macs_recomputed}" if o.macs_recomputed else ""
         self.line(1, f"origin {names} {o.index} {o.macs} {o.macs_executed}{again}{partial}")
+        if o.name is not None:
+            self.line(1, f"layer {json.dumps(o.name.layer)} {json.dumps(o.name.work)}")
         for fact in o.facts:
             self.line(1, f"fact {json.dumps(fact)}")
+
+    def _kernel(self, kernel: MicroKernel) -> None:
+        marks = f"{' noinline' if kernel.noinline else ''}{' merges' if kernel.merges else ''}"
+        self.line(1, f"kernel{marks}")
+        for comment in kernel.comment:
+            self.line(2, f"comment {json.dumps(comment)}")
+        if (native := kernel.native) is not None:
+            # A text of JSON, itself a text: what templates are given has braces and other signs.
+            values = json.dumps(json.dumps(dict(native.values)))
+            self.line(2, f"{native.form.value} {json.dumps(native.needs.value)} {values}")
 
     def param(self, p: Param) -> str:
         if isinstance(p, Buffer):

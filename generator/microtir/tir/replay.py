@@ -1,6 +1,6 @@
 """Runs a function before and after a pass on random inputs and compares what they store.
 
-A row range (parameters `y0`, `y1`) is cut into windows at the top, in the middle and at the
+A row range is cut into windows at the top, in the middle and at the
 bottom, so that borders are covered while the run stays short.
 """
 
@@ -34,7 +34,6 @@ from microtir.tir.ir import (
 )
 from microtir.tir.visitor import allocations, buffers_read
 
-_ROW_START, _ROW_STOP = "y0", "y1"
 _EXTENT_LIMIT = 8  # of parameters that are no rows: how far above its lowest value one is tried
 # Wide integers start small, so that sums do not overflow by accident, and get smaller where the
 # program is undefined on such values (e.g. because they are indices).
@@ -100,25 +99,19 @@ def check_pass(
 def _smallest(func: PrimFunc) -> dict[Var, int]:
     """One row, and the lowest value of everything else."""
     values = {p: declared_range(p).low for p in func.params if isinstance(p, Var)}
-    rows = _rows(func)
+    rows = func.row_range
     if rows is not None:
-        values[rows[1]] = min(values[rows[0]] + 1, declared_range(rows[1]).high)
+        values[rows.stop] = min(values[rows.start] + 1, declared_range(rows.stop).high)
     return values
-
-
-def _rows(func: PrimFunc) -> tuple[Var, Var] | None:
-    by_name = {p.name: p for p in func.params if isinstance(p, Var)}
-    start, stop = by_name.get(_ROW_START), by_name.get(_ROW_STOP)
-    return (start, stop) if start is not None and stop is not None else None
 
 
 def _windows(before: PrimFunc, after: PrimFunc, max_steps: int) -> Iterator[dict[Var, int]]:
     """Values of the integer parameters for each run; none if a single row takes too long."""
     values = _smallest(before)
-    rows = _rows(before)
+    rows = before.row_range
     if _estimate(before, after, values) > max_steps:
         return
-    others = [v for v in values if rows is None or v not in rows]
+    others = [v for v in values if rows is None or v not in (rows.start, rows.stop)]
     for var in others:
         limits = declared_range(var)
         values[var] = min(limits.high, limits.low + _EXTENT_LIMIT)
@@ -127,13 +120,13 @@ def _windows(before: PrimFunc, after: PrimFunc, max_steps: int) -> Iterator[dict
     if rows is None:
         yield values
         return
-    low, high = declared_range(rows[0]).low, declared_range(rows[1]).high
+    low, high = declared_range(rows.start).low, declared_range(rows.stop).high
     count = max(1, max_steps // (3 * _estimate(before, after, values)))
     if high - low <= 3 * count:
-        yield {**values, rows[0]: low, rows[1]: high}
+        yield {**values, rows.start: low, rows.stop: high}
         return
     for start in (low, (low + high - count) // 2, high - count):
-        yield {**values, rows[0]: start, rows[1]: start + count}
+        yield {**values, rows.start: start, rows.stop: start + count}
 
 
 def _estimate(before: PrimFunc, after: PrimFunc, values: Mapping[Var, int]) -> int:

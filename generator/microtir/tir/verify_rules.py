@@ -256,6 +256,16 @@ def _parameters(func: PrimFunc, _: Context) -> Iterator[str]:
                 yield f"the extent '{dim.name}' of '{param.name}' is no parameter with low >= 0"
 
 
+def _roles(func: PrimFunc, _: Context) -> Iterator[str]:
+    if func.row_range is not None:
+        start, stop = func.row_range.start, func.row_range.stop
+        if [p for p in func.params if isinstance(p, Var)][-2:] != [start, stop]:
+            yield f"the row range '{start.name}', '{stop.name}' is not at the end of the parameters"
+    for buffer in (*func.rows, *filter(None, (func.scratch,))):
+        if buffer not in func.params:
+            yield f"'{buffer.name}' is no parameter"
+
+
 def _is_power_of_two(value: int) -> bool:
     return value > 0 and value & (value - 1) == 0
 
@@ -407,6 +417,8 @@ RULES: tuple[Rule, ...] = (
     Rule("parameters", "Parameters are distinct; buffers have the scope PARAMETER, an alignment "
          "that is a power of two, and extents that are constants or integer parameters of at "
          "least 0; declared ranges are not empty.", (PrimFunc,), _parameters),
+    Rule("roles", "A row range is the last two integer parameters, scratch and buffers with rows "
+         "are parameters.", (PrimFunc,), _roles),
     Rule("single-definition", "A Var or Buffer is defined once in a function.",
          (For, Let, Allocate), _single_definition),
     Rule("variable-scope", "A Var is used inside the loop, Let or function that defines it.",

@@ -12,6 +12,7 @@ from microtir.graph.reference import execute
 from microtir.lowering import candidates, emit
 from microtir.plan.ir import Candidate, Layout, LayoutKind, Planes, PlannedOperator
 from microtir.tir.analysis.access import prove_accesses
+from microtir.tir.function import LayerName
 from microtir.tir.interpreter import Interpreter
 from microtir.tir.ir import Array, PrimFunc
 from microtir.tir.verify import verify
@@ -61,7 +62,7 @@ def planar(rows: Array, layout: Layout, zero: int) -> Array:
 def function_of(operator: PlannedOperator, read: Layout, written: Layout) -> PrimFunc:
     """The layer function, verified and proven."""
     (x,), y = operator.inputs, operator.node.output
-    function = emit(operator, {x: read, y: written}, "layer")
+    function = emit(operator, {x: read, y: written}, LayerName("layer"))
     verify(function)
     prove_accesses(function)
     return function

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from types import MappingProxyType
 
 from microtir import te
 from microtir.lowering.dsp.code import each, load, seq, store
@@ -11,6 +10,7 @@ from microtir.lowering.made_once import made_once
 from microtir.schedule import KernelDescription
 from microtir.tir import ir
 from microtir.tir.dtype import DType
+from microtir.tir.function import MicroKernel
 
 
 def portable(
@@ -20,7 +20,7 @@ def portable(
     written: ir.Buffer,
     body: ir.Stmt,
     *,
-    kept_apart: bool = True,
+    noinline: bool = True,
 ) -> KernelDescription:
     """A micro-kernel that is printed as C for every CPU.
 
@@ -30,10 +30,11 @@ def portable(
         params: pointers, each spanning what the kernel reaches from it.
         written: the parameter that it writes, all of it; the others are read.
         body: the meaning.
-        kept_apart: from the layers that call it, whose variables would compete for registers.
+        noinline: it stays a function of its own in C: variables of the layers that call it would
+            compete for registers.
     """
-    attrs = MappingProxyType({"about": (about,), ir.KEPT_APART: kept_apart})
-    meaning = ir.PrimFunc(name, params, body, attrs=attrs)
+    kernel = MicroKernel((about,), noinline=noinline)
+    meaning = ir.PrimFunc(name, params, body, kernel=kernel)
     reads = tuple(_all_of(p) for p in params if p is not written)
     return KernelDescription(meaning, ir.KernelContract(reads, (_all_of(written),)))
 
@@ -89,5 +90,5 @@ def copy(size: int, dtype: DType, turn: int = 1) -> KernelDescription:
         (source, target),
         target,
         unrolled("i", size, turn, element),
-        kept_apart=False,
+        noinline=False,
     )

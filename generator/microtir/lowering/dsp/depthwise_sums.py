@@ -24,6 +24,7 @@ from microtir.lowering.refusals import depthwise_refusal
 from microtir.plan.ir import Refusal
 from microtir.tir import ir
 from microtir.tir.dtype import DType
+from microtir.tir.function import RowRange
 
 _IMMEDIATE = 4095  # largest offset of a load
 _PIXELS = 16  # they are all unrolled
@@ -78,7 +79,8 @@ def emit(layer: Layer, name: str) -> ir.PrimFunc:
             lambda row: call(kernel, x.at(row, 0, 0), at(weights, row, 0), at(sums, 0, 0)),
         ),
     )  # fmt: skip
-    return ir.PrimFunc(name, (x.buffer, sums, y0.var, y1.var), body)
+    rows = RowRange(y0.var, y1.var)
+    return ir.PrimFunc(name, (x.buffer, sums, rows.start, rows.stop), body, row_range=rows)
 
 
 def _bias(node: Node) -> np.ndarray[tuple[int, ...], np.dtype[np.int32]]:

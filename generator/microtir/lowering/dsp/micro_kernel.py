@@ -10,6 +10,7 @@ from microtir.config.features import Feature
 from microtir.schedule import KernelDescription
 from microtir.te import Expr
 from microtir.tir import ir
+from microtir.tir.function import MicroKernel, NativeBody, NativeForm
 
 
 class Unroll(NamedTuple):
@@ -83,10 +84,11 @@ def describe(
         scalars: parameters between those, numbers that are known where the kernel runs.
     """
     given = MappingProxyType(dict(values))
-    attrs = MappingProxyType({"about": about, "assembly": given, "needs": needs.value})
+    native = NativeBody(NativeForm.ASSEMBLY, needs, given) if template is not None else None
     sizes = sizes or Sizes()
     numbers = sizes.values
-    meaning = ir.PrimFunc(name, (*params, *scalars, *numbers), body, attrs=attrs)
+    kernel = MicroKernel(about, native=native)
+    meaning = ir.PrimFunc(name, (*params, *scalars, *numbers), body, kernel=kernel)
     contract = ir.KernelContract(
         reads=tuple(_all_of(p, numbers) for p in params if p not in written),
         writes=tuple(_all_of(p, numbers) for p in written),

@@ -8,10 +8,12 @@ from types import MappingProxyType
 import numpy as np
 import numpy.typing as npt
 
+from microtir.config.features import Feature
 from microtir.schedule import KernelDescription
 from microtir.te import Expr
 from microtir.tir import ir
 from microtir.tir.dtype import DType
+from microtir.tir.function import MicroKernel, NativeBody, NativeForm
 
 LANES = 8  # int32 sums of a vector
 QUAD = 4  # bytes of one lane that VPDPBUSD multiplies and adds
@@ -39,8 +41,9 @@ def describe(
         values: what the template is given: finished text and lists of it.
         stack_bytes: of the body in intrinsics and of what it calls.
     """
-    attrs = MappingProxyType({"about": (about,), "intrinsics": MappingProxyType(dict(values))})
-    meaning = ir.PrimFunc(name, params, body, attrs=attrs)
+    given = MappingProxyType(dict(values))
+    native = NativeBody(NativeForm.INTRINSICS, Feature.VECTOR, given)
+    meaning = ir.PrimFunc(name, params, body, kernel=MicroKernel((about,), native=native))
     contract = ir.KernelContract(
         reads=tuple(_all_of(p) for p in params if p is not written),
         writes=(_all_of(written),),
