@@ -26,7 +26,7 @@ from microtir.graph.passes import GRAPH_PASSES, BoundSums, CutColumns, GraphPass
 from microtir.graph.passes.checked import rewritten
 from microtir.inputs import configured, module_of
 from microtir.ir_module import IRModule, MemoryPlan, ModelInfo
-from microtir.lowering import candidates, emit, emit_finish, function_names, refusals, weighed
+from microtir.kernels import candidates, emit, emit_finish, function_names, refusals, weighed
 from microtir.plan import Courses, alternatives, plan
 from microtir.plan.budgets import Search, Use
 from microtir.plan.ir import ANY_SPEED, Candidate, Kernel, Plan, PlannedOperator, Terms

@@ -11,7 +11,7 @@ from benchmarks.long_model import long_model
 from microtir import driver
 from microtir.config import CompilationConfig, Optimize, Target
 from microtir.graph.ir import Graph, Node
-from microtir.lowering import candidates
+from microtir.kernels import candidates
 from microtir.plan import courses, plan
 from microtir.plan.ir import Candidate, PlannedOperator
 

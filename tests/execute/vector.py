@@ -19,7 +19,7 @@ from microtir import CompilationConfig, Target
 from microtir.config.enums import Optimize
 from microtir.graph.reference import execute
 from microtir.ir_module import IRModule
-from microtir.lowering import candidates
+from microtir.kernels import candidates
 from microtir.plan.ir import Kernel, Plan
 from microtir.plan.measured import Cost, Key, Measured, signature
 from tests.support.batch import load_batch

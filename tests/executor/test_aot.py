@@ -6,8 +6,8 @@ from microtir.config.enums import Optimize
 from microtir.executor import aot
 from microtir.graph import ops
 from microtir.graph.ir import Graph, Node, Source, Tensor, TensorType
-from microtir.lowering import emit
-from microtir.lowering.table import candidate, families_of
+from microtir.kernels import emit
+from microtir.kernels.table import candidate, families_of
 from microtir.plan import plan
 from microtir.plan.ir import Candidate, Kernel
 from microtir.tir.dtype import DType

@@ -12,7 +12,7 @@ from microtir.graph.ops import Activation, Add, AveragePool2D, Conv2D, Depthwise
 from microtir.graph.passes import LoosenActivations
 from microtir.graph.quantization import activation_range
 from microtir.graph.reference import execute
-from microtir.lowering.dsp.requantise import Rescaling
+from microtir.kernels.common.requantise import Rescaling
 from microtir.tir.dtype import DType
 from tests.support.graphs import constant, graph, node, per_channel, quant, tensor
 

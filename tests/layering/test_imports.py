@@ -27,11 +27,11 @@ def test_package_follows_the_table() -> None:
     ("path", "line", "reason"),
     [
         ("memory/placement.py", "import microtir.plan.ir", "'memory' may import only"),
-        ("plan/cost.py", "from microtir.lowering import candidates", "'plan' may import only"),
-        ("plan/cost.py", "from ..lowering.conv import emit", "'plan' may import only"),
+        ("plan/cost.py", "from microtir.kernels import candidates", "'plan' may import only"),
+        ("plan/cost.py", "from ..kernels.conv import emit", "'plan' may import only"),
         ("graph/__init__.py", "from ..te import compute", "'graph' may import only"),
         (
-            "lowering/conv.py",
+            "kernels/conv.py",
             "from microtir.tir.passes import simplify",
             "only driver, function",
         ),
@@ -43,7 +43,7 @@ def test_package_follows_the_table() -> None:
 )
 def test_forbidden_import_is_found(path: str, line: str, reason: str) -> None:
     """An import against the table is found, however it is written, and the message says why."""
-    modules = [parse(path, line), parse("lowering/candidates.py", ""), parse("config.py", "")]
+    modules = [parse(path, line), parse("kernels/candidates.py", ""), parse("config.py", "")]
     found = [text for text in layering_violations(modules) if path in text]
     assert len(found) == 1
     assert reason in found[0]
@@ -67,7 +67,7 @@ def test_legal_import_passes(path: str, line: str) -> None:
 
 @pytest.mark.parametrize("start", sorted(UNREACHABLE))
 def test_independent_modules(start: str) -> None:
-    """The reference semantics reach neither lowering nor te, not even through other modules."""
+    """The reference semantics reach neither kernels nor te, not even through other modules."""
     forbidden, why = UNREACHABLE[start]
     found = reachable(start, package_modules())
     reached = [f"{via} imports {name}" for name, via in found.items() if is_within(name, forbidden)]

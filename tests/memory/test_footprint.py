@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from microtir import te
-from microtir.lowering.dsp.code import let, load, loop, store, when
+from microtir.kernels.common.statements import let, load, loop, store, when
 from microtir.memory.footprint import Footprints, Span
 from microtir.tir import ir
 from microtir.tir.dtype import DType

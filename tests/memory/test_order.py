@@ -15,7 +15,7 @@ import pytest
 from microtir.errors import MemoryPlanError
 from microtir.graph.ir import Graph
 from microtir.graph.reference import execute
-from microtir.lowering import candidates
+from microtir.kernels import candidates
 from microtir.memory.checker import check
 from microtir.memory.lifetimes import Lifetime, lifetimes
 from microtir.memory.place import relocate

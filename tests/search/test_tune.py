@@ -14,7 +14,7 @@ import microtir
 from microtir.config import CompilationConfig
 from microtir.errors import DataFileError
 from microtir.ir_module import IRModule
-from microtir.lowering import candidates
+from microtir.kernels import candidates
 from microtir.plan.ir import Kernel, Plan
 from microtir.plan.measured import Cost, Key, Measured, signature
 from microtir.search import tune

@@ -7,7 +7,7 @@ from types import MappingProxyType
 
 from microtir.config import CompilationConfig, Target
 from microtir.graph.ir import Tensor
-from microtir.lowering import candidates, emit
+from microtir.kernels import candidates, emit
 from microtir.plan.ir import Kernel, Layout, LayoutKind, PlannedOperator
 from microtir.tir.analysis.access import prove_accesses
 from microtir.tir.function import LayerName

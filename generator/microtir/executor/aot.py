@@ -38,9 +38,9 @@ def main(
 
     Args:
         plan: the plan; each of its operators that is not a view has a function.
-        functions: of each planned operator, in the calling convention of `lowering.emit`: inputs
+        functions: of each planned operator, in the calling convention of `kernels.emit`: inputs
             that are not constant, outputs, then the row range if any; and behind it that of
-            `lowering.emit_finish` if the operator accumulates.
+            `kernels.emit_finish` if the operator accumulates.
         name: of the entry function.
 
     Raises:

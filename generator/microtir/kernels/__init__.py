@@ -1,0 +1,143 @@
+"""Stage 4: operator family to candidates, and a planned operator to its PrimFunc."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from types import MappingProxyType
+
+from microtir import te
+from microtir.config.compilation import CompilationConfig
+from microtir.config.enums import ExecutorKind
+from microtir.graph.ir import Node, Tensor, TensorType
+from microtir.graph.ops import Operator, ReadRows, WriteRows
+from microtir.kernels.common.family import Family
+from microtir.kernels.common.layer import Extents, Layer
+from microtir.kernels.common.provenance import function_names, origin_of
+from microtir.kernels.table import candidate, families_of, family_of, refusals_of
+from microtir.plan.ir import (
+    Candidate,
+    Kernel,
+    Layout,
+    LayoutKind,
+    Planes,
+    PlannedOperator,
+    Refusal,
+)
+from microtir.tir.function import LayerName, PlaneRows, RowPort
+from microtir.tir.ir import PrimFunc, Scope
+from microtir.tir.visitor import buffers_read
+
+__all__ = ["candidates", "emit", "emit_finish", "function_names", "refusals", "weighed"]
+
+
+def candidates(node: Node, config: CompilationConfig) -> tuple[Candidate, ...]:
+    """The kernels that can compute a node on the configured target; emits no TIR."""
+    families = families_of(node, config.primary_target())
+    # Tensors of the graph executors are seen by whoever asks for them: they lie as in the model.
+    if config.executor.kind is not ExecutorKind.AOT:
+        families = tuple(f for f in families if f.is_plain)
+    return tuple(candidate(node, family) for family in families)
+
+
+def refusals(node: Node, config: CompilationConfig) -> tuple[tuple[Kernel, Refusal], ...]:
+    """The kernels for the configured target that cannot compute a node, and why."""
+    return refusals_of(node, config.primary_target())
+
+
+def weighed(node: Node, candidate: Candidate) -> Candidate:
+    """The candidate with the bytes of the constants that its kernel reads, as it lays them out."""
+    if candidate.kernel is Kernel.VIEW:
+        return candidate
+    operator = PlannedOperator(node, candidate)
+    kinds = (*candidate.input_layouts, *candidate.output_layouts)
+    layouts = {
+        t: _whole(t.type, kind, candidate.planes)
+        for t, kind in zip((*node.activations, *node.outputs), kinds, strict=True)
+    }
+    name = LayerName("weighed")
+    functions = [emit(operator, layouts, name)]
+    if candidate.accumulates:
+        functions.append(emit_finish(operator, layouts, name.with_work("finish")))
+    constants = dict.fromkeys(
+        b for f in functions for b in buffers_read(f) if b.scope is Scope.CONSTANT
+    )
+    size = sum(b.data.nbytes for b in constants if b.data is not None)
+    return replace(candidate, weight_bytes=size)
+
+
+def _whole(type_: TensorType, kind: LayoutKind, read: Planes | None) -> Layout:
+    """The layout of a whole tensor; where planes begin and end matters to nothing constant."""
+    if kind is LayoutKind.NHWC:
+        return Layout.whole(type_)
+    width = Extents.of(type_).width
+    return Layout(kind, type_.rows, read or Planes(0, width + width % 2))
+
+
+def emit(operator: PlannedOperator, layouts: Mapping[Tensor, Layout], name: LayerName) -> PrimFunc:
+    """The PrimFunc of a planned operator.
+
+    Args:
+        operator: with a candidate that `candidates` offered; not a VIEW.
+        layouts: of every tensor that is not constant.
+        name: of the function.
+
+    Returns:
+        Parameters: one buffer per input that is not constant (an input read twice counts once),
+        one per output, one of scratch if the candidate asks for some, then y0 and y1 if it takes a
+        row range: rows [y0, y1) of the output are computed.
+    """
+    node, chosen = operator.node, operator.candidate
+    layer = Layer.of(node, layouts, chosen.takes_row_range, chosen.call_rows)
+    family = _family(operator)
+    if family.emit is not None:
+        family.emit(layer)
+        schedule = te.create_schedule(layer.outputs)
+        function = schedule.primfunc(args=layer.parameters(), name=str(name))
+        function = replace(function, row_range=layer.row_range)
+    else:
+        assert family.build is not None, "a family has one of them"
+        function = family.build(layer, str(name))
+    return replace(
+        function,
+        origin=replace(origin_of(node), is_partial=chosen.accumulates, name=name),
+        rows=layer.row_accesses(chosen.windows),
+        row_port=_PORTS.get(type(node.op)),
+        plane_rows=_plane_rows(node, layouts),
+    )
+
+
+def _plane_rows(node: Node, layouts: Mapping[Tensor, Layout]) -> PlaneRows | None:
+    """What tells the values of an output from the borders of its planes, if it is planes."""
+    planes = layouts[node.outputs[0]].planes
+    if planes is None:
+        return None
+    type_ = node.output.type
+    return PlaneRows(planes.before, Extents.of(type_).width, type_.dtype)
+
+
+_PORTS: Mapping[type[Operator], RowPort] = MappingProxyType({
+    ReadRows: RowPort.INPUT,
+    WriteRows: RowPort.OUTPUT,
+})  # fmt: skip
+
+
+def emit_finish(
+    operator: PlannedOperator, layouts: Mapping[Tensor, Layout], name: LayerName
+) -> PrimFunc:
+    """The second function of an operator whose candidate accumulates.
+
+    Returns:
+        Parameters: the accumulators, which are the second parameter of what `emit` gives, and the
+        output.
+    """
+    layer = Layer.of(operator.node, layouts, takes_row_range=False)
+    finish = _family(operator).finish
+    assert finish is not None, "a family with accumulators has one"
+    function = finish(layer, str(name))
+    # The multiply-accumulates are counted where they are done: in the other function.
+    return replace(function, origin=replace(origin_of(operator.node), macs=0, name=name))
+
+
+def _family(operator: PlannedOperator) -> Family:
+    return family_of(operator.node, operator.candidate.kernel)

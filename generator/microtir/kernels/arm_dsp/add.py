@@ -1,0 +1,150 @@
+"""ADD of two activations of one shape, one of which is only shifted, four elements at a time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from microtir import te
+from microtir.graph.ir import Node
+from microtir.kernels.common.halved_add import (
+    LARGEST_SUM,
+    WIDENED,
+    add_refusal,
+    emit_rows,
+    halved_add,
+    scaled_once,
+)
+from microtir.kernels.common.layer import Layer
+from microtir.kernels.common.made_once import made_once
+from microtir.kernels.common.micro_kernel import describe, repeated
+from microtir.kernels.common.requantise import Rescaling, rescaling_of
+from microtir.kernels.common.statements import let, load, loop, store
+from microtir.plan.ir import Refusal
+from microtir.schedule import KernelDescription
+from microtir.tir import ir
+from microtir.tir.dtype import DType
+
+_LARGEST = 0xFFFF  # what MOVW loads
+_PER_TURN = 4
+# Words of the constants, in the order of the registers r4 to r11 that they are loaded into.
+_OFFSET2, _MULTIPLIER2, _ROUNDING2, _OFFSET1, _UNUSED, _MULTIPLIER, _ROUNDING, _SHIFT = range(8)
+
+
+@dataclass(frozen=True, slots=True)
+class _Sum:
+    """The rescaled sum: operand `half` is shifted, the other one multiplied."""
+
+    half: int  # 0 or 1
+    shift: int  # of the multiplied operand
+    rescaling: Rescaling
+    words: tuple[int, ...]
+
+
+def _sum(node: Node) -> _Sum | None:
+    found = halved_add(node)
+    if found is None:
+        return None
+    p, other = found.params, found.factor
+    output = rescaling_of(p.output, LARGEST_SUM, p.output_zero_point, p.activation_min,
+                          p.activation_max)  # fmt: skip
+    if output is None or other.shift > 0:
+        return None
+    rescaling, (multiplier, rounding, shift) = output
+    words = (
+        -found.zero_points[1] << (WIDENED + 1),
+        other.multiplier,
+        (1 << -other.shift) >> 1,
+        -found.zero_points[0] << (WIDENED - 1),
+        0,
+        multiplier,
+        rounding,
+        shift,
+    )
+    return _Sum(found.half, -other.shift, rescaling, words)
+
+
+def refusal(node: Node) -> Refusal | None:
+    """What speaks against it: int8 activations of one shape, one factor of a half."""
+    reason = add_refusal(node, _LARGEST)
+    return Refusal.SCALES if reason is None and _sum(node) is None else reason
+
+
+def cost(node: Node) -> int:
+    """Instructions, from counts of the emulated Cortex-M4."""
+    return node.output.type.elements * 15 + node.output.type.rows * 40
+
+
+def portable_cost(node: Node) -> int:
+    """Instructions of the kernel's C, from counts of the emulated Cortex-M3."""
+    return node.output.type.elements * 27 + node.output.type.rows * 40
+
+
+def emit_portable(layer: Layer, name: str) -> ir.PrimFunc:
+    """The layer function for CPUs without the extension: the same kernel as C alone."""
+    return emit(layer, name, has_assembly=False)
+
+
+def emit(layer: Layer, name: str, *, has_assembly: bool = True) -> ir.PrimFunc:
+    """The layer function: one call of the kernel for each row."""
+    node = layer.node
+    total = _sum(node)
+    assert total is not None, "refusal() was asked"
+    kernel = add(node.output.type.row_elements, total.shift, total.rescaling)
+    if not has_assembly:
+        kernel = replace(kernel, assembly=None)
+    return emit_rows(layer, name, kernel, total.half, total.words)
+
+
+@made_once
+def add(count: int, shift: int, rescaling: Rescaling) -> KernelDescription:
+    """Adds `count` elements.
+
+    Args:
+        count: of elements.
+        shift: right shift of the operand that is multiplied.
+        rescaling: of the sum.
+
+    Returns:
+        Parameters: the operand that is shifted, the one that is multiplied, the output, and eight
+        words of constants.
+    """
+    x1 = ir.Buffer("x1", (count,), DType.INT8)
+    x2 = ir.Buffer("x2", (count,), DType.INT8)
+    y = ir.Buffer("y", (count,), DType.INT8)
+    words = ir.Buffer("constants", (8,), DType.INT32)
+
+    def word(number: int) -> te.Expr:
+        return load(words, number)
+
+    def scaled(i: te.Expr) -> te.Expr:
+        return scaled_once(load(x2, i), word(_OFFSET2), word(_MULTIPLIER2))
+
+    def divided(high: te.Expr) -> te.Expr:
+        return (high + (high >> 31) + word(_ROUNDING2)) >> shift if shift else high
+
+    def element(i: te.Expr) -> ir.Stmt:
+        shifted = (te.cast(DType.INT32, load(x1, i)) << (WIDENED - 1)) + word(_OFFSET1)
+
+        def result(high: te.Expr) -> ir.Stmt:
+            doubled = (shifted + divided(high)) * 2
+            value = rescaling.rescale(doubled, word(_MULTIPLIER), word(_ROUNDING), word(_SHIFT))
+            return store(y, (i,), value)
+
+        return let("high", scaled(i), result)
+
+    turns = repeated(count, _PER_TURN)
+    return describe(
+        f"add_{count}_{shift}_{rescaling.name}",
+        (f"Adds {count} elements",),
+        (x1, x2, y, words),
+        (y,),
+        loop("i", 0, count, element),
+        "kernels/add.j2",
+        {
+            **turns,
+            "rescaling": rescaling.values(),
+            "shift": str(shift) if shift else "",
+            "loop_bytes": str(count),
+        },
+        stack_bytes=36,
+    )

@@ -1,0 +1,231 @@
+"""Convolutions as matrix products: patches of some pixels times packed weights.
+
+Any kernel size, stride, dilation and padding.  Values outside the image are the input's zero
+point, so that the full sum of weights folds into the bias; only patches that leave the image are
+gathered pixel by pixel.  A depthwise convolution of one input channel is a convolution.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from microtir import te
+from microtir.graph.ir import Node
+from microtir.graph.ops import Conv2D, DepthwiseConv2D
+from microtir.graph.quantization import conv_params
+from microtir.kernels.arm_dsp.borders_kernels import LONGEST
+from microtir.kernels.arm_dsp.gather import Patches
+from microtir.kernels.arm_dsp.gemm_kernels import (
+    CHANNELS,
+    STEPS,
+    TOGETHER,
+    gemm,
+    pack_quads,
+)
+from microtir.kernels.arm_dsp.outputs import Outputs
+from microtir.kernels.arm_dsp.outputs import planes_refusal as planar_refusal
+from microtir.kernels.arm_dsp.patch import GROUP, Segments
+from microtir.kernels.common.convolution_geometry import Geometry
+from microtir.kernels.common.layer import Layer, Rows
+from microtir.kernels.common.made_once import of_node
+from microtir.kernels.common.micro_kernel import FAST, Unroll, call
+from microtir.kernels.common.packing import constant, requantised
+from microtir.kernels.common.refusals import int8_refusal, mixed_refusal
+from microtir.kernels.common.requantise import Rescaling
+from microtir.kernels.common.statements import at, each, let, loop, seq
+from microtir.kernels.common.weights import QUAD, channel_quads, pack_pairs
+from microtir.plan.ir import Refusal
+from microtir.schedule import KernelDescription
+from microtir.tir import ir
+from microtir.tir.dtype import DType
+
+_IMMEDIATE = 4095  # largest offset of a load or store
+_FAR = 1 << 24  # bytes from one channel to another that constants hold
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Packed:
+    """Constants of a layer as `pack_quads` arranges them, and how its sums are rescaled."""
+
+    words: ir.Buffer
+    rescaling: Rescaling
+
+
+def packed_of(
+    node: Node, distance: int = 1, *, together: int = QUAD, values: int = 0
+) -> Packed | None:
+    """The constants of a layer; None: weights or factors do not fit the packed form.
+
+    Args:
+        node: the layer.
+        distance: bytes from a channel of its output to the next.
+        together: channels of a turn of the kernel.
+        values: of a pixel as the kernel reads it: those of the window in their order, then any that
+            count for nothing; 0: in the order of patches.
+    """
+    op = node.op
+    assert isinstance(op, Conv2D | DepthwiseConv2D)
+    weights, segments = node.inputs[1].data, Geometry.of(node).segments
+    assert weights is not None
+    if isinstance(op, DepthwiseConv2D):
+        weights = weights.transpose(3, 1, 2, 0)
+    matrix = weights.reshape(len(weights), segments.count, segments.length)
+    if values:
+        behind = values - segments.count * segments.length
+        matrix = np.pad(matrix.reshape(len(matrix), 1, -1), ((0, 0), (0, 0), (0, behind)))
+        segments = Segments(1, values)
+    order = channel_quads(len(matrix), together)
+    lanes = pack_pairs(segments.arrange(matrix)[order])
+    params = conv_params(op, node.inputs[0].type, node.inputs[1].type, node.output.type)
+    factors = requantised(matrix.reshape(len(matrix), -1), node, params)
+    if lanes is None or factors is None:
+        return None
+    words = pack_quads(lanes, factors.constants, order, distance, together)
+    return Packed(constant("packed", words), factors.rescaling)
+
+
+@of_node
+def refusal(node: Node) -> Refusal | None:
+    """What speaks against it: int8 over one image, weights and factors that fit the packed form."""
+    reason = int8_refusal(node) or mixed_refusal(node)
+    if reason is not None:
+        return reason
+    geometry = Geometry.of(node)
+    if geometry.image.images != 1 and not geometry.is_pointwise:
+        return Refusal.IMAGES
+    channels, segments = geometry.output.channels, geometry.segments
+    if channels < QUAD:
+        return Refusal.FEW_CHANNELS
+    tails = segments.tails * segments.tail_stride * DType.INT16.bytes
+    in_reach = max((GROUP - 1) * (geometry.pixel_stride + 1), tails) < _IMMEDIATE
+    if not in_reach or channels > CHANNELS or segments.steps > STEPS:
+        return Refusal.SIZES
+    return Refusal.FORM if packed_of(node) is None else None
+
+
+def planes_refusal(node: Node) -> Refusal | None:
+    """What speaks against writing planes, beside what `refusal` knows."""
+    output = Geometry.of(node).output
+    if output.channels * LONGEST >= _FAR:
+        return Refusal.SIZES
+    return planar_refusal(output) or refusal(node)
+
+
+def emit(layer: Layer, name: str, unroll: Unroll = FAST) -> ir.PrimFunc:
+    """The layer function: patches in `scratch`, products of many pixels, then of single ones."""
+    return _Emitter(layer, unroll).function(name)
+
+
+class _Emitter:
+    def __init__(self, layer: Layer, unroll: Unroll) -> None:
+        self.unroll = unroll
+        self.layer = layer
+        self.geometry = geometry = Geometry.of(layer.node)
+        self.x, y = layer.input_rows(0), layer.output_rows()
+        self.outputs = Outputs(y)
+        packed = packed_of(layer.node, self.outputs.row.bytes if self.outputs.row else 1)
+        assert packed is not None, "refusal() was asked"
+        self.packed = packed
+        are_whole = self.x.is_whole and y.is_whole
+        self.flat = geometry.is_pointwise and are_whole and self.outputs.row is None
+        # One row, so that whoever follows rows of buffers sees one span of bytes.
+        self.pixels = geometry.patch_pixels
+        if self.flat:
+            self.pixels = geometry.pixels_of_calls(layer.call_rows)
+        shape = (1, geometry.segments.elements(self.pixels))
+        self.patch = ir.Buffer("scratch", shape, DType.INT16, alignment=4)
+        self.patches, self.single = (
+            Patches(self.x, geometry, segments, self.patch)
+            for segments in (geometry.segments, geometry.segments.single)
+        )
+
+    def function(self, name: str) -> ir.PrimFunc:
+        body = seq(self.clear_gaps(), self.flat_pixels() if self.flat else self.rows())
+        return self.layer.function(name, self.patch, body)
+
+    def clear_gaps(self) -> ir.Stmt:
+        """Sets what patches hold beside values of the input."""
+        has_singles = self.flat or self.geometry.output.width % TOGETHER
+        single = self.single.clear_gap(1) if has_singles else seq()
+        return seq(self.patches.clear_gap(self.pixels), single)
+
+    def patches_of(self, pixels: int) -> Patches:
+        """Those that the product of so many pixels reads."""
+        return self.single if pixels == 1 else self.patches
+
+    def flat_pixels(self) -> ir.Stmt:
+        """All pixels of the row range as one line: rows of any width fill whole patches."""
+        width, layer = self.geometry.output.width, self.layer
+        first, pixels = layer.y0 * width, (layer.y1 - layer.y0) * width
+
+        def place(rows: Rows, pixel: te.Expr) -> ir.BufferArgument:
+            return rows.at(pixel // width, pixel % width, 0)
+
+        def some(pixel: te.Expr, count: int) -> ir.Stmt:
+            group = count if count % GROUP == 0 else 1
+            segment = te.as_expr(0, DType.INT32)
+            filled = (
+                self.patches_of(count).widen(group, place(self.x, pixel + lane), segment, lane)
+                for lane in range(0, count, group)
+            )
+            return seq(*filled, self.product(count, pixel // width, pixel % width))
+
+        def tail(start: te.Expr) -> ir.Stmt:
+            """What is left behind whole patches, or one of their groups."""
+            stop = first + pixels
+
+            def pairs(count: te.Expr) -> ir.Stmt:
+                return seq(
+                    loop("pair", 0, count, lambda n: some(start + n * TOGETHER, TOGETHER)),
+                    loop("pixel", start + count * TOGETHER, stop, lambda p: some(p, 1)),
+                )
+
+            if self.pixels == TOGETHER:
+                return loop("pixel", start, stop, lambda p: some(p, 1))
+            return let("pairs", te.maximum(stop - start, 0) // TOGETHER, pairs)
+
+        def both(patches: te.Expr) -> ir.Stmt:
+            whole = loop("patch", 0, patches, lambda n: some(first + n * self.pixels, self.pixels))
+            if width % self.pixels == 0:
+                return whole
+            return seq(whole, let("start", first + patches * self.pixels, tail))
+
+        # An empty range may be given with y1 < y0, which must not reach rows before y0.
+        return let("patches", te.maximum(pixels, 0) // self.pixels, both)
+
+    def rows(self) -> ir.Stmt:
+        width = self.geometry.output.width
+        patches, rest = divmod(width, self.pixels)
+
+        def some(row: te.Expr, column: te.Expr, count: int) -> ir.Stmt:
+            together = 1 if count == TOGETHER else count
+
+            def fill(n: te.Expr) -> ir.Stmt:
+                return self.patches_of(count).gather(row, column + n, together, n)
+
+            return seq(each("pixel", count // together, fill), self.product(count, row, column))
+
+        def parts(row: te.Expr) -> ir.Stmt:
+            """Whole patches, then two pixels and one."""
+            whole = loop("patch", 0, patches, lambda n: some(row, n * self.pixels, self.pixels))
+            last = te.as_expr(width - rest, DType.INT32)
+            pair = [some(row, last, TOGETHER)] * (rest // TOGETHER)
+            single = [some(row, last + rest - 1, 1)] * (rest % TOGETHER)
+            return seq(whole, *pair, *single, self.outputs.borders(row))
+
+        return loop("row", self.layer.y0, self.layer.y1, parts)
+
+    def product(self, pixels: int, row: te.Expr, column: te.Expr) -> ir.Stmt:
+        """The micro-kernel for all channels of some pixels, from a column of a row on."""
+        return call(
+            self.kernel(pixels),
+            at(self.patch, 0, 0),
+            at(self.packed.words, 0, 0, 0),
+            *self.outputs.at(row, column),
+        )
+
+    def kernel(self, pixels: int) -> KernelDescription:
+        steps, channels = self.geometry.segments.steps, self.geometry.output.channels
+        return gemm(pixels, steps, channels, self.packed.rescaling, self.unroll, self.outputs.row)

@@ -1,0 +1,213 @@
+"""Fully connected layers: eight outputs for each pass over the inputs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from microtir import te
+from microtir.graph.ir import Node
+from microtir.graph.ops import FullyConnected
+from microtir.graph.quantization import fully_connected_params
+from microtir.kernels.arm_dsp.gemm_kernels import cleared, local_sums, split_lane
+from microtir.kernels.common.layer import Layer
+from microtir.kernels.common.made_once import made_once
+from microtir.kernels.common.micro_kernel import call, describe
+from microtir.kernels.common.packing import PackedLinear, pack_linear
+from microtir.kernels.common.refusals import int8_refusal
+from microtir.kernels.common.requantise import WORDS, Rescaling
+from microtir.kernels.common.statements import at, let, load, loop, seq, store
+from microtir.plan.ir import Refusal
+from microtir.schedule import KernelDescription
+from microtir.tir import ir
+from microtir.tir.dtype import DType
+
+_QUAD = 4
+_PASS = 8  # outputs: as many sums as there are registers for
+_QUADS_PER_TURN = 4
+_LARGEST = 0xFFFF  # what MOVW loads
+
+
+@dataclass(frozen=True, slots=True)
+class _Block:
+    """`passes` over the inputs of `pairs` pairs of outputs each, from output `first` on."""
+
+    first: int
+    pairs: int
+    passes: int
+
+    @property
+    def outputs(self) -> int:
+        return self.passes * self.pairs * 2
+
+
+def _blocks(outputs: int) -> list[_Block]:
+    """Covers all outputs; where their number is odd, one of them is computed twice."""
+    passes, rest = divmod(outputs, _PASS)
+    blocks = [_Block(0, _PASS // 2, passes)] if passes else []
+    if rest % 2 and passes:
+        return [*blocks, _Block(passes * _PASS - 1, (rest + 1) // 2, 1)]
+    if rest > 1:
+        blocks.append(_Block(passes * _PASS, rest // 2, 1))
+    return [*blocks, _Block(outputs - 2, 1, 1)] if rest % 2 else blocks
+
+
+def _arrange(weights: npt.NDArray[np.int8]) -> npt.NDArray[np.int8]:
+    """Weights (outputs, K) by what one input word meets: (outputs, K / 4, 2, 2)."""
+    quads = weights.reshape(len(weights), -1, 2, 2)
+    arranged: npt.NDArray[np.int8] = quads.transpose(0, 1, 3, 2)
+    return arranged
+
+
+def _packed(node: Node) -> list[tuple[_Block, PackedLinear]] | None:
+    op, weights = node.op, node.inputs[1].data
+    assert isinstance(op, FullyConnected) and weights is not None
+    types = node.inputs[0].type, node.inputs[1].type, node.output.type
+    params = fully_connected_params(op, *types)
+    packed = pack_linear(weights, _arrange(weights), node, params)
+    if packed is None:
+        return None
+    parts = []
+    for block in _blocks(len(weights)):
+        lanes = packed.lanes_of(block.first, block.outputs)
+        if lanes is None:
+            return None
+        shape = (block.passes, block.pairs, *lanes.shape[1:])
+        ordered = lanes.reshape(shape).transpose(0, 2, 3, 1, 4)
+        parts.append((block, packed.part(ordered, block.first, block.outputs)))
+    return parts
+
+
+def refusal(node: Node) -> Refusal | None:
+    """What speaks against it: int8, whole quads of inputs, weights that fit the packed form."""
+    reason = int8_refusal(node)
+    if reason is not None:
+        return reason
+    outputs, inputs = node.inputs[1].shape
+    if outputs == 1:
+        return Refusal.FEW_CHANNELS
+    if inputs % _QUAD or max(inputs, outputs) > _LARGEST:
+        return Refusal.SIZES
+    return Refusal.FORM if _packed(node) is None else None
+
+
+def cost(node: Node) -> int:
+    """Instructions, from counts of the emulated Cortex-M4."""
+    outputs, inputs = node.inputs[1].shape
+    rows = node.output.type.elements // outputs
+    return rows * (outputs * inputs + outputs * 8 + 60)
+
+
+def code_bytes(node: Node) -> int:
+    """Of the kernels; other layers may use the same."""
+    return sum(150 + 168 * block.pairs for block in _blocks(node.inputs[1].shape[0]))
+
+
+def emit(layer: Layer, name: str) -> ir.PrimFunc:
+    """The layer function: one call of the kernel, or two, for each row of inputs."""
+    node = layer.node
+    parts = _packed(node)
+    assert parts is not None, "refusal() was asked"
+    outputs, inputs = node.inputs[1].shape
+    rows = node.output.type.elements // outputs
+    if layer.takes_row_range:
+        x, y = layer.input_rows(0), layer.output_rows()
+        pointers = (lambda row: x.at(row, 0, 0)), (lambda row, first: y.at(row, 0, first))
+    else:
+        source, target = layer.input_matrix(0, (rows, inputs)), layer.output_matrix((rows, outputs))
+        pointers = (
+            (lambda row: at(source, row, 0)),
+            (lambda row, first: at(target, row, first)),
+        )
+    start, stop = (layer.y0, layer.y1) if layer.takes_row_range else (0, rows)
+    body = loop(
+        "row", start, stop,
+        lambda row: seq(*(
+            call(
+                dense(inputs, block.pairs, block.passes, packed.rescaling),
+                pointers[0](row),
+                at(packed.weights, 0, 0, 0, 0, 0),
+                at(packed.constants, 0, 0),
+                pointers[1](row, block.first),
+            )
+            for block, packed in parts
+        )),
+    )  # fmt: skip
+    return layer.function(name, None, body)
+
+
+@made_once
+def dense(inputs: int, pairs: int, passes: int, rescaling: Rescaling) -> KernelDescription:
+    """`passes` over `inputs` values (a multiple of 4) of 2 * `pairs` outputs each, at most 8.
+
+    Returns:
+        Parameters: inputs, weights (passes, inputs / 4, 2, pairs, 2) dual-packed int16, constants
+        (outputs, 4) int32, outputs.
+    """
+    quads, outputs = inputs // _QUAD, passes * pairs * 2
+    x = ir.Buffer("x", (inputs,), DType.INT8)
+    weights = ir.Buffer("weights", (passes, quads, 2, pairs, 2), DType.INT16, alignment=4)
+    constants = ir.Buffer("constants", (outputs, WORDS), DType.INT32)
+    y = ir.Buffer("y", (outputs,), DType.INT8)
+    low, high = local_sums(pairs)
+
+    def value(turn: te.Expr, quad: te.Expr, byte: int) -> ir.Stmt:
+        half, number = byte % 2, byte // 2
+
+        def multiply(pair: te.Expr, v: te.Expr) -> ir.Stmt:
+            return split_lane(
+                load(weights, turn, quad, half, pair, number),
+                lambda a, b: seq(
+                    store(low, (pair,), load(low, pair) + v * a),
+                    store(high, (pair,), load(high, pair) + v * b),
+                ),
+            )
+
+        wide = te.cast(DType.INT32, load(x, quad * _QUAD + byte))
+        return let("value", wide, lambda v: loop("pair", 0, pairs, lambda p: multiply(p, v)))
+
+    def one(turn: te.Expr) -> ir.Stmt:
+        def output(sums: ir.Buffer, pair: te.Expr, number: int) -> ir.Stmt:
+            place = (turn * pairs + pair) * 2 + number
+            return store(y, (place,), rescaling.apply(load(sums, pair) * 2, constants, place))
+
+        zero = cleared(pairs, low, high)
+        sums = loop(
+            "quad", 0, quads, lambda quad: seq(*(value(turn, quad, byte) for byte in range(_QUAD)))
+        )
+        last = loop("pair", 0, pairs, lambda p: seq(output(low, p, 0), output(high, p, 1)))
+        return ir.Allocate(low, ir.Allocate(high, seq(zero, sums, last)))
+
+    return describe(
+        f"dense_{inputs}x{pairs}x{passes}_{rescaling.name}",
+        (f"Fully connected: {inputs} inputs, {outputs} outputs, {2 * pairs} at a time",),
+        (x, weights, constants, y),
+        (y,),
+        loop("turn", 0, passes, one),
+        "kernels/dense.j2",
+        {
+            "rescaling": rescaling.values(),
+            "input_bytes": str(inputs),
+            "output_bytes": str(outputs),
+            "outputs": str(2 * pairs),
+            "repeats": str(max(n for n in range(1, _QUADS_PER_TURN + 1) if quads % n == 0)),
+            **_registers(pairs),
+        },
+        stack_bytes=60,
+    )
+
+
+def _registers(pairs: int) -> dict[str, object]:
+    """Registers of the sums, r0 to r7, and which pairs load their weights together."""
+    sums = [{"low": f"r{2 * n}", "high": f"r{2 * n + 1}"} for n in range(pairs)]
+    groups = [
+        {"first": sums[n], "second": sums[n + 1] if n + 1 < pairs else None}
+        for n in range(0, pairs, 2)
+    ]
+    return {
+        "sums": [f"r{n}" for n in range(2 * pairs)],
+        "groups": groups,
+        "outputs_of": sums,
+    }

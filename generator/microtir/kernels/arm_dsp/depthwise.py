@@ -1,0 +1,189 @@
+"""Depthwise convolutions, four channels at a time.
+
+One or two pixels a call; what they read is the business of `bordered_rows`.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from microtir import te
+from microtir.graph.ir import Node
+from microtir.graph.ops import DepthwiseConv2D
+from microtir.graph.quantization import conv_params
+from microtir.kernels.arm_dsp.copy_kernels import copy
+from microtir.kernels.arm_dsp.depthwise_kernels import WORD_ORDER, depthwise
+from microtir.kernels.common.bordered_rows import Geometry, Window, windowed_rows
+from microtir.kernels.common.depthwise_taps import Taps
+from microtir.kernels.common.layer import Layer
+from microtir.kernels.common.made_once import of_node
+from microtir.kernels.common.micro_kernel import call
+from microtir.kernels.common.packing import constant, requantised
+from microtir.kernels.common.refusals import depthwise_refusal
+from microtir.kernels.common.requantise import Requantisation
+from microtir.kernels.common.statements import at, loop, seq
+from microtir.kernels.common.weights import QUAD, channel_quads
+from microtir.plan.ir import Alone, Refusal
+from microtir.tir import ir
+
+_IMMEDIATE = 4095  # largest offset of a load
+_TAPS = 64  # they are all unrolled; more make too much code
+_LARGEST = 0xFFFF  # what MOVW loads
+
+
+@of_node
+def factors(node: Node) -> Requantisation | None:
+    """Constants of the channels; None if they do not fit the sequence."""
+    op, weights = node.op, node.inputs[1].data
+    assert isinstance(op, DepthwiseConv2D) and weights is not None
+    params = conv_params(op, node.inputs[0].type, node.inputs[1].type, node.output.type)
+    return requantised(weights.reshape(-1, weights.shape[-1]).T, node, params)
+
+
+def refusal(node: Node) -> Refusal | None:
+    """What speaks against it: int8, one image, one output per channel, a word of channels."""
+    reason = depthwise_refusal(node)
+    if reason is not None:
+        return reason
+    geometry = Geometry.of(node)
+    channels, pixels, taps = geometry.image.channels, _pixels(geometry), _copied_taps(geometry)
+    if channels < QUAD:
+        return Refusal.FEW_CHANNELS
+    in_reach = (
+        taps.count <= _TAPS
+        and taps.reach(pixels) <= _IMMEDIATE
+        and pixels * channels <= _IMMEDIATE
+        and 0 < geometry.copied * channels <= _LARGEST
+    )
+    if not in_reach:
+        return Refusal.SIZES
+    return Refusal.FORM if factors(node) is None else None
+
+
+def _pixels(geometry: Geometry) -> int:
+    """Pixels of one call."""
+    return min(2, geometry.output.width)
+
+
+def _reaches_input(geometry: Geometry) -> bool:
+    """Whether a kernel reaches all taps of its windows in the input itself."""
+    taps = Taps.of(geometry.windows, geometry.image.channels, geometry.direct_step)
+    return taps.reach(_pixels(geometry)) <= _IMMEDIATE
+
+
+def _copied_taps(geometry: Geometry) -> Taps:
+    return Taps.of(geometry.windows, geometry.image.channels, geometry.copied_step)
+
+
+def scratch_bytes(node: Node) -> int:
+    """Of one window of rows with their borders."""
+    return Geometry.of(node).window_elements
+
+
+def alone(node: Node, _together: int, pixels: int = 2) -> Alone:
+    """Where all rows of the input are there, windows that stay inside the image need no copies."""
+    geometry = Geometry.of(node)
+    is_direct = _reaches_input(geometry) and not geometry.is_bordered
+    scratch = 0 if is_direct else scratch_bytes(node)
+    return Alone(cost(node, pixels, copies=not is_direct), scratch)
+
+
+def cost(node: Node, pixels: int = 2, *, copies: bool = True) -> int:
+    """Instructions of a kernel for `pixels` pixels, from counts of the emulated Cortex-M4."""
+    geometry = Geometry.of(node)
+    output, taps = geometry.output, _copied_taps(geometry)
+    elements = output.height * output.width * output.channels
+    copied = output.height * taps.rows * geometry.copied * output.channels
+    pair = min(pixels, output.width) == 2  # shares inputs: 7 instructions for 4 products, not 8
+    sums = taps.count * 7 // 4 + 8 if pair else taps.count * 2 + 11
+    return elements * sums + copies * (copied * 5 // 8) + output.height * 60
+
+
+def code_bytes(node: Node, pixels: int = 2) -> int:
+    """Of the kernels; other layers may use the same."""
+    geometry = Geometry.of(node)
+    width, taps = geometry.output.width, _copied_taps(geometry).count
+    single = 190 + 32 * taps
+    if pixels == 1 or width == 1:
+        return single
+    return 250 + 56 * taps + (single if width % 2 else 0)
+
+
+def emit(layer: Layer, name: str) -> ir.PrimFunc:
+    """The layer function: a window of rows in scratch, then two pixels at a time."""
+    return _Emitter(layer, 2).function(name)
+
+
+def emit_single(layer: Layer, name: str) -> ir.PrimFunc:
+    """The same one pixel at a time, with half the code."""
+    return _Emitter(layer, 1).function(name)
+
+
+def single_cost(node: Node) -> int:
+    """Instructions of the form for one pixel at a time."""
+    return cost(node, 1)
+
+
+def single_alone(node: Node, together: int) -> Alone:
+    """What differs for one pixel at a time where the layer runs alone."""
+    return alone(node, together, 1)
+
+
+def single_code_bytes(node: Node) -> int:
+    """Code of the form for one pixel at a time."""
+    return code_bytes(node, 1)
+
+
+class _Emitter:
+    def __init__(self, layer: Layer, together: int) -> None:
+        self.together = together  # pixels of one call
+        self.layer = layer
+        self.geometry = geometry = Geometry.of(layer.node)
+        self.x, self.y = layer.input_rows(0), layer.output_rows()
+        found = factors(layer.node)
+        assert found is not None, "refusal() was asked"
+        self.rescaling = found.rescaling
+        order = channel_quads(geometry.image.channels)
+        self.constants = constant("constants", found.constants[order])
+        self.weights = constant("weights", arrange(layer.data(1), order))
+
+    def function(self, name: str) -> ir.PrimFunc:
+        return windowed_rows(
+            self.layer, self.geometry, self.x, name, self.pixels, copy,
+            reaches_input=_reaches_input(self.geometry),
+        )  # fmt: skip
+
+    def taps(self, row_step: int) -> Taps:
+        return Taps.of(self.geometry.windows, self.geometry.image.channels, row_step)
+
+    def pixels(self, row: te.Expr, row_step: int, source: Window) -> ir.Stmt:
+        """Two pixels at a time, and the last one of an odd width by itself; or all of them."""
+        width, stride = self.geometry.output.width, self.geometry.windows.columns.stride
+        taps = self.taps(row_step)
+        pairs = width // 2 if self.together == 2 else 0
+
+        def some(count: int, column: te.Expr) -> ir.Stmt:
+            return call(
+                depthwise(count, taps, self.rescaling),
+                source(column * stride),
+                at(self.weights, 0, 0, 0),
+                at(self.constants, 0, 0),
+                self.y.at(row, column, 0),
+            )
+
+        return seq(
+            loop("pair", 0, pairs, lambda pair: some(2, pair * 2)),
+            loop("col", pairs * 2, width, lambda column: some(1, column)),
+        )
+
+
+def arrange(weights: npt.NDArray[np.int8], order: list[int]) -> npt.NDArray[np.int16]:
+    """Weights (1, KH, KW, C) as (words, taps, 4), the channels of a word in WORD_ORDER.
+
+    `order` holds the channels word by word.
+    """
+    wide = weights.astype(np.int16)[..., order]
+    by_word = wide.reshape(-1, len(order) // QUAD, QUAD)[:, :, list(WORD_ORDER)]
+    arranged: npt.NDArray[np.int16] = by_word.transpose(1, 0, 2)
+    return arranged

@@ -1,0 +1,318 @@
+"""Convolutions that read windows where they lie: rows are widened, patches are not made.
+
+The rows behind an output row are widened into scratch between their borders.  Values outside the
+image are the input's zero point, for which the bias accounts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from microtir import te
+from microtir.graph.ir import Node
+from microtir.graph.ops import Conv2D
+from microtir.graph.quantization import conv_params
+from microtir.kernels.arm_dsp.copy_kernels import fill
+from microtir.kernels.arm_dsp.outputs import Outputs
+from microtir.kernels.arm_dsp.outputs import planes_refusal as planar_refusal
+from microtir.kernels.arm_dsp.windows_kernels import Outputs as RowOutputs
+from microtir.kernels.arm_dsp.windows_kernels import pack, tile_loads, windows
+from microtir.kernels.arm_dsp.windows_rows import PAIR, PIXELS, WidenedRows, keep_rows, widen_row
+from microtir.kernels.common.bordered_rows import Geometry
+from microtir.kernels.common.layer import Layer
+from microtir.kernels.common.micro_kernel import call
+from microtir.kernels.common.packing import constant, requantised
+from microtir.kernels.common.refusals import int8_refusal, mixed_refusal
+from microtir.kernels.common.requantise import Requantisation
+from microtir.kernels.common.statements import at, let, loop, seq, store, when
+from microtir.kernels.common.weights import channel_pairs, pack_pairs
+from microtir.plan.ir import Refusal
+from microtir.tir import ir
+from microtir.tir.dtype import DType
+
+_IMMEDIATE = 4095  # largest offset of a load or store
+_STEPS = 160  # of a sum, which are words of the stack
+_CHAIN = 8  # the most steps of a row that share words, for they are printed together
+_PACKED = 1 << 16  # bytes of all weights and constants, less than
+# Bytes of the kernels and of a step.
+_CODE, _STEP_CODE, _SINGLE_CODE, _SINGLE_STEP_CODE = 270, 42, 110, 18
+_WIDEN_CODE, _KEEP_CODE = 110, 60
+
+
+@dataclass(frozen=True, slots=True)
+class _Form:
+    """A layer as the kernels need it."""
+
+    geometry: Geometry
+    rows: WidenedRows
+
+    @staticmethod
+    def of(node: Node) -> _Form:
+        geometry = Geometry.of(node)
+        columns, channels = geometry.windows.columns, geometry.image.channels
+        rows = WidenedRows(
+            geometry.windows.rows.taps,
+            columns.taps * channels,
+            columns.stride * channels,
+            geometry.output.width,
+        )
+        return _Form(geometry, rows)
+
+    @property
+    def first(self) -> int:
+        """Where the image begins in a row."""
+        return self.geometry.windows.columns.before * self.geometry.image.channels
+
+    @property
+    def copied(self) -> int:
+        """Values of the image in a row."""
+        return min(
+            self.geometry.copied * self.geometry.image.channels, self.rows.pitch - self.first
+        )
+
+    @property
+    def kept(self) -> int:
+        """Rows that an output row shares with the next one."""
+        rows = self.geometry.windows.rows
+        return max(rows.taps - rows.stride, 0) if rows.dilation == 1 else 0
+
+    @property
+    def tiled(self) -> int:
+        """Pixels of a row in whole tiles."""
+        return self.rows.width // PIXELS * PIXELS
+
+    @property
+    def copies(self) -> tuple[tuple[int, int, int], ...]:
+        """For each copy of a row: the first value of the image, its place, and how many."""
+        if self.rows.copies == 1:
+            return ((0, self.first, self.copied),)
+        skipped, pitch = int(self.first == 0), self.rows.pitch
+        shifted = (skipped, pitch + self.first - 1 + skipped, self.copied - skipped)
+        return ((0, self.first, self.copied), shifted)
+
+
+def _factors(node: Node) -> Requantisation | None:
+    op, weights = node.op, node.inputs[1].data
+    assert isinstance(op, Conv2D) and weights is not None
+    params = conv_params(op, node.inputs[0].type, node.inputs[1].type, node.output.type)
+    return requantised(weights.reshape(len(weights), -1), node, params)
+
+
+def _packed(node: Node, channel_bytes: int = 1) -> tuple[ir.Buffer, Requantisation] | None:
+    """What the kernels read, for outputs whose channels lie so many bytes apart."""
+    weights, rows, factors = node.inputs[1].data, _Form.of(node).rows, _factors(node)
+    assert weights is not None
+    matrix = weights.reshape(len(weights), rows.taps, rows.length)
+    padded = np.pad(matrix, ((0, 0), (0, 0), (0, rows.length % PAIR)))
+    lanes = pack_pairs(padded.reshape(len(weights), rows.steps, PAIR))
+    if lanes is None or factors is None:
+        return None
+    words = pack(
+        lanes[:, rows.order()], factors.constants, channel_pairs(len(weights)), channel_bytes
+    )
+    return constant("words", words), factors
+
+
+def refusal(node: Node) -> Refusal | None:
+    """What speaks against it: int8 over one image, whole tiles of windows of some steps."""
+    reason = int8_refusal(node) or mixed_refusal(node)
+    if reason is not None:
+        return reason
+    if not isinstance(node.op, Conv2D):
+        return Refusal.OPERATOR
+    form = _Form.of(node)
+    geometry, rows = form.geometry, form.rows
+    if geometry.image.images != 1:
+        return Refusal.IMAGES
+    if geometry.windows.columns.dilation != 1 or rows.length == 1:
+        return Refusal.WINDOWS
+    if geometry.output.channels < PAIR:
+        return Refusal.FEW_CHANNELS
+    fits = (
+        (rows.is_short or (rows.turns and rows.steps <= _STEPS))
+        and rows.words <= _CHAIN * max(rows.apart, 1)
+        and rows.width >= PIXELS
+        and form.copied > 1
+        and rows.reach(PIXELS) * DType.INT16.bytes <= _IMMEDIATE
+        and PIXELS * max(rows.step * DType.INT16.bytes, geometry.output.channels) <= _IMMEDIATE
+        and geometry.output.channels * (rows.steps + 9) * 2 < _PACKED
+    )
+    if not fits:
+        return Refusal.SIZES
+    return Refusal.FORM if _packed(node) is None else None
+
+
+def planes_refusal(node: Node) -> Refusal | None:
+    """What speaks against writing planes, beside what `refusal` knows."""
+    return planar_refusal(Geometry.of(node).output) or refusal(node)
+
+
+def scratch_bytes(node: Node) -> int:
+    """Of the widened rows."""
+    rows = _Form.of(node).rows
+    return rows.taps * rows.distance * DType.INT16.bytes
+
+
+def cost(node: Node) -> int:
+    """Instructions of all rows in one call, from counts of the emulated Cortex-M4."""
+    return _calls_cost(node, Geometry.of(node).output.height)
+
+
+def row_cost(node: Node) -> int:
+    """Instructions where every row is a call of its own and widens all that it needs."""
+    return _calls_cost(node, 1)
+
+
+def pair_cost(node: Node) -> int:
+    """Instructions where two rows are a call, and share what they widen."""
+    return _calls_cost(node, 2)
+
+
+def _calls_cost(node: Node, together: int) -> int:
+    form, factors = _Form.of(node), _factors(node)
+    assert factors is not None, "refusal() was asked"
+    rows, output, requantised_ = form.rows, form.geometry.output, factors.rescaling.instructions
+    new = rows.copies * (form.copied * 11 // 8 + 40)
+    kept = form.kept * rows.distance // 6 + 40 if form.kept else 0
+    calls = -(-output.height // together)
+    widened = calls * rows.taps * new
+    widened += (output.height - calls) * ((rows.taps - form.kept) * new + kept)
+    looped = 9 + 5 * rows.turns if rows.turns else 0
+    tile = tile_loads(rows) + 10 * rows.steps + 8 * requantised_ + 22 + looped
+    copied = rows.steps // 4 + 24
+    single = rows.steps * 9 // 2 + 2 * requantised_ + 12
+    tiles, rest = divmod(rows.width, PIXELS)
+    pairs = -(-output.channels // PAIR)
+    row = pairs * (tiles * tile + copied + rest * single) + 40
+    return widened + output.height * row
+
+
+def into_planes(cost: Callable[[Node], int]) -> Callable[[Node], int]:
+    """A cost where outputs are planes, whose borders are set."""
+
+    def planar(node: Node) -> int:
+        output = Geometry.of(node).output
+        return cost(node) + output.height * (3 * output.channels // 2 + 40)
+
+    return planar
+
+
+def code_bytes(node: Node) -> int:
+    """Of the kernels."""
+    rows = _Form.of(node).rows
+    single = _SINGLE_CODE + _SINGLE_STEP_CODE * rows.steps if rows.width % PIXELS else 0
+    tile = (_STEP_CODE * rows.steps + 4 * tile_loads(rows)) // max(rows.turns, 1)
+    return _CODE + tile + single + _WIDEN_CODE * rows.copies + _KEEP_CODE
+
+
+def emit(layer: Layer, name: str) -> ir.PrimFunc:
+    """The layer function: the rows behind an output row, then tiles of it, then single pixels."""
+    return _Emitter(layer).function(name)
+
+
+class _Emitter:
+    def __init__(self, layer: Layer) -> None:
+        self.layer = layer
+        self.form = _Form.of(layer.node)
+        self.rows = self.form.rows
+        self.x, self.outputs = layer.input_rows(0), Outputs(layer.output_rows())
+        self.written = RowOutputs(self.form.geometry.output.channels, self.outputs.row)
+        packed = _packed(layer.node, self.written.channel_bytes)
+        assert packed is not None, "refusal() was asked"
+        self.words, self.factors = packed
+        # One row, so that whoever follows rows of buffers sees one span of bytes.
+        size = self.rows.taps * self.rows.distance
+        self.scratch = ir.Buffer("scratch", (1, size), DType.INT16, alignment=4)
+        self.zero_point = layer.node.inputs[0].type.quant.zero_point
+
+    def function(self, name: str) -> ir.PrimFunc:
+        body = loop("row", self.layer.y0, self.layer.y1, self.row)
+        return self.layer.function(name, self.scratch, seq(self.fill_borders(), body))
+
+    def fill_borders(self) -> ir.Stmt:
+        """What lies beside the image in each row, once: rows are widened between it."""
+        ends, begin = [], 0
+        for number, (_, place, count) in enumerate(self.form.copies, 1):
+            ends += [(begin, place), (place + count, number * self.rows.pitch)]
+            begin = number * self.rows.pitch
+        parts = [(a, b) for a, b in ends if a < b]
+
+        def part(ky: te.Expr, first: int, stop: int) -> ir.Stmt:
+            base = ky * self.rows.distance
+            return loop("i", first, stop,
+                        lambda i: store(self.scratch, (0, base + i), self.zero_point))  # fmt: skip
+
+        if not parts:
+            return seq()
+        return loop("ky", 0, self.rows.taps, lambda ky: seq(*(part(ky, a, b) for a, b in parts)))
+
+    def row(self, row: te.Expr) -> ir.Stmt:
+        """An output row."""
+        window = self.form.geometry.windows.rows
+
+        def tap(ky: te.Expr) -> ir.Stmt:
+            def there(y: te.Expr) -> ir.Stmt:
+                if not window.clips(self.form.geometry.output.height):
+                    return self.widen(ky, y)
+                return when((y >= 0) & (y < window.size), self.widen(ky, y), self.outside(ky))
+
+            return let("y", row * window.stride - window.before + ky * window.dilation, there)
+
+        tiled, kept = self.form.tiled, self.form.kept
+        first = te.as_expr(0, DType.INT32)
+        if kept:
+            first = te.select(row == self.layer.y0, first, kept)
+        return seq(
+            self.keep(row) if kept else seq(),
+            loop("ky", first, self.rows.taps, tap),
+            self.product(tiled, row, te.as_expr(0, DType.INT32), 0),
+            *(
+                self.product(1, row, te.as_expr(column, DType.INT32), self.place(column))
+                for column in range(tiled, self.rows.width)
+            ),
+            self.outputs.borders(row),
+        )  # fmt: skip
+
+    def keep(self, row: te.Expr) -> ir.Stmt:
+        """What the row before has widened, behind the first one of a call."""
+        stride = self.form.geometry.windows.rows.stride
+        return when(row > self.layer.y0, call(keep_rows(self.rows, stride), self.target(0, 0)))
+
+    def place(self, column: int) -> int:
+        """Where the window of a pixel begins in the rows."""
+        even, odd = divmod(column, self.rows.copies)
+        return even * self.rows.copies * self.rows.step + odd * self.rows.odd
+
+    def widen(self, ky: te.Expr, y: te.Expr) -> ir.Stmt:
+        """A row of the image into its place among the rows of the window."""
+        channels = self.form.geometry.image.channels
+        return seq(*(
+            call(
+                widen_row(count, at_words=place % PAIR == 0),
+                self.x.at(y, first // channels, first % channels),
+                self.target(ky, place),
+            )
+            for first, place, count in self.form.copies
+        ))  # fmt: skip
+
+    def outside(self, ky: te.Expr) -> ir.Stmt:
+        """The zero point in place of a row."""
+        return seq(*(
+            call(fill(count, self.zero_point, DType.INT16), self.target(ky, place))
+            for _, place, count in self.form.copies
+        ))  # fmt: skip
+
+    def target(self, ky: te.ExprLike, place: int) -> ir.BufferArgument:
+        return at(self.scratch, 0, te.as_expr(ky, DType.INT32) * self.rows.distance + place)
+
+    def product(self, pixels: int, row: te.Expr, column: te.Expr, place: int) -> ir.Stmt:
+        """All channels of some pixels, from a column on whose window begins at a place."""
+        return call(
+            windows(self.rows, pixels, self.written, self.factors.rescaling),
+            at(self.scratch, 0, place),
+            at(self.words, 0, 0),
+            *self.outputs.at(row, column),
+        )

@@ -1,0 +1,114 @@
+"""Micro-kernels that move bytes by vectors."""
+
+from __future__ import annotations
+
+from microtir.config.features import Feature
+from microtir.kernels.arm_mve.linear import BYTES
+from microtir.kernels.common.made_once import made_once
+from microtir.kernels.common.micro_kernel import describe
+from microtir.kernels.common.statements import load, loop, store
+from microtir.schedule import KernelDescription
+from microtir.tir import ir
+from microtir.tir.dtype import DType
+
+_UNROLLED = 16  # vectors that are printed one by one
+
+
+@made_once
+def copy(size: int) -> KernelDescription:
+    """Moves `size` bytes; parameters: from, to."""
+    source = ir.Buffer("source", (size,), DType.INT8)
+    target = ir.Buffer("target", (size,), DType.INT8)
+    return describe(
+        f"move_{size}",
+        (f"Copies {size} bytes",),
+        (source, target),
+        (target,),
+        loop("i", 0, size, lambda i: store(target, (i,), load(source, i))),
+        "kernels/mve/copy.j2",
+        _pieces(size),
+        stack_bytes=8,
+        needs=Feature.MVE,
+    )
+
+
+@made_once
+def fill(size: int, value: int, dtype: DType = DType.INT8) -> KernelDescription:
+    """Sets `size` elements to `value`, which is a byte, or 0 of any type; parameter: to."""
+    assert value == 0 or dtype is DType.INT8
+    target = ir.Buffer("target", (size,), dtype)
+    return describe(
+        f"fill_{size}_{dtype.value}_{value}".replace("-", "m"),
+        (f"Sets {size} elements to {value}",),
+        (target,),
+        (target,),
+        loop("i", 0, size, lambda i: store(target, (i,), value)),
+        "kernels/mve/fill.j2",
+        {"value": str(value), "size": str(size * dtype.bytes)},
+        stack_bytes=8,
+        needs=Feature.MVE,
+    )
+
+
+@made_once
+def gather(rows: int, size: int, step: int, pixels: int, stride: int) -> KernelDescription:
+    """Windows of neighbouring pixels, one after another.
+
+    Args:
+        rows: of a window.
+        size: bytes of each row.
+        step: bytes between its rows.
+        pixels: how many.
+        stride: bytes between the windows of neighbours.
+
+    Returns:
+        Parameters: the first window, where the copies begin.
+    """
+    reach = (rows - 1) * step + (pixels - 1) * stride + size
+    source = ir.Buffer("source", (reach,), DType.INT8)
+    target = ir.Buffer("target", (pixels * rows * size,), DType.INT8)
+    return describe(
+        f"gather{pixels}_{rows}x{size}_{step}_{stride}",
+        (f"Copies {pixels} windows of {rows} rows of {size} bytes",),
+        (source, target),
+        (target,),
+        loop(
+            "pixel", 0, pixels,
+            lambda p: loop(
+                "row", 0, rows,
+                lambda row: loop(
+                    "i", 0, size,
+                    lambda i: store(
+                        target, ((p * rows + row) * size + i,),
+                        load(source, p * stride + row * step + i),
+                    ),
+                ),
+            ),
+        ),
+        "kernels/mve/gather.j2",
+        {
+            **_pieces(size),
+            "first": [str(p * stride) for p in range(pixels)],
+            "rows": str(rows),
+            "step": str(step - size // BYTES * BYTES),
+        },
+        stack_bytes=8,
+        needs=Feature.MVE,
+    )  # fmt: skip
+
+
+def gather_code(rows: int, size: int, pixels: int) -> int:
+    """Instructions of `gather`, all of which are printed."""
+    return pixels * rows * (2 * -(-size // BYTES) + 1)
+
+
+def _pieces(size: int) -> dict[str, object]:
+    """Whole vectors, and what is left: it overlaps the last of them, or is masked."""
+    whole, rest = divmod(size, BYTES)
+    return {
+        "size": str(size),
+        "loops": whole > _UNROLLED,
+        "whole": str(whole) if whole else "",
+        "rest": str(rest) if rest else "",
+        "back": str(BYTES - rest),
+    }

@@ -1,0 +1,110 @@
+"""Fully connected layers: the matrix product of one row of inputs, or of two."""
+
+from __future__ import annotations
+
+from microtir import te
+from microtir.graph.ir import Node
+from microtir.graph.ops import FullyConnected
+from microtir.graph.quantization import fully_connected_params
+from microtir.kernels.arm_mve.gemm_kernels import PIXELS, code_size, gemm, instructions
+from microtir.kernels.arm_mve.linear import PackedLinear, pack_linear
+from microtir.kernels.common.layer import Layer
+from microtir.kernels.common.micro_kernel import call
+from microtir.kernels.common.refusals import int8_refusal
+from microtir.kernels.common.statements import at, let, loop, seq
+from microtir.plan.ir import Refusal
+from microtir.tir import ir
+from microtir.tir.dtype import DType
+
+_IMMEDIATE = 4095  # largest offset of ADDW
+_LARGEST = 0xFFFF  # what MOVW loads
+_DIRECT = 170  # bytes of the direct kernel's loops, which are none here
+
+
+def _packed(node: Node) -> PackedLinear | None:
+    op, weights = node.op, node.inputs[1].data
+    assert isinstance(op, FullyConnected) and weights is not None
+    types = node.inputs[0].type, node.inputs[1].type, node.output.type
+    return pack_linear(weights, node, fully_connected_params(op, *types))
+
+
+def _rows(node: Node) -> int:
+    return node.output.type.elements // node.inputs[1].shape[0]
+
+
+def refusal(node: Node) -> Refusal | None:
+    """What speaks against it: int8, factors below 1."""
+    reason = int8_refusal(node)
+    if reason is not None:
+        return reason
+    outputs, inputs = node.inputs[1].shape
+    if not (0 < inputs <= _LARGEST and 0 < outputs <= _IMMEDIATE):
+        return Refusal.SIZES
+    return Refusal.FORM if _packed(node) is None else None
+
+
+def cost(node: Node) -> int:
+    """Instructions, from counts of the emulated Cortex-M55."""
+    outputs, inputs = node.inputs[1].shape
+    pairs, single = divmod(_rows(node), PIXELS)
+    several = pairs * instructions(PIXELS, inputs, outputs)
+    return several + single * instructions(1, inputs, outputs) + 20
+
+
+def row_cost(node: Node) -> int:
+    """Instructions where every row is a call of its own."""
+    outputs, inputs = node.inputs[1].shape
+    return _rows(node) * (instructions(1, inputs, outputs) + 20)
+
+
+def code_bytes(node: Node) -> int:
+    """Of the kernels for two rows and for one, beyond the direct one; others may use them, too."""
+    inputs, rows = node.inputs[1].shape[1], _rows(node)
+    pair = code_size(PIXELS, inputs) if rows > 1 else 0
+    return max(code_size(1, inputs) + pair - _DIRECT, 1)
+
+
+def emit(layer: Layer, name: str) -> ir.PrimFunc:
+    """The layer function: one call of a kernel for two rows of inputs, then for single ones."""
+    node = layer.node
+    packed = _packed(node)
+    assert packed is not None, "refusal() was asked"
+    outputs, inputs = node.inputs[1].shape
+    rows = _rows(node)
+
+    def product(count: int, x: ir.BufferArgument, y: ir.BufferArgument) -> ir.Stmt:
+        return call(
+            gemm(count, inputs, inputs, outputs, packed.rescaling),
+            x, at(packed.weights, 0, 0, 0, 0), at(packed.constants, 0, 0, 0), y,
+        )  # fmt: skip
+
+    if layer.takes_row_range:
+        source, target = layer.input_rows(0), layer.output_rows()
+        together = rows > 1 and source.is_whole and target.is_whole
+        start, stop = te.as_expr(layer.y0), te.as_expr(layer.y1)
+
+        def some(row: te.Expr, count: int) -> ir.Stmt:
+            return product(count, source.at(row, 0, 0), target.at(row, 0, 0))
+
+    else:
+        x, y = layer.input_matrix(0, (rows, inputs)), layer.output_matrix((rows, outputs))
+        together = rows > 1
+        start, stop = te.as_expr(0, DType.INT32), te.as_expr(rows, DType.INT32)
+
+        def some(row: te.Expr, count: int) -> ir.Stmt:
+            return product(count, at(x, row, 0), at(y, row, 0))
+
+    def single(first: te.ExprLike) -> ir.Stmt:
+        return loop("row", first, stop, lambda row: some(row, 1))
+
+    if not together:
+        return layer.function(name, None, single(start))
+    # An empty range may be given with y1 < y0.
+    body = let(
+        "pairs", te.maximum(stop - start, 0) // PIXELS,
+        lambda pairs: seq(
+            loop("pair", 0, pairs, lambda pair: some(start + pair * PIXELS, PIXELS)),
+            single(start + pairs * PIXELS),
+        ),
+    )  # fmt: skip
+    return layer.function(name, None, body)

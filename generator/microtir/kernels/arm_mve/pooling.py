@@ -1,0 +1,33 @@
+"""AVERAGE_POOL_2D and MAX_POOL_2D by vectors: all channels of a run of pixels at a time."""
+
+from __future__ import annotations
+
+from microtir.graph.ir import Node
+from microtir.kernels.arm_mve.copy_kernels import copy, fill
+from microtir.kernels.arm_mve.pooling_kernels import add_run, average, max_run
+from microtir.kernels.common.pool_runs import Pool, PoolKernels
+
+KERNELS = PoolKernels(add_run, max_run, average, fill, copy)
+
+
+def cost(node: Node) -> int:
+    """Instructions, from counts of the emulated Cortex-M55."""
+    pool = Pool.of(node)
+    channels, lanes = pool.image.channels, 16 // pool.dtype.bytes
+    vectors = -(-channels // lanes)
+    taken = pool.runs * (20 + vectors * 5) + pool.taps * vectors * 2
+    finish = channels * 9 // 4 if pool.averages else channels // 8
+    return pool.output.height * pool.output.width * (taken + finish + 40)
+
+
+def rows_cost(node: Node) -> int:
+    """Instructions of rows that are added one by one, and of the averages."""
+    pool = Pool.of(node)
+    vectors = -(-pool.image.channels // 8)
+    row = 40 + vectors * (5 + 2 * pool.image.width)
+    return pool.image.height * row + pool.image.channels * 9 // 4
+
+
+def code_bytes(node: Node) -> int:
+    """Of a run, and of the averages, beyond the loops of the direct kernel."""
+    return 120 if Pool.of(node).averages else 80

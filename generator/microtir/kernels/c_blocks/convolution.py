@@ -1,0 +1,311 @@
+"""Convolutions by blocks of pixels and output channels, straight from rows of the input.
+
+No patch is gathered: the pixels of a block lie a constant number of elements apart, so that each
+needs no more than an offset.  A depthwise convolution of one input channel is a convolution.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from microtir import te
+from microtir.graph.ir import Node
+from microtir.graph.ops import Conv2D, DepthwiseConv2D
+from microtir.graph.quantization import conv_params
+from microtir.kernels.c_blocks.finish import Activate, Finish, Table, requantise
+from microtir.kernels.c_blocks.kernel import copy
+from microtir.kernels.c_blocks.kernels import Block, Runs, product, turns_of
+from microtir.kernels.common.bordered_rows import (
+    Geometry,
+    Pixels,
+    Window,
+    copy_cost,
+    scratch_bytes,
+    windowed_rows,
+)
+from microtir.kernels.common.layer import Layer
+from microtir.kernels.common.made_once import of_node
+from microtir.kernels.common.micro_kernel import call
+from microtir.kernels.common.packing import constant
+from microtir.kernels.common.refusals import float_refusal, int8_refusal, mixed_refusal
+from microtir.kernels.common.statements import at, let, loop, seq
+from microtir.plan.ir import Refusal
+from microtir.tir import ir
+from microtir.tir.dtype import DType
+
+__all__ = [
+    "code_bytes", "compact_code_bytes", "compact_cost", "compact_row_cost", "cost",
+    "emit", "emit_compact", "refusal_float", "refusal_int8", "row_cost", "scratch_bytes",
+]  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """Blocks for int8 and for float32, and up to how many elements a run needs no loop.
+
+    Of floats, products and sums may be `apart`.  Rows are copied `copied` elements at a time.
+    """
+
+    int8: Block
+    float32: Block
+    unrolled: int
+    apart: bool = False
+    copied: int = 1
+
+
+# 8 sums are what 14 registers hold beside weights, an element and pointers; floats have their own.
+FAST = Form(Block(4, 2, turn=4), Block(4, 4, turn=8), unrolled=12)
+# More instructions than FAST, and fewer cycles where a product that adds waits for itself.
+APART = replace(FAST, apart=True)
+# Less code, and no more loads at a time than a compiler for RISC-V schedules without spilling.
+COMPACT = Form(Block(4, 2, turn=2), Block(4, 4, turn=2), unrolled=4)
+# 28 registers hold 16 sums if operands do not come early.  Beside small C libraries, whose memcpy
+# takes six instructions for a byte, a loop takes less than three.
+WIDE = Form(Block(4, 4, turn=2, in_turn=True), COMPACT.float32, unrolled=4, copied=8)
+# Neighbouring pixels share elements of a longer run.  Where they are met again this soon, compilers
+# keep them from turn to turn, in more registers than there are; then each tap is a run of its own.
+_TURNS_APART = 3
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Packed:
+    """Constants of a layer: weights (turns, rows, parts, length * channels) and table."""
+
+    weights: ir.Buffer
+    table: ir.Buffer | None
+    finish: Finish
+
+
+def _matrix(node: Node) -> npt.NDArray[np.generic]:
+    """Weights (channels, rows, columns, input channels)."""
+    weights = node.inputs[1].data
+    assert weights is not None
+    return weights.transpose(3, 1, 2, 0) if isinstance(node.op, DepthwiseConv2D) else weights
+
+
+def _most(node: Node, form: Form) -> Block:
+    """The block where there are enough pixels and channels."""
+    return form.int8 if node.inputs[0].dtype is DType.INT8 else form.float32
+
+
+def _block(node: Node, form: Form) -> Block:
+    """The block of whole pixels."""
+    most = _most(node, form)
+    channels = min(most.channels, node.output.shape[-1])
+    geometry = Geometry.of(node)
+    width = geometry.output.width * (node.output.type.rows if geometry.is_pointwise else 1)
+    length = _runs(node, form).length
+    turn = length if length <= form.unrolled else most.turn
+    return replace(most, pixels=min(most.pixels, width), channels=channels, turn=turn)
+
+
+def _runs(node: Node, form: Form, row_step: int | None = None) -> Runs:
+    """What a pixel reads; `row_step` is that of rows in scratch by default."""
+    geometry, turn = Geometry.of(node), _most(node, form).turn
+    rows, columns = geometry.windows.rows, geometry.windows.columns
+    channels = geometry.image.channels
+    step, together = columns.stride * channels, columns.taps * channels
+    near = together > form.unrolled and step < together and step <= _TURNS_APART * turn
+    joined = columns.taps == 1 or (columns.dilation == 1 and not near)
+    parts, length = (1, together) if joined else (columns.taps, channels)
+    step_of_rows = geometry.copied_step if row_step is None else row_step
+    return Runs(rows.taps, parts, length, step_of_rows, columns.dilation * channels, step)
+
+
+def finish_of(
+    node: Node, matrix: npt.NDArray[np.generic], *, apart: bool = False
+) -> tuple[Finish, Table | None] | None:
+    """What the layer does with its sums, and the table that is read for it."""
+    op = node.op
+    assert isinstance(op, Conv2D | DepthwiseConv2D)
+    if node.inputs[0].dtype is DType.INT8:
+        params = conv_params(op, node.inputs[0].type, node.inputs[1].type, node.output.type)
+        return requantise(node, params, matrix.reshape(len(matrix), -1).astype(np.int8))
+    bias = node.inputs[2].data if len(node.inputs) > 2 else None
+    table = None if bias is None else bias.reshape(-1, 1)
+    return Activate(table is not None, op.activation, apart), table
+
+
+def _shape_refusal(node: Node) -> Refusal | None:
+    """Against what does not sum over all input channels, and windows that cannot be found."""
+    if not Geometry.of(node).has_one_image:
+        return Refusal.IMAGES
+    return mixed_refusal(node)
+
+
+@of_node
+def refusal_int8(node: Node) -> Refusal | None:
+    """What speaks against it: int8 over one image, factors that fit the short requantisation."""
+    reason = int8_refusal(node) or _shape_refusal(node)
+    if reason is not None:
+        return reason
+    return Refusal.FORM if finish_of(node, _matrix(node)) is None else None
+
+
+def refusal_float(node: Node) -> Refusal | None:
+    """What speaks against it: float32 over one image; weights are float32, too."""
+    return float_refusal(node) or _shape_refusal(node)
+
+
+def _blocks(node: Node, block: Block, *, by_rows: bool = False) -> list[tuple[int, int]]:
+    """How often blocks of how many pixels are computed for the whole output."""
+    geometry = Geometry.of(node)
+    rows, width = geometry.output.images * geometry.output.height, geometry.output.width
+    if geometry.is_pointwise and not by_rows:
+        rows, width = 1, rows * width
+        counts = [(width // block.pixels, block.pixels), (width % block.pixels, 1)]
+    else:
+        counts = [(width // block.pixels, block.pixels), (1, width % block.pixels)]
+    return [(count * rows, pixels) for count, pixels in counts if count * pixels]
+
+
+def cost(node: Node, form: Form = FAST, *, by_rows: bool = False) -> int:
+    """Instructions, from counts of emulated Cortex-M3 and M4."""
+    block, runs = _block(node, form), _runs(node, form)
+    channels = block.channels
+    found = finish_of(node, _matrix(node), apart=form.apart)
+    assert found is not None, "refusal was asked"
+    turns = len(turns_of(node.output.shape[-1], channels))
+    total = copy_cost(node, by_rows=by_rows)
+    for count, pixels in _blocks(node, block, by_rows=by_rows):
+        products = runs.taps * (pixels * channels * found[0].per_product + pixels + channels)
+        repeats = runs.length > block.turn
+        loops = repeats * runs.taps * 8 // block.turn + runs.rows * runs.parts * 8
+        outputs = channels * (4 + pixels * found[0].instructions)
+        total += count * (turns * (products + loops + outputs + 20) + 20)
+    return total
+
+
+def row_cost(node: Node, form: Form = FAST) -> int:
+    """Instructions where every row is a call of its own."""
+    return cost(node, form, by_rows=True)
+
+
+def code_bytes(node: Node, form: Form = FAST) -> int:
+    """Of the kernels; other layers may use the same."""
+    block, runs = _block(node, form), _runs(node, form)
+    found = finish_of(node, _matrix(node), apart=form.apart)
+    assert found is not None, "refusal was asked"
+    printed = min(block.turn + runs.length % block.turn, runs.length)
+    size = 0
+    for _, pixels in _blocks(node, block):
+        sums = pixels * block.channels
+        products = printed * (sums * found[0].per_product + pixels + block.channels)
+        size += 4 * (products + sums * found[0].instructions) + 120
+    return size
+
+
+def emit(layer: Layer, name: str, form: Form = FAST) -> ir.PrimFunc:
+    """The layer function: blocks of pixels, then those that are left of a row."""
+    return _Emitter(layer, form).function(name)
+
+
+def compact_cost(node: Node) -> int:
+    """Instructions of the compact form."""
+    return cost(node, COMPACT)
+
+
+def compact_row_cost(node: Node) -> int:
+    """The same where every row is a call of its own."""
+    return cost(node, COMPACT, by_rows=True)
+
+
+def compact_code_bytes(node: Node) -> int:
+    """Code of the compact form."""
+    return code_bytes(node, COMPACT)
+
+
+def emit_compact(layer: Layer, name: str) -> ir.PrimFunc:
+    """The same with less code."""
+    return emit(layer, name, COMPACT)
+
+
+class _Emitter:
+    def __init__(self, layer: Layer, form: Form) -> None:
+        self.layer = layer
+        self.form = form
+        self.geometry = Geometry.of(layer.node)
+        self.block = _block(layer.node, form)
+        self.packed = _packed(layer.node, form)
+
+    def function(self, name: str) -> ir.PrimFunc:
+        layouts = self.layer.layouts
+        whole = all(
+            layouts[t].rows == t.type.rows
+            for t in (self.layer.node.inputs[0], *self.layer.node.outputs)
+        )
+        if self.geometry.is_pointwise and whole:
+            return self.flat_pixels(name)
+        x, element = self.layer.input_rows(0), self.packed.finish.element
+        return windowed_rows(
+            self.layer, self.geometry, x, name, self.pixels(),
+            lambda size: copy(size, element, self.form.copied),
+        )  # fmt: skip
+
+    def some(
+        self, pixels: int, row_step: int, source: ir.BufferArgument, target: ir.BufferArgument
+    ) -> ir.Stmt:
+        """The block of some pixels."""
+        block = replace(self.block, pixels=pixels)
+        runs = _runs(self.layer.node, self.form, row_step)
+        kernel = product(block, runs, self.geometry.output.channels, self.packed.finish)
+        table = () if self.packed.table is None else (at(self.packed.table, 0, 0),)
+        return call(kernel, source, at(self.packed.weights, 0, 0, 0, 0), *table, target)
+
+    def pixels(self) -> Pixels:
+        """An output row from its bordered rows."""
+        y, width, together = self.layer.output_rows(), self.geometry.output.width, self.block.pixels
+        blocks, rest = divmod(width, together)
+        stride = self.geometry.windows.columns.stride
+
+        def row_of(row: te.Expr, row_step: int, source: Window) -> ir.Stmt:
+            def some(column: te.Expr, count: int) -> ir.Stmt:
+                return self.some(count, row_step, source(column * stride), y.at(row, column, 0))
+
+            whole = loop("block", 0, blocks, lambda b: some(b * together, together))
+            last = some(te.as_expr(blocks * together, DType.INT32), rest) if rest else seq()
+            return seq(whole, last)
+
+        return row_of
+
+    def flat_pixels(self, name: str) -> ir.PrimFunc:
+        """All pixels of the row range as one line: rows of any width fill whole blocks."""
+        layer, width, together = self.layer, self.geometry.output.width, self.block.pixels
+        x, y = layer.input_rows(0), layer.output_rows()
+        first, pixels = layer.y0 * width, (layer.y1 - layer.y0) * width
+        step = self.geometry.direct_step
+
+        def some(pixel: te.Expr, count: int) -> ir.Stmt:
+            row, column = pixel // width, pixel % width
+            return self.some(count, step, x.at(row, column, 0), y.at(row, column, 0))
+
+        def both(blocks: te.Expr) -> ir.Stmt:
+            whole = loop("block", 0, blocks, lambda b: some(first + b * together, together))
+            if width % together == 0:
+                return whole
+            rest = loop("pixel", first + blocks * together, first + pixels, lambda p: some(p, 1))
+            return seq(whole, rest)
+
+        # An empty range may be given with y1 < y0, which must not reach rows before y0.
+        body = let("blocks", te.maximum(pixels, 0) // together, both)
+        return layer.function(name, None, body)
+
+
+def _packed(node: Node, form: Form) -> _Packed:
+    matrix, block = _matrix(node), _block(node, form)
+    found = finish_of(node, matrix, apart=form.apart)
+    assert found is not None, "refusal was asked"
+    finish, table = found
+    starts = turns_of(len(matrix), block.channels)
+    order = [start + n for start in starts for n in range(block.channels)]
+    runs = _runs(node, form)
+    shape = (len(starts), runs.rows, runs.parts)
+    turns = matrix[order].reshape(len(starts), block.channels, runs.rows, runs.parts, runs.length)
+    return _Packed(
+        constant("weights", turns.transpose(0, 2, 3, 4, 1).reshape(*shape, -1)),
+        None if table is None else constant("constants", table[order]),
+        finish,
+    )

@@ -1,0 +1,108 @@
+"""Fully connected layers: several outputs for each pass over the inputs."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from microtir.graph.ir import Node
+from microtir.graph.ops import FullyConnected
+from microtir.graph.quantization import fully_connected_params
+from microtir.kernels.c_blocks.finish import Activate, Finish, Table, requantise
+from microtir.kernels.c_blocks.kernels import Block, Runs, product, turns_of
+from microtir.kernels.common.layer import Layer
+from microtir.kernels.common.micro_kernel import call
+from microtir.kernels.common.packing import constant
+from microtir.kernels.common.refusals import float_refusal, int8_refusal
+from microtir.kernels.common.statements import at, loop
+from microtir.plan.ir import Refusal
+from microtir.tir import ir
+from microtir.tir.dtype import DType
+
+_MOST = 8  # outputs whose sums stay in registers
+_TURN = 2  # inputs of a turn: with more, compilers for RISC-V load too many weights at a time
+
+
+def _finish(node: Node, *, apart: bool = False) -> tuple[Finish, Table | None] | None:
+    op, weights = node.op, node.inputs[1].data
+    assert isinstance(op, FullyConnected) and weights is not None
+    if node.inputs[0].dtype is DType.INT8:
+        types = node.inputs[0].type, node.inputs[1].type, node.output.type
+        return requantise(node, fully_connected_params(op, *types), weights.astype(np.int8))
+    bias = node.inputs[2].data if len(node.inputs) > 2 else None
+    table = None if bias is None else bias.reshape(-1, 1)
+    return Activate(table is not None, op.activation, apart), table
+
+
+def refusal_int8(node: Node) -> Refusal | None:
+    """What speaks against it: int8, factors that fit the short requantisation."""
+    reason = int8_refusal(node)
+    if reason is not None:
+        return reason
+    return Refusal.FORM if _finish(node) is None else None
+
+
+def refusal_float(node: Node) -> Refusal | None:
+    """What speaks against it: float32, weights too."""
+    return float_refusal(node)
+
+
+def _turn_cost(inputs: int, together: int, finish: Finish) -> int:
+    """Instructions of one pass over the inputs."""
+    products = together * (1 + finish.per_product)
+    return inputs * (products + 1) + 6 * inputs // _TURN + together * finish.instructions + 20
+
+
+def _together(node: Node, finish: Finish) -> int:
+    """Outputs of one pass: what makes all of them cheapest."""
+    outputs, inputs = node.inputs[1].shape
+    return min(
+        range(1, min(_MOST, outputs) + 1),
+        key=lambda n: len(turns_of(outputs, n)) * _turn_cost(inputs, n, finish),
+    )
+
+
+def cost(node: Node, *, apart: bool = False) -> int:
+    """Instructions, from counts of emulated Cortex-M3 and M4."""
+    found = _finish(node, apart=apart)
+    assert found is not None, "refusal was asked"
+    outputs, inputs = node.inputs[1].shape
+    together = _together(node, found[0])
+    row = len(turns_of(outputs, together)) * _turn_cost(inputs, together, found[0]) + 30
+    return node.output.type.elements // outputs * row
+
+
+def code_bytes(node: Node, *, apart: bool = False) -> int:
+    """Of the kernel; other layers may use the same."""
+    found = _finish(node, apart=apart)
+    assert found is not None, "refusal was asked"
+    together = _together(node, found[0])
+    products = together * (1 + found[0].per_product) + 1
+    return 4 * (_TURN * products + together * found[0].instructions) + 120
+
+
+def emit(layer: Layer, name: str, *, apart: bool = False) -> ir.PrimFunc:
+    """The layer function: one call of the kernel for each row of inputs."""
+    node = layer.node
+    found, matrix = _finish(node, apart=apart), layer.data(1)
+    assert found is not None, "refusal was asked"
+    finish, table = found
+    outputs, inputs = matrix.shape
+    together, rows = _together(node, finish), node.output.type.elements // outputs
+    starts = turns_of(outputs, together)
+    order = [start + n for start in starts for n in range(together)]
+    turns = matrix[order].reshape(len(starts), together, inputs).transpose(0, 2, 1)
+    weights = constant("weights", turns.reshape(len(starts), 1, 1, -1))
+    constants = () if table is None else (at(constant("constants", table[order]), 0, 0),)
+    runs = Runs(1, 1, inputs, inputs, inputs, inputs)
+    kernel = product(Block(1, together, _TURN), runs, outputs, finish)
+
+    def row_of(source: ir.BufferArgument, target: ir.BufferArgument) -> ir.Stmt:
+        return call(kernel, source, at(weights, 0, 0, 0, 0), *constants, target)
+
+    if layer.takes_row_range:
+        x, y = layer.input_rows(0), layer.output_rows()
+        body = loop("row", layer.y0, layer.y1, lambda row: row_of(x.at(row, 0, 0), y.at(row, 0, 0)))
+        return layer.function(name, None, body)
+    source, target = layer.input_matrix(0, (rows, inputs)), layer.output_matrix((rows, outputs))
+    body = loop("row", 0, rows, lambda row: row_of(at(source, row, 0), at(target, row, 0)))
+    return layer.function(name, None, body)

@@ -1,0 +1,184 @@
+"""Depthwise convolutions: the windows of neighbouring pixels share weights and elements."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from microtir import te
+from microtir.graph.ir import Node
+from microtir.kernels.c_blocks.convolution import finish_of
+from microtir.kernels.c_blocks.finish import Finish, Table
+from microtir.kernels.c_blocks.kernel import copy
+from microtir.kernels.c_blocks.kernels import Taps, depthwise
+from microtir.kernels.common.bordered_rows import (
+    Geometry,
+    Window,
+    copy_cost,
+    scratch_bytes,
+    windowed_rows,
+)
+from microtir.kernels.common.layer import Layer
+from microtir.kernels.common.made_once import of_node
+from microtir.kernels.common.micro_kernel import call
+from microtir.kernels.common.packing import constant
+from microtir.kernels.common.refusals import channelwise_refusal, float_refusal, int8_refusal
+from microtir.kernels.common.statements import at, loop, seq
+from microtir.plan.ir import Refusal
+from microtir.tir import ir
+from microtir.tir.dtype import DType
+from microtir.tir.ir import Array
+
+__all__ = [
+    "code_bytes",
+    "cost",
+    "emit",
+    "refusal_float",
+    "refusal_int8",
+    "row_cost",
+    "scratch_bytes",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """Most pixels of a block, whose sums stay in registers beside a row of weights.
+
+    Of floats, products and sums may be `apart`.  Operands of each row may be read `in_turn`; rows
+    are copied `copied` elements at a time.
+    """
+
+    pixels: int
+    float_pixels: int
+    apart: bool = False
+    in_turn: bool = False
+    copied: int = 1
+
+
+FAST = Form(4, 6)  # floats have registers of their own
+APART = replace(FAST, apart=True)
+WIDE = replace(FAST, pixels=6, in_turn=True, copied=8)  # as that of convolutions
+_UNROLLED = 16  # taps
+
+
+def _weights(node: Node) -> Array:
+    """Weights (channels, rows, columns)."""
+    weights = node.inputs[1].data
+    assert weights is not None
+    by_channel: Array = weights[0].transpose(2, 0, 1)
+    return by_channel
+
+
+def _finish(node: Node, *, apart: bool = False) -> tuple[Finish, Table | None] | None:
+    return finish_of(node, _weights(node), apart=apart)
+
+
+def _shape_refusal(node: Node) -> Refusal | None:
+    """One image, one output per input channel, more than one channel."""
+    reason = channelwise_refusal(node)
+    if reason is None and node.inputs[0].shape[-1] == 1:
+        return Refusal.FEW_CHANNELS
+    return reason
+
+
+@of_node
+def refusal_int8(node: Node) -> Refusal | None:
+    """What speaks against it: int8, factors that fit the short requantisation."""
+    reason = int8_refusal(node) or _shape_refusal(node)
+    if reason is not None:
+        return reason
+    return Refusal.FORM if _finish(node) is None else None
+
+
+def refusal_float(node: Node) -> Refusal | None:
+    """What speaks against it: float32, weights too."""
+    return float_refusal(node) or _shape_refusal(node)
+
+
+def _taps(geometry: Geometry, row_step: int) -> Taps:
+    rows, columns, channels = (
+        geometry.windows.rows,
+        geometry.windows.columns,
+        geometry.image.channels,
+    )
+    return Taps(
+        rows.taps, columns.taps, row_step, columns.dilation * channels, columns.stride * channels
+    )
+
+
+def _row_cost(taps: Taps, pixels: int, finish: Finish) -> int:
+    """Instructions of one channel of a block."""
+    loads = taps.rows * (len(taps.loads(pixels)) + taps.columns)
+    products = taps.count * pixels * finish.per_product
+    return loads + products + pixels * finish.instructions + 12
+
+
+def _pixels(node: Node, finish: Finish, form: Form) -> int:
+    """Pixels of a block: what makes a row of the output cheapest."""
+    geometry = Geometry.of(node)
+    taps, width = _taps(geometry, geometry.copied_step), geometry.output.width
+
+    def row(pixels: int) -> int:
+        blocks, rest = divmod(width, pixels)
+        last = _row_cost(taps, rest, finish) if rest else 0
+        return blocks * _row_cost(taps, pixels, finish) + last
+
+    most = form.float_pixels if finish.element.is_float else form.pixels
+    return min(range(1, min(most, width) + 1), key=row)
+
+
+def cost(node: Node, form: Form = FAST, *, by_rows: bool = False) -> int:
+    """Instructions, from counts of emulated Cortex-M3 and M4."""
+    geometry, found = Geometry.of(node), _finish(node, apart=form.apart)
+    assert found is not None, "refusal was asked"
+    taps, pixels = _taps(geometry, geometry.copied_step), _pixels(node, found[0], form)
+    blocks, rest = divmod(geometry.output.width, pixels)
+    row = blocks * _row_cost(taps, pixels, found[0])
+    row += _row_cost(taps, rest, found[0]) if rest else 0
+    return geometry.output.height * row * geometry.output.channels + copy_cost(
+        node, by_rows=by_rows
+    )
+
+
+def row_cost(node: Node, form: Form = FAST) -> int:
+    """Instructions where every row is a call of its own."""
+    return cost(node, form, by_rows=True)
+
+
+def code_bytes(node: Node, form: Form = FAST) -> int:
+    """Of the kernels; other layers may use the same."""
+    geometry, found = Geometry.of(node), _finish(node, apart=form.apart)
+    assert found is not None, "refusal was asked"
+    taps, pixels = _taps(geometry, geometry.copied_step), _pixels(node, found[0], form)
+    rest = geometry.output.width % pixels
+    return sum(4 * _row_cost(taps, n, found[0]) + 60 for n in (pixels, rest) if n)
+
+
+def emit(layer: Layer, name: str, form: Form = FAST) -> ir.PrimFunc:
+    """The layer function: blocks of pixels of each row, then those that are left."""
+    node, geometry = layer.node, Geometry.of(layer.node)
+    found = _finish(node, apart=form.apart)
+    assert found is not None, "refusal was asked"
+    finish, rows = found
+    weights = constant("weights", _weights(node))
+    table = () if rows is None else (at(constant("constants", rows), 0, 0),)
+    together, width = _pixels(node, finish, form), geometry.output.width
+    x, y, stride = layer.input_rows(0), layer.output_rows(), geometry.windows.columns.stride
+
+    def pixels(row: te.Expr, row_step: int, source: Window) -> ir.Stmt:
+        taps = _taps(geometry, row_step)
+
+        def some(column: te.Expr, count: int) -> ir.Stmt:
+            rolled = taps.count > _UNROLLED
+            channels = geometry.image.channels
+            kernel = depthwise(count, taps, channels, finish, rolled=rolled, in_turn=form.in_turn)
+            target = y.at(row, column, 0)
+            return call(kernel, source(column * stride), at(weights, 0, 0, 0), *table, target)
+
+        blocks, rest = divmod(width, together)
+        whole = loop("block", 0, blocks, lambda b: some(b * together, together))
+        last = some(te.as_expr(blocks * together, DType.INT32), rest) if rest else seq()
+        return seq(whole, last)
+
+    return windowed_rows(
+        layer, geometry, x, name, pixels, lambda size: copy(size, finish.element, form.copied)
+    )

@@ -1,0 +1,220 @@
+"""What turns the sum of a channel into its output, for int8 and for float32.
+
+int8 shares the exact sequence of `dsp.requantise`, shifted by 128: values are clamped to [0, 255],
+whose ends are immediates of every CPU (one USAT on Arm), and 128 is subtracted in the end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from microtir import te
+from microtir.graph.ir import Node
+from microtir.graph.ops import Activation
+from microtir.graph.quantization import LinearParams
+from microtir.kernels.common.packing import requantised
+from microtir.kernels.common.requantise import WORDS, Rescaling
+from microtir.kernels.common.statements import let, load, seq
+from microtir.kernels.portable.arithmetic import activate
+from microtir.tir import ir
+from microtir.tir.dtype import DType
+
+_OFFSET = 128
+
+Table = npt.NDArray[np.generic]
+
+
+class Finish(Protocol):
+    """How sums of a layer become outputs; part of the identity of its kernels."""
+
+    @property
+    def name(self) -> str:
+        """Distinguishes kernels."""
+
+    @property
+    def element(self) -> DType:
+        """Type of inputs, weights and outputs."""
+
+    @property
+    def sum(self) -> DType:
+        """Type of the sums."""
+
+    @property
+    def words(self) -> int:
+        """Columns of the table of constants, whose rows are channels; 0 if it needs none."""
+
+    @property
+    def instructions(self) -> int:
+        """Per output."""
+
+    @property
+    def per_product(self) -> int:
+        """Instructions of a product that is added to a sum."""
+
+    def product(self, value: te.Expr, weight: te.Expr) -> te.Expr:
+        """What is added to a sum."""
+
+    def start(self, table: ir.Buffer, channel: te.Expr) -> te.Expr:
+        """What the sums of a channel begin with."""
+
+    def each(
+        self,
+        table: ir.Buffer,
+        channel: te.Expr,
+        totals: Sequence[te.Expr],
+        put: Callable[[int, te.Expr], ir.Stmt],
+    ) -> ir.Stmt:
+        """`put(n, output)` for the n-th of the sums of one channel."""
+
+
+@dataclass(frozen=True, slots=True)
+class Requantise:
+    """int8: bias, factor, zero point, clamp."""
+
+    rescaling: Rescaling
+
+    element = DType.INT8
+    sum = DType.INT32
+    words = WORDS
+    per_product = 1
+
+    @property
+    def name(self) -> str:
+        r = self.rescaling
+        shift = "" if r.shift is None else f"_shift{r.shift}"
+        clamp = "" if (r.low, r.high) == (0, 255) else f"_{r.low - _OFFSET}_{r.high - _OFFSET}"
+        clamp = clamp.replace("-", "m")
+        return f"{'linear' if r.corrects_ties else 'relu'}{shift}{clamp}"
+
+    @property
+    def instructions(self) -> int:
+        return 10 + 2 * self.rescaling.corrects_ties
+
+    def product(self, value: te.Expr, weight: te.Expr) -> te.Expr:
+        return value * weight
+
+    def start(self, table: ir.Buffer, channel: te.Expr) -> te.Expr:
+        return te.as_expr(0, self.sum)
+
+    def each(
+        self,
+        table: ir.Buffer,
+        channel: te.Expr,
+        totals: Sequence[te.Expr],
+        put: Callable[[int, te.Expr], ir.Stmt],
+    ) -> ir.Stmt:
+        # Read before the first output is written: what int8_t points to may be the table.
+        def outputs(bias: te.Expr, factor: te.Expr, rounding: te.Expr, shift: te.Expr) -> ir.Stmt:
+            def output(n: int, product: te.Expr) -> ir.Stmt:
+                def stored(high: te.Expr) -> ir.Stmt:
+                    return put(n, self._stored(high, rounding, shift))
+
+                return let("high", _upper_word(product), stored)
+
+            wide = te.cast(DType.INT64, factor)
+            return seq(*(
+                let("product", te.cast(DType.INT64, total * 2 + bias) * wide, partial(output, n))
+                for n, total in enumerate(totals)
+            ))  # fmt: skip
+
+        shared = self.rescaling.shift
+        words = [load(table, channel, n) for n in range(WORDS)]
+        return let("bias", words[0], lambda bias: let(
+            "factor", words[1], lambda factor: let(
+                "rounding", words[2], lambda rounding: (
+                    outputs(bias, factor, rounding, te.as_expr(shared, DType.INT32))
+                    if shared is not None
+                    else let("shift", words[3], lambda by: outputs(bias, factor, rounding, by))
+                ),
+            ),
+        ))  # fmt: skip
+
+    def _stored(self, high: te.Expr, rounding: te.Expr, shift: te.Expr) -> te.Expr:
+        if self.rescaling.corrects_ties:
+            high = high + (high >> 31)
+        value = te.clamp((high + rounding) >> shift, self.rescaling.low, self.rescaling.high)
+        return te.cast(DType.INT8, value - _OFFSET)
+
+
+def _upper_word(product: te.Expr) -> te.Expr:
+    """The upper word of a product, rounded: a sum of words needs no carry, as one of 64 bits does.
+
+    CPUs without flags have to compare for a carry; Arm's adds the shifted word in one instruction.
+    """
+    next_bit = te.cast(DType.INT32, (product >> 31) & 1)
+    return te.cast(DType.INT32, product >> 32) + next_bit
+
+
+def requantise(
+    node: Node, params: LinearParams, matrix: npt.NDArray[np.int8]
+) -> tuple[Requantise, Table] | None:
+    """The finish of an int8 layer and its table, (channels, 4); None if a channel does not fit.
+
+    Args:
+        node: with a bias as third input, or without.
+        params: of the layer.
+        matrix: its weights, (channels, K) in any order of K.
+    """
+    raised = replace(
+        params,
+        output_zero_point=params.output_zero_point + _OFFSET,
+        activation_min=params.activation_min + _OFFSET,
+        activation_max=params.activation_max + _OFFSET,
+    )
+    made = requantised(matrix, node, raised)
+    return None if made is None else (Requantise(made.rescaling), made.constants)
+
+
+@dataclass(frozen=True, slots=True)
+class Activate:
+    """float32: bias if there is one, activation.
+
+    Where products and sums are `apart`, each is an instruction: on a Cortex-M4 two cycles, where
+    one that does both takes three.
+    """
+
+    has_bias: bool
+    activation: Activation
+    apart: bool = False
+
+    element = DType.FLOAT32
+    sum = DType.FLOAT32
+
+    @property
+    def words(self) -> int:
+        return int(self.has_bias)
+
+    @property
+    def name(self) -> str:
+        apart = "_apart" * self.apart
+        return f"float{apart}{'_bias' * self.has_bias}_{self.activation.value}"
+
+    @property
+    def instructions(self) -> int:
+        return 2 + 4 * (self.activation is not Activation.NONE)
+
+    @property
+    def per_product(self) -> int:
+        return 1 + self.apart
+
+    def product(self, value: te.Expr, weight: te.Expr) -> te.Expr:
+        return te.apart(value * weight) if self.apart else value * weight
+
+    def start(self, table: ir.Buffer, channel: te.Expr) -> te.Expr:
+        return load(table, channel, 0) if self.has_bias else te.as_expr(0.0, self.sum)
+
+    def each(
+        self,
+        table: ir.Buffer,
+        channel: te.Expr,
+        totals: Sequence[te.Expr],
+        put: Callable[[int, te.Expr], ir.Stmt],
+    ) -> ir.Stmt:
+        activated = (activate(total, self.activation) for total in totals)
+        return seq(*(put(n, value) for n, value in enumerate(activated)))

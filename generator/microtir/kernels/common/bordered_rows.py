@@ -1,0 +1,210 @@
+"""The rows that a convolution's windows reach: of the input itself, or bordered ones in scratch.
+
+Where windows leave the image, or rows lie in a ring, the rows behind an output row are copied into
+scratch with their borders filled, so that kernels need no test and rings no special case.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from microtir import te
+from microtir.graph.ir import Node
+from microtir.kernels.common.layer import Extents, Layer, Rows
+from microtir.kernels.common.micro_kernel import call
+from microtir.kernels.common.statements import at, let, loop, seq, store, when
+from microtir.kernels.common.window import Windows
+from microtir.kernels.portable.convolution import windows_of
+from microtir.schedule import KernelDescription
+from microtir.tir import ir
+from microtir.tir.dtype import DType
+
+
+@dataclass(frozen=True, slots=True)
+class Geometry:
+    """Shapes of a convolution; `padded` is the width of a row with its borders."""
+
+    windows: Windows
+    image: Extents
+    output: Extents
+    padded: int
+
+    @staticmethod
+    def of(node: Node) -> Geometry:
+        windows, output = windows_of(node), Extents.of(node.output.type)
+        columns = windows.columns
+        padded = (output.width - 1) * columns.stride + (columns.taps - 1) * columns.dilation + 1
+        return Geometry(windows, Extents.of(node.inputs[0].type), output, padded)
+
+    @property
+    def copied(self) -> int:
+        """Columns of a row of the input that windows reach."""
+        return min(self.image.width, self.padded - self.windows.columns.before)
+
+    @property
+    def is_pointwise(self) -> bool:
+        """Whether output pixel n needs input pixel n and nothing else."""
+        return self.windows.is_pointwise(self.output)
+
+    @property
+    def is_bordered(self) -> bool:
+        """Whether windows leave the image."""
+        return self.windows.clip(self.output)
+
+    @property
+    def has_one_image(self) -> bool:
+        """Whether an output row has its window where its number says."""
+        return self.image.images == 1 or self.is_pointwise
+
+    @property
+    def direct_step(self) -> int:
+        """Elements between the window's rows in a whole input."""
+        return self.windows.rows.dilation * self.image.width * self.image.channels
+
+    @property
+    def copied_step(self) -> int:
+        """Elements between the window's rows in scratch."""
+        return self.padded * self.image.channels
+
+    @property
+    def window_elements(self) -> int:
+        """Of the rows in scratch."""
+        return self.windows.rows.taps * self.copied_step
+
+    def copies(self, x: Rows) -> bool:
+        """Whether rows go through scratch."""
+        apart = not x.is_whole and self.windows.rows.taps > 1
+        return self.is_bordered or apart
+
+
+def copy_cost(node: Node, *, by_rows: bool = False) -> int:
+    """Instructions of copying the rows behind every output row, if that is needed.
+
+    Rows that are called for one by one come from a ring, and every call fills the borders.
+    """
+    geometry = Geometry.of(node)
+    taps, channels = geometry.windows.rows.taps, geometry.image.channels
+    if not (geometry.is_bordered or (by_rows and taps > 1)):
+        return 0
+    size = geometry.copied * channels * node.inputs[0].dtype.bytes
+    border = (geometry.padded - geometry.copied) * channels if by_rows else 0
+    return geometry.output.height * taps * (size // 2 + 40 + _FILL * border)
+
+
+def scratch_bytes(node: Node) -> int:
+    """Of the bordered rows; a ring needs them, too."""
+    geometry = Geometry.of(node)
+    if geometry.windows.rows.taps == 1 and not geometry.is_bordered:
+        return 0
+    return geometry.window_elements * node.inputs[0].dtype.bytes
+
+
+_FILL = 4  # instructions for each element of a border
+
+
+Move = Callable[[int], KernelDescription]
+"""The kernel that copies so many elements; parameters: from, to."""
+
+
+class BorderedRows:
+    """The rows behind one output row, in scratch."""
+
+    def __init__(self, layer: Layer, geometry: Geometry, x: Rows, move: Move) -> None:
+        self.geometry = geometry
+        self.x = x
+        self.move = move
+        dtype = layer.node.inputs[0].dtype
+        shape = (geometry.windows.rows.taps, geometry.padded, geometry.image.channels)
+        self.buffer = ir.Buffer("scratch", shape, dtype, alignment=4)
+        zero = layer.node.inputs[0].type.quant.zero_point if dtype is DType.INT8 else 0
+        self.border = te.as_expr(zero, dtype)
+
+    def fill_borders(self) -> ir.Stmt:
+        """The columns left and right of the image, once: rows are copied between them."""
+        before = self.geometry.windows.columns.before
+        after = before + self.geometry.copied
+        taps = self.geometry.windows.rows.taps
+        parts = [(a, b) for a, b in ((0, before), (after, self.geometry.padded)) if a < b]
+        if not parts:
+            return seq()
+        return loop("ky", 0, taps, lambda ky: seq(*(self._fill(ky, a, b) for a, b in parts)))
+
+    def of(self, row: te.Expr) -> ir.Stmt:
+        """Fetches the rows behind an output row."""
+        rows = self.geometry.windows.rows
+
+        def tap(ky: te.Expr) -> ir.Stmt:
+            def there(y: te.Expr) -> ir.Stmt:
+                if not rows.clips(self.geometry.output.height):
+                    return self._copy(ky, y)
+                return when((y >= 0) & (y < rows.size), self._copy(ky, y), self._outside(ky))
+
+            return let("y", row * rows.stride - rows.before + ky * rows.dilation, there)
+
+        return loop("ky", 0, rows.taps, tap)
+
+    def at(self, column: te.Expr) -> ir.BufferArgument:
+        """The first element of a window."""
+        return at(self.buffer, 0, column, 0)
+
+    def _outside(self, ky: te.Expr) -> ir.Stmt:
+        before = self.geometry.windows.columns.before
+        return self._fill(ky, before, before + self.geometry.copied)
+
+    def _fill(self, ky: te.Expr, first: int, stop: int) -> ir.Stmt:
+        def column(n: te.Expr) -> ir.Stmt:
+            return loop(
+                "ch", 0, self.geometry.image.channels,
+                lambda channel: store(self.buffer, (ky, n, channel), self.border),
+            )  # fmt: skip
+
+        return loop("col", first, stop, column)
+
+    def _copy(self, ky: te.Expr, y: te.Expr) -> ir.Stmt:
+        size = self.geometry.copied * self.geometry.image.channels
+        target = at(self.buffer, ky, self.geometry.windows.columns.before, 0)
+        return call(self.move(size), self.x.at(y, 0, 0), target)
+
+
+Window = Callable[[te.Expr], ir.BufferArgument]
+"""The first tap of a window, given the input column, borders counted, that it begins at."""
+
+Pixels = Callable[[te.Expr, int, Window], ir.Stmt]
+"""Computes an output row, given the elements between the rows of a window."""
+
+
+def windowed_rows(
+    layer: Layer,
+    geometry: Geometry,
+    x: Rows,
+    name: str,
+    pixels: Pixels,
+    move: Move,
+    *,
+    reaches_input: bool = True,
+) -> ir.PrimFunc:
+    """The layer function that computes output rows one by one.
+
+    Args:
+        layer: whose input is the image.
+        geometry: of the layer.
+        x: rows of the image.
+        name: of the function.
+        pixels: the output row.
+        move: copies part of a row.
+        reaches_input: whether the kernels reach every tap of a window in the input itself.
+    """
+    if reaches_input and not geometry.copies(x):
+        stride, step = geometry.windows.rows.stride, geometry.direct_step
+        body = loop(
+            "row", layer.y0, layer.y1,
+            lambda row: pixels(row, step, lambda column: x.at(row * stride, column, 0)),
+        )  # fmt: skip
+        return layer.function(name, None, body)
+    window = BorderedRows(layer, geometry, x, move)
+    body = loop(
+        "row", layer.y0, layer.y1,
+        lambda row: seq(window.of(row), pixels(row, geometry.copied_step, window.at)),
+    )  # fmt: skip
+    return layer.function(name, window.buffer, seq(window.fill_borders(), body))

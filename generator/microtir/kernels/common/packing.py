@@ -1,0 +1,81 @@
+"""What the kernels of linear layers read: packed weights and constants of the channels."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from microtir.graph.ir import Node
+from microtir.graph.quantization import LinearParams
+from microtir.kernels.common.requantise import Requantisation, Rescaling, requantisation
+from microtir.kernels.common.weights import folded_bias, largest_sums, pack_pairs
+from microtir.tir import ir
+from microtir.tir.dtype import DType
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PackedLinear:
+    """Constants of a layer: dual-packed weights (pairs, ...) and {bias, factor} per channel."""
+
+    weights: ir.Buffer
+    constants: ir.Buffer
+    rescaling: Rescaling
+    arranged: npt.NDArray[np.int8]
+
+    def lanes_of(self, first: int, channels: int) -> npt.NDArray[np.int16] | None:
+        """Lanes of an even number of channels from `first` on: (channels / 2, ...).
+
+        None if they do not fit: other channels share lanes than in `weights`.
+        """
+        return pack_pairs(self.arranged[first : first + channels])
+
+    def part(self, lanes: npt.NDArray[np.int16], first: int, channels: int) -> PackedLinear:
+        """The constants of some channels, with their weights in another order."""
+        data = self.constants.data
+        assert data is not None
+        rows = data[first : first + channels]
+        return replace(
+            self, weights=constant("weights", lanes), constants=constant("constants", rows)
+        )
+
+
+def constant(name: str, data: npt.NDArray[np.generic]) -> ir.Buffer:
+    """A constant that is read by words."""
+    values = np.ascontiguousarray(data)
+    values.setflags(write=False)
+    dtype = DType(values.dtype.name)
+    return ir.Buffer(name, values.shape, dtype, ir.Scope.CONSTANT, values, alignment=4)
+
+
+def requantised(
+    matrix: npt.NDArray[np.int8], node: Node, params: LinearParams
+) -> Requantisation | None:
+    """Constants of the channels of `matrix` (channels, K); None if they do not fit the sequence."""
+    wide = matrix.astype(np.int64)
+    given = node.inputs[2].data if len(node.inputs) > 2 else None
+    bias = folded_bias(wide, given, params.input_zero_point)
+    return requantisation(params, bias, largest_sums(wide))
+
+
+def pack_linear(
+    matrix: npt.NDArray[np.int8],
+    arranged: npt.NDArray[np.int8],
+    node: Node,
+    params: LinearParams,
+) -> PackedLinear | None:
+    """Pack a layer whose weights are `matrix` (channels, K); None if they do not fit the form.
+
+    Args:
+        matrix: in any order of K.
+        arranged: the same weights in the order of the kernel, (channels, ...).
+        node: with a bias as third input, or without.
+        params: of the layer.
+    """
+    lanes = pack_pairs(arranged) if len(matrix) > 1 else None
+    factors = requantised(matrix, node, params)
+    if lanes is None or factors is None:
+        return None
+    constants = constant("constants", factors.constants)
+    return PackedLinear(constant("weights", lanes), constants, factors.rescaling, arranged)

@@ -1,0 +1,218 @@
+"""Pooling over runs: what lies next to each other in memory is taken at once, all channels of it.
+
+A window goes into scratch run by run, and from there out; a run is a row of the window, or the
+whole of it.  Windows that leave the image are taken pixel by pixel; averages are only of those that
+do not, since the divisor is a constant.  A global average may also be fed row by row: then what is
+scratch otherwise are the accumulators.
+
+The micro-kernels are those of a CPU (`PoolKernels`); the loops around them are the same for all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from microtir import te
+from microtir.graph.ir import Node
+from microtir.graph.ops import AveragePool2D, Pool2D
+from microtir.graph.quantization import pool_params
+from microtir.kernels.common.layer import Extents, Layer, Rows
+from microtir.kernels.common.micro_kernel import call
+from microtir.kernels.common.pool_kernels import divides_exactly
+from microtir.kernels.common.statements import at, let, loop, seq, when
+from microtir.kernels.common.window import Windows
+from microtir.kernels.portable.pooling import windows_of
+from microtir.plan.ir import Refusal
+from microtir.schedule import KernelDescription
+from microtir.tir import ir
+from microtir.tir.dtype import DType
+from microtir.tir.function import RowRange
+
+_IMMEDIATE = 4095  # largest addend
+_LARGEST_RUN = 1 << 11  # pixels
+
+
+@dataclass(frozen=True, slots=True)
+class PoolKernels:
+    """The micro-kernels of a CPU."""
+
+    add_run: Callable[[int, int], KernelDescription]
+    max_run: Callable[[int, int], KernelDescription]
+    average: Callable[[int, int, int, int], KernelDescription]
+    fill: Callable[[int, int, DType], KernelDescription]
+    copy: Callable[[int], KernelDescription]
+
+
+@dataclass(frozen=True, slots=True)
+class Pool:
+    """One pooling operator."""
+
+    windows: Windows
+    image: Extents
+    output: Extents
+    averages: bool
+    low: int
+    high: int
+
+    @staticmethod
+    def of(node: Node) -> Pool:
+        op = node.op
+        assert isinstance(op, Pool2D)
+        params = pool_params(op, node.output.type)
+        return Pool(
+            windows_of(node),
+            Extents.of(node.inputs[0].type),
+            Extents.of(node.output.type),
+            isinstance(op, AveragePool2D),
+            params.activation_min,
+            params.activation_max,
+        )
+
+    @property
+    def taps(self) -> int:
+        return self.windows.rows.taps * self.windows.columns.taps
+
+    @property
+    def dtype(self) -> DType:
+        """Of what is collected in scratch."""
+        return DType.INT16 if self.averages else DType.INT8
+
+    @property
+    def clips(self) -> bool:
+        return self.windows.clip(self.output)
+
+    @property
+    def is_run(self) -> bool:
+        """Whether a window in a whole input is one run."""
+        return not self.clips and self.windows.columns.taps == self.image.width
+
+    @property
+    def runs(self) -> int:
+        """How many runs the window of an output pixel is taken in."""
+        rows = self.windows.rows.taps
+        return self.taps if self.windows.columns.clips(self.output.width) else rows
+
+    def collected(self) -> ir.Buffer:
+        """A sum or a maximum for each channel."""
+        # One row, so that whoever follows rows of buffers sees one span of bytes.
+        return ir.Buffer("scratch", (1, self.image.channels), self.dtype, alignment=4)
+
+
+def refusal(node: Node) -> Refusal | None:
+    """What speaks against it: int8, one image, averages inside it, maxima without upper clamp."""
+    if node.inputs[0].dtype is not DType.INT8:
+        return Refusal.TYPES
+    pool = Pool.of(node)
+    if pool.image.images != 1:
+        return Refusal.IMAGES
+    if not 0 < pool.image.channels <= _IMMEDIATE or pool.taps > _LARGEST_RUN:
+        return Refusal.SIZES
+    if pool.averages:
+        return None if not pool.clips and divides_exactly(pool.taps) else Refusal.WINDOWS
+    return None if pool.high == DType.INT8.max else Refusal.CLAMP
+
+
+def refusal_rows(node: Node) -> Refusal | None:
+    """What speaks against it: averages of a whole image of several rows, that come singly."""
+    if not isinstance(node.op, AveragePool2D):
+        return Refusal.OPERATOR
+    reason = refusal(node)
+    if reason is not None:
+        return reason
+    pool = Pool.of(node)
+    whole = pool.is_run and pool.windows.rows.taps == pool.image.height > 1
+    return None if whole else Refusal.WINDOWS
+
+
+def scratch_bytes(node: Node) -> int:
+    """A sum or a maximum for each channel."""
+    pool = Pool.of(node)
+    return pool.image.channels * pool.dtype.bytes
+
+
+def emit(layer: Layer, name: str, *, kernels: PoolKernels) -> ir.PrimFunc:
+    """The layer function: output pixels one by one."""
+    pool = Pool.of(layer.node)
+    x, y = layer.input_rows(0), layer.output_rows()
+    channels, scratch = pool.image.channels, pool.collected()
+    collected = at(scratch, 0, 0)
+    start = kernels.fill(channels, 0 if pool.averages else pool.low, pool.dtype)
+    finish = _average(pool, kernels) if pool.averages else kernels.copy(channels)
+
+    def pixel(row: te.Expr, column: te.Expr) -> ir.Stmt:
+        return seq(
+            call(start, collected),
+            _window(pool, kernels, x, collected, row, column),
+            call(finish, collected, y.at(row, column, 0)),
+        )
+
+    body = loop(
+        "row", layer.y0, layer.y1,
+        lambda row: loop("col", 0, pool.output.width, lambda column: pixel(row, column)),
+    )  # fmt: skip
+    return layer.function(name, scratch, body)
+
+
+def emit_rows(layer: Layer, name: str, *, kernels: PoolKernels) -> ir.PrimFunc:
+    """The function that adds rows [y0, y1): parameters x, the sums, y0 and y1."""
+    pool, x = Pool.of(layer.node), layer.input_rows(0)
+    image = pool.image
+    y0, y1 = te.var("y0", low=0, high=image.height), te.var("y1", low=0, high=image.height)
+    sums = pool.collected()
+    run, fill = kernels.add_run(image.width, image.channels), kernels.fill
+    body = seq(
+        when(y0 == 0, call(fill(image.channels, 0, pool.dtype), at(sums, 0, 0))),
+        loop("row", y0, y1, lambda row: call(run, x.at(row, 0, 0), at(sums, 0, 0))),
+    )
+    rows = RowRange(y0.var, y1.var)
+    return ir.PrimFunc(name, (x.buffer, sums, rows.start, rows.stop), body, row_range=rows)
+
+
+def emit_finish(layer: Layer, name: str, *, kernels: PoolKernels) -> ir.PrimFunc:
+    """The function that turns sums into averages: parameters sums and y."""
+    pool, y = Pool.of(layer.node), layer.output_rows()
+    sums = pool.collected()
+    first = y.at(te.as_expr(0, DType.INT32), 0, 0)
+    body = call(_average(pool, kernels), at(sums, 0, 0), first)
+    return ir.PrimFunc(name, (sums, y.buffer), body)
+
+
+def _average(pool: Pool, kernels: PoolKernels) -> KernelDescription:
+    return kernels.average(pool.taps, pool.image.channels, pool.low, pool.high)
+
+
+def _window(
+    pool: Pool,
+    kernels: PoolKernels,
+    x: Rows,
+    collected: ir.BufferArgument,
+    row: te.Expr,
+    column: te.Expr,
+) -> ir.Stmt:
+    """Takes the window of an output pixel into scratch."""
+    rows, columns = pool.windows.rows, pool.windows.columns
+    top, left = row * rows.stride - rows.before, column * columns.stride - columns.before
+
+    def take(pixels: int, y: te.Expr, x_column: te.Expr) -> ir.Stmt:
+        make = kernels.add_run if pool.averages else kernels.max_run
+        return call(make(pixels, pool.image.channels), x.at(y, x_column, 0), collected)
+
+    if pool.is_run and x.is_whole:
+        return take(pool.taps, top, left)
+
+    def run(y: te.Expr) -> ir.Stmt:
+        if not columns.clips(pool.output.width):
+            return take(columns.taps, y, left)
+
+        def tap(x_column: te.Expr) -> ir.Stmt:
+            return when((x_column >= 0) & (x_column < columns.size), take(1, y, x_column))
+
+        return loop("kx", 0, columns.taps, lambda kx: let("x_col", left + kx, tap))
+
+    def kernel_row(y: te.Expr) -> ir.Stmt:
+        if not rows.clips(pool.output.height):
+            return run(y)
+        return when((y >= 0) & (y < rows.size), run(y))
+
+    return loop("ky", 0, rows.taps, lambda ky: let("y", top + ky, kernel_row))

@@ -1,0 +1,188 @@
+"""Requantisation in the fewest instructions that give TFLite's result for every accumulator.
+
+TFLite rounds twice: high = round(a * m / 2^31), ties up, then high / 2^e, ties away from zero.
+SMMULR of the doubled accumulator is the first step.  The second is an arithmetic shift of
+high + 2^(e-1), which rounds ties up: right for positive values, and for negative ones after
+subtracting 1 (`high + (high >> 31)`).  Where the clamp begins at the zero point (any fused ReLU)
+the correction is left out: a negative `high` gives a rounded value of at most 0 with or without
+it, and the clamp makes the zero point of both.
+
+The output's zero point joins the rounding constant as zero_point * 2^e, and SMMLAR adds that to
+the product in the same instruction.  So one channel is four words: twice the bias, multiplier,
+rounding, shift.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+import numpy.typing as npt
+
+from microtir import te
+from microtir.graph.quantization import LinearParams, QuantizedMultiplier
+from microtir.kernels.common.statements import load
+from microtir.tir import ir
+from microtir.tir.dtype import DType
+from microtir.tir.intrinsics import multiply_by_quantized_multiplier
+
+Ints = npt.NDArray[np.int64]
+
+WORDS = 4
+BIAS, MULTIPLIER, ROUNDING, SHIFT = range(WORDS)
+_INT32_LIMIT = 1 << 31
+
+
+@dataclass(frozen=True, slots=True)
+class Rescaling:
+    """The sequence that all channels of a layer use; part of the identity of a kernel.
+
+    `shift` is what all channels shift by, if they agree and it is not 0; otherwise the shift of
+    each channel is read.  Results are clamped to [low, high], which is within int8.
+    """
+
+    corrects_ties: bool
+    shift: int | None
+    low: int
+    high: int
+
+    @property
+    def instructions(self) -> int:
+        """Per value, without the store."""
+        clamps = (self.low > DType.INT8.min) + (self.high < DType.INT8.max)
+        return 3 + 2 * self.corrects_ties + (self.shift is None) + 3 * clamps
+
+    @property
+    def name(self) -> str:
+        """Distinguishes kernels."""
+        shift = "" if self.shift is None else f"_shift{self.shift}"
+        clamp = "" if (self.low, self.high) == (-128, 127) else "_clamped"
+        return f"{'linear' if self.corrects_ties else 'relu'}{shift}{clamp}"
+
+    def values(self) -> Mapping[str, str | bool]:
+        """What the assembly templates are given."""
+        return {
+            "corrects_ties": self.corrects_ties,
+            "shift": "" if self.shift is None else str(self.shift),
+            "low": "" if self.low == DType.INT8.min else str(self.low),
+            "high": "" if self.high == DType.INT8.max else str(self.high),
+        }
+
+    def apply(self, doubled: te.Expr, constants: ir.Buffer, channel: te.ExprLike) -> te.Expr:
+        """The stored value of twice an accumulator (bias excluded), as the assembly computes it."""
+
+        def word(number: int) -> te.Expr:
+            return load(constants, channel, number)
+
+        biased = doubled + word(BIAS)
+        return self.rescale(biased, word(MULTIPLIER), word(ROUNDING), word(SHIFT))
+
+    def rescale(
+        self, doubled: te.Expr, multiplier: te.Expr, rounding: te.Expr, shift: te.Expr
+    ) -> te.Expr:
+        """The stored value of twice a number, with the given constants of its channel."""
+        product = te.cast(DType.INT64, doubled) * te.cast(DType.INT64, multiplier)
+        high = te.cast(DType.INT32, (product + _INT32_LIMIT) >> 32)
+        if self.corrects_ties:
+            high = high + (high >> 31)
+        by = shift if self.shift is None else te.as_expr(self.shift, DType.INT32)
+        return te.cast(DType.INT8, te.clamp((high + rounding) >> by, self.low, self.high))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Requantisation:
+    """The sequence of a layer and its constants, (channels, 4) int32."""
+
+    rescaling: Rescaling
+    constants: npt.NDArray[np.int32]
+
+
+def requantisation(params: LinearParams, bias: Ints, magnitude: Ints) -> Requantisation | None:
+    """The constants of a layer; None if one of its channels does not fit the sequence.
+
+    Args:
+        params: of the layer; its zero points are folded here and into the bias.
+        bias: per output channel, with the input's zero point folded.
+        magnitude: largest magnitude of the sum of products per channel, without the bias.
+    """
+    factors = params.multipliers * (len(bias) // len(params.multipliers))
+    clamp = _Clamp(params.output_zero_point, params.activation_min, params.activation_max)
+    rows = [
+        _channel(factor, int(b), int(m), clamp)
+        for factor, b, m in zip(factors, bias, magnitude, strict=True)
+    ]
+    found = [row for row in rows if row is not None]
+    if len(found) < len(rows):
+        return None
+    shifts = {row[SHIFT] for row in found}
+    shared = shifts.pop() if len(shifts) == 1 else None
+    return Requantisation(clamp.rescaling(shared), np.array(found, np.int64).astype(np.int32))
+
+
+def rescaling_of(
+    factor: QuantizedMultiplier, largest: int, zero_point: int, low: int, high: int
+) -> tuple[Rescaling, tuple[int, int, int]] | None:
+    """Sequence of a single factor and its multiplier, rounding, shift; None if it does not fit.
+
+    Args:
+        factor: of numbers whose magnitude is at most `largest`.
+        largest: below 2^30.
+        zero_point: of the output.
+        low: lowest stored value.
+        high: highest stored value.
+    """
+    clamp = _Clamp(zero_point, low, high)
+    words = _channel(factor, 0, largest, clamp)
+    if words is None:
+        return None
+    _, multiplier, rounding, shift = words
+    return clamp.rescaling(shift), (multiplier, rounding, shift)
+
+
+@dataclass(frozen=True, slots=True)
+class _Clamp:
+    """The output's zero point and the range of its stored values."""
+
+    zero_point: int
+    low: int
+    high: int
+
+    @property
+    def corrects_ties(self) -> bool:
+        return self.low < self.zero_point
+
+    def rescaling(self, shift: int | None) -> Rescaling:
+        return Rescaling(self.corrects_ties, shift or None, self.low, self.high)
+
+    def stored(self, accumulator: int, factor: QuantizedMultiplier) -> int:
+        """TFLite's result for an accumulator, bias included."""
+        scaled = multiply_by_quantized_multiplier(accumulator, *factor)
+        return max(self.low, min(self.high, scaled + self.zero_point))
+
+
+# Every family that could compute a layer asks about its channels.
+@lru_cache(maxsize=4096)
+def _channel(
+    factor: QuantizedMultiplier, bias: int, magnitude: int, clamp: _Clamp
+) -> tuple[int, int, int, int] | None:
+    """The words of a channel whose sum of products is at most `magnitude`."""
+    multiplier, exponent = factor.multiplier, -factor.shift
+    lowest, highest = bias - magnitude, bias + magnitude
+    largest = max(-lowest, highest)
+    if exponent < 0 or 2 * magnitude >= _INT32_LIMIT or largest >= _INT32_LIMIT:
+        return None
+    constant = clamp.stored(lowest, factor)
+    if constant == clamp.stored(highest, factor):
+        # Rescaling is monotonic: no input changes the result.  Such channels have huge biases or
+        # shifts, which the words below would not hold.
+        return 0, 0, 2 * constant + 1, 1
+    half = (1 << exponent) >> 1
+    rounding = (clamp.zero_point << exponent) + half
+    high = (largest * multiplier + (1 << 30)) >> 31
+    if 2 * largest >= _INT32_LIMIT or abs(rounding) + high + 1 >= _INT32_LIMIT:
+        return None
+    if exponent == 0 and clamp.corrects_ties:
+        return None
+    return 2 * bias, multiplier, rounding, exponent

@@ -1,0 +1,101 @@
+"""Scalar arithmetic that several kernels share, as tensor expressions."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from microtir import te
+from microtir.graph.ir import Node
+from microtir.graph.ops import Activation
+from microtir.graph.quantization import QuantizedMultiplier
+from microtir.graph.sums import fits
+from microtir.kernels.common.layer import int32
+from microtir.tir.dtype import DType
+
+
+def wide(value: te.ExprLike) -> te.Expr:
+    """A stored integer in the type of the accumulators."""
+    return te.cast(DType.INT32, value)
+
+
+@dataclass(frozen=True, slots=True)
+class Accumulator:
+    """How a layer adds integers.
+
+    In INT32 where no input makes a sum leave that; otherwise in INT64, of which `total` takes the
+    lower half, as the sums of tflite-micro's compiled kernels wrap.
+    """
+
+    is_wide: bool
+
+    @staticmethod
+    def of(node: Node) -> Accumulator:
+        return Accumulator(not fits(node))
+
+    @property
+    def dtype(self) -> DType:
+        return DType.INT64 if self.is_wide else DType.INT32
+
+    def term(self, value: te.ExprLike) -> te.Expr:
+        """A value to add, from INT32 or less."""
+        return te.cast(self.dtype, value)
+
+    def total(self, sum_: te.Expr) -> te.Expr:
+        """A sum as INT32."""
+        if not self.is_wide:
+            return sum_
+        half = te.const(1 << 31, DType.INT64)
+        wrapped = ((sum_ + half) & ((1 << 32) - 1)) - half
+        return te.bind("wrapped", te.cast(DType.INT32, wrapped))
+
+
+def centred(value: te.ExprLike, zero_point: int) -> te.Expr:
+    """A stored integer minus its zero point, INT32."""
+    return wide(value) - zero_point
+
+
+def requantise(value: te.Expr, factor: QuantizedMultiplier) -> te.Expr:
+    """`value` times a real factor, rounded twice as TFLite's reference kernels do."""
+    return te.multiply_by_quantized_multiplier(value, factor.multiplier, factor.shift)
+
+
+def stored(value: te.Expr, zero_point: int, low: int, high: int, dtype: DType) -> te.Expr:
+    """An INT32 result as a stored value: add the zero point, clamp, narrow."""
+    return te.cast(dtype, te.clamp(te.bind("scaled", value + zero_point), low, high))
+
+
+class ChannelMultipliers:
+    """Requantisation factors of the output channels; what all channels share is an immediate."""
+
+    def __init__(self, factors: tuple[QuantizedMultiplier, ...]) -> None:
+        self._multiplier = _table([f.multiplier for f in factors], "multipliers")
+        self._shift = _table([f.shift for f in factors], "shifts")
+
+    def apply(self, value: te.Expr, channel: te.Expr) -> te.Expr:
+        """`value` times the factor of its channel."""
+        return te.multiply_by_quantized_multiplier(
+            value, _entry(self._multiplier, channel), _entry(self._shift, channel)
+        )
+
+
+def _table(values: list[int], name: str) -> te.Tensor | int:
+    if len(set(values)) == 1:
+        return values[0]
+    return te.constant(int32(np.array(values)), name)
+
+
+def _entry(table: te.Tensor | int, channel: te.Expr) -> te.ExprLike:
+    return table if isinstance(table, int) else table[channel]
+
+
+def activate(value: te.Expr, activation: Activation) -> te.Expr:
+    """A fused activation on a FLOAT32 result."""
+    low, high = activation.real_range
+    if math.isfinite(low):
+        value = te.maximum(value, low)
+    if math.isfinite(high):
+        value = te.minimum(value, high)
+    return value

@@ -1,0 +1,195 @@
+"""CONV_2D and DEPTHWISE_CONV_2D: clipped windows, one accumulator per output element."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from microtir import te
+from microtir.graph.ir import Node
+from microtir.graph.ops import Conv2D, DepthwiseConv2D
+from microtir.graph.quantization import LinearParams, conv_params
+from microtir.kernels.common.layer import Extents, Layer, int32
+from microtir.kernels.common.window import Taps, Windows
+from microtir.kernels.portable.arithmetic import (
+    Accumulator,
+    ChannelMultipliers,
+    activate,
+    centred,
+    stored,
+    wide,
+)
+from microtir.plan.ir import RowWindow
+from microtir.tir.dtype import DType
+
+Tap = Callable[[Taps, te.Expr], te.Expr]
+
+
+def windows_of(node: Node) -> Windows:
+    """The sliding windows of a convolution; its weights are (O, KH, KW, I) or (1, KH, KW, O)."""
+    op = node.op
+    assert isinstance(op, Conv2D | DepthwiseConv2D)
+    taps = node.inputs[1].shape[1:3]
+    image = Extents.of(node.inputs[0].type)
+    return Windows.of(image, (taps[0], taps[1]), op.strides, op.dilations, op.padding)
+
+
+def row_window(node: Node) -> RowWindow:
+    """Input rows behind one output row."""
+    return windows_of(node).row_window()
+
+
+def cost(node: Node) -> int:
+    """Instructions, from counts of emulated Cortex-M3 and M4."""
+    windows, outputs = windows_of(node), node.output.type.elements
+    taps = windows.rows.taps * windows.columns.taps
+    products = taps * (node.inputs[1].shape[3] if isinstance(node.op, Conv2D) else 1)
+    inner = 8 * taps if products > taps else 0
+    return outputs * (products * 11 // 2 + inner + 12 * windows.rows.taps + 40)
+
+
+def convolution(layer: Layer) -> None:
+    """Emit CONV_2D or DEPTHWISE_CONV_2D for int8, float32 or hybrid operands."""
+    node = layer.node
+    quantised = node.inputs[0].dtype is DType.INT8
+    sums = _Sums(layer, windows_of(node))
+    if quantised:
+        _emit_int8(layer, sums)
+    else:
+        _emit_float(layer, sums)
+
+
+@dataclass(frozen=True, slots=True)
+class _Sums:
+    """The sum of products behind one output element, for both kinds of convolution."""
+
+    layer: Layer
+    windows: Windows
+
+    def of(
+        self,
+        position: tuple[te.Expr, te.Expr, te.Expr],
+        product: Callable[[te.Expr, te.Expr], te.Expr],
+        init: te.ExprLike,
+    ) -> te.Expr:
+        """Sum of `product(input element, weight)` over the taps inside the image."""
+        row, column, channel = position
+        node, x = self.layer.node, self.layer.image(0)
+        weights = self.layer.weights
+        taps = Taps.of(self.windows, x, Extents.of(node.output.type), row, column)
+        if isinstance(node.op, DepthwiseConv2D):
+            source = channel // node.op.depth_multiplier
+            term = product(
+                x.at(taps.row, taps.column, source), weights[0, taps.ky, taps.kx, channel]
+            )
+            return te.sum(term, (taps.ky, taps.kx), init)
+        ic = te.reduce_axis(0, x.extents.channels, "ic")
+        term = product(x.at(taps.row, taps.column, ic), weights[channel, taps.ky, taps.kx, ic])
+        return te.sum(term, (taps.ky, taps.kx, ic), init)
+
+
+@dataclass(frozen=True, slots=True)
+class Int8Arithmetic:
+    """What an int8 convolution does around its sums."""
+
+    params: LinearParams
+    accumulator: Accumulator
+    zero_point: int  # subtracted from every element of the input
+    bias: te.Tensor
+    factors: ChannelMultipliers
+    dtype: DType
+
+    @staticmethod
+    def of(layer: Layer, windows: Windows) -> Int8Arithmetic:
+        """The arithmetic of a layer.
+
+        A window that never leaves the image sees every weight, so the zero point's share of the
+        sum is a constant of the channel and moves into the bias; at a clipped border it is not.
+        It stays outside where the bias might not hold it.
+        """
+        node = layer.node
+        (image, weights), op = node.inputs[:2], node.op
+        assert isinstance(op, Conv2D | DepthwiseConv2D)
+        params = conv_params(op, image.type, weights.type, node.output.type)
+        accumulator = Accumulator.of(node)
+        inside = not windows.clip(Extents.of(node.output.type)) and not accumulator.is_wide
+        return Int8Arithmetic(
+            params,
+            accumulator,
+            0 if inside else params.input_zero_point,
+            te.constant(_bias(layer, params if inside else None), "bias"),
+            ChannelMultipliers(params.multipliers),
+            node.output.dtype,
+        )
+
+    def product(self, x: te.Expr, w: te.Expr) -> te.Expr:
+        """One term of a sum."""
+        return self.accumulator.term(centred(x, self.zero_point) * wide(w))
+
+    def start(self, channel: te.Expr) -> te.Expr:
+        """What a sum begins with."""
+        return self.accumulator.term(self.bias[channel])
+
+    def stored(self, total: te.Expr, channel: te.Expr) -> te.Expr:
+        """The output element of a sum that began with the bias."""
+        params = self.params
+        scaled = self.factors.apply(self.accumulator.total(total), channel)
+        low, high = params.activation_min, params.activation_max
+        return stored(scaled, params.output_zero_point, low, high, self.dtype)
+
+
+def _emit_int8(layer: Layer, sums: _Sums) -> None:
+    arithmetic = Int8Arithmetic.of(layer, sums.windows)
+
+    def element(row: te.Expr, column: te.Expr, channel: te.Expr) -> te.Expr:
+        total = sums.of((row, column, channel), arithmetic.product, init=arithmetic.start(channel))
+        return arithmetic.stored(total, channel)
+
+    layer.rows(element)
+
+
+def _bias(
+    layer: Layer, folded: LinearParams | None
+) -> np.ndarray[tuple[int, ...], np.dtype[np.int32]]:
+    """Bias per output channel, minus zero point times the channel's weights where it folds."""
+    node = layer.node
+    channels = node.output.shape[-1]
+    bias = layer.data(2).astype(np.int64) if len(node.inputs) > 2 else np.zeros(channels, np.int64)
+    if folded is not None:
+        weights = layer.data(1).astype(np.int64)
+        axes = (0, 1, 2) if isinstance(node.op, DepthwiseConv2D) else (1, 2, 3)
+        bias = bias - folded.input_zero_point * weights.sum(axis=axes)
+    return int32(bias)
+
+
+def _emit_float(layer: Layer, sums: _Sums) -> None:
+    """Float32 arithmetic; int8 weights (hybrid) are scaled per channel after the sum."""
+    node = layer.node
+    op = node.op
+    assert isinstance(op, Conv2D | DepthwiseConv2D)
+    hybrid = node.inputs[1].dtype is DType.INT8
+    scales = channel_scales(layer) if hybrid else None
+    bias = layer.bias
+
+    def element(row: te.Expr, column: te.Expr, channel: te.Expr) -> te.Expr:
+        total = sums.of(
+            (row, column, channel),
+            lambda x, w: x * (te.cast(DType.FLOAT32, w) if hybrid else w),
+            init=0.0,
+        )
+        if scales is not None:
+            total = total * scales[channel]
+        if bias is not None:
+            total = total + bias[channel]
+        return activate(total, op.activation)
+
+    layer.rows(element)
+
+
+def channel_scales(layer: Layer) -> te.Tensor:
+    """Scales of hybrid weights, one per output channel."""
+    weights, channels = layer.node.inputs[1], layer.node.output.shape[-1]
+    scales = np.broadcast_to(np.array(weights.type.quant.scales, np.float32), (channels,))
+    return te.constant(np.ascontiguousarray(scales), "weight_scales")

@@ -1,0 +1,56 @@
+"""Operators of the user: the function that they give, checked against the node."""
+
+from __future__ import annotations
+
+import math
+
+from microtir.errors import UsageError
+from microtir.graph.ir import Node, Tensor
+from microtir.graph.ops import Custom, CustomFunction
+from microtir.kernels.common.layer import Layer
+from microtir.tir.ir import Buffer, Param, PrimFunc
+
+
+def emit(layer: Layer, name: str) -> PrimFunc:
+    """The function that the user's operator builds for a node.
+
+    Raises:
+        UsageError: its parameters are not what main passes.
+    """
+    node, custom = layer.node, _custom(layer.node)
+    function = custom.build(node, name)
+    passed = [*dict.fromkeys(node.activations), *node.outputs]
+    params = [p for p in function.params if p is not function.scratch]
+    wrong = function.name != name or len(params) != len(passed)
+    if wrong or not all(_fits(p, t) for p, t in zip(params, passed, strict=True)):
+        raise UsageError(
+            f"the function of the operator '{custom.name}' takes {_listed(params)}",
+            where=str(node.source),
+            legal=", ".join(f"{t.dtype.value} {t.shape}" for t in passed),
+            fix="inputs that are not constant come first, then the outputs",
+        )
+    return function
+
+
+def scratch_bytes(node: Node) -> int:
+    """What the operator says of itself."""
+    return _custom(node).scratch_bytes(node)
+
+
+def _custom(node: Node) -> CustomFunction:
+    assert isinstance(node.op, Custom), "the table has this kernel for no other operator"
+    return node.op.function
+
+
+def _fits(param: Param, tensor: Tensor) -> bool:
+    """Whether a parameter can be given all of a tensor."""
+    if not isinstance(param, Buffer) or param.dtype is not tensor.dtype:
+        return False
+    extents = [extent for extent in param.shape if isinstance(extent, int)]
+    return len(extents) == len(param.shape) and math.prod(extents) == tensor.type.elements
+
+
+def _listed(params: list[Param]) -> str:
+    return ", ".join(
+        f"{p.dtype.value} {p.shape}" if isinstance(p, Buffer) else p.dtype.value for p in params
+    )

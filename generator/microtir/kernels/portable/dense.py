@@ -1,0 +1,113 @@
+"""FULLY_CONNECTED: a dot product per output element."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from microtir import te
+from microtir.graph.ir import Node
+from microtir.graph.ops import FullyConnected
+from microtir.graph.quantization import fully_connected_params
+from microtir.graph.sums import bias_of
+from microtir.kernels.common.layer import Layer, int32
+from microtir.kernels.portable.arithmetic import (
+    Accumulator,
+    ChannelMultipliers,
+    activate,
+    centred,
+    stored,
+    wide,
+)
+from microtir.kernels.portable.convolution import channel_scales
+from microtir.tir.dtype import DType
+
+
+def keeps_rows(node: Node) -> bool:
+    """Whether row r of the output depends on row r of the input alone.
+
+    Weights as long as several rows join them, shorter ones cut them.
+    """
+    features, output = node.inputs[0], node.output
+    return len(features.shape) == len(output.shape) == 2 and features.shape[0] == output.shape[0]
+
+
+def fully_connected(layer: Layer) -> None:
+    """Emit FULLY_CONNECTED for int8, float32 or hybrid operands; weights are (O, I)."""
+    if layer.node.inputs[0].dtype is DType.INT8:
+        _emit_int8(layer)
+    else:
+        _emit_float(layer)
+
+
+def _features(layer: Layer, row: te.Expr, position: te.ExprLike) -> te.Expr:
+    """Element of a row of inputs, counted over all axes behind the first."""
+    if layer.takes_row_range:
+        return layer.image(0).at(row, 0, position)
+    inputs = layer.node.inputs[1].shape[1]
+    elements = layer.node.inputs[0].type.elements
+    return layer.whole(0, (elements // inputs, inputs))[row, position]
+
+
+def _emit_rows(layer: Layer, element: Callable[[te.Expr, te.Expr], te.Expr]) -> None:
+    """Store `element(row, channel)` for the rows of the range, or for all."""
+    if layer.takes_row_range:
+        layer.rows(lambda row, _column, channel: element(row, channel))
+    else:
+        channels = layer.node.inputs[1].shape[0]
+        rows = layer.node.output.type.elements // channels
+        layer.tensor(element, (rows, channels))
+
+
+def _emit_int8(layer: Layer) -> None:
+    node = layer.node
+    op, weights = node.op, node.inputs[1]
+    assert isinstance(op, FullyConnected)
+    params = fully_connected_params(op, node.inputs[0].type, weights.type, node.output.type)
+    w = layer.weights
+    accumulator = Accumulator.of(node)
+    # Every output sees all of its weights, so the zero point folds into a bias that can hold it.
+    outside = params.input_zero_point if accumulator.is_wide else 0
+    share = (params.input_zero_point - outside) * layer.data(1).astype(np.int64).sum(axis=1)
+    bias = te.constant(int32(bias_of(node) - share), "bias")
+    factors = ChannelMultipliers(params.multipliers)
+
+    def element(row: te.Expr, channel: te.Expr) -> te.Expr:
+        ic = te.reduce_axis(0, weights.shape[1], "ic")
+        product = centred(_features(layer, row, ic), outside) * wide(w[channel, ic])
+        start = accumulator.term(bias[channel])
+        total = accumulator.total(te.sum(accumulator.term(product), ic, init=start))
+        scaled = factors.apply(total, channel)
+        return stored(
+            scaled,
+            params.output_zero_point,
+            params.activation_min,
+            params.activation_max,
+            node.output.dtype,
+        )
+
+    _emit_rows(layer, element)
+
+
+def _emit_float(layer: Layer) -> None:
+    node = layer.node
+    op, weights = node.op, node.inputs[1]
+    assert isinstance(op, FullyConnected)
+    hybrid = weights.dtype is DType.INT8
+    w = layer.weights
+    scales = channel_scales(layer) if hybrid else None
+    bias = layer.bias
+
+    def element(row: te.Expr, channel: te.Expr) -> te.Expr:
+        ic = te.reduce_axis(0, weights.shape[1], "ic")
+        weight = w[channel, ic]
+        product = _features(layer, row, ic) * (te.cast(DType.FLOAT32, weight) if hybrid else weight)
+        total = te.sum(product, ic)
+        if scales is not None:
+            total = total * scales[channel]
+        if bias is not None:
+            total = total + bias[channel]
+        return activate(total, op.activation)
+
+    _emit_rows(layer, element)

@@ -1,0 +1,158 @@
+"""Depthwise convolutions with channels in vector lanes.
+
+Rows that a kernel computes follow each other in scratch, where the image lies with its border.
+Where there are fewer channels than lanes, several neighbouring pixels share a vector.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from microtir import te
+from microtir.graph.ir import Node
+from microtir.graph.ops import DepthwiseConv2D
+from microtir.graph.quantization import conv_params
+from microtir.kernels.common.layer import Layer
+from microtir.kernels.common.made_once import of_node
+from microtir.kernels.common.refusals import depthwise_refusal
+from microtir.kernels.common.statements import at, seq
+from microtir.kernels.x86_avx2.depthwise_kernel import (
+    BLOCK,
+    Grid,
+    PackedDepthwise,
+    depthwise,
+    pack,
+)
+from microtir.kernels.x86_avx2.image import WindowedImage
+from microtir.kernels.x86_avx2.micro_kernel import call
+from microtir.kernels.x86_avx2.rows import in_blocks
+from microtir.plan.ir import Refusal
+from microtir.tir import ir
+
+_MOST_TAPS = 64  # their code is printed one by one
+
+
+@dataclass(frozen=True, slots=True)
+class _Geometry(WindowedImage):
+    @property
+    def copies(self) -> int:
+        """Neighbouring pixels that share a vector."""
+        channels, width = self.output.channels, self.output.width
+        shares = self.windows.columns.stride == 1 and BLOCK % channels == 0
+        return BLOCK // channels if shares and width * channels % BLOCK == 0 else 1
+
+    def grid(self, rows: int) -> Grid:
+        """What a kernel for some rows reads and writes."""
+        channels, row_elements = self.image.channels, self.padded.row_elements
+        down, across = self.windows.rows, self.windows.columns
+        return Grid(
+            rows=rows,
+            row_step=down.stride * row_elements,
+            pixels=self.output.width // self.copies,
+            step=across.stride * channels * self.copies,
+            channels=channels * self.copies,
+            output_row=self.output.width * channels,
+            taps=(down.taps, across.taps),
+            tap_steps=(down.dilation * row_elements, across.dilation * channels),
+        )
+
+
+def _packed(node: Node) -> PackedDepthwise | None:
+    op, weights = node.op, node.inputs[1].data
+    assert isinstance(op, DepthwiseConv2D) and weights is not None
+    params = conv_params(op, node.inputs[0].type, node.inputs[1].type, node.output.type)
+    channels = weights.shape[3]
+    return pack(weights.reshape(-1, channels), node, params, _Geometry.of(node).copies)
+
+
+@of_node
+def refusal(node: Node) -> Refusal | None:
+    """What speaks against it: int8, one image, one output per channel, factors that fit."""
+    reason = depthwise_refusal(node)
+    if reason is not None:
+        return reason
+    rows, columns = node.inputs[1].shape[1:3]
+    if node.output.type.elements == 0 or rows * columns > _MOST_TAPS:
+        return Refusal.SIZES
+    return Refusal.FORM if _packed(node) is None else None
+
+
+def scratch_bytes(node: Node) -> int:
+    """Of the image with its border."""
+    return _Geometry.of(node).padded.bytes
+
+
+def cost(node: Node, calls: int = 1) -> int:
+    """Instructions of the output in so many calls, from counts of the compiled kernel for AVX2."""
+    geometry = _Geometry.of(node)
+    taps, output = geometry.windows.rows.taps * geometry.windows.columns.taps, geometry.output
+    blocks = -(-output.channels // BLOCK)
+    pixels = output.height * output.width // geometry.copies
+    return pixels * (blocks * (5 * taps + 30) + 4) + geometry.padded.copy_cost(calls)
+
+
+def code_bytes(node: Node) -> int:
+    """Of the kernels, beyond the direct one, for several rows and for one, at -O2."""
+    return window_code_bytes(node) * (2 if node.output.type.rows > 1 else 1) + 100
+
+
+def window_code_bytes(node: Node) -> int:
+    """Of the kernel for one row; its taps are printed one by one."""
+    rows, columns = node.inputs[1].shape[1:3]
+    return 150 + 24 * rows * columns
+
+
+def row_cost(node: Node) -> int:
+    """Instructions where every row is a call of its own, and copies its window."""
+    return cost(node, node.output.type.rows)
+
+
+def refusal_window(node: Node) -> Refusal | None:
+    """What speaks against copying the window of a row at a time."""
+    return refusal(node) or (Refusal.WINDOWS if node.output.type.rows == 1 else None)
+
+
+def window_bytes(node: Node) -> int:
+    """Scratch for the window of a row."""
+    return _Geometry.of(node).padded.bytes_behind(1)
+
+
+def emit_windows(layer: Layer, name: str) -> ir.PrimFunc:
+    """The layer function that copies a window, computes its row, and goes on to the next."""
+    return _emit(layer, name, by_window=True)
+
+
+def emit(layer: Layer, name: str) -> ir.PrimFunc:
+    """The layer function: the border, then kernels for all rows, or for one after the other."""
+    return _emit(layer, name, by_window=False)
+
+
+def _emit(layer: Layer, name: str, *, by_window: bool) -> ir.PrimFunc:
+    node, geometry, packed = layer.node, _Geometry.of(layer.node), _packed(layer.node)
+    assert packed is not None, "refusal() was asked"
+    x, y = layer.input_rows(0), layer.output_rows()
+    image = geometry.padded
+    scratch = image.buffer(1 if by_window else None)
+    zero_point = node.inputs[0].type.quant.zero_point
+    whole = geometry.output.height if y.is_whole else 1
+
+    def some(row: te.Expr, count: int) -> ir.Stmt:
+        start = row if by_window else layer.y0
+        place = (row - start) * (geometry.windows.rows.stride * image.row_elements)
+        return call(
+            depthwise(geometry.grid(count), packed),
+            at(scratch, 0, place),
+            at(packed.weights, 0, 0, 0, 0, 0),
+            at(packed.constants, 0, 0, 0, 0),
+            at(packed.rounding, 0, 0, 0, 0),
+            y.at(row, 0, 0),
+        )
+
+    if by_window:
+        body = in_blocks(
+            layer, 1,
+            lambda row, _: seq(image.fill_window(scratch, x, zero_point, row), some(row, 1)),
+        )  # fmt: skip
+        return layer.function(name, scratch, body)
+    fill = image.fill(scratch, x, zero_point, layer.y0, layer.y1)
+    return layer.function(name, scratch, seq(fill, in_blocks(layer, whole, some)))

@@ -1,5 +1,0 @@
-"""Kernels for Arm cores with Helium, the M-profile vector extension (Cortex-M52, M55, M85).
-
-As in `dsp`, each file is one operator family whose loops are TIR around micro-kernels.  What a
-family here does not accept falls to that of `dsp`, since no core has vectors without DSP.
-"""

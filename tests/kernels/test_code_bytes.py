@@ -1,0 +1,167 @@
+"""The code that candidates state is what a compiler makes of their kernels, roughly.
+
+Stated is what a layer adds to the program beyond a direct kernel. Measured is how much larger the
+object file of the layer alone is than that of the direct kernel; kernels that layers share are
+stated as a part, so that they may turn out larger where one layer uses them.
+"""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Mapping
+from functools import lru_cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+import pytest
+
+import microtir
+from microtir import CompilationConfig, Target
+from microtir.config.enums import Optimize
+from microtir.graph.ir import Node
+from microtir.graph.ops import (
+    Add,
+    AveragePool2D,
+    Conv2D,
+    DepthwiseConv2D,
+    FullyConnected,
+    Operator,
+    Padding2D,
+)
+from microtir.ir_module import IRModule
+from microtir.kernels import candidates
+from microtir.plan.ir import Kernel
+from microtir.plan.measured import Cost, Key, Measured, signature
+from microtir.tir.dtype import DType
+from tests.support.graphs import constant, graph, node, per_channel, quant, tensor
+
+SAME = Padding2D(1, 1, 1, 1)
+IMAGE = (1, 8, 8, 32)
+RISCV = ("-march=rv32imc", "-misa-spec=2.2", "-mabi=ilp32", "--specs=picolibc.specs")
+COMPILERS: Mapping[str, tuple[str, ...]] = {
+    "cortex-m4": ("arm-none-eabi-", "-mcpu=cortex-m4", "-mthumb", "-mfloat-abi=hard"),
+    "cortex-m55": ("arm-none-eabi-", "-mcpu=cortex-m55", "-mthumb", "-mfloat-abi=hard"),
+    "cortex-m3": ("arm-none-eabi-", "-mcpu=cortex-m3", "-mthumb"),
+    "rv32imc": ("riscv64-unknown-elf-", *RISCV),
+    "x86-64": ("", "-mavx2"),
+}
+
+
+def linear(op: Operator, shape: tuple[int, ...], weights: tuple[int, ...]) -> Node:
+    """A layer with random weights, of a stride of 1."""
+    axis = 3 if isinstance(op, DepthwiseConv2D) else 0
+    x = tensor("x", shape, DType.INT8, quant(0.05, 3))
+    data = np.random.default_rng(0).integers(-50, 50, weights).astype(np.int8)
+    w = constant("w", data, per_channel([0.01] * weights[axis], axis))
+    result = (*shape[:-1], weights[axis])
+    return node(op, (x, w), tensor("y", result, DType.INT8, quant(1.0, 3)))
+
+
+def addition() -> Node:
+    """Of two images."""
+    a, b = (tensor(n, IMAGE, DType.INT8, quant(s, 3)) for n, s in (("a", 0.05), ("b", 0.03)))
+    return node(Add(), (a, b), tensor("y", IMAGE, DType.INT8, quant(0.06, 3)))
+
+
+def average() -> Node:
+    """Of a whole image."""
+    x, y = (
+        tensor(n, s, DType.INT8, quant(0.05, 3)) for n, s in (("x", IMAGE), ("y", (1, 1, 1, 32)))
+    )
+    return node(AveragePool2D((8, 8)), (x,), y)
+
+
+POINTWISE = linear(Conv2D(), IMAGE, (48, 1, 1, 32))
+SQUARE = linear(Conv2D(padding=SAME), IMAGE, (32, 3, 3, 32))
+DEPTHWISE = linear(DepthwiseConv2D(padding=SAME), IMAGE, (1, 3, 3, 32))
+DENSE = linear(FullyConnected(), (1, 128), (64, 128))
+CASES = [
+    ("cortex-m4", Kernel.GEMM, SQUARE),
+    ("cortex-m4", Kernel.DEPTHWISE_WORDS, DEPTHWISE),
+    ("cortex-m4", Kernel.DEPTHWISE_SINGLE, DEPTHWISE),
+    ("cortex-m4", Kernel.DEPTHWISE_PLANES, DEPTHWISE),
+    ("cortex-m4", Kernel.DENSE_PAIRS, DENSE),
+    ("cortex-m4", Kernel.POOL_WORDS, average()),
+    ("cortex-m4", Kernel.ADD_SHIFTED, addition()),
+    ("cortex-m55", Kernel.GEMM_VECTORS, POINTWISE),
+    ("cortex-m55", Kernel.GEMM_VECTORS, SQUARE),
+    ("cortex-m55", Kernel.GEMM_VECTORS, DENSE),
+    ("cortex-m55", Kernel.DEPTHWISE_VECTORS, DEPTHWISE),
+    ("cortex-m55", Kernel.POOL_VECTORS, average()),
+    ("cortex-m55", Kernel.ADD_VECTORS, addition()),
+    ("cortex-m3", Kernel.BLOCKED, SQUARE),
+    ("cortex-m3", Kernel.BLOCKED_COMPACT, POINTWISE),
+    ("cortex-m3", Kernel.BLOCKED, DENSE),
+    ("cortex-m3", Kernel.DEPTHWISE_BLOCKED, DEPTHWISE),
+    ("cortex-m3", Kernel.ADD_PORTABLE, addition()),
+    ("rv32imc", Kernel.BLOCKED_WIDE, SQUARE),
+    ("rv32imc", Kernel.DEPTHWISE_WIDE, DEPTHWISE),
+    ("x86-64", Kernel.GEMM_PANELS, SQUARE),
+    ("x86-64", Kernel.GEMM_PANELS_WINDOWS, SQUARE),
+    ("x86-64", Kernel.GEMM_PANELS, DENSE),
+    ("x86-64", Kernel.DEPTHWISE_LANES, DEPTHWISE),
+    ("x86-64", Kernel.DEPTHWISE_LANES_WINDOWS, DEPTHWISE),
+    ("x86-64", Kernel.POOL_LANES, average()),
+    ("x86-64", Kernel.ADD_LANES, addition()),
+]
+# Kernels that several layers of a model use are stated in parts.
+SHARED = frozenset({Kernel.GEMM, Kernel.GEMM_PANELS, Kernel.GEMM_PANELS_WINDOWS})
+
+
+def config_for(cpu: str) -> CompilationConfig:
+    """For speed, which takes what costs least."""
+    target = Target(f"c -{'march' if cpu.startswith('rv') else 'mcpu'}={cpu}")
+    config = CompilationConfig.from_target(target)
+    return config.with_(optimize=Optimize.SPEED, module_name="m")
+
+
+@lru_cache
+def compiled_bytes(cpu: str, kernel: Kernel, layer: Node) -> int:
+    """Code of the object file of one layer with a kernel, at -O2."""
+    config = config_for(cpu)
+    costs = {
+        Key(signature(layer), c.kernel.value): Cost(
+            *([0, 0] if c.kernel is kernel else [10**9] * 2)
+        )
+        for c in candidates(layer, config)
+    }
+    prefix, *flags = COMPILERS[cpu]
+    with TemporaryDirectory(prefix="microtir-code-") as name:
+        folder = Path(name)
+        records = folder / "records.json"
+        text = Measured(str(config.primary_target()), costs).to_text()
+        records.write_text(text, encoding="utf-8")
+        module = IRModule(graph=graph((layer,), layer.activations, layer.outputs))
+        artifact = microtir.build(module, config.with_(tuning_records=str(records)))
+        artifact.export(folder / "c")
+        command = [f"{prefix}gcc", *flags, "-O2", "-std=c99", "-ffp-contract=off", "-c", "m.c"]
+        subprocess.run(command, cwd=folder / "c", check=True)
+        said = subprocess.run(
+            [f"{prefix}size", "-A", "m.o"], cwd=folder / "c", check=True, capture_output=True,
+            text=True,
+        ).stdout  # fmt: skip
+    rows = [line.split() for line in said.splitlines()]
+    return sum(int(row[1]) for row in rows if row and row[0].startswith(".text"))
+
+
+@pytest.mark.xdist_group("code bytes")
+@pytest.mark.parametrize(
+    ("cpu", "kernel", "layer"), CASES, ids=[f"{c}-{k.value}-{n.op.name}" for c, k, n in CASES]
+)
+def test_stated_code_is_about_what_is_compiled(cpu: str, kernel: Kernel, layer: Node) -> None:
+    """Within a third, beside loops around kernels; of what is shared, a fifth is enough."""
+    offered = candidates(layer, config_for(cpu))
+    stated = next(c.code_bytes for c in offered if c.kernel is kernel and c.is_plain)
+    added = compiled_bytes(cpu, kernel, layer) - compiled_bytes(cpu, Kernel.DIRECT, layer)
+    most = added * (1 if kernel in SHARED else 4 / 3) + 350
+    least = added * (1 / 5 if kernel in SHARED else 2 / 3) - 200
+    assert least <= stated <= most, f"stated {stated}, compiled {added}"
+
+
+def test_every_kernel_that_adds_code_says_so() -> None:
+    """A kernel without code of its own is free where flash is the goal; additions are smaller."""
+    for cpu, kernel, layer in CASES:
+        offered = candidates(layer, config_for(cpu))
+        stated = {c.kernel: c.code_bytes for c in offered if c.is_plain}
+        assert (stated[kernel] > 0) is not isinstance(layer.op, Add), (cpu, kernel)

@@ -1,0 +1,86 @@
+"""A kernel that cannot compute an operator says why."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from microtir.config.target import Target
+from microtir.graph.ir import Node
+from microtir.graph.ops import Add, Conv2D, DepthwiseConv2D, FullyConnected, MaxPool2D, Operator
+from microtir.graph.ops.base import Activation
+from microtir.kernels.table import families_of, refusals_of
+from microtir.plan.ir import Kernel, Refusal
+from microtir.tir.dtype import DType
+from tests.support.graphs import constant, node, per_channel, quant, tensor
+from tests.support.operator_cases import generate, operator_dtypes
+
+M4, M55, X86 = (Target(f"c -mcpu={cpu}") for cpu in ("cortex-m4", "cortex-m55", "x86-64"))
+
+
+def linear(
+    op: Operator, shape: tuple[int, ...], weights: tuple[int, ...], *, fill: int = 1,
+    bias: int = 0, dtype: DType = DType.INT8,
+) -> Node:  # fmt: skip
+    """A layer over an image of 5 by 5, or a dense one, whose weights are all the same."""
+    int8 = dtype is DType.INT8
+    axis = 3 if isinstance(op, DepthwiseConv2D) else 0
+    outputs = weights[axis]
+    x = tensor("x", shape, dtype, quant(0.05, 3) if int8 else None)
+    scales = per_channel([0.01] * outputs, axis) if int8 else None
+    w = constant("w", np.full(weights, fill, dtype.value), scales)
+    b = constant("b", np.full(outputs, bias, np.int32 if int8 else np.float32))
+    result = (*shape[:-1], outputs)
+    return node(op, (x, w, b), tensor("y", result, dtype, quant(1.0, 3) if int8 else None))
+
+
+def pool(clamp: Activation) -> Node:
+    """A maximum over an image."""
+    x, y = (tensor(n, (1, 4, 4, 8), DType.INT8, quant(0.05, -128)) for n in "xy")
+    return node(MaxPool2D((1, 1), activation=clamp), (x,), y)
+
+
+def add(shape: tuple[int, ...]) -> Node:
+    """A sum of an activation and one that may be broadcast."""
+    x, y = (tensor(n, (1, 4, 4, 8), DType.INT8, quant(0.05)) for n in "xy")
+    return node(Add(), (x, tensor("z", shape, DType.INT8, quant(0.04))), y)
+
+
+IMAGE, CONV, CHANNELWISE = (1, 5, 5, 8), (6, 1, 1, 8), (1, 1, 1, 8)
+CASES = {
+    "a float for int8": (linear(Conv2D(), IMAGE, CONV, dtype=DType.FLOAT32), M4, Kernel.GEMM,
+                         Refusal.TYPES),
+    "two images": (linear(DepthwiseConv2D(), (2, 5, 5, 8), CHANNELWISE), M4,
+                   Kernel.DEPTHWISE_WORDS, Refusal.IMAGES),
+    "a multiplier": (linear(DepthwiseConv2D(depth_multiplier=2), IMAGE, (1, 1, 1, 16)), M55,
+                     Kernel.DEPTHWISE_VECTORS, Refusal.MULTIPLIER),
+    "channels apart": (linear(DepthwiseConv2D(), IMAGE, CHANNELWISE), M4, Kernel.GEMM,
+                       Refusal.MIXES_CHANNELS),
+    "one output": (linear(Conv2D(), IMAGE, (1, 1, 1, 8)), M4, Kernel.GEMM, Refusal.FEW_CHANNELS),
+    "weights of -128": (linear(Conv2D(), IMAGE, CONV, fill=-128), M4, Kernel.GEMM, Refusal.FORM),
+    "sums of 33 bits": (linear(Conv2D(), IMAGE, CONV, bias=2**31 - 1), M4, Kernel.GEMM,
+                        Refusal.SUMS),
+    "odd inputs": (linear(FullyConnected(), (1, 7), (4, 7)), M4, Kernel.DENSE_PAIRS,
+                   Refusal.SIZES),
+    "rows in rows": (linear(FullyConnected(), (1, 5, 5, 8), (6, 8)), X86, Kernel.GEMM_PANELS,
+                     Refusal.ROWS),
+    "a clamp": (pool(Activation.RELU6), M55, Kernel.POOL_VECTORS, Refusal.CLAMP),
+    "a broadcast": (add((1, 1, 1, 8)), M4, Kernel.ADD_SHIFTED, Refusal.SHAPES),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_reason(case: str) -> None:
+    """What metadata print of a kernel that is not offered."""
+    layer, target, kernel, reason = CASES[case]
+    assert dict(refusals_of(layer, target))[kernel] is reason
+
+
+@pytest.mark.parametrize("target", [M4, M55, X86], ids=str)
+def test_each_kernel_is_offered_or_refused(target: Target) -> None:
+    """Never both, over operators of all kinds."""
+    for operator, dtype in operator_dtypes():
+        for layer in generate(operator, 0, dtype).graph().nodes:
+            offered = {f.kernel for f in families_of(layer, target)}
+            refused = {kernel for kernel, _ in refusals_of(layer, target)}
+            assert offered and not offered & refused

@@ -1,0 +1,93 @@
+"""Layers that are called row by row are priced so: windows are copied, blocks cut at row ends."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from microtir.config.target import Target
+from microtir.graph.ir import Node
+from microtir.graph.ops import Conv2D, DepthwiseConv2D, FullyConnected, Operator, Padding2D
+from microtir.kernels.table import candidate, families_of
+from microtir.plan.ir import Candidate, Kernel
+from microtir.tir.dtype import DType
+from tests.support.graphs import constant, node, per_channel, quant, tensor
+
+
+def layer(op: Operator, shape: tuple[int, ...], weights: tuple[int, ...]) -> Node:
+    """A layer with random small weights; VALID unless the operator pads."""
+    axis = 3 if isinstance(op, DepthwiseConv2D) else 0
+    outputs = weights[axis]
+    x = tensor("x", shape, DType.INT8, quant(0.05, 3))
+    data = np.random.default_rng(0).integers(-50, 50, weights).astype(np.int8)
+    w = constant("w", data, per_channel([0.01] * outputs, axis))
+    if isinstance(op, FullyConnected):
+        result: tuple[int, ...] = (shape[0], outputs)
+    else:
+        assert isinstance(op, Conv2D | DepthwiseConv2D)
+        p = op.padding
+        result = (1, shape[1] + p.top + p.bottom - weights[1] + 1,
+                  shape[2] + p.left + p.right - weights[2] + 1, outputs)  # fmt: skip
+    return node(op, (x, w), tensor("y", result, DType.INT8, quant(1.0, 3)))
+
+
+def offered(target: str, kernel: Kernel, node_: Node) -> Candidate:
+    """The candidate of a kernel."""
+    families = families_of(node_, Target(f"c -mcpu={target}"))
+    return candidate(node_, next(f for f in families if f.kernel is kernel))
+
+
+SAME = Padding2D(1, 1, 1, 1)
+IMAGE = (1, 9, 5, 16)
+POINTWISE = layer(Conv2D(), IMAGE, (8, 1, 1, 16))
+INSIDE = layer(Conv2D(), IMAGE, (8, 3, 3, 16))
+DEPTHWISE = layer(DepthwiseConv2D(), IMAGE, (1, 3, 3, 16))
+DENSE = layer(FullyConnected(), (4, 32), (8, 32))
+DEARER = {
+    "blocks are cut": ("cortex-m3", Kernel.BLOCKED, POINTWISE),
+    "blocks are cut, compact": ("cortex-m3", Kernel.BLOCKED_COMPACT, POINTWISE),
+    "windows are copied": ("cortex-m3", Kernel.BLOCKED, INSIDE),
+    "depthwise windows are copied": ("cortex-m3", Kernel.DEPTHWISE_BLOCKED, DEPTHWISE),
+    "pairs are cut": ("cortex-m55", Kernel.GEMM_VECTORS, POINTWISE),
+    "rows are not paired": ("cortex-m55", Kernel.GEMM_VECTORS, DENSE),
+    "vectors copy windows": ("cortex-m55", Kernel.DEPTHWISE_VECTORS, DEPTHWISE),
+    "panels copy windows": ("x86-64", Kernel.GEMM_PANELS, INSIDE),
+    "lanes copy windows": ("x86-64", Kernel.DEPTHWISE_LANES, DEPTHWISE),
+}
+
+
+@pytest.mark.parametrize("case", DEARER)
+def test_rows_cost_more(case: str) -> None:
+    """Rows of five pixels, rings of windows that need no border as a whole."""
+    found = offered(*DEARER[case])
+    assert found.cost < found.row_cost < 4 * found.cost
+
+
+def test_rows_that_are_copied_anyway_cost_about_as_much() -> None:
+    """With SAME padding both forms copy windows: only the borders are filled again."""
+    padded = layer(Conv2D(padding=SAME), IMAGE, (8, 3, 3, 16))
+    found = offered("cortex-m3", Kernel.BLOCKED, padded)
+    assert found.cost <= found.row_cost < found.cost * 1.1
+
+
+def test_narrow_rows_pair_their_pixels_where_a_layer_runs_alone() -> None:
+    """Rows of one pixel, two of them a call, cost little more than one call, and take less scratch.
+
+    In rings they may lie apart: there a row is a pixel, and the price that of pixels one by one.
+    """
+    narrow = layer(Conv2D(), (1, 24, 1, 128), (128, 1, 1, 128))
+    found = offered("cortex-m4", Kernel.GEMM, narrow)
+    alone = found.running_alone(2)
+    assert alone.pair_cost < alone.cost * 1.03
+    assert alone.scratch_bytes == found.scratch_bytes // 2
+    assert found.pair_cost == found.row_cost > alone.pair_cost * 1.15
+
+
+def test_windows_that_stay_inside_need_no_copies_of_a_whole_image() -> None:
+    """A layer that runs alone reads them where they are; rings and borders need scratch."""
+    inside = offered("cortex-m4", Kernel.DEPTHWISE_WORDS, DEPTHWISE)
+    op = DepthwiseConv2D(padding=SAME)
+    bordered = offered("cortex-m4", Kernel.DEPTHWISE_WORDS, layer(op, IMAGE, (1, 3, 3, 16)))
+    assert inside.running_alone(1).scratch_bytes == 0 < inside.scratch_bytes
+    assert inside.running_alone(1).row_cost < inside.row_cost
+    assert bordered.running_alone(1).scratch_bytes == bordered.scratch_bytes
