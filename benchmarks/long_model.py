@@ -12,9 +12,16 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from microtir.graph import ops
 from microtir.graph.ir import Graph, Node, Quantization, Source, Tensor, TensorType
+from microtir.graph.operator import Operator
 from microtir.ir_module import IRModule
+from microtir.operators.arithmetic.definition import Add
+from microtir.operators.common.attributes import Activation, Padding2D
+from microtir.operators.convolution.definition import Conv2D, DepthwiseConv2D
+from microtir.operators.dense.definition import FullyConnected
+from microtir.operators.movement.definition import Concatenation, Reshape
+from microtir.operators.pooling.definition import AveragePool2D
+from microtir.operators.softmax.definition import Softmax
 from microtir.tir.dtype import DType
 
 OPERATORS = 500
@@ -28,8 +35,8 @@ _CLASSES = 10
 
 _SCALE = float(np.float32(0.05))
 _WEIGHTS = float(np.float32(0.01))
-_SAME = ops.Padding2D(1, 1, 1, 1)
-_HALVED = ops.Padding2D(0, 1, 0, 1)
+_SAME = Padding2D(1, 1, 1, 1)
+_HALVED = Padding2D(0, 1, 0, 1)
 
 
 def long_model(operators: int = OPERATORS) -> IRModule:
@@ -74,7 +81,7 @@ class _Net:
     rng: np.random.Generator = field(default_factory=lambda: np.random.default_rng(0))
 
     def add(
-        self, op: ops.Operator, *inputs: Tensor, shape: tuple[int, ...], scale: float = _SCALE
+        self, op: Operator, *inputs: Tensor, shape: tuple[int, ...], scale: float = _SCALE
     ) -> Tensor:
         """Add a node and return its output, which becomes `image`."""
         number = len(self.nodes)
@@ -104,10 +111,10 @@ class _Net:
         image = self.image
         _, height, width, depth = image.shape
         weights = self.weights((channels, size, size, depth), 0, channels)
-        op = ops.Conv2D(
+        op = Conv2D(
             strides=(stride, stride),
-            padding=_HALVED if size > 1 else ops.Padding2D(),
-            activation=ops.Activation.RELU if active else ops.Activation.NONE,
+            padding=_HALVED if size > 1 else Padding2D(),
+            activation=Activation.RELU if active else Activation.NONE,
         )
         return self.add(op, image, *weights, shape=(1, height // stride, width // stride, channels))
 
@@ -116,10 +123,10 @@ class _Net:
         image = self.image
         _, height, width, channels = image.shape
         weights = self.weights((1, 3, 3, channels), 3, channels)
-        op = ops.DepthwiseConv2D(
+        op = DepthwiseConv2D(
             strides=(stride, stride),
             padding=_SAME if stride == 1 else _HALVED,
-            activation=ops.Activation.RELU,
+            activation=Activation.RELU,
         )
         return self.add(op, image, *weights, shape=(1, height // stride, width // stride, channels))
 
@@ -133,28 +140,28 @@ class _Net:
         """Add such a block and, to its output, what went in."""
         before = self.image
         after = self.widened(before.shape[-1])
-        return self.add(ops.Add(), before, after, shape=before.shape)
+        return self.add(Add(), before, after, shape=before.shape)
 
     def branches(self) -> Tensor:
         """Add half of the channels by a convolution, the others by an average of neighbours."""
         before = self.image
         *_, channels = before.shape
         first = self.convolution(channels // 2)
-        self.add(ops.AveragePool2D((3, 3), (1, 1), _SAME), before, shape=before.shape)
+        self.add(AveragePool2D((3, 3), (1, 1), _SAME), before, shape=before.shape)
         second = self.convolution(channels // 2)
-        return self.add(ops.Concatenation(axis=3), first, second, shape=before.shape)
+        return self.add(Concatenation(axis=3), first, second, shape=before.shape)
 
     def head(self) -> Tensor:
         """Add the mean of all pixels, and a class."""
         image = self.convolution(2 * self.image.shape[-1])
         _, height, width, channels = image.shape
-        pool = ops.AveragePool2D((height, width), (1, 1))
+        pool = AveragePool2D((height, width), (1, 1))
         flat = self.add(pool, image, shape=(1, 1, 1, channels))
-        flat = self.add(ops.Reshape(), flat, shape=(1, channels))
+        flat = self.add(Reshape(), flat, shape=(1, channels))
         weights = self.weights((_CLASSES, channels), 0, _CLASSES)
-        scores = self.add(ops.FullyConnected(), flat, *weights, shape=(1, _CLASSES))
+        scores = self.add(FullyConnected(), flat, *weights, shape=(1, _CLASSES))
         y = Tensor("y", TensorType((1, _CLASSES), DType.INT8, Quantization((1 / 256,), (-128,))))
         source = Source("long", len(self.nodes), "SOFTMAX")
-        self.nodes.append(Node(ops.Softmax(), (scores,), (y,), "softmax", source))
+        self.nodes.append(Node(Softmax(), (scores,), (y,), "softmax", source))
         self.image = y
         return y

@@ -14,9 +14,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from microtir.graph import ops
 from microtir.graph.ir import Graph, Node, Tensor
-from microtir.graph.ops import Activation
+from microtir.operators.arithmetic.definition import Add
+from microtir.operators.common.attributes import Activation
+from microtir.operators.convolution.definition import Conv2D, DepthwiseConv2D
+from microtir.operators.dense.definition import FullyConnected
+from microtir.operators.movement.definition import Reshape
+from microtir.operators.pooling.definition import AveragePool2D
+from microtir.operators.softmax.definition import Softmax
 
 Array = npt.NDArray[Any]
 
@@ -124,7 +129,7 @@ class _Writer:
 
     def _node(self, node: Node) -> None:
         op = node.op
-        if isinstance(op, ops.Reshape):
+        if isinstance(op, Reshape):
             self.names[node.output] = self._reshape(node)
             return
         value = self._operator(node)
@@ -144,29 +149,29 @@ class _Writer:
     def _operator(self, node: Node) -> str:
         op = node.op
         match op:
-            case ops.Conv2D() | ops.DepthwiseConv2D():
+            case Conv2D() | DepthwiseConv2D():
                 return self._convolution(node, op)
-            case ops.FullyConnected():
+            case FullyConnected():
                 weights = node.inputs[1].data
                 assert weights is not None
                 return self._emit("Gemm", self._linear_inputs(node, weights), transB=1)
-            case ops.Add():
+            case Add():
                 return self._emit("Add", [self._real(tensor) for tensor in node.inputs])
-            case ops.AveragePool2D():
+            case AveragePool2D():
                 p = op.padding
                 return self._emit(
                     "AveragePool", [self._real(node.inputs[0])], kernel_shape=op.window,
                     strides=op.strides, pads=[p.top, p.left, p.bottom, p.right],
                 )  # fmt: skip
-            case ops.Softmax():
+            case Softmax():
                 return self._emit("Softmax", [self._real(node.inputs[0])], axis=-1)
             case _:
                 raise UntranslatedError(f"{node.source}: no translation to ONNX here")
 
-    def _convolution(self, node: Node, op: ops.Conv2D | ops.DepthwiseConv2D) -> str:
+    def _convolution(self, node: Node, op: Conv2D | DepthwiseConv2D) -> str:
         weights, p = node.inputs[1].data, op.padding
         assert weights is not None
-        depthwise = isinstance(op, ops.DepthwiseConv2D)
+        depthwise = isinstance(op, DepthwiseConv2D)
         ordered = weights.transpose((3, 0, 1, 2) if depthwise else (0, 3, 1, 2))
         return self._emit(
             "Conv",

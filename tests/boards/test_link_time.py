@@ -8,8 +8,9 @@ import pytest
 
 import microtir
 from microtir import CompilationConfig
-from microtir.graph import ops
 from microtir.graph.ir import Graph
+from microtir.operators.activations.definition import HardSwish
+from microtir.operators.conversion.definition import Dequantize, Quantize
 from microtir.project import ProjectOptions, ProjectType, Samples, generate, load_board
 from microtir.tir.dtype import DType
 from tests.support.board_projects import digits, digits_samples
@@ -23,10 +24,10 @@ def narrowed() -> Graph:
     x, a = (tensor(name, shape, DType.INT8, quant(0.05, 99)) for name in "xa")
     b, c, y = (tensor(name, shape) for name in "bcy")
     nodes = [
-        node(ops.Dequantize(), [x], b),
-        node(ops.HardSwish(), [b], c),
-        node(ops.Quantize(), [c], a),
-        node(ops.Dequantize(), [a], y),
+        node(Dequantize(), [x], b),
+        node(HardSwish(), [b], c),
+        node(Quantize(), [c], a),
+        node(Dequantize(), [a], y),
     ]
     return graph(nodes, [x], [y])
 

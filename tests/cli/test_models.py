@@ -6,9 +6,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from microtir.frontend.tflite_schema import BuiltinOperator, Padding, Pool2DOptions
 from microtir.frontend.tflite_writer import TfliteBuilder
 from microtir.graph.ir import Array
+from microtir.operators.common.tflite_schema import BuiltinOperator, Padding
+from microtir.operators.pooling.tflite import Pool2DOptions
 from tests.support.command import FLOAT, INT8, Command
 
 

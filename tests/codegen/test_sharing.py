@@ -11,17 +11,18 @@ import pytest
 import microtir
 from microtir import CompilationConfig, Target
 from microtir.config.enums import Optimize
-from microtir.graph import ops
 from microtir.graph.ir import Graph, Node, Tensor
 from microtir.graph.reference import execute
 from microtir.ir_module import IRModule
+from microtir.operators.common.attributes import Padding2D
+from microtir.operators.convolution.definition import Conv2D, DepthwiseConv2D
 from microtir.tir.dtype import DType
 from tests.support import graphs
 from tests.support.batch import load_batch
 from tests.support.c_compilers import strict_problems
 
 CHANNELS = (3, 5, 4, 6, 2)
-BORDER = ops.Padding2D(1, 1, 1, 1)
+BORDER = Padding2D(1, 1, 1, 1)
 PORTABLE = CompilationConfig(targets="c")
 
 
@@ -38,7 +39,7 @@ def layer(number: int, x: Tensor, y: Tensor, rng: np.random.Generator) -> Node:
     scales = [float(s) for s in rng.uniform(0.005, 0.02, channels)]
     data = rng.integers(-127, 128, shape).astype(np.int8)
     w = graphs.constant(f"w{number}", data, graphs.per_channel(scales, 3 if depthwise else 0))
-    op = ops.DepthwiseConv2D(padding=BORDER) if depthwise else ops.Conv2D(padding=BORDER)
+    op = DepthwiseConv2D(padding=BORDER) if depthwise else Conv2D(padding=BORDER)
     return graphs.node(op, (x, w), y)
 
 

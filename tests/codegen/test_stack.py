@@ -18,9 +18,14 @@ from microtir.config import CompilationConfig, Executor, Runtime
 from microtir.config.features import Family
 from microtir.driver import build, lower
 from microtir.frontend import from_tflite
-from microtir.graph import ops
 from microtir.graph.ir import Graph
 from microtir.ir_module import IRModule
+from microtir.operators.common.attributes import Padding2D
+from microtir.operators.convolution.definition import Conv2D
+from microtir.operators.dense.definition import FullyConnected
+from microtir.operators.movement.definition import Reshape
+from microtir.operators.pooling.definition import AveragePool2D
+from microtir.operators.softmax.definition import Softmax
 from microtir.project.disassembly import Instruction, parse
 from microtir.project.stack_bound import pushed
 from microtir.tir.dtype import DType
@@ -61,14 +66,14 @@ def mixed_layers() -> Graph:
         "filters", rng.integers(-99, 99, (16, 3, 3, 16)).astype(np.int8), quant(0.01)
     )
     weights = constant("weights", rng.integers(-99, 99, (12, 128)).astype(np.int8), quant(0.01))
-    padding = ops.Padding2D(1, 1, 1, 1)
+    padding = Padding2D(1, 1, 1, 1)
     return graph(
         [
-            node(ops.Conv2D((1, 1), (1, 1), padding), (x, filters), a),
-            node(ops.AveragePool2D((2, 2), (2, 2)), (a,), b),
-            node(ops.Reshape(), (b,), flat),
-            node(ops.FullyConnected(), (flat, weights), c),
-            node(ops.Softmax(), (c,), y),
+            node(Conv2D((1, 1), (1, 1), padding), (x, filters), a),
+            node(AveragePool2D((2, 2), (2, 2)), (a,), b),
+            node(Reshape(), (b,), flat),
+            node(FullyConnected(), (flat, weights), c),
+            node(Softmax(), (c,), y),
         ],
         [x],
         [y],

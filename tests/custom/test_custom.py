@@ -13,14 +13,17 @@ import microtir
 from microtir import CompilationConfig, Target, custom, te
 from microtir.errors import GraphError, MicrotirError, RunError, UnsupportedModelError, UsageError
 from microtir.frontend.tflite_writer import TfliteBuilder
-from microtir.graph import ops, reference
+from microtir.graph import reference
 from microtir.graph.ir import Array, Node, Quantization, TensorType
-from microtir.graph.ops import CustomFunction
 from microtir.graph.text import to_text
 from microtir.host.samples import Samples
 from microtir.host.tolerance import Share
 from microtir.host.verify import verify
 from microtir.ir_module import IRModule
+from microtir.operators import OperatorRecord
+from microtir.operators.activations.definition import Relu
+from microtir.operators.arithmetic.definition import Add
+from microtir.operators.custom.definition import Custom
 from microtir.schedule import Schedule
 from microtir.tir.dtype import DType
 from microtir.tir.ir import Buffer, IntImm, Load, PrimFunc, Store
@@ -59,7 +62,7 @@ def flipped(_node: Node, x: Array, offset: Array) -> Array:
 OFFSET = np.array([0, -1], np.int8)
 
 
-def flip_in_c(code: str = FLIP_C) -> CustomFunction:
+def flip_in_c(code: str = FLIP_C) -> OperatorRecord:
     """The C function above: a constant input, scratch and a status."""
     return custom.from_c(
         "Flip", flipped, function="flip", code=code, returns_status=True,
@@ -68,7 +71,7 @@ def flip_in_c(code: str = FLIP_C) -> CustomFunction:
     )  # fmt: skip
 
 
-def flip_in_te(schedule: Callable[[Schedule, te.Tensor], None] | None = None) -> CustomFunction:
+def flip_in_te(schedule: Callable[[Schedule, te.Tensor], None] | None = None) -> OperatorRecord:
     """The same as a formula."""
 
     def compute(_node: Node, x: te.Tensor, offset: te.Tensor) -> te.Tensor:
@@ -88,7 +91,7 @@ func any(x: int8[12, 2], offset: int8[2], y: int8[12, 2]):
       y[i, ch] = cast(int8, min(max(cast(int32, offset[ch]) - cast(int32, x[i, ch]), -128), 127))
 """
 
-FORMS: dict[str, Callable[[], CustomFunction]] = {
+FORMS: dict[str, Callable[[], OperatorRecord]] = {
     "te": flip_in_te,
     "te, scheduled": lambda: flip_in_te(lambda s, y: s.unroll(s.loop(y, "ch"))),
     "tir": lambda: custom.from_tir("Flip", parse_function(FLIP_TIR), flipped),
@@ -106,7 +109,7 @@ def test_every_form_computes_what_numpy_says(form: str) -> None:
 @pytest.mark.parametrize("form", ["te", "c"])
 def test_a_difference_is_shown(form: str) -> None:
     """An operator that is not what its numpy function says is found, with the element."""
-    wrong = replace(FORMS[form](), reference=lambda n, x, o: flipped(n, x, o) // 2)
+    wrong = replace(FORMS[form](), meaning=lambda _op, n, x, o: flipped(n, x, o) // 2)
     with pytest.raises(RunError, match=r"the operator 'Flip': sample 0: 'y0' at \[0, 0, 0, 0\] is"):
         custom.check(wrong, [IMAGE, OFFSET - 1], [IMAGE])
 
@@ -118,13 +121,13 @@ def test_sanitizers_watch_the_c_function() -> None:
         custom.check(flip_in_c(wrong), [IMAGE, OFFSET], [IMAGE])
 
 
-def in_the_middle(function: CustomFunction) -> IRModule:
+def in_the_middle(function: OperatorRecord) -> IRModule:
     """RELU, the operator, and a sum with what went in, so that its input lives on."""
     x, a, b, y = (tensor(name, IMAGE.shape, INT8, quant(0.5)) for name in "xaby")
     nodes = [
-        node(ops.Relu(), (x,), a),
-        node(ops.Custom(function), (a, constant("offset", OFFSET)), b),
-        node(ops.Add(), (a, b), y),
+        node(Relu(), (x,), a),
+        node(Custom(function), (a, constant("offset", OFFSET)), b),
+        node(Add(), (a, b), y),
     ]
     return IRModule(graph=graph(nodes, [x], [y]))
 
@@ -179,7 +182,7 @@ def test_two_outputs_and_one_tensor_twice() -> None:
     both = custom.from_te("Both", compute, lambda _n, a, b: (a + b, a * b))
     custom.check(both, [MATRIX, MATRIX], [MATRIX, MATRIX])
     x, y, z = (tensor(name, MATRIX.shape) for name in "xyz")
-    module = IRModule(graph=graph([node(ops.Custom(both), (x, x), (y, z))], [x], [y, z]))
+    module = IRModule(graph=graph([node(Custom(both), (x, x), (y, z))], [x], [y, z]))
     given = np.linspace(-1, 1, 12, dtype=np.float32).reshape(3, 4)
     got = microtir.host.load(microtir.build(module)).run({"x": given})
     assert np.array_equal(got["y"], given + given) and np.array_equal(got["z"], given * given)
@@ -190,7 +193,8 @@ def test_two_outputs_and_one_tensor_twice() -> None:
     )  # fmt: skip
     assert a is not b
     again = custom.from_tir("Copy", copied, lambda _n, a, _b: a)
-    function = again.build(node(ops.Custom(again), (x, x), y), "layer")
+    assert again.function is not None
+    function = again.function.build(node(Custom(again), (x, x), y), "layer")
     assert function.params == (a, c)
 
 
@@ -199,7 +203,7 @@ def test_a_constant_result_is_folded() -> None:
     double = custom.from_te("Double", lambda _n, a: a, lambda _n, a: a + a)
     a = constant("a", np.array([[1.0, 2.0]], np.float32))
     x, b, y = tensor("x", (1, 2)), tensor("b", (1, 2)), tensor("y", (1, 2))
-    nodes = [node(ops.Custom(double), (a,), b), node(ops.Add(), (x, b), y)]
+    nodes = [node(Custom(double), (a,), b), node(Add(), (x, b), y)]
     model = microtir.host.load(microtir.build(IRModule(graph=graph(nodes, [x], [y]))))
     assert model.run({"x": np.ones((1, 2), np.float32)})["y"].tolist() == [[3.0, 5.0]]
 
@@ -214,7 +218,7 @@ def custom_file(name: str = "Square", options: bytes = b"") -> bytes:
 
 def power(node: Node, x: te.Tensor) -> te.Tensor:
     """As often x as the options of the node say."""
-    assert isinstance(node.op, ops.Custom)
+    assert isinstance(node.op, Custom)
     times = node.op.options[0]
 
     def element(i: te.Expr, j: te.Expr) -> te.Expr:
@@ -231,7 +235,7 @@ def test_custom_operator_of_a_file() -> None:
     third = custom.from_te("Power", power, lambda _n, x: x * x * x)
     module = microtir.frontend.from_tflite(custom_file("Power", b"\x03"), operators=[third])
     assert module.graph is not None
-    assert "custom(%x) {function=Power, options=03}" in to_text(module.graph)
+    assert "custom(%x) {record=Power, options=03}" in to_text(module.graph)
     artifact = microtir.build(module)
     assert "function Power, options of 1 bytes" in artifact.source("default.c")
     x = np.linspace(-1, 1, 12, dtype=np.float32).reshape(3, 4)
@@ -271,7 +275,7 @@ REFUSED: dict[str, tuple[Callable[[], object], type[MicrotirError], str]] = {
     ),
     "meaning": (
         lambda: custom.check(
-            replace(flip_in_te(), reference=lambda _n, x, _o: x.sum()), [IMAGE, OFFSET], [IMAGE]
+            replace(flip_in_te(), meaning=lambda _op, _n, x, _o: x.sum()), [IMAGE, OFFSET], [IMAGE]
         ),
         GraphError,
         "the numpy function of 'Flip' gave int64 ()",
@@ -337,7 +341,7 @@ def test_one_operator_several_times(form: str) -> None:
     x, a, b, y = (tensor(name, IMAGE.shape, INT8, quant(0.5)) for name in "xaby")
     chain = zip((x, a, b), (OFFSET, OFFSET - 3, OFFSET), (a, b, y), strict=True)
     nodes = [
-        node(ops.Custom(function), (given, constant(f"offset_of_{to.name}", offset)), to)
+        node(Custom(function), (given, constant(f"offset_of_{to.name}", offset)), to)
         for given, offset, to in chain
     ]
     module = IRModule(graph=graph(nodes, [x], [y]))

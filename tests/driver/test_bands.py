@@ -11,10 +11,12 @@ import microtir
 from microtir import IRModule
 from microtir.config import Budget, CompilationConfig
 from microtir.config.enums import Optimize
-from microtir.graph import ops
 from microtir.graph.ir import Graph
-from microtir.graph.ops import Padding2D
 from microtir.graph.reference import execute
+from microtir.operators.arithmetic.definition import Add
+from microtir.operators.common.attributes import Padding2D
+from microtir.operators.convolution.definition import Conv2D
+from microtir.operators.pooling.definition import MaxPool2D
 from microtir.tir.ir import PrimFunc
 from microtir.tir.text import parse, to_text
 from tests.driver.test_streaming import lowered, run
@@ -64,13 +66,13 @@ def wide_graph(seed: int, residual: bool = False) -> Graph:
     for number in range(3):
         source = made[-1]
         w = garden.weights((channels, 3, 3, source.shape[3]), 0)
-        conv = ops.Conv2D(padding=Padding2D(1, 1, 1, 1))
+        conv = Conv2D(padding=Padding2D(1, 1, 1, 1))
         garden.add(conv, [source, w, garden.bias(channels)], (1, height, width, channels))
         made.append(garden.made[-1])
         if residual and number == 1:
-            garden.add(ops.Add(), [made[1], made[2]], made[1].shape)
+            garden.add(Add(), [made[1], made[2]], made[1].shape)
             made.append(garden.made[-1])
-    pool = ops.MaxPool2D((4, 4), (4, 4))
+    pool = MaxPool2D((4, 4), (4, 4))
     garden.add(pool, [made[-1]], (1, height // 4, width // 4, channels))
     return make_graph(garden.nodes, [x], [garden.made[-1]])
 

@@ -12,8 +12,10 @@ import pytest
 import microtir
 from microtir import CompilationConfig, ExtraPasses, IRModule, te
 from microtir.errors import GraphError, MicrotirError, TirError, UsageError
-from microtir.graph import ops
 from microtir.graph.ir import Graph
+from microtir.operators.common.attributes import Activation
+from microtir.operators.convolution.definition import Conv2D
+from microtir.operators.movement.definition import Reshape
 from microtir.tir.dtype import DType
 from microtir.tir.ir import Buffer, IntImm, PrimFunc, Seq, Store
 from tests.support.graphs import graph, node, quant, tensor
@@ -52,8 +54,8 @@ def test_points_are_passed_in_order() -> None:
 
 def _without_activation(subject: Graph) -> Graph:
     nodes = [
-        replace(n, op=replace(n.op, activation=ops.Activation.NONE))
-        if isinstance(n.op, ops.Conv2D) else n
+        replace(n, op=replace(n.op, activation=Activation.NONE))
+        if isinstance(n.op, Conv2D) else n
         for n in subject.nodes
     ]  # fmt: skip
     return replace(subject, nodes=tuple(nodes))
@@ -201,7 +203,7 @@ def test_passes_survive_a_graph_without_layers() -> None:
         named.append(func.name)
         return func
 
-    only = IRModule(graph=graph([node(ops.Reshape(), (x,), y)], [x], [y]))
+    only = IRModule(graph=graph([node(Reshape(), (x,), y)], [x], [y]))
     microtir.lower(only, passes=ExtraPasses(main=[note]))
     assert named == ["main"]
 

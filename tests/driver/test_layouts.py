@@ -7,10 +7,11 @@ import pytest
 
 import microtir
 from microtir import CompilationConfig, Target, host
-from microtir.graph import ops
 from microtir.graph.ir import Graph
 from microtir.graph.reference import execute
 from microtir.ir_module import IRModule
+from microtir.operators.common.attributes import Padding2D
+from microtir.operators.convolution.definition import Conv2D, DepthwiseConv2D
 from microtir.plan.ir import LayoutKind, Plan
 from microtir.tir.dtype import DType
 from tests.support import graphs
@@ -32,10 +33,8 @@ def separable(*, read_twice: bool = False) -> Graph:
         for n, shape in enumerate(shapes)
     ]
     nodes = [
-        graphs.node(ops.Conv2D(), (x, weights[0]), middle),
-        graphs.node(
-            ops.DepthwiseConv2D(padding=ops.Padding2D(1, 1, 1, 1)), (middle, weights[1]), y
-        ),
+        graphs.node(Conv2D(), (x, weights[0]), middle),
+        graphs.node(DepthwiseConv2D(padding=Padding2D(1, 1, 1, 1)), (middle, weights[1]), y),
     ]
     return graphs.graph(nodes, [x], [middle, y] if read_twice else [y])
 

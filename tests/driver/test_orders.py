@@ -14,12 +14,15 @@ from microtir import IRModule, host
 from microtir.config import Budget, CompilationConfig, Executor
 from microtir.config.enums import Optimize
 from microtir.errors import MemoryPlanError
-from microtir.graph import ops
 from microtir.graph.ir import Array, Graph, Node, Tensor
-from microtir.graph.ops import Padding2D
+from microtir.graph.operator import Operator
 from microtir.graph.reference import execute
 from microtir.host.layers import first_wrong_layer
 from microtir.host.tolerance import Share
+from microtir.operators.arithmetic.definition import Add
+from microtir.operators.common.attributes import Padding2D
+from microtir.operators.convolution.definition import Conv2D, DepthwiseConv2D
+from microtir.operators.dense.definition import FullyConnected
 from microtir.plan.ir import Plan
 from microtir.tir.text import to_text
 from tests.driver.test_streaming import random_graph, run
@@ -46,7 +49,7 @@ def summed(garden: Garden, heads: list[Tensor]) -> Tensor:
     """The sum of several tensors, two at a time."""
     total = heads[0]
     for head in heads[1:]:
-        garden.add(ops.Add(), [total, head], head.shape)
+        garden.add(Add(), [total, head], head.shape)
         total = garden.made[-1]
     return total
 
@@ -59,7 +62,7 @@ def dense_branches(count: int) -> Graph:
     for width in (256, 8):
         for number, head in enumerate(heads):
             weights = garden.weights((width, head.shape[1]), 0)
-            garden.add(ops.FullyConnected(), [head, weights, garden.bias(width)], (1, width))
+            garden.add(FullyConnected(), [head, weights, garden.bias(width)], (1, width))
             heads[number] = garden.made[-1]
     return make_graph(garden.nodes, [x], [summed(garden, heads)])
 
@@ -82,11 +85,11 @@ def bottleneck_layer(garden: Garden, x: Tensor, level: int, width: int) -> Tenso
     """The first, second or last layer of an inverted bottleneck of so many channels."""
     *image, channels = x.shape
     if level == 1:
-        op: ops.Operator = ops.DepthwiseConv2D(padding=Padding2D(1, 1, 1, 1))
+        op: Operator = DepthwiseConv2D(padding=Padding2D(1, 1, 1, 1))
         weights, made = garden.weights((1, 3, 3, channels), 3), channels
     else:
         made = 8 if level == 2 else width
-        op, weights = ops.Conv2D(), garden.weights((made, 1, 1, channels), 0)
+        op, weights = Conv2D(), garden.weights((made, 1, 1, channels), 0)
     garden.add(op, [x, weights, garden.bias(made)], (*image, made))
     return garden.made[-1]
 

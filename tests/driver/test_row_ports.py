@@ -18,8 +18,8 @@ from microtir import host
 from microtir.artifact import Artifact
 from microtir.config import CompilationConfig, Executor, Optimize, Runtime
 from microtir.errors import ConfigError
-from microtir.graph import ops
 from microtir.graph.ir import Graph
+from microtir.operators.activations.definition import Relu
 from tests.support.graphs import graph as make_graph
 from tests.support.graphs import node, tensor
 from tests.support.pages import ROOT, follow, shown
@@ -69,7 +69,7 @@ def test_results_are_the_same(model: Any, goal: Optimize) -> None:
 def test_names_that_models_have_already() -> None:
     """Converters call an operator like its output, and nothing keeps a tensor from ending so."""
     x, a, y = (tensor(name, (1, 2, 3, 1)) for name in ("x", "x_rows", "y"))
-    nodes = [node(ops.Relu(), [x], a), node(ops.Relu(), [a], y)]
+    nodes = [node(Relu(), [x], a), node(Relu(), [a], y)]
     called = [replace(n, name=name) for n, name in zip(nodes, ("x", "y"), strict=True)]
     model = make_graph(called, [x], [y])
     inputs = {"x": np.linspace(-1, 1, 6, dtype=np.float32).reshape(1, 2, 3, 1)}

@@ -11,13 +11,9 @@ from pathlib import Path
 
 import numpy as np
 
-from microtir.frontend.tflite_schema import (
-    Conv2DOptions,
-    DepthwiseConv2DOptions,
-    FullyConnectedOptions,
-    Options,
-    Padding,
-)
+from microtir.operators.common.tflite_schema import Options, Padding
+from microtir.operators.convolution.tflite import Conv2DOptions, DepthwiseConv2DOptions
+from microtir.operators.dense.tflite import FullyConnectedOptions
 from tests.execute.cases import compare
 from tests.support.sanitizers import FLAGS
 from tests.support.sketch import Case, Quant, Shape, Sketch

@@ -10,9 +10,9 @@ import pytest
 import microtir
 from microtir import CompilationConfig, Target
 from microtir.graph.ir import Array
-from microtir.graph.ops import Conv2D, DepthwiseConv2D, FullyConnected
-from microtir.graph.quantization import conv_params, fully_connected_params
 from microtir.kernels.table import families_of
+from microtir.operators.convolution.definition import Conv2D, DepthwiseConv2D, conv_params
+from microtir.operators.dense.definition import FullyConnected, fully_connected_params
 from microtir.plan.ir import Kernel
 from tests.execute.accumulators import OPERATORS, all_cases, overflowing
 from tests.execute.cases import compile_case

@@ -11,7 +11,9 @@ import microtir
 from microtir import CompilationConfig, Executor, host
 from microtir.artifact import Artifact
 from microtir.config import WorkspacePoolInfo
-from microtir.graph import ops
+from microtir.operators.activations.definition import HardSwish
+from microtir.operators.arithmetic.definition import Add
+from microtir.operators.conversion.definition import Dequantize
 from microtir.tir.dtype import DType
 from tests.support.graphs import graph, node, quant, tensor
 from tests.support.legal import assert_legal
@@ -78,9 +80,9 @@ def test_compilers_do_not_draw_conclusions_from_one_array() -> None:
     x, a = (tensor(name, (1, 6, 6, 2), DType.INT8, quant(0.05, 99)) for name in "xa")
     b, y = (tensor(name, (1, 6, 6, 2)) for name in "by")
     nodes = [
-        node(ops.Add(), [x, x], a),
-        node(ops.Dequantize(), [a], b),
-        node(ops.HardSwish(), [b], y),
+        node(Add(), [x, x], a),
+        node(Dequantize(), [a], b),
+        node(HardSwish(), [b], y),
     ]
     model = graph(nodes, [x], [y])
     pool = WorkspacePoolInfo("ram", (), {"is_internal": True})

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from microtir.config.enums import Optimize
 from microtir.executor import aot
-from microtir.graph import ops
 from microtir.graph.ir import Graph, Node, Source, Tensor, TensorType
+from microtir.graph.operator import Operator
 from microtir.kernels import emit
 from microtir.kernels.table import candidate, families_of
+from microtir.operators.activations.definition import Relu, Tanh
+from microtir.operators.arithmetic.definition import Add
+from microtir.operators.movement.definition import Reshape
 from microtir.plan import plan
 from microtir.plan.ir import Candidate, Kernel
 from microtir.tir.dtype import DType
@@ -20,7 +23,7 @@ def tensor(name: str, shape: tuple[int, ...]) -> Tensor:
     return Tensor(name, TensorType(shape, DType.FLOAT32))
 
 
-def node(op: ops.Operator, inputs: tuple[Tensor, ...], output: Tensor) -> Node:
+def node(op: Operator, inputs: tuple[Tensor, ...], output: Tensor) -> Node:
     """A node of one output, named after it."""
     return Node(op, inputs, (output,), output.name, Source("test", 0, op.name))
 
@@ -47,7 +50,7 @@ def test_main_calls_layers_in_order_with_their_row_range() -> None:
     b, y = tensor("b", (1, 2, 4, 3)), tensor("y", (1, 2, 4, 3))
     graph = Graph(
         "g", (x,), (y,),
-        (node(ops.Relu(), (x,), a), node(ops.Reshape(), (a,), b), node(ops.Tanh(), (b,), y)),
+        (node(Relu(), (x,), a), node(Reshape(), (a,), b), node(Tanh(), (b,), y)),
     )  # fmt: skip
     main = main_of(graph)
     assert [p.name for p in main.params] == ["x", "y"]
@@ -66,7 +69,7 @@ def test_main_calls_layers_in_order_with_their_row_range() -> None:
 def test_an_input_read_twice_is_passed_once() -> None:
     """X + x has one input parameter, as the layer function has."""
     x, y = tensor("x", (1, 3)), tensor("y", (1, 3))
-    main = main_of(Graph("g", (x,), (y,), (node(ops.Add(), (x, x), y),)))
+    main = main_of(Graph("g", (x,), (y,), (node(Add(), (x, x), y),)))
     assert isinstance(main.body, Seq)
     (call,) = main.body.statements
     assert isinstance(call, Invoke)

@@ -14,7 +14,9 @@ from microtir import CompilationConfig, Executor, Runtime
 from microtir.artifact import Artifact
 from microtir.errors import RunError, UsageError
 from microtir.external import Code, Hooks, Library, Match, Rule, device
-from microtir.graph import ops, reference
+from microtir.graph import reference
+from microtir.operators.activations.definition import LeakyRelu
+from microtir.operators.arithmetic.definition import Mul
 from microtir.tir.ir import ExternSource
 from tests.external.test_library import X, model
 from tests.support.c_compilers import INCLUDES, STRICT, compiler_output
@@ -66,7 +68,7 @@ def with_driver(match: Match) -> Code:
 
 def library(driver: bool = True) -> Library:
     """Two nodes of the model, on the device `my-npu`."""
-    rule = Rule((ops.Mul, ops.LeakyRelu), with_driver if driver else emit, cost=lambda _: 1)
+    rule = Rule((Mul, LeakyRelu), with_driver if driver else emit, cost=lambda _: 1)
     return Library("lib", (rule,), device=device("my-npu"))
 
 

@@ -10,9 +10,11 @@ import pytest
 import microtir
 from microtir.errors import RunError, UsageError
 from microtir.external import Code, Hooks, Library, Match, Pattern, Rule
-from microtir.graph import ops, reference
+from microtir.graph import reference
 from microtir.graph.ir import Array
 from microtir.ir_module import IRModule
+from microtir.operators.activations.definition import LeakyRelu
+from microtir.operators.arithmetic.definition import Add, Mul
 from microtir.tir.ir import ExternSource
 from tests.support.graphs import constant, graph, node, tensor
 
@@ -66,7 +68,7 @@ def emit(match: Match) -> Code:
 def npu(cost: int = 1, hooks: Hooks | None = None) -> Library:
     """The library with one rule."""
     rule = Rule(
-        (ops.Mul, ops.LeakyRelu),
+        (Mul, LeakyRelu),
         emit,
         cost=lambda _match: cost,
         accepts=lambda match: factor_of(match) is not None,
@@ -79,8 +81,8 @@ def model(factor: float = 3.0, shared: bool = False) -> IRModule:
     x, a, b, c, y = (tensor(name, (2, 3)) for name in "xabcy")
     factors = [constant(n, np.array([v], np.float32)) for n, v in (("f", factor), ("g", -0.5))]
     nodes = [
-        node(ops.Mul(), (x, factors[0]), a), node(ops.LeakyRelu(0.5), (a,), b),
-        node(ops.Mul(), (b, factors[1]), c), node(ops.LeakyRelu(0.5), (c,), y),
+        node(Mul(), (x, factors[0]), a), node(LeakyRelu(0.5), (a,), b),
+        node(Mul(), (b, factors[1]), c), node(LeakyRelu(0.5), (c,), y),
     ]  # fmt: skip
     return IRModule(graph=graph(nodes, [x], [y, a] if shared else [y]))
 
@@ -151,7 +153,7 @@ def test_hooks_that_fail_end_the_run() -> None:
 def test_preferred_rules_come_first() -> None:
     """The first rule of the first library that fits gets the nodes."""
     (rule,) = npu().rules
-    single = Rule((ops.LeakyRelu,), lambda _m: Code("    y[0] = x[0];"), cost=lambda _m: 0)
+    single = Rule((LeakyRelu,), lambda _m: Code("    y[0] = x[0];"), cost=lambda _m: 0)
     both = Library("npu", (rule, single))
     assert layers(model(), both) == [
         "default_layer1_leaky_relu_npu",
@@ -174,16 +176,16 @@ def residual(shared: bool = False, swapped: bool = False) -> IRModule:
     f, g = (constant(n, np.array([v], np.float32)) for n, v in (("f", 3.0), ("g", -0.5)))
     sides = (c, b) if swapped else (b, c)
     nodes = [
-        node(ops.Mul(), (x, f), a), node(ops.LeakyRelu(0.5), (a,), b), node(ops.Mul(), (x, g), c),
-        node(ops.Add(), sides, s), node(ops.Add(), (s, x), y),
+        node(Mul(), (x, f), a), node(LeakyRelu(0.5), (a,), b), node(Mul(), (x, g), c),
+        node(Add(), sides, s), node(Add(), (s, x), y),
     ]  # fmt: skip
     return IRModule(graph=graph(nodes, [x], [y, c] if shared else [y]))
 
 
 def joined() -> Library:
     """A library that computes both branches, their sum and the residual in one call."""
-    left = Pattern(ops.LeakyRelu, (Pattern(ops.Mul),))
-    pattern = Pattern(ops.Add, (Pattern(ops.Add, (left, Pattern(ops.Mul))), None))
+    left = Pattern(LeakyRelu, (Pattern(Mul),))
+    pattern = Pattern(Add, (Pattern(Add, (left, Pattern(Mul))), None))
     body = """    for (int32_t i = 0; i < 6; i++) {
         const float a = x[i] * 3.0f;
         y[i] = (a > 0.0f ? a : a * 0.5f) + x[i] * -0.5f + x[i];

@@ -13,17 +13,16 @@ from hypothesis import strategies as st
 
 from microtir.errors import MicrotirError, ModelFileError, UnsupportedModelError
 from microtir.frontend import check, from_tflite, inspect
-from microtir.frontend.tflite_schema import (
-    AddOptions,
-    BuiltinOperator,
+from microtir.frontend.tflite_writer import TfliteBuilder
+from microtir.graph.verify import verify
+from microtir.operators.arithmetic.tflite import AddOptions
+from microtir.operators.common.tflite_schema import BuiltinOperator, Padding
+from microtir.operators.convolution.tflite import Conv2DOptions
+from microtir.operators.movement.tflite import (
     ConcatenationOptions,
-    Conv2DOptions,
-    Padding,
     SplitOptions,
     StridedSliceOptions,
 )
-from microtir.frontend.tflite_writer import TfliteBuilder
-from microtir.graph.verify import verify
 from tests.frontend.binary import Patched
 from tests.frontend.models import Value, add, int8, ints, model, refusal, scalar, zeros
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from microtir.frontend.tflite_schema import BuiltinOperator, DepthwiseConv2DOptions, Padding
 from microtir.graph.ir import Array
 from microtir.graph.reference import execute
+from microtir.operators.common.tflite_schema import BuiltinOperator, Padding
+from microtir.operators.convolution.tflite import DepthwiseConv2DOptions
 from tests.frontend.binary import Patched
 from tests.frontend.models import Value, int8, model, read, refusal
 from tests.support.tflm import run_tflm

@@ -5,24 +5,22 @@ import pytest
 
 from microtir.frontend import check
 from microtir.frontend.operator_table import operator_rows
-from microtir.frontend.support import OPERATOR_SUPPORT, QuantizationRule
-from microtir.frontend.tflite_operators import READERS
-from microtir.frontend.tflite_schema import (
-    OPTIONS_OF,
-    AddOptions,
-    BuiltinOperator,
-    ConcatenationOptions,
-    Conv2DOptions,
-    FullyConnectedOptions,
-    ReshapeOptions,
-    SoftmaxOptions,
-)
-from microtir.frontend.tflite_shapes import SHAPE_OPERATORS
+from microtir.frontend.tflite_operators import OPTIONS_OF, READERS
+from microtir.frontend.tflite_shapes import SHAPE_OPTIONS
 from microtir.frontend.tflite_writer import TfliteBuilder
-from microtir.graph import ops
 from microtir.graph.ir import Node, Quantization, Source, Tensor, TensorType
-from microtir.graph.rules.quantization import quantization
-from microtir.graph.rules.types import scalar_types
+from microtir.graph.operator import Operator
+from microtir.graph.rules import quantization
+from microtir.operators import OPERATORS, OperatorRecord
+from microtir.operators.arithmetic.tflite import AddOptions
+from microtir.operators.common.quantization import EQUAL, OWN, UNUSED, weights
+from microtir.operators.common.tflite_schema import BuiltinOperator
+from microtir.operators.conversion.definition import Dequantize
+from microtir.operators.convolution.tflite import Conv2DOptions
+from microtir.operators.definition import Trait
+from microtir.operators.dense.tflite import FullyConnectedOptions
+from microtir.operators.movement.tflite import ConcatenationOptions, ReshapeOptions
+from microtir.operators.softmax.tflite import SoftmaxOptions
 from microtir.tir.dtype import DType
 from tests.frontend.binary import Patched
 from tests.frontend.models import Value, add, int8, ints, model, read_node, refusal, zeros
@@ -31,16 +29,17 @@ Code = BuiltinOperator
 
 
 def test_tables_cover_each_other() -> None:
-    """Every operator of the graph has a row and a reader, and every operator code a reader."""
-    assert tuple(OPERATOR_SUPPORT) == ops.ALL
-    assert {reader.op for reader in READERS.values()} == set(ops.ALL)
-    assert {*READERS, *SHAPE_OPERATORS} == set(BuiltinOperator) == set(OPTIONS_OF)
+    """Every operator code that is known has a table of options, and one reader or shape rule."""
+    codes = {reader.code for reader in READERS.values()}
+    assert len(codes) == len(READERS)
+    assert codes.isdisjoint(SHAPE_OPTIONS.keys() - {Code.REDUCE_PROD})
+    assert {*codes, *SHAPE_OPTIONS} == set(OPTIONS_OF)
 
 
 def test_rows() -> None:
     """The rows say in words what the table says."""
     rows = {row.name: row for row in operator_rows()}
-    assert list(rows) == [code.name for code in READERS]
+    assert list(rows) == [BuiltinOperator(int(code)).name for code in READERS]
     assert rows["PADV2"].operator == "pad"
     assert rows["ADD"].types == "float32; int8"
     assert rows["QUANTIZE"].types == "float32, int8, int16, uint8 -> int8; int8 -> uint8"
@@ -55,48 +54,39 @@ def test_rows() -> None:
     assert all(row.format == "TFLite" and row.types and row.quantization for row in rows.values())
 
 
-def made(operator: type[ops.Operator], *types: TensorType) -> Node:
+def made(operator: type[Operator], *types: TensorType) -> Node:
     """A node of tensors that have these types, the last being the output."""
     tensors = [Tensor(f"t{i}", type_) for i, type_ in enumerate(types)]
     source = Source("model", 0, "X")
     return Node(operator(), tuple(tensors[:-1]), (tensors[-1],), "node", source)
 
 
-@pytest.mark.parametrize("operator", OPERATOR_SUPPORT, ids=lambda operator: operator.name)
-def test_signatures_are_legal_in_the_graph(operator: type[ops.Operator]) -> None:
-    """What the table takes, the graph's rules allow."""
-    for signature in OPERATOR_SUPPORT[operator].signatures:
-        types = (*signature.inputs, signature.output)
-        node = made(operator, *(TensorType((1,), dtype) for dtype in types))
-        assert not list(scalar_types(node))
-
-
 ONE, OTHER = Quantization((0.5,), (3,)), Quantization((0.25,), (3,))
 OUTPUTS = {
-    QuantizationRule.UNIT: Quantization((1 / 256,), (-128,)),
-    QuantizationRule.SIGNED_UNIT: Quantization((1 / 128,), (0,)),
-    QuantizationRule.LOGARITHM: Quantization((1 / 16,), (127,)),
+    "input its own; output scale 1/256, zero point -128": Quantization((1 / 256,), (-128,)),
+    "input its own; output scale 1/128, zero point 0": Quantization((1 / 128,), (0,)),
+    "input its own; output scale 1/16, zero point 127": Quantization((1 / 16,), (127,)),
 }
 
 
-@pytest.mark.parametrize("operator", OPERATOR_SUPPORT, ids=lambda operator: operator.name)
-def test_words_about_quantisation_are_true(operator: type[ops.Operator]) -> None:
-    """The rule that the table names is the one that the graph applies to int8 tensors."""
-    rule = OPERATOR_SUPPORT[operator].quantization
+@pytest.mark.parametrize("record", [record for record in OPERATORS if record.tflite], ids=repr)
+def test_words_about_quantisation_are_true(record: OperatorRecord) -> None:
+    """What the rule of an operator says in words is what it asks of int8 tensors."""
+    words = record.definition.quantization.words
 
     def accepts(given: Quantization | None, result: Quantization | None) -> bool:
         weights = TensorType((1,), DType.INT8, Quantization((1.0,), (0,)))
-        middle = [weights] if rule is QuantizationRule.WEIGHTS else []
-        output = DType.FLOAT32 if operator is ops.Dequantize else DType.INT8
+        middle = [weights] if record.has(Trait.WEIGHTED) else []
+        output = DType.FLOAT32 if record.op is Dequantize else DType.INT8
         types = TensorType((1,), DType.INT8, given), *middle, TensorType((1,), output, result)
-        return not list(quantization(made(operator, *types)))
+        return not list(quantization(made(record.op, *types)))
 
-    assert accepts(ONE, OTHER) is (
-        rule in (QuantizationRule.OWN, QuantizationRule.WEIGHTS, QuantizationRule.UNUSED)
-    )
-    assert accepts(ONE, ONE) is (rule not in OUTPUTS)
-    assert accepts(None, OTHER) is (rule is QuantizationRule.UNUSED)
-    assert accepts(ONE, OUTPUTS.get(rule, ONE))
+    own = OWN.words, weights(0).words, UNUSED.words
+    assert accepts(ONE, OTHER) is (words in own)
+    assert accepts(ONE, ONE) is (words not in OUTPUTS)
+    assert accepts(None, OTHER) is (words == UNUSED.words)
+    assert accepts(ONE, OUTPUTS.get(words, ONE))
+    assert words in (*own, EQUAL.words, *OUTPUTS)
 
 
 def quantized(code: BuiltinOperator, dtype: type) -> bytes:

@@ -3,9 +3,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from microtir.frontend.tflite_schema import Activation as FileActivation
-from microtir.frontend.tflite_schema import (
-    BuiltinOperator,
+from microtir.frontend.tflite_writer import TfliteBuilder
+from microtir.operators.common.tflite_schema import Activation as FileActivation
+from microtir.operators.common.tflite_schema import BuiltinOperator
+from microtir.operators.movement.definition import Concatenation, Pad, Reshape, Split, Transpose
+from microtir.operators.movement.tflite import (
     ConcatenationOptions,
     ExpandDimsOptions,
     PadOptions,
@@ -15,8 +17,6 @@ from microtir.frontend.tflite_schema import (
     SqueezeOptions,
     TransposeOptions,
 )
-from microtir.frontend.tflite_writer import TfliteBuilder
-from microtir.graph.ops import Concatenation, Pad, Reshape, Split, Transpose
 from tests.frontend.models import (
     Value,
     add,

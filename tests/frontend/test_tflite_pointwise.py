@@ -3,42 +3,26 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from microtir.frontend.tflite_schema import Activation as FileActivation
-from microtir.frontend.tflite_schema import (
+from microtir.graph.operator import Operator
+from microtir.operators.activations.definition import HardSwish, LeakyRelu, Logistic, Relu, Tanh
+from microtir.operators.activations.tflite import LeakyReluOptions
+from microtir.operators.arithmetic.definition import Add, Maximum, Minimum, Mul, Sub
+from microtir.operators.arithmetic.tflite import (
     AddOptions,
-    BuiltinOperator,
-    FullyConnectedOptions,
-    LeakyReluOptions,
-    LogSoftmaxOptions,
     MaximumMinimumOptions,
     MulOptions,
-    Options,
-    ReducerOptions,
-    SoftmaxOptions,
     SubOptions,
-    WeightsFormat,
 )
-from microtir.graph.ops import (
-    Activation,
-    Add,
-    CastTo,
-    Dequantize,
-    FullyConnected,
-    HardSwish,
-    LeakyRelu,
-    Logistic,
-    LogSoftmax,
-    Maximum,
-    Mean,
-    Minimum,
-    Mul,
-    Operator,
-    Quantize,
-    Relu,
-    Softmax,
-    Sub,
-    Tanh,
-)
+from microtir.operators.common.attributes import Activation
+from microtir.operators.common.tflite_schema import Activation as FileActivation
+from microtir.operators.common.tflite_schema import BuiltinOperator, Options, WeightsFormat
+from microtir.operators.conversion.definition import CastTo, Dequantize, Quantize
+from microtir.operators.dense.definition import FullyConnected
+from microtir.operators.dense.tflite import FullyConnectedOptions
+from microtir.operators.reduction.definition import Mean
+from microtir.operators.reduction.tflite import ReducerOptions
+from microtir.operators.softmax.definition import LogSoftmax, Softmax
+from microtir.operators.softmax.tflite import LogSoftmaxOptions, SoftmaxOptions
 from tests.frontend.models import Value, int8, ints, model, read_node, refusal, scalar, zeros
 
 Code = BuiltinOperator

@@ -9,12 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from microtir.frontend.tflite_schema import (
-    BuiltinOperator,
-    SliceOptions,
-    StridedSliceOptions,
-)
-from microtir.graph.ops import StridedSlice
+from microtir.operators.common.tflite_schema import BuiltinOperator
+from microtir.operators.movement.definition import StridedSlice
+from microtir.operators.movement.tflite import SliceOptions, StridedSliceOptions
 from tests.frontend.models import Value, ints, model, read_node, refusal
 
 Entry: TypeAlias = "slice | int | EllipsisType | None"

@@ -5,28 +5,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from microtir.frontend.tflite_schema import Activation as FileActivation
-from microtir.frontend.tflite_schema import (
-    BuiltinOperator,
-    Conv2DOptions,
-    DepthwiseConv2DOptions,
-    Options,
-    Padding,
-    Pool2DOptions,
-    ResizeBilinearOptions,
-    ResizeNearestNeighborOptions,
-)
 from microtir.frontend.tflite_writer import TfliteBuilder
-from microtir.graph.ops import (
-    Activation,
-    AveragePool2D,
-    Conv2D,
-    DepthwiseConv2D,
-    MaxPool2D,
-    Padding2D,
-    ResizeBilinear,
-    ResizeNearestNeighbor,
-)
+from microtir.operators.common.attributes import Activation, Padding2D
+from microtir.operators.common.tflite_schema import Activation as FileActivation
+from microtir.operators.common.tflite_schema import BuiltinOperator, Options, Padding
+from microtir.operators.convolution.definition import Conv2D, DepthwiseConv2D
+from microtir.operators.convolution.tflite import Conv2DOptions, DepthwiseConv2DOptions
+from microtir.operators.pooling.definition import AveragePool2D, MaxPool2D
+from microtir.operators.pooling.tflite import Pool2DOptions
+from microtir.operators.resize.definition import ResizeBilinear, ResizeNearestNeighbor
+from microtir.operators.resize.tflite import ResizeBilinearOptions, ResizeNearestNeighborOptions
 from tests.frontend.models import Value, add, ints, model, read, read_node, refusal, zeros
 
 CONV = BuiltinOperator.CONV_2D

@@ -5,38 +5,38 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, get_type_hints
 
 import numpy as np
 import numpy.typing as npt
 import pytest
 
 from microtir.errors import UsageError
-from microtir.frontend.tflite_schema import (
-    OPTIONS_OF,
+from microtir.frontend.tflite_operators import OPTIONS_OF
+from microtir.frontend.tflite_writer import OPTIONAL_INPUT, TfliteBuilder
+from microtir.operators.activations.tflite import LeakyReluOptions
+from microtir.operators.arithmetic.tflite import AddOptions
+from microtir.operators.common.tflite_schema import (
     Activation,
-    AddOptions,
     BuiltinOperator,
-    CastOptions,
-    ConcatenationOptions,
-    Conv2DOptions,
-    DepthwiseConv2DOptions,
-    FullyConnectedOptions,
-    LeakyReluOptions,
     Options,
     Padding,
-    Pool2DOptions,
-    ReducerOptions,
+    TensorType,
+)
+from microtir.operators.conversion.tflite import CastOptions
+from microtir.operators.convolution.tflite import Conv2DOptions, DepthwiseConv2DOptions
+from microtir.operators.dense.tflite import FullyConnectedOptions
+from microtir.operators.movement.tflite import (
+    ConcatenationOptions,
     ReshapeOptions,
-    ResizeBilinearOptions,
-    ResizeNearestNeighborOptions,
-    SoftmaxOptions,
     SplitOptions,
     SqueezeOptions,
     StridedSliceOptions,
-    TensorType,
 )
-from microtir.frontend.tflite_writer import OPTIONAL_INPUT, TfliteBuilder
+from microtir.operators.pooling.tflite import Pool2DOptions
+from microtir.operators.reduction.tflite import ReducerOptions
+from microtir.operators.resize.tflite import ResizeBilinearOptions, ResizeNearestNeighborOptions
+from microtir.operators.softmax.tflite import SoftmaxOptions
 from tests.support.tflm import run_tflm
 
 Array: TypeAlias = npt.NDArray[Any]
@@ -286,8 +286,9 @@ def test_per_channel_int8_convolution_runs() -> None:
 def _distinct(options: type[Options]) -> Options:
     """An instance in which no field has its default or the schema's."""
     values: dict[str, Any] = {}
+    types = get_type_hints(options)
     for number, entry in enumerate(dataclasses.fields(options)):
-        kind: Any = entry.type
+        kind: Any = types[entry.name]
         if kind is bool:
             values[entry.name] = not entry.default
         elif kind is int:
@@ -310,7 +311,7 @@ _SCHEMA_NAMES = {
 }
 
 
-@pytest.mark.parametrize("code", list(BuiltinOperator), ids=lambda code: code.name.lower())
+@pytest.mark.parametrize("code", list(OPTIONS_OF), ids=lambda code: code.name.lower())
 def test_every_option_is_read_back(code: BuiltinOperator) -> None:
     """The schema's own reader finds each field of each option table in its slot."""
     import tflite

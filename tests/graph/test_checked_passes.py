@@ -13,10 +13,11 @@ from microtir import CompilationConfig
 from microtir.config import PassConfig
 from microtir.errors import GraphError
 from microtir.graph.ir import Graph
-from microtir.graph.ops import Activation, Conv2D
 from microtir.graph.passes import GRAPH_PASSES
 from microtir.graph.passes.checked import check_meaning, rewritten
 from microtir.graph.text import to_text
+from microtir.operators.common.attributes import Activation
+from microtir.operators.convolution.definition import Conv2D
 from tests.support.command import INT8
 from tests.support.small_models import quantised_graph
 

@@ -9,12 +9,13 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from microtir.graph import ops, verify
+from microtir.graph import verify
 from microtir.graph.columns import Columns, ColumnWindow, Cut, bands_of, demanded, width_of
 from microtir.graph.ir import Graph, Tensor
 from microtir.graph.macs import macs
 from microtir.graph.passes import CutColumns
 from microtir.graph.reference import execute
+from microtir.operators.convolution.definition import Conv2D, DepthwiseConv2D
 from tests.support.streams import Garden
 
 
@@ -92,7 +93,7 @@ def test_the_file_is_shared_out_among_the_bands(bands: int) -> None:
     made = CutColumns((cut,))(graph)
     for node in graph.nodes[cut.start : cut.stop]:
         parts = [n for n in made.nodes if n.name.startswith(f"{node.name}, ") and n.op.name in (
-            ops.Conv2D.name, ops.DepthwiseConv2D.name)]  # fmt: skip
+            Conv2D.name, DepthwiseConv2D.name)]  # fmt: skip
         if macs(node) and demanded_all(graph, cut, node.output):
             assert sum(part.source.macs for part in parts) == macs(node)
 

@@ -11,19 +11,14 @@ from collections.abc import Callable, Iterator
 import numpy as np
 import pytest
 
-from microtir.frontend.tflite_schema import (
-    Activation,
-    Conv2DOptions,
-    LeakyReluOptions,
-    Pool2DOptions,
-)
-from microtir.graph.fixed_point import Ints, multiply_by_quantized_multiplier
-from microtir.graph.quantization import (
-    ADD_LEFT_SHIFT,
-    QuantizedMultiplier,
-    quantize_multiplier,
-)
 from microtir.graph.reference import execute
+from microtir.operators.activations.tflite import LeakyReluOptions
+from microtir.operators.arithmetic.definition import ADD_LEFT_SHIFT
+from microtir.operators.common.fixed_point import Ints, multiply_by_quantized_multiplier
+from microtir.operators.common.multiplier import QuantizedMultiplier, quantize_multiplier
+from microtir.operators.common.tflite_schema import Activation
+from microtir.operators.convolution.tflite import Conv2DOptions
+from microtir.operators.pooling.tflite import Pool2DOptions
 from tests.support.sketch import Array, Case, Quant, Sketch
 from tests.support.tflm import run_tflm
 

@@ -5,19 +5,13 @@ import pytest
 
 from microtir.errors import UsageError
 from microtir.graph.ir import Array, Graph
-from microtir.graph.ops import (
-    Activation,
-    Add,
-    CastTo,
-    Conv2D,
-    Dequantize,
-    FullyConnected,
-    Logistic,
-    Mul,
-    Quantize,
-    Relu,
-)
 from microtir.graph.reference import evaluate, execute
+from microtir.operators.activations.definition import Logistic, Relu
+from microtir.operators.arithmetic.definition import Add, Mul
+from microtir.operators.common.attributes import Activation
+from microtir.operators.conversion.definition import CastTo, Dequantize, Quantize
+from microtir.operators.convolution.definition import Conv2D
+from microtir.operators.dense.definition import FullyConnected
 from microtir.tir.dtype import DType
 from tests.support.graphs import constant, graph, node, per_channel, quant, tensor
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from microtir.graph import fixed_point as fp
+from microtir.operators.common import fixed_point as fp
 
 INT32 = st.integers(fp.INT32_MIN, fp.INT32_MAX)
 

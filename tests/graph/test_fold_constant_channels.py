@@ -13,23 +13,18 @@ from hypothesis import strategies as st
 from microtir.graph.analysis.channel_ranges import channel_ranges
 from microtir.graph.ir import Array, Graph, Node, Tensor
 from microtir.graph.macs import macs
-from microtir.graph.ops import (
-    Activation,
-    Add,
-    AveragePool2D,
-    Conv2D,
-    DepthwiseConv2D,
-    Dequantize,
-    FullyConnected,
-    MaxPool2D,
-    Operator,
-    Padding2D,
-    Relu,
-    Reshape,
-)
+from microtir.graph.operator import Operator
 from microtir.graph.passes import FoldConstantChannels
 from microtir.graph.reference import execute
 from microtir.graph.verify import verify
+from microtir.operators.activations.definition import Relu
+from microtir.operators.arithmetic.definition import Add
+from microtir.operators.common.attributes import Activation, Padding2D
+from microtir.operators.conversion.definition import Dequantize
+from microtir.operators.convolution.definition import Conv2D, DepthwiseConv2D
+from microtir.operators.dense.definition import FullyConnected
+from microtir.operators.movement.definition import Reshape
+from microtir.operators.pooling.definition import AveragePool2D, MaxPool2D
 from microtir.tir.dtype import DType
 from tests.support.graphs import constant, graph, node, per_channel, quant, tensor
 

@@ -14,11 +14,12 @@ import microtir
 from microtir import CompilationConfig, Target
 from microtir.graph.analysis.channel_ranges import channel_ranges
 from microtir.graph.ir import Array, Graph
-from microtir.graph.ops import Conv2D, Padding2D
 from microtir.graph.passes import FoldConstantChannels, GatherConstantChannels
 from microtir.graph.reference import execute
 from microtir.graph.verify import verify
 from microtir.ir_module import IRModule
+from microtir.operators.common.attributes import Padding2D
+from microtir.operators.convolution.definition import Conv2D
 from microtir.tir.dtype import DType
 from tests.graph.test_fold_constant_channels import SAME, Net
 from tests.support.batch import load_batch

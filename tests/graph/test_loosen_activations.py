@@ -8,11 +8,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from microtir.graph.ir import Graph
-from microtir.graph.ops import Activation, Add, AveragePool2D, Conv2D, DepthwiseConv2D, Operator
+from microtir.graph.operator import Operator
 from microtir.graph.passes import LoosenActivations
-from microtir.graph.quantization import activation_range
 from microtir.graph.reference import execute
 from microtir.kernels.common.requantise import Rescaling
+from microtir.operators.arithmetic.definition import Add
+from microtir.operators.common.attributes import Activation
+from microtir.operators.common.multiplier import activation_range
+from microtir.operators.convolution.definition import Conv2D, DepthwiseConv2D
+from microtir.operators.pooling.definition import AveragePool2D
 from microtir.tir.dtype import DType
 from tests.support.graphs import constant, graph, node, per_channel, quant, tensor
 

@@ -6,27 +6,7 @@ import numpy as np
 import pytest
 
 from microtir.graph.ir import Array, Graph, Node, Quantization, Tensor
-from microtir.graph.ops import (
-    Activation,
-    Add,
-    AveragePool2D,
-    CastTo,
-    Concatenation,
-    Conv2D,
-    DepthwiseConv2D,
-    Dequantize,
-    FullyConnected,
-    Mul,
-    Operator,
-    Pad,
-    Padding2D,
-    Quantize,
-    Relu,
-    Reshape,
-    Split,
-    StridedSlice,
-    Transpose,
-)
+from microtir.graph.operator import Operator
 from microtir.graph.passes import (
     GRAPH_PASSES,
     FoldConstants,
@@ -38,6 +18,21 @@ from microtir.graph.passes import (
 )
 from microtir.graph.reference import execute
 from microtir.graph.verify import verify
+from microtir.operators.activations.definition import Relu
+from microtir.operators.arithmetic.definition import Add, Mul
+from microtir.operators.common.attributes import Activation, Padding2D
+from microtir.operators.conversion.definition import CastTo, Dequantize, Quantize
+from microtir.operators.convolution.definition import Conv2D, DepthwiseConv2D
+from microtir.operators.dense.definition import FullyConnected
+from microtir.operators.movement.definition import (
+    Concatenation,
+    Pad,
+    Reshape,
+    Split,
+    StridedSlice,
+    Transpose,
+)
+from microtir.operators.pooling.definition import AveragePool2D
 from microtir.tir.dtype import DType
 from tests.support.graphs import constant, graph, node, per_channel, quant, tensor
 from tests.support.operator_cases import generate, operator_dtypes
@@ -129,7 +124,7 @@ def test_constant_outputs_stay_computed() -> None:
 def test_dequantised_weights_stay_int8() -> None:
     """A float layer reads the int8 weights behind a DEQUANTIZE; the bias is folded to float."""
     weights = constant("w", np.array([[3, -5], [100, 7]], np.int8), per_channel([0.5, 0.1], 0))
-    bias = constant("b", np.array([4, -9], np.int32), quant(0.25))
+    bias = constant("b", np.array([4, -9], np.int16), quant(0.25))
     real_w, real_b = tensor("real_w", (2, 2)), tensor("real_b", (2,))
     x, y = tensor("x", (1, 2)), tensor("y", (1, 2))
     nodes = [

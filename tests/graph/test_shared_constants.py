@@ -10,23 +10,19 @@ from hypothesis import strategies as st
 
 import microtir
 from microtir import CompilationConfig, frontend
-from microtir.frontend.tflite_schema import (
-    Activation,
-    AddOptions,
-    BuiltinOperator,
-    Conv2DOptions,
-    DepthwiseConv2DOptions,
-    FullyConnectedOptions,
-    Padding,
-)
 from microtir.frontend.tflite_writer import OPTIONAL_INPUT, TfliteBuilder
 from microtir.graph.columns import Cut
 from microtir.graph.ir import Array, Graph
-from microtir.graph.ops import Add, MaxPool2D
 from microtir.graph.passes import GRAPH_PASSES, CutColumns
 from microtir.graph.passes.checked import rewritten
 from microtir.graph.passes.rewrite import named_apart
 from microtir.graph.verify import verify
+from microtir.operators.arithmetic.definition import Add
+from microtir.operators.arithmetic.tflite import AddOptions
+from microtir.operators.common.tflite_schema import Activation, BuiltinOperator, Padding
+from microtir.operators.convolution.tflite import Conv2DOptions, DepthwiseConv2DOptions
+from microtir.operators.dense.tflite import FullyConnectedOptions
+from microtir.operators.pooling.definition import MaxPool2D
 from tests.support.graphs import constant, graph, node, tensor
 
 Code = BuiltinOperator

@@ -8,24 +8,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from microtir.graph.analysis.channel_ranges import channel_ranges
-from microtir.graph.fixed_point import INT32_MAX, INT32_MIN, Ints
 from microtir.graph.ir import Node, SumRange
-from microtir.graph.ops import (
-    Add,
-    AveragePool2D,
-    Conv2D,
-    DepthwiseConv2D,
-    FullyConnected,
-    Mean,
-    Mul,
-    Operator,
-    Padding2D,
-    Relu,
-    Softmax,
-    Sub,
-)
+from microtir.graph.operator import Operator
 from microtir.graph.passes import BoundSums
 from microtir.graph.sums import fits, sums_of
+from microtir.operators.activations.definition import Relu
+from microtir.operators.arithmetic.definition import Add, Mul, Sub
+from microtir.operators.common.attributes import Padding2D
+from microtir.operators.common.fixed_point import INT32_MAX, INT32_MIN, Ints
+from microtir.operators.convolution.definition import Conv2D, DepthwiseConv2D
+from microtir.operators.dense.definition import FullyConnected
+from microtir.operators.pooling.definition import AveragePool2D
+from microtir.operators.reduction.definition import Mean
+from microtir.operators.softmax.definition import Softmax
 from microtir.tir.dtype import DType
 from tests.support.graphs import constant, graph, node, per_channel, quant, tensor
 

@@ -2,8 +2,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from microtir.graph.ops import Activation, Conv2D, Padding2D, Split
 from microtir.graph.text import to_text
+from microtir.operators.common.attributes import Activation, Padding2D
+from microtir.operators.convolution.definition import Conv2D
+from microtir.operators.movement.definition import Split
 from microtir.tir.dtype import DType
 from tests.support.graphs import constant, graph, node, per_channel, quant, tensor
 

@@ -8,34 +8,26 @@ import pytest
 
 from microtir.errors import GraphError
 from microtir.graph.ir import Graph, Node, Quantization, Tensor
-from microtir.graph.ops import (
-    Add,
-    AveragePool2D,
-    CastTo,
+from microtir.graph.operator import Operator
+from microtir.graph.verify import verify
+from microtir.operators.activations.definition import HardSwish, Relu, Tanh
+from microtir.operators.arithmetic.definition import Add, Mul
+from microtir.operators.common.attributes import Padding2D
+from microtir.operators.conversion.definition import CastTo, Dequantize, Quantize
+from microtir.operators.convolution.definition import Conv2D, DepthwiseConv2D
+from microtir.operators.dense.definition import FullyConnected
+from microtir.operators.movement.definition import (
     Concatenation,
-    Conv2D,
-    DepthwiseConv2D,
-    Dequantize,
-    FullyConnected,
-    HardSwish,
-    LogSoftmax,
-    MaxPool2D,
-    Mean,
-    Mul,
-    Operator,
     Pad,
-    Padding2D,
-    Quantize,
-    Relu,
     Reshape,
-    ResizeBilinear,
-    Softmax,
     Split,
     StridedSlice,
-    Tanh,
     Transpose,
 )
-from microtir.graph.verify import verify
+from microtir.operators.pooling.definition import AveragePool2D, MaxPool2D
+from microtir.operators.reduction.definition import Mean
+from microtir.operators.resize.definition import ResizeBilinear
+from microtir.operators.softmax.definition import LogSoftmax, Softmax
 from microtir.tir.dtype import DType
 from tests.support.graphs import constant, graph, node, per_channel, quant, tensor
 from tests.support.operator_cases import generate, operator_dtypes

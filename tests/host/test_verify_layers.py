@@ -15,12 +15,13 @@ from microtir.cli.progress import Progress
 from microtir.codegen import SourceFile
 from microtir.errors import ToolError, UsageError
 from microtir.frontend import from_tflite
-from microtir.frontend.tflite_schema import BuiltinOperator, DepthwiseConv2DOptions
 from microtir.host.apart import run_apart
 from microtir.host.oracle import Oracle, expected_outputs
 from microtir.host.samples import Fill, Samples, filled
 from microtir.host.tolerance import Share, rounding_of
 from microtir.host.verify import verify
+from microtir.operators.common.tflite_schema import BuiltinOperator
+from microtir.operators.convolution.tflite import DepthwiseConv2DOptions
 from tests.frontend.models import Value
 from tests.frontend.models import model as one_operator
 from tests.support.command import FLOAT, INT8

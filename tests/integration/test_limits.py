@@ -14,8 +14,12 @@ from microtir.artifact import Artifact
 from microtir.codegen import flash_of
 from microtir.config import Budget, CompilationConfig, WorkspacePoolInfo
 from microtir.errors import ExitCode, MemoryPlanError
-from microtir.graph import ops
 from microtir.graph.ir import Graph
+from microtir.operators.common.attributes import Padding2D
+from microtir.operators.conversion.definition import Quantize
+from microtir.operators.convolution.definition import Conv2D
+from microtir.operators.dense.definition import FullyConnected
+from microtir.operators.movement.definition import Concatenation
 from microtir.tir.dtype import DType
 from tests.support.graphs import constant, graph, node, quant, tensor
 from tests.support.program_text import program_text
@@ -151,8 +155,8 @@ def test_weights_that_two_layers_share_count_once() -> None:
     x, a, y = (tensor(name, (1, 6), DType.INT8, quant(0.1)) for name in ("x", "a", "y"))
     weights = constant("weights", np.arange(36, dtype=np.int8).reshape(6, 6), quant(0.02))
     layers = [
-        node(ops.FullyConnected(), (x, weights), a),
-        node(ops.FullyConnected(), (a, weights), y),
+        node(FullyConnected(), (x, weights), a),
+        node(FullyConnected(), (a, weights), y),
     ]
     model = graph(layers, [x], [y])
     artifact = microtir.build(module_of(model), BASE)
@@ -211,8 +215,8 @@ def layered_graph() -> Graph:
         taps = (3, 1, 1)[number]
         data = rng.integers(-99, 99, (16, taps, taps, 16)).astype(np.int8)
         w = constant(f"w{number}", data, quant(0.01))
-        padding = ops.Padding2D(*([taps // 2] * 4))
-        layers.append(node(ops.Conv2D((1, 1), (1, 1), padding), (x, w), y))
+        padding = Padding2D(*([taps // 2] * 4))
+        layers.append(node(Conv2D((1, 1), (1, 1), padding), (x, w), y))
     return graph(layers, [tensors[0]], [tensors[-1]])
 
 
@@ -240,8 +244,8 @@ def test_long_lists_are_cut() -> None:
     y = tensor("y", (1, 50), DType.INT8, quant(0.2))
     model = graph(
         [
-            *(node(ops.Quantize(), (x,), a) for x, a in zip(inputs, parts, strict=True)),
-            node(ops.Concatenation(axis=1), parts, y),
+            *(node(Quantize(), (x,), a) for x, a in zip(inputs, parts, strict=True)),
+            node(Concatenation(axis=1), parts, y),
         ],
         inputs,
         [y],

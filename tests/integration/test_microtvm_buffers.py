@@ -16,8 +16,9 @@ import pytest
 import microtir
 from microtir import CompilationConfig, Executor, Runtime
 from microtir.artifact import Artifact
-from microtir.graph import ops
 from microtir.graph.ir import Array, Graph
+from microtir.operators.common.attributes import Padding2D
+from microtir.operators.convolution.definition import Conv2D
 from tests.support.c_compilers import INCLUDES, compiler_output
 from tests.support.graphs import constant, graph, node, tensor
 from tests.support.small_models import module_of, reference_outputs
@@ -40,7 +41,7 @@ def smoothed() -> Graph:
     shape = (1, 4, 5, 1)
     x, y = tensor("image", shape), tensor("smoothed", shape)
     weights = np.array([[1, 0, 2], [0, 1, 0], [3, 0, -2]], np.float32).reshape(1, 3, 3, 1)
-    convolution = ops.Conv2D(padding=ops.Padding2D(1, 1, 1, 1))
+    convolution = Conv2D(padding=Padding2D(1, 1, 1, 1))
     return graph([node(convolution, (x, constant("weights", weights)), y)], [x], [y])
 
 

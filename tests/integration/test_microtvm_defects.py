@@ -19,9 +19,9 @@ from microtir import CompilationConfig, Executor, Runtime, Target, host, te
 from microtir.artifact import Artifact
 from microtir.config import ConstantPoolInfo, Feature, PassConfig, WorkspacePoolInfo
 from microtir.errors import ConfigError, MemoryPlanError, ModelFileError
-from microtir.graph import ops
-from microtir.graph.fixed_point import multiply_by_quantized_multiplier
-from microtir.graph.quantization import quantize_multiplier
+from microtir.operators.common.fixed_point import multiply_by_quantized_multiplier
+from microtir.operators.common.multiplier import quantize_multiplier
+from microtir.operators.dense.definition import FullyConnected
 from microtir.tir.dtype import DType
 from tests.support.c_compilers import INCLUDES, STRICT, compiler_output
 from tests.support.graphs import constant, graph, node, quant, tensor
@@ -155,8 +155,8 @@ def test_d20_constants_of_one_name_in_c_keep_their_data() -> None:
     first = constant("net/w:0", np.diag([100, 50, 25]).astype(np.int8), quant(0.01))
     second = constant("net.w/0", np.diag([-25, 50, -100]).astype(np.int8), quant(0.01))
     layers = [
-        node(ops.FullyConnected(), (x, first), a),
-        node(ops.FullyConnected(), (a, second), y),
+        node(FullyConnected(), (x, first), a),
+        node(FullyConnected(), (a, second), y),
     ]
     model = host.load(microtir.build(module_of(graph(layers, [x], [y])), BASE), opt_level=0)
     result = model.run({"x": np.array([[40, 80, 120]], np.int8)})["y"]
@@ -404,7 +404,7 @@ def test_a17_requantisation_rounds_twice() -> None:
         x = tensor("x", (len(inputs), 1), DType.INT8, quant(0.1))
         y = tensor("y", (len(inputs), 1), DType.INT8, quant(0.07))
         weights = constant("w", np.array([[b]], np.int8), quant(0.01))
-        model = graph([node(ops.FullyConnected(), (x, weights), y)], [x], [y])
+        model = graph([node(FullyConnected(), (x, weights), y)], [x], [y])
         compiled = host.load(microtir.build(module_of(model), BASE), opt_level=0)
         result = compiled.run({"x": np.array(inputs, np.int8).reshape(-1, 1)})["y"]
         expected = [max(-128, min(127, twice[a * b])) for a in inputs]

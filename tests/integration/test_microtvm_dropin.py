@@ -17,8 +17,8 @@ import microtir
 from microtir import CompilationConfig, Executor, Runtime
 from microtir.artifact import Artifact
 from microtir.errors import ConfigError
-from microtir.graph import ops
 from microtir.graph.ir import Graph
+from microtir.operators.activations.definition import Tanh
 from microtir.tir.dtype import DType
 from tests.support.archives import unpack
 from tests.support.c_compilers import (
@@ -246,7 +246,7 @@ def test_names_are_those_of_microtvm() -> None:
     """Lower case for files and identifiers, upper case for macros; the tensors' own names."""
     x = tensor("Serving:0", (1, 4), DType.INT8, quant(0.1, 3))
     y = tensor("2nd/out", (1, 4), DType.INT8, quant(1 / 128, 0))
-    model = graph([node(ops.Tanh(), (x,), y)], [x], [y])
+    model = graph([node(Tanh(), (x,), y)], [x], [y])
     artifact = built(BASE.with_(module_name="MyNet"), model)
     text = artifact.source("tvmgen_mynet.h")
     assert "#define TVMGEN_MYNET_SERVING_0_SIZE" in text

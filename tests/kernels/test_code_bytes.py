@@ -20,17 +20,14 @@ import microtir
 from microtir import CompilationConfig, Target
 from microtir.config.enums import Optimize
 from microtir.graph.ir import Node
-from microtir.graph.ops import (
-    Add,
-    AveragePool2D,
-    Conv2D,
-    DepthwiseConv2D,
-    FullyConnected,
-    Operator,
-    Padding2D,
-)
+from microtir.graph.operator import Operator
 from microtir.ir_module import IRModule
 from microtir.kernels import candidates
+from microtir.operators.arithmetic.definition import Add
+from microtir.operators.common.attributes import Padding2D
+from microtir.operators.convolution.definition import Conv2D, DepthwiseConv2D
+from microtir.operators.dense.definition import FullyConnected
+from microtir.operators.pooling.definition import AveragePool2D
 from microtir.plan.ir import Kernel
 from microtir.plan.measured import Cost, Key, Measured, signature
 from microtir.tir.dtype import DType

@@ -9,10 +9,10 @@ import pytest
 
 import microtir
 from microtir import CompilationConfig
-from microtir.graph import ops
 from microtir.graph.ir import Graph
 from microtir.graph.reference import execute
 from microtir.ir_module import IRModule
+from microtir.operators.dense.definition import FullyConnected
 from microtir.tir.dtype import DType
 from microtir.tir.interpreter import Interpreter
 from microtir.tir.ir import Buffer
@@ -34,7 +34,7 @@ def dense(x: Sequence[int], w: Sequence[int], y: Sequence[int]) -> Graph:
     features = tensor("x", x, DType.INT8, quant(0.1, 3))
     weights = constant("w", rng.integers(-127, 128, tuple(w)).astype(np.int8), quant(0.02))
     result = tensor("y", y, DType.INT8, quant(0.3, -5))
-    return graph([node(ops.FullyConnected(), [features, weights], result)], [features], [result])
+    return graph([node(FullyConnected(), [features, weights], result)], [features], [result])
 
 
 @pytest.mark.parametrize("optimize", ["speed", "balanced", "ram", "flash"])

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from microtir.graph.fixed_point import constant, one_over_one_plus_x
-from microtir.graph.fixed_point import saturating_rounding_doubling_high_mul as high_mul
+from microtir.operators.common.fixed_point import constant, one_over_one_plus_x
+from microtir.operators.common.fixed_point import saturating_rounding_doubling_high_mul as high_mul
 
 LOW, HIGH = -(1 << 30), (1 << 31) - 1
 

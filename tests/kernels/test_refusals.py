@@ -7,9 +7,13 @@ import pytest
 
 from microtir.config.target import Target
 from microtir.graph.ir import Node
-from microtir.graph.ops import Add, Conv2D, DepthwiseConv2D, FullyConnected, MaxPool2D, Operator
-from microtir.graph.ops.base import Activation
+from microtir.graph.operator import Operator
 from microtir.kernels.table import families_of, refusals_of
+from microtir.operators.arithmetic.definition import Add
+from microtir.operators.common.attributes import Activation
+from microtir.operators.convolution.definition import Conv2D, DepthwiseConv2D
+from microtir.operators.dense.definition import FullyConnected
+from microtir.operators.pooling.definition import MaxPool2D
 from microtir.plan.ir import Kernel, Refusal
 from microtir.tir.dtype import DType
 from tests.support.graphs import constant, node, per_channel, quant, tensor

@@ -10,10 +10,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from microtir.graph import ops
 from microtir.graph.ir import Node, Quantization, Source, Tensor, TensorType
+from microtir.graph.operator import Operator
 from microtir.kernels import emit
 from microtir.kernels.table import candidate, families_of
+from microtir.operators.common.attributes import Padding2D
+from microtir.operators.convolution.definition import Conv2D, DepthwiseConv2D
+from microtir.operators.movement.definition import Transpose
+from microtir.operators.pooling.definition import AveragePool2D, MaxPool2D
+from microtir.operators.reduction.definition import Mean
 from microtir.plan.ir import Layout, LayoutKind, PlannedOperator
 from microtir.tir.analysis.access import prove_accesses
 from microtir.tir.dtype import DType
@@ -97,7 +102,7 @@ def test_row_by_row_over_rings_equals_one_call(
     rng = np.random.default_rng(seed)
     x = image("x", (images, height, width, channels))
     y = image("y", (images, out_h, out_w, channels))
-    padding = ops.Padding2D(pad, pad, pad, pad)
+    padding = Padding2D(pad, pad, pad, pad)
     node = make(kind, x, y, (taps, taps), (stride, stride), padding, rng)
     data = rng.integers(-128, 128, x.shape).astype(np.int8)
     operator = planned(node)
@@ -106,17 +111,17 @@ def test_row_by_row_over_rings_equals_one_call(
 
 def make(
     kind: str, x: Tensor, y: Tensor, taps: tuple[int, int], strides: tuple[int, int],
-    padding: ops.Padding2D, rng: np.random.Generator,
+    padding: Padding2D, rng: np.random.Generator,
 ) -> Node:  # fmt: skip
     """A node of the given kind."""
     source, channels = Source("test", 0, kind), x.shape[-1]
     if kind == "conv":
         w = weights((channels, *taps, channels), rng)
-        return Node(ops.Conv2D(strides, padding=padding), (x, w), (y,), kind, source)
+        return Node(Conv2D(strides, padding=padding), (x, w), (y,), kind, source)
     if kind == "dw":
         w = weights((1, *taps, channels), rng)
-        return Node(ops.DepthwiseConv2D(strides, padding=padding), (x, w), (y,), kind, source)
-    pool = ops.MaxPool2D if kind == "max" else ops.AveragePool2D
+        return Node(DepthwiseConv2D(strides, padding=padding), (x, w), (y,), kind, source)
+    pool = MaxPool2D if kind == "max" else AveragePool2D
     return Node(pool(taps, strides, padding), (x,), (y,), kind, source)
 
 
@@ -124,7 +129,7 @@ def test_a_smaller_ring_than_the_window_is_wrong() -> None:
     """The window that a candidate states is needed in full: one slot less changes the result."""
     rng = np.random.default_rng(1)
     x, y = image("x", (1, 6, 4, 2)), image("y", (1, 4, 2, 2))
-    node = make("conv", x, y, (3, 3), (1, 1), ops.Padding2D(), rng)
+    node = make("conv", x, y, (3, 3), (1, 1), Padding2D(), rng)
     operator = planned(node)
     data = rng.integers(-128, 128, x.shape).astype(np.int8)
     function = emitted(operator, {x: 2, y: 1})
@@ -136,12 +141,12 @@ def test_a_smaller_ring_than_the_window_is_wrong() -> None:
     assert not np.array_equal(slot, run_whole(operator, data).reshape(4, -1)[0])
 
 
-@pytest.mark.parametrize("op", [ops.Mean((1, 2)), ops.Transpose((0, 2, 1, 3))])
-def test_operators_that_mix_rows_offer_no_row_range(op: ops.Operator) -> None:
+@pytest.mark.parametrize("op", [Mean((1, 2)), Transpose((0, 2, 1, 3))])
+def test_operators_that_mix_rows_offer_no_row_range(op: Operator) -> None:
     """Their kernels compute the whole output, or add rows to accumulators."""
     x, y = (
         image("x", (1, 4, 4, 2)),
-        image("y", (1, 2) if isinstance(op, ops.Mean) else (1, 4, 4, 2)),
+        image("y", (1, 2) if isinstance(op, Mean) else (1, 4, 4, 2)),
     )
     node = Node(op, (x,), (y,), "n", Source("test", 0, "X"))
     offered = [candidate(node, f) for f in families_of(node)]

@@ -7,8 +7,11 @@ import pytest
 
 from microtir.config.target import Target
 from microtir.graph.ir import Node
-from microtir.graph.ops import Conv2D, DepthwiseConv2D, FullyConnected, Operator, Padding2D
+from microtir.graph.operator import Operator
 from microtir.kernels.table import candidate, families_of
+from microtir.operators.common.attributes import Padding2D
+from microtir.operators.convolution.definition import Conv2D, DepthwiseConv2D
+from microtir.operators.dense.definition import FullyConnected
 from microtir.plan.ir import Candidate, Kernel
 from microtir.tir.dtype import DType
 from tests.support.graphs import constant, node, per_channel, quant, tensor

@@ -13,12 +13,13 @@ from microtir import host
 from microtir.config import CompilationConfig, Optimize
 from microtir.config.enums import Placement
 from microtir.errors import MemoryPlanError
-from microtir.graph import ops
 from microtir.memory.checker import check
 from microtir.memory.lifetimes import lifetimes
 from microtir.memory.place import place, relocate
 from microtir.memory.pools import Pool
 from microtir.memory.trace import overwrites_unread, trace
+from microtir.operators.activations.definition import Relu
+from microtir.operators.arithmetic.definition import Add, Mul
 from microtir.tir import build
 from microtir.tir.dtype import DType
 from microtir.tir.ir import (
@@ -187,10 +188,10 @@ def test_models_compute_the_same_in_place() -> None:
     x, a, b, c, y = (tensor(n, (1, 4, 3, 2), DType.INT8, type_) for n in "xabcy")
     model = graph(
         [
-            node(ops.Relu(), (x,), a),
-            node(ops.Mul(), (a, x), b),
-            node(ops.Add(), (b, x), c),
-            node(ops.Relu(), (c,), y),
+            node(Relu(), (x,), a),
+            node(Mul(), (a, x), b),
+            node(Add(), (b, x), c),
+            node(Relu(), (c,), y),
         ],
         [x],
         [y],

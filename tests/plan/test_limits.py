@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from microtir.config.enums import Optimize
-from microtir.graph import ops
 from microtir.graph.ir import Graph, Node, Source, Tensor, TensorType
+from microtir.operators.activations.definition import Relu
 from microtir.plan import plan
 from microtir.plan.ir import Candidate, Kernel, LayoutKind, Plan, RowWindow
 from microtir.tir.dtype import DType
@@ -28,7 +28,7 @@ def chain(height: int, rows: Sequence[int]) -> Graph:
     """A chain of operators between images whose rows have the given bytes."""
     tensors = [image(f"t{n}", height, row) for n, row in enumerate(rows)]
     nodes = [
-        Node(ops.Relu(), (x,), (y,), y.name, Source("test", n, "X"))
+        Node(Relu(), (x,), (y,), y.name, Source("test", n, "X"))
         for n, (x, y) in enumerate(pairwise(tensors))
     ]
     return Graph("g", (tensors[0],), (tensors[-1],), tuple(nodes))

@@ -8,9 +8,9 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from microtir.executor.nest import loops
-from microtir.graph import ops
 from microtir.graph.ir import Node, Source, Tensor, TensorType
 from microtir.memory import moments
+from microtir.operators.arithmetic.definition import Add
 from microtir.plan.ir import Candidate, Kernel, LayoutKind, PlannedOperator, RowWindow
 from microtir.plan.nest import Runs, histories, nest_of, runs_of
 from microtir.tir.analysis.bounds import Bounds
@@ -28,7 +28,7 @@ def operator(inputs: Sequence[Tensor], output: Tensor, *windows: RowWindow) -> P
     kinds = (LayoutKind.NHWC,) * len(inputs)
     candidate = Candidate(Kernel.DIRECT, kinds, kinds[:1], windows, 0, 0, 1)
     source = Source("test", 0, "X")
-    node = Node(ops.Add(), tuple(inputs), (output,), output.name, source)
+    node = Node(Add(), tuple(inputs), (output,), output.name, source)
     return PlannedOperator(node, candidate)
 
 

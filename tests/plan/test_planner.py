@@ -6,8 +6,10 @@ import pytest
 
 from microtir.config.enums import Optimize
 from microtir.errors import UnsupportedModelError
-from microtir.graph import ops
 from microtir.graph.ir import Graph, Node, Source, Tensor, TensorType
+from microtir.graph.operator import Operator
+from microtir.operators.activations.definition import Relu, Tanh
+from microtir.operators.movement.definition import Reshape
 from microtir.plan import plan
 from microtir.plan.ir import Candidate, Kernel, LayoutKind, Plan
 from microtir.tir.dtype import DType
@@ -18,7 +20,7 @@ def tensor(name: str, shape: tuple[int, ...] = (1, 6)) -> Tensor:
     return Tensor(name, TensorType(shape, DType.FLOAT32))
 
 
-def node(op: ops.Operator, x: Tensor, y: Tensor) -> Node:
+def node(op: Operator, x: Tensor, y: Tensor) -> Node:
     """A node of one input, named after its output."""
     return Node(op, (x,), (y,), y.name, Source("test", 0, op.name))
 
@@ -31,7 +33,7 @@ def candidate(kernel: Kernel, cost: int = 1, scratch: int = 0, weights: int = 0)
 
 def view_or_copy(node: Node) -> tuple[Candidate, ...]:
     """What the lowering table offers for a reshape, and a kernel for the rest."""
-    if isinstance(node.op, ops.Reshape):
+    if isinstance(node.op, Reshape):
         return candidate(Kernel.VIEW, 0), candidate(Kernel.COPY, 9)
     return (candidate(Kernel.DIRECT),)
 
@@ -45,9 +47,7 @@ def planned(inputs: list[Tensor], outputs: list[Tensor], *nodes: Node) -> Plan:
 def test_a_reshape_inside_is_a_view_of_its_input() -> None:
     """No code, and one storage for both tensors."""
     x, a, b, y = tensor("x"), tensor("a"), tensor("b", (2, 3)), tensor("y", (2, 3))
-    result = planned(
-        [x], [y], node(ops.Relu(), x, a), node(ops.Reshape(), a, b), node(ops.Tanh(), b, y)
-    )
+    result = planned([x], [y], node(Relu(), x, a), node(Reshape(), a, b), node(Tanh(), b, y))
     assert [op.candidate.kernel for op in result.operators] == [
         Kernel.DIRECT, Kernel.VIEW, Kernel.DIRECT,
     ]  # fmt: skip
@@ -57,14 +57,14 @@ def test_a_reshape_inside_is_a_view_of_its_input() -> None:
 def test_a_reshape_to_an_output_makes_the_producer_write_there() -> None:
     """The storage of the class is the output's, since that is the caller's memory."""
     x, a, y = tensor("x"), tensor("a"), tensor("y", (2, 3))
-    result = planned([x], [y], node(ops.Relu(), x, a), node(ops.Reshape(), a, y))
+    result = planned([x], [y], node(Relu(), x, a), node(Reshape(), a, y))
     assert result.storage[a] is y
 
 
 def test_a_reshape_of_an_input_reads_the_input() -> None:
     """Nobody writes an input, so a view of it is safe."""
     x, a, y = tensor("x"), tensor("a", (2, 3)), tensor("y", (2, 3))
-    result = planned([x], [y], node(ops.Reshape(), x, a), node(ops.Relu(), a, y))
+    result = planned([x], [y], node(Reshape(), x, a), node(Relu(), a, y))
     assert result.storage[a] is x
 
 
@@ -73,9 +73,9 @@ def test_memory_of_the_caller_is_copied(both_are_outputs: bool) -> None:
     """Input to output, and output to output, are different memory: a view cannot join them."""
     x, a, y = tensor("x"), tensor("a"), tensor("y", (2, 3))
     if both_are_outputs:
-        result = planned([x], [a, y], node(ops.Relu(), x, a), node(ops.Reshape(), a, y))
+        result = planned([x], [a, y], node(Relu(), x, a), node(Reshape(), a, y))
     else:
-        result = planned([x], [y], node(ops.Reshape(), x, y))
+        result = planned([x], [y], node(Reshape(), x, y))
     assert result.operators[-1].candidate.kernel is Kernel.COPY
 
 
@@ -96,7 +96,7 @@ def test_the_goal_ranks_candidates(goal: Optimize, kernel: Kernel) -> None:
         candidate(Kernel.COPY, cost=9, scratch=0, weights=8),
         candidate(Kernel.TABLE, cost=9, scratch=8, weights=0),
     )
-    graph = Graph("g", (x,), (y,), (node(ops.Relu(), x, y),))
+    graph = Graph("g", (x,), (y,), (node(Relu(), x, y),))
     result = plan(graph, lambda _node: offers, goal)
     assert result.operators[0].candidate.kernel is kernel
 
@@ -104,6 +104,6 @@ def test_the_goal_ranks_candidates(goal: Optimize, kernel: Kernel) -> None:
 def test_a_node_without_candidates_is_named() -> None:
     """The diagnostic says which operator of which file has no kernel."""
     x, y = tensor("x"), tensor("y")
-    graph = Graph("g", (x,), (y,), (node(ops.Relu(), x, y),))
+    graph = Graph("g", (x,), (y,), (node(Relu(), x, y),))
     with pytest.raises(UnsupportedModelError, match="test: operator 0 relu: no kernel"):
         plan(graph, lambda _node: (), Optimize.SPEED)

@@ -8,9 +8,9 @@ from dataclasses import replace
 import pytest
 
 from microtir.config.enums import Measure, Optimize
-from microtir.graph import ops
 from microtir.graph.ir import Graph, Node, Source, SumRange, Tensor, TensorType
 from microtir.ir_module import Decision
+from microtir.operators.activations.definition import Relu
 from microtir.plan import plan
 from microtir.plan.ir import Candidate, Kernel, LayoutKind, Refusal, RowWindow, Terms
 from microtir.plan.measured import Cost, Key, Measured, signature
@@ -31,7 +31,7 @@ def chain(operators: int) -> Graph:
     """Operators one after the other."""
     tensors = [image(f"t{n}") for n in range(operators + 1)]
     nodes = [
-        Node(ops.Relu(), (tensors[n],), (tensors[n + 1],), f"n{n}", Source("test", n, "X"))
+        Node(Relu(), (tensors[n],), (tensors[n + 1],), f"n{n}", Source("test", n, "X"))
         for n in range(operators)
     ]
     return Graph("g", (tensors[0],), (tensors[-1],), tuple(nodes))

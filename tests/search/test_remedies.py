@@ -10,8 +10,8 @@ import microtir
 from microtir.artifact import Artifact
 from microtir.config import Budget, CompilationConfig, WorkspacePoolInfo, config_from_flags
 from microtir.errors import LimitError, Resource
-from microtir.graph import ops
 from microtir.graph.ir import Graph
+from microtir.operators.pooling.definition import MaxPool2D
 from microtir.ports import io_bytes
 from microtir.search.remedies import Advice, Memory, Outcome, Remedy, _Trials, advice
 from tests.driver.test_bands import wide_graph
@@ -101,8 +101,8 @@ def test_inputs_may_leave_the_workspace() -> None:
     """A configuration that places them there is told what it takes without, and fed by rows."""
     garden = Garden(1)
     x = garden.tensor((1, 16, 16, 4))
-    garden.add(ops.MaxPool2D((4, 4), (4, 4)), [x], (1, 4, 4, 4))
-    garden.add(ops.MaxPool2D((2, 2), (2, 2)), [garden.made[-1]], (1, 2, 2, 4))
+    garden.add(MaxPool2D((4, 4), (4, 4)), [x], (1, 4, 4, 4))
+    garden.add(MaxPool2D((2, 2), (2, 2)), [garden.made[-1]], (1, 2, 2, 4))
     model = make_graph(garden.nodes, [x], [garden.made[-1]])
     inside = M4.with_(pass_config={"memory.use_workspace_io": True})
     least = smallest(model, inside)
@@ -122,7 +122,7 @@ def test_what_leaves_the_workspace_stays_in_the_memory() -> None:
     """
     garden = Garden(1)
     x = garden.tensor((1, 16, 16, 4))
-    garden.add(ops.MaxPool2D((4, 4), (4, 4)), [x], (1, 4, 4, 4))
+    garden.add(MaxPool2D((4, 4), (4, 4)), [x], (1, 4, 4, 4))
     model = make_graph(garden.nodes, [x], [garden.made[-1]])
     inside = M4.with_(pass_config={"memory.use_workspace_io": True})
     memory = smallest(model, inside) - 1

@@ -6,8 +6,8 @@ import math
 
 import numpy as np
 
-from microtir.frontend.tflite_schema import (
-    BuiltinOperator,
+from microtir.operators.common.tflite_schema import BuiltinOperator
+from microtir.operators.movement.tflite import (
     ConcatenationOptions,
     ReshapeOptions,
     SplitOptions,

@@ -4,17 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from microtir.frontend.tflite_schema import (
-    AddOptions,
-    BuiltinOperator,
-    CastOptions,
-    LeakyReluOptions,
-    MulOptions,
-    Options,
-    SoftmaxOptions,
-    SubOptions,
-    TensorType,
-)
+from microtir.operators.activations.tflite import LeakyReluOptions
+from microtir.operators.arithmetic.tflite import AddOptions, MulOptions, SubOptions
+from microtir.operators.common.tflite_schema import BuiltinOperator, Options, TensorType
+from microtir.operators.conversion.tflite import CastOptions
+from microtir.operators.softmax.tflite import SoftmaxOptions
 from tests.support.sketch import Case, Quant, Shape, Sketch
 
 _ARITHMETIC = {

@@ -6,18 +6,12 @@ import math
 
 import numpy as np
 
-from microtir.frontend.tflite_schema import (
-    BuiltinOperator,
-    Conv2DOptions,
-    DepthwiseConv2DOptions,
-    FullyConnectedOptions,
-    Options,
-    Padding,
-    Pool2DOptions,
-    ReducerOptions,
-    ResizeBilinearOptions,
-    ResizeNearestNeighborOptions,
-)
+from microtir.operators.common.tflite_schema import BuiltinOperator, Options, Padding
+from microtir.operators.convolution.tflite import Conv2DOptions, DepthwiseConv2DOptions
+from microtir.operators.dense.tflite import FullyConnectedOptions
+from microtir.operators.pooling.tflite import Pool2DOptions
+from microtir.operators.reduction.tflite import ReducerOptions
+from microtir.operators.resize.tflite import ResizeBilinearOptions, ResizeNearestNeighborOptions
 from tests.support.sketch import Array, Case, Quant, Shape, Sketch
 
 

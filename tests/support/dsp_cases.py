@@ -10,8 +10,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from microtir.graph import ops
 from microtir.graph.ir import Graph, Quantization, Tensor, TensorType
+from microtir.graph.operator import Operator
+from microtir.operators.arithmetic.definition import Add
+from microtir.operators.common.attributes import Activation, Padding2D
+from microtir.operators.convolution.definition import Conv2D, DepthwiseConv2D
+from microtir.operators.dense.definition import FullyConnected
+from microtir.operators.pooling.definition import AveragePool2D, MaxPool2D
 from microtir.tir.dtype import DType
 from tests.support import graphs
 
@@ -60,7 +65,7 @@ def _weights(rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
 
 def _output(
     rng: np.random.Generator, shape: tuple[int, ...], channels: int, terms: int, axis: int,
-    activation: ops.Activation,
+    activation: Activation,
 ) -> tuple[Tensor, Quantization]:  # fmt: skip
     """Draw output and quantisation of weights so that factors lie anywhere in 2^-31 to 2."""
     style = rng.integers(0, 8)
@@ -71,7 +76,7 @@ def _output(
     factors = np.exp(rng.uniform(np.log(low), np.log(high), channels))
     if rng.random() < 0.3:
         factors[:] = factors[0]
-    relu = activation is not ops.Activation.NONE and rng.random() < 0.7
+    relu = activation is not Activation.NONE and rng.random() < 0.7
     zero_point = -128 if relu else int(rng.integers(-128, 128))
     # Input scale 1/64 and output scale 1/16: a factor is the weight's scale divided by 4.
     quant = graphs.per_channel([float(f) * 4 for f in factors], axis)
@@ -84,7 +89,7 @@ def _bias(rng: np.random.Generator, channels: int, weights: Quantization) -> Ten
 
 
 def _finish(
-    name: str, op: ops.Operator, tensors: tuple[Tensor, ...], y: Tensor, *inputs: Array
+    name: str, op: Operator, tensors: tuple[Tensor, ...], y: Tensor, *inputs: Array
 ) -> DspCase:
     node = graphs.node(op, tensors, y)
     graph_inputs = tuple(t for t in dict.fromkeys(tensors) if not t.is_constant)
@@ -144,8 +149,8 @@ def convolution(
             same=same,
             source=source,
         )
-    activation = ops.Activation(rng.choice(np.array([a.value for a in ops.Activation])))
-    padding = ops.Padding2D(*pads)
+    activation = Activation(rng.choice(np.array([a.value for a in Activation])))
+    padding = Padding2D(*pads)
     x_data = _stored(rng, (1, height, width, channels))
     x = source or graphs.tensor(
         "x", x_data.shape, DType.INT8, graphs.quant(1 / 64, int(rng.integers(-128, 128)))
@@ -159,11 +164,11 @@ def convolution(
     w = graphs.constant("w", _weights(rng, shape), quant)
     tensors = (x, w, _bias(rng, outputs, quant)) if rng.random() < 0.8 else (x, w)
     if depthwise:
-        op: ops.Operator = ops.DepthwiseConv2D(
+        op: Operator = DepthwiseConv2D(
             strides, dilations=dilations, padding=padding, activation=activation
         )
     else:
-        op = ops.Conv2D(strides, dilations=dilations, padding=padding, activation=activation)
+        op = Conv2D(strides, dilations=dilations, padding=padding, activation=activation)
     form = "3x3" if square else "1x1" if pointwise else "same" if same else ""
     name = f"{'depthwise' if depthwise else 'conv'}{form}_{seed}"
     return _finish(name, op, tensors, y, x_data)
@@ -185,7 +190,7 @@ def ties(seed: int) -> DspCase:
     weights = rng.integers(-2, 3, (outputs, inputs)).astype(np.int8)
     w = graphs.constant("w", weights, quant)
     tensors = (x, w, _bias(rng, outputs, quant))
-    return _finish(f"ties_{seed}", ops.FullyConnected(), tensors, y, x_data)
+    return _finish(f"ties_{seed}", FullyConnected(), tensors, y, x_data)
 
 
 def floating(seed: int, *, depthwise: bool = False) -> DspCase:
@@ -219,14 +224,14 @@ def fully_connected(seed: int) -> DspCase:
     rng = np.random.default_rng([seed, 2])
     inputs = int(rng.choice([4, 8, 12, 20, 64, 68, 7, 19, 300]))
     outputs, rows = int(rng.integers(1, 20)), int(rng.choice([1, 1, 2, 3]))
-    activation = ops.Activation(rng.choice(np.array([a.value for a in ops.Activation])))
+    activation = Activation(rng.choice(np.array([a.value for a in Activation])))
     x_data = _stored(rng, (rows, inputs))
     x = graphs.tensor(
         "x", x_data.shape, DType.INT8, graphs.quant(1 / 64, int(rng.integers(-128, 128)))
     )
     y, quant = _output(rng, (rows, outputs), outputs, inputs, 0, activation)
     w = graphs.constant("w", _weights(rng, (outputs, inputs)), quant)
-    op = ops.FullyConnected(activation=activation)
+    op = FullyConnected(activation=activation)
     return _finish(f"dense_{seed}", op, (x, w, _bias(rng, outputs, quant)), y, x_data)
 
 
@@ -241,11 +246,11 @@ def add(seed: int) -> DspCase:
         graphs.tensor(name, shape, DType.INT8, graphs.quant(scale, int(rng.integers(-128, 128))))
         for name, scale in (("a", scales[0]), ("b", scales[1]))
     )
-    activation = ops.Activation(rng.choice(np.array([a.value for a in ops.Activation])))
-    relu = activation is not ops.Activation.NONE and rng.random() < 0.5
+    activation = Activation(rng.choice(np.array([a.value for a in Activation])))
+    relu = activation is not Activation.NONE and rng.random() < 0.5
     output = graphs.quant(scales[2], -128 if relu else int(rng.integers(-128, 128)))
     y = graphs.tensor("y", shape, DType.INT8, output)
-    op = ops.Add(activation=activation)
+    op = Add(activation=activation)
     data = [_stored(rng, shape) for _ in range(2)]
     if rng.random() < 0.2:
         return _finish(f"add_{seed}", op, (a, a), y, data[0])
@@ -268,9 +273,9 @@ def pool(seed: int) -> DspCase:
     x_data = _stored(rng, (1, height, width, channels))
     x = graphs.tensor("x", x_data.shape, DType.INT8, quantization)
     y = graphs.tensor("y", (1, out_h, out_w, channels), DType.INT8, quantization)
-    kind = ops.AveragePool2D if rng.random() < 0.5 else ops.MaxPool2D
-    activation = ops.Activation(rng.choice(np.array([a.value for a in ops.Activation])))
-    op = kind(window, strides, padding=ops.Padding2D(*pads), activation=activation)
+    kind = AveragePool2D if rng.random() < 0.5 else MaxPool2D
+    activation = Activation(rng.choice(np.array([a.value for a in Activation])))
+    op = kind(window, strides, padding=Padding2D(*pads), activation=activation)
     return _finish(f"pool_{seed}", op, (x,), y, x_data)
 
 
@@ -284,8 +289,8 @@ def global_average(seed: int, sizes: Sizes = SMALL) -> DspCase:
     quant = graphs.quant(1 / 64, int(rng.integers(-128, 128)))
     x = graphs.tensor("x", data.shape, DType.INT8, quant)
     y = graphs.tensor("y", (1, 1, 1, channels), DType.INT8, quant)
-    activation = ops.Activation(rng.choice(np.array([a.value for a in ops.Activation])))
-    op = ops.AveragePool2D((height, width), (height, width), activation=activation)
+    activation = Activation(rng.choice(np.array([a.value for a in Activation])))
+    op = AveragePool2D((height, width), (height, width), activation=activation)
     return _finish(f"average_{seed}", op, (x,), y, data)
 
 
@@ -297,12 +302,12 @@ def whole_depthwise(seed: int, source: Tensor | None = None) -> DspCase:
     data = _stored(rng, (1, height, width, channels))
     zero_point = int(rng.integers(-128, 128))
     x = source or graphs.tensor("x", data.shape, DType.INT8, graphs.quant(1 / 64, zero_point))
-    activation = ops.Activation(rng.choice(np.array([a.value for a in ops.Activation])))
+    activation = Activation(rng.choice(np.array([a.value for a in Activation])))
     shape = (1, 1, 1, channels)
     y, quant = _output(rng, shape, channels, height * width, 3, activation)
     w = graphs.constant("w", _weights(rng, (1, height, width, channels)), quant)
     tensors = (x, w, _bias(rng, channels, quant)) if rng.random() < 0.8 else (x, w)
-    op = ops.DepthwiseConv2D(activation=activation)
+    op = DepthwiseConv2D(activation=activation)
     return _finish(f"whole_depthwise_{seed}", op, tensors, y, data)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from microtir.graph.ir import Graph, Node, Quantization, Source, Tensor, TensorType
-from microtir.graph.ops import Operator
+from microtir.graph.operator import Operator
 from microtir.tir.dtype import DType
 
 

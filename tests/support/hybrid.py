@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from microtir.frontend.tflite_schema import BuiltinOperator, FullyConnectedOptions
+from microtir.operators.common.tflite_schema import BuiltinOperator
+from microtir.operators.dense.tflite import FullyConnectedOptions
 from tests.frontend.models import Value, model
 
 

@@ -11,8 +11,15 @@ import math
 
 import numpy as np
 
-from microtir.graph import ops
 from microtir.graph.ir import Graph, Tensor
+from microtir.graph.operator import Operator
+from microtir.operators.activations.definition import HardSwish, Relu, Tanh
+from microtir.operators.arithmetic.definition import Add, Maximum, Mul
+from microtir.operators.conversion.definition import Dequantize, Quantize
+from microtir.operators.dense.definition import FullyConnected
+from microtir.operators.movement.definition import Pad, Reshape, Split, StridedSlice, Transpose
+from microtir.operators.reduction.definition import Mean
+from microtir.operators.resize.definition import ResizeNearestNeighbor
 from microtir.tir.dtype import DType
 from tests.support.graphs import constant, graph, node, quant, tensor
 from tests.support.streams import Garden
@@ -63,13 +70,13 @@ class OddGarden(Garden):
             self.view(self.nodes[-1].inputs[0])
         elif chance < 0.45:
             data = self.rng.integers(-128, 128, (1, 6)).astype(np.int8)
-            self.add(ops.Relu(), [constant(self.name("c"), data, quant(0.05, 3))], (1, 6))
+            self.add(Relu(), [constant(self.name("c"), data, quant(0.05, 3))], (1, 6))
 
     def view(self, x: Tensor) -> None:
         shape = (1, math.prod(x.shape))
-        self.put(ops.Reshape(), x, shape)
+        self.put(Reshape(), x, shape)
 
-    def put(self, op: ops.Operator, x: Tensor, shape: tuple[int, ...]) -> None:
+    def put(self, op: Operator, x: Tensor, shape: tuple[int, ...]) -> None:
         """Add an operator that moves the elements of its only input."""
         y = tensor(self.name("t"), shape, x.dtype, x.type.quantization)
         self.nodes.append(node(op, [x], y))
@@ -94,12 +101,12 @@ class OddGarden(Garden):
         other = others[self.pick(*range(len(others)))]
         if kind in ("add", "mul"):
             # Perhaps with itself.
-            self.add(ops.Add() if kind == "add" else ops.Mul(), [x, other], x.shape)
+            self.add(Add() if kind == "add" else Mul(), [x, other], x.shape)
         elif kind == "relu":
-            self.add(ops.Relu(), [x], x.shape)
+            self.add(Relu(), [x], x.shape)
         elif kind == "tanh":
             y = tensor(self.name("t"), x.shape, DType.INT8, quant(1 / 128))
-            self.nodes.append(node(ops.Tanh(), [x], y))
+            self.nodes.append(node(Tanh(), [x], y))
             self.made.append(y)
         elif kind == "float":
             self.through_floats(x)
@@ -113,16 +120,16 @@ class OddGarden(Garden):
         a, b = (tensor(self.name("t"), x.shape) for _ in range(2))
         y = self.tensor(x.shape)
         self.nodes += [
-            node(ops.Dequantize(), [x], a),
-            node(ops.HardSwish(), [a], b),
-            node(ops.Quantize(), [b], y),
+            node(Dequantize(), [x], a),
+            node(HardSwish(), [a], b),
+            node(Quantize(), [b], y),
         ]
         self.made.append(y)
 
     def dense(self, x: Tensor) -> None:
         out = self.pick(1, 3, 10)
         w = self.weights((out, x.shape[-1]), 0)
-        self.add(ops.FullyConnected(), [x, w, self.bias(out)], (*x.shape[:-1], out))
+        self.add(FullyConnected(), [x, w, self.bias(out)], (*x.shape[:-1], out))
 
     def of_images(self, kind: str, x: Tensor, other: Tensor) -> None:
         n, height, width, channels = x.shape
@@ -131,32 +138,32 @@ class OddGarden(Garden):
                 self.join(x, other)
             case "maximum" if x.type == other.type:
                 y = tensor(self.name("t"), x.shape, DType.INT8, x.type.quantization)
-                self.nodes.append(node(ops.Maximum(), [x, other], y))
+                self.nodes.append(node(Maximum(), [x, other], y))
                 self.made.append(y)
             case "pad":
                 top, left = self.pick(0, 1, 3), self.pick(0, 2)
-                pad = ops.Pad((0, top, left, 0), (0, 1, 0, 0), x.type.quant.zero_points[0])
+                pad = Pad((0, top, left, 0), (0, 1, 0, 0), x.type.quant.zero_points[0])
                 self.put(pad, x, (n, height + top + 1, width + left, channels))
             case "transpose":
                 order = tuple(int(axis) for axis in self.rng.permutation(4))
-                self.put(ops.Transpose(order), x, tuple(x.shape[axis] for axis in order))
+                self.put(Transpose(order), x, tuple(x.shape[axis] for axis in order))
             case "slice":
                 extent = (n, max(1, height // 2), width, channels)
                 start = (0, height - extent[1], 0, 0)
-                self.put(ops.StridedSlice(start, (1, 1, 1, 1), extent), x, extent)
+                self.put(StridedSlice(start, (1, 1, 1, 1), extent), x, extent)
             case "split" if channels > 1:
                 parts = [
                     tensor(self.name("t"), (*x.shape[:3], 1), DType.INT8, x.type.quantization)
                     for _ in range(channels)
                 ]
-                self.nodes.append(node(ops.Split(3), [x], parts))
+                self.nodes.append(node(Split(3), [x], parts))
                 self.made += parts
             case "resize":
-                self.put(ops.ResizeNearestNeighbor(), x, (n, 2 * height, width + 1, channels))
+                self.put(ResizeNearestNeighbor(), x, (n, 2 * height, width + 1, channels))
             case "flat":
                 self.view(x)
             case "global":
-                self.add(ops.Mean((1, 2), keep_dims=True), [x], (n, 1, 1, channels))
+                self.add(Mean((1, 2), keep_dims=True), [x], (n, 1, 1, channels))
             case _:
                 self.window(kind, x)
 

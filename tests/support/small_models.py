@@ -7,9 +7,17 @@ from collections.abc import Mapping
 import numpy as np
 import numpy.typing as npt
 
-from microtir.graph import ops, reference
+from microtir.graph import reference
 from microtir.graph.ir import Array, Graph
 from microtir.ir_module import IRModule
+from microtir.operators.activations.definition import HardSwish, Tanh
+from microtir.operators.arithmetic.definition import Add
+from microtir.operators.common.attributes import Activation, Padding2D
+from microtir.operators.conversion.definition import Dequantize, Quantize
+from microtir.operators.convolution.definition import Conv2D
+from microtir.operators.dense.definition import FullyConnected
+from microtir.operators.movement.definition import Concatenation, Reshape
+from microtir.operators.softmax.definition import Softmax
 from microtir.tir.dtype import DType
 from tests.support.graphs import constant, graph, node, per_channel, quant, tensor
 
@@ -38,12 +46,12 @@ def quantised_graph() -> Graph:
     bias = constant(
         "bias", _integers(4, (5,), -900, 900, "int32"), quant(a_quant.scale * quant(0.015).scale)
     )
-    convolution = ops.Conv2D(padding=ops.Padding2D(1, 1, 1, 1), activation=ops.Activation.RELU)
+    convolution = Conv2D(padding=Padding2D(1, 1, 1, 1), activation=Activation.RELU)
     return graph(
         [
             node(convolution, (x, filters, conv_bias), a),
-            node(ops.Reshape(), (a,), flat),
-            node(ops.FullyConnected(), (flat, weights, bias), y),
+            node(Reshape(), (a,), flat),
+            node(FullyConnected(), (flat, weights, bias), y),
         ],
         [x],
         [y],
@@ -62,8 +70,8 @@ def tiny_graph() -> Graph:
     )
     return graph(
         [
-            node(ops.Tanh(), (x,), a),
-            node(ops.FullyConnected(), (a, weights, bias), y),
+            node(Tanh(), (x,), a),
+            node(FullyConnected(), (a, weights, bias), y),
         ],
         [x],
         [y],
@@ -81,9 +89,9 @@ def two_ports_graph() -> Graph:
     weights = constant("weights", _integers(5, (4, 6), -127, 128, "int8"), scale)
     return graph(
         [
-            node(ops.Add(), (left, right), features),
-            node(ops.FullyConnected(), (features, weights), logits),
-            node(ops.Softmax(), (logits,), scores),
+            node(Add(), (left, right), features),
+            node(FullyConnected(), (features, weights), logits),
+            node(Softmax(), (logits,), scores),
         ],
         [left, right],
         [scores, features],
@@ -99,12 +107,12 @@ def mixed_graph() -> Graph:
     y, z = tensor("y", (1, 7)), tensor("z", (1, 7), INT8, quant(0.1, 3))
     return graph(
         [
-            node(ops.Quantize(), (x,), a),
-            node(ops.Dequantize(), (a,), b),
-            node(ops.HardSwish(), (b,), c),
-            node(ops.Quantize(), (c,), d),
-            node(ops.Dequantize(), (d,), y),
-            node(ops.Quantize(), (d,), z),
+            node(Quantize(), (x,), a),
+            node(Dequantize(), (a,), b),
+            node(HardSwish(), (b,), c),
+            node(Quantize(), (c,), d),
+            node(Dequantize(), (d,), y),
+            node(Quantize(), (d,), z),
         ],
         [x],
         [y, z],
@@ -140,8 +148,8 @@ def branching_graph() -> Graph:
         data = _integers(number, (size, read.shape[1]), -127, 128, "int8")
         tensors.append(tensor(f"t{number}", (1, size), INT8, type_))
         weights = constant(f"w{number}", data, quant(0.015))
-        nodes.append(node(ops.FullyConnected(), (read, weights), tensors[-1]))
+        nodes.append(node(FullyConnected(), (read, weights), tensors[-1]))
     leaves = [t for t, number in zip(tensors, range(len(tensors)), strict=True)
               if number > 0 and number not in sources]  # fmt: skip
     y = tensor("y", (1, sum(t.shape[1] for t in leaves)), INT8, type_)
-    return graph([*nodes, node(ops.Concatenation(axis=1), leaves, y)], [tensors[0]], [y])
+    return graph([*nodes, node(Concatenation(axis=1), leaves, y)], [tensors[0]], [y])

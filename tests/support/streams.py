@@ -4,9 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from microtir.graph import ops
 from microtir.graph.ir import Graph, Node, Tensor
-from microtir.graph.ops import Padding2D
+from microtir.graph.operator import Operator
+from microtir.operators.activations.definition import Relu
+from microtir.operators.arithmetic.definition import Add
+from microtir.operators.common.attributes import Padding2D
+from microtir.operators.convolution.definition import Conv2D, DepthwiseConv2D
+from microtir.operators.movement.definition import Concatenation
+from microtir.operators.pooling.definition import AveragePool2D, MaxPool2D
+from microtir.operators.reduction.definition import Mean
 from microtir.tir.dtype import DType
 from tests.support.graphs import constant, graph, node, per_channel, quant, tensor
 
@@ -47,14 +53,14 @@ class Garden:
         count = len(self.nodes)
         return tensor(self.name("t"), shape, DType.INT8, quant(0.05 + 0.01 * count, zero_point))
 
-    def add(self, op: ops.Operator, inputs: list[Tensor], shape: tuple[int, ...]) -> None:
+    def add(self, op: Operator, inputs: list[Tensor], shape: tuple[int, ...]) -> None:
         self.nodes.append(node(op, inputs, self.like(op, inputs, shape)))
         self.made.append(self.nodes[-1].output)
 
-    def like(self, op: ops.Operator, inputs: list[Tensor], shape: tuple[int, ...]) -> Tensor:
+    def like(self, op: Operator, inputs: list[Tensor], shape: tuple[int, ...]) -> Tensor:
         """Add pooling or concatenation, which keep the quantisation of what they read."""
         output = self.tensor(shape)
-        if isinstance(op, ops.MaxPool2D | ops.AveragePool2D | ops.Concatenation):
+        if isinstance(op, MaxPool2D | AveragePool2D | Concatenation):
             return tensor(output.name, shape, DType.INT8, inputs[0].type.quantization)
         return output
 
@@ -70,28 +76,28 @@ class Garden:
         others = [t for t in self.made if t.shape == recent.shape and t is not recent]
         if kind == "add" and others:
             other = others[self.pick(*range(len(others)))]
-            self.add(ops.Add(), [recent, other], recent.shape)
+            self.add(Add(), [recent, other], recent.shape)
         elif kind == "concat" and self.joins:
             self.join(recent, others[0] if others else recent)
         elif kind == "concat" and others:
             same = tensor_like(others[0], recent)
             if same:
                 shape = (*recent.shape[:3], 2 * recent.shape[3])
-                self.add(ops.Concatenation(3), [recent, others[0]], shape)
+                self.add(Concatenation(3), [recent, others[0]], shape)
         elif kind == "relu":
-            self.add(ops.Relu(), [recent], recent.shape)
+            self.add(Relu(), [recent], recent.shape)
         elif kind == "global" and recent.shape[1] > 1 and self.rng.random() < 0.5:
-            self.add(ops.Mean((1, 2), keep_dims=True), [recent], (1, 1, 1, recent.shape[3]))
+            self.add(Mean((1, 2), keep_dims=True), [recent], (1, 1, 1, recent.shape[3]))
         else:
             self.window(str(kind), recent)
 
     def join(self, a: Tensor, b: Tensor) -> None:
         """Add the channels of both, the second brought to the scale of the first."""
         same = tensor(self.name("t"), b.shape, DType.INT8, a.type.quantization)
-        self.nodes.append(node(ops.Relu(), [b], same))
+        self.nodes.append(node(Relu(), [b], same))
         self.made.append(same)
         shape = (*a.shape[:3], a.shape[3] + b.shape[3])
-        self.add(ops.Concatenation(3), [a, same], shape)
+        self.add(Concatenation(3), [a, same], shape)
 
     def window(self, kind: str, x: Tensor) -> None:
         """Add a convolution or pool whose windows may leave the image, skip rows or overlap."""
@@ -106,17 +112,17 @@ class Garden:
         padding = Padding2D(pad, pad, pad, pad)
         shape, strides = (batch, rows, columns, channels), (stride, stride)
         if kind == "pool":
-            pool = ops.MaxPool2D if self.rng.random() < 0.5 else ops.AveragePool2D
+            pool = MaxPool2D if self.rng.random() < 0.5 else AveragePool2D
             if pad <= taps // 2:
                 self.add(pool((taps, taps), strides, padding), [x], shape)
         elif kind == "depthwise":
             w = self.weights((1, taps, taps, channels), 3)
-            op = ops.DepthwiseConv2D(strides, (dilation, dilation), padding)
+            op = DepthwiseConv2D(strides, (dilation, dilation), padding)
             self.add(op, [x, w, self.bias(channels)], shape)
         else:
             out = self.pick(1, 2, 3)
             w = self.weights((out, taps, taps, channels), 0)
-            conv = ops.Conv2D(strides, (dilation, dilation), padding)
+            conv = Conv2D(strides, (dilation, dilation), padding)
             self.add(conv, [x, w, self.bias(out)], (*shape[:3], out))
 
     def weights(self, shape: tuple[int, ...], axis: int) -> Tensor:

@@ -11,10 +11,11 @@ import numpy as np
 from microtir.arguments import checked_arguments
 from microtir.config.names import is_identifier
 from microtir.custom.operands import activations, constant
-from microtir.custom.tensor_program import Reference
 from microtir.errors import UsageError
 from microtir.graph.ir import Array, Node, Tensor
-from microtir.graph.ops import CustomFunction
+from microtir.operators import OperatorRecord
+from microtir.operators.custom import Reference, custom_record
+from microtir.operators.record import WrittenFunction
 from microtir.tir.dtype import DType
 from microtir.tir.ir import (
     Buffer,
@@ -41,7 +42,7 @@ def from_c(
     scratch_bytes: Callable[[Node], int] = lambda _node: 0,
     returns_status: bool = False,
     stack_bytes: int = 0,
-) -> CustomFunction:
+) -> OperatorRecord:
     """Define an operator as a C function.
 
     Its parameters are ``const T *`` of each input, ``T *`` of each output, ``uint8_t *`` of scratch
@@ -89,7 +90,7 @@ def from_c(
         call = ExternCall(extern, (*operands.arguments, *map(IntImm, numbers)))
         return PrimFunc(function_name, operands.outer, call, scratch=scratch)
 
-    return CustomFunction(name, reference, build, scratch_bytes)
+    return custom_record(name, reference, WrittenFunction(build, scratch_bytes))
 
 
 class _Operands:

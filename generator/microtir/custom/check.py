@@ -12,10 +12,11 @@ from microtir.config import CompilationConfig, Target
 from microtir.errors import RunError
 from microtir.graph import reference
 from microtir.graph.ir import Array, Graph, Node, Source, Tensor, TensorType
-from microtir.graph.ops import Custom, CustomFunction
 from microtir.host.compare import compare
 from microtir.host.tolerance import rounding_of
 from microtir.ir_module import IRModule
+from microtir.operators import OperatorRecord
+from microtir.operators.custom.definition import Custom
 from microtir.tir.dtype import DType
 from microtir.tir.replay import random_array
 
@@ -24,7 +25,7 @@ _LARGEST = 100  # of integers above 8 bits: sums and products of them stay in th
 
 @checked_arguments
 def as_model(
-    function: CustomFunction,
+    function: OperatorRecord,
     inputs: Sequence[TensorType | Array],
     outputs: Sequence[TensorType],
     options: bytes = b"",
@@ -52,7 +53,7 @@ def as_model(
 
 @checked_arguments
 def check(
-    function: CustomFunction,
+    function: OperatorRecord,
     inputs: Sequence[TensorType | Array],
     outputs: Sequence[TensorType],
     *,

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TypeAlias
 
 from microtir import te
 from microtir.arguments import checked_arguments
 from microtir.custom.operands import activations, constant
 from microtir.errors import UsageError
-from microtir.graph.ir import Array, Node
-from microtir.graph.ops import CustomFunction
+from microtir.graph.ir import Node
+from microtir.operators import OperatorRecord
+from microtir.operators.custom import Reference, custom_record
+from microtir.operators.record import WrittenFunction
 from microtir.tir.ir import Buffer, Param, PrimFunc, Var
 from microtir.tir.visitor import substitute
-
-Reference: TypeAlias = Callable[..., "Array | tuple[Array, ...]"]
-"""Given the node and an array per input: the output, or a tuple of outputs."""
 
 
 @checked_arguments
@@ -26,7 +24,7 @@ def from_te(
     reference: Reference,
     *,
     schedule: Callable[..., None] | None = None,
-) -> CustomFunction:
+) -> OperatorRecord:
     """Define an operator as tensor expressions.
 
     Args:
@@ -52,13 +50,13 @@ def from_te(
             schedule(steps, *outputs)
         return steps.primfunc(args=[*placeholders.values(), *outputs], name=function_name)
 
-    return CustomFunction(name, reference, build)
+    return custom_record(name, reference, WrittenFunction(build))
 
 
 @checked_arguments
 def from_tir(
     name: str, write: PrimFunc | Callable[[Node], PrimFunc], reference: Reference
-) -> CustomFunction:
+) -> OperatorRecord:
     """Define an operator as a TIR function.
 
     Args:
@@ -97,4 +95,4 @@ def from_tir(
         body = substitute(function.body, stand_in)
         return replace(function, name=function_name, params=tuple(params.values()), body=body)
 
-    return CustomFunction(name, reference, build)
+    return custom_record(name, reference, WrittenFunction(build))

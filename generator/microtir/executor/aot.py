@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from microtir.executor.nest import loops
 from microtir.graph.ir import Node, Tensor
-from microtir.graph.ops import WriteRows
+from microtir.operators.streaming.definition import WriteRows
 from microtir.plan.ir import Group, Kernel, Plan, PlannedOperator
 from microtir.tir import build
 from microtir.tir.ir import (

@@ -15,7 +15,7 @@ from microtir.config.target import Target
 from microtir.errors import UsageError
 from microtir.graph.ir import Array, Node, Tensor
 from microtir.graph.macs import macs
-from microtir.graph.ops import Operator
+from microtir.graph.operator import Operator
 from microtir.tir.ir import Device, ExternSource
 
 

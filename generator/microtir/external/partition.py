@@ -11,7 +11,11 @@ from microtir.external.emit import call_of
 from microtir.external.interface import Library, Match, Pattern, Rule
 from microtir.external.meaning import evaluated
 from microtir.graph.ir import Graph, Node, Tensor
-from microtir.graph.ops import Add, Custom, CustomFunction, Mul, Operator
+from microtir.graph.operator import Operator
+from microtir.operators.arithmetic.definition import Add, Mul
+from microtir.operators.custom import custom_record
+from microtir.operators.custom.definition import Custom
+from microtir.operators.record import WrittenFunction
 
 Cost = Callable[[Node], int]
 _COMMUTATIVE = (Add, Mul)
@@ -147,14 +151,15 @@ def _call(found: _Found, prefix: str) -> Node:
     code = found.rule.emit(match)
     label = f"{match.last.op.label}_{found.library.name.replace('-', '_')}"
     names = " and ".join(node.op.name for node in match.nodes)
-    function = CustomFunction(
+    record = custom_record(
         name=f"{names} of {found.library.name}",
         reference=lambda _node, *inputs: evaluated(match, inputs),
-        build=lambda _node, name: call_of(match, code, found.library, name, prefix),
-        scratch_bytes=lambda _node: code.scratch_bytes,
-        label=label,
-        macs=match.macs,
+        function=WrittenFunction(
+            build=lambda _node, name: call_of(match, code, found.library, name, prefix),
+            scratch_bytes=lambda _node: code.scratch_bytes,
+        ),
+        macs=lambda _node: match.macs,
     )
     macs = sum(node.source.macs for node in match.nodes)
     source = replace(match.last.source, macs=macs)
-    return Node(Custom(function), match.inputs, (match.output,), match.last.name, source)
+    return Node(Custom(record, stem=label), match.inputs, (match.output,), match.last.name, source)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from microtir.frontend.support import OPERATOR_SUPPORT
-from microtir.frontend.tflite_operators import READERS
+from microtir.frontend.support import READABLE
+from microtir.operators import OPERATORS
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,17 +22,15 @@ class OperatorRow:
 
 def operator_rows() -> tuple[OperatorRow, ...]:
     """One row per operator that a model file may hold, in the order of the docs."""
-    rows = []
-    for code, reader in READERS.items():
-        support = OPERATOR_SUPPORT[reader.op]
-        rows.append(
-            OperatorRow(
-                format="TFLite",
-                name=code.name,
-                operator=reader.op.name,
-                types=support.types,
-                quantization=support.quantization.value,
-                limits=support.limits,
-            )
+    return tuple(
+        OperatorRow(
+            format="TFLite",
+            name=reader.code if isinstance(reader.code, str) else reader.code.name,
+            operator=record.name,
+            types=record.definition.types.restricted(READABLE).words,
+            quantization=record.definition.quantization.words,
+            limits=record.definition.limits,
         )
-    return tuple(rows)
+        for record in OPERATORS
+        for reader in record.tflite
+    )

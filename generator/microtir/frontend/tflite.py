@@ -2,36 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TypeAlias
 
 from microtir.arguments import checked_arguments
-from microtir.errors import MicrotirError, ModelFileError, UnsupportedModelError, UsageError
-from microtir.frontend.operands import Operands
+from microtir.errors import MicrotirError, ModelFileError, UnsupportedModelError
 from microtir.frontend.support import node_problems
 from microtir.frontend.tflite_file import (
     OPTIONAL,
     FileOperator,
     ModelBytes,
     ModelFile,
-    brief,
     dataflow_damage,
     load,
     parse,
-    short_name,
 )
-from microtir.frontend.tflite_operators import READERS, check_arity
+from microtir.frontend.tflite_operators import readers_with
 from microtir.frontend.tflite_options import read_options
-from microtir.frontend.tflite_refusals import known_operator, operator_title, unknown_operator
-from microtir.frontend.tflite_schema import OPTIONS_OF, BuiltinOperator
+from microtir.frontend.tflite_refusals import operator_title, unknown_operator
 from microtir.frontend.tflite_shapes import ShapeValues, completed, fits, is_free
 from microtir.frontend.tflite_tensors import Tensors, unique_names
 from microtir.graph.ir import Graph, Node, Source, Tensor
-from microtir.graph.ops import Custom, CustomFunction, Reshape
-from microtir.graph.rules.shapes import Shape, inferred_shapes
+from microtir.graph.names import brief, short_name
+from microtir.graph.rules import inferred_shapes
 from microtir.ir_module import IRModule
+from microtir.operators import OperatorRecord
+from microtir.operators.common.shapes import Shape
+from microtir.operators.common.tflite_operands import Operands, TfliteReader, check_arity
+from microtir.operators.common.tflite_schema import BuiltinOperator
+from microtir.operators.movement.definition import Reshape
 
 ModelSource: TypeAlias = "str | Path | bytes | bytearray | memoryview"
 """The path of a model file, or its bytes."""
@@ -39,7 +40,7 @@ ModelSource: TypeAlias = "str | Path | bytes | bytearray | memoryview"
 
 @checked_arguments
 def from_tflite(
-    source: ModelSource, *, name: str | None = None, operators: Sequence[CustomFunction] = ()
+    source: ModelSource, *, name: str | None = None, operators: Sequence[OperatorRecord] = ()
 ) -> IRModule:
     """Read a TFLite model.
 
@@ -79,14 +80,6 @@ def check(source: ModelSource) -> tuple[MicrotirError, ...]:
     return tuple(reader.problems)
 
 
-def _by_name(operators: Sequence[CustomFunction]) -> Mapping[str, CustomFunction]:
-    names = [operator.name for operator in operators]
-    for name in names:
-        if names.count(name) > 1:
-            raise UsageError(f"two operators are called '{name}'", where="from_tflite(operators)")
-    return dict(zip(names, operators, strict=True))
-
-
 def _summary(model: ModelBytes, problems: list[MicrotirError]) -> MicrotirError:
     """One error for all problems; damage goes before what is merely not supported."""
     for problem in problems:
@@ -103,8 +96,8 @@ def _summary(model: ModelBytes, problems: list[MicrotirError]) -> MicrotirError:
 class _GraphReader:
     """Reads operators one by one; a problem with one does not hide the others."""
 
-    def __init__(self, model: ModelFile, operators: Sequence[CustomFunction] = ()) -> None:
-        self._custom = _by_name(operators)
+    def __init__(self, model: ModelFile, operators: Sequence[OperatorRecord] = ()) -> None:
+        self._readers = readers_with(operators)
         self.problems: list[MicrotirError] = [*model.damage, *dataflow_damage(model)]
         self._model = model
         self._tensors = Tensors(model, self.problems.append)
@@ -193,15 +186,19 @@ class _GraphReader:
         # What follows from a shape that is not known is no problem of its own.
         is_open = any(map(self._is_open, operator.inputs))
         try:
-            code = known_operator(operator.code)
-            if code is None and operator.custom_name not in self._custom:
-                raise unknown_operator(operator, where, tuple(self._custom))
-            if code is None:
-                return self._custom_node(operator, inputs, outputs, name, source)
+            reader = self._reader(operator, where)
             if self._all_read(operator) and not is_open:
-                options = read_options(operator, OPTIONS_OF[code], where)
-                operands = Operands(where, code, options, inputs, outputs, self._is_computable)
-                node = self._convert(operator, operands, name, source)
+                options = read_options(operator, reader.options, where)
+                operands = Operands(
+                    where,
+                    reader.code,
+                    options,
+                    inputs,
+                    outputs,
+                    self._is_computable,
+                    operator.custom_options,
+                )
+                node = self._convert(operator, reader, operands, name, source)
         except MicrotirError as error:
             self.problems.append(error)
         if node is None:
@@ -213,20 +210,17 @@ class _GraphReader:
         """Whether the shape of a tensor is not known."""
         return index != OPTIONAL and self._tensors.shape_of(index) is None
 
-    def _custom_node(
-        self,
-        operator: FileOperator,
-        inputs: tuple[Tensor | None, ...],
-        outputs: tuple[Tensor, ...],
-        name: str,
-        source: Source,
-    ) -> Node | None:
-        """The node of an operator of the user; inputs that the file leaves out are not there."""
-        if not self._all_read(operator):
-            return None
-        present = tuple(tensor for tensor in inputs if tensor is not None)
-        op = Custom(self._custom[operator.custom_name], operator.custom_options)
-        return Node(op, present, outputs, name, source)
+    def _reader(self, operator: FileOperator, where: str) -> TfliteReader:
+        """The reader of an operator.
+
+        Raises:
+            UnsupportedModelError: there is none.
+        """
+        reader = self._readers.get(operator.custom_name or operator.code)
+        if reader is None:
+            custom = tuple(name for name in self._readers if isinstance(name, str))
+            raise unknown_operator(operator, where, custom)
+        return reader
 
     def _all_read(self, operator: FileOperator) -> bool:
         """Whether all tensors could be read; the problem of one that could not is noted."""
@@ -236,9 +230,13 @@ class _GraphReader:
         )
 
     def _convert(
-        self, operator: FileOperator, operands: Operands, name: str, source: Source
+        self,
+        operator: FileOperator,
+        reader: TfliteReader,
+        operands: Operands,
+        name: str,
+        source: Source,
     ) -> Node:
-        reader = READERS[operands.code]
         check_arity(operands, reader)
         converted = reader.read(operands)
         node = Node(converted.op, converted.inputs, operands.outputs, name, source)

@@ -17,7 +17,10 @@ from typing import TypeVar
 from microtir.errors import MicrotirError, ModelFileError
 from microtir.frontend.file_kinds import refuse_folder, refuse_other_kind
 from microtir.frontend.flatbuffer import FlatBuffer, Scalar, Table
-from microtir.frontend.tflite_schema import FILE_IDENTIFIER, SCHEMA_VERSION
+from microtir.graph.names import brief
+
+SCHEMA_VERSION = 3
+FILE_IDENTIFIER = b"TFL3"
 
 OPTIONAL = -1
 """Index of an optional input that is left out."""
@@ -32,19 +35,7 @@ MAX_RANK = 6
 
 _MAX_FILE_BYTES = (1 << 31) - 1  # FlatBuffers' own limit
 _CUSTOM = 32
-_BRIEF = 80
 _MOST_DAMAGE = 50
-
-
-def short_name(name: str) -> str:
-    """The first of the names that a fused operator carries, separated by semicolons."""
-    return name.split(";", maxsplit=1)[0]
-
-
-def brief(name: str) -> str:
-    """A name for messages: names of hundreds of characters hide what is said about them."""
-    short = short_name(name)
-    return short if len(short) <= _BRIEF else f"{short[:_BRIEF]}..."
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Option tables of a TFLite file into the dataclasses of `tflite_schema`."""
+"""Option tables of a TFLite file into the dataclasses that readers of operators declare."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from dataclasses import Field, fields
 from enum import IntEnum
 from types import MappingProxyType
-from typing import Any, TypeVar, get_origin
+from typing import Any, TypeVar, get_origin, get_type_hints
 
 from microtir.errors import ModelFileError, UnsupportedModelError
 from microtir.frontend.flatbuffer import Scalar, Table
 from microtir.frontend.tflite_file import FileOperator
-from microtir.frontend.tflite_schema import Options
+from microtir.operators.common.tflite_schema import Options
 
 OptionsT = TypeVar("OptionsT", bound=Options)
 
@@ -45,8 +45,9 @@ def read_options(operator: FileOperator, kind: type[OptionsT], where: str) -> Op
         )
     if table is not None:
         _refuse_unknown(table, kind, where)
+    types = get_type_hints(kind)
     values = {
-        field.name: _value(table, slot, field, where)
+        field.name: _value(table, slot, field, types[field.name], where)
         for slot, field in enumerate(fields(kind), start=kind.first_slot)
     }
     return kind(**values)
@@ -64,8 +65,7 @@ def _refuse_unknown(table: Table, kind: type[Options], where: str) -> None:
         )
 
 
-def _value(table: Table | None, slot: int, field: Field[Any], where: str) -> Any:
-    annotation = field.type
+def _value(table: Table | None, slot: int, field: Field[Any], annotation: Any, where: str) -> Any:
     if get_origin(annotation) is tuple:
         return () if table is None else table.numbers(slot, "i4")
     assert isinstance(annotation, type)

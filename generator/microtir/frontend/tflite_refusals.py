@@ -1,6 +1,6 @@
 """Words for operators and types that are not supported: the format's name, and what to do.
 
-The full lists of names come from the package `tflite`, which is imported for refusals only:
+The names of tensor types come from the package `tflite`, which is imported for refusals only:
 reading a supported model never needs it.
 """
 
@@ -10,9 +10,9 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
 from microtir.errors import UnsupportedModelError, nearest
-from microtir.frontend.tflite_file import FileOperator, brief
-from microtir.frontend.tflite_schema import BuiltinOperator
-from microtir.frontend.tflite_shapes import SHAPE_OPERATORS
+from microtir.frontend.tflite_file import FileOperator
+from microtir.graph.names import brief
+from microtir.operators.common.tflite_schema import BuiltinOperator
 
 _DYNAMIC = "convert the model with a fixed batch and fixed shapes, so that it computes no shapes"
 _STATE = "convert a model without state"
@@ -31,7 +31,6 @@ _ADVICE: Mapping[str, str] = MappingProxyType(
         "DIV": "multiply by the reciprocal",
         "ELU": "use RELU, LEAKY_RELU or HARD_SWISH",
         "FILL": _DYNAMIC,
-        "GELU": "use RELU or HARD_SWISH",
         "IF": _CONTROL,
         "L2_POOL_2D": "use AVERAGE_POOL_2D or MAX_POOL_2D",
         "MIRROR_PAD": "pad with a constant (PAD)",
@@ -53,24 +52,14 @@ _ADVICE: Mapping[str, str] = MappingProxyType(
 )
 
 
-_OPERATORS = tuple(code for code in BuiltinOperator if code not in SHAPE_OPERATORS)
-
-
-def known_operator(code: int) -> BuiltinOperator | None:
-    """The operator of a code, None if microtir does not read it for itself."""
-    return next((known for known in _OPERATORS if known == code), None)
-
-
 def operator_title(operator: FileOperator) -> str:
     """The format's name of an operator."""
     if operator.custom_name:
         return f"CUSTOM {brief(operator.custom_name)!r}"
-    known = known_operator(operator.code)
-    if known is not None:
-        return known.name
-    import tflite
-
-    return _name_in(tflite.BuiltinOperator, operator.code) or f"operator code {operator.code}"
+    try:
+        return BuiltinOperator(operator.code).name
+    except ValueError:
+        return f"operator code {operator.code}"
 
 
 def type_advice(number: int) -> str:

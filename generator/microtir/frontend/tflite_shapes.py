@@ -10,30 +10,64 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from types import MappingProxyType
-from typing import TypeAlias
+from typing import ClassVar, TypeAlias
 
 import numpy as np
 
 from microtir.errors import MicrotirError
 from microtir.frontend.tflite_file import OPTIONAL, FileOperator, FileTensor, ModelFile
 from microtir.frontend.tflite_options import read_options
-from microtir.frontend.tflite_schema import (
-    OPTIONS_OF,
-    Activation,
-    BuiltinOperator,
+from microtir.graph.ir import Array
+from microtir.operators import OPERATORS
+from microtir.operators.common.tflite_schema import Activation, BuiltinOperator, Options, TensorType
+from microtir.operators.movement.tflite import (
     ConcatenationOptions,
-    GatherOptions,
-    Options,
-    PackOptions,
-    ReducerOptions,
     SqueezeOptions,
     StridedSliceOptions,
-    TensorType,
 )
-from microtir.graph.ir import Array
+from microtir.operators.reduction.tflite import ReducerOptions
+
+
+@dataclass(frozen=True, slots=True)
+class GatherOptions(Options):
+    """Options of GATHER."""
+
+    union_type: ClassVar[int] = 23
+    axis: int = 0
+    batch_dims: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ShapeOptions(Options):
+    """Options of SHAPE; readers take the type from the output."""
+
+    union_type: ClassVar[int] = 55
+    out_type: TensorType = TensorType.INT32
+
+
+@dataclass(frozen=True, slots=True)
+class PackOptions(Options):
+    """Options of PACK."""
+
+    union_type: ClassVar[int] = 59
+    values_count: int = 1
+    axis: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class FloorDivOptions(Options):
+    """Options of FLOOR_DIV (none)."""
+
+    union_type: ClassVar[int] = 65
+
 
 _LARGEST = 64  # numbers; a shape has a few, and weights are not read for this
+
+_OPTIONS: Mapping[BuiltinOperator | str, type[Options]] = MappingProxyType(
+    {reader.code: reader.options for record in OPERATORS for reader in record.tflite}
+)
 
 _Rule: TypeAlias = Callable[[Options, list[Array]], "Array | None"]
 
@@ -90,7 +124,7 @@ class ShapeValues:
         if output.type not in _STORED or math.prod(output.shape) > _LARGEST:
             return False
         try:
-            options = read_options(operator, OPTIONS_OF[BuiltinOperator(operator.code)], "")
+            options = read_options(operator, _options_of(BuiltinOperator(operator.code)), "")
             value = self._result(operator, rule, options)
         except (MicrotirError, ValueError, IndexError):
             return False
@@ -120,6 +154,10 @@ class ShapeValues:
         if tensor.data is None or stored is None or math.prod(tensor.shape) > _LARGEST:
             return None
         return np.frombuffer(tensor.data, stored).reshape(tensor.shape).astype(np.int64)
+
+
+def _options_of(code: BuiltinOperator) -> type[Options]:
+    return SHAPE_OPTIONS[code] if code in SHAPE_OPTIONS else _OPTIONS[code]
 
 
 def _gather(options: Options, inputs: list[Array]) -> Array | None:
@@ -204,7 +242,15 @@ def _shape(_options: Options, _inputs: list[Array]) -> Array | None:
 
 _Code = BuiltinOperator
 
-SHAPE_OPERATORS = (_Code.SHAPE, _Code.GATHER, _Code.PACK, _Code.REDUCE_PROD, _Code.FLOOR_DIV)
+SHAPE_OPTIONS: Mapping[BuiltinOperator, type[Options]] = MappingProxyType(
+    {
+        _Code.SHAPE: ShapeOptions,
+        _Code.GATHER: GatherOptions,
+        _Code.PACK: PackOptions,
+        _Code.REDUCE_PROD: ReducerOptions,
+        _Code.FLOOR_DIV: FloorDivOptions,
+    }
+)
 """Operators that compute shapes, and that are read for nothing else."""
 
 _RULES: Mapping[int, _Rule] = MappingProxyType(

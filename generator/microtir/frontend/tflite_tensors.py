@@ -17,9 +17,9 @@ from microtir.frontend.tflite_file import (
     ModelFile,
 )
 from microtir.frontend.tflite_refusals import type_advice, type_title
-from microtir.frontend.tflite_schema import TensorType as FileType
 from microtir.frontend.tflite_shapes import is_free
 from microtir.graph.ir import Array, Tensor, TensorType
+from microtir.operators.common.tflite_schema import TensorType as FileType
 from microtir.tir.dtype import DType
 
 _DTYPES: Mapping[int, DType] = MappingProxyType(

@@ -10,20 +10,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from microtir.frontend.tflite_schema import (
-    AddOptions,
+from microtir.operators.arithmetic.tflite import AddOptions, SubOptions
+from microtir.operators.common.tflite_schema import (
     BuiltinOperator,
-    Conv2DOptions,
-    DepthwiseConv2DOptions,
-    FullyConnectedOptions,
     Options,
-    ResizeBilinearOptions,
-    ResizeNearestNeighborOptions,
-    StridedSliceOptions,
-    SubOptions,
     TensorType,
     WeightsFormat,
 )
+from microtir.operators.convolution.tflite import Conv2DOptions, DepthwiseConv2DOptions
+from microtir.operators.dense.tflite import FullyConnectedOptions
+from microtir.operators.movement.tflite import StridedSliceOptions
+from microtir.operators.resize.tflite import ResizeBilinearOptions, ResizeNearestNeighborOptions
 
 
 @dataclass(frozen=True, slots=True)

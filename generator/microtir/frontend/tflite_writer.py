@@ -15,22 +15,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from enum import Enum, IntEnum
 from types import MappingProxyType
-from typing import Any, TypeAlias, get_origin
+from typing import Any, TypeAlias, get_origin, get_type_hints
 
 import flatbuffers
 import numpy as np
 import numpy.typing as npt
 
 from microtir.errors import UsageError
-from microtir.frontend.tflite_schema import (
-    FILE_IDENTIFIER,
-    OPTIONS_OF,
-    SCHEMA_VERSION,
-    BuiltinOperator,
-    Options,
-    TensorType,
-)
+from microtir.frontend.tflite_file import FILE_IDENTIFIER, SCHEMA_VERSION
+from microtir.frontend.tflite_operators import OPTIONS_OF
 from microtir.frontend.tflite_versions import Operand, operator_version
+from microtir.operators.common.tflite_schema import BuiltinOperator, Options, TensorType
 
 OPTIONAL_INPUT = -1
 """Tensor index that stands for an optional input that is left out, such as a bias."""
@@ -408,9 +403,10 @@ def _write_operator(fb: flatbuffers.Builder, operator: _Operator) -> int:
 
 def _write_options(fb: flatbuffers.Builder, options: Options) -> int:
     entries: list[_Entry] = []
+    types = get_type_hints(type(options))
     for slot, entry in enumerate(fields(options), start=options.first_slot):
         value = getattr(options, entry.name)
-        wire = _wire(entry.type)
+        wire = _wire(types[entry.name])
         if wire is _Wire.OFFSET:
             # A vector lies outside its table and must be complete before the table starts.
             value = _vector(fb, value, np.int32) if value else 0

@@ -11,25 +11,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from microtir.graph.ir import Node, Tensor
-from microtir.graph.ops import (
-    BinaryArithmetic,
-    CastTo,
-    Conv2D,
-    DepthwiseConv2D,
-    Dequantize,
-    HardSwish,
-    LeakyRelu,
-    Logistic,
-    Operator,
-    Pool2D,
-    Quantize,
-    Relu,
-    Tanh,
-)
-
-_POINTWISE: tuple[type[Operator], ...] = (
-    BinaryArithmetic, CastTo, Dequantize, HardSwish, LeakyRelu, Logistic, Quantize, Relu, Tanh,
-)  # fmt: skip
+from microtir.operators import record_of
+from microtir.operators.definition import Trait
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,28 +81,23 @@ def column_window(node: Node) -> ColumnWindow | None:
     What can be cut has one image of (1, H, W, C) as its output, and such of the same columns or
     constants without columns as its inputs.
     """
-    op = node.op
     images = (*node.activations, *node.outputs)
     if len(node.outputs) != 1 or not node.activations or not all(map(_is_image, images)):
         return None
-    left = 0
-    match op:
-        case Conv2D() | DepthwiseConv2D():
-            if any(not t.is_constant for t in node.inputs[1:]):
-                return None
-            extent = (node.inputs[1].shape[2] - 1) * op.dilations[1] + 1
-            stride, left = op.strides[1], op.padding.left
-        case Pool2D():
-            extent, stride, left = op.window[1], op.strides[1], op.padding.left
-        case _ if isinstance(op, _POINTWISE):
-            # What is broadcast along the columns is the same in every band if it is constant.
-            spread = [t for t in node.inputs if t.is_constant and _columns(t) != 1]
-            if spread or any(t.shape != node.output.shape for t in node.activations):
-                return None
-            return ColumnWindow()
-        case _:
+    record = record_of(node.op)
+    if record.definition.window is not None:
+        if any(not t.is_constant for t in node.inputs[1:]):
             return None
-    return ColumnWindow(stride, -left, extent)
+        window = record.definition.window(node)
+        extent = (window.taps[1] - 1) * window.dilations[1] + 1
+        return ColumnWindow(window.strides[1], -window.padding.left, extent)
+    if not record.has(Trait.ELEMENTWISE):
+        return None
+    # What is broadcast along the columns is the same in every band if it is constant.
+    spread = [t for t in node.inputs if t.is_constant and _columns(t) != 1]
+    if spread or any(t.shape != node.output.shape for t in node.activations):
+        return None
+    return ColumnWindow()
 
 
 def _is_image(tensor: Tensor) -> bool:

@@ -1,4 +1,4 @@
-"""Graph IR: SSA nodes over typed tensors. All of the IR except the operators (`graph.ops`).
+"""Graph IR: SSA nodes over typed tensors. All of the IR but for the operators (`operators/`).
 
 Vocabulary
     Tensor      a value: produced once, by a node, by the caller (graph input) or constant
@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 
 import numpy.typing as npt
 
-from microtir.graph.ops.base import Operator
+from microtir.graph.operator import Operator
 from microtir.tir.dtype import DType
 
 Array: TypeAlias = npt.NDArray[Any]

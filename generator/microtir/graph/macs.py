@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-import math
-
 from microtir.graph.ir import Node
-from microtir.graph.ops import Conv2D, Custom, DepthwiseConv2D, FullyConnected
+from microtir.operators import record_of
+from microtir.operators.definition import Trait
 
 
 def macs(node: Node) -> int:
-    """Multiply-accumulates of one inference, as published figures count them.
+    """Count the multiply-accumulates of one inference, as published figures count them.
 
     Weights that meet padding count too; operators without weights have none.
     """
-    if isinstance(node.op, Conv2D):
-        _, height, width, channels = node.inputs[1].shape
-        return node.output.type.elements * height * width * channels
-    if isinstance(node.op, DepthwiseConv2D):
-        _, height, width, _ = node.inputs[1].shape
-        return node.output.type.elements * height * width
-    if isinstance(node.op, FullyConnected):
-        return math.prod(node.inputs[0].shape) * node.inputs[1].shape[0]
-    return node.op.function.macs if isinstance(node.op, Custom) else 0
+    record = record_of(node.op)
+    if record.definition.macs is not None:
+        return record.definition.macs(node)
+    return terms(node) * node.output.type.elements if record.has(Trait.WEIGHTED) else 0
+
+
+def terms(node: Node) -> int:
+    """Count the values that a node adds up at most for one element of its output."""
+    count = record_of(node.op).definition.terms
+    return 1 if count is None else max(count(node), 1)

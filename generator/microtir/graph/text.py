@@ -7,7 +7,8 @@ from dataclasses import fields
 from enum import Enum
 
 from microtir.graph.ir import Graph, Node, Quantization, Tensor, TensorType
-from microtir.graph.ops import Operator, Padding2D
+from microtir.graph.names import short_name
+from microtir.graph.operator import Operator
 
 
 def to_text(graph: Graph) -> str:
@@ -32,7 +33,7 @@ def _labels(graph: Graph) -> dict[Tensor, str]:
     labels: dict[Tensor, str] = {}
     taken: dict[str, int] = {}
     for tensor in dict.fromkeys((*graph.tensors(), *graph.outputs)):
-        label = ("@" if tensor.is_constant else "%") + tensor.name.split(";")[0]
+        label = ("@" if tensor.is_constant else "%") + short_name(tensor.name)
         taken[label] = taken.get(label, 0) + 1
         labels[tensor] = label if taken[label] == 1 else f"{label}#{taken[label]}"
     return labels
@@ -73,6 +74,4 @@ def _attributes_text(op: Operator) -> str:
 def _value_text(value: object) -> str:
     if isinstance(value, Enum):
         return str(value.value)
-    if isinstance(value, Padding2D):
-        return f"[{value.top}, {value.bottom}] x [{value.left}, {value.right}]"
     return value.hex() if isinstance(value, bytes) else str(value)

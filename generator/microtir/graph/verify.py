@@ -12,9 +12,9 @@ from types import MappingProxyType
 from typing import TypeAlias
 
 from microtir.errors import GraphError
+from microtir.graph import rules
 from microtir.graph.ir import Graph, Node, Quantization, Tensor
-from microtir.graph.rules import multipliers, quantization, shapes, types
-from microtir.graph.rules.problem import Problem, Rule
+from microtir.operators.common.problem import Problem, Rule
 
 _GraphRule: TypeAlias = Callable[[Graph], Iterator[GraphError]]
 
@@ -156,11 +156,11 @@ RULES: Mapping[str, _GraphRule] = MappingProxyType(
         "inputs and outputs are distinct": _inputs_are_free,
         "tensors are computed once, before they are used": _order,
         "tensors have elements, and data and quantisation that fit": _tensors,
-        "operators have the inputs and outputs they take": _each_node(types.arity),
-        "operators compute with these types": _each_node(types.scalar_types),
-        "shapes follow from inputs and attributes": _each_node(shapes.output_shapes),
-        "quantisation is there and legal": _each_node(quantization.quantization),
-        "requantisation has a fixed-point form": _each_node(multipliers.multipliers),
+        "operators have the inputs and outputs they take": _each_node(rules.arity),
+        "operators compute with these types": _each_node(rules.scalar_types),
+        "shapes follow from inputs and attributes": _each_node(rules.output_shapes),
+        "quantisation is there and legal": _each_node(rules.quantization),
+        "requantisation has a fixed-point form": _each_node(rules.multipliers),
     }
 )
 """All rules in the order of checking: later ones rely on earlier ones."""

@@ -23,17 +23,9 @@ import numpy as np
 
 from microtir.graph import reference
 from microtir.graph.ir import Array, Graph, Node
-from microtir.graph.ops import (
-    AveragePool2D,
-    Conv2D,
-    Custom,
-    DepthwiseConv2D,
-    FullyConnected,
-    LogSoftmax,
-    Mean,
-    ResizeBilinear,
-    Softmax,
-)
+from microtir.graph.macs import terms
+from microtir.operators import record_of
+from microtir.operators.definition import Trait
 from microtir.tir.dtype import DType
 
 Values: TypeAlias = Mapping[str, Array]
@@ -45,7 +37,6 @@ PLAUSIBLE = 2.0**-12  # half the bits of float32
 HYBRID_PLAUSIBLE = 2.0**-4
 
 _UNIT = 2.0**-24
-_WEIGHTED = (Conv2D, DepthwiseConv2D, FullyConnected)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +81,7 @@ class Rounding:
             arrays = reference.evaluate_exactly(node, inputs)
             return {tensor.name: array for tensor, array in zip(node.outputs, arrays, strict=True)}
 
-        return Rounding(terms_of(node), exact)
+        return Rounding(terms(node), exact)
 
 
 Tolerance: TypeAlias = Share | Rounding
@@ -98,9 +89,9 @@ Tolerance: TypeAlias = Share | Rounding
 
 def rounding_of(graph: Graph, inputs: Sequence[Values]) -> Rounding:
     """Return the tolerance of a model for samples."""
-    terms = max(map(terms_of, graph.nodes), default=1)
+    longest = max(map(terms, graph.nodes), default=1)
     return Rounding(
-        terms, lambda sample: reference.execute_exactly(graph, inputs[sample]), is_hybrid(graph)
+        longest, lambda sample: reference.execute_exactly(graph, inputs[sample]), is_hybrid(graph)
     )
 
 
@@ -112,33 +103,11 @@ def tolerance_of(graph: Graph, inputs: Sequence[Values], rtol: float | None) -> 
 def is_hybrid(graph: Graph) -> bool:
     """Return whether a layer has float activations and int8 weights."""
     return any(
-        isinstance(node.op, _WEIGHTED)
+        record_of(node.op).has(Trait.WEIGHTED)
         and node.inputs[0].dtype is DType.FLOAT32
         and node.inputs[1].dtype is DType.INT8
         for node in graph.nodes
     )
-
-
-def terms_of(node: Node) -> int:
-    """Return the most values that a node adds up for one element of its output."""
-    op, source = node.op, node.inputs[0].shape if node.inputs else ()
-    if isinstance(op, Conv2D | FullyConnected):
-        terms = math.prod(node.inputs[1].shape[1:])
-    elif isinstance(op, DepthwiseConv2D):
-        terms = math.prod(node.inputs[1].shape[1:3])
-    elif isinstance(op, AveragePool2D):
-        terms = math.prod(op.window)
-    elif isinstance(op, Mean):
-        terms = math.prod(source) // max(node.output.type.elements, 1)
-    elif isinstance(op, Softmax | LogSoftmax):
-        terms = source[-1]
-    elif isinstance(op, ResizeBilinear):
-        terms = 4
-    elif isinstance(op, Custom):
-        terms = sum(tensor.type.elements for tensor in node.inputs)
-    else:
-        terms = 1
-    return max(terms, 1)
 
 
 @dataclass(frozen=True, slots=True)

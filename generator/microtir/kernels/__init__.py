@@ -10,20 +10,13 @@ from microtir import te
 from microtir.config.compilation import CompilationConfig
 from microtir.config.enums import ExecutorKind
 from microtir.graph.ir import Node, Tensor, TensorType
-from microtir.graph.ops import Operator, ReadRows, WriteRows
+from microtir.graph.operator import Operator
 from microtir.kernels.common.family import Family
 from microtir.kernels.common.layer import Extents, Layer
 from microtir.kernels.common.provenance import function_names, origin_of
 from microtir.kernels.table import candidate, families_of, family_of, refusals_of
-from microtir.plan.ir import (
-    Candidate,
-    Kernel,
-    Layout,
-    LayoutKind,
-    Planes,
-    PlannedOperator,
-    Refusal,
-)
+from microtir.operators.streaming.definition import ReadRows, WriteRows
+from microtir.plan.ir import Candidate, Kernel, Layout, LayoutKind, Planes, PlannedOperator, Refusal
 from microtir.tir.function import LayerName, PlaneRows, RowPort
 from microtir.tir.ir import PrimFunc, Scope
 from microtir.tir.visitor import buffers_read

@@ -13,11 +13,9 @@ from types import MappingProxyType
 
 from microtir.config.features import Feature
 from microtir.config.target import Target
-from microtir.graph import ops
 from microtir.graph.ir import Node
 from microtir.graph.macs import macs
-from microtir.graph.ops import Operator
-from microtir.graph.quantization import has_table
+from microtir.graph.operator import Operator
 from microtir.kernels.arm_dsp import add as dsp_add
 from microtir.kernels.arm_dsp import families as dsp
 from microtir.kernels.arm_dsp import pooling as dsp_pooling
@@ -59,6 +57,16 @@ from microtir.kernels.x86_avx2 import add as vector_add
 from microtir.kernels.x86_avx2 import convolution as vector_convolution
 from microtir.kernels.x86_avx2 import depthwise as vector_depthwise
 from microtir.kernels.x86_avx2 import pooling as vector_pooling
+from microtir.operators import record_of
+from microtir.operators.activations.definition import HardSwish, LeakyRelu, Logistic, Relu, Tanh
+from microtir.operators.arithmetic.definition import Add, Maximum, Minimum, Mul, Sub
+from microtir.operators.conversion.definition import CastTo, Dequantize, Quantize
+from microtir.operators.convolution.definition import Conv2D, DepthwiseConv2D
+from microtir.operators.dense.definition import FullyConnected
+from microtir.operators.pooling.definition import AveragePool2D, MaxPool2D
+from microtir.operators.reduction.definition import Mean
+from microtir.operators.softmax.definition import LogSoftmax, Softmax
+from microtir.operators.tables import has_table
 from microtir.plan.ir import Candidate, Kernel, Refusal
 
 
@@ -281,8 +289,8 @@ _ACCUMULATE_POOL_DSP = replace(
 )
 FAMILIES: Mapping[type[Operator], tuple[Family, ...]] = MappingProxyType(
     {
-        ops.Conv2D: _CONVOLUTION,
-        ops.DepthwiseConv2D: (
+        Conv2D: _CONVOLUTION,
+        DepthwiseConv2D: (
             *_CONVOLUTION,
             dsp.DEPTHWISE,
             dsp.DEPTHWISE_SINGLE,
@@ -298,7 +306,7 @@ FAMILIES: Mapping[type[Operator], tuple[Family, ...]] = MappingProxyType(
             _DEPTHWISE_VECTOR,
             _DEPTHWISE_VECTOR_WINDOWS,
         ),
-        ops.FullyConnected: (
+        FullyConnected: (
             Family(Kernel.DIRECT, dense.fully_connected, same_row_if(dense.keeps_rows), 6),
             dsp.DENSE,
             BLOCKED_DENSE,
@@ -307,7 +315,7 @@ FAMILIES: Mapping[type[Operator], tuple[Family, ...]] = MappingProxyType(
             _DENSE_MVE,
             _DENSE_VECTOR,
         ),
-        ops.AveragePool2D: (
+        AveragePool2D: (
             Family(Kernel.DIRECT, pooling.average_pool, pooling.row_window, pooling.cost),
             Family(
                 Kernel.POOL_LANES,
@@ -325,35 +333,37 @@ FAMILIES: Mapping[type[Operator], tuple[Family, ...]] = MappingProxyType(
             _POOL_DSP,
             _POOL_MVE,
         ),
-        ops.MaxPool2D: (
+        MaxPool2D: (
             Family(Kernel.DIRECT, pooling.max_pool, pooling.row_window, pooling.cost),
             _POOL_DSP,
             _POOL_MVE,
         ),
-        ops.Mean: (Family(Kernel.DIRECT, pooling.mean, whole, pooling.mean_cost), _ACCUMULATE),
-        ops.Add: (*_BINARY, dsp.ADD, _ADD_MVE, _ADD_PORTABLE, _ADD_VECTOR),
-        ops.Sub: _BINARY,
-        ops.Mul: _BINARY,
-        ops.Minimum: _BINARY,
-        ops.Maximum: _BINARY,
-        ops.Relu: _UNARY,
-        ops.LeakyRelu: _UNARY,
-        ops.HardSwish: _UNARY,
-        ops.Logistic: _UNARY,
-        ops.Tanh: _UNARY,
-        ops.Softmax: (Family(Kernel.DIRECT, softmax_.softmax, same_row, 40),),
-        ops.LogSoftmax: (Family(Kernel.DIRECT, log_softmax.log_softmax, same_row, 40),),
-        ops.Quantize: (
+        Mean: (Family(Kernel.DIRECT, pooling.mean, whole, pooling.mean_cost), _ACCUMULATE),
+        Add: (*_BINARY, dsp.ADD, _ADD_MVE, _ADD_PORTABLE, _ADD_VECTOR),
+        Sub: _BINARY,
+        Mul: _BINARY,
+        Minimum: _BINARY,
+        Maximum: _BINARY,
+        Relu: _UNARY,
+        LeakyRelu: _UNARY,
+        HardSwish: _UNARY,
+        Logistic: _UNARY,
+        Tanh: _UNARY,
+        Softmax: (Family(Kernel.DIRECT, softmax_.softmax, same_row, 40),),
+        LogSoftmax: (Family(Kernel.DIRECT, log_softmax.log_softmax, same_row, 40),),
+        Quantize: (
             _LOOK_UP,
             Family(Kernel.DIRECT, elementwise.quantize, same_row, 20, _table),
         ),
-        ops.Dequantize: (Family(Kernel.DIRECT, elementwise.dequantize, same_row, 6),),
-        ops.CastTo: (Family(Kernel.DIRECT, elementwise.cast, same_row, 4),),
+        Dequantize: (Family(Kernel.DIRECT, elementwise.dequantize, same_row, 6),),
+        CastTo: (Family(Kernel.DIRECT, elementwise.cast, same_row, 4),),
         **MOVEMENT,
-        ops.Custom: (
-            Family(Kernel.CUSTOM, None, whole, 20, scratch=custom.scratch_bytes, build=custom.emit),
-        ),
     }
+)
+
+
+_WRITTEN = (
+    Family(Kernel.CUSTOM, None, whole, 20, scratch=custom.scratch_bytes, build=custom.emit),
 )
 
 
@@ -388,7 +398,8 @@ def refusals_of(node: Node, target: Target) -> tuple[tuple[Kernel, Refusal], ...
 
 
 def _offered(node: Node, target: Target | None) -> tuple[Family, ...]:
-    offered = FAMILIES.get(type(node.op), ())
+    is_written = record_of(node.op).function is not None
+    offered = _WRITTEN if is_written else FAMILIES.get(type(node.op), ())
     return tuple(f for f in offered if target is None or f.is_for(target))
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from microtir.graph.ir import Graph, Node, Tensor
-from microtir.graph.ops import JoinColumns
+from microtir.operators.streaming.definition import JoinColumns
 from microtir.plan.courses import Courses
 from microtir.plan.ir import Layout
 from microtir.plan.nest import History

@@ -7,8 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from microtir import te
-from microtir.graph.quantization import LinearParams, QuantizedMultiplier
 from microtir.kernels.common.requantise import WORDS, Ints, requantisation
+from microtir.operators.common.linear import LinearParams
+from microtir.operators.common.multiplier import QuantizedMultiplier
 from microtir.tir import ir
 from microtir.tir.dtype import DType
 from microtir.tir.interpreter import Interpreter

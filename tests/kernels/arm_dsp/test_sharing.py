@@ -10,9 +10,10 @@ import pytest
 import microtir
 from microtir import CompilationConfig, Target
 from microtir.config.enums import Optimize
-from microtir.graph import ops
 from microtir.graph.ir import Graph
 from microtir.ir_module import IRModule
+from microtir.operators.common.attributes import Padding2D
+from microtir.operators.convolution.definition import Conv2D
 from microtir.tir.dtype import DType
 from tests.support import graphs
 
@@ -28,7 +29,7 @@ def two_layers(middle: int = 40, size: int = 6) -> Graph:
         weights = graphs.constant(f"w{number}", values, quant)
         shape = (1, size, size, outputs)
         y = graphs.tensor(f"y{number}", shape, DType.INT8, graphs.quant(1 / 16, 0))
-        op = ops.Conv2D((1, 1), dilations=(1, 1), padding=ops.Padding2D(0, 0, 0, 0))
+        op = Conv2D((1, 1), dilations=(1, 1), padding=Padding2D(0, 0, 0, 0))
         nodes.append(graphs.node(op, (tensors[-1], weights), y))
         tensors.append(y)
     return graphs.graph(nodes, [tensors[0]], [tensors[-1]])

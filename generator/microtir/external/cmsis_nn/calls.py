@@ -14,16 +14,13 @@ import numpy as np
 
 from microtir.config.features import Feature
 from microtir.external.interface import Match
-from microtir.graph import ops
 from microtir.graph.ir import Array, Node, TensorType
-from microtir.graph.quantization import (
-    LinearParams,
-    add_params,
-    conv_params,
-    fully_connected_params,
-    pool_params,
-    softmax_params,
-)
+from microtir.operators.arithmetic.definition import Add, add_params
+from microtir.operators.common.linear import LinearParams
+from microtir.operators.convolution.definition import Conv2D, DepthwiseConv2D, conv_params
+from microtir.operators.dense.definition import FullyConnected, fully_connected_params
+from microtir.operators.pooling.definition import Pool2D, pool_params
+from microtir.operators.softmax.definition import Softmax, softmax_params
 from microtir.tir.dtype import DType
 
 
@@ -68,7 +65,7 @@ def is_convolution(match: Match) -> bool:
 def convolution(match: Match) -> Call:
     """Call `arm_convolve_wrapper_s8`."""
     node = match.first
-    assert isinstance(node.op, ops.Conv2D)
+    assert isinstance(node.op, Conv2D)
     params = conv_params(node.op, *_types(node))
     _, height, width, channels = node.inputs[1].shape
     patch = height * width * channels
@@ -98,7 +95,7 @@ def is_depthwise(match: Match) -> bool:
 def depthwise(match: Match) -> Call:
     """Call `arm_depthwise_conv_wrapper_s8`."""
     node = match.first
-    assert isinstance(node.op, ops.DepthwiseConv2D)
+    assert isinstance(node.op, DepthwiseConv2D)
     params = conv_params(node.op, *_types(node))
     _, height, width, channels = node.inputs[1].shape
     scratch = 2 * height * width * channels
@@ -129,7 +126,7 @@ def is_dense(match: Match) -> bool:
 def dense(match: Match) -> Call:
     """Call `arm_fully_connected_wrapper_s8`."""
     node = match.first
-    assert isinstance(node.op, ops.FullyConnected)
+    assert isinstance(node.op, FullyConnected)
     params = fully_connected_params(node.op, *_types(node))
     outputs, depth = node.inputs[1].shape
     batches = node.output.type.elements // outputs
@@ -190,9 +187,7 @@ def _linear(node: Node, params: LinearParams) -> dict[str, object]:
     }
 
 
-def _windowed(
-    node: Node, op: ops.Conv2D | ops.DepthwiseConv2D, params: LinearParams
-) -> dict[str, object]:
+def _windowed(node: Node, op: Conv2D | DepthwiseConv2D, params: LinearParams) -> dict[str, object]:
     """Return a window's numbers as the structs order them: columns before rows."""
     return {
         **_linear(node, params),
@@ -225,7 +220,7 @@ def is_add(match: Match) -> bool:
 def add(match: Match) -> Call:
     """Call `arm_elementwise_add_s8`."""
     node = match.first
-    assert isinstance(node.op, ops.Add)
+    assert isinstance(node.op, Add)
     a, b = node.inputs
     p = add_params(node.op, a.type, b.type, node.output.type)
     return Call(
@@ -263,7 +258,7 @@ def max_pool(match: Match) -> Call:
 
 def _pool(match: Match, function: str, functions: tuple[str, ...], scratch: int) -> Call:
     node = match.first
-    assert isinstance(node.op, ops.Pool2D)
+    assert isinstance(node.op, Pool2D)
     op, params = node.op, pool_params(node.op, node.output.type)
     _, _, width, channels = node.output.shape
     values: dict[str, object] = {
@@ -293,7 +288,7 @@ _LONGEST_ROW = 1024
 def softmax(match: Match) -> Call:
     """Call `arm_softmax_s8`."""
     node = match.first
-    assert isinstance(node.op, ops.Softmax)
+    assert isinstance(node.op, Softmax)
     params = softmax_params(node.op, node.inputs[0].type)
     row = node.output.shape[-1]
     return Call(

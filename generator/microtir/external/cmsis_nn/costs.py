@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from microtir.config.features import Feature
 from microtir.config.target import Target
 from microtir.external.interface import Match
-from microtir.graph import ops
+from microtir.operators.pooling.definition import Pool2D
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,7 @@ def add(match: Match) -> int:
 def pool(match: Match) -> int:
     """Price a pool by elements of the windows, and outputs."""
     op = match.first.op
-    assert isinstance(op, ops.Pool2D)
+    assert isinstance(op, Pool2D)
     elements = match.output.type.elements
     return _POOL.of(match.target, elements * op.window[0] * op.window[1], elements)
 

@@ -13,9 +13,13 @@ from microtir.codegen.environment import render
 from microtir.external.cmsis_nn import calls, costs
 from microtir.external.cmsis_nn.sources import FOLDER, Sources, read_sources
 from microtir.external.interface import Code, Library, Match, Rule
-from microtir.graph import ops
-from microtir.graph.ops import Operator
+from microtir.graph.operator import Operator
 from microtir.graph.sums import fits
+from microtir.operators.arithmetic.definition import Add
+from microtir.operators.convolution.definition import Conv2D, DepthwiseConv2D
+from microtir.operators.dense.definition import FullyConnected
+from microtir.operators.pooling.definition import AveragePool2D, MaxPool2D
+from microtir.operators.softmax.definition import Softmax
 
 _STACK = 1024  # bytes: the deepest chain of its kernels takes less
 
@@ -29,13 +33,13 @@ class _Kernel:
 
 
 _KERNELS = (
-    _Kernel(ops.Conv2D, calls.convolution, calls.is_convolution, costs.convolution),
-    _Kernel(ops.DepthwiseConv2D, calls.depthwise, calls.is_depthwise, costs.depthwise),
-    _Kernel(ops.FullyConnected, calls.dense, calls.is_dense, costs.dense),
-    _Kernel(ops.Add, calls.add, calls.is_add, costs.add),
-    _Kernel(ops.AveragePool2D, calls.average_pool, calls.is_pool, costs.pool),
-    _Kernel(ops.MaxPool2D, calls.max_pool, calls.is_pool, costs.pool),
-    _Kernel(ops.Softmax, calls.softmax, calls.is_softmax, costs.softmax),
+    _Kernel(Conv2D, calls.convolution, calls.is_convolution, costs.convolution),
+    _Kernel(DepthwiseConv2D, calls.depthwise, calls.is_depthwise, costs.depthwise),
+    _Kernel(FullyConnected, calls.dense, calls.is_dense, costs.dense),
+    _Kernel(Add, calls.add, calls.is_add, costs.add),
+    _Kernel(AveragePool2D, calls.average_pool, calls.is_pool, costs.pool),
+    _Kernel(MaxPool2D, calls.max_pool, calls.is_pool, costs.pool),
+    _Kernel(Softmax, calls.softmax, calls.is_softmax, costs.softmax),
 )
 
 

@@ -18,29 +18,17 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from microtir.graph.fixed_point import INT32_MAX, Ints, multiply_by_quantized_multiplier
 from microtir.graph.ir import Graph, Node, Tensor, TensorType
-from microtir.graph.ops import (
-    Add,
-    AveragePool2D,
-    Concatenation,
-    Conv2D,
-    DepthwiseConv2D,
-    FullyConnected,
-    MaxPool2D,
-    Operator,
-    Pad,
-    Reshape,
-)
-from microtir.graph.quantization import (
-    LinearParams,
-    conv_params,
-    fully_connected_params,
-    has_table,
-    lookup_table,
-)
+from microtir.graph.operator import Operator
 from microtir.graph.reference import evaluate
-from microtir.graph.sums import bias_of
+from microtir.operators.arithmetic.definition import Add
+from microtir.operators.common.fixed_point import INT32_MAX, Ints, multiply_by_quantized_multiplier
+from microtir.operators.common.linear import LinearParams, bias_of
+from microtir.operators.convolution.definition import Conv2D, DepthwiseConv2D, conv_params
+from microtir.operators.dense.definition import FullyConnected, fully_connected_params
+from microtir.operators.movement.definition import Concatenation, Pad, Reshape
+from microtir.operators.pooling.definition import AveragePool2D, MaxPool2D
+from microtir.operators.tables import has_table, lookup_table
 from microtir.tir.dtype import DType
 
 

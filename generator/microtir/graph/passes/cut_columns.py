@@ -9,16 +9,12 @@ from typing import ClassVar
 from microtir.graph.columns import Columns, Cut, bands_of, column_window, demanded, width_of
 from microtir.graph.ir import Graph, Node, Source, Tensor
 from microtir.graph.macs import macs
-from microtir.graph.ops import (
-    Conv2D,
-    DepthwiseConv2D,
-    JoinColumns,
-    Operator,
-    PlaceColumns,
-    Pool2D,
-    StridedSlice,
-)
+from microtir.graph.operator import Operator
 from microtir.graph.passes.rewrite import named_apart
+from microtir.operators.convolution.definition import Conv2D, DepthwiseConv2D
+from microtir.operators.movement.definition import StridedSlice
+from microtir.operators.pooling.definition import Pool2D
+from microtir.operators.streaming.definition import JoinColumns, PlaceColumns
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,19 +20,15 @@ from microtir.graph.analysis.channel_ranges import (
     channel_ranges,
     sees_border,
 )
-from microtir.graph.fixed_point import wrap
 from microtir.graph.ir import Graph, Node, Quantization, Tensor, TensorType
 from microtir.graph.macs import macs
-from microtir.graph.ops import (
-    AveragePool2D,
-    Conv2D,
-    DepthwiseConv2D,
-    FullyConnected,
-    MaxPool2D,
-    Operator,
-    Reshape,
-)
-from microtir.graph.sums import bias_of
+from microtir.graph.operator import Operator
+from microtir.operators.common.fixed_point import wrap
+from microtir.operators.common.linear import bias_of
+from microtir.operators.convolution.definition import Conv2D, DepthwiseConv2D
+from microtir.operators.dense.definition import FullyConnected
+from microtir.operators.movement.definition import Reshape
+from microtir.operators.pooling.definition import AveragePool2D, MaxPool2D
 from microtir.tir.dtype import DType
 
 Mask = npt.NDArray[np.bool_]

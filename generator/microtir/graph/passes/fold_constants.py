@@ -6,9 +6,12 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from microtir.graph.ir import Array, Graph, Node, Tensor
-from microtir.graph.ops import Conv2D, DepthwiseConv2D, Dequantize, FullyConnected, Operator
+from microtir.graph.operator import Operator
 from microtir.graph.passes.rewrite import substitute, with_nodes
 from microtir.graph.reference import evaluate
+from microtir.operators.conversion.definition import Dequantize
+from microtir.operators.convolution.definition import Conv2D, DepthwiseConv2D
+from microtir.operators.dense.definition import FullyConnected
 from microtir.tir.dtype import DType
 
 _WEIGHT_AXIS: dict[type[Operator], int] = {Conv2D: 0, DepthwiseConv2D: 3, FullyConnected: 0}

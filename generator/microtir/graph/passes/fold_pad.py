@@ -7,8 +7,10 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from microtir.graph.ir import Graph, Node, Tensor
-from microtir.graph.ops import Conv2D, DepthwiseConv2D, Pad, Padding2D
 from microtir.graph.passes.rewrite import with_nodes
+from microtir.operators.common.attributes import Padding2D
+from microtir.operators.convolution.definition import Conv2D, DepthwiseConv2D
+from microtir.operators.movement.definition import Pad
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,17 +6,14 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, TypeAlias
 
 from microtir.graph.ir import Graph, Node, TensorType
-from microtir.graph.ops import (
-    Activation,
-    BinaryArithmetic,
-    Conv2D,
-    DepthwiseConv2D,
-    FullyConnected,
-    Pool2D,
-    Relu,
-)
 from microtir.graph.passes.rewrite import with_nodes
-from microtir.graph.quantization import activation_range, relu_params
+from microtir.operators.activations.definition import Relu, relu_params
+from microtir.operators.arithmetic.definition import BinaryArithmetic
+from microtir.operators.common.attributes import Activation
+from microtir.operators.common.multiplier import activation_range
+from microtir.operators.convolution.definition import Conv2D, DepthwiseConv2D
+from microtir.operators.dense.definition import FullyConnected
+from microtir.operators.pooling.definition import Pool2D
 
 Carrier: TypeAlias = Conv2D | DepthwiseConv2D | FullyConnected | Pool2D | BinaryArithmetic
 """Operators that have an activation."""

@@ -19,12 +19,16 @@ from typing import ClassVar
 import numpy as np
 
 from microtir.graph.analysis.channel_ranges import ChannelRanges, channel_ranges, sees_border
-from microtir.graph.fixed_point import INT32_MAX, INT32_MIN, Ints, multiply_by_quantized_multiplier
 from microtir.graph.ir import Graph, Node, Tensor, TensorType
-from microtir.graph.ops import Conv2D, DepthwiseConv2D
 from microtir.graph.passes.rewrite import with_nodes
-from microtir.graph.quantization import LinearParams, conv_params
-from microtir.graph.sums import bias_of
+from microtir.operators.common.fixed_point import (
+    INT32_MAX,
+    INT32_MIN,
+    Ints,
+    multiply_by_quantized_multiplier,
+)
+from microtir.operators.common.linear import LinearParams, bias_of
+from microtir.operators.convolution.definition import Conv2D, DepthwiseConv2D, conv_params
 from microtir.tir.dtype import DType
 
 # Beyond -127 weights do not fit every packed form.

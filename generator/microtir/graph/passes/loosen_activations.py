@@ -9,10 +9,10 @@ from typing import ClassVar
 
 from microtir.graph.analysis.channel_ranges import ChannelRanges, channel_ranges, output_range
 from microtir.graph.ir import Graph, Node, Tensor
-from microtir.graph.ops import Activation
 from microtir.graph.passes.fuse_activation import Carrier
 from microtir.graph.passes.rewrite import with_nodes
-from microtir.graph.quantization import activation_range
+from microtir.operators.common.attributes import Activation
+from microtir.operators.common.multiplier import activation_range
 from microtir.tir.dtype import DType
 
 # What is left of an activation without the clamps that do not bind.  A RELU stays: with a clamp at

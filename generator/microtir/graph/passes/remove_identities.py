@@ -6,17 +6,16 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from microtir.graph.ir import Graph, Node, Tensor
-from microtir.graph.ops import (
-    CastTo,
+from microtir.graph.passes.rewrite import substitute, with_nodes
+from microtir.operators.conversion.definition import CastTo, Quantize
+from microtir.operators.movement.definition import (
     Concatenation,
     Pad,
-    Quantize,
     Reshape,
     Split,
     StridedSlice,
     Transpose,
 )
-from microtir.graph.passes.rewrite import substitute, with_nodes
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,8 +6,9 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from microtir.graph.ir import Graph, Node, Source, Tensor
-from microtir.graph.ops import Operator, ReadRows, WriteRows
+from microtir.graph.operator import Operator
 from microtir.graph.passes.rewrite import substitute
+from microtir.operators.streaming.definition import ReadRows, WriteRows
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,96 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from types import MappingProxyType
 from typing import TypeAlias
 
 import numpy as np
 
-from microtir.errors import UsageError
+from microtir.errors import GraphError, UsageError
 from microtir.graph.ir import Array, Graph, Node, Tensor
-from microtir.graph.ops import (
-    Add,
-    AveragePool2D,
-    CastTo,
-    Concatenation,
-    Conv2D,
-    Custom,
-    DepthwiseConv2D,
-    Dequantize,
-    FullyConnected,
-    HardSwish,
-    JoinColumns,
-    LeakyRelu,
-    Logistic,
-    LogSoftmax,
-    Maximum,
-    MaxPool2D,
-    Mean,
-    Minimum,
-    Mul,
-    Operator,
-    Pad,
-    PlaceColumns,
-    Quantize,
-    ReadRows,
-    Relu,
-    Reshape,
-    ResizeBilinear,
-    ResizeNearestNeighbor,
-    Softmax,
-    Split,
-    StridedSlice,
-    Sub,
-    Tanh,
-    Transpose,
-    WriteRows,
-)
-from microtir.graph.reference import custom, movement, pointwise, reduction, resize, spatial
+from microtir.operators import UserOperator, record_of
 
 Observer: TypeAlias = Callable[[Node, tuple[Array, ...]], None]
 """Called with each node and its outputs, in the order of execution."""
-
-_Kernel: TypeAlias = "Callable[..., Array | tuple[Array, ...]]"
-
-_KERNELS: Mapping[type[Operator], _Kernel] = MappingProxyType(
-    {
-        Conv2D: spatial.conv_2d,
-        DepthwiseConv2D: spatial.depthwise_conv_2d,
-        FullyConnected: reduction.fully_connected,
-        AveragePool2D: spatial.average_pool_2d,
-        MaxPool2D: spatial.max_pool_2d,
-        Mean: reduction.mean,
-        Add: pointwise.add,
-        Sub: pointwise.add,
-        Mul: pointwise.mul,
-        Minimum: pointwise.minimum,
-        Maximum: pointwise.maximum,
-        Relu: pointwise.relu,
-        LeakyRelu: pointwise.leaky_relu,
-        HardSwish: pointwise.hard_swish,
-        Logistic: pointwise.logistic,
-        Tanh: pointwise.tanh,
-        Softmax: reduction.softmax,
-        LogSoftmax: reduction.log_softmax,
-        Pad: movement.pad,
-        Concatenation: movement.concatenation,
-        Reshape: movement.reshape,
-        PlaceColumns: movement.unchanged,
-        JoinColumns: movement.join_columns,
-        ReadRows: movement.unchanged,
-        WriteRows: movement.unchanged,
-        Transpose: movement.transpose,
-        Split: movement.split,
-        StridedSlice: movement.strided_slice,
-        ResizeNearestNeighbor: resize.resize_nearest_neighbor,
-        ResizeBilinear: resize.resize_bilinear,
-        Quantize: pointwise.quantize,
-        Dequantize: pointwise.dequantize,
-        CastTo: pointwise.cast_to,
-        Custom: custom.custom,
-    }
-)
-"""The meaning of each operator: (operator, node, *inputs) -> output or outputs."""
 
 
 def evaluate(node: Node, inputs: Sequence[Array]) -> tuple[Array, ...]:
@@ -101,13 +21,31 @@ def evaluate(node: Node, inputs: Sequence[Array]) -> tuple[Array, ...]:
     Args:
         node: the operator with the types of its tensors.
         inputs: one array per input of the node, constants included, of its shape and type.
+
+    Raises:
+        GraphError: an operator of the user gives other types than the node declares.
     """
-    result = _KERNELS[type(node.op)](node.op, node, *inputs)
-    outputs = result if isinstance(result, tuple) else (result,)
+    result = record_of(node.op).meaning(node.op, node, *inputs)
+    outputs = tuple(map(np.asarray, result if isinstance(result, tuple) else (result,)))
+    if isinstance(node.op, UserOperator):
+        _check_declared(node, outputs)
     for tensor, array in zip(node.outputs, outputs, strict=True):
         assert array.shape == tensor.shape, f"{node.name}: {array.shape} for {tensor.shape}"
         assert array.dtype == tensor.dtype.value, f"{node.name}: {array.dtype}"
     return outputs
+
+
+def _check_declared(node: Node, outputs: tuple[Array, ...]) -> None:
+    """Check what the numpy function of a user gave."""
+    declared = [(tensor.dtype.value, tensor.shape) for tensor in node.outputs]
+    if [(array.dtype.name, array.shape) for array in outputs] != declared:
+        given = ", ".join(f"{array.dtype} {array.shape}" for array in outputs)
+        raise GraphError(
+            f"the numpy function of '{record_of(node.op).name}' gave {given}",
+            where=f"{node.source} ('{node.name}')",
+            legal=", ".join(f"{dtype} {shape}" for dtype, shape in declared),
+            fix="correct the function, or the types of the node's outputs",
+        )
 
 
 def execute(

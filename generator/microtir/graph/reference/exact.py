@@ -13,8 +13,8 @@ from dataclasses import replace
 import numpy as np
 
 from microtir.graph.ir import Array, Graph, Node, Tensor
-from microtir.graph.ops import Custom
 from microtir.graph.reference.evaluate import evaluate, value_of
+from microtir.operators import UserOperator
 from microtir.tir.dtype import DType
 
 
@@ -39,7 +39,7 @@ def evaluate_exactly(node: Node, inputs: Sequence[Array]) -> tuple[Array, ...]:
         node: the operator.
         inputs: one array per input, float32 or float64 where the tensor is float32.
     """
-    if isinstance(node.op, Custom):
+    if isinstance(node.op, UserOperator):
         given = zip(node.inputs, inputs, strict=True)
         own = [np.asarray(array, tensor.dtype.value) for tensor, array in given]
         return tuple(map(_wide_array, evaluate(node, own)))

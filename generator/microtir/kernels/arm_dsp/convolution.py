@@ -13,17 +13,9 @@ import numpy as np
 
 from microtir import te
 from microtir.graph.ir import Node
-from microtir.graph.ops import Conv2D, DepthwiseConv2D
-from microtir.graph.quantization import conv_params
 from microtir.kernels.arm_dsp.borders_kernels import LONGEST
 from microtir.kernels.arm_dsp.gather import Patches
-from microtir.kernels.arm_dsp.gemm_kernels import (
-    CHANNELS,
-    STEPS,
-    TOGETHER,
-    gemm,
-    pack_quads,
-)
+from microtir.kernels.arm_dsp.gemm_kernels import CHANNELS, STEPS, TOGETHER, gemm, pack_quads
 from microtir.kernels.arm_dsp.outputs import Outputs
 from microtir.kernels.arm_dsp.outputs import planes_refusal as planar_refusal
 from microtir.kernels.arm_dsp.patch import GROUP, Segments
@@ -36,6 +28,7 @@ from microtir.kernels.common.refusals import int8_refusal, mixed_refusal
 from microtir.kernels.common.requantise import Rescaling
 from microtir.kernels.common.statements import at, each, let, loop, seq
 from microtir.kernels.common.weights import QUAD, channel_quads, pack_pairs
+from microtir.operators.convolution.definition import Conv2D, DepthwiseConv2D, conv_params
 from microtir.plan.ir import Refusal
 from microtir.schedule import KernelDescription
 from microtir.tir import ir

@@ -9,8 +9,6 @@ import numpy.typing as npt
 
 from microtir import te
 from microtir.graph.ir import Node
-from microtir.graph.ops import FullyConnected
-from microtir.graph.quantization import fully_connected_params
 from microtir.kernels.arm_dsp.gemm_kernels import cleared, local_sums, split_lane
 from microtir.kernels.common.layer import Layer
 from microtir.kernels.common.made_once import made_once
@@ -19,6 +17,7 @@ from microtir.kernels.common.packing import PackedLinear, pack_linear
 from microtir.kernels.common.refusals import int8_refusal
 from microtir.kernels.common.requantise import WORDS, Rescaling
 from microtir.kernels.common.statements import at, let, load, loop, seq, store
+from microtir.operators.dense.definition import FullyConnected, fully_connected_params
 from microtir.plan.ir import Refusal
 from microtir.schedule import KernelDescription
 from microtir.tir import ir

@@ -10,8 +10,6 @@ import numpy.typing as npt
 
 from microtir import te
 from microtir.graph.ir import Node
-from microtir.graph.ops import DepthwiseConv2D
-from microtir.graph.quantization import conv_params
 from microtir.kernels.arm_dsp.copy_kernels import copy
 from microtir.kernels.arm_dsp.depthwise_kernels import WORD_ORDER, depthwise
 from microtir.kernels.common.bordered_rows import Geometry, Window, windowed_rows
@@ -24,6 +22,7 @@ from microtir.kernels.common.refusals import depthwise_refusal
 from microtir.kernels.common.requantise import Requantisation
 from microtir.kernels.common.statements import at, loop, seq
 from microtir.kernels.common.weights import QUAD, channel_quads
+from microtir.operators.convolution.definition import DepthwiseConv2D, conv_params
 from microtir.plan.ir import Alone, Refusal
 from microtir.tir import ir
 

@@ -10,8 +10,6 @@ import numpy as np
 
 from microtir import te
 from microtir.graph.ir import Node
-from microtir.graph.ops import DepthwiseConv2D
-from microtir.graph.quantization import conv_params
 from microtir.kernels.arm_dsp.depthwise_sums_kernels import add_products
 from microtir.kernels.common.bordered_rows import Geometry
 from microtir.kernels.common.layer import Layer
@@ -21,6 +19,7 @@ from microtir.kernels.common.refusals import depthwise_refusal
 from microtir.kernels.common.statements import at, load, loop, seq, store, when
 from microtir.kernels.common.weights import QUAD, folded_bias
 from microtir.kernels.portable import accumulate
+from microtir.operators.convolution.definition import DepthwiseConv2D, conv_params
 from microtir.plan.ir import Refusal
 from microtir.tir import ir
 from microtir.tir.dtype import DType

@@ -9,8 +9,6 @@ from __future__ import annotations
 
 from microtir import te
 from microtir.graph.ir import Node
-from microtir.graph.ops import Conv2D
-from microtir.graph.quantization import conv_params
 from microtir.kernels.arm_dsp.narrow_kernels import (
     CHANNELS,
     LONGEST,
@@ -31,6 +29,7 @@ from microtir.kernels.common.refusals import int8_refusal, mixed_refusal
 from microtir.kernels.common.requantise import Requantisation
 from microtir.kernels.common.statements import at, loop, seq
 from microtir.kernels.common.weights import QUAD
+from microtir.operators.convolution.definition import Conv2D, conv_params
 from microtir.plan.ir import Refusal
 from microtir.tir import ir
 from microtir.tir.dtype import DType

@@ -13,8 +13,6 @@ import numpy as np
 
 from microtir import te
 from microtir.graph.ir import Node
-from microtir.graph.ops import Conv2D
-from microtir.graph.quantization import conv_params
 from microtir.kernels.arm_dsp.copy_kernels import fill
 from microtir.kernels.arm_dsp.outputs import Outputs
 from microtir.kernels.arm_dsp.outputs import planes_refusal as planar_refusal
@@ -29,6 +27,7 @@ from microtir.kernels.common.refusals import int8_refusal, mixed_refusal
 from microtir.kernels.common.requantise import Requantisation
 from microtir.kernels.common.statements import at, let, loop, seq, store, when
 from microtir.kernels.common.weights import channel_pairs, pack_pairs
+from microtir.operators.convolution.definition import Conv2D, conv_params
 from microtir.plan.ir import Refusal
 from microtir.tir import ir
 from microtir.tir.dtype import DType

@@ -9,8 +9,6 @@ from __future__ import annotations
 
 from microtir import te
 from microtir.graph.ir import Node
-from microtir.graph.ops import Conv2D, DepthwiseConv2D
-from microtir.graph.quantization import conv_params
 from microtir.kernels.arm_mve.copy_kernels import copy, fill, gather, gather_code
 from microtir.kernels.arm_mve.gemm_kernels import PIXELS, code_size, gemm, instructions
 from microtir.kernels.arm_mve.linear import BYTES, PackedLinear, pack_linear
@@ -19,6 +17,7 @@ from microtir.kernels.common.layer import Layer
 from microtir.kernels.common.micro_kernel import call
 from microtir.kernels.common.refusals import int8_refusal, mixed_refusal
 from microtir.kernels.common.statements import at, let, load, loop, seq, store, when
+from microtir.operators.convolution.definition import Conv2D, DepthwiseConv2D, conv_params
 from microtir.plan.ir import Refusal
 from microtir.tir import ir
 from microtir.tir.dtype import DType

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from microtir import te
 from microtir.graph.ir import Node
-from microtir.graph.ops import FullyConnected
-from microtir.graph.quantization import fully_connected_params
 from microtir.kernels.arm_mve.gemm_kernels import PIXELS, code_size, gemm, instructions
 from microtir.kernels.arm_mve.linear import PackedLinear, pack_linear
 from microtir.kernels.common.layer import Layer
 from microtir.kernels.common.micro_kernel import call
 from microtir.kernels.common.refusals import int8_refusal
 from microtir.kernels.common.statements import at, let, loop, seq
+from microtir.operators.dense.definition import FullyConnected, fully_connected_params
 from microtir.plan.ir import Refusal
 from microtir.tir import ir
 from microtir.tir.dtype import DType

@@ -7,8 +7,6 @@ import numpy.typing as npt
 
 from microtir import te
 from microtir.graph.ir import Node
-from microtir.graph.ops import DepthwiseConv2D
-from microtir.graph.quantization import LinearParams, conv_params
 from microtir.kernels.arm_mve.copy_kernels import copy
 from microtir.kernels.arm_mve.depthwise_kernels import (
     ORDER,
@@ -29,6 +27,8 @@ from microtir.kernels.common.micro_kernel import call
 from microtir.kernels.common.packing import constant
 from microtir.kernels.common.refusals import depthwise_refusal
 from microtir.kernels.common.statements import at, seq
+from microtir.operators.common.linear import LinearParams
+from microtir.operators.convolution.definition import DepthwiseConv2D, conv_params
 from microtir.plan.ir import Refusal
 from microtir.tir import ir
 from microtir.tir.dtype import DType

@@ -8,10 +8,10 @@ import numpy as np
 import numpy.typing as npt
 
 from microtir.graph.ir import Node
-from microtir.graph.quantization import LinearParams
 from microtir.kernels.arm_mve.requantise import LANES, Ints, Rescaling, by_lanes, constants_of
 from microtir.kernels.common.packing import constant
 from microtir.kernels.common.weights import folded_bias, largest_sums
+from microtir.operators.common.linear import LinearParams
 from microtir.tir import ir
 
 BYTES = 16  # int8 values of a vector

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from microtir import te
-from microtir.graph.quantization import LinearParams
+from microtir.operators.common.linear import LinearParams
 from microtir.tir.dtype import DType
 
 Ints = npt.NDArray[np.int64]

@@ -13,8 +13,6 @@ import numpy.typing as npt
 
 from microtir import te
 from microtir.graph.ir import Node
-from microtir.graph.ops import Conv2D, DepthwiseConv2D
-from microtir.graph.quantization import conv_params
 from microtir.kernels.c_blocks.finish import Activate, Finish, Table, requantise
 from microtir.kernels.c_blocks.kernel import copy
 from microtir.kernels.c_blocks.kernels import Block, Runs, product, turns_of
@@ -32,6 +30,7 @@ from microtir.kernels.common.micro_kernel import call
 from microtir.kernels.common.packing import constant
 from microtir.kernels.common.refusals import float_refusal, int8_refusal, mixed_refusal
 from microtir.kernels.common.statements import at, let, loop, seq
+from microtir.operators.convolution.definition import Conv2D, DepthwiseConv2D, conv_params
 from microtir.plan.ir import Refusal
 from microtir.tir import ir
 from microtir.tir.dtype import DType

@@ -5,8 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from microtir.graph.ir import Node
-from microtir.graph.ops import FullyConnected
-from microtir.graph.quantization import fully_connected_params
 from microtir.kernels.c_blocks.finish import Activate, Finish, Table, requantise
 from microtir.kernels.c_blocks.kernels import Block, Runs, product, turns_of
 from microtir.kernels.common.layer import Layer
@@ -14,6 +12,7 @@ from microtir.kernels.common.micro_kernel import call
 from microtir.kernels.common.packing import constant
 from microtir.kernels.common.refusals import float_refusal, int8_refusal
 from microtir.kernels.common.statements import at, loop
+from microtir.operators.dense.definition import FullyConnected, fully_connected_params
 from microtir.plan.ir import Refusal
 from microtir.tir import ir
 from microtir.tir.dtype import DType

@@ -16,12 +16,12 @@ import numpy.typing as npt
 
 from microtir import te
 from microtir.graph.ir import Node
-from microtir.graph.ops import Activation
-from microtir.graph.quantization import LinearParams
 from microtir.kernels.common.packing import requantised
 from microtir.kernels.common.requantise import WORDS, Rescaling
 from microtir.kernels.common.statements import let, load, seq
 from microtir.kernels.portable.arithmetic import activate
+from microtir.operators.common.attributes import Activation
+from microtir.operators.common.linear import LinearParams
 from microtir.tir import ir
 from microtir.tir.dtype import DType
 

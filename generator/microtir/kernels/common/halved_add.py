@@ -14,13 +14,13 @@ import numpy as np
 
 from microtir import te
 from microtir.graph.ir import Node
-from microtir.graph.ops import Add
-from microtir.graph.quantization import AddParams, QuantizedMultiplier, add_params
 from microtir.kernels.common.layer import Layer
 from microtir.kernels.common.micro_kernel import call
 from microtir.kernels.common.packing import constant
 from microtir.kernels.common.refusals import activations_refusal
 from microtir.kernels.common.statements import at, loop
+from microtir.operators.arithmetic.definition import Add, AddParams, add_params
+from microtir.operators.common.multiplier import QuantizedMultiplier
 from microtir.plan.ir import Refusal
 from microtir.schedule import KernelDescription
 from microtir.tir import ir

@@ -16,7 +16,7 @@ import numpy as np
 
 from microtir import te
 from microtir.graph.ir import Node, Tensor, TensorType
-from microtir.graph.ops import PlaceColumns
+from microtir.operators.streaming.definition import PlaceColumns
 from microtir.plan.ir import Layout, LayoutKind, RowWindow
 from microtir.tir import ir
 from microtir.tir.dtype import DType

@@ -8,9 +8,9 @@ import numpy as np
 import numpy.typing as npt
 
 from microtir.graph.ir import Node
-from microtir.graph.quantization import LinearParams
 from microtir.kernels.common.requantise import Requantisation, Rescaling, requantisation
 from microtir.kernels.common.weights import folded_bias, largest_sums, pack_pairs
+from microtir.operators.common.linear import LinearParams
 from microtir.tir import ir
 from microtir.tir.dtype import DType
 

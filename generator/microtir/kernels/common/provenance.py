@@ -9,7 +9,10 @@ from enum import Enum
 
 from microtir.graph.ir import Node, Quantization, TensorType
 from microtir.graph.macs import macs
-from microtir.graph.ops import Conv2D, DepthwiseConv2D, FullyConnected, Operator, Padding2D
+from microtir.graph.operator import Operator
+from microtir.operators.common.attributes import Padding2D
+from microtir.operators.convolution.definition import Conv2D, DepthwiseConv2D
+from microtir.operators.dense.definition import FullyConnected
 from microtir.tir.function import LayerName, Origin
 
 _SHOWN_SCALES = 2

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from microtir.graph.ir import Node
-from microtir.graph.ops import DepthwiseConv2D
+from microtir.operators.convolution.definition import DepthwiseConv2D
 from microtir.plan.ir import Refusal
 from microtir.tir.dtype import DType
 

@@ -22,8 +22,9 @@ import numpy as np
 import numpy.typing as npt
 
 from microtir import te
-from microtir.graph.quantization import LinearParams, QuantizedMultiplier
 from microtir.kernels.common.statements import load
+from microtir.operators.common.linear import LinearParams
+from microtir.operators.common.multiplier import QuantizedMultiplier
 from microtir.tir import ir
 from microtir.tir.dtype import DType
 from microtir.tir.intrinsics import multiply_by_quantized_multiplier

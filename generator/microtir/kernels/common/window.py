@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from microtir import te
-from microtir.graph.ops import Padding2D
 from microtir.kernels.common.layer import Edge, Extents
+from microtir.operators.common.attributes import Padding2D
 from microtir.plan.ir import RowWindow
 
 

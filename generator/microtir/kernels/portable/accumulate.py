@@ -14,9 +14,11 @@ from dataclasses import dataclass
 from microtir import te
 from microtir.graph.ir import Node
 from microtir.graph.macs import macs
-from microtir.graph.ops import Conv2D, DepthwiseConv2D, Mean, Pool2D
 from microtir.kernels.common.layer import Edge, Layer
 from microtir.kernels.portable import convolution, pooling
+from microtir.operators.convolution.definition import Conv2D, DepthwiseConv2D
+from microtir.operators.pooling.definition import Pool2D
+from microtir.operators.reduction.definition import Mean
 from microtir.plan.ir import Refusal
 from microtir.tir.dtype import DType
 from microtir.tir.function import RowRange

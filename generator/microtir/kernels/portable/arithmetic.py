@@ -9,10 +9,10 @@ import numpy as np
 
 from microtir import te
 from microtir.graph.ir import Node
-from microtir.graph.ops import Activation
-from microtir.graph.quantization import QuantizedMultiplier
 from microtir.graph.sums import fits
 from microtir.kernels.common.layer import int32
+from microtir.operators.common.attributes import Activation
+from microtir.operators.common.multiplier import QuantizedMultiplier
 from microtir.tir.dtype import DType
 
 

@@ -9,8 +9,6 @@ import numpy as np
 
 from microtir import te
 from microtir.graph.ir import Node
-from microtir.graph.ops import Conv2D, DepthwiseConv2D
-from microtir.graph.quantization import LinearParams, conv_params
 from microtir.kernels.common.layer import Extents, Layer, int32
 from microtir.kernels.common.window import Taps, Windows
 from microtir.kernels.portable.arithmetic import (
@@ -21,6 +19,8 @@ from microtir.kernels.portable.arithmetic import (
     stored,
     wide,
 )
+from microtir.operators.common.linear import LinearParams
+from microtir.operators.convolution.definition import Conv2D, DepthwiseConv2D, conv_params
 from microtir.plan.ir import RowWindow
 from microtir.tir.dtype import DType
 

@@ -6,8 +6,9 @@ import math
 
 from microtir.errors import UsageError
 from microtir.graph.ir import Node, Tensor
-from microtir.graph.ops import Custom, CustomFunction
 from microtir.kernels.common.layer import Layer
+from microtir.operators import record_of
+from microtir.operators.record import WrittenFunction
 from microtir.tir.ir import Buffer, Param, PrimFunc
 
 
@@ -17,14 +18,14 @@ def emit(layer: Layer, name: str) -> PrimFunc:
     Raises:
         UsageError: its parameters are not what main passes.
     """
-    node, custom = layer.node, _custom(layer.node)
-    function = custom.build(node, name)
+    node = layer.node
+    function = _written(node).build(node, name)
     passed = [*dict.fromkeys(node.activations), *node.outputs]
     params = [p for p in function.params if p is not function.scratch]
     wrong = function.name != name or len(params) != len(passed)
     if wrong or not all(_fits(p, t) for p, t in zip(params, passed, strict=True)):
         raise UsageError(
-            f"the function of the operator '{custom.name}' takes {_listed(params)}",
+            f"the function of the operator '{record_of(node.op).name}' takes {_listed(params)}",
             where=str(node.source),
             legal=", ".join(f"{t.dtype.value} {t.shape}" for t in passed),
             fix="inputs that are not constant come first, then the outputs",
@@ -34,12 +35,13 @@ def emit(layer: Layer, name: str) -> PrimFunc:
 
 def scratch_bytes(node: Node) -> int:
     """What the operator says of itself."""
-    return _custom(node).scratch_bytes(node)
+    return _written(node).scratch_bytes(node)
 
 
-def _custom(node: Node) -> CustomFunction:
-    assert isinstance(node.op, Custom), "the table has this kernel for no other operator"
-    return node.op.function
+def _written(node: Node) -> WrittenFunction:
+    function = record_of(node.op).function
+    assert function is not None, "the table has this kernel for no other operator"
+    return function
 
 
 def _fits(param: Param, tensor: Tensor) -> bool:

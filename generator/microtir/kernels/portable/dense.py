@@ -8,9 +8,6 @@ import numpy as np
 
 from microtir import te
 from microtir.graph.ir import Node
-from microtir.graph.ops import FullyConnected
-from microtir.graph.quantization import fully_connected_params
-from microtir.graph.sums import bias_of
 from microtir.kernels.common.layer import Layer, int32
 from microtir.kernels.portable.arithmetic import (
     Accumulator,
@@ -21,6 +18,8 @@ from microtir.kernels.portable.arithmetic import (
     wide,
 )
 from microtir.kernels.portable.convolution import channel_scales
+from microtir.operators.common.linear import bias_of
+from microtir.operators.dense.definition import FullyConnected, fully_connected_params
 from microtir.tir.dtype import DType
 
 

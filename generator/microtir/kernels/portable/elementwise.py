@@ -8,30 +8,23 @@ from types import MappingProxyType
 
 from microtir import te
 from microtir.graph.ir import Node
-from microtir.graph.ops import (
-    Activation,
+from microtir.graph.operator import Operator
+from microtir.kernels.common.layer import Layer
+from microtir.kernels.portable.arithmetic import activate, centred, requantise, stored, wide
+from microtir.operators.activations.definition import HardSwish, LeakyRelu, Logistic, Relu, Tanh
+from microtir.operators.arithmetic.definition import (
     Add,
     BinaryArithmetic,
-    HardSwish,
-    LeakyRelu,
-    Logistic,
     Maximum,
     Minimum,
     Mul,
-    Operator,
-    Relu,
     Sub,
-    Tanh,
-)
-from microtir.graph.quantization import (
     add_params,
-    lookup_table,
     mul_params,
-    quantize_params,
-    requantize_params,
 )
-from microtir.kernels.common.layer import Layer
-from microtir.kernels.portable.arithmetic import activate, centred, requantise, stored, wide
+from microtir.operators.common.attributes import Activation
+from microtir.operators.conversion.definition import quantize_params, requantize_params
+from microtir.operators.tables import lookup_table
 from microtir.tir.dtype import DType
 
 Scalars = Callable[[te.Expr, te.Expr], te.Expr]

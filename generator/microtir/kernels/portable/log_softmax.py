@@ -5,13 +5,6 @@ from __future__ import annotations
 import math
 
 from microtir import te
-from microtir.graph.fixed_point import constant
-from microtir.graph.quantization import (
-    DIFFERENCE_INTEGER_BITS,
-    LOG_OUTPUT_INTEGER_BITS,
-    SUM_INTEGER_BITS,
-    log_softmax_params,
-)
 from microtir.kernels.common.layer import Layer
 from microtir.kernels.portable.arithmetic import Accumulator, requantise, wide
 from microtir.kernels.portable.softmax import (
@@ -20,6 +13,13 @@ from microtir.kernels.portable.softmax import (
     largest,
     looked_up,
     one_over_one_plus_x,
+)
+from microtir.operators.common.fixed_point import constant
+from microtir.operators.softmax.definition import (
+    DIFFERENCE_INTEGER_BITS,
+    LOG_OUTPUT_INTEGER_BITS,
+    SUM_INTEGER_BITS,
+    log_softmax_params,
 )
 from microtir.tir.dtype import DType
 
@@ -80,7 +80,7 @@ def _log_softmax_int8(layer: Layer) -> None:
 def _log_of_value_above_one(value: te.Expr) -> te.Expr:
     """Natural logarithm of a value >= 1 in Q12; result in Q5.
 
-    See `graph.fixed_point.log_of_value_above_one`, of which this is the scalar form.
+    See `operators.common.fixed_point.log_of_value_above_one`, of which this is the scalar form.
     """
     accumulator_bits = DIFFERENCE_INTEGER_BITS + 1
     exponent_shift = 31 - accumulator_bits

@@ -6,23 +6,23 @@ import numpy as np
 
 from microtir import te
 from microtir.graph.ir import Node
-from microtir.graph.ops import (
+from microtir.kernels.common.layer import Layer, int32
+from microtir.kernels.portable.arithmetic import wide
+from microtir.operators.movement.definition import (
     Concatenation,
     Pad,
-    PlaceColumns,
-    Resize,
     Split,
     StridedSlice,
     Transpose,
 )
-from microtir.graph.quantization import (
+from microtir.operators.resize.definition import (
     BILINEAR_BITS,
+    Resize,
     bilinear_axis,
     bilinear_axis_float,
     nearest_indices,
 )
-from microtir.kernels.common.layer import Layer, int32
-from microtir.kernels.portable.arithmetic import wide
+from microtir.operators.streaming.definition import PlaceColumns
 from microtir.tir.dtype import DType
 
 

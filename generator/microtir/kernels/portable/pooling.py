@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from microtir import te
 from microtir.graph.ir import Node
-from microtir.graph.ops import Mean, Pool2D
-from microtir.graph.quantization import mean_params, pool_params
 from microtir.kernels.common.layer import Extents, Layer
 from microtir.kernels.common.window import Taps, Windows
 from microtir.kernels.portable.arithmetic import Accumulator, activate, requantise, stored
+from microtir.operators.pooling.definition import Pool2D, pool_params
+from microtir.operators.reduction.definition import Mean, mean_params
 from microtir.plan.ir import RowWindow
 from microtir.tir.dtype import DType
 

@@ -9,20 +9,20 @@ from __future__ import annotations
 import numpy as np
 
 from microtir import te
-from microtir.graph.fixed_point import (
+from microtir.kernels.common.layer import Edge, Layer, int32
+from microtir.kernels.portable.arithmetic import Accumulator, wide
+from microtir.operators.common.fixed_point import (
     constant,
     exp_on_negative_values,
     multiply_by_quantized_multiplier,
 )
-from microtir.graph.ops import Softmax
-from microtir.graph.quantization import (
+from microtir.operators.common.multiplier import QuantizedMultiplier
+from microtir.operators.softmax.definition import (
     DIFFERENCE_INTEGER_BITS,
     SUM_INTEGER_BITS,
-    QuantizedMultiplier,
+    Softmax,
     softmax_params,
 )
-from microtir.kernels.common.layer import Edge, Layer, int32
-from microtir.kernels.portable.arithmetic import Accumulator, wide
 from microtir.tir.dtype import DType
 from microtir.tir.ir import Array
 

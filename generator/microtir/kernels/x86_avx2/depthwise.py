@@ -10,22 +10,15 @@ from dataclasses import dataclass
 
 from microtir import te
 from microtir.graph.ir import Node
-from microtir.graph.ops import DepthwiseConv2D
-from microtir.graph.quantization import conv_params
 from microtir.kernels.common.layer import Layer
 from microtir.kernels.common.made_once import of_node
 from microtir.kernels.common.refusals import depthwise_refusal
 from microtir.kernels.common.statements import at, seq
-from microtir.kernels.x86_avx2.depthwise_kernel import (
-    BLOCK,
-    Grid,
-    PackedDepthwise,
-    depthwise,
-    pack,
-)
+from microtir.kernels.x86_avx2.depthwise_kernel import BLOCK, Grid, PackedDepthwise, depthwise, pack
 from microtir.kernels.x86_avx2.image import WindowedImage
 from microtir.kernels.x86_avx2.micro_kernel import call
 from microtir.kernels.x86_avx2.rows import in_blocks
+from microtir.operators.convolution.definition import DepthwiseConv2D, conv_params
 from microtir.plan.ir import Refusal
 from microtir.tir import ir
 

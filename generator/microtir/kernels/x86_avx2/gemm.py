@@ -16,10 +16,10 @@ import numpy.typing as npt
 
 from microtir import te
 from microtir.graph.ir import Node
-from microtir.graph.quantization import LinearParams
 from microtir.kernels.common.statements import load, loop, seq, store
 from microtir.kernels.x86_avx2.micro_kernel import LANES, QUAD, constant, describe
 from microtir.kernels.x86_avx2.requantise import Rescaling, requantisation
+from microtir.operators.common.linear import LinearParams
 from microtir.schedule import KernelDescription
 from microtir.tir import ir
 from microtir.tir.dtype import DType

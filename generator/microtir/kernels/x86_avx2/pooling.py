@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from microtir import te
 from microtir.graph.ir import Node
-from microtir.graph.ops import AveragePool2D
-from microtir.graph.quantization import pool_params
 from microtir.kernels.common.layer import Extents, Layer
 from microtir.kernels.common.statements import let, load, loop, seq, store
 from microtir.kernels.portable.pooling import windows_of
+from microtir.operators.pooling.definition import AveragePool2D, pool_params
 from microtir.plan.ir import Refusal
 from microtir.tir import ir
 from microtir.tir.dtype import DType

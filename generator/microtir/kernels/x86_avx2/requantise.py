@@ -18,9 +18,10 @@ import numpy as np
 import numpy.typing as npt
 
 from microtir import te
-from microtir.graph.fixed_point import Ints
-from microtir.graph.quantization import LinearParams, QuantizedMultiplier
 from microtir.kernels.common.statements import let, store
+from microtir.operators.common.fixed_point import Ints
+from microtir.operators.common.linear import LinearParams
+from microtir.operators.common.multiplier import QuantizedMultiplier
 from microtir.tir import ir
 from microtir.tir.dtype import DType
 from microtir.tir.intrinsics import multiply_by_quantized_multiplier

@@ -1,1 +1,0 @@
-"""Rules about single nodes, for `graph.verify`."""

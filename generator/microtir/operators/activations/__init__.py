@@ -1,0 +1,8 @@
+"""Activation functions."""
+
+from microtir.operators.activations.definition import DEFINITIONS
+from microtir.operators.activations.meaning import MEANINGS
+from microtir.operators.activations.tflite import READERS
+from microtir.operators.record import join
+
+RECORDS = join(DEFINITIONS, MEANINGS, READERS)

@@ -1,0 +1,170 @@
+"""What activations mean, in numpy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+
+import numpy as np
+
+from microtir.graph.ir import Array, Node, TensorType
+from microtir.graph.operator import Operator
+from microtir.operators.activations.definition import (
+    SIGMOID_INTEGER_BITS,
+    HardSwish,
+    LeakyRelu,
+    Logistic,
+    Relu,
+    Tanh,
+    hard_swish_params,
+    leaky_relu_params,
+    relu_params,
+    sigmoid_params,
+)
+from microtir.operators.common import fixed_point
+from microtir.operators.common.arrays import Meaning, activate, as_output, stored
+from microtir.operators.common.fixed_point import (
+    Ints,
+    multiply_by_quantized_multiplier,
+    rounding_divide_by_pot,
+    saturating_rounding_doubling_high_mul,
+    saturating_shift_left,
+    truncating_shift_right,
+    wrap,
+)
+from microtir.tir.dtype import DType
+
+
+def relu(op: Relu, node: Node, x: Array) -> Array:
+    """RELU, RELU6 and RELU_N1_TO_1."""
+    source, output = node.inputs[0].type, node.output.type
+    if output.dtype.is_float:
+        return as_output(activate(x, op.kind), output)
+    return as_output(quantized_relu(op, stored(x), source, output), output)
+
+
+def leaky_relu(op: LeakyRelu, node: Node, x: Array) -> Array:
+    """LEAKY_RELU: x where x > 0, else alpha * x."""
+    source, output = node.inputs[0].type, node.output.type
+    if output.dtype.is_float:
+        return as_output(np.where(x > 0, x, x * np.float32(op.alpha)), output)
+    return as_output(quantized_leaky_relu(op, stored(x), source, output), output)
+
+
+def hard_swish(op: HardSwish, node: Node, x: Array) -> Array:
+    """HARD_SWISH: x * clamp(x + 3, 0, 6) / 6."""
+    source, output = node.inputs[0].type, node.output.type
+    if output.dtype.is_float:
+        gate = np.clip(x + np.float32(3.0), np.float32(0.0), np.float32(6.0))
+        return as_output(x * gate / np.float32(6.0), output)
+    return as_output(quantized_hard_swish(op, stored(x), source, output), output)
+
+
+def logistic(op: Logistic, node: Node, x: Array) -> Array:
+    """LOGISTIC: 1 / (1 + exp(-x)).
+
+    The float form is the function itself. tflite-micro replaces it by exp(x) below -9, which
+    differs by at most 1.6e-8.
+    """
+    source, output = node.inputs[0].type, node.output.type
+    if output.dtype.is_float:
+        magnitude = np.exp(-np.abs(x.astype(np.float64)))
+        return as_output(np.where(x < 0, magnitude, 1.0) / (1.0 + magnitude), output)
+    return as_output(quantized_logistic(op, stored(x), source, output), output)
+
+
+def tanh(op: Tanh, node: Node, x: Array) -> Array:
+    """TANH."""
+    source, output = node.inputs[0].type, node.output.type
+    if output.dtype.is_float:
+        return as_output(np.tanh(x.astype(np.float64)), output)
+    return as_output(quantized_tanh(op, stored(x), source, output), output)
+
+
+def quantized_relu(op: Relu, x: Ints, input_type: TensorType, output: TensorType) -> Ints:
+    """RELU, RELU6 or RELU_N1_TO_1 of stored values."""
+    params = relu_params(op, input_type, output)
+    if params.multiplier is not None:
+        centred = x - params.input_zero_point
+        x = multiply_by_quantized_multiplier(centred, *params.multiplier)
+        x = x + params.output_zero_point
+    return np.clip(x, params.activation_min, params.activation_max)
+
+
+def quantized_leaky_relu(
+    op: LeakyRelu, x: Ints, input_type: TensorType, output: TensorType
+) -> Ints:
+    """LEAKY_RELU of stored values."""
+    params = leaky_relu_params(op, input_type, output)
+    centred = x - params.input_zero_point
+    multiplier, shift = params.alpha
+    below = multiply_by_quantized_multiplier(centred, abs(multiplier), shift)
+    below = -below if multiplier < 0 else below
+    above = multiply_by_quantized_multiplier(centred, *params.identity)
+    result: Ints = np.where(centred >= 0, above, below) + params.output_zero_point
+    return np.clip(result, params.minimum, params.maximum)
+
+
+def quantized_hard_swish(
+    _op: HardSwish, x: Ints, input_type: TensorType, output: TensorType
+) -> Ints:
+    """HARD_SWISH, x * relu6(x + 3) / 6, of stored values, in 16-bit fixed point."""
+    params = hard_swish_params(input_type, output)
+    wide = (x - params.input_zero_point) << 7
+    scaled = saturating_rounding_doubling_high_mul(wide, params.output.multiplier, bits=16)
+    exponent = params.reluish.shift
+    # The last bit of a left shift comes after the multiplication: only there may it saturate.
+    reluish = saturating_shift_left(wide, max(exponent - 1, 0), bits=16)
+    reluish = saturating_rounding_doubling_high_mul(reluish, params.reluish.multiplier, bits=16)
+    if exponent > 0:
+        reluish = saturating_shift_left(reluish, 1, bits=16)
+    elif exponent < 0:
+        reluish = rounding_divide_by_pot(reluish, -exponent, bits=16)
+    weight = (reluish + (1 << 15)) >> 1
+    # This product is truncated, to cancel the bias of the roundings before it.
+    product = truncating_shift_right(weight * scaled, 15)
+    result = rounding_divide_by_pot(product, -params.output.shift, bits=16)
+    result = wrap(result + params.output_zero_point, bits=16)
+    return np.clip(result, params.minimum, params.maximum)
+
+
+def quantized_logistic(_op: Logistic, x: Ints, input_type: TensorType, _output: TensorType) -> Ints:
+    """LOGISTIC of stored values; the output has scale 1/256 and zero point -128."""
+    return _saturating_sigmoid(
+        x,
+        input_type,
+        lambda q4: rounding_divide_by_pot(fixed_point.logistic(q4, SIGMOID_INTEGER_BITS), 23) - 128,
+    )
+
+
+def quantized_tanh(_op: Tanh, x: Ints, input_type: TensorType, _output: TensorType) -> Ints:
+    """TANH of stored values; the output has scale 1/128 and zero point 0."""
+    return _saturating_sigmoid(
+        x,
+        input_type,
+        lambda q4: rounding_divide_by_pot(fixed_point.tanh(q4, SIGMOID_INTEGER_BITS), 24),
+    )
+
+
+def _saturating_sigmoid(x: Ints, input_type: TensorType, function: Callable[[Ints], Ints]) -> Ints:
+    """Apply `function` (Q4 to stored values) inside the radius; saturate outside."""
+    params = sigmoid_params(input_type)
+    centred = x - params.input_zero_point
+    radius = params.input_radius
+    low, high = DType.INT8.min, DType.INT8.max
+    inside = np.clip(centred, -radius, radius)
+    q4 = multiply_by_quantized_multiplier(inside, *params.multiplier)
+    result = np.clip(function(q4), low, high)
+    result = np.where(centred >= radius, high, result)
+    return np.where(centred <= -radius, low, result)
+
+
+MEANINGS: Mapping[type[Operator], Meaning] = MappingProxyType(
+    {
+        Relu: relu,
+        LeakyRelu: leaky_relu,
+        HardSwish: hard_swish,
+        Logistic: logistic,
+        Tanh: tanh,
+    }
+)

@@ -1,0 +1,54 @@
+"""Readers of TFLite's activations."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import ClassVar
+
+from microtir.graph.operator import Operator
+from microtir.operators.activations.definition import HardSwish, LeakyRelu, Logistic, Relu, Tanh
+from microtir.operators.common.attributes import Activation as FusedActivation
+from microtir.operators.common.tflite_operands import Converted, Operands, TfliteReader
+from microtir.operators.common.tflite_schema import BuiltinOperator, Options
+
+
+@dataclass(frozen=True, slots=True)
+class LeakyReluOptions(Options):
+    """Options of LEAKY_RELU."""
+
+    union_type: ClassVar[int] = 75
+    alpha: float = 0.2
+
+
+@dataclass(frozen=True, slots=True)
+class HardSwishOptions(Options):
+    """Options of HARD_SWISH (none)."""
+
+    union_type: ClassVar[int] = 91
+
+
+def leaky_relu(operands: Operands) -> Converted:
+    """LEAKY_RELU."""
+    alpha = operands.table(LeakyReluOptions).alpha
+    if not math.isfinite(alpha):
+        raise operands.malformed(f"alpha is {alpha}", "a finite number")
+    return Converted(LeakyRelu(alpha), (operands.input(0),))
+
+
+def _without_attributes(op: Operator) -> Callable[[Operands], Converted]:
+    """Read an operator of one input whose code says all."""
+    return lambda operands: Converted(op, (operands.input(0),))
+
+
+_Code = BuiltinOperator
+READERS = (
+    TfliteReader(Relu, _Code.RELU, _without_attributes(Relu(FusedActivation.RELU))),
+    TfliteReader(Relu, _Code.RELU6, _without_attributes(Relu(FusedActivation.RELU6))),
+    TfliteReader(Relu, _Code.RELU_N1_TO_1, _without_attributes(Relu(FusedActivation.RELU_N1_TO_1))),
+    TfliteReader(LeakyRelu, _Code.LEAKY_RELU, leaky_relu, LeakyReluOptions),
+    TfliteReader(HardSwish, _Code.HARD_SWISH, _without_attributes(HardSwish()), HardSwishOptions),
+    TfliteReader(Logistic, _Code.LOGISTIC, _without_attributes(Logistic())),
+    TfliteReader(Tanh, _Code.TANH, _without_attributes(Tanh())),
+)

@@ -1,0 +1,62 @@
+"""Weighted sums with bias, activation and requantisation: convolutions and fully connected."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from microtir.graph.ir import Array, Node, TensorType
+from microtir.operators.common.arrays import Doubles, activate, as_output, real_weights, stored
+from microtir.operators.common.attributes import Activation
+from microtir.operators.common.fixed_point import Ints, multiply_by_quantized_multiplier
+from microtir.operators.common.linear import LinearParams
+
+
+def linear(
+    node: Node,
+    activation: Activation,
+    derive: Callable[[TensorType, TensorType, TensorType], LinearParams],
+    sums: Callable[[Doubles, Doubles], Doubles],
+    x: Array,
+    weights: Array,
+    bias: Array | None,
+) -> Array:
+    """Output of a node whose inputs are x, weights and perhaps a bias per channel.
+
+    Args:
+        node: gives the types.
+        activation: fused into the node.
+        derive: makes the parameters from the types of x, weights and output.
+        sums: adds the products of centred inputs and weights, output channels last.
+            Doubles hold the sums of int8 products exactly: they stay far below 2^53.
+        x: first input.
+        weights: second input.
+        bias: third input or None.
+    """
+    input_type, weights_type = node.inputs[0].type, node.inputs[1].type
+    output = node.output.type
+    if input_type.dtype.is_float:
+        real = sums(x.astype(np.float64), real_weights(weights, weights_type))
+        if bias is not None:
+            real = real + bias
+        return as_output(activate(real, activation), output)
+    params = derive(input_type, weights_type, output)
+    centred = stored(x) - params.input_zero_point
+    total = sums(centred.astype(np.float64), weights.astype(np.float64)).astype(np.int64)
+    if bias is not None:
+        total = total + bias
+    return as_output(_requantize(total, params), output)
+
+
+def _requantize(accumulators: Ints, params: LinearParams) -> Ints:
+    """Scale accumulators (channels last) to stored outputs and clamp them."""
+    multipliers, shifts = params.multiplier_arrays(accumulators.shape[-1])
+    scaled = multiply_by_quantized_multiplier(accumulators, multipliers, shifts)
+    shifted = scaled + params.output_zero_point
+    return np.clip(shifted, params.activation_min, params.activation_max)
+
+
+def flat_rows(array: Doubles) -> Doubles:
+    """One row per index of the first axis."""
+    return array.reshape(array.shape[0], -1)

@@ -1,0 +1,88 @@
+"""Integer multipliers, and the ranges that fused activations clamp to."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+
+from microtir.graph.ir import TensorType
+from microtir.operators.common.attributes import Activation
+from microtir.operators.common.fixed_point import round_half_away
+from microtir.operators.common.problem import Problem
+
+
+class QuantizedMultiplier(NamedTuple):
+    """A real factor as multiplier * 2^(shift - 31).
+
+    `multiplier` is 0 or has a magnitude in [2^30, 2^31).
+    """
+
+    multiplier: int
+    shift: int
+
+
+def quantize_multiplier(real: float) -> QuantizedMultiplier:
+    """The 31-bit mantissa and the exponent nearest to `real`.
+
+    Magnitudes below 2^-32 become 0: the right shift that they ask for leaves no bit of an int32.
+    """
+    fraction, shift = math.frexp(real)
+    multiplier = round_half_away(fraction * (1 << 31))
+    if abs(multiplier) == 1 << 31:
+        multiplier //= 2
+        shift += 1
+    if multiplier == 0 or shift < -31:
+        return QuantizedMultiplier(0, 0)
+    return QuantizedMultiplier(multiplier, shift)
+
+
+def quantize_value(real: float, scale: float, zero_point: int) -> int:
+    """The stored value of a float32 `real`, not clamped; the quotient is a float32.
+
+    Rounding the double quotient again gives that: a double has more than twice the bits.
+    """
+    return zero_point + round_half_away(float(np.float32(real / scale)))
+
+
+def activation_range(activation: Activation, output: TensorType) -> tuple[int, int]:
+    """Inclusive clamp, in stored values, of a quantised output with a fused activation."""
+    low, high = activation.real_range
+    scale, zero_point = output.quant.scale, output.quant.zero_point
+    minimum, maximum = output.dtype.min, output.dtype.max
+    if math.isfinite(low):
+        minimum = max(minimum, quantize_value(low, scale, zero_point))
+    if math.isfinite(high):
+        maximum = min(maximum, quantize_value(high, scale, zero_point))
+    return minimum, maximum
+
+
+# Rules, analyses and kernels ask one after the other about the same layer.
+@lru_cache(maxsize=16)
+def per_channel_multipliers(
+    input_type: TensorType, weights: TensorType, output: TensorType
+) -> tuple[QuantizedMultiplier, ...]:
+    """One multiplier per scale of the weights, all computed in double."""
+    factor = input_type.quant.scale
+    divisor = output.quant.scale
+    return tuple(quantize_multiplier(factor * s / divisor) for s in weights.quant.scales)
+
+
+def input_radius(integer_bits: int, left_shift: int) -> int:
+    """Largest magnitude that stays below 2^integer_bits - 1 after scaling, rounded down."""
+    largest = ((1 << integer_bits) - 1) << (31 - integer_bits)
+    return largest >> left_shift if left_shift >= 0 else largest << -left_shift
+
+
+MAX_SHIFT = 30
+
+
+def check_shift(multiplier: QuantizedMultiplier, limit: int = MAX_SHIFT) -> Iterator[Problem]:
+    """Find a factor of 2^limit or more."""
+    if multiplier.shift > limit:
+        yield Problem(
+            f"the ratio of its scales is 2^{multiplier.shift - 1} or more", f"below 2^{limit}"
+        )

@@ -1,0 +1,33 @@
+"""Bounds of integer sums: the vocabulary of the rules that give them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeAlias
+
+import numpy as np
+
+from microtir.graph.ir import SumRange
+from microtir.operators.common.fixed_point import Ints
+from microtir.tir.dtype import DType
+
+Interval: TypeAlias = tuple[Ints, Ints]
+"""Lowest and highest stored value, one each per index of the last axis, or one for all."""
+
+ANY_INT8: Interval = (np.array([DType.INT8.min], np.int64), np.array([DType.INT8.max], np.int64))
+
+
+def joined(*ranges: SumRange) -> SumRange:
+    """Return the least range that holds all of them."""
+    return SumRange(min(r.low for r in ranges), max(r.high for r in ranges))
+
+
+def counted(count: int, inputs: Sequence[Interval], zero_point: int) -> SumRange:
+    """Bound the sum of so many elements, less a zero point each or all at once.
+
+    Half the count is for rounding.
+    """
+    low, high = int(inputs[0][0].min()), int(inputs[0][1].max())
+    ends = [count * value for value in (low, high, low - zero_point, high - zero_point)]
+    ends += [-count * zero_point, 0]
+    return SumRange(min(ends) - count // 2, max(ends) + count // 2)

@@ -1,0 +1,213 @@
+"""One operator of a TFLite file with its tensors: what its reader works on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeVar
+
+from microtir.errors import ModelFileError, UnsupportedModelError
+from microtir.graph.ir import Tensor
+from microtir.graph.names import brief
+from microtir.graph.operator import Operator
+from microtir.operators.common.attributes import Activation
+from microtir.operators.common.tflite_schema import Activation as FileActivation
+from microtir.operators.common.tflite_schema import BuiltinOperator, Options
+from microtir.tir.dtype import DType
+
+OptionsT = TypeVar("OptionsT", bound=Options)
+
+_MAX_ATTRIBUTE = 64  # numbers in an input that is an attribute; a few per dimension
+
+_ACTIVATIONS = {
+    FileActivation.NONE: Activation.NONE,
+    FileActivation.RELU: Activation.RELU,
+    FileActivation.RELU6: Activation.RELU6,
+    FileActivation.RELU_N1_TO_1: Activation.RELU_N1_TO_1,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Converted:
+    """What a reader makes of an operator.
+
+    `shape` is what the output must have by inputs that are no inputs of the node any more; None
+    where the shape follows from the node, and `graph.rules` checks it.  `free` is what it has where
+    the stored shape depends on the batch; None where it is `shape`, or follows from the node.
+    """
+
+    op: Operator
+    inputs: tuple[Tensor, ...]
+    shape: tuple[int, ...] | None = None
+    free: tuple[int, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Operands:
+    """An operator of the file. `where` names file, operator and its output."""
+
+    where: str
+    code: BuiltinOperator | str  # the name of a custom operator
+    options: Options
+    inputs: tuple[Tensor | None, ...]
+    outputs: tuple[Tensor, ...]
+    is_computable: Callable[[Tensor], bool]  # true for constants and what is made of them alone
+    custom_options: bytes = b""  # of a custom operator
+
+    def table(self, kind: type[OptionsT]) -> OptionsT:
+        """The options, known to be of this kind by the table of readers."""
+        assert isinstance(self.options, kind)
+        return self.options
+
+    def input(self, index: int) -> Tensor:
+        """An input that must be there."""
+        tensor = self.inputs[index]
+        if tensor is None:
+            raise self.malformed(f"input {index} is left out", "only a bias may be left out")
+        return tensor
+
+    def optional(self, index: int) -> Tensor | None:
+        """An input that may be left out, at the end of the list or by an index of -1."""
+        return self.inputs[index] if index < len(self.inputs) else None
+
+    @property
+    def present(self) -> tuple[Tensor, ...]:
+        """All inputs, none of which may be left out."""
+        return tuple(self.input(index) for index in range(len(self.inputs)))
+
+    @property
+    def output(self) -> Tensor:
+        """The first output."""
+        return self.outputs[0]
+
+    def malformed(self, what: str, legal: str | None = None) -> ModelFileError:
+        """The error for an operator that contradicts itself or its tensors."""
+        return ModelFileError(what, where=self.where, legal=legal, fix="export the model again")
+
+    def unsupported(self, what: str, legal: str, fix: str) -> UnsupportedModelError:
+        """The error for an operator that is legal but not done here."""
+        return UnsupportedModelError(what, where=self.where, legal=legal, fix=fix)
+
+    def activation(self, value: FileActivation) -> Activation:
+        """A fused activation."""
+        try:
+            return _ACTIVATIONS[value]
+        except KeyError:
+            raise self.unsupported(
+                f"its fused activation is {value.name}",
+                ", ".join(a.name for a in _ACTIVATIONS),
+                "use a separate activation layer",
+            ) from None
+
+    def no_activation(self, value: FileActivation) -> None:
+        """Refuse a fused activation where the operator has none."""
+        if value is not FileActivation.NONE:
+            raise self.unsupported(
+                f"its fused activation is {value.name}", "NONE", "use a separate activation layer"
+            )
+
+    def image(self, index: int) -> tuple[int, int, int, int]:
+        """The shape (N, H, W, C) of an input of four dimensions."""
+        tensor = self.input(index)
+        if len(tensor.shape) != 4:
+            raise self.malformed(
+                f"input {index} {brief(tensor.name)!r} has the shape {tensor.shape}",
+                "four dimensions",
+            )
+        first, second, third, fourth = tensor.shape
+        return first, second, third, fourth
+
+    def integers(self, index: int, what: str) -> tuple[int, ...]:
+        """The numbers of an input that microtir needs to know while it compiles.
+
+        Raises:
+            UnsupportedModelError: the input is not a constant.
+            ModelFileError: it is not a short list of int32 or int64.
+        """
+        tensor = self.input(index)
+        if tensor.data is None:
+            raise self.unsupported(
+                f"the model computes {what} (input {index} {brief(tensor.name)!r})",
+                "a constant",
+                "convert the model with fixed input shapes, including a batch of 1",
+            )
+        self._check_attribute(tensor, f"{what} (input {index} {brief(tensor.name)!r})")
+        return tuple(int(number) for number in tensor.data.reshape(-1).tolist())
+
+    def _check_attribute(self, tensor: Tensor, what: str) -> None:
+        if tensor.dtype not in (DType.INT32, DType.INT64):
+            raise self.malformed(f"{what} has the type {tensor.dtype.value}", "int32 or int64")
+        if tensor.type.elements > _MAX_ATTRIBUTE:
+            raise self.malformed(f"{what} has {tensor.type.elements} numbers")
+
+    def integer(self, index: int, what: str) -> int:
+        """The only number of an input, as `integers`."""
+        numbers = self.integers(index, what)
+        if len(numbers) != 1:
+            raise self.malformed(f"{what} has {len(numbers)} numbers", "1")
+        return numbers[0]
+
+    def axis(self, axis: int, rank: int) -> int:
+        """A dimension counted from the front; negative ones count from the end."""
+        if not -rank <= axis < rank:
+            legal = f"{-rank} to {rank - 1}" if rank else "none: the tensor is a scalar"
+            raise self.malformed(f"axis {axis} of a tensor with {rank} dimensions", legal)
+        return axis % rank
+
+    def require_computable(self, index: int, what: str) -> Tensor:
+        """An input that is a constant, or will be one after constant folding."""
+        tensor = self.input(index)
+        if not self.is_computable(tensor):
+            raise self.unsupported(
+                f"the model computes {what} (input {index} {brief(tensor.name)!r})",
+                "a constant",
+                "use a layer with trained weights instead of a product of two activations",
+            )
+        return tensor
+
+    def with_weights(self) -> tuple[Tensor, ...]:
+        """Data, weights and, if there is one, the bias."""
+        inputs = (self.input(0), self.require_computable(1, "the weights"))
+        if self.optional(2) is None:
+            return inputs
+        return (*inputs, self.require_computable(2, "the bias"))
+
+
+MANY = 1 << 16
+"""Any number of inputs or outputs."""
+
+
+@dataclass(frozen=True, slots=True)
+class TfliteReader:
+    """How one operator of the file format becomes an operator of the graph.
+
+    Args:
+        op: what it becomes.
+        code: of the schema, or the name of a custom operator.
+        read: makes the attributes and picks the inputs.
+        options: the table that the file has for it.
+        inputs: the fewest and the most.
+        outputs: exactly one, or any number: MANY.
+    """
+
+    op: type[Operator]
+    code: BuiltinOperator | str
+    read: Callable[[Operands], Converted]
+    options: type[Options] = Options
+    inputs: tuple[int, int] = (1, 1)
+    outputs: int = 1
+
+
+def check_arity(operands: Operands, reader: TfliteReader) -> None:
+    """Check the numbers of inputs and outputs.
+
+    Raises:
+        ModelFileError: there are too many or too few.
+    """
+    low, high = reader.inputs
+    if not low <= len(operands.inputs) <= high:
+        legal = f"{low} or more" if high == MANY else " or ".join(map(str, sorted({low, high})))
+        raise operands.malformed(f"it has {len(operands.inputs)} inputs", legal)
+    if not operands.outputs or len(operands.outputs) > reader.outputs:
+        legal = "1" if reader.outputs == 1 else "1 or more"
+        raise operands.malformed(f"it has {len(operands.outputs)} outputs", legal)

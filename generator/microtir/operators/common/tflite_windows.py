@@ -1,0 +1,38 @@
+"""Padding of windows as TFLite files give it."""
+
+from __future__ import annotations
+
+from microtir.operators.common.attributes import Padding2D
+from microtir.operators.common.tflite_operands import Operands
+from microtir.operators.common.tflite_schema import Padding
+
+_MAX_WINDOW = 65_535  # keeps every index of a window within 32 bits
+
+
+def explicit_padding(
+    operands: Operands,
+    window: tuple[int, int],
+    strides: tuple[int, int],
+    dilations: tuple[int, int],
+    padding: Padding,
+) -> Padding2D:
+    """The explicit padding of a windowed operator."""
+    _, height, width, _ = operands.image(0)
+    for name, pair in (("window", window), ("strides", strides), ("dilations", dilations)):
+        if not 1 <= min(pair) <= max(pair) <= _MAX_WINDOW:
+            raise operands.malformed(f"{name}: {pair[0]} by {pair[1]}", f"1 to {_MAX_WINDOW} each")
+    if padding is Padding.VALID:
+        return Padding2D()
+    top, bottom = _same(height, window[0], strides[0], dilations[0])
+    left, right = _same(width, window[1], strides[1], dilations[1])
+    return Padding2D(top, bottom, left, right)
+
+
+def _same(size: int, window: int, stride: int, dilation: int) -> tuple[int, int]:
+    """Elements that SAME adds before and after an axis.
+
+    There are ceil(size / stride) positions; an odd element of padding goes to the end.
+    """
+    last = (-(-size // stride) - 1) * stride
+    total = max(last + (window - 1) * dilation + 1 - size, 0)
+    return total // 2, total - total // 2

@@ -1,0 +1,8 @@
+"""Convolutions."""
+
+from microtir.operators.convolution.definition import DEFINITIONS
+from microtir.operators.convolution.meaning import MEANINGS
+from microtir.operators.convolution.tflite import READERS
+from microtir.operators.record import join
+
+RECORDS = join(DEFINITIONS, MEANINGS, READERS)

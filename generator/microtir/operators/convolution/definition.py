@@ -1,0 +1,147 @@
+"""CONV_2D and DEPTHWISE_CONV_2D: attributes and rules."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from microtir.graph.ir import Node, SumRange, TensorType
+from microtir.graph.operator import Operator
+from microtir.operators.common.attributes import Activation, Padding2D, SlidingWindow
+from microtir.operators.common.linear import (
+    LinearParams,
+    linear_multipliers,
+    linear_params,
+    linear_sums,
+    sums_of_products,
+)
+from microtir.operators.common.multiplier import per_channel_multipliers
+from microtir.operators.common.quantization import weights
+from microtir.operators.common.shapes import Shape, check_bias, input_shape, require, windowed_shape
+from microtir.operators.common.sums import Interval
+from microtir.operators.common.types import WEIGHTED
+from microtir.operators.definition import ACTIVATIONS, Definition, Trait
+
+
+@dataclass(frozen=True, slots=True)
+class Conv2D(Operator):
+    """Inputs: image (N, H, W, I), weights (O, KH, KW, I), optional bias (O,).
+
+    Output (N, OH, OW, O). Padding counts as the zero point. Weights may be int8 under float
+    activations (hybrid).
+    """
+
+    name: ClassVar[str] = "conv_2d"
+    strides: tuple[int, int] = (1, 1)  # rows, columns
+    dilations: tuple[int, int] = (1, 1)
+    padding: Padding2D = Padding2D()
+    activation: Activation = Activation.NONE
+
+
+@dataclass(frozen=True, slots=True)
+class DepthwiseConv2D(Operator):
+    """Inputs: image (N, H, W, I), weights (1, KH, KW, I*M), optional bias (I*M,).
+
+    Output channel c reads input channel c // depth_multiplier.
+    """
+
+    name: ClassVar[str] = "depthwise_conv_2d"
+    strides: tuple[int, int] = (1, 1)
+    dilations: tuple[int, int] = (1, 1)
+    padding: Padding2D = Padding2D()
+    depth_multiplier: int = 1
+    activation: Activation = Activation.NONE
+
+
+def conv_params(
+    op: Conv2D | DepthwiseConv2D, image: TensorType, weights: TensorType, output: TensorType
+) -> LinearParams:
+    """Parameters of an int8 convolution; multipliers come from scales in double."""
+    return linear_params(
+        op.activation, image, output, per_channel_multipliers(image, weights, output)
+    )
+
+
+def _conv_2d_shape(node: Node) -> tuple[Shape, ...]:
+    assert isinstance(node.op, Conv2D)
+    image, weights = input_shape(node, 0, 4), input_shape(node, 1, 4)
+    require(
+        weights[3] == image[3],
+        f"weights {weights} for an image of {image[3]} channels",
+        f"(O, KH, KW, {image[3]})",
+    )
+    check_bias(node, weights[0])
+    return (windowed_shape(image, _window(node), weights[0]),)
+
+
+def _depthwise_conv_2d_shape(node: Node) -> tuple[Shape, ...]:
+    assert isinstance(node.op, DepthwiseConv2D)
+    image, weights = input_shape(node, 0, 4), input_shape(node, 1, 4)
+    channels = image[3] * node.op.depth_multiplier
+    require(
+        weights[0] == 1 and weights[3] == channels,
+        f"weights {weights} for {image[3]} channels times {node.op.depth_multiplier}",
+        f"(1, KH, KW, {channels})",
+    )
+    check_bias(node, channels)
+    return (windowed_shape(image, _window(node), channels),)
+
+
+def _depthwise_sums(node: Node, inputs: Sequence[Interval]) -> SumRange | None:
+    data = node.inputs[1].data
+    if data is None:
+        return None
+    by_channel = data.astype(np.int64).reshape(-1, data.shape[-1]).T  # (O, KH*KW)
+    low, high = inputs[0]
+    repeat = len(by_channel) // len(low)
+    low, high = (np.repeat(ends, repeat)[:, np.newaxis] for ends in (low, high))
+    return sums_of_products(node, by_channel, low, high)
+
+
+def _window(node: Node) -> SlidingWindow:
+    op = node.op
+    assert isinstance(op, Conv2D | DepthwiseConv2D)
+    taps = node.inputs[1].shape[1:3]
+    return SlidingWindow((taps[0], taps[1]), op.strides, op.dilations, op.padding)
+
+
+def _conv_2d_terms(node: Node) -> int:
+    return math.prod(node.inputs[1].shape[1:])
+
+
+def _depthwise_terms(node: Node) -> int:
+    return math.prod(node.inputs[1].shape[1:3])
+
+
+DEFINITIONS = (
+    Definition(
+        Conv2D,
+        types=WEIGHTED,
+        quantization=weights(axis=0),
+        shapes=_conv_2d_shape,
+        inputs=(2, 3),
+        multipliers=linear_multipliers,
+        sums=linear_sums,
+        window=_window,
+        terms=_conv_2d_terms,
+        traits=frozenset({Trait.WEIGHTED}),
+        limits=f"constant weights; no groups; {ACTIVATIONS}",
+    ),
+    Definition(
+        DepthwiseConv2D,
+        types=WEIGHTED,
+        quantization=weights(axis=3),
+        shapes=_depthwise_conv_2d_shape,
+        inputs=(2, 3),
+        multipliers=linear_multipliers,
+        sums=_depthwise_sums,
+        window=_window,
+        terms=_depthwise_terms,
+        traits=frozenset({Trait.WEIGHTED}),
+        limits=f"constant weights; {ACTIVATIONS}",
+    ),
+)

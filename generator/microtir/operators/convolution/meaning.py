@@ -1,0 +1,56 @@
+"""What convolutions mean, in numpy."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from types import MappingProxyType
+
+import numpy as np
+
+from microtir.graph.ir import Array, Node
+from microtir.graph.operator import Operator
+from microtir.operators.common.arrays import Doubles, Meaning, taps
+from microtir.operators.common.linear_meaning import flat_rows, linear
+from microtir.operators.convolution.definition import Conv2D, DepthwiseConv2D, conv_params
+
+
+def _conv_taps(op: Conv2D | DepthwiseConv2D, node: Node, image: Doubles) -> Array:
+    _, high, wide, _ = node.inputs[1].shape
+    return taps(image, node, (high, wide), op.strides, op.dilations, op.padding, 0.0)
+
+
+def conv_2d(
+    op: Conv2D, node: Node, image: Array, weights: Array, bias: Array | None = None
+) -> Array:
+    """CONV_2D: int8, float32, or float32 with int8 weights."""
+
+    def sums(centred: Doubles, factors: Doubles) -> Doubles:
+        columns = _conv_taps(op, node, centred)
+        result: Doubles = columns.reshape(*columns.shape[:3], -1) @ flat_rows(factors).T
+        return result
+
+    params = partial(conv_params, op)
+    return linear(node, op.activation, params, sums, image, weights, bias)
+
+
+def depthwise_conv_2d(
+    op: DepthwiseConv2D, node: Node, image: Array, weights: Array, bias: Array | None = None
+) -> Array:
+    """DEPTHWISE_CONV_2D: int8, float32, or float32 with int8 weights."""
+
+    def sums(centred: Doubles, factors: Doubles) -> Doubles:
+        columns = np.repeat(_conv_taps(op, node, centred), op.depth_multiplier, axis=-1)
+        result: Doubles = (columns * factors.reshape(columns.shape[3:])).sum(axis=3)
+        return result
+
+    params = partial(conv_params, op)
+    return linear(node, op.activation, params, sums, image, weights, bias)
+
+
+MEANINGS: Mapping[type[Operator], Meaning] = MappingProxyType(
+    {
+        Conv2D: conv_2d,
+        DepthwiseConv2D: depthwise_conv_2d,
+    }
+)

@@ -1,0 +1,90 @@
+"""Readers of TFLite's convolutions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from microtir.operators.common.tflite_operands import Converted, Operands, TfliteReader
+from microtir.operators.common.tflite_schema import (
+    Activation,
+    BuiltinOperator,
+    Options,
+    Padding,
+    TensorType,
+)
+from microtir.operators.common.tflite_windows import explicit_padding
+from microtir.operators.convolution.definition import Conv2D, DepthwiseConv2D
+
+
+@dataclass(frozen=True, slots=True)
+class Conv2DOptions(Options):
+    """Options of CONV_2D."""
+
+    union_type: ClassVar[int] = 1
+    padding: Padding = Padding.SAME
+    stride_w: int = 1
+    stride_h: int = 1
+    activation: Activation = Activation.NONE
+    dilation_w: int = 1
+    dilation_h: int = 1
+    quantized_bias_type: TensorType = TensorType.FLOAT32
+
+
+@dataclass(frozen=True, slots=True)
+class DepthwiseConv2DOptions(Options):
+    """Options of DEPTHWISE_CONV_2D."""
+
+    union_type: ClassVar[int] = 2
+    padding: Padding = Padding.SAME
+    stride_w: int = 1
+    stride_h: int = 1
+    depth_multiplier: int = 1
+    activation: Activation = Activation.NONE
+    dilation_w: int = 1
+    dilation_h: int = 1
+
+
+def conv_2d(operands: Operands) -> Converted:
+    """CONV_2D: image, weights (O, KH, KW, I), optional bias."""
+    options = operands.table(Conv2DOptions)
+    _, _, _, channels = operands.image(0)
+    _, height, width, inputs = operands.image(1)
+    if inputs and inputs < channels and channels % inputs == 0:
+        raise operands.unsupported(
+            f"it is a grouped convolution: {channels} channels, weights for {inputs}",
+            "weights for all channels",
+            "split the layer into one convolution per group, or use a depthwise one",
+        )
+    strides = (options.stride_h, options.stride_w)
+    dilations = (options.dilation_h, options.dilation_w)
+    padding = explicit_padding(operands, (height, width), strides, dilations, options.padding)
+    op = Conv2D(strides, dilations, padding, operands.activation(options.activation))
+    return Converted(op, operands.with_weights())
+
+
+def depthwise_conv_2d(operands: Operands) -> Converted:
+    """DEPTHWISE_CONV_2D: image, weights (1, KH, KW, I*M), optional bias."""
+    options = operands.table(DepthwiseConv2DOptions)
+    _, _, _, channels = operands.image(0)
+    _, height, width, outputs = operands.image(1)
+    # Some converters leave the multiplier at 0; the shapes give it.
+    multiplier = options.depth_multiplier or outputs // max(channels, 1)
+    strides = (options.stride_h, options.stride_w)
+    dilations = (options.dilation_h, options.dilation_w)
+    padding = explicit_padding(operands, (height, width), strides, dilations, options.padding)
+    activation = operands.activation(options.activation)
+    op = DepthwiseConv2D(strides, dilations, padding, multiplier, activation)
+    return Converted(op, operands.with_weights())
+
+
+READERS = (
+    TfliteReader(Conv2D, BuiltinOperator.CONV_2D, conv_2d, Conv2DOptions, (2, 3)),
+    TfliteReader(
+        DepthwiseConv2D,
+        BuiltinOperator.DEPTHWISE_CONV_2D,
+        depthwise_conv_2d,
+        DepthwiseConv2DOptions,
+        (2, 3),
+    ),
+)

@@ -1,0 +1,72 @@
+"""What makes a node of an operator legal: the vocabulary of the definitions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+from microtir.graph.ir import Node, SumRange
+from microtir.graph.operator import Operator
+from microtir.operators.common.attributes import SlidingWindow
+from microtir.operators.common.problem import Rule
+from microtir.operators.common.quantization import QuantizationRule
+from microtir.operators.common.shapes import Shape, same_shape
+from microtir.operators.common.sums import Interval
+from microtir.operators.common.types import TypeRule
+
+ACTIVATIONS = "fused activation NONE, RELU, RELU6 or RELU_N1_TO_1"
+
+
+class Trait(Enum):
+    """What generic passes and tables need to know of an operator besides its rules."""
+
+    ELEMENTWISE = "element i of the output depends on element i of each input, or on a broadcast"
+    TABULATED = "an int8 result of one int8 input is looked up among its 256 values"
+    MOVES_DATA = "each element of the output is one of the input, or a constant"
+    WEIGHTED = "input 1 holds weights, input 2 a bias"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Definition:
+    """What makes a node of an operator legal, and facts that follow from its attributes.
+
+    Args:
+        op: the class of its attributes.
+        types: the legal scalar types.
+        quantization: what the quantisation of integer tensors must be.
+        shapes: gives the shape of each output; raises a GraphError where inputs and attributes
+            contradict each other.
+        inputs: the fewest and the most inputs.
+        outputs: the most outputs; there is one at least.
+        multipliers: finds scales of int8 nodes whose ratios have no fixed-point form.
+        sums: bounds the integer sums of an int8 node, given what its inputs hold; None where
+            nothing is known.
+        window: gives the sliding window of an image operator.
+        terms: counts the values that are added up for one element of the output.
+        macs: counts multiply-accumulates; by default `terms` for each element of the output of an
+            operator with weights, and none for another.
+        traits: what else is known of it.
+        limits: in words, what is asked for beyond types and quantisation.
+        title: what it is called; by default the name of the class of its attributes.
+    """
+
+    op: type[Operator]
+    types: TypeRule
+    quantization: QuantizationRule
+    shapes: Callable[[Node], tuple[Shape, ...]] = same_shape
+    inputs: tuple[int, int] = (1, 1)
+    outputs: int = 1
+    multipliers: Rule | None = None
+    sums: Callable[[Node, Sequence[Interval]], SumRange | None] | None = None
+    window: Callable[[Node], SlidingWindow] | None = None
+    terms: Callable[[Node], int] | None = None
+    macs: Callable[[Node], int] | None = None
+    traits: frozenset[Trait] = frozenset()
+    limits: str = ""
+    title: str = ""
+
+    @property
+    def name(self) -> str:
+        """What the operator is called."""
+        return self.title or self.op.name

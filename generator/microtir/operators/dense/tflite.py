@@ -1,0 +1,54 @@
+"""Reader of TFLite's fully connected layers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from microtir.operators.common.tflite_operands import Converted, Operands, TfliteReader
+from microtir.operators.common.tflite_schema import (
+    Activation,
+    BuiltinOperator,
+    Options,
+    TensorType,
+    WeightsFormat,
+)
+from microtir.operators.dense.definition import FullyConnected
+
+
+@dataclass(frozen=True, slots=True)
+class FullyConnectedOptions(Options):
+    """Options of FULLY_CONNECTED."""
+
+    union_type: ClassVar[int] = 8
+    activation: Activation = Activation.NONE
+    weights_format: WeightsFormat = WeightsFormat.DEFAULT
+    keep_num_dims: bool = False
+    asymmetric_quantize_inputs: bool = False
+    quantized_bias_type: TensorType = TensorType.FLOAT32
+
+
+def fully_connected(operands: Operands) -> Converted:
+    """FULLY_CONNECTED: data of any rank read as (rows, I), weights (O, I), optional bias."""
+    options = operands.table(FullyConnectedOptions)
+    if options.weights_format is not WeightsFormat.DEFAULT:
+        raise operands.unsupported(
+            f"its weights are stored as {options.weights_format.name}",
+            WeightsFormat.DEFAULT.name,
+            "convert the model without shuffled weights",
+        )
+    op = FullyConnected(operands.activation(options.activation))
+    inputs = operands.with_weights()
+    kept = (*inputs[0].shape[:-1], *inputs[1].shape[:1]) if options.keep_num_dims else None
+    return Converted(op, inputs, free=kept)
+
+
+READERS = (
+    TfliteReader(
+        FullyConnected,
+        BuiltinOperator.FULLY_CONNECTED,
+        fully_connected,
+        FullyConnectedOptions,
+        (2, 3),
+    ),
+)

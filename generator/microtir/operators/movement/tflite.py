@@ -1,0 +1,366 @@
+"""Readers of TFLite's operators that move elements."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+from microtir.graph.names import brief
+from microtir.operators.common.tflite_operands import MANY, Converted, Operands, TfliteReader
+from microtir.operators.common.tflite_schema import Activation, BuiltinOperator, Options
+from microtir.operators.movement.definition import (
+    Concatenation,
+    Pad,
+    Reshape,
+    Split,
+    StridedSlice,
+    Transpose,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class PadOptions(Options):
+    """Options of PAD (none)."""
+
+    union_type: ClassVar[int] = 22
+
+
+@dataclass(frozen=True, slots=True)
+class PadV2Options(Options):
+    """Options of PADV2 (none)."""
+
+    union_type: ClassVar[int] = 43
+
+
+@dataclass(frozen=True, slots=True)
+class ConcatenationOptions(Options):
+    """Options of CONCATENATION."""
+
+    union_type: ClassVar[int] = 10
+    axis: int = 0
+    activation: Activation = Activation.NONE
+
+
+@dataclass(frozen=True, slots=True)
+class ReshapeOptions(Options):
+    """Options of RESHAPE; an empty `new_shape` leaves the shape to the second input."""
+
+    union_type: ClassVar[int] = 17
+    new_shape: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SqueezeOptions(Options):
+    """Options of SQUEEZE; empty `squeeze_dims` removes every dimension of one."""
+
+    union_type: ClassVar[int] = 30
+    squeeze_dims: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ExpandDimsOptions(Options):
+    """Options of EXPAND_DIMS (none)."""
+
+    union_type: ClassVar[int] = 52
+
+
+@dataclass(frozen=True, slots=True)
+class TransposeOptions(Options):
+    """Options of TRANSPOSE (none)."""
+
+    union_type: ClassVar[int] = 26
+
+
+@dataclass(frozen=True, slots=True)
+class SplitOptions(Options):
+    """Options of SPLIT."""
+
+    union_type: ClassVar[int] = 35
+    num_splits: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class SliceOptions(Options):
+    """Options of SLICE (none)."""
+
+    union_type: ClassVar[int] = 48
+
+
+@dataclass(frozen=True, slots=True)
+class StridedSliceOptions(Options):
+    """Options of STRIDED_SLICE; bit i of a mask speaks of dimension i."""
+
+    union_type: ClassVar[int] = 32
+    begin_mask: int = 0
+    end_mask: int = 0
+    ellipsis_mask: int = 0
+    new_axis_mask: int = 0
+    shrink_axis_mask: int = 0
+    offset: bool = False
+
+
+def pad(operands: Operands) -> Converted:
+    """PAD and PADV2: data, (before, after) per dimension, for PADV2 the value."""
+    data = operands.input(0)
+    rank = len(data.shape)
+    paddings = operands.integers(1, "the paddings")
+    if len(paddings) != 2 * rank:
+        raise operands.malformed(f"the paddings are {paddings}", f"{rank} pairs of numbers")
+    before, after = paddings[0::2], paddings[1::2]
+    value = _pad_constant(operands) if operands.code is BuiltinOperator.PADV2 else _zero(operands)
+    return Converted(Pad(before, after, value), (data,))
+
+
+def _zero(operands: Operands) -> float:
+    """The stored value of the real number 0."""
+    quantization = operands.output.type.quantization
+    if quantization is None or quantization.is_per_channel:
+        return 0.0
+    return float(quantization.zero_point)
+
+
+def _pad_constant(operands: Operands) -> float:
+    constant = operands.input(2)
+    if constant.data is None:
+        raise operands.unsupported(
+            f"the model computes the value to pad with (input 2 {brief(constant.name)!r})",
+            "a constant",
+            "pad with a fixed value",
+        )
+    if constant.type.elements != 1 or constant.dtype is not operands.input(0).dtype:
+        raise operands.malformed(
+            f"the value to pad with is {constant.dtype.value} of shape {constant.shape}",
+            f"one {operands.input(0).dtype.value}",
+        )
+    value = constant.data.reshape(-1)[0].item()
+    if isinstance(value, int) and float(value) != value:
+        raise operands.unsupported(
+            f"the value to pad with is {value}", "integers up to 2^53", "pad with a smaller number"
+        )
+    return float(value)
+
+
+def concatenation(operands: Operands) -> Converted:
+    """CONCATENATION."""
+    options = operands.table(ConcatenationOptions)
+    operands.no_activation(options.activation)
+    tensors = operands.present
+    axis = operands.axis(options.axis, len(tensors[0].shape))
+    return Converted(Concatenation(axis), tensors)
+
+
+def split(operands: Operands) -> Converted:
+    """SPLIT: axis, data."""
+    data = operands.input(1)
+    axis = operands.axis(operands.integer(0, "the axis"), len(data.shape))
+    parts = operands.table(SplitOptions).num_splits
+    if parts != len(operands.outputs):
+        raise operands.malformed(f"num_splits is {parts}", f"its {len(operands.outputs)} outputs")
+    return Converted(Split(axis), (data,))
+
+
+def transpose(operands: Operands) -> Converted:
+    """TRANSPOSE: data, permutation."""
+    data = operands.input(0)
+    rank = len(data.shape)
+    named = operands.integers(1, "the permutation")
+    permutation = tuple(operands.axis(axis, rank) for axis in named)
+    return Converted(Transpose(permutation), (data,))
+
+
+def reshape(operands: Operands) -> Converted:
+    """RESHAPE: data and the shape as a constant, an option, or both (then the input counts).
+
+    The shape may hold one -1.  A shape that the model computes is what converters make of a
+    batch of any size; with the batch fixed, the shape that is stored for the output holds.
+    """
+    data = operands.input(0)
+    shape = operands.table(ReshapeOptions).new_shape
+    given = operands.optional(1)
+    if given is not None:
+        if given.data is None:
+            return Converted(Reshape(), (data,))
+        shape = operands.integers(1, "the shape")
+    # Old converters write (0,) for a scalar.
+    shape = () if shape == (0,) else shape
+    unknown = [axis for axis, extent in enumerate(shape) if extent == -1]
+    if len(unknown) > 1 or any(extent < -1 for extent in shape):
+        raise operands.malformed(f"the new shape is {shape}", "one -1 at most")
+    if unknown:
+        known = -math.prod(shape)
+        missing = data.type.elements // known if known else 0
+        shape = tuple(missing if extent == -1 else extent for extent in shape)
+    return Converted(Reshape(), (data,), shape)
+
+
+def squeeze(operands: Operands) -> Converted:
+    """SQUEEZE: drops the named dimensions of one element, or all of them."""
+    data = operands.input(0)
+    named = operands.table(SqueezeOptions).squeeze_dims
+    rank = len(data.shape)
+    axes = {operands.axis(axis, rank) for axis in named}
+    if not named:
+        axes = {axis for axis, extent in enumerate(data.shape) if extent == 1}
+    if any(data.shape[axis] != 1 for axis in axes):
+        raise operands.malformed(
+            f"dimensions {named} of {data.shape} cannot be dropped", "dimensions of extent 1"
+        )
+    kept = tuple(extent for axis, extent in enumerate(data.shape) if axis not in axes)
+    return Converted(Reshape(), (data,), kept)
+
+
+def expand_dims(operands: Operands) -> Converted:
+    """EXPAND_DIMS: data, axis."""
+    shape = operands.input(0).shape
+    axis = operands.axis(operands.integer(1, "the axis"), len(shape) + 1)
+    return Converted(Reshape(), (operands.input(0),), (*shape[:axis], 1, *shape[axis:]))
+
+
+@dataclass(frozen=True, slots=True)
+class _Axis:
+    """What is taken of one input axis; a dropped axis is not in the output's shape."""
+
+    begin: int
+    stride: int
+    extent: int
+    dropped: bool = False
+
+
+def slice_(operands: Operands) -> Converted:
+    """SLICE: data, begin, size; a size of -1 takes the rest."""
+    shape = operands.input(0).shape
+    begins = operands.integers(1, "the begin")
+    sizes = operands.integers(2, "the size")
+    if not len(begins) == len(sizes) == len(shape):
+        raise operands.malformed(
+            f"begin {begins} and size {sizes} for data of shape {shape}", "one number per dimension"
+        )
+    axes = []
+    for extent, begin, size in zip(shape, begins, sizes, strict=True):
+        taken = extent - begin if size == -1 else size
+        if begin < 0 or taken < 1 or begin + taken > extent:
+            raise operands.malformed(
+                f"begin {begins} and size {sizes} reach outside the shape {shape}",
+                "a part of the data that is not empty",
+            )
+        axes.append(_Axis(begin, 1, taken))
+    return _converted(operands, axes, tuple(axis.extent for axis in axes))
+
+
+def strided_slice(operands: Operands) -> Converted:
+    """STRIDED_SLICE: data, begin, end, strides, read as in numpy's `data[b:e:s, ...]`.
+
+    Bit i of a mask speaks of entry i: take the axis from its start (begin_mask), to its end
+    (end_mask), take only `begin` and drop the axis (shrink_axis_mask), insert an axis of one
+    (new_axis_mask), take all axes that no entry speaks of (ellipsis_mask, one bit at most).
+    Where several bits are set, ellipsis goes before new axis, new axis before shrink.
+    """
+    options = operands.table(StridedSliceOptions)
+    if options.offset:
+        raise operands.unsupported(
+            "its end counts from its begin (option offset)",
+            "an end that is an index",
+            "slice with fixed indices",
+        )
+    entries = tuple(operands.integers(i, n) for i, n in ((1, "the begin"), (2, "the end")))
+    strides = operands.integers(3, "the strides")
+    if not len(entries[0]) == len(entries[1]) == len(strides):
+        raise operands.malformed(
+            f"begin {entries[0]}, end {entries[1]} and strides {strides} differ in length"
+        )
+    return _resolve(operands, options, entries[0], entries[1], strides)
+
+
+def _resolve(
+    operands: Operands,
+    options: StridedSliceOptions,
+    begins: tuple[int, ...],
+    ends: tuple[int, ...],
+    strides: tuple[int, ...],
+) -> Converted:
+    shape = operands.input(0).shape
+    spoken_of = sum(
+        not _bit(options.ellipsis_mask, i) and not _bit(options.new_axis_mask, i)
+        for i in range(len(begins))
+    )
+    rest = len(shape) - spoken_of
+    ellipses = sum(_bit(options.ellipsis_mask, i) for i in range(len(begins)))
+    if rest < 0 or ellipses > 1:
+        raise operands.malformed(
+            f"{spoken_of} indices and {ellipses} ellipses for data of shape {shape}",
+            "at most one index per dimension, and one ellipsis",
+        )
+    axes: list[_Axis] = []
+    result: list[int] = []
+    for i, (begin, end, stride) in enumerate(zip(begins, ends, strides, strict=True)):
+        if _bit(options.ellipsis_mask, i):
+            taken = [_Axis(0, 1, extent) for extent in shape[len(axes) : len(axes) + rest]]
+        elif _bit(options.new_axis_mask, i):
+            result.append(1)
+            continue
+        elif _bit(options.shrink_axis_mask, i):
+            index = 0 if _bit(options.begin_mask, i) else begin
+            taken = [_single(operands, shape[len(axes)], index, stride)]
+        else:
+            first = None if _bit(options.begin_mask, i) else begin
+            last = None if _bit(options.end_mask, i) else end
+            taken = [_range(operands, shape[len(axes)], slice(first, last, stride))]
+        axes.extend(taken)
+        result.extend(axis.extent for axis in taken if not axis.dropped)
+    # Without an ellipsis, axes at the end that no entry speaks of are taken whole.
+    whole = [_Axis(0, 1, extent) for extent in shape[len(axes) :]]
+    return _converted(operands, [*axes, *whole], (*result, *(axis.extent for axis in whole)))
+
+
+def _single(operands: Operands, extent: int, begin: int, stride: int) -> _Axis:
+    if not -extent <= begin < extent or stride < 1:
+        raise operands.malformed(
+            f"index {begin} with stride {stride} in an axis of {extent}",
+            f"{-extent} to {extent - 1}, stride above 0",
+        )
+    return _Axis(begin % extent, 1, 1, dropped=True)
+
+
+def _range(operands: Operands, extent: int, wanted: slice) -> _Axis:
+    if wanted.step == 0:
+        raise operands.malformed("a stride is 0", "any other number")
+    taken = range(*wanted.indices(extent))
+    if not taken:
+        raise operands.malformed(
+            f"begin {wanted.start}, end {wanted.stop}, stride {wanted.step}"
+            f" take nothing of an axis of {extent}",
+            "a part of the data that is not empty",
+        )
+    # A stride beyond the only element taken says nothing, and might not fit an index.
+    return _Axis(taken.start, taken.step if len(taken) > 1 else 1, len(taken))
+
+
+def _bit(mask: int, index: int) -> bool:
+    return bool(mask >> index & 1)
+
+
+def _converted(operands: Operands, axes: list[_Axis], shape: tuple[int, ...]) -> Converted:
+    op = StridedSlice(
+        begin=tuple(axis.begin for axis in axes),
+        strides=tuple(axis.stride for axis in axes),
+        extent=tuple(axis.extent for axis in axes),
+    )
+    return Converted(op, (operands.input(0),), shape)
+
+
+_Code = BuiltinOperator
+READERS = (
+    TfliteReader(Pad, _Code.PAD, pad, PadOptions, (2, 2)),
+    TfliteReader(Pad, _Code.PADV2, pad, PadV2Options, (3, 3)),
+    TfliteReader(
+        Concatenation, _Code.CONCATENATION, concatenation, ConcatenationOptions, (1, MANY)
+    ),
+    TfliteReader(Reshape, _Code.RESHAPE, reshape, ReshapeOptions, (1, 2)),
+    TfliteReader(Reshape, _Code.SQUEEZE, squeeze, SqueezeOptions),
+    TfliteReader(Reshape, _Code.EXPAND_DIMS, expand_dims, ExpandDimsOptions, (2, 2)),
+    TfliteReader(Transpose, _Code.TRANSPOSE, transpose, TransposeOptions, (2, 2)),
+    TfliteReader(Split, _Code.SPLIT, split, SplitOptions, (2, 2), MANY),
+    TfliteReader(StridedSlice, _Code.SLICE, slice_, SliceOptions, (3, 3)),
+    TfliteReader(StridedSlice, _Code.STRIDED_SLICE, strided_slice, StridedSliceOptions, (4, 4)),
+)

@@ -1,0 +1,8 @@
+"""Pooling over windows."""
+
+from microtir.operators.pooling.definition import DEFINITIONS
+from microtir.operators.pooling.meaning import MEANINGS
+from microtir.operators.pooling.tflite import READERS
+from microtir.operators.record import join
+
+RECORDS = join(DEFINITIONS, MEANINGS, READERS)

@@ -1,0 +1,109 @@
+"""AVERAGE_POOL_2D and MAX_POOL_2D: attributes and rules."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from microtir.graph.ir import Node, SumRange, TensorType
+from microtir.graph.operator import Operator
+from microtir.operators.common.attributes import Activation, Padding2D, SlidingWindow
+from microtir.operators.common.multiplier import activation_range
+from microtir.operators.common.quantization import EQUAL_AND_OWN
+from microtir.operators.common.shapes import Shape, input_shape, require, windowed_shape
+from microtir.operators.common.sums import Interval, counted
+from microtir.operators.common.types import COMPUTED
+from microtir.operators.definition import ACTIVATIONS, Definition
+
+
+@dataclass(frozen=True, slots=True)
+class Pool2D(Operator):
+    """Base of the pooling operators; elements outside the image never count."""
+
+    window: tuple[int, int] = (1, 1)
+    strides: tuple[int, int] = (1, 1)
+    padding: Padding2D = Padding2D()
+    activation: Activation = Activation.NONE
+
+
+@dataclass(frozen=True, slots=True)
+class AveragePool2D(Pool2D):
+    """Mean over the part of the window inside the image."""
+
+    name: ClassVar[str] = "average_pool_2d"
+
+
+@dataclass(frozen=True, slots=True)
+class MaxPool2D(Pool2D):
+    """Maximum over the part of the window inside the image; never rescales."""
+
+    name: ClassVar[str] = "max_pool_2d"
+
+
+@dataclass(frozen=True, slots=True)
+class PoolParams:
+    """Pooling works on stored values and never rescales; only the clamp is quantised."""
+
+    activation_min: int
+    activation_max: int
+
+
+def pool_params(op: Pool2D, output: TensorType) -> PoolParams:
+    """Parameters of int8 average and maximum pooling."""
+    return PoolParams(*activation_range(op.activation, output))
+
+
+def _pool_2d_shape(node: Node) -> tuple[Shape, ...]:
+    op = node.op
+    assert isinstance(op, Pool2D)
+    image = input_shape(node, 0, 4)
+    result = windowed_shape(image, _window(node), image[3])
+    sides = ((0, op.padding.top, 1), (1, op.padding.left, 2))
+    for side, before, axis in sides:
+        last = (result[axis] - 1) * op.strides[side] - before
+        require(
+            before < op.window[side] and last < image[axis],
+            f"a window along axis {axis} lies outside the image",
+            "every window holds an element of the image",
+        )
+    return (result,)
+
+
+def _average_pool_sums(node: Node, inputs: Sequence[Interval]) -> SumRange:
+    assert isinstance(node.op, AveragePool2D)
+    return counted(math.prod(node.op.window), inputs, 0)
+
+
+def _window(node: Node) -> SlidingWindow:
+    op = node.op
+    assert isinstance(op, Pool2D)
+    return SlidingWindow(op.window, op.strides, (1, 1), op.padding)
+
+
+def _terms(node: Node) -> int:
+    assert isinstance(node.op, AveragePool2D)
+    return math.prod(node.op.window)
+
+
+DEFINITIONS = (
+    Definition(
+        AveragePool2D,
+        types=COMPUTED,
+        quantization=EQUAL_AND_OWN,
+        shapes=_pool_2d_shape,
+        sums=_average_pool_sums,
+        window=_window,
+        terms=_terms,
+        limits=ACTIVATIONS,
+    ),
+    Definition(
+        MaxPool2D,
+        types=COMPUTED,
+        quantization=EQUAL_AND_OWN,
+        shapes=_pool_2d_shape,
+        window=_window,
+        limits=ACTIVATIONS,
+    ),
+)

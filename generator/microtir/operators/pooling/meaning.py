@@ -1,0 +1,51 @@
+"""What pooling means, in numpy."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+import numpy as np
+
+from microtir.graph.ir import Array, Node
+from microtir.graph.operator import Operator
+from microtir.operators.common.arrays import Meaning, activate, as_output, stored, taps
+from microtir.operators.pooling.definition import AveragePool2D, MaxPool2D, Pool2D, pool_params
+
+
+def average_pool_2d(op: AveragePool2D, node: Node, image: Array) -> Array:
+    """AVERAGE_POOL_2D; int8 divides by the count inside the image, halves away from zero."""
+    output = node.output.type
+    inside = _pool_taps(op, node, np.ones_like(image, np.int64), 0)
+    count = inside.sum(axis=3)
+    if output.dtype.is_float:
+        total = _pool_taps(op, node, image.astype(np.float64), 0.0).sum(axis=3)
+        return as_output(activate(total / count, op.activation), output)
+    total = _pool_taps(op, node, stored(image), 0).sum(axis=3)
+    magnitude = (np.abs(total) + count // 2) // count
+    params = pool_params(op, output)
+    average = np.where(total < 0, -magnitude, magnitude)
+    return as_output(np.clip(average, params.activation_min, params.activation_max), output)
+
+
+def max_pool_2d(op: MaxPool2D, node: Node, image: Array) -> Array:
+    """MAX_POOL_2D; compares stored values."""
+    output = node.output.type
+    if output.dtype.is_float:
+        largest = _pool_taps(op, node, image, -np.inf).max(axis=3)
+        return as_output(activate(largest, op.activation), output)
+    largest = _pool_taps(op, node, image, output.dtype.min).max(axis=3)
+    params = pool_params(op, output)
+    return as_output(np.clip(largest, params.activation_min, params.activation_max), output)
+
+
+def _pool_taps(op: Pool2D, node: Node, image: Array, fill: float) -> Array:
+    return taps(image, node, op.window, op.strides, (1, 1), op.padding, fill)
+
+
+MEANINGS: Mapping[type[Operator], Meaning] = MappingProxyType(
+    {
+        AveragePool2D: average_pool_2d,
+        MaxPool2D: max_pool_2d,
+    }
+)

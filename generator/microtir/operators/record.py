@@ -1,0 +1,96 @@
+"""What the package knows of an operator, joined in one record.
+
+A family of operators is a folder of sibling files that do not know each other's answers: the
+definition (attributes and rules), the meaning in numpy, and the readers of model formats.  The
+folder's `__init__` joins them; whoever verifies, evaluates, reads or compiles operators takes all
+that it knows of one from its record.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from microtir.graph.ir import Node
+from microtir.graph.operator import Operator
+from microtir.operators.common.arrays import Meaning
+from microtir.operators.common.tflite_operands import TfliteReader
+from microtir.operators.definition import Definition, Trait
+from microtir.tir.ir import PrimFunc
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class WrittenFunction:
+    """How an operator of the user is computed, if he writes the whole function of a layer.
+
+    Args:
+        build: writes the function of a node, of a given name; parameters are the inputs that are
+            not constant, each once, and then the outputs.
+        scratch_bytes: workspace of one call of `build`'s function, which then has a parameter more.
+    """
+
+    build: Callable[[Node, str], PrimFunc]
+    scratch_bytes: Callable[[Node], int] = lambda _node: 0
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class OperatorRecord:
+    """One operator: what is legal, what it means, how it is computed, how it is read.
+
+    Args:
+        definition: attributes and rules.
+        meaning: in numpy; it says which bits are right.
+        tflite: readers of the operators of TFLite files that become this one.
+        function: of an operator of the user: what computes it, if that is written by hand.
+    """
+
+    definition: Definition
+    meaning: Meaning
+    tflite: tuple[TfliteReader, ...] = ()
+    function: WrittenFunction | None = None
+
+    @property
+    def op(self) -> type[Operator]:
+        """The class of its attributes."""
+        return self.definition.op
+
+    @property
+    def name(self) -> str:
+        """What the operator is called."""
+        return self.definition.name
+
+    def has(self, trait: Trait) -> bool:
+        """Whether the operator has a trait."""
+        return trait in self.definition.traits
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True, slots=True)
+class UserOperator(Operator):
+    """Base of the attributes of operators that are defined outside of the package.
+
+    No table of the package lists them: each knows its record.
+    """
+
+    @abstractmethod
+    def own_record(self) -> OperatorRecord:
+        """Return the record of the operator, the same every time."""
+
+
+def join(
+    definitions: Sequence[Definition],
+    meanings: Mapping[type[Operator], Meaning],
+    tflite: Sequence[TfliteReader] = (),
+) -> tuple[OperatorRecord, ...]:
+    """Return a record for each definition of a family, from what its sibling files say."""
+    return tuple(
+        OperatorRecord(
+            definition,
+            meanings[definition.op],
+            tuple(reader for reader in tflite if reader.op is definition.op),
+        )
+        for definition in definitions
+    )

@@ -1,0 +1,8 @@
+"""Reductions over axes."""
+
+from microtir.operators.record import join
+from microtir.operators.reduction.definition import DEFINITIONS
+from microtir.operators.reduction.meaning import MEANINGS
+from microtir.operators.reduction.tflite import READERS
+
+RECORDS = join(DEFINITIONS, MEANINGS, READERS)

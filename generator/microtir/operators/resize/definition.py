@@ -1,0 +1,146 @@
+"""RESIZE_NEAREST_NEIGHBOR and RESIZE_BILINEAR: attributes, rules and coordinates."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from microtir.graph.ir import Node
+from microtir.graph.operator import Operator
+from microtir.operators.common.fixed_point import round_half_away
+from microtir.operators.common.quantization import EQUAL
+from microtir.operators.common.shapes import Shape, input_shape, require
+from microtir.operators.common.types import COMPUTED
+from microtir.operators.definition import Definition, Trait
+
+
+@dataclass(frozen=True, slots=True)
+class Resize(Operator):
+    """Base of the resizing operators; the new size is that of the output tensor."""
+
+    align_corners: bool = False
+    half_pixel_centers: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ResizeNearestNeighbor(Resize):
+    name: ClassVar[str] = "resize_nearest_neighbor"
+
+
+@dataclass(frozen=True, slots=True)
+class ResizeBilinear(Resize):
+    name: ClassVar[str] = "resize_bilinear"
+
+
+BILINEAR_BITS = 10
+"""Fraction bits of the integer coordinates, and so of the weights, of RESIZE_BILINEAR."""
+
+
+@dataclass(frozen=True, slots=True)
+class BilinearAxis:
+    """Per output index: the two input indices and the weight of the second, of 2^10.
+
+    The first has the weight 2^10 - `weight`. At the borders both indices may be equal and the
+    weight outside [0, 2^10]; the weights still add up to 2^10.
+    """
+
+    lower: tuple[int, ...]
+    upper: tuple[int, ...]
+    weight: tuple[int, ...]
+
+
+def bilinear_axis(op: Resize, input_size: int, output_size: int) -> BilinearAxis:
+    """Integer coordinates of one axis.
+
+    For a few sizes the rounded scale overshoots, and tflite-micro then reads beyond the last
+    element; here the index stays on that element.
+    """
+    one = 1 << BILINEAR_BITS
+    numerator, denominator = input_size, output_size
+    if op.align_corners and output_size > 1:
+        numerator, denominator = input_size - 1, output_size - 1
+    scale = (one * numerator + denominator // 2) // denominator
+    offset = scale // 2 - one // 2 if op.half_pixel_centers else 0
+    positions = [index * scale + offset for index in range(output_size)]
+    lower = tuple(min(max(p, 0) >> BILINEAR_BITS, input_size - 1) for p in positions)
+    upper = tuple(min(max(p + one - 1, 0) >> BILINEAR_BITS, input_size - 1) for p in positions)
+    weight = tuple(p - one * first for p, first in zip(positions, lower, strict=True))
+    return BilinearAxis(lower, upper, weight)
+
+
+@dataclass(frozen=True, slots=True)
+class BilinearAxisFloat:
+    """Per output index: the two input indices and the position relative to the first."""
+
+    lower: tuple[int, ...]
+    upper: tuple[int, ...]
+    fraction: tuple[float, ...]  # float32 values
+
+
+def bilinear_axis_float(op: Resize, input_size: int, output_size: int) -> BilinearAxisFloat:
+    """Float coordinates of one axis; every step is rounded to float32."""
+    f32 = np.float32
+    scale = f32(input_size) / f32(output_size)
+    if op.align_corners and output_size > 1:
+        scale = f32(input_size - 1) / f32(output_size - 1)
+    lower, upper, fraction = [], [], []
+    for index in range(output_size):
+        position = f32(index) * scale
+        if op.half_pixel_centers:
+            position = (f32(index) + f32(0.5)) * scale - f32(0.5)
+        first = max(math.floor(position), 0)
+        lower.append(first)
+        upper.append(min(math.ceil(position), input_size - 1))
+        fraction.append(float(position - f32(first)))
+    return BilinearAxisFloat(tuple(lower), tuple(upper), tuple(fraction))
+
+
+def nearest_indices(op: Resize, input_size: int, output_size: int) -> tuple[int, ...]:
+    """Input index that each output index of RESIZE_NEAREST_NEIGHBOR copies; float32 steps."""
+    f32 = np.float32
+    scale = f32(input_size) / f32(output_size)
+    if op.align_corners and output_size > 1:
+        scale = f32(input_size - 1) / f32(output_size - 1)
+    offset = f32(0.5) if op.half_pixel_centers else f32(0.0)
+    indices = []
+    for index in range(output_size):
+        position = float((f32(index) + offset) * scale)
+        nearest = round_half_away(position) if op.align_corners else math.floor(position)
+        indices.append(max(0, min(nearest, input_size - 1)))
+    return tuple(indices)
+
+
+def _resize_shape(node: Node) -> tuple[Shape, ...]:
+    assert isinstance(node.op, Resize)
+    image, shape = input_shape(node, 0, 4), node.output.shape
+    both = node.op.align_corners and node.op.half_pixel_centers
+    require(not both, "align_corners and half_pixel_centers are both set", "at most one")
+    require(len(shape) == 4, f"the output has the shape {shape}", "4 dimensions")
+    return ((image[0], shape[1], shape[2], image[3]),)
+
+
+def _bilinear_terms(_node: Node) -> int:
+    return 4
+
+
+DEFINITIONS = (
+    Definition(
+        ResizeNearestNeighbor,
+        types=COMPUTED,
+        quantization=EQUAL,
+        shapes=_resize_shape,
+        traits=frozenset({Trait.MOVES_DATA}),
+        limits="constant size",
+    ),
+    Definition(
+        ResizeBilinear,
+        types=COMPUTED,
+        quantization=EQUAL,
+        shapes=_resize_shape,
+        terms=_bilinear_terms,
+        limits="constant size",
+    ),
+)

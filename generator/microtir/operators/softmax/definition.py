@@ -1,0 +1,127 @@
+"""SOFTMAX and LOG_SOFTMAX over the last axis: attributes and rules."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import ClassVar
+
+from microtir.graph.ir import Node, SumRange, TensorType
+from microtir.graph.operator import Operator
+from microtir.operators.common.multiplier import (
+    QuantizedMultiplier,
+    input_radius,
+    quantize_multiplier,
+)
+from microtir.operators.common.problem import Problem
+from microtir.operators.common.quantization import QuantizationRule, fixed
+from microtir.operators.common.shapes import same_rows
+from microtir.operators.common.sums import Interval
+from microtir.operators.common.types import COMPUTED
+from microtir.operators.definition import Definition
+
+
+@dataclass(frozen=True, slots=True)
+class Softmax(Operator):
+    """Over the last axis."""
+
+    name: ClassVar[str] = "softmax"
+    beta: float = 1.0  # a float32 value
+
+
+@dataclass(frozen=True, slots=True)
+class LogSoftmax(Operator):
+    """Over the last axis."""
+
+    name: ClassVar[str] = "log_softmax"
+
+
+DIFFERENCE_INTEGER_BITS = 5
+"""Differences to the row's maximum are Q5: exp(-16) and below do not count."""
+
+SUM_INTEGER_BITS = 12
+"""Sums of exponentials are Q12: a row of 4096 equal elements would overflow."""
+
+LOG_OUTPUT_INTEGER_BITS = 4
+"""LOG_SOFTMAX gives Q4 in int8: scale 1/16, zero point 127."""
+
+
+@dataclass(frozen=True, slots=True)
+class SoftmaxParams:
+    """`multiplier` (shift >= 0) takes differences to Q5; those below `difference_min` give 0."""
+
+    multiplier: QuantizedMultiplier
+    difference_min: int
+
+
+def softmax_params(op: Softmax, input_type: TensorType) -> SoftmaxParams:
+    """Parameters of int8 SOFTMAX; its output has scale 1/256 and zero point -128."""
+    multiplier = _difference_multiplier(op.beta, input_type.quant.scale)
+    return SoftmaxParams(multiplier, -input_radius(DIFFERENCE_INTEGER_BITS, multiplier.shift))
+
+
+def _difference_multiplier(beta: float, scale: float) -> QuantizedMultiplier:
+    real = beta * scale * (1 << (31 - DIFFERENCE_INTEGER_BITS))
+    return quantize_multiplier(min(real, float((1 << 31) - 1)))
+
+
+@dataclass(frozen=True, slots=True)
+class LogSoftmaxParams:
+    """As SoftmaxParams; `reverse` (shift <= 0) takes Q5 back to differences of stored values."""
+
+    multiplier: QuantizedMultiplier
+    reverse: QuantizedMultiplier
+    difference_min: int
+
+
+def log_softmax_params(input_type: TensorType) -> LogSoftmaxParams:
+    """Parameters of int8 LOG_SOFTMAX."""
+    multiplier = _difference_multiplier(1.0, input_type.quant.scale)
+    return LogSoftmaxParams(
+        multiplier=multiplier,
+        reverse=quantize_multiplier((1 << (31 - multiplier.shift)) / multiplier.multiplier),
+        difference_min=-input_radius(DIFFERENCE_INTEGER_BITS, multiplier.shift),
+    )
+
+
+MAX_SOFTMAX_ROW = (1 << SUM_INTEGER_BITS) - 1
+"""Elements whose exponentials, at most 1 each, add up within the sum's format."""
+
+
+def _softmax_multipliers(node: Node) -> Iterator[Problem]:
+    x = node.inputs[0]
+    beta = node.op.beta if isinstance(node.op, Softmax) else 1.0
+    least = 2.0 ** (DIFFERENCE_INTEGER_BITS - 31)
+    if beta * x.type.quant.scale <= least:
+        yield Problem(f"beta times its scale is {beta * x.type.quant.scale:g}", f"> {least:g}", x)
+    if x.shape[-1] > MAX_SOFTMAX_ROW:
+        yield Problem(f"it has rows of {x.shape[-1]} elements", f"at most {MAX_SOFTMAX_ROW}", x)
+
+
+def _softmax_sums(node: Node, _inputs: Sequence[Interval]) -> SumRange:
+    """One power of at most 1 for each element of a row."""
+    return SumRange(0, node.inputs[0].shape[-1] << 31 - SUM_INTEGER_BITS)
+
+
+def _terms(node: Node) -> int:
+    return node.inputs[0].shape[-1]
+
+
+def _over_last_axis(op: type[Operator], quantization: QuantizationRule) -> Definition:
+    return Definition(
+        op,
+        types=COMPUTED,
+        quantization=quantization,
+        shapes=same_rows,
+        multipliers=_softmax_multipliers,
+        sums=_softmax_sums,
+        terms=_terms,
+        limits="over the last axis",
+    )
+
+
+DEFINITIONS = (
+    _over_last_axis(Softmax, fixed(Fraction(1, 256), -128)),
+    _over_last_axis(LogSoftmax, fixed(Fraction(1, 16), 127)),
+)

@@ -1,0 +1,45 @@
+"""Readers of TFLite's SOFTMAX and LOG_SOFTMAX."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+from microtir.operators.common.tflite_operands import Converted, Operands, TfliteReader
+from microtir.operators.common.tflite_schema import BuiltinOperator, Options
+from microtir.operators.softmax.definition import LogSoftmax, Softmax
+
+
+@dataclass(frozen=True, slots=True)
+class SoftmaxOptions(Options):
+    """Options of SOFTMAX."""
+
+    union_type: ClassVar[int] = 9
+    beta: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class LogSoftmaxOptions(Options):
+    """Options of LOG_SOFTMAX (none)."""
+
+    union_type: ClassVar[int] = 36
+
+
+def softmax(operands: Operands) -> Converted:
+    """SOFTMAX."""
+    beta = operands.table(SoftmaxOptions).beta
+    if not (math.isfinite(beta) and beta > 0.0):
+        raise operands.malformed(f"beta is {beta}", "finite and above 0")
+    return Converted(Softmax(beta), (operands.input(0),))
+
+
+def log_softmax(operands: Operands) -> Converted:
+    """LOG_SOFTMAX."""
+    return Converted(LogSoftmax(), (operands.input(0),))
+
+
+READERS = (
+    TfliteReader(Softmax, BuiltinOperator.SOFTMAX, softmax, SoftmaxOptions),
+    TfliteReader(LogSoftmax, BuiltinOperator.LOG_SOFTMAX, log_softmax, LogSoftmaxOptions),
+)

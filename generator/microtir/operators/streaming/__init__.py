@@ -1,0 +1,7 @@
+"""Operators that passes make, for images in bands and tensors row by row."""
+
+from microtir.operators.record import join
+from microtir.operators.streaming.definition import DEFINITIONS
+from microtir.operators.streaming.meaning import MEANINGS
+
+RECORDS = join(DEFINITIONS, MEANINGS)

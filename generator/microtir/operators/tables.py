@@ -1,0 +1,37 @@
+"""Results of operators with one int8 input and one int8 output, for all 256 stored values.
+
+Such an operator is a look-up whatever it computes, so that its meaning is all that a kernel needs.
+Entry i belongs to the stored value i - 128.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import numpy.typing as npt
+
+from microtir.graph.ir import Node, Source, Tensor, TensorType
+from microtir.graph.operator import Operator
+from microtir.operators import record_of
+from microtir.operators.definition import Trait
+from microtir.tir.dtype import DType
+
+
+def has_table(op: Operator, input_type: TensorType, output: TensorType) -> bool:
+    """Whether the operator is a look-up of 256 entries for these types."""
+    is_int8 = input_type.dtype is output.dtype is DType.INT8
+    return is_int8 and record_of(op).has(Trait.TABULATED)
+
+
+def lookup_table(op: Operator, input_type: TensorType, output: TensorType) -> npt.NDArray[np.int8]:
+    """Return the 256 results of an operator that `has_table` accepts."""
+    values = np.arange(DType.INT8.min, DType.INT8.max + 1).astype(np.int8)
+    x, y = (
+        Tensor(name, replace(type_, shape=values.shape))
+        for name, type_ in (("x", input_type), ("y", output))
+    )
+    node = Node(op, (x,), (y,), op.name, Source("", 0, op.name))
+    result = record_of(op).meaning(op, node, values)
+    assert isinstance(result, np.ndarray)
+    return result.astype(np.int8)
