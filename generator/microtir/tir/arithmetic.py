@@ -28,19 +28,19 @@ class UndefinedError(ArithmeticError):
 
 
 def fits(value: int, dtype: DType) -> bool:
-    """Whether an integer is a value of an integer type or of BOOL."""
+    """Return whether an integer is a value of an integer type or of BOOL."""
     return dtype.min <= value <= dtype.max
 
 
 def check(value: int, dtype: DType) -> int:
-    """The value itself; UndefinedError if it is not a value of `dtype`."""
+    """Return the value itself; UndefinedError if it is not a value of `dtype`."""
     if not dtype.min <= value <= dtype.max:
         raise UndefinedError(f"{value} does not fit {dtype.value} [{dtype.min}, {dtype.max}]")
     return value
 
 
 def round_float(value: float, dtype: DType) -> float:
-    """Nearest value of a floating-point type, infinite where it overflows."""
+    """Return the nearest value of a floating-point type, infinite where it overflows."""
     if dtype is DType.FLOAT64:
         return value
     with np.errstate(over="ignore"):
@@ -48,7 +48,7 @@ def round_float(value: float, dtype: DType) -> float:
 
 
 def convert(value: Number, source: DType, target: DType) -> Number:
-    """Meaning of Cast; UndefinedError if the value lies outside the target type."""
+    """Return the meaning of Cast; UndefinedError if the value lies outside the target type."""
     if target.is_float:
         result = round_float(float(value), target)
         if math.isinf(result) and not (source.is_float and math.isinf(value)):
@@ -62,13 +62,13 @@ def convert(value: Number, source: DType, target: DType) -> Number:
 
 
 def truncated_division(a: int, b: int) -> int:
-    """Integer division that rounds towards zero; `b` is not zero."""
+    """Divide integers and round towards zero; `b` is not zero."""
     quotient = abs(a) // abs(b)
     return quotient if (a < 0) == (b < 0) else -quotient
 
 
 def binary(op: BinaryOp, dtype: DType, a: Number, b: Number) -> Number:
-    """Value of `a op b` for operands of type `dtype`; AND and OR take two evaluated operands.
+    """Return the value of `a op b` in type `dtype`; AND and OR take two evaluated operands.
 
     Raises:
         UndefinedError: the result does not exist or does not fit the type.
@@ -102,7 +102,7 @@ def _float_binary(op: BinaryOp, dtype: DType, a: float, b: float) -> float:
 
 
 def divide(a: float, b: float, dtype: DType) -> float:
-    """IEEE division: a zero divisor gives an infinity or NaN, not an error."""
+    """Divide as IEEE does: a zero divisor gives an infinity or NaN, not an error."""
     if b == 0.0:
         if a == 0.0 or math.isnan(a):
             return math.nan

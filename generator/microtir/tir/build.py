@@ -108,7 +108,7 @@ __all__ = [
 
 
 def add(a: Operand, b: Operand) -> Expr:
-    """The sum of two values."""
+    """Return the sum of two values."""
     x, y = constant_right(*operands(BinaryOp.ADD, a, b))
     folded = fold(BinaryOp.ADD, x, y)
     if folded is not None:
@@ -119,7 +119,7 @@ def add(a: Operand, b: Operand) -> Expr:
 
 
 def sub(a: Operand, b: Operand) -> Expr:
-    """The difference of two values."""
+    """Return the difference of two values."""
     x, y = operands(BinaryOp.SUB, a, b)
     folded = fold(BinaryOp.SUB, x, y)
     if folded is not None:
@@ -132,7 +132,7 @@ def sub(a: Operand, b: Operand) -> Expr:
 
 
 def _plus(x: Expr, offset: int) -> Expr:
-    """Returns x + offset, merged with the literal that x may end with: a + 3 + 4 becomes a + 7."""
+    """Return x + offset, merged with the literal that x may end with: a + 3 + 4 becomes a + 7."""
     if isinstance(x, Binary) and isinstance(x.b, IntImm):
         total = offset
         if x.op is BinaryOp.ADD:
@@ -153,7 +153,7 @@ def _plus(x: Expr, offset: int) -> Expr:
 
 
 def mul(a: Operand, b: Operand) -> Expr:
-    """The product of two values."""
+    """Return the product of two values."""
     x, y = constant_right(*operands(BinaryOp.MUL, a, b))
     folded = fold(BinaryOp.MUL, x, y)
     if folded is not None:
@@ -169,7 +169,7 @@ def mul(a: Operand, b: Operand) -> Expr:
 
 
 def neg(a: Operand) -> Expr:
-    """-a."""
+    """Return -a."""
     x = literal(a, dtype_for(a, a)) if isinstance(a, int | float) else a
     if isinstance(x, IntImm) and arithmetic.fits(-x.value, x.dtype):
         return IntImm(-x.value, x.dtype)
@@ -192,13 +192,13 @@ def sum_of(terms: Iterable[Operand]) -> Expr:
 
 
 def div(a: Operand, b: Operand) -> Expr:
-    """The quotient of two floats."""
+    """Return the quotient of two floats."""
     x, y = operands(BinaryOp.DIV, a, b)
     return fold(BinaryOp.DIV, x, y) or Binary(BinaryOp.DIV, x, y)
 
 
 def floordiv(a: Operand, b: Operand) -> Expr:
-    """The quotient rounded to minus infinity."""
+    """Return the quotient rounded to minus infinity."""
     x, y = operands(BinaryOp.FLOORDIV, a, b)
     folded = fold(BinaryOp.FLOORDIV, x, y)
     if folded is not None:
@@ -214,7 +214,7 @@ def floordiv(a: Operand, b: Operand) -> Expr:
 
 
 def floormod(a: Operand, b: Operand) -> Expr:
-    """Remainder of floordiv: it has the sign of b."""
+    """Return the remainder of floordiv: it has the sign of b."""
     x, y = operands(BinaryOp.FLOORMOD, a, b)
     folded = fold(BinaryOp.FLOORMOD, x, y)
     if folded is not None:
@@ -225,7 +225,7 @@ def floormod(a: Operand, b: Operand) -> Expr:
 
 
 def truncdiv(a: Operand, b: Operand) -> Expr:
-    """The quotient rounded to zero, as C does."""
+    """Return the quotient rounded to zero, as C does."""
     x, y = operands(BinaryOp.TRUNCDIV, a, b)
     folded = fold(BinaryOp.TRUNCDIV, x, y)
     if folded is not None:
@@ -234,7 +234,7 @@ def truncdiv(a: Operand, b: Operand) -> Expr:
 
 
 def ceildiv(a: Operand, b: int) -> Expr:
-    """The quotient by a positive literal, rounded to plus infinity."""
+    """Return the quotient by a positive literal, rounded to plus infinity."""
     return floordiv(add(a, b - 1), b)
 
 
@@ -242,12 +242,12 @@ def ceildiv(a: Operand, b: int) -> Expr:
 
 
 def minimum(a: Operand, b: Operand) -> Expr:
-    """The lower of two values; for floats the C expression a < b ? a : b."""
+    """Return the lower of two values; for floats the C expression a < b ? a : b."""
     return _extremum(BinaryOp.MIN, a, b)
 
 
 def maximum(a: Operand, b: Operand) -> Expr:
-    """The higher of two values; for floats the C expression a > b ? a : b."""
+    """Return the higher of two values; for floats the C expression a > b ? a : b."""
     return _extremum(BinaryOp.MAX, a, b)
 
 
@@ -264,12 +264,12 @@ def _extremum(op: BinaryOp, a: Operand, b: Operand) -> Expr:
 
 
 def shift_left(a: Operand, b: Operand) -> Expr:
-    """The product a * 2^b; overflow is an error."""
+    """Return the product a * 2^b; overflow is an error."""
     return _shift(BinaryOp.SHIFT_LEFT, a, b)
 
 
 def shift_right(a: Operand, b: Operand) -> Expr:
-    """The quotient a / 2^b rounded to minus infinity."""
+    """Return the quotient a / 2^b rounded to minus infinity."""
     return _shift(BinaryOp.SHIFT_RIGHT, a, b)
 
 
@@ -282,17 +282,17 @@ def _shift(op: BinaryOp, a: Operand, b: Operand) -> Expr:
 
 
 def bit_and(a: Operand, b: Operand) -> Expr:
-    """Bitwise a & b of the two's complement representation."""
+    """Return the bitwise a & b of the two's complement representation."""
     return _bits(BinaryOp.BIT_AND, a, b)
 
 
 def bit_or(a: Operand, b: Operand) -> Expr:
-    """Bitwise a | b of the two's complement representation."""
+    """Return the bitwise a | b of the two's complement representation."""
     return _bits(BinaryOp.BIT_OR, a, b)
 
 
 def bit_xor(a: Operand, b: Operand) -> Expr:
-    """Bitwise a ^ b of the two's complement representation."""
+    """Return the bitwise a ^ b of the two's complement representation."""
     return _bits(BinaryOp.BIT_XOR, a, b)
 
 
@@ -305,7 +305,7 @@ def _bits(op: BinaryOp, a: Operand, b: Operand) -> Expr:
 
 
 def cast(dtype: DType, value: Operand) -> Expr:
-    """`value` converted to `dtype`; no node if it has that type."""
+    """Return `value` converted to `dtype`; no node if it has that type."""
     if isinstance(value, int | float):
         value = literal(value, dtype_for(value, value))
     if value.dtype is dtype:
@@ -322,14 +322,14 @@ def cast(dtype: DType, value: Operand) -> Expr:
 
 
 def _widens(source: DType, target: DType) -> bool:
-    """Whether an integer type holds every value of another one."""
+    """Return whether an integer type holds every value of another one."""
     if source.is_float or target.is_float:
         return False
     return target.min <= source.min and source.max <= target.max
 
 
 def call(intrinsic: Intrinsic, *args: Operand) -> Expr:
-    """Application of an intrinsic; numbers take the types of its signature."""
+    """Apply an intrinsic; numbers take the types of its signature."""
     signature = SIGNATURES[intrinsic]
     if len(args) != len(signature.parameters):
         raise TirError(
@@ -360,7 +360,7 @@ NOTHING = Seq(())
 
 
 def seq(*parts: Stmt | Iterable[Stmt] | None) -> Stmt:
-    """Statements in order, flat; the statement itself if there is only one."""
+    """Put statements in order, flat; return the statement itself if there is only one."""
     flat: list[Stmt] = []
     for part in parts:
         if part is None:
@@ -383,10 +383,10 @@ def _flatten(statements: Iterable[Stmt]) -> Iterable[Stmt]:
 
 
 def is_empty(s: Stmt) -> bool:
-    """Whether a statement is an empty sequence."""
+    """Return whether a statement is an empty sequence."""
     return isinstance(s, Seq) and not s.statements
 
 
 def fresh(var: Var, name: str | None = None) -> Var:
-    """A new Var like `var`: copies of a loop must not share the Vars that they define."""
+    """Make a new Var like `var`: copies of a loop must not share the Vars that they define."""
     return Var(name or var.name, var.dtype, var.low, var.high)

@@ -26,7 +26,7 @@ _NEGATED = {
 
 
 def compare(op: BinaryOp, a: Operand, b: Operand) -> Expr:
-    """One of the six comparisons."""
+    """Compare two values by one of the six comparisons."""
     x, y = operands(op, a, b)
     folded = fold(op, x, y)
     if folded is not None:
@@ -39,42 +39,42 @@ def compare(op: BinaryOp, a: Operand, b: Operand) -> Expr:
 
 
 def lt(a: Operand, b: Operand) -> Expr:
-    """The condition a < b."""
+    """Return the condition a < b."""
     return compare(BinaryOp.LT, a, b)
 
 
 def le(a: Operand, b: Operand) -> Expr:
-    """The condition a <= b."""
+    """Return the condition a <= b."""
     return compare(BinaryOp.LE, a, b)
 
 
 def gt(a: Operand, b: Operand) -> Expr:
-    """The condition a > b."""
+    """Return the condition a > b."""
     return compare(BinaryOp.GT, a, b)
 
 
 def ge(a: Operand, b: Operand) -> Expr:
-    """The condition a >= b."""
+    """Return the condition a >= b."""
     return compare(BinaryOp.GE, a, b)
 
 
 def eq(a: Operand, b: Operand) -> Expr:
-    """The condition a == b."""
+    """Return the condition a == b."""
     return compare(BinaryOp.EQ, a, b)
 
 
 def ne(a: Operand, b: Operand) -> Expr:
-    """The condition a != b."""
+    """Return the condition a != b."""
     return compare(BinaryOp.NE, a, b)
 
 
 def logical_and(*conditions: Expr) -> Expr:
-    """All conditions, evaluated from left to right until one is false; TRUE for none."""
+    """Join conditions, evaluated from left to right until one is false; TRUE for none."""
     return _logical(BinaryOp.AND, TRUE, FALSE, conditions)
 
 
 def logical_or(*conditions: Expr) -> Expr:
-    """Any condition, evaluated from left to right until one is true; FALSE for none."""
+    """Join conditions, evaluated from left to right until one is true; FALSE for none."""
     return _logical(BinaryOp.OR, FALSE, TRUE, conditions)
 
 
@@ -90,7 +90,7 @@ def _logical(op: BinaryOp, neutral: IntImm, decisive: IntImm, items: tuple[Expr,
 
 
 def logical_not(a: Expr) -> Expr:
-    """The opposite of a condition; comparisons of integers are turned round."""
+    """Return the opposite of a condition; comparisons of integers are turned round."""
     _require_bool("not", a)
     if isinstance(a, IntImm):
         return FALSE if a.value else TRUE
@@ -102,7 +102,7 @@ def logical_not(a: Expr) -> Expr:
 
 
 def select(condition: Expr, then: Operand, otherwise: Operand) -> Expr:
-    """`then` where the condition holds, else `otherwise`; the other one is not evaluated."""
+    """Return `then` where the condition holds, else `otherwise`; the other one is not evaluated."""
     _require_bool("select", condition)
     if isinstance(then, int | float):
         then = literal(then, dtype_for(then, otherwise))

@@ -38,12 +38,12 @@ class DType(Enum):
 
     @property
     def min(self) -> int:
-        """Lowest value of an integer type (0 for BOOL)."""
+        """Return the lowest value of an integer type (0 for BOOL)."""
         assert not self.is_float, "floating point has no integer range"
         return self._low
 
     @property
     def max(self) -> int:
-        """Highest value of an integer type (1 for BOOL)."""
+        """Return the highest value of an integer type (1 for BOOL)."""
         assert not self.is_float, "floating point has no integer range"
         return self._high

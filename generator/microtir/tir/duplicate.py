@@ -10,7 +10,7 @@ from microtir.tir.visitor import substitute, walk
 
 
 def duplicate(s: Stmt) -> Stmt:
-    """The same statement with fresh objects for all that it defines: a Var is defined once."""
+    """Copy a statement with new objects for all that it defines: a Var is defined once."""
     fresh: dict[Var | Buffer, Expr | Buffer | int] = {}
     for node in walk(s):
         if isinstance(node, For | Let):

@@ -32,7 +32,7 @@ from microtir.tir.visitor import allocations, buffers_read, buffers_written, wal
 
 
 def uninitialised_reads(func: PrimFunc) -> Iterator[tuple[Buffer, Stmt]]:
-    """LOCAL buffers that may be read before they are written, with the reading statement."""
+    """Yield LOCAL buffers that may be read before they are written, with the statement."""
     problems: list[tuple[Buffer, Stmt]] = []
     _Flow(problems).run(func.body, frozenset())
     yield from problems
@@ -45,7 +45,7 @@ class _Flow:
         self.problems = problems
 
     def run(self, s: Stmt, written: frozenset[Buffer]) -> frozenset[Buffer]:
-        """The buffers that are written after `s`."""
+        """Return the buffers that are written after `s`."""
         match s:
             case Seq(statements):
                 for statement in statements:
@@ -93,7 +93,7 @@ class _Flow:
         used: tuple[set[Buffer], set[Buffer]],
         written: frozenset[Buffer],
     ) -> frozenset[Buffer]:
-        """The buffers that are written after a call; `used` are those of reads and of writes."""
+        """Return the buffers written after a call; `used` are those of reads and of writes."""
         reads, writes = used
         for param, arg in zip(params, args, strict=False):
             if not isinstance(arg, BufferArgument):

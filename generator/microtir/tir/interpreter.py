@@ -35,7 +35,7 @@ class Machine:
         self.steps = 0
 
     def count(self, steps: int) -> None:
-        """Adds loop iterations that are about to run."""
+        """Add loop iterations that are about to run."""
         self.steps += steps
         if self.steps > self.max_steps:
             raise StepLimitError(
@@ -45,14 +45,14 @@ class Machine:
             )
 
     def invoke(self, name: str, args: Sequence[Argument], caller: str) -> None:
-        """Runs the function called `name` of the module."""
+        """Run the function called `name` of the module."""
         compiled = self._interpreter.compiled(name, caller)
         if name in self._active:
             raise InterpreterError(f"'{name}' calls itself", where=caller, legal="no recursion")
         self.enter(compiled, args, caller)
 
     def enter(self, compiled: Compiled, args: Sequence[Argument], caller: str) -> None:
-        """Checks arguments against the parameters and runs the body."""
+        """Check arguments against the parameters and runs the body."""
         func = compiled.func
         self._active.append(func.name)
         self.count(1)
@@ -60,7 +60,7 @@ class Machine:
         self._active.pop()
 
     def leave(self, function: ExternFunction, args: Sequence[Argument], caller: str) -> None:
-        """Runs the meaning of a function outside the program on arrays over the memory.
+        """Run the meaning of a function outside the program on arrays over the memory.
 
         Raises:
             InterpreterError: it has none, or would read what nobody wrote.
@@ -110,7 +110,7 @@ class Interpreter:
         *,
         uninitialised: Collection[str] = (),
     ) -> int:
-        """Runs a function; stores change the given arrays.
+        """Run a function; stores change the given arrays.
 
         Args:
             name: the function.
@@ -141,7 +141,7 @@ class Interpreter:
         return machine.steps
 
     def compiled(self, name: str, caller: str) -> Compiled:
-        """The translated function called `name`; InterpreterError if there is none."""
+        """Return the translated function called `name`; InterpreterError if there is none."""
         if name not in self._compiled:
             if name not in self._functions:
                 raise InterpreterError(f"there is no function '{name}'", where=caller)
@@ -169,7 +169,7 @@ def _argument(
 
 
 def _bind(func: PrimFunc | ExternFunction, args: Sequence[Argument], caller: str) -> list[Argument]:
-    """Arguments cut to the parameters' sizes, after every check."""
+    """Return arguments cut to the parameters' sizes, after every check."""
 
     def refuse(param: Buffer | Var, what: str) -> NoReturn:
         raise InterpreterError(what, where=f"{caller}, argument '{param.name}' of '{func.name}'")

@@ -81,7 +81,7 @@ _BITS = {BinaryOp.BIT_AND: "&", BinaryOp.BIT_OR: "|", BinaryOp.BIT_XOR: "^"}
 
 
 def compile_function(func: PrimFunc) -> Compiled:
-    """Translates a function and the kernels that it calls.
+    """Translate a function and the kernels that it calls.
 
     Raises:
         InterpreterError: a Var or Buffer is used outside its scope, or nesting is too deep.
@@ -133,7 +133,7 @@ class _Coder:
         return Value(name, range_)
 
     def constant(self, prefix: str, value: object) -> str:
-        """A global of the source that holds a Python object."""
+        """Return a global of the source that holds a Python object."""
         name = f"{prefix}{self.number()}"
         self.globals[name] = value
         return name
@@ -276,7 +276,7 @@ class _Coder:
         self.line(f"b{number}[{offset}] = {value.code}; k{number}[{offset}] = {full}")
 
     def offset(self, access: Load | Store | BufferArgument, place: _Place) -> str:
-        """Emits the checks of every index and returns the code of the flat element number."""
+        """Emit the checks of every index and returns the code of the flat element number."""
         site = self.sites.add(access)
         if len(access.indices) != len(place.shape):
             self.line(f"S.error({site}, 'wrong number of indices')")
@@ -348,7 +348,7 @@ class _Coder:
                 return self.let(f"S.call({', '.join([str(site), function, *codes])})", known)
 
     def checked(self, e: Expr, code: str, known: Interval | None) -> Value:
-        """A result that must fit its type; the check is emitted unless the range shows it."""
+        """Return a result that must fit its type, checked unless the range shows that it does."""
         whole = Interval.of_type(e.dtype)
         if known is not None and known.within(whole):
             return self.let(code, known)
@@ -479,7 +479,7 @@ class _Coder:
 
 
 def _float32_rounder() -> Callable[[float], float]:
-    """Rounds to float32 by storing into four bytes: the fastest way that Python has."""
+    """Round to float32 by storing into four bytes: the fastest way that Python has."""
     cell = memoryview(bytearray(4)).cast("f")
 
     def f32(value: float) -> float:

@@ -55,7 +55,7 @@ class View:
 
     @staticmethod
     def over(data: memoryview[Any], mask: memoryview[Any], dtype: DType, address: int = 0) -> View:
-        """All of `data`, whose size is a multiple of the element size."""
+        """Return all of `data`, whose size is a multiple of the element size."""
         return View(
             data,
             mask,
@@ -68,19 +68,19 @@ class View:
 
     @staticmethod
     def empty_memory(dtype: DType, count: int) -> View:
-        """New memory, uninitialised."""
+        """Make new memory, uninitialised."""
         size = count * dtype.bytes
         return View.over(memoryview(bytearray(size)), memoryview(bytearray(size)), dtype)
 
     @staticmethod
     def of_array(array: Array, *, initialised: bool = True) -> View:
-        """The memory of a contiguous array itself: stores change it."""
+        """Return the memory of a contiguous array itself: stores change it."""
         data = memoryview(array.reshape(-1).view(np.uint8).data)
         mask = bytearray(b"\x01" * len(data)) if initialised else bytearray(len(data))
         return View.over(data, memoryview(mask), DType(array.dtype.name))
 
     def part(self, offset: int, count: int, dtype: DType) -> View:
-        """`count` elements of `dtype` from byte `offset` on; UndefinedError says what is wrong."""
+        """Return `count` elements of `dtype` from byte `offset` on; UndefinedError if wrong."""
         end = offset + count * dtype.bytes
         if offset < 0 or end > len(self.bytes):
             raise UndefinedError(f"bytes [{offset}, {end}) lie outside [0, {len(self.bytes)})")

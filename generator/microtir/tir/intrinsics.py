@@ -39,7 +39,7 @@ class Signature:
 
 
 def saturating_rounding_doubling_high_mul(a: int, b: int) -> int:
-    """gemmlowp: round(a * b / 2^31), ties up, saturating in the single case INT32_MIN squared."""
+    """Return round(a * b / 2^31), ties up, saturating for INT32_MIN squared, as gemmlowp does."""
     if a == b == DType.INT32.min:
         return DType.INT32.max
     product = a * b
@@ -48,7 +48,7 @@ def saturating_rounding_doubling_high_mul(a: int, b: int) -> int:
 
 
 def rounding_divide_by_pot(x: int, exponent: int) -> int:
-    """gemmlowp: x / 2^exponent rounded to nearest, ties away from zero; exponent in [0, 31]."""
+    """Return x / 2^exponent, rounded as gemmlowp does: ties away from zero; exponent 0 to 31."""
     _check_count("exponent", exponent, 0, 31)
     mask = (1 << exponent) - 1
     threshold = (mask >> 1) + (1 if x < 0 else 0)
@@ -56,7 +56,7 @@ def rounding_divide_by_pot(x: int, exponent: int) -> int:
 
 
 def multiply_by_quantized_multiplier(x: int, multiplier: int, shift: int) -> int:
-    """TFLite: x * multiplier * 2^(shift - 31), rounded twice; shift in [-31, 30].
+    """Return x * multiplier * 2^(shift - 31), rounded twice as TFLite does; shift -31 to 30.
 
     Raises:
         UndefinedError: x * 2^shift does not fit int32; the reference kernel leaves that undefined.
@@ -68,7 +68,7 @@ def multiply_by_quantized_multiplier(x: int, multiplier: int, shift: int) -> int
 
 
 def saturating_shift_left(x: int, count: int) -> int:
-    """The product x * 2^count, clamped to int32; count in [0, 31]."""
+    """Return the product x * 2^count, clamped to int32; count in [0, 31]."""
     _check_count("count", count, 0, 31)
     return max(DType.INT32.min, min(DType.INT32.max, x << count))
 
@@ -151,7 +151,7 @@ def _requantize_bounds(args: tuple[Interval, ...]) -> Interval:
 
 
 def _decisive_shifts(shifts: Interval) -> tuple[int, ...]:
-    """Shifts that bound all others.
+    """Shift that bound all others.
 
     Magnitudes grow with the shift, so the ends would do; but a large left shift may leave no x
     that does not overflow, and then a smaller one counts.

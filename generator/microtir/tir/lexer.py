@@ -39,7 +39,7 @@ class Line:
 
     @property
     def is_store(self) -> bool:
-        """Whether the line starts with a buffer and its index: that word is no keyword."""
+        """Return whether the line starts with a buffer and its index: that word is no keyword."""
         return len(self.tokens) > 1 and self.tokens[1].text == "["
 
 
@@ -61,7 +61,7 @@ _KINDS = {
 
 
 def tokens_of(text: str, line: int) -> tuple[Token, ...]:
-    """Tokens of a piece of text; TirError where a character starts none."""
+    """Return the tokens of a piece of text; TirError where a character starts none."""
     found: list[Token] = []
     position = 0
     while position < len(text):
@@ -76,7 +76,7 @@ def tokens_of(text: str, line: int) -> tuple[Token, ...]:
 
 
 def lines_of(text: str) -> tuple[Line, ...]:
-    """Logical lines that hold a token; two spaces are one level of indentation."""
+    """Return logical lines that hold a token; two spaces are one level of indentation."""
     result: list[Line] = []
     open_brackets = 0
     for number, raw in enumerate(text.splitlines(), start=1):

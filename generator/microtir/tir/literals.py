@@ -17,7 +17,7 @@ FALSE = IntImm(0, DType.BOOL)
 
 
 def const(value: int, dtype: DType = DType.INT32) -> IntImm:
-    """A literal of an integer type or of BOOL; TirError if the value does not fit."""
+    """Make a literal of an integer type or of BOOL; TirError if the value does not fit."""
     if dtype.is_float:
         raise TirError(f"const makes integers, not {dtype.value}", fix="use float_const")
     if not arithmetic.fits(int(value), dtype):
@@ -28,14 +28,14 @@ def const(value: int, dtype: DType = DType.INT32) -> IntImm:
 
 
 def float_const(value: float, dtype: DType = DType.FLOAT32) -> FloatImm:
-    """The nearest value of a floating-point type."""
+    """Return the nearest value of a floating-point type."""
     if not dtype.is_float:
         raise TirError(f"float_const makes floats, not {dtype.value}", fix="use const")
     return FloatImm(arithmetic.round_float(float(value), dtype), dtype)
 
 
 def literal(value: float, dtype: DType) -> IntImm | FloatImm:
-    """A literal of any type; a fraction is refused for integer types."""
+    """Make a literal of any type; a fraction is refused for integer types."""
     if dtype.is_float:
         return float_const(value, dtype)
     if isinstance(value, float):
@@ -44,7 +44,7 @@ def literal(value: float, dtype: DType) -> IntImm | FloatImm:
 
 
 def index(i: int | Expr) -> Expr:
-    """An index expression: an int becomes an INT32 literal."""
+    """Return an index expression: an int becomes an INT32 literal."""
     if isinstance(i, int):
         return const(i)
     if i.dtype is not DType.INT32:
@@ -53,17 +53,17 @@ def index(i: int | Expr) -> Expr:
 
 
 def int_value(e: Expr) -> int | None:
-    """The value of an integer or BOOL literal, None for anything else."""
+    """Return the value of an integer or BOOL literal, None for anything else."""
     return e.value if isinstance(e, IntImm) else None
 
 
 def number(e: Expr) -> float | None:
-    """The value of a literal, None for anything else."""
+    """Return the value of a literal, None for anything else."""
     return e.value if isinstance(e, IntImm | FloatImm) else None
 
 
 def operands(op: BinaryOp, a: Operand, b: Operand) -> tuple[Expr, Expr]:
-    """Both operands as expressions of one type; TirError if their types differ."""
+    """Return both operands as expressions of one type; TirError if their types differ."""
     if isinstance(a, int | float):
         a = literal(a, dtype_for(a, b))
     if isinstance(b, int | float):
@@ -77,14 +77,14 @@ def operands(op: BinaryOp, a: Operand, b: Operand) -> tuple[Expr, Expr]:
 
 
 def dtype_for(value: Operand, other: Operand) -> DType:
-    """The type that a number takes beside another operand."""
+    """Return the type that a number takes beside another operand."""
     if not isinstance(other, int | float):
         return other.dtype
     return DType.FLOAT32 if isinstance(value, float) or isinstance(other, float) else DType.INT32
 
 
 def fold(op: BinaryOp, a: Expr, b: Expr) -> Expr | None:
-    """The literal result if both operands are literals and the result exists."""
+    """Return the literal result if both operands are literals and the result exists."""
     x, y = number(a), number(b)
     if x is None or y is None:
         return None
@@ -98,5 +98,5 @@ def fold(op: BinaryOp, a: Expr, b: Expr) -> Expr | None:
 
 
 def constant_right(a: Expr, b: Expr) -> tuple[Expr, Expr]:
-    """The operands of a commutative operator, an integer literal last."""
+    """Return the operands of a commutative operator, an integer literal last."""
     return (b, a) if isinstance(a, IntImm) and not isinstance(b, IntImm) else (a, b)

@@ -57,7 +57,7 @@ from microtir.tir.visitor import allocated
 
 
 def parse(text: str) -> tuple[PrimFunc, ...]:
-    """The functions of a text, without the kernels and externs that they call.
+    """Parse the functions of a text, without the kernels and externs that they call.
 
     Raises:
         TirError: the text is malformed; the error names the line.
@@ -66,7 +66,7 @@ def parse(text: str) -> tuple[PrimFunc, ...]:
 
 
 def parse_function(text: str) -> PrimFunc:
-    """The only function of a text; TirError if there is not exactly one."""
+    """Parse the only function of a text; TirError if there is not exactly one."""
     functions = parse(text)
     if len(functions) != 1:
         raise TirError(f"the text holds {len(functions)} functions", legal="exactly one")
@@ -96,7 +96,7 @@ class _Parser:
     # --- lines ---
 
     def line_at(self, depth: int) -> Line | None:
-        """The next line if it belongs to the block of this depth."""
+        """Return the next line if it belongs to the block of this depth."""
         if self.position >= len(self.lines):
             return None
         line = self.lines[self.position]
@@ -163,7 +163,7 @@ class _Parser:
         return func
 
     def extern(self, cursor: Cursor, outer: Symbols) -> None:
-        """A declaration: what its function means in Python and its C files are not in the text."""
+        """Parse a declaration; its meaning in Python and its C files are not in the text."""
         name = cursor.name()
         params = self.parameters(cursor, outer.new_child())
         used: list[tuple[Buffer, ...]] = []
@@ -190,7 +190,7 @@ class _Parser:
         return params
 
     def parameter_list(self, cursor: Cursor, variables: list[Var] | None) -> tuple[Param, ...]:
-        """The parameters; with the variables known, else with buffers of no shape."""
+        """Parse parameters; with the variables known, else with buffers of no shape."""
         params: list[Param] = []
         known = iter(variables or ())
         cursor.expect("(")
@@ -209,7 +209,7 @@ class _Parser:
         return tuple(params)
 
     def buffer_skipped(self, cursor: Cursor) -> Buffer:
-        """Passes over a declaration whose shape cannot be resolved yet."""
+        """Pass over a declaration whose shape cannot be resolved yet."""
         name = cursor.name()
         cursor.expect(":")
         dtype = cursor.dtype()
@@ -350,7 +350,7 @@ class _Parser:
         return seq(statements)
 
     def definition(self, cursor: Cursor, depth: int, symbols: Symbols) -> Stmt:
-        """A Let or an Allocate: the rest of the block is its body."""
+        """Parse a Let or an Allocate, whose body is the rest of the block."""
         inner = symbols.new_child()
         if cursor.accept("alloc"):
             buffers = [self.allocation(cursor, inner)]

@@ -65,7 +65,7 @@ class Cursor:
         return token.text == text and token.kind in (TokenKind.SYMBOL, TokenKind.NAME)
 
     def is_followed_by(self, text: str) -> bool:
-        """Whether the token after the next one has this text."""
+        """Return whether the token after the next one has this text."""
         after = self.line.tokens[self.position + 1 : self.position + 2]
         return bool(after) and after[0].text == text
 
@@ -162,7 +162,7 @@ class Cursor:
     # --- expressions ---
 
     def exprs(self, close: str) -> tuple[Expr, ...]:
-        """Expressions separated by commas up to the closing bracket, which is consumed."""
+        """Return expressions separated by commas up to the closing bracket, which is consumed."""
         items: list[Expr] = []
         while not self.accept(close):
             if items:
@@ -225,7 +225,7 @@ class Cursor:
         raise self.error(f"'{found.name}' is a kernel, not a value")
 
     def application(self) -> Expr | None:
-        """A literal with a type, cast, select, function operator or intrinsic; else None."""
+        """Return a literal with a type, cast, select, function operator or intrinsic; else None."""
         name = self.peek().text
         if not self.is_followed_by("("):
             return None

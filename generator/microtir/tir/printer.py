@@ -99,7 +99,7 @@ class Names:
         self._taken: set[str] = set()
 
     def __call__(self, item: Var | Buffer | PrimFunc) -> str:
-        """The quoted name of an object; assigned when the object is first met."""
+        """Return the quoted name of an object; assigned when the object is first met."""
         name = self._find(item)
         if name is None:
             name = self._free(item.name)
@@ -141,7 +141,7 @@ class ExprPrinter:
         return ", ".join(self(e) for e in items)
 
     def _at(self, e: Expr, level: int) -> str:
-        """Text of `e` where an operator of binding strength `level` holds it."""
+        """Return the text of `e` where an operator of binding strength `level` holds it."""
         text, own = self._text(e)
         return text if own >= level else f"({text})"
 
@@ -176,26 +176,26 @@ class ExprPrinter:
 
 
 def int_text(value: int, dtype: DType) -> str:
-    """Text of an integer literal: only INT32 goes without its type."""
+    """Return the text of an integer literal: only INT32 goes without its type."""
     if dtype is DType.BOOL:
         return "true" if value else "false"
     return str(value) if dtype is DType.INT32 else f"{dtype.value}({value})"
 
 
 def float_text(value: float, dtype: DType) -> str:
-    """Shortest text that reads back as the same value of the type."""
+    """Return the shortest text that reads back as the same value of the type."""
     if dtype is DType.FLOAT32:
         return str(np.float32(value))
     return f"{dtype.value}({value!r})"
 
 
 def expr_text(e: Expr) -> str:
-    """An expression for a message; different Vars of one name are not told apart by scope."""
+    """Return an expression for a message, where Vars of one name look alike."""
     return ExprPrinter(Names())(e)
 
 
 def access_text(buffer: Buffer, indices: Sequence[Expr]) -> str:
-    """A buffer access for a message, e.g. ``x[row, 0]``."""
+    """Return a buffer access for a message, e.g. ``x[row, 0]``."""
     names = Names()
     return f"{names(buffer)}[{ExprPrinter(names).all(indices)}]"
 
@@ -373,14 +373,14 @@ def _quoted(name: str) -> str:
 
 
 def buffer_text(buffer: Buffer, names: Names) -> str:
-    """Declaration of a buffer without its scope, e.g. ``x: int8[16, n] align 4``."""
+    """Return the declaration of a buffer without its scope, e.g. ``x: int8[16, n] align 4``."""
     shape = ", ".join(_dim_text(d, names) for d in buffer.shape)
     align = "" if buffer.alignment == 1 else f" align {buffer.alignment}"
     return f"{names(buffer)}: {buffer.dtype.value}[{shape}]{align}"
 
 
 def stmt_text(s: Stmt) -> str:
-    """A statement for a message, its body included."""
+    """Return a statement for a message, its body included."""
     printer = _FunctionPrinter(Names())
     printer.stmt(s, 0)
     return "\n".join(printer.lines)
@@ -390,7 +390,7 @@ def stmt_text(s: Stmt) -> str:
 
 
 def to_text(functions: PrimFunc | Sequence[PrimFunc], *, constants: bool = True) -> str:
-    """Text of functions, preceded by the constants and kernels that they use.
+    """Return the text of functions, preceded by the constants and kernels that they use.
 
     With `constants=False` the data of large constants is elided: for people, not for the parser.
     """
@@ -421,7 +421,7 @@ def _kernels(functions: Sequence[PrimFunc]) -> tuple[PrimFunc, ...]:
 
 
 def extern_functions(functions: Sequence[PrimFunc]) -> tuple[ExternFunction, ...]:
-    """Functions outside the program that functions call, each once, in order of first use."""
+    """Return the outside functions that functions call, once each, in order of first use."""
     nodes = (node for func in functions for node in walk(func))
     return tuple(dict.fromkeys(n.function for n in nodes if isinstance(n, ExternCall)))
 
@@ -437,7 +437,7 @@ def _extern_text(function: ExternFunction) -> str:
 
 
 def constant_buffers(functions: Sequence[PrimFunc]) -> tuple[Buffer, ...]:
-    """CONSTANT buffers that functions use, each once, in order of first use."""
+    """Return CONSTANT buffers that functions use, each once, in order of first use."""
     found: dict[Buffer, None] = {}
     for func in functions:
         for node in walk(func):

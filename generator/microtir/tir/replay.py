@@ -63,7 +63,7 @@ def check_pass(
     max_steps: int = 10**6,
     functions: Sequence[PrimFunc] = (),
 ) -> Replay:
-    """Compares two versions of a function.
+    """Compare two versions of a function.
 
     Args:
         before: the function that the pass was given.
@@ -97,7 +97,7 @@ def check_pass(
 
 
 def _smallest(func: PrimFunc) -> dict[Var, int]:
-    """One row, and the lowest value of everything else."""
+    """Return one row, and the lowest value of everything else."""
     values = {p: declared_range(p).low for p in func.params if isinstance(p, Var)}
     rows = func.row_range
     if rows is not None:
@@ -106,7 +106,7 @@ def _smallest(func: PrimFunc) -> dict[Var, int]:
 
 
 def _windows(before: PrimFunc, after: PrimFunc, max_steps: int) -> Iterator[dict[Var, int]]:
-    """Values of the integer parameters for each run; none if a single row takes too long."""
+    """Yield values of the integer parameters for each run; none if a single row takes too long."""
     values = _smallest(before)
     rows = before.row_range
     if _estimate(before, after, values) > max_steps:
@@ -130,7 +130,7 @@ def _windows(before: PrimFunc, after: PrimFunc, max_steps: int) -> Iterator[dict
 
 
 def _estimate(before: PrimFunc, after: PrimFunc, values: Mapping[Var, int]) -> int:
-    """Steps of the longer version; `values` belongs to the parameters of `before`."""
+    """Return steps of the longer version; `values` belongs to the parameters of `before`."""
     renamed = {
         new: values[old]
         for old, new in zip(before.params, after.params, strict=True)
@@ -140,7 +140,7 @@ def _estimate(before: PrimFunc, after: PrimFunc, values: Mapping[Var, int]) -> i
 
 
 def estimate_steps(func: PrimFunc, values: Mapping[Var, int]) -> int:
-    """Upper bound of the interpreter's steps for given integer parameters.
+    """Return the upper bound of the interpreter's steps for given integer parameters.
 
     A loop whose bounds are loaded from memory counts as one iteration: the step limit of the run
     has to decide about it.
@@ -233,7 +233,7 @@ def _arguments(
 def random_array(
     generator: np.random.Generator, shape: Sequence[int], dtype: DType, limit: int | None = None
 ) -> Array:
-    """Random elements of a type: floats in [-2, 2], integers in [-limit, limit] and the type."""
+    """Draw elements of a type: floats in [-2, 2], integers in [-limit, limit] and the type."""
     if dtype.is_float:
         return generator.uniform(-2.0, 2.0, size=tuple(shape)).astype(dtype.value)
     low = dtype.min if limit is None else max(dtype.min, -limit)

@@ -77,7 +77,7 @@ class _Checker(Visitor):
                     self.visit(child)
 
     def _allocations(self, outermost: Allocate) -> None:
-        """Directly nested Allocates; the outermost has been checked."""
+        """Check directly nested Allocates; the outermost has been checked."""
         buffers, inside = allocations(outermost)
         node: Node = outermost
         while isinstance(node, Allocate):
@@ -110,7 +110,7 @@ def _first_line(node: Node) -> str:
 
 
 def verify(func: PrimFunc, functions: Mapping[str, PrimFunc] | None = None) -> None:
-    """Checks a function, and the kernels that it calls, against every rule.
+    """Check a function, and the kernels that it calls, against every rule.
 
     Args:
         func: the function.
@@ -139,7 +139,7 @@ def _verify_kernel(kernel: PrimFunc) -> None:
 
 
 def verify_module(functions: Sequence[PrimFunc]) -> None:
-    """Checks all functions of a module together; TirError as `verify`."""
+    """Check all functions of a module together; TirError as `verify`."""
     table = {f.name: f for f in functions}
     for func in functions:
         if table[func.name] is not func:
@@ -150,7 +150,7 @@ def verify_module(functions: Sequence[PrimFunc]) -> None:
 
 
 def verify_after(pass_name: str, function: PrimFunc) -> None:
-    """`verify` of what a pass has made.
+    """Verify what a pass has made.
 
     Raises:
         TirError: names the pass.

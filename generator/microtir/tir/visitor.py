@@ -48,7 +48,7 @@ NodeT = TypeVar("NodeT", Expr, Stmt)
 
 
 def children(node: Node) -> tuple[Node, ...]:
-    """Direct parts of a node in the order of evaluation; bound Vars are not among them.
+    """Return direct parts of a node in the order of evaluation; bound Vars are not among them.
 
     A KernelCall's contract and meaning speak about the parameters of the kernel, not about the
     function around the call, and are not entered.
@@ -91,7 +91,7 @@ _CHILDREN: Mapping[type, Callable[[Any], tuple[Node, ...]]] = MappingProxyType({
 
 
 def allocations(s: Stmt) -> tuple[tuple[Buffer, ...], Stmt]:
-    """The buffers of directly nested Allocates, outermost first, and the statement inside them.
+    """Return buffers of directly nested Allocates, outermost first, and what is inside.
 
     A main has one for every activation: recursion over them would end a large model.
     """
@@ -103,7 +103,7 @@ def allocations(s: Stmt) -> tuple[tuple[Buffer, ...], Stmt]:
 
 
 def allocated(buffers: Sequence[Buffer], s: Stmt) -> Stmt:
-    """A statement inside Allocates, outermost first: the reverse of `allocations`."""
+    """Put a statement inside Allocates, outermost first: the reverse of `allocations`."""
     for buffer in reversed(buffers):
         s = Allocate(buffer, s)
     return s
@@ -121,19 +121,19 @@ class Rewriter:
     """Builds a new tree bottom up; each hook returns its argument to keep it."""
 
     def expr(self, e: Expr) -> Expr:
-        """Rewrites an expression; the default rewrites its parts."""
+        """Rewrite an expression; the default rewrites its parts."""
         return self.expr_parts(e)
 
     def stmt(self, s: Stmt) -> Stmt:
-        """Rewrites a statement; the default rewrites its parts."""
+        """Rewrite a statement; the default rewrites its parts."""
         return self.stmt_parts(s)
 
     def buffer(self, buffer: Buffer) -> Buffer:
-        """Replaces a buffer wherever it is used or brought to life."""
+        """Replace a buffer wherever it is used or brought to life."""
         return buffer
 
     def binder(self, var: Var) -> Var:
-        """Replaces the Var that a loop or a Let defines."""
+        """Replace the Var that a loop or a Let defines."""
         return var
 
     def exprs(self, items: tuple[Expr, ...]) -> tuple[Expr, ...]:
@@ -220,7 +220,7 @@ def _same(new: tuple[object, ...], old: tuple[object, ...]) -> bool:
 
 
 def rewrite_function(func: PrimFunc, rewriter: Rewriter) -> PrimFunc:
-    """`func` with its body rewritten; the same object if nothing changed."""
+    """Return `func` with its body rewritten; the same object if nothing changed."""
     body = rewriter.stmt(func.body)
     return func if body is func.body else replace(func, body=body)
 
@@ -254,7 +254,7 @@ class _Substitution(Rewriter):
 
 
 def substitute(node: NodeT, mapping: Mapping[Var | Buffer, Expr | Buffer | int]) -> NodeT:
-    """`node` with Vars replaced by expressions and Buffers by Buffers.
+    """Return `node` with Vars replaced by expressions and Buffers by Buffers.
 
     A Var mapped to a Var is renamed where it is defined, too.  An int becomes a literal of the
     Var's type.  Shapes of buffers are left alone.
@@ -269,7 +269,7 @@ def substitute(node: NodeT, mapping: Mapping[Var | Buffer, Expr | Buffer | int])
 
 
 def walk(node: Node | PrimFunc) -> Iterator[Node]:
-    """Every node of a tree, parents first, in the order of the text."""
+    """Yield every node of a tree, parents first, in the order of the text."""
     stack: list[Node] = [node.body if isinstance(node, PrimFunc) else node]
     while stack:
         current = stack.pop()
@@ -278,12 +278,12 @@ def walk(node: Node | PrimFunc) -> Iterator[Node]:
 
 
 def variables_used(node: Node | PrimFunc) -> tuple[Var, ...]:
-    """Vars that are read anywhere in the tree, each once, in order of first use."""
+    """Return vars that are read anywhere in the tree, each once, in order of first use."""
     return tuple(dict.fromkeys(n for n in walk(node) if isinstance(n, Var)))
 
 
 def buffers_read(node: Node | PrimFunc) -> tuple[Buffer, ...]:
-    """Buffers that the tree may read, each once, in order of first use.
+    """Return buffers that the tree may read, each once, in order of first use.
 
     What an Invoke does with a buffer is not known here: it counts as read and as written.
     """
@@ -291,7 +291,7 @@ def buffers_read(node: Node | PrimFunc) -> tuple[Buffer, ...]:
 
 
 def buffers_written(node: Node | PrimFunc) -> tuple[Buffer, ...]:
-    """Buffers that the tree may write, each once, in order of first use."""
+    """Return buffers that the tree may write, each once, in order of first use."""
     return _buffers(node, True)
 
 

@@ -49,7 +49,7 @@ def prove_accesses(
     functions: Mapping[str, PrimFunc] | None = None,
     assuming: tuple[Expr, ...] = (),
 ) -> None:
-    """Proves a function and the kernels that it calls.
+    """Prove a function and the kernels that it calls.
 
     Proven are: every index of a Load, Store or BufferArgument; the region that a kernel reaches
     from a pointer, its contract's regions and its preconditions; the declared ranges of integer
@@ -140,7 +140,7 @@ class _Prover:
             self.expr(item)
 
     def expr(self, e: Expr) -> None:
-        """Proves the loads inside an expression, each under the conditions that guard it."""
+        """Prove the loads inside an expression, each under the conditions that guard it."""
         match e:
             case Load(buffer, indices):
                 self.exprs(indices)
@@ -222,7 +222,7 @@ class _Prover:
     def pointers(
         self, params: tuple[Param, ...], args: Sequence[BufferArgument | Expr], callee: str
     ) -> dict[Var | Buffer, Expr | Buffer | int]:
-        """What a call is given: integers in their ranges, pointers to enough elements."""
+        """Return what a call is given: integers in their ranges, pointers to enough elements."""
         values: dict[Var | Buffer, Expr | Buffer | int] = {}
         for param, arg in zip(params, args, strict=True):
             if isinstance(arg, BufferArgument):
@@ -255,7 +255,7 @@ class _Prover:
         values: Mapping[Var | Buffer, Expr | Buffer | int],
         callee: str,
     ) -> None:
-        """The elements that the parameter spans, counted from the pointer, are in the buffer."""
+        """Prove that the buffer holds the elements that the parameter spans from the pointer on."""
         offset: Expr = IntImm(0)
         for index, extent in zip(arg.indices, arg.buffer.shape, strict=True):
             offset = build.add(build.mul(offset, build.index(extent)), index)

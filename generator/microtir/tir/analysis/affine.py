@@ -31,12 +31,12 @@ class Linear:
 
     @staticmethod
     def of(terms: Mapping[int, int], constant: int) -> Linear:
-        """A form from a table of coefficients."""
+        """Make a form from a table of coefficients."""
         return Linear(tuple(sorted((x, a) for x, a in terms.items() if a)), constant)
 
     @staticmethod
     def unknown(number: int) -> Linear:
-        """The form that is one unknown."""
+        """Return the form that is one unknown."""
         return Linear(((number, 1),), 0)
 
     @property
@@ -63,7 +63,7 @@ class Linear:
         return Linear(tuple((x, a * factor) for x, a in self.terms), self.constant * factor)
 
     def tightened(self) -> Linear:
-        """The same integer solutions with coprime coefficients."""
+        """Return a form with the same integer solutions and coprime coefficients."""
         divisor = gcd(*(a for _, a in self.terms))
         if divisor <= 1:
             return self
@@ -101,7 +101,7 @@ def _system(forms: Iterable[Linear]) -> _System:
 
 
 def has_no_solution(constraints: Iterable[Linear]) -> bool | None:
-    """Whether no integers make all forms non-negative; False where that was not found.
+    """Return whether no integers make all forms non-negative; False where that was not found.
 
     None if the elimination grew beyond its limit and was given up.
     """
@@ -117,7 +117,7 @@ def has_no_solution(constraints: Iterable[Linear]) -> bool | None:
 
 
 def _solved(system: _System, equation: Linear) -> _System:
-    """The system with an unknown of an equation replaced by what it equals."""
+    """Return the system with an unknown of an equation replaced by what it equals."""
     forms = [Linear(terms, constant) for terms, constant in system.strongest.items()]
     while True:
         unknown, factor = min(equation.terms, key=lambda term: (abs(term[1]), term[0]))
@@ -133,7 +133,7 @@ def _solved(system: _System, equation: Linear) -> _System:
 
 
 def _replaced(form: Linear, unknown: int, value: Linear) -> Linear:
-    """A form with a value in the place of an unknown."""
+    """Return a form with a value in the place of an unknown."""
     factor = next((a for x, a in form.terms if x == unknown), 0)
     if not factor:
         return form
@@ -142,7 +142,7 @@ def _replaced(form: Linear, unknown: int, value: Linear) -> Linear:
 
 
 def _cheapest_unknown(system: _System) -> int:
-    """The unknown whose elimination adds the fewest constraints."""
+    """Return the unknown whose elimination adds the fewest constraints."""
     lower: dict[int, int] = {}
     upper: dict[int, int] = {}
     for terms in system.strongest:
@@ -158,7 +158,7 @@ def _cheapest_unknown(system: _System) -> int:
 
 
 def _without(system: _System, unknown: int) -> _System:
-    """The projection of a system: all constraints that follow and do not name the unknown."""
+    """Project a system: return all constraints that follow and do not name the unknown."""
     result = _System()
     lower: list[tuple[int, Linear]] = []
     upper: list[tuple[int, Linear]] = []

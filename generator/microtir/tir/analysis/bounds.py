@@ -40,7 +40,7 @@ class Bounds:
         self._constants: dict[Buffer, Interval] = {}
 
     def of(self, e: Expr) -> Interval:
-        """Smallest interval known to hold an integer or BOOL expression wherever it has a value.
+        """Return the smallest interval known to hold an integer or BOOL expression.
 
         Raises:
             TirError: the expression is floating point.
@@ -78,7 +78,7 @@ class Bounds:
                 return Interval.of_type(e.dtype)
 
     def buffer(self, buffer: Buffer) -> Interval:
-        """Interval of every element: the data of a constant, else the type."""
+        """Return the interval of every element: the data of a constant, else the type."""
         if buffer.scope is not Scope.CONSTANT or buffer.data is None or not buffer.data.size:
             return Interval.of_type(buffer.dtype)
         if buffer not in self._constants:
@@ -103,14 +103,14 @@ class Bounds:
 
 
 def declared_range(var: Var) -> Interval:
-    """The range that a parameter declares; where it declares none, that of its type."""
+    """Return the range that a parameter declares; where it declares none, that of its type."""
     low = var.dtype.min if var.low is None else var.low
     high = var.dtype.max if var.high is None else var.high
     return Interval(low, max(low, high))
 
 
 def _defined(op: BinaryOp, b: Interval) -> bool:
-    """Whether the transfer functions below know the operator for such a right operand."""
+    """Return whether the transfer functions below know the operator for such a right operand."""
     if op in (BinaryOp.FLOORDIV, BinaryOp.FLOORMOD, BinaryOp.TRUNCDIV):
         return 0 not in b
     if op in (BinaryOp.SHIFT_LEFT, BinaryOp.SHIFT_RIGHT):
@@ -153,7 +153,7 @@ def _floormod(a: Interval, b: Interval) -> Interval:
 
 
 def _bits(op: BinaryOp, a: Interval, b: Interval) -> Interval:
-    """Bounds of a bitwise operator: between the nearest powers of two."""
+    """Return bounds of a bitwise operator: between the nearest powers of two."""
     if op is BinaryOp.BIT_AND and (a.low >= 0 or b.low >= 0):
         # A non-negative operand bounds the result from above.
         return Interval(0, min(i.high for i in (a, b) if i.low >= 0))

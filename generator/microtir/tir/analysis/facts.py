@@ -32,7 +32,7 @@ class Facts:
 
     @contextmanager
     def loop(self, var: Var, start: Expr, stop: Expr) -> Iterator[None]:
-        """Inside a loop: start <= var < stop."""
+        """Enter a loop, where start <= var < stop."""
         low, high = self.interval(start).low, self.interval(stop).high - 1
         # An empty range makes the body unreachable: any interval is right there.
         self.bounds.ranges[var] = Interval(low, max(low, high))
@@ -45,7 +45,7 @@ class Facts:
 
     @contextmanager
     def let(self, var: Var, value: Expr) -> Iterator[None]:
-        """Inside a Let: var equals value."""
+        """Enter a Let, where var equals value."""
         if not value.dtype.is_float:
             self.bounds.ranges[var] = self.bounds.of(value)
             self._forms.define_let(var, value)
@@ -53,7 +53,7 @@ class Facts:
 
     @contextmanager
     def assuming(self, condition: Expr, *, truth: bool = True) -> Iterator[None]:
-        """Where a condition is known to hold, or known not to."""
+        """Enter where a condition is known to hold, or known not to."""
         with self._forms.layer():
             facts = self._forms.facts(condition, truth=truth)
             before = dict(self.bounds.ranges)
@@ -68,7 +68,7 @@ class Facts:
                 self.bounds.ranges.update(before)
 
     def _narrow(self, facts: Iterable[Fact]) -> None:
-        """Narrows the ranges of Vars by what single inequalities say about them."""
+        """Narrow the ranges of Vars by what single inequalities say about them."""
         for fact in facts:
             if isinstance(fact, Either):
                 continue
@@ -89,18 +89,18 @@ class Facts:
     # --- questions ---
 
     def interval(self, e: Expr) -> Interval:
-        """Interval of an integer expression here; through its linear form where that is tighter."""
+        """Return the interval of an integer expression here, by its linear form where tighter."""
         direct = self.bounds.of(e)
         if direct.is_point or not e.dtype.is_int:
             return direct
         return direct.intersect(self._forms.interval(self._forms.of(e))) or direct
 
     def linear(self, e: Expr) -> Linear:
-        """The linear form of an integer expression; equal forms are equal values here."""
+        """Return the linear form of an integer expression; equal forms are equal values here."""
         return self._forms.of(e)
 
     def prove(self, condition: Expr, *, thorough: bool = True) -> bool:
-        """Whether a condition certainly holds here; False also where the proof was not found.
+        """Return whether a condition certainly holds here; False also where no proof was found.
 
         Without `thorough` what the loops around say about the variables of their bounds is left
         out: enough for most rewrites, and several times faster where there is no proof.
@@ -110,7 +110,7 @@ class Facts:
         return self._refute(self._forms.facts(condition, truth=False), thorough=thorough)
 
     def _refute(self, denied: tuple[Fact, ...], *, thorough: bool) -> bool:
-        """Whether facts contradict what is known; an empty tuple says nothing."""
+        """Return whether facts contradict what is known; an empty tuple says nothing."""
         if not denied:
             return False
         if any(isinstance(f, Linear) and self._forms.interval(f).high < 0 for f in denied):
@@ -128,7 +128,7 @@ class Facts:
         return False
 
     def _relevant(self, denied: tuple[Fact, ...], known: Sequence[Fact]) -> list[Fact]:
-        """The given facts, the definitions of their unknowns, and what is assumed about these."""
+        """Return the given facts, and what is known of their unknowns."""
         # A condition that is false by itself names no unknown, and makes everything provable.
         false = [f for f in self._assumed if isinstance(f, Linear) and f.is_constant]
         chosen: dict[Fact, None] = dict.fromkeys((*denied, *false, *known))
@@ -153,7 +153,7 @@ class Facts:
 
 
 def _is_decided(facts: Sequence[Fact]) -> bool:
-    """Whether intervals have shown all there is: a denied form, then limits of single unknowns.
+    """Return whether intervals say all: a denied form, then limits of single unknowns.
 
     Limits that contradict each other (an empty loop) prove everything, and no interval shows that.
     """

@@ -45,7 +45,7 @@ IMPOSSIBLE = Linear((), -1)
 
 
 def equal(a: Linear, b: Linear) -> tuple[Fact, ...]:
-    """The two inequalities that make an equation."""
+    """Return the two inequalities that make an equation."""
     return (a - b, b - a)
 
 
@@ -64,7 +64,7 @@ class Forms:
 
     @contextmanager
     def layer(self) -> Iterator[None]:
-        """Unknowns made inside are not met again outside."""
+        """Open a scope: unknowns made inside are not met again outside."""
         self._memo.append({})
         try:
             yield
@@ -88,20 +88,20 @@ class Forms:
         return number
 
     def _bounded(self, interval: Interval, key: object = None) -> Linear:
-        """A new unknown of which nothing but its interval is known."""
+        """Make an unknown of which nothing but its interval is known."""
         number = self._new(interval, (), key)
         self.definitions[number] = _limits(number, interval)
         return Linear.unknown(number)
 
     def define_loop(self, var: Var, start: Linear, stop: Linear) -> tuple[Fact, ...]:
-        """Makes the unknown of a loop variable; returns start <= var < stop."""
+        """Make the unknown of a loop variable; returns start <= var < stop."""
         number = self._new(var, (), var)
         unknown = Linear.unknown(number)
         self.definitions[number] = (unknown - start, stop.plus(-1) - unknown)
         return self.definitions[number]
 
     def define_let(self, var: Var, value: Expr) -> None:
-        """Makes a Let-bound Var stand for its value."""
+        """Make a Let-bound Var stand for its value."""
         if value.dtype is DType.BOOL:
             self._conditions[var] = value
         elif not value.dtype.is_float:
@@ -113,12 +113,12 @@ class Forms:
                     self._sources[number] = var  # so that a condition can narrow it
 
     def variable(self, unknown: int) -> Var | None:
-        """The Var that an unknown stands for."""
+        """Return the Var that an unknown stands for."""
         source = self._sources[unknown]
         return source if isinstance(source, Var) else None
 
     def interval(self, form: Linear) -> Interval:
-        """Interval of a form from the intervals of its unknowns."""
+        """Return the interval of a form from the intervals of its unknowns."""
         low = high = form.constant
         for unknown, coefficient in form.terms:
             source = self._sources[unknown]
@@ -130,7 +130,7 @@ class Forms:
     # --- expressions ---
 
     def of(self, e: Expr) -> Linear:
-        """The linear form of an integer expression."""
+        """Return the linear form of an integer expression."""
         match e:
             case IntImm(value):
                 return Linear((), value)
@@ -199,7 +199,7 @@ class Forms:
         return None
 
     def quotient(self, a: Linear, divisor: int) -> Linear:
-        """Form of floordiv(a, divisor); what the divisor divides is taken out."""
+        """Return the form of floordiv(a, divisor); what the divisor divides is taken out."""
         whole = Linear(
             tuple((x, c // divisor) for x, c in a.terms if c % divisor == 0), a.constant // divisor
         )
@@ -256,7 +256,7 @@ class Forms:
     # --- conditions ---
 
     def facts(self, condition: Expr, *, truth: bool) -> tuple[Fact, ...]:
-        """What follows from a condition being true, or being false; nothing if it is not linear."""
+        """Return what follows from a condition being true, or false; nothing if not linear."""
         match condition:
             case IntImm(value):
                 return () if bool(value) is truth else (IMPOSSIBLE,)
@@ -282,7 +282,7 @@ _OPPOSITE = {
 
 
 def _comparison(op: BinaryOp, difference: Linear, *, truth: bool) -> tuple[Fact, ...]:
-    """Facts of `a op b` where `difference` is b - a."""
+    """Return facts of `a op b` where `difference` is b - a."""
     op = op if truth else _OPPOSITE[op]
     above, below = difference.plus(-1), difference.scaled(-1).plus(-1)
     if op is BinaryOp.LT:

@@ -9,7 +9,7 @@ from microtir.tir.ir import Binary, BinaryOp, Expr
 
 
 def conjuncts(condition: Expr) -> Iterator[Expr]:
-    """The conditions that `and` joins."""
+    """Yield the conditions that `and` joins."""
     if isinstance(condition, Binary) and condition.op is BinaryOp.AND:
         yield from conjuncts(condition.a)
         yield from conjuncts(condition.b)
@@ -18,7 +18,7 @@ def conjuncts(condition: Expr) -> Iterator[Expr]:
 
 
 def margin(guard: Expr) -> Terms | None:
-    """The sum that is not negative exactly where an inequality of integers holds."""
+    """Return the sum that is not negative exactly where an inequality of integers holds."""
     if not isinstance(guard, Binary) or not guard.a.dtype.is_int:
         return None
     a, b = guard.a, guard.b

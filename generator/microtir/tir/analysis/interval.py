@@ -22,12 +22,12 @@ class Interval:
 
     @staticmethod
     def of_type(dtype: DType) -> Interval:
-        """Every value of an integer type or of BOOL."""
+        """Return every value of an integer type or of BOOL."""
         return _whole(dtype)
 
     @staticmethod
     def hull(values: Iterable[int]) -> Interval:
-        """Smallest interval that holds all values; there is at least one."""
+        """Return the smallest interval that holds all values; there is at least one."""
         known = tuple(values)
         return Interval(min(known), max(known))
 
@@ -45,12 +45,12 @@ class Interval:
         return Interval(min(self.low, other.low), max(self.high, other.high))
 
     def intersect(self, other: Interval) -> Interval | None:
-        """Common values, or None if there are none."""
+        """Return the common values, or None if there are none."""
         low, high = max(self.low, other.low), min(self.high, other.high)
         return Interval(low, high) if low <= high else None
 
     def clamp(self, dtype: DType) -> Interval:
-        """The values that fit the type; the whole type if none does."""
+        """Return the values that fit the type; the whole type if none does."""
         whole = Interval.of_type(dtype)
         return self.intersect(whole) or whole
 
@@ -68,7 +68,7 @@ class Interval:
 
 
 def corners(function: Callable[[int, int], int], a: Interval, b: Interval) -> Interval:
-    """Exact bounds of a function that is monotone in each argument while the other is fixed."""
+    """Return exact bounds of a function that is monotone in each of its two arguments."""
     return Interval.hull(function(x, y) for x in (a.low, a.high) for y in (b.low, b.high))
 
 

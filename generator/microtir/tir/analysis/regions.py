@@ -11,7 +11,7 @@ from microtir.tir.visitor import walk
 
 
 def reach(region: Region, given: Mapping[Param, BufferArgument | Expr]) -> tuple[int, int]:
-    """Elements [first, stop) of a kernel's parameter that a region lies in.
+    """Return elements [first, stop) of a kernel's parameter that a region lies in.
 
     Args:
         region: of the parameter.
@@ -30,7 +30,7 @@ def reach(region: Region, given: Mapping[Param, BufferArgument | Expr]) -> tuple
 
 
 def elements(buffer: Buffer) -> int:
-    """How many elements a buffer of constant shape has."""
+    """Return how many elements a buffer of constant shape has."""
     extents = [dim for dim in buffer.shape if isinstance(dim, int)]
     assert len(extents) == len(buffer.shape), "layers of a model have constant shapes"
     return math.prod(extents)

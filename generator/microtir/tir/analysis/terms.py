@@ -33,13 +33,13 @@ class Terms:
         return replace(self, constant=self.constant + constant)
 
     def with_term(self, e: Expr) -> Terms:
-        """One more term; none if it is zero."""
+        """Return one more term; none if it is zero."""
         if isinstance(e, IntImm):
             return self.plus(e.value)
         return replace(self, factors={**self.factors, e: self.factors.get(e, 0) + 1})
 
     def divided(self, divisor: int) -> tuple[Terms, Terms]:
-        """The part that is a multiple of the divisor, divided, and the rest.
+        """Return the part that is a multiple of the divisor, divided, and the rest.
 
         The constant of the rest lies in [0, divisor).
         """
@@ -49,7 +49,7 @@ class Terms:
 
 
 def collect(e: Expr) -> Terms:
-    """The terms of an integer expression; what is no sum or multiple is one term."""
+    """Return the terms of an integer expression; what is no sum or multiple is one term."""
     factors: dict[Expr, int] = {}
     constant = leaves = constants = 0
     last_is_constant = True
@@ -80,7 +80,7 @@ def _leaves(e: Expr, factor: int) -> Iterator[tuple[Expr, int]]:
 
 
 def rebuild(terms: Terms, dtype: DType) -> Expr | None:
-    """The sum as an expression; None if a factor or the constant does not fit the type."""
+    """Return the sum as an expression; None if a factor or the constant does not fit the type."""
     numbers = [abs(f) for f in terms.factors.values()] + [abs(terms.constant)]
     if not all(arithmetic.fits(n, dtype) for n in numbers):
         return None
@@ -105,7 +105,7 @@ def rebuild(terms: Terms, dtype: DType) -> Expr | None:
 
 
 def cannot_overflow(facts: Facts, e: Expr) -> bool:
-    """Whether the intervals of all partial sums and products of `e` fit its type."""
+    """Return whether the intervals of all partial sums and products of `e` fit its type."""
     if isinstance(e, Unary) and e.op is UnaryOp.NEG:
         exact = -facts.interval(e.a)
         return exact.within(Interval.of_type(e.dtype)) and cannot_overflow(facts, e.a)

@@ -24,7 +24,7 @@ class Pass(Protocol):
 def pipeline(
     unroll_max_extent: int = 0, simple_mode: bool = False, disable_unroll: bool = False
 ) -> tuple[Pass, ...]:
-    """The passes in order.
+    """Return the passes in order.
 
     Args:
         unroll_max_extent: as the field of UnrollLoops.

@@ -16,7 +16,7 @@ _DIVISIONS = (
 
 
 def limit(facts: Facts, var: Var, guard: Expr) -> tuple[bool, Expr] | None:
-    """(True, t) if the guard is exactly `var < t`, (False, t) if it is `var >= t`.
+    """Return (True, t) if the guard is exactly `var < t`, (False, t) if it is `var >= t`.
 
     None if it is neither, or if t could not be computed where the guard was not evaluated.
     """
@@ -38,7 +38,7 @@ def limit(facts: Facts, var: Var, guard: Expr) -> tuple[bool, Expr] | None:
 
 
 def is_total(facts: Facts, e: Expr) -> bool:
-    """Whether an expression has a value wherever its Vars have, whatever memory holds."""
+    """Return whether an expression has a value wherever its Vars have, whatever memory holds."""
     for node in walk(e):
         if isinstance(node, Load):
             return False
@@ -51,7 +51,7 @@ def is_total(facts: Facts, e: Expr) -> bool:
 
 
 def sole_guards(s: Stmt) -> tuple[Expr, ...]:
-    """Conditions without which a statement does nothing, as far as they can be moved in front."""
+    """Return conditions that a statement is idle without, where they can move in front."""
     if isinstance(s, If) and s.otherwise is None:
         return (*conjuncts(s.condition), *sole_guards(s.then))
     if isinstance(s, For):
@@ -62,7 +62,7 @@ def sole_guards(s: Stmt) -> tuple[Expr, ...]:
 
 
 def without(s: Stmt, guard: Expr) -> Stmt:
-    """The statement with a guard that is known to hold dropped; the guard is this very object."""
+    """Drop a guard that is known to hold from a statement; the guard is this very object."""
     return _Dropper(guard).stmt(s)
 
 

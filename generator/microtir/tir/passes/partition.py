@@ -128,7 +128,7 @@ class _Splitter(_Scoped):
         return None
 
     def cuts(self, var: Var, s: Stmt) -> Iterator[_Cut]:
-        """Where guards inside `s` become certain, whatever everything but `var` is."""
+        """Yield where guards inside `s` become certain, whatever all else than `var` is."""
         match s:
             case Seq(statements):
                 for statement in statements:
@@ -202,7 +202,7 @@ class _Clipper(_Scoped):
 
 
 def _joined(s: Stmt) -> Stmt:
-    """An If that holds nothing but an If, as one."""
+    """Join an If that holds nothing but an If into one."""
     if isinstance(s, If) and s.otherwise is None:
         inner = _joined(s.then)
         if isinstance(inner, If) and inner.otherwise is None:

@@ -95,7 +95,7 @@ class _Simplifier(ExprSimplifier):
         return For(s.var, start, stop, body, s.kind)
 
     def _once(self, var: Var, value: Expr, body: Stmt) -> Stmt:
-        """The body of a loop that runs once."""
+        """Return the body of a loop that runs once."""
         if _reads_memory(value):
             # The body may store to what the start was loaded from: it is evaluated before.
             with self.facts.let(var, value):
@@ -137,7 +137,7 @@ class _Simplifier(ExprSimplifier):
 
 
 def _changes_nothing(s: Stmt) -> bool:
-    """Whether a store writes back what it has just read."""
+    """Return whether a store writes back what it has just read."""
     return isinstance(s, Store) and s.value == Load(s.buffer, s.indices)
 
 
@@ -146,6 +146,6 @@ def _reads_memory(e: Expr) -> bool:
 
 
 def _is_unchanged(parts: list[Stmt], old: tuple[Stmt, ...]) -> bool:
-    """Whether a sequence keeps its parts and has nothing to flatten."""
+    """Return whether a sequence keeps its parts and has nothing to flatten."""
     same = len(parts) != 1 and all(a is b for a, b in zip(parts, old, strict=True))
     return same and not any(isinstance(p, Seq) for p in parts)

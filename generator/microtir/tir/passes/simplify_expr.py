@@ -41,11 +41,11 @@ class ExprSimplifier(Rewriter):
         return e if new == e else new
 
     def holds(self, condition: Expr) -> bool:
-        """Whether a condition is quickly seen to hold here."""
+        """Return whether a condition is quickly seen to hold here."""
         return self.facts.prove(condition, thorough=False)
 
     def _parts(self, e: Expr) -> Expr:
-        """The expression made anew from simplified parts, constants folded."""
+        """Rebuild an expression from simplified parts, constants folded."""
         match e:
             case Var():
                 return self._known(e)
@@ -80,7 +80,7 @@ class ExprSimplifier(Rewriter):
         return build.select(condition, first, second)
 
     def _cast(self, dtype: DType, value: Expr) -> Expr:
-        """A cast of a cast that changes nothing is one cast."""
+        """Drop a cast inside a cast that changes nothing."""
         if isinstance(value, Cast) and value.dtype.is_int and value.value.dtype.is_int:
             inner = self.facts.interval(value.value)
             if inner.within(Interval.of_type(value.dtype)):
@@ -88,7 +88,7 @@ class ExprSimplifier(Rewriter):
         return build.cast(dtype, value)
 
     def _known(self, e: Expr) -> Expr:
-        """A literal if only one value is possible, else the cheapest form that is known."""
+        """Return a literal if only one value is possible, else the cheapest known form."""
         if e.dtype.is_float:
             return e
         interval = self.facts.bounds.of(e)
@@ -118,7 +118,7 @@ class ExprSimplifier(Rewriter):
         return self._constant_moved_right(e)
 
     def _constant_moved_right(self, e: Binary) -> Expr:
-        """Turns x + 3 < 10 into x < 7."""
+        """Turn x + 3 < 10 into x < 7."""
         terms = collect(e.a)
         if not isinstance(e.b, IntImm) or not terms.constant:
             return e
@@ -138,7 +138,7 @@ class ExprSimplifier(Rewriter):
         return e
 
     def _sum(self, e: Binary | Unary) -> Expr:
-        """Merges equal terms, lets opposite ones cancel, and puts the constant last."""
+        """Merge equal terms, lets opposite ones cancel, and puts the constant last."""
         terms = collect(e)
         is_tidy = terms.count == terms.leaves and terms.constant_is_last
         if is_tidy and (isinstance(e, Binary) or not terms.constant):
@@ -171,13 +171,13 @@ class ExprSimplifier(Rewriter):
         return self._rebuilt(e, Terms(whole.factors, 0).with_term(build.floordiv(kept, e.b))) or e
 
     def _rebuilt(self, original: Expr, terms: Terms) -> Expr | None:
-        """The sum of terms, or None if a partial sum might overflow."""
+        """Return the sum of terms, or None if a partial sum might overflow."""
         new = rebuild(terms, original.dtype)
         return new if new is not None and cannot_overflow(self.facts, new) else None
 
 
 def binary(op: BinaryOp, a: Expr, b: Expr) -> Expr:
-    """`a op b` through the folding constructor of the operator."""
+    """Return `a op b` through the folding constructor of the operator."""
     if op.is_comparison:
         return build.compare(op, a, b)
     return _CONSTRUCTORS[op](a, b)
