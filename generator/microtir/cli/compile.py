@@ -133,7 +133,7 @@ def _project(
     *,
     force: bool,
 ) -> ExitCode:
-    """The same as `microtir micro create-project`."""
+    """Create the project that `microtir micro create-project` creates."""
     if board is None:
         raise UsageError(
             "a project is for a board", where="microtir compile", fix="add --board BOARD"

@@ -78,7 +78,7 @@ def profile(
 def _choose_external(
     model: Model, config: CompilationConfig, board: BoardFacts, timeout: float
 ) -> ExitCode:
-    """Prints what each layer costs either way, and the flag that takes the cheaper ones."""
+    """Print what each layer costs either way, and the flag that takes the cheaper ones."""
     from microtir.search.external import choose_external
 
     with Progress() as progress:

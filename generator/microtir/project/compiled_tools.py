@@ -27,7 +27,7 @@ class _Recipe:
 
 
 class Tool(Enum):
-    """What there is, and how each is compiled."""
+    """The tools, and how each is compiled."""
 
     AVR_RUNNER = _Recipe("avr_runner.c", (), ("-lsimavr", "-lelf"), "gcc libsimavr-dev libelf-dev")
     QEMU_PROFILER = _Recipe("qemu_profiler.c", ("-shared", "-fPIC"), (), "gcc libc6-dev")

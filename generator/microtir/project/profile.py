@@ -40,7 +40,7 @@ class FlashData(TypedDict):
 
 
 class RamData(TypedDict):
-    """In bytes; see `Footprint`."""
+    """Uses of RAM in bytes; see `Footprint`."""
 
     workspace: int
     scratch: int

@@ -91,7 +91,7 @@ class _Overlap:
 
 @dataclass(frozen=True, slots=True)
 class _Scale:
-    """From steps and offsets to pixels."""
+    """A scale that turns steps and offsets into pixels."""
 
     column: float
     most: int

@@ -74,7 +74,7 @@ def saturating_shift_left(x: int, count: int) -> int:
 
 
 def count_leading_zeros(x: int) -> int:
-    """Number of zero bits above the highest set bit of a uint32; 32 for zero."""
+    """Count the zero bits above the highest set bit of a uint32; 32 for zero."""
     return 32 - x.bit_length()
 
 

@@ -25,7 +25,7 @@ class _Price:
 
 @dataclass(frozen=True, slots=True)
 class _Prices:
-    """Of one kernel, by what the CPU can do."""
+    """Prices of one kernel, by what the CPU can do."""
 
     plain: _Price
     dsp: _Price
