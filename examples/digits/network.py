@@ -302,7 +302,7 @@ def _padding(extent: int, kernel: int, stride: int) -> tuple[int, int]:
 def _windows(
     padded: Array, output: Shape, kernel: int, stride: int
 ) -> Iterator[tuple[int, int, Array]]:
-    """Yield for each place in the kernel, a view of the pixels that it meets."""
+    """Yield, for each place in the kernel, a view of the pixels that it meets."""
     rows, columns = output[1] * stride, output[2] * stride
     for row in range(kernel):
         for column in range(kernel):

@@ -81,12 +81,12 @@ class PassConfig(OptionMap):
 
     @property
     def input_pool(self) -> str:
-        """Name of the workspace pool for inputs in the workspace; empty for any."""
+        """Return the workspace pool for inputs in the workspace; empty for any."""
         return str(self["memory.input_pool"])
 
     @property
     def output_pool(self) -> str:
-        """Name of the workspace pool for outputs in the workspace; empty for any."""
+        """Return the workspace pool for outputs in the workspace; empty for any."""
         return str(self["memory.output_pool"])
 
     def __repr__(self) -> str:

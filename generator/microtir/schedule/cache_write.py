@@ -33,7 +33,7 @@ class _Block:
 
 
 def cache_write(program: Program, loop: Loop) -> tuple[Program, ir.Buffer]:
-    """Three nests instead of one: set the accumulators, add to them, write the elements.
+    """Make three nests of one: set the accumulators, add to them, write the elements.
 
     The scalar accumulator of the element becomes an array with one element per iteration of `loop`
     and of the loops below it.  The loops of the second nest keep their handles, so the reduction
@@ -101,7 +101,7 @@ def _block_of(root: ir.For, step: str) -> _Block:
 
 
 def _check_order(block: _Block, step: str) -> None:
-    """The nests run one after the other: nothing may be read that a later nest writes."""
+    """Check that nothing is read that a later one of the nests writes."""
     chain_values = [node.value for node in block.chain if isinstance(node, ir.Let)]
     chain_values += [node.condition for node in block.chain if isinstance(node, ir.If)]
     for node in block.loops:
@@ -135,7 +135,7 @@ def _extent(loop: ir.For, step: str) -> int:
 
 
 def _around(chain: tuple[ir.For | ir.If | ir.Let, ...], inner: ir.Stmt) -> ir.Stmt:
-    """The chain around another statement, without the Lets that it does not read."""
+    """Put the chain around another statement, without the Lets that it does not read."""
     body = inner
     for node in reversed(chain):
         if isinstance(node, ir.For):

@@ -42,7 +42,7 @@ class Access:
     reduction: ir.BinaryOp | None = None
 
     def elsewhere(self, shared: frozenset[ir.Var]) -> tuple[Access, dict[ir.Var, ir.Var]]:
-        """The access in another iteration: every variable but the shared ones is renamed."""
+        """Return the access in another iteration: every variable but the shared ones is renamed."""
         renamed = {v: build.fresh(v, f"{v.name}'") for v in self.variables if v not in shared}
         mapping: dict[ir.Var | ir.Buffer, ir.Expr | ir.Buffer | int] = dict(renamed.items())
         facts = tuple(substitute(fact, mapping) for fact in self.facts)
@@ -67,7 +67,7 @@ class Conflict:
 
 
 def accesses(nest: ir.Stmt, facts: tuple[ir.Expr, ...] = ()) -> tuple[Access, ...]:
-    """Every access of a nest to a buffer that lives longer than one iteration of it."""
+    """Return every access of a nest to a buffer that lives longer than one iteration of it."""
     private = {node.buffer for node in walk(nest) if isinstance(node, ir.Allocate)}
     changing = frozenset(buffers_written(nest))
     return tuple(
@@ -78,7 +78,7 @@ def accesses(nest: ir.Stmt, facts: tuple[ir.Expr, ...] = ()) -> tuple[Access, ..
 
 
 def _stable(facts: tuple[ir.Expr, ...], changing: frozenset[ir.Buffer]) -> tuple[ir.Expr, ...]:
-    """The facts that still hold after a store: those that do not read what the nest changes."""
+    """Return the facts that hold after a store: those that read nothing the nest changes."""
     return tuple(fact for fact in facts if not changing.intersection(buffers_read(fact)))
 
 
@@ -88,7 +88,7 @@ def _accesses(
     variables: tuple[ir.Var, ...],
     update: ir.Store | None,
 ) -> Iterator[Access]:
-    """Accesses below `node`; `update` is the reduction step around an expression."""
+    """Yield accesses below `node`; `update` is the reduction step around an expression."""
     match node:
         case ir.For(var, start, stop, body):
             yield from _accesses(start, facts, variables, None)
@@ -137,7 +137,7 @@ def _loads(
 
 
 def reduction_of(store: ir.Store) -> ir.BinaryOp | None:
-    """The operator of ``a[i] = a[i] op v`` where v does not read a; None for any other store."""
+    """Return the operator of ``a[i] = a[i] op v`` where v does not read a, else None."""
     value = store.value
     if not isinstance(value, ir.Binary) or value.op not in REDUCTIONS:
         return None
@@ -159,7 +159,7 @@ def conflict_of_order(
     *,
     allow_reassociation: bool,
 ) -> Conflict | None:
-    """A pair of accesses that changes its order if each (outer, inner) pair changes places."""
+    """Find accesses whose order changes if each (outer, inner) pair changes places."""
     swaps = tuple(swapped)
     for a, b in _pairs(found):
         free, is_float = _is_reduction_pair(a, b, allow_reassociation=allow_reassociation)
@@ -174,7 +174,7 @@ def conflict_of_order(
 
 
 def conflict_of_independence(found: tuple[Access, ...], loop: ir.Var) -> Conflict | None:
-    """A pair of accesses of one element in two iterations of `loop`; None if there is none."""
+    """Find accesses of one element in two iterations of `loop`; None if there are none."""
     for a, b in _pairs(found):
         other, renamed = b.elsewhere(frozenset())
         if not _never_meet(a, other, _before(loop, renamed), found):
@@ -185,7 +185,7 @@ def conflict_of_independence(found: tuple[Access, ...], loop: ir.Var) -> Conflic
 def _before(
     loop: ir.Var, renamed: dict[ir.Var, ir.Var], *, reverse: bool = False
 ) -> tuple[ir.Expr, ...]:
-    """The first access happens in an earlier iteration of `loop` than the renamed one."""
+    """Return facts that say that the first access is in an earlier iteration of `loop`."""
     other = renamed.get(loop)
     if other is None:
         return ()  # an access in the range of the loop itself: in no iteration of it
@@ -193,7 +193,7 @@ def _before(
 
 
 def _pairs(found: tuple[Access, ...]) -> Iterator[tuple[Access, Access]]:
-    """Ordered pairs of accesses to one buffer, at least one of them a store."""
+    """Yield ordered pairs of accesses to one buffer, at least one of them a store."""
     for a in found:
         for b in found:
             if a.buffer is b.buffer and (a.is_write or b.is_write):
@@ -201,7 +201,7 @@ def _pairs(found: tuple[Access, ...]) -> Iterator[tuple[Access, Access]]:
 
 
 def _is_reduction_pair(a: Access, b: Access, *, allow_reassociation: bool) -> tuple[bool, bool]:
-    """(the pair may change its order, it belongs to a floating-point reduction)."""
+    """Return whether a pair may change its order, and is of a floating-point reduction."""
     if a.reduction is None or a.reduction is not b.reduction:
         return False, False
     is_float = a.buffer.dtype.is_float
@@ -209,7 +209,7 @@ def _is_reduction_pair(a: Access, b: Access, *, allow_reassociation: bool) -> tu
 
 
 def _never_meet(a: Access, b: Access, order: tuple[ir.Expr, ...], nest: tuple[Access, ...]) -> bool:
-    """Whether two accesses, in iterations with this order, never touch the same element."""
+    """Return whether two accesses, in iterations with this order, never touch the same element."""
     if a.indices is None or b.indices is None:
         return impossible((*a.facts, *b.facts), order)
     changing = {access.buffer for access in nest if access.is_write}

@@ -16,11 +16,11 @@ class Names:
 
     @staticmethod
     def used_in(body: ir.Stmt) -> Names:
-        """All names but those of the variables, buffers and loops of a body."""
+        """Return all names but those of the variables, buffers and loops of a body."""
         return Names(name for node in walk(body) for name in _names(node))
 
     def unique(self, name: str) -> str:
-        """`name`, or `name_1`, `name_2`, ... where it is taken."""
+        """Return `name`, or `name_1`, `name_2`, ... where it is taken."""
         candidate, number = name, 0
         while candidate in self._taken:
             number += 1

@@ -42,7 +42,7 @@ class ExprHandle(Protocol):
 
 
 def is_parameter(var: ir.Var) -> bool:
-    """Whether a Var is a scalar parameter: only these declare a range."""
+    """Return whether a Var is a scalar parameter: only these declare a range."""
     return var.low is not None and var.high is not None
 
 
@@ -74,7 +74,7 @@ class Loop:
 
     @staticmethod
     def new(stage: Stage, name: str, names: Names) -> Loop:
-        """The handle of a loop that a step makes."""
+        """Make the handle of a loop that a step makes."""
         return Loop(stage, name, ir.Var(names.unique(name)))
 
     def __str__(self) -> str:
@@ -101,12 +101,12 @@ class Program:
 
     @property
     def outputs(self) -> tuple[ir.Buffer, ...]:
-        """Storage of the outputs, each buffer once."""
+        """Return storage of the outputs, each buffer once."""
         outputs = (buffer for stage, buffer in self.storage.items() if stage.is_output)
         return tuple(dict.fromkeys(outputs))
 
     def stage_of(self, tensor: TensorLike, where: str) -> Stage:
-        """The stage that computes a tensor; ScheduleError if there is none."""
+        """Return the stage that computes a tensor; ScheduleError if there is none."""
         for stage in self.storage:
             if stage.tensor is tensor:
                 return stage
@@ -117,11 +117,11 @@ class Program:
         )
 
     def buffer_of(self, tensor: TensorLike | ir.Buffer) -> ir.Buffer:
-        """The buffer of the body that holds a tensor, given it or its own buffer."""
+        """Return the buffer of the body that holds a tensor, given it or its own buffer."""
         own = tensor if isinstance(tensor, ir.Buffer) else tensor.buffer
         return next((b for s, b in self.storage.items() if s.tensor.buffer is own), own)
 
     def with_body(self, body: ir.Stmt, *new_loops: Loop) -> Program:
-        """The program after a rewrite that added loops."""
+        """Return the program after a rewrite that added loops."""
         added = {loop.var: loop for loop in new_loops}
         return replace(self, body=body, loops={**self.loops, **added})

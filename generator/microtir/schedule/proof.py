@@ -11,7 +11,7 @@ from microtir.tir.analysis.facts import Facts
 
 
 def impossible(facts: Sequence[ir.Expr], goals: Sequence[ir.Expr]) -> bool:
-    """Whether no values of the variables make all of these conditions true.
+    """Return whether no values of the variables make all of these conditions true.
 
     The contradiction that is looked for involves one of the `goals`; False where none was found.
     """
@@ -23,7 +23,7 @@ def impossible(facts: Sequence[ir.Expr], goals: Sequence[ir.Expr]) -> bool:
 
 
 def proves(facts: Sequence[ir.Expr], goal: ir.Expr) -> bool:
-    """Whether `goal` holds wherever the facts hold; False also where no proof was found."""
+    """Return whether `goal` holds wherever the facts hold; False also where no proof was found."""
     known = Facts()
     with ExitStack() as scopes:
         for fact in facts:
@@ -32,19 +32,19 @@ def proves(facts: Sequence[ir.Expr], goal: ir.Expr) -> bool:
 
 
 def difference(a: ir.Expr, b: ir.Expr) -> Linear:
-    """The linear form of a - b."""
+    """Return the linear form of a - b."""
     known = Facts()
     return known.linear(a) - known.linear(b)
 
 
 def constant_difference(a: ir.Expr, b: ir.Expr) -> int | None:
-    """A - b if that is the same number whatever the variables are, else None."""
+    """Return a - b if that is the same number whatever the variables are, else None."""
     form = difference(a, b)
     return form.constant if form.is_constant else None
 
 
 def cancelled_difference(a: ir.Expr, b: ir.Expr) -> ir.Expr:
-    """A - b without the terms that both have, so that generated indices stay readable."""
+    """Return a - b without the terms that both have, so that indices stay readable."""
     known = constant_difference(a, b)
     if known is not None:
         return build.const(known)
@@ -62,7 +62,7 @@ def cancelled_difference(a: ir.Expr, b: ir.Expr) -> ir.Expr:
 
 
 def _terms(e: ir.Expr, sign: int) -> Iterator[tuple[int, ir.Expr]]:
-    """The terms of a sum, each with its sign; the caller's folding joins literals."""
+    """Yield the terms of a sum, each with its sign; the caller's folding joins literals."""
     match e:
         case ir.Binary(ir.BinaryOp.ADD, a, b):
             yield from _terms(a, sign)

@@ -24,7 +24,7 @@ class Box:
 
 
 def region_read(body: ir.Stmt, statement: ir.Stmt, buffer: ir.Buffer, step: str) -> Box:
-    """The smallest box that was found to hold every element that a part of `body` loads.
+    """Return the smallest box found to hold every element that a part of `body` loads.
 
     An axis that is indexed in a way that cannot be bounded is taken as a whole.
 
@@ -73,12 +73,12 @@ class _Lets:
                     self.values[node.var] = value
 
     def resolve(self, e: ir.Expr) -> ir.Expr:
-        """The expression in terms of loop variables and parameters."""
+        """Return the expression in terms of loop variables and parameters."""
         return substitute(e, self.values)
 
 
 def _inner_ranges(statement: ir.Stmt, lets: _Lets) -> dict[ir.Var, Range | None]:
-    """First and last value of every variable that is defined inside a statement."""
+    """Return first and last value of every variable that is defined inside a statement."""
     ranges: dict[ir.Var, Range | None] = {}
     for node in walk(statement):
         if isinstance(node, ir.For):
@@ -89,7 +89,7 @@ def _inner_ranges(statement: ir.Stmt, lets: _Lets) -> dict[ir.Var, Range | None]
 
 
 def _tightest(start: ir.Expr, stop: ir.Expr) -> Range:
-    """First and last value of a range, with a constant distance if there are such.
+    """Return first and last value of a range, with a constant distance if there are such.
 
     Every argument of a maximum is a bound from below, every one of a minimum a bound from above.
     """
@@ -115,7 +115,7 @@ def _bounds(index: ir.Expr, inner: Inner) -> Range | None:
 
 
 def _extreme(e: ir.Expr, inner: Inner, *, lowest: bool) -> ir.Expr | None:
-    """The lowest or highest value of `e` over the inner variables; None if it is not monotone."""
+    """Return the lowest or highest `e` over the inner variables; None if it is not monotone."""
     if not any(var in inner for var in variables_used(e)):
         return None if any(isinstance(node, ir.Load) for node in walk(e)) else e
     match e:

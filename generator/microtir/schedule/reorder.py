@@ -15,7 +15,7 @@ UNROLL_LIMIT = 256
 
 
 def reorder(program: Program, loops: tuple[Loop, ...], *, allow_reassociation: bool) -> Program:
-    """The loops in the given order, the first one outermost, in the places that they have now.
+    """Put loops into the given order, the first one outermost, in their present places.
 
     Raises:
         ScheduleError: the loops are not perfectly nested, a range depends on a loop that would move
@@ -51,7 +51,7 @@ def reorder(program: Program, loops: tuple[Loop, ...], *, allow_reassociation: b
 
 
 def _band(nodes: list[ir.For], step: str) -> tuple[list[ir.For], list[ir.Expr], ir.Stmt]:
-    """The loops from the outermost to the innermost one, the guards between, and what is inside."""
+    """Return the loops from outermost to innermost, the guards between, and what is inside."""
     outermost = next((n for n in nodes if all(_contains(n, other) for other in nodes)), None)
     if outermost is None:
         raise ScheduleError("the loops are not nested in each other", where=step)
@@ -82,13 +82,13 @@ def _contains(outer: ir.Stmt, inner: ir.Stmt) -> bool:
 
 
 def _kinds(statement: ir.Stmt) -> str:
-    """What stands in the way, in a few words."""
+    """Name what stands in the way, in a few words."""
     parts = statement.statements if isinstance(statement, ir.Seq) else (statement,)
     return ", ".join(type(part).__name__ for part in parts)
 
 
 def _check_ranges(order: list[ir.For], guards: list[ir.Expr], core: ir.Stmt, step: str) -> None:
-    """Ranges and guards must have the same values in the new places."""
+    """Check that ranges and guards have the same values in the new places."""
     outside = {node.var for node in order}
     for node in order:
         for bound in (node.start, node.stop):
@@ -109,7 +109,7 @@ def _check_ranges(order: list[ir.For], guards: list[ir.Expr], core: ir.Stmt, ste
 
 
 def unroll(program: Program, loop: Loop) -> Program:
-    """Marks a loop to be replaced by copies of its body.
+    """Mark a loop to be replaced by copies of its body.
 
     Raises:
         ScheduleError: the range is not constant, or has more than UNROLL_LIMIT iterations.
@@ -131,7 +131,7 @@ def unroll(program: Program, loop: Loop) -> Program:
 
 
 def vectorize(program: Program, loop: Loop) -> Program:
-    """Marks a loop whose iterations do not depend on each other.
+    """Mark a loop whose iterations do not depend on each other.
 
     Raises:
         ScheduleError: two iterations may touch the same element, one of them storing it.

@@ -31,25 +31,25 @@ class Schedule:
 
     @property
     def body(self) -> ir.Stmt:
-        """The program as it is now; TIR is immutable, so it stays what it is."""
+        """Return the program as it is now; TIR is immutable, so it stays what it is."""
         return self._program.body
 
     @property
     def steps(self) -> tuple[str, ...]:
-        """What was done, one line a step."""
+        """Return what was done, one line a step."""
         return tuple(step for step, _ in self._history)
 
     def history(self) -> tuple[tuple[str, str], ...]:
-        """Every step with the text of the program after it."""
+        """Return every step with the text of the program after it."""
         return tuple(self._history)
 
     def text(self) -> str:
-        """The program as it is now, in the text form of TIR."""
+        """Return the program as it is now, in the text form of TIR."""
         return stmt_text(self._program.body)
 
     @checked_arguments
     def loops(self, stage: TensorLike) -> tuple[Loop, ...]:
-        """The loops that compute a tensor, in the order of the text.
+        """Return the loops that compute a tensor, in the order of the text.
 
         Raises:
             ScheduleError: the tensor is not computed here.
@@ -59,7 +59,7 @@ class Schedule:
 
     @checked_arguments
     def loop(self, stage: TensorLike, name: str) -> Loop:
-        """The loop of a tensor by the name of its axis, e.g. ``row``, or ``row_outer`` after split.
+        """Return a tensor's loop by its axis, e.g. ``row``, or ``row_outer`` after split.
 
         Raises:
             ScheduleError: there is no such loop, or more than one.
@@ -84,7 +84,7 @@ class Schedule:
         name: str = "main",
         binds: Mapping[TensorT, ir.Buffer] | None = None,
     ) -> ir.PrimFunc:
-        """The function of the program as it is now.
+        """Return the function of the program as it is now.
 
         Args:
             args: parameters in order: tensors, buffers, scalars.  One that is not used is legal:
@@ -103,7 +103,7 @@ class Schedule:
 
     @checked_arguments
     def split(self, loop: Loop, factor: int) -> tuple[Loop, Loop]:
-        """Blocks of `factor` iterations: returns (outer, inner).
+        """Make blocks of `factor` iterations and return (outer, inner).
 
         The tail of a range that is no multiple of `factor` is guarded by an If.
         """
@@ -113,14 +113,14 @@ class Schedule:
 
     @checked_arguments
     def fuse(self, outer: Loop, inner: Loop) -> Loop:
-        """One loop instead of two perfectly nested ones; the order of iterations stays."""
+        """Make one loop of two perfectly nested ones; the order of iterations stays."""
         program, fused = split.fuse(self._program, outer, inner)
         self._done(f"fuse({outer}, {inner}) -> {fused.name}", program)
         return fused
 
     @checked_arguments
     def partition(self, loop: Loop, at: ExprHandle | ir.Expr | int) -> tuple[Loop, Loop]:
-        """Two loops one after the other: [start, at) and [at, stop), each cut to the range.
+        """Make two loops one after the other: [start, at) and [at, stop), each cut to the range.
 
         The handles of loops inside the second one end in `_rest`.
         """
@@ -134,7 +134,7 @@ class Schedule:
     # --- order of iterations ----------------------------------------------------------------------
 
     def reorder(self, *loops: Loop, allow_reassociation: bool = False) -> None:
-        """Puts perfectly nested loops into this order, the first one outermost.
+        """Put perfectly nested loops into this order, the first one outermost.
 
         Integer sums, minima and maxima may be accumulated in any order.  Floating-point ones give
         another result in another order: that needs `allow_reassociation`.
@@ -146,19 +146,19 @@ class Schedule:
 
     @checked_arguments
     def unroll(self, loop: Loop) -> None:
-        """Marks a loop with a constant range to be replaced by copies of its body."""
+        """Mark a loop with a constant range to be replaced by copies of its body."""
         self._done(f"unroll({loop})", reorder.unroll(self._program, loop))
 
     @checked_arguments
     def vectorize(self, loop: Loop) -> None:
-        """Marks a loop whose iterations are shown to be independent of each other."""
+        """Mark a loop whose iterations are shown to be independent of each other."""
         self._done(f"vectorize({loop})", reorder.vectorize(self._program, loop))
 
     # --- storage ----------------------------------------------------------------------------------
 
     @checked_arguments
     def cache_write(self, loop: Loop) -> ir.Buffer:
-        """A LOCAL array of accumulators for the elements of `loop` and the loops below it.
+        """Make a LOCAL array of accumulators for the elements of `loop` and the loops below.
 
         The nest becomes three: set the accumulators (loops end in `_init`), add to them (loops
         keep their handles, and the reduction can be reordered outside them), write the elements
@@ -172,7 +172,7 @@ class Schedule:
     def cache_read(
         self, source: TensorLike | ir.Buffer, loop: Loop
     ) -> tuple[ir.Buffer, tuple[Loop, ...]]:
-        """Each iteration of `loop` first copies the part of an input that it reads.
+        """Copy the part of an input that an iteration of `loop` reads, first in each.
 
         Returns the LOCAL buffer and the loops of the copy, one per axis.
         """
@@ -183,7 +183,7 @@ class Schedule:
 
     @checked_arguments
     def compute_at(self, producer: TensorLike, loop: Loop) -> None:
-        """Computes an intermediate tensor inside a loop of its consumer.
+        """Compute an intermediate tensor inside a loop of its consumer.
 
         Each iteration computes the part that it reads, and the buffer shrinks to that part.
         """
@@ -196,7 +196,7 @@ class Schedule:
 
     @checked_arguments
     def tensorize(self, loop: Loop, kernel: KernelDescription) -> None:
-        """Replaces a loop by a call of a micro-kernel that means exactly that loop nest."""
+        """Replace a loop by a call of a micro-kernel that means exactly that loop nest."""
         program = tensorize(self._program, loop, kernel)
         self._done(f"tensorize({loop}, {kernel.meaning.name})", program)
 

@@ -20,7 +20,7 @@ def make_primfunc(
     name: str,
     binds: Mapping[TensorT, ir.Buffer] | None,
 ) -> ir.PrimFunc:
-    """The function `name` with parameters `args`.
+    """Make the function `name` with parameters `args`.
 
     Args:
         program: what the function computes.
@@ -104,7 +104,7 @@ class _Storage:
         return (ir.Scope.PARAMETER, ir.Scope.CONSTANT)
 
     def parameter(self, arg: Argument) -> ir.Param:
-        """The parameter that an argument becomes."""
+        """Return the parameter that an argument becomes."""
         if isinstance(arg, ir.Var):
             return arg
         if isinstance(arg, ir.Buffer):
@@ -127,7 +127,7 @@ class _Storage:
 
 
 def _buffers(program: Program) -> tuple[ir.Buffer, ...]:
-    """Every buffer that belongs to a tensor of the program."""
+    """Return every buffer that belongs to a tensor of the program."""
     return (*program.inputs, *program.constants, *program.storage.values())
 
 

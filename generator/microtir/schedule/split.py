@@ -14,7 +14,7 @@ from microtir.tir.visitor import substitute, variables_used, walk
 
 
 def split(program: Program, loop: Loop, factor: int) -> tuple[Program, Loop, Loop]:
-    """Blocks of `factor` iterations; the tail of a range that is no multiple is guarded by an If.
+    """Make blocks of `factor` iterations; an If guards the tail that is no whole block.
 
     Raises:
         ScheduleError: the factor is not positive, or the loop is not serial.
@@ -38,7 +38,7 @@ def split(program: Program, loop: Loop, factor: int) -> tuple[Program, Loop, Loo
 
 
 def _is_multiple(extent: ir.Expr, factor: int) -> bool:
-    """Whether every value of `extent` is known to be a multiple of `factor`."""
+    """Return whether every value of `extent` is known to be a multiple of `factor`."""
     match extent:
         case ir.IntImm(value) | ir.Binary(ir.BinaryOp.MUL, _, ir.IntImm(value)):
             return value % factor == 0
@@ -47,7 +47,7 @@ def _is_multiple(extent: ir.Expr, factor: int) -> bool:
 
 
 def fuse(program: Program, outer: Loop, inner: Loop) -> tuple[Program, Loop]:
-    """One loop over the iterations of two perfectly nested ones, in the same order.
+    """Make one loop over the iterations of two perfectly nested ones, in the same order.
 
     Raises:
         ScheduleError: there is something between the loops, or the inner range depends on the
@@ -81,7 +81,7 @@ def fuse(program: Program, outer: Loop, inner: Loop) -> tuple[Program, Loop]:
 
 
 def partition(program: Program, loop: Loop, at: ir.Expr) -> tuple[Program, Loop, Loop]:
-    """Two loops one after the other: [start, at) and [at, stop), each cut to the range.
+    """Make two loops one after the other: [start, at) and [at, stop), each cut to the range.
 
     Raises:
         ScheduleError: `at` is no INT32, or reads something that is not known before the loop.
@@ -104,7 +104,7 @@ def partition(program: Program, loop: Loop, at: ir.Expr) -> tuple[Program, Loop,
 
 
 def _check_point(program: Program, loop: ir.For, at: ir.Expr, step: str) -> None:
-    """ScheduleError if `at` cannot be evaluated in front of the loop."""
+    """Raise ScheduleError if `at` cannot be evaluated in front of the loop."""
     if at.dtype is not ir.DType.INT32:
         raise ScheduleError(f"the point is {at.dtype.value}", where=step, legal="INT32")
     around = path_to(program.body, loop)

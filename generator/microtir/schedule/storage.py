@@ -17,7 +17,7 @@ from microtir.tir.visitor import Rewriter, buffers_read, buffers_written, walk
 def cache_read(
     program: Program, buffer: ir.Buffer, loop: Loop
 ) -> tuple[Program, ir.Buffer, tuple[Loop, ...]]:
-    """Each iteration of `loop` first copies the part of an input that it reads to a LOCAL buffer.
+    """Copy what an iteration of `loop` reads of an input into a LOCAL buffer, first in each.
 
     The copy stays inside the input: where the part reaches over an edge, it is cut.
 
@@ -71,14 +71,14 @@ def _copy_nest(
 
 
 def _higher(facts: tuple[ir.Expr, ...], a: ir.Expr, b: ir.Expr) -> ir.Expr:
-    """max(a, b), without the one that is known to be lower."""
+    """Return max(a, b), without the one that is known to be lower."""
     if proves(facts, build.ge(a, b)):
         return a
     return b if proves(facts, build.ge(b, a)) else build.maximum(a, b)
 
 
 def _lower(facts: tuple[ir.Expr, ...], a: ir.Expr, b: ir.Expr) -> ir.Expr:
-    """min(a, b), without the one that is known to be higher."""
+    """Return min(a, b), without the one that is known to be higher."""
     if proves(facts, build.le(a, b)):
         return a
     return b if proves(facts, build.le(b, a)) else build.minimum(a, b)
@@ -121,7 +121,7 @@ class _Producer:
 
 
 def compute_at(program: Program, stage: Stage, loop: Loop) -> Program:
-    """Computes a stage inside a loop of its consumer, only the part that one iteration reads.
+    """Compute a stage inside a loop of its consumer, only the part that one iteration reads.
 
     Parts of neighbouring iterations that overlap are computed again.
 

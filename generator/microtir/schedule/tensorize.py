@@ -32,7 +32,7 @@ class KernelDescription:
 
 
 def tensorize(program: Program, loop: Loop, kernel: KernelDescription) -> Program:
-    """Replaces `loop` by a call of the kernel.
+    """Replace `loop` by a call of the kernel.
 
     The nest and the kernel's meaning must be the same statements, loop for loop, with buffers that
     the kernel sees from one element on.  Bounds and preconditions of the call are proven with those
@@ -57,7 +57,7 @@ def tensorize(program: Program, loop: Loop, kernel: KernelDescription) -> Progra
 
 
 def flat_index(buffer: ir.Buffer, indices: tuple[ir.Expr, ...]) -> ir.Expr:
-    """Number of the element in row-major order."""
+    """Return the number of the element in row-major order."""
     flat: ir.Expr = build.const(0)
     for dim, index in zip(buffer.shape, indices, strict=True):
         flat = build.add(build.mul(flat, build.index(dim)), index)
@@ -145,7 +145,7 @@ class _Match:
     # --- expressions ---
 
     def same(self, nest: ir.Expr, kernel: ir.Expr) -> None:
-        """Refuses unless the expressions have the same value in every iteration."""
+        """Refuse unless the expressions have the same value in every iteration."""
         if nest.dtype is not kernel.dtype:
             raise self.refuse(
                 f"'{expr_text(nest)}' of type {nest.dtype.value}",
@@ -177,7 +177,7 @@ class _Match:
                     raise self.refuse(f"'{expr_text(nest)}'", f"'{expr_text(kernel)}'")
 
     def equal(self, nest: ir.Expr, kernel: ir.Expr) -> bool:
-        """Whether expressions without loads have one value once the kernel's names are replaced."""
+        """Return whether expressions without loads are equal once the kernel's names are gone."""
         for node in (*walk(nest), *walk(kernel)):
             if isinstance(node, ir.Load) or (isinstance(node, ir.Var) and self.is_open(node)):
                 return False
@@ -187,7 +187,7 @@ class _Match:
         return nest == translated
 
     def is_open(self, var: ir.Var) -> bool:
-        """Whether a parameter of the kernel has no argument yet."""
+        """Return whether a parameter of the kernel has no argument yet."""
         return var in self.meaning.params and var not in self.scalars
 
     def translation(self) -> Replacement:
@@ -215,7 +215,7 @@ class _Match:
         pattern: ir.Buffer,
         pattern_indices: tuple[ir.Expr, ...],
     ) -> None:
-        """The nest's element must lie where the kernel's does, seen from one origin."""
+        """Check that the nest's element lies where the kernel's does, seen from one origin."""
         nest, kernel = access_text(buffer, indices), access_text(pattern, pattern_indices)
         if buffer.dtype is not pattern.dtype:
             raise self.refuse(
@@ -262,7 +262,7 @@ class _Match:
         )
 
     def check_aliases(self) -> None:
-        """A kernel may write before it reads: what it writes may not be another parameter, too."""
+        """Refuse one argument for two parameters if it is written: a kernel may write first."""
         written = buffers_written(self.meaning)
         for param, pointer in self.pointers.items():
             for other, seen in self.pointers.items():
@@ -279,7 +279,7 @@ def _alike(a: ir.Buffer, b: ir.Buffer) -> bool:
 
 
 def _outline(s: ir.Stmt) -> str:
-    """A statement in a few words."""
+    """Describe a statement in a few words."""
     match s:
         case ir.For(var, start, stop):
             return f"the loop '{var.name}' over [{expr_text(start)}, {expr_text(stop)})"

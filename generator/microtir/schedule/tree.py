@@ -14,7 +14,7 @@ from microtir.tir.visitor import Rewriter, children, substitute, walk
 
 
 def find_loop(program: Program, loop: Loop, step: str) -> ir.For:
-    """The For of a handle.
+    """Find the For of a handle.
 
     Raises:
         ScheduleError: an earlier step has replaced the loop.
@@ -32,13 +32,13 @@ def find_loop(program: Program, loop: Loop, step: str) -> ir.For:
 
 
 def loops_of(program: Program) -> tuple[Loop, ...]:
-    """The handle of every loop of the body, in the order of the text."""
+    """Return the handle of every loop of the body, in the order of the text."""
     loops = [node for node in walk(program.body) if isinstance(node, ir.For)]
     return tuple(program.loops[loop.var] for loop in loops)
 
 
 def require_serial(loop: ir.For, step: str) -> None:
-    """ScheduleError if an earlier step gave the loop a kind, which a rewrite would lose."""
+    """Raise ScheduleError if a loop has a kind from an earlier step, which would be lost."""
     if loop.kind is not ir.LoopKind.SERIAL:
         raise ScheduleError(
             f"loop '{loop.var.name}' is {loop.kind.value} already",
@@ -60,7 +60,7 @@ class _Replace(Rewriter):
 
 
 def replace_stmt(body: ir.Stmt, old: ir.Stmt, new: ir.Stmt) -> ir.Stmt:
-    """`body` with the statement `old` (by identity) replaced, sequences flattened."""
+    """Replace the statement `old` (by identity) in `body`; sequences are flattened."""
     return _flat(_Replace(old, lambda _: new).stmt(body))
 
 
@@ -80,7 +80,7 @@ def _flat(body: ir.Stmt) -> ir.Stmt:
 
 
 def path_to(body: ir.Stmt, target: ir.Stmt) -> tuple[ir.Stmt, ...]:
-    """Statements around `target` (by identity), outermost first, without itself."""
+    """Return statements around `target` (by identity), outermost first, without itself."""
 
     def search(node: ir.Stmt) -> tuple[ir.Stmt, ...] | None:
         if node is target:
@@ -98,7 +98,7 @@ def path_to(body: ir.Stmt, target: ir.Stmt) -> tuple[ir.Stmt, ...]:
 
 
 def facts_at(body: ir.Stmt, target: ir.Stmt) -> tuple[ir.Expr, ...]:
-    """Conditions that hold where `target` begins: ranges of loops, guards, Lets."""
+    """Return conditions that hold where `target` begins: ranges of loops, guards, Lets."""
     facts: list[ir.Expr] = []
     path = (*path_to(body, target), target)
     for node, inside in pairwise(path):
@@ -115,7 +115,7 @@ def facts_at(body: ir.Stmt, target: ir.Stmt) -> tuple[ir.Expr, ...]:
 
 
 def defined_in(node: ir.Stmt) -> Iterator[ir.Var | ir.Buffer]:
-    """Vars and Buffers that come to life inside a statement, each once."""
+    """Yield vars and Buffers that come to life inside a statement, each once."""
     for part in walk(node):
         if isinstance(part, ir.For | ir.Let):
             yield part.var
@@ -126,7 +126,7 @@ def defined_in(node: ir.Stmt) -> Iterator[ir.Var | ir.Buffer]:
 def copy_loops(
     body: ir.Stmt, names: Names, loops: dict[ir.Var, Loop], suffix: str
 ) -> tuple[ir.Stmt, tuple[Loop, ...]]:
-    """A copy that shares no definition with the original, and handles of its loops.
+    """Copy a statement with new definitions, and return handles of its loops, too.
 
     The handle of a copied loop is called like the original, with the suffix.
     """

@@ -40,7 +40,7 @@ class Scope:
         return Scope({**self.values, var: value})
 
     def resolve(self, value: Expr | ir.Expr) -> ir.Expr:
-        """The expression with everything replaced by what stands for it here."""
+        """Replace everything in an expression by what stands for it here."""
         return substitute(value.node if isinstance(value, Expr) else value, self.values)
 
     def store(self, buffer: ir.Buffer, indices: tuple[ir.Expr, ...], value: ir.Expr) -> ir.Store:
@@ -58,7 +58,7 @@ class Nest:
 
 
 def emit_nest(tensor: Tensor, names: Names, buffers: Values) -> Nest:
-    """The loop nest that computes a tensor; `buffers` replaces buffers of the computation.
+    """Emit the loop nest of a tensor; `buffers` replaces buffers of the computation.
 
     Raises:
         TirError: a reduction axis or a foreign Var is used outside its loop, or a reduction or
@@ -94,7 +94,7 @@ class _Emitter:
     def loops(
         self, axes: tuple[Axis | ReduceAxis, ...], roots: list[Expr], scope: Scope, inner: Place
     ) -> ir.Stmt:
-        """Loops over `axes`; between them, every prelude of `roots` as far out as it may be."""
+        """Emit loops over `axes` and, as far out as it may be, every prelude of `roots`."""
 
         def here(defined: Scope) -> ir.Stmt:
             if not axes:
@@ -109,7 +109,7 @@ class _Emitter:
         return self.place(self.ready(roots, scope), scope, here)
 
     def place(self, preludes: list[Prelude], scope: Scope, inner: Place) -> ir.Stmt:
-        """The preludes in order, then `inner` where all of them are defined."""
+        """Put the preludes in order, then `inner` where all of them are defined."""
         if not preludes:
             return inner(scope)
         prelude, *rest = preludes
@@ -133,7 +133,7 @@ class _Emitter:
         return build.seq(start, self.loops(reduce.axes, list(reduce.operands), scope, update))
 
     def ready(self, roots: list[Expr], scope: Scope) -> list[Prelude]:
-        """Preludes of `roots`, not yet placed, all of whose axes are defined; in order of use."""
+        """Return preludes of `roots`, not yet placed, whose axes are defined; in order of use."""
         found: dict[Prelude, bool] = {}
         for root in roots:
             self.collect(root, lazy=False, found=found)
@@ -146,7 +146,7 @@ class _Emitter:
         return ready
 
     def collect(self, value: Expr, *, lazy: bool, found: dict[Prelude, bool]) -> None:
-        """Adds the preludes that `value` reads, those they read first; True if read lazily only."""
+        """Add the preludes that `value` reads, those they read first; True if read lazily only."""
         preludes = {prelude.var: prelude for prelude in value.needs.preludes}
         for var, var_lazy in _reads(value.node, lazy):
             prelude = preludes.get(var)
@@ -157,7 +157,7 @@ class _Emitter:
             found[prelude] = found.get(prelude, True) and var_lazy
 
     def axes_of(self, prelude: Prelude) -> frozenset[ir.Var]:
-        """The axes that must be defined where the prelude is computed, its own not included."""
+        """Return the other axes that must be defined where the prelude is computed."""
         if prelude not in self.free:
             used: set[ir.Var] = set()
             for operand in prelude.operands:
@@ -202,7 +202,7 @@ class _Emitter:
 
 
 def _reads(node: ir.Expr, lazy: bool) -> Iterator[tuple[ir.Var, bool]]:
-    """Vars in the order of evaluation, each with True where it may not be evaluated."""
+    """Yield Vars in the order of evaluation, each with True where it may not be evaluated."""
     if isinstance(node, ir.Var):
         yield node, lazy
         return

@@ -53,7 +53,7 @@ NOTHING = Needs()
 
 
 def merged(*all_needs: Needs) -> Needs:
-    """The needs of an expression with these operands."""
+    """Join the needs of an expression's operands."""
     filled = [needs for needs in all_needs if needs.preludes or needs.tensors]
     if len(filled) <= 1:
         return filled[0] if filled else NOTHING
@@ -242,7 +242,7 @@ class Reduce:
 
     @property
     def operands(self) -> tuple[Expr, ...]:
-        """Every expression that the reduction evaluates, in evaluation order."""
+        """Return every expression that the reduction evaluates, in evaluation order."""
         bounds = tuple(bound for axis in self.axes for bound in (axis.start, axis.stop))
         return (self.init, *bounds, self.value)
 
@@ -251,12 +251,12 @@ Prelude: TypeAlias = Bind | Reduce
 
 
 def describe(value: Expr) -> str:
-    """An expression in a message."""
+    """Describe an expression for a message."""
     return f"'{expr_text(value.node)}'"
 
 
 def as_expr(value: ExprLike, like: DType | None = None) -> Expr:
-    """A handle on `value`; a Python number takes type `like` (INT32, FLOAT32 or BOOL if None).
+    """Return a handle on `value`; a number takes type `like` (else INT32, FLOAT32 or BOOL).
 
     Raises:
         TirError: the number is no value of `like`, or it is no number at all.
@@ -290,7 +290,7 @@ def _default_type(number: float) -> DType:
 
 
 def same_type(symbol: str, a: ExprLike, b: ExprLike) -> tuple[Expr, Expr]:
-    """Both operands as handles of one type.
+    """Return both operands as handles of one type.
 
     Raises:
         TirError: their types differ; the message names both.
@@ -311,7 +311,7 @@ BuildBinary: TypeAlias = Callable[[ir.Expr, ir.Expr], ir.Expr]
 
 
 def binary(symbol: str, make: BuildBinary, a: ExprLike, b: ExprLike) -> Expr:
-    """`make` applied to two operands of one type."""
+    """Apply `make` to two operands of one type."""
     left, right = same_type(symbol, a, b)
     return Expr(make(left.node, right.node), merged(left.needs, right.needs))
 
@@ -319,6 +319,6 @@ def binary(symbol: str, make: BuildBinary, a: ExprLike, b: ExprLike) -> Expr:
 def logical(
     symbol: str, on_bool: BuildBinary, on_int: BuildBinary, a: ExprLike, b: ExprLike
 ) -> Expr:
-    """A logical operation on BOOL, whose right side is lazy, or a bitwise one on integers."""
+    """Apply a logical operation on BOOL, lazy on the right, or a bitwise one on integers."""
     left, right = same_type(symbol, a, b)
     return binary(symbol, on_bool if left.dtype is DType.BOOL else on_int, left, right)

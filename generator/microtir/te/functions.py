@@ -13,20 +13,20 @@ from microtir.tir.ir import Intrinsic
 
 @checked_arguments
 def const(value: float, dtype: DType) -> Expr:
-    """A literal of the given type; TirError if `value` is no value of it."""
+    """Make a literal of the given type; TirError if `value` is no value of it."""
     return as_expr(value, dtype)
 
 
 @checked_arguments
 def cast(dtype: DType, value: ExprLike) -> Expr:
-    """`value` as `dtype`; float to integer truncates, and a value outside the type is an error."""
+    """Convert to `dtype`; a float is truncated, and a value outside the type is an error."""
     handle = as_expr(value)
     return Expr(build.cast(dtype, handle.node), handle.needs)
 
 
 @checked_arguments
 def select(condition: ExprLike, then: ExprLike, otherwise: ExprLike) -> Expr:
-    """`then` where `condition` (BOOL) holds, else `otherwise`; only the chosen arm is evaluated.
+    """Return `then` where `condition` (BOOL) holds, else `otherwise`; the other is not evaluated.
 
     Raises:
         TirError: the condition is no BOOL, or the arms have different types.
@@ -44,29 +44,29 @@ def select(condition: ExprLike, then: ExprLike, otherwise: ExprLike) -> Expr:
 
 
 def minimum(a: ExprLike, b: ExprLike) -> Expr:
-    """The smaller of two values of one type."""
+    """Return the smaller of two values of one type."""
     return binary("minimum", build.minimum, a, b)
 
 
 def maximum(a: ExprLike, b: ExprLike) -> Expr:
-    """The larger of two values of one type."""
+    """Return the larger of two values of one type."""
     return binary("maximum", build.maximum, a, b)
 
 
 @checked_arguments
 def clamp(value: ExprLike, low: ExprLike, high: ExprLike) -> Expr:
-    """`value` limited to [low, high]."""
+    """Return `value` limited to [low, high]."""
     return minimum(maximum(value, low), high)
 
 
 def truncdiv(a: ExprLike, b: ExprLike) -> Expr:
-    """Integer division that rounds towards zero, as C's."""
+    """Divide integers and round towards zero, as C does."""
     return binary("truncdiv", build.truncdiv, a, b)
 
 
 @checked_arguments
 def call(intrinsic: Intrinsic, *args: ExprLike) -> Expr:
-    """Application of an intrinsic; numbers take the types of its signature.
+    """Apply an intrinsic; numbers take the types of its signature.
 
     Raises:
         TirError: wrong number or type of arguments.
@@ -95,29 +95,29 @@ def call(intrinsic: Intrinsic, *args: ExprLike) -> Expr:
 
 @checked_arguments
 def multiply_by_quantized_multiplier(x: ExprLike, multiplier: ExprLike, shift: ExprLike) -> Expr:
-    """TFLite: x * multiplier * 2^(shift - 31), rounded twice."""
+    """Return x * multiplier * 2^(shift - 31), rounded twice as TFLite does."""
     return call(Intrinsic.MULTIPLY_BY_QUANTIZED_MULTIPLIER, x, multiplier, shift)
 
 
 def saturating_rounding_doubling_high_mul(a: ExprLike, b: ExprLike) -> Expr:
-    """gemmlowp: round(a * b / 2^31)."""
+    """Return round(a * b / 2^31) as gemmlowp does."""
     return call(Intrinsic.SATURATING_ROUNDING_DOUBLING_HIGH_MUL, a, b)
 
 
 @checked_arguments
 def rounding_divide_by_pot(x: ExprLike, exponent: ExprLike) -> Expr:
-    """gemmlowp: x / 2^exponent, rounded to nearest, ties away from zero."""
+    """Return x / 2^exponent, rounded to nearest, ties away from zero, as gemmlowp does."""
     return call(Intrinsic.ROUNDING_DIVIDE_BY_POT, x, exponent)
 
 
 @checked_arguments
 def saturating_shift_left(x: ExprLike, count: ExprLike) -> Expr:
-    """Saturates x * 2^count to INT32."""
+    """Return x * 2^count, saturated to INT32."""
     return call(Intrinsic.SATURATING_SHIFT_LEFT, x, count)
 
 
 def count_leading_zeros(x: ExprLike) -> Expr:
-    """Number of zero bits above the highest set bit of a UINT32, as INT32; 32 for zero."""
+    """Count the zero bits above the highest set bit of a UINT32, as INT32; 32 for zero."""
     return call(Intrinsic.COUNT_LEADING_ZEROS, x)
 
 
@@ -125,47 +125,47 @@ def count_leading_zeros(x: ExprLike) -> Expr:
 
 
 def exp(x: ExprLike) -> Expr:
-    """E to the power of x."""
+    """Return e to the power of x."""
     return call(Intrinsic.EXP, x)
 
 
 def log(x: ExprLike) -> Expr:
-    """Natural logarithm; minus infinity for 0, NaN below."""
+    """Return the natural logarithm; minus infinity for 0, NaN below."""
     return call(Intrinsic.LOG, x)
 
 
 def sqrt(x: ExprLike) -> Expr:
-    """Square root; NaN below 0."""
+    """Return the square root; NaN below 0."""
     return call(Intrinsic.SQRT, x)
 
 
 def tanh(x: ExprLike) -> Expr:
-    """Hyperbolic tangent."""
+    """Return the hyperbolic tangent."""
     return call(Intrinsic.TANH, x)
 
 
 def floor(x: ExprLike) -> Expr:
-    """Largest whole number that is not above x."""
+    """Return the largest whole number that is not above x."""
     return call(Intrinsic.FLOOR, x)
 
 
 def round(x: ExprLike) -> Expr:  # noqa: A001  # the name that C and numpy give it
-    """Nearest whole number, ties away from zero, as C's roundf."""
+    """Return the nearest whole number, ties away from zero, as C's roundf."""
     return call(Intrinsic.ROUND, x)
 
 
 def apart(x: ExprLike) -> Expr:
-    """The value of x; a product is not joined with a sum that it is added to."""
+    """Return the value of x; a product is not joined with a sum that it is added to."""
     return call(Intrinsic.APART, x)
 
 
 def in_turn(x: ExprLike) -> Expr:
-    """The value of x, an INT32; it is read behind what the program does before it."""
+    """Return the value of x, an INT32; it is read behind what the program does before it."""
     return call(Intrinsic.IN_TURN, x)
 
 
 def abs(x: ExprLike) -> Expr:  # noqa: A001  # the name that C and numpy give it
-    """Magnitude of a FLOAT32 or of a signed integer."""
+    """Return the magnitude of a FLOAT32 or of a signed integer."""
     handle = as_expr(x)
     if handle.dtype.is_int and handle.dtype.is_signed:
         return maximum(handle, -handle)

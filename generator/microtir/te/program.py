@@ -20,7 +20,7 @@ from microtir.tir.visitor import buffers_read, variables_used
 
 @checked_arguments
 def create_schedule(outputs: Tensor | Sequence[Tensor]) -> Schedule:
-    """A schedule of the naive program: nests in order, intermediate results in LOCAL buffers.
+    """Schedule the naive program: nests in order, intermediate results in LOCAL buffers.
 
     Raises:
         TirError: an output is not computed, is given twice, or a kernel breaks a rule of te.
@@ -35,7 +35,7 @@ def create_prim_func(
     outputs: Tensor | Sequence[Tensor],
     binds: Mapping[TensorT, ir.Buffer] | None = None,
 ) -> ir.PrimFunc:
-    """The naive, unscheduled function; arguments as in `Schedule.primfunc`."""
+    """Make the naive, unscheduled function; arguments as in `Schedule.primfunc`."""
     return create_schedule(outputs).primfunc(args, name, binds)
 
 
@@ -79,7 +79,7 @@ def _program(outputs: tuple[Tensor, ...]) -> Program:
 def _stages(
     tensors: list[Tensor], outputs: tuple[Tensor, ...]
 ) -> Iterator[tuple[Stage, ir.Buffer]]:
-    """The computed tensors, each with the buffer that holds it in the function."""
+    """Yield the computed tensors, each with the buffer that holds it in the function."""
     out = {output.buffer for output in outputs}
     local: dict[ir.Buffer, ir.Buffer] = {}
     for tensor in tensors:
@@ -95,7 +95,7 @@ def _stages(
 
 
 def _in_order(outputs: tuple[Tensor, ...]) -> list[Tensor]:
-    """Every tensor that the outputs need, each after those that it reads."""
+    """Return every tensor that the outputs need, each after those that it reads."""
     done: dict[Tensor, None] = {}
 
     def visit(tensor: Tensor) -> None:
@@ -118,7 +118,7 @@ def _tensors_read(tensor: Tensor) -> Iterator[Tensor]:
 
 
 def _parameters(tensor: Tensor) -> Iterator[ir.Var]:
-    """Scalar parameters that a tensor's computation or shape reads, in order of use."""
+    """Yield scalar parameters that a tensor's computation or shape reads, in order of use."""
     for value in _expressions(tensor):
         yield from (var for var in variables_used(value.node) if is_parameter(var))
     if tensor.computation is not None:
@@ -128,7 +128,7 @@ def _parameters(tensor: Tensor) -> Iterator[ir.Var]:
 
 
 def _expressions(tensor: Tensor) -> Iterator[Expr]:
-    """Every expression that a computation evaluates, in order."""
+    """Yield every expression that a computation evaluates, in order."""
     if tensor.computation is None:
         return
     for axis in tensor.computation.axes:

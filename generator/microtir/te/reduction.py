@@ -26,7 +26,7 @@ from microtir.tir.dtype import DType
 
 @checked_arguments
 def reduce_axis(start: ExprLike, stop: ExprLike, name: str) -> ReduceAxis:
-    """The index of a reduction over [start, stop), an INT32.
+    """Make the index of a reduction over [start, stop), an INT32.
 
     The bounds may depend on the axes of the computation and on reduction axes that are further
     out: a window that is clipped at a border has a shorter range there.  An empty range is legal.
@@ -46,7 +46,7 @@ def reduce_axis(start: ExprLike, stop: ExprLike, name: str) -> ReduceAxis:
 def sum(  # noqa: A001  # numpy's name
     value: ExprLike, axis: ReduceAxis | Sequence[ReduceAxis], init: ExprLike | None = None
 ) -> Expr:
-    """Sum of `value` over the axes, the first one outermost, beginning with `init` (0).
+    """Return the sum of `value` over the axes, the first one outermost, beginning with `init` (0).
 
     The terms are added one by one in the type of `value`: cast int8 products to INT32 first.
     """
@@ -57,7 +57,7 @@ def sum(  # noqa: A001  # numpy's name
 def max(  # noqa: A001  # numpy's name
     value: ExprLike, axis: ReduceAxis | Sequence[ReduceAxis], init: ExprLike | None = None
 ) -> Expr:
-    """Largest `value` over the axes, beginning with `init` (the lowest finite value)."""
+    """Return the largest `value` over the axes, beginning with `init` (the lowest finite one)."""
     return _reduce(Reduction.MAX, value, axis, init)
 
 
@@ -65,13 +65,13 @@ def max(  # noqa: A001  # numpy's name
 def min(  # noqa: A001  # numpy's name
     value: ExprLike, axis: ReduceAxis | Sequence[ReduceAxis], init: ExprLike | None = None
 ) -> Expr:
-    """Smallest `value` over the axes, beginning with `init` (the highest finite value)."""
+    """Return the smallest `value` over the axes, beginning with `init` (the highest finite one)."""
     return _reduce(Reduction.MIN, value, axis, init)
 
 
 @checked_arguments
 def bind(name: str, value: ExprLike) -> Expr:
-    """A named value: a variable in the C code, evaluated once however often it is read.
+    """Name a value: a variable in the C code, evaluated once however often it is read.
 
     It is evaluated in the outermost loop that defines everything it reads, so a value that does
     not depend on the inner axes is not computed again for each of them.
@@ -110,7 +110,7 @@ def _reduce(
 
 
 def _identity(kind: Reduction, dtype: DType) -> Expr:
-    """The value that an empty reduction gives."""
+    """Return the value that an empty reduction gives."""
     if kind is Reduction.SUM:
         return as_expr(0, dtype)
     if dtype.is_float:

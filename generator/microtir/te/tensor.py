@@ -60,7 +60,7 @@ class Tensor:
         return self.buffer.dtype
 
     def __getitem__(self, indices: ExprLike | tuple[ExprLike, ...]) -> Expr:
-        """The element at `indices`, one INT32 per axis of the tensor.
+        """Return the element at `indices`, one INT32 per axis of the tensor.
 
         Raises:
             TirError: wrong number or type of indices.
@@ -113,7 +113,7 @@ def _as_shape(shape: Sequence[DimLike], where: str) -> tuple[ir.Dim, ...]:
 
 @checked_arguments
 def var(name: str, low: int, high: int) -> ScalarVar:
-    """A runtime integer parameter in [low, high]; usable in expressions, ranges and shapes."""
+    """Declare a runtime integer in [low, high], for expressions, ranges and shapes."""
     if low > high:
         raise TirError(f"the range [{low}, {high}] is empty", where=f"te.var '{name}'")
     return ScalarVar(ir.Var(name, DType.INT32, low, high))
@@ -121,7 +121,7 @@ def var(name: str, low: int, high: int) -> ScalarVar:
 
 @checked_arguments
 def placeholder(shape: Sequence[DimLike], dtype: DType, name: str, *, alignment: int = 1) -> Tensor:
-    """An input: storage that the caller passes in, row-major.
+    """Declare an input: storage that the caller passes in, row-major.
 
     `alignment` is what the caller guarantees, in bytes.
     """
@@ -131,7 +131,7 @@ def placeholder(shape: Sequence[DimLike], dtype: DType, name: str, *, alignment:
 
 @checked_arguments
 def constant(data: npt.ArrayLike, name: str, *, alignment: int = 1) -> Tensor:
-    """A table or weights: stored in the program, so it is no parameter of the function.
+    """Store a table or weights in the program, so that it is no parameter of the function.
 
     Raises:
         TirError: the array's element type is not one of TIR.
@@ -163,7 +163,7 @@ def compute(
     into: Tensor | None = None,
     alignment: int = 1,
 ) -> Tensor:
-    """A tensor whose element at (i, j, ...) is ``body(i, j, ...)``: one loop nest.
+    """Define a tensor whose element at (i, j, ...) is ``body(i, j, ...)``: one loop nest.
 
     Args:
         shape: extents of the tensor.

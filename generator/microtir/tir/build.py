@@ -181,7 +181,7 @@ def neg(a: Operand) -> Expr:
 
 
 def sum_of(terms: Iterable[Operand]) -> Expr:
-    """Sum of expressions from left to right; INT32 zero if there is none."""
+    """Add expressions from left to right; INT32 zero if there is none."""
     total: Operand = 0
     for term in terms:
         total = add(total, term)

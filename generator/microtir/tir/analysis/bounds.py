@@ -153,7 +153,7 @@ def _floormod(a: Interval, b: Interval) -> Interval:
 
 
 def _bits(op: BinaryOp, a: Interval, b: Interval) -> Interval:
-    """Return bounds of a bitwise operator: between the nearest powers of two."""
+    """Return the bounds of a bitwise operator: between the nearest powers of two."""
     if op is BinaryOp.BIT_AND and (a.low >= 0 or b.low >= 0):
         # A non-negative operand bounds the result from above.
         return Interval(0, min(i.high for i in (a, b) if i.low >= 0))
