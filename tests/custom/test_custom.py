@@ -235,7 +235,7 @@ def test_custom_operator_of_a_file() -> None:
     third = custom.from_te("Power", power, lambda _n, x: x * x * x)
     module = microtir.frontend.from_tflite(custom_file("Power", b"\x03"), operators=[third])
     assert module.graph is not None
-    assert "custom(%x) {record=Power, options=03}" in to_text(module.graph)
+    assert "custom(%x) {function=Power, options=03}" in to_text(module.graph)
     artifact = microtir.build(module)
     assert "function Power, options of 1 bytes" in artifact.source("default.c")
     x = np.linspace(-1, 1, 12, dtype=np.float32).reshape(3, 4)

@@ -159,7 +159,8 @@ def _call(found: _Found, prefix: str) -> Node:
             scratch_bytes=lambda _node: code.scratch_bytes,
         ),
         macs=lambda _node: match.macs,
+        label=label,
     )
     macs = sum(node.source.macs for node in match.nodes)
     source = replace(match.last.source, macs=macs)
-    return Node(Custom(record, stem=label), match.inputs, (match.output,), match.last.name, source)
+    return Node(Custom(record), match.inputs, (match.output,), match.last.name, source)

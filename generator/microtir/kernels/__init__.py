@@ -16,7 +16,15 @@ from microtir.kernels.common.layer import Extents, Layer
 from microtir.kernels.common.provenance import function_names, origin_of
 from microtir.kernels.table import candidate, families_of, family_of, refusals_of
 from microtir.operators.streaming.definition import ReadRows, WriteRows
-from microtir.plan.ir import Candidate, Kernel, Layout, LayoutKind, Planes, PlannedOperator, Refusal
+from microtir.plan.ir import (
+    Candidate,
+    Kernel,
+    Layout,
+    LayoutKind,
+    Planes,
+    PlannedOperator,
+    Refusal,
+)
 from microtir.tir.function import LayerName, PlaneRows, RowPort
 from microtir.tir.ir import PrimFunc, Scope
 from microtir.tir.visitor import buffers_read

@@ -49,6 +49,7 @@ class Definition:
         traits: what else is known of it.
         limits: in words, what is asked for beyond types and quantisation.
         title: what it is called; by default the name of the class of its attributes.
+        label: part of the names of functions in C, where the attributes do not give one.
     """
 
     op: type[Operator]
@@ -65,6 +66,7 @@ class Definition:
     traits: frozenset[Trait] = frozenset()
     limits: str = ""
     title: str = ""
+    label: str = ""
 
     @property
     def name(self) -> str:

@@ -15,7 +15,13 @@ from microtir import te
 from microtir.graph.ir import Node
 from microtir.kernels.arm_dsp.borders_kernels import LONGEST
 from microtir.kernels.arm_dsp.gather import Patches
-from microtir.kernels.arm_dsp.gemm_kernels import CHANNELS, STEPS, TOGETHER, gemm, pack_quads
+from microtir.kernels.arm_dsp.gemm_kernels import (
+    CHANNELS,
+    STEPS,
+    TOGETHER,
+    gemm,
+    pack_quads,
+)
 from microtir.kernels.arm_dsp.outputs import Outputs
 from microtir.kernels.arm_dsp.outputs import planes_refusal as planar_refusal
 from microtir.kernels.arm_dsp.patch import GROUP, Segments

@@ -80,7 +80,7 @@ def _log_softmax_int8(layer: Layer) -> None:
 def _log_of_value_above_one(value: te.Expr) -> te.Expr:
     """Natural logarithm of a value >= 1 in Q12; result in Q5.
 
-    See `operators.common.fixed_point.log_of_value_above_one`, of which this is the scalar form.
+    See `graph.fixed_point.log_of_value_above_one`, of which this is the scalar form.
     """
     accumulator_bits = DIFFERENCE_INTEGER_BITS + 1
     exponent_shift = 31 - accumulator_bits

@@ -14,7 +14,13 @@ from microtir.kernels.common.layer import Layer
 from microtir.kernels.common.made_once import of_node
 from microtir.kernels.common.refusals import depthwise_refusal
 from microtir.kernels.common.statements import at, seq
-from microtir.kernels.x86_avx2.depthwise_kernel import BLOCK, Grid, PackedDepthwise, depthwise, pack
+from microtir.kernels.x86_avx2.depthwise_kernel import (
+    BLOCK,
+    Grid,
+    PackedDepthwise,
+    depthwise,
+    pack,
+)
 from microtir.kernels.x86_avx2.image import WindowedImage
 from microtir.kernels.x86_avx2.micro_kernel import call
 from microtir.kernels.x86_avx2.rows import in_blocks

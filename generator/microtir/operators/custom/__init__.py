@@ -23,6 +23,7 @@ def custom_record(
     reference: Reference,
     function: WrittenFunction,
     macs: Callable[[Node], int] = lambda _node: 0,
+    label: str = "custom",
 ) -> OperatorRecord:
     """Return the record of an operator that is what a function of the user computes.
 
@@ -31,6 +32,7 @@ def custom_record(
         reference: the meaning in numpy.
         function: the same in TIR.
         macs: multiply-accumulates of a node.
+        label: part of the names of functions in C.
     """
 
     def read(operands: Operands) -> Converted:
@@ -49,10 +51,11 @@ def custom_record(
             terms=_terms,
             macs=macs,
             title=name,
+            label=label,
         ),
         lambda _op, node, *inputs: reference(node, *inputs),
-        (TfliteReader(Custom, name, read, inputs=(0, MANY), outputs=MANY),),
-        function,
+        tflite=(TfliteReader(Custom, name, read, inputs=(0, MANY), outputs=MANY),),
+        function=function,
     )
     return record
 

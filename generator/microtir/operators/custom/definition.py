@@ -10,21 +10,17 @@ from microtir.operators.record import OperatorRecord, UserOperator
 
 @dataclass(frozen=True, slots=True)
 class Custom(UserOperator):
-    """An operator of the user.
-
-    `options` are the bytes of the model file; `stem` is part of the names of functions in C.
-    """
+    """An operator of the user: a function, and the options that a model file has for it."""
 
     name: ClassVar[str] = "custom"
-    record: OperatorRecord
+    function: OperatorRecord
     options: bytes = b""
-    stem: str = "custom"
 
     def own_record(self) -> OperatorRecord:
         """Return the record."""
-        return self.record
+        return self.function
 
     @property
     def label(self) -> str:
         """What names the layer's function in C."""
-        return self.stem
+        return self.function.definition.label
