@@ -40,9 +40,9 @@ ALLOWED: dict[str, frozenset[str]] = {
     "reading": frozenset({"errors", "config"}),
     "ir_module": COMMON | GRAPH_IR,
     "extra_passes": COMMON | GRAPH_IR,
-    # Definitions, meanings and readers are written in terms of nodes; what works on graphs asks
-    # the records of the operators.
-    "operators": COMMON | GRAPH_BASE,
+    # Definitions, meanings, formulas and readers are written in terms of nodes; what works on
+    # graphs asks the records of the operators.
+    "operators": COMMON | GRAPH_BASE | {"te"},
     # What makes a node legal is said by its operator: a frontend turns it into diagnostics.
     "frontend": COMMON | GRAPH_IR | OPERATOR_FACTS | MODULE | {"graph.rules"},
     "graph": COMMON | GRAPH_IR | MODULE,
@@ -105,6 +105,9 @@ ALLOWED: dict[str, frozenset[str]] = {
 
 # What the meaning of an operator must not even reach through others: it is checked against it.
 BEHIND_MEANINGS = frozenset({"te", "schedule", "plan", "kernels", "codegen", "driver"})
+
+# What the formula of an operator must not even reach through others: it is checked against it.
+BEHIND_FORMULAS = frozenset({"graph.reference", "plan", "kernels", "codegen", "driver"})
 
 # Third-party modules that are imported only where a user asks for them, and are not dependencies.
 OPTIONAL_THIRD_PARTY: dict[str, str] = {

@@ -7,7 +7,8 @@ import sys
 
 import pytest
 
-from tests.layering.import_table import BEHIND_MEANINGS, OPTIONAL_THIRD_PARTY
+from microtir.operators import OPERATORS
+from tests.layering.import_table import BEHIND_FORMULAS, BEHIND_MEANINGS, OPTIONAL_THIRD_PARTY
 from tests.layering.imports import is_within, layering_violations, reachable, third_party
 from tests.layering.source import ROOT, package_modules, parse, report
 
@@ -17,9 +18,14 @@ else:
     import tomli as tomllib
 
 
-def is_meaning(name: str) -> bool:
-    """Whether a module says what operators mean."""
-    return name.startswith("operators.") and name.endswith(("meaning", "common.arrays"))
+def answers(name: str) -> str | None:
+    """Whether a module says what operators mean, or how they are computed; None: neither."""
+    *folders, last = name.split(".")
+    if folders[:1] != ["operators"]:
+        return None
+    if last in ("meaning", "linear_meaning", "arrays"):
+        return "meaning"
+    return "formula" if last in ("formula", "arithmetic", "windows") else None
 
 
 def test_package_follows_the_table() -> None:
@@ -70,14 +76,26 @@ def test_legal_import_passes(path: str, line: str) -> None:
     assert layering_violations([parse(path, line)]) == []
 
 
-@pytest.mark.parametrize("start", [m.name for m in package_modules() if is_meaning(m.name)])
-def test_meanings_are_independent(start: str) -> None:
-    """The meaning of an operator reaches nothing that is checked against it, however indirectly."""
-    found = reachable(start, package_modules())
+@pytest.mark.parametrize("name", [m.name for m in package_modules() if answers(m.name)])
+def test_meanings_and_formulas_do_not_know_each_other(name: str) -> None:
+    """Neither reaches the other, nor what is checked against it, however indirectly."""
+    modules = package_modules()
+    forbidden = BEHIND_MEANINGS if answers(name) == "meaning" else BEHIND_FORMULAS
     reached = [
-        f"{via} imports {name}" for name, via in found.items() if is_within(name, BEHIND_MEANINGS)
+        f"{via} imports {target}"
+        for target, via in reachable(name, modules).items()
+        if is_within(target, forbidden) or answers(target) not in (None, answers(name))
     ]
-    assert not reached, f"{start} must not reach {', '.join(reached)}"
+    assert not reached, f"{name} must not reach {', '.join(reached)}"
+
+
+def test_families_have_both() -> None:
+    """Every family of operators says what they mean; the test above finds the modules by name."""
+    names = {m.name for m in package_modules()}
+    for record in OPERATORS:
+        family = record.op.__module__.removeprefix("microtir.").removesuffix(".definition")
+        assert f"{family}.meaning" in names
+        assert f"{family}.formula" in names
 
 
 def test_reachable_follows_chains() -> None:

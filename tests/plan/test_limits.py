@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 from microtir.config.enums import Optimize
 from microtir.graph.ir import Graph, Node, Source, Tensor, TensorType
 from microtir.operators.activations.definition import Relu
+from microtir.operators.common.rows import RowWindow
 from microtir.plan import plan
-from microtir.plan.ir import Candidate, Kernel, LayoutKind, Plan, RowWindow
+from microtir.plan.ir import Candidate, Kernel, LayoutKind, Plan
 from microtir.tir.dtype import DType
 
 KERNELS = (Kernel.GEMM, Kernel.GEMM_COMPACT, Kernel.DIRECT)

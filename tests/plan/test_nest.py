@@ -11,7 +11,8 @@ from microtir.executor.nest import loops
 from microtir.graph.ir import Node, Source, Tensor, TensorType
 from microtir.memory import moments
 from microtir.operators.arithmetic.definition import Add
-from microtir.plan.ir import Candidate, Kernel, LayoutKind, PlannedOperator, RowWindow
+from microtir.operators.common.rows import RowWindow
+from microtir.plan.ir import Candidate, Kernel, LayoutKind, PlannedOperator
 from microtir.plan.nest import Runs, histories, nest_of, runs_of
 from microtir.tir.analysis.bounds import Bounds
 from microtir.tir.dtype import DType

@@ -9,9 +9,10 @@ import pytest
 
 from microtir.config.enums import Optimize
 from microtir.graph.ir import Graph, Node
+from microtir.operators.common.rows import RowWindow
 from microtir.plan import budgets, plan
 from microtir.plan.budgets import Search, Use, cost
-from microtir.plan.ir import Candidate, Kernel, LayoutKind, Plan, RowWindow, Terms
+from microtir.plan.ir import Candidate, Kernel, LayoutKind, Plan, Terms
 from tests.plan.test_limits import chain
 
 CODE = 300  # of the fast kernel, which all layers share

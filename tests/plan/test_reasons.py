@@ -11,8 +11,9 @@ from microtir.config.enums import Measure, Optimize
 from microtir.graph.ir import Graph, Node, Source, SumRange, Tensor, TensorType
 from microtir.ir_module import Decision
 from microtir.operators.activations.definition import Relu
+from microtir.operators.common.rows import RowWindow
 from microtir.plan import plan
-from microtir.plan.ir import Candidate, Kernel, LayoutKind, Refusal, RowWindow, Terms
+from microtir.plan.ir import Candidate, Kernel, LayoutKind, Refusal, Terms
 from microtir.plan.measured import Cost, Key, Measured, signature
 from microtir.plan.reasons import decisions
 from microtir.tir.dtype import DType

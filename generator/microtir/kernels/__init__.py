@@ -12,9 +12,10 @@ from microtir.config.enums import ExecutorKind
 from microtir.graph.ir import Node, Tensor, TensorType
 from microtir.graph.operator import Operator
 from microtir.kernels.common.family import Family
-from microtir.kernels.common.layer import Extents, Layer
+from microtir.kernels.common.layer import Layer
 from microtir.kernels.common.provenance import function_names, origin_of
 from microtir.kernels.table import candidate, families_of, family_of, refusals_of
+from microtir.operators.common.rows import Extents
 from microtir.operators.streaming.definition import ReadRows, WriteRows
 from microtir.plan.ir import (
     Candidate,

@@ -1,7 +1,8 @@
-"""The lowering table: operator family to the kernels that can compute it.
+"""The table of kernels: which can compute an operator.
 
-A new kernel or CPU is a new row here; there is no registry.  Candidates are described without
-emitting any TIR, because planning comes first.
+What any target can do follows from the operator's record; a kernel beside that is a row here.
+There is no registry.  Candidates are described without emitting any TIR, because planning comes
+first.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from microtir.graph.ir import Node
 from microtir.graph.macs import macs
 from microtir.graph.operator import Operator
 from microtir.kernels.arm_dsp import add as dsp_add
+from microtir.kernels.arm_dsp import copying
 from microtir.kernels.arm_dsp import families as dsp
 from microtir.kernels.arm_dsp import pooling as dsp_pooling
 from microtir.kernels.arm_mve import add as mve_add
@@ -41,31 +43,25 @@ from microtir.kernels.c_blocks.families import (
     passes_constants,
 )
 from microtir.kernels.common import pool_runs
-from microtir.kernels.common.family import Family, same_row, same_row_if, whole
-from microtir.kernels.portable import (
-    accumulate,
-    convolution,
-    custom,
-    dense,
-    elementwise,
-    log_softmax,
-    pooling,
-)
-from microtir.kernels.portable import softmax as softmax_
-from microtir.kernels.portable.movement_table import MOVEMENT
+from microtir.kernels.common.family import Family
+from microtir.kernels.portable import accumulate, custom, lookup
 from microtir.kernels.x86_avx2 import add as vector_add
 from microtir.kernels.x86_avx2 import convolution as vector_convolution
 from microtir.kernels.x86_avx2 import depthwise as vector_depthwise
 from microtir.kernels.x86_avx2 import pooling as vector_pooling
-from microtir.operators import record_of
-from microtir.operators.activations.definition import HardSwish, LeakyRelu, Logistic, Relu, Tanh
-from microtir.operators.arithmetic.definition import Add, Maximum, Minimum, Mul, Sub
-from microtir.operators.conversion.definition import CastTo, Dequantize, Quantize
+from microtir.operators import OPERATORS, OperatorRecord, record_of
+from microtir.operators.arithmetic.definition import Add
+from microtir.operators.common.formula import Formula, same_row, same_row_if, whole
+from microtir.operators.convolution import formula as convolution
 from microtir.operators.convolution.definition import Conv2D, DepthwiseConv2D
+from microtir.operators.definition import Trait
+from microtir.operators.dense import formula as dense
 from microtir.operators.dense.definition import FullyConnected
+from microtir.operators.movement.definition import Reshape, StridedSlice
+from microtir.operators.pooling import formula as pooling
 from microtir.operators.pooling.definition import AveragePool2D, MaxPool2D
 from microtir.operators.reduction.definition import Mean
-from microtir.operators.softmax.definition import LogSoftmax, Softmax
+from microtir.operators.streaming.definition import JoinColumns, PlaceColumns
 from microtir.operators.tables import has_table
 from microtir.plan.ir import Candidate, Kernel, Refusal
 
@@ -82,17 +78,30 @@ def _table(node: Node) -> Refusal | None:
     return Refusal.TABLE if _is_table(node) else None
 
 
-_LOOK_UP = Family(Kernel.TABLE, elementwise.table, same_row, 4, _no_table)
-_FLOAT = Family(Kernel.DIRECT, elementwise.float_function, same_row, 20, _table)
-_UNARY = (_LOOK_UP, _FLOAT)
-_BINARY = (
-    Family(
-        Kernel.DIRECT,
-        elementwise.binary,
-        same_row_if(elementwise.keeps_rows),
-        elementwise.binary_cost,
-    ),
-)
+_LOOK_UP = Family(Kernel.TABLE, lookup.table, same_row, 4, _no_table)
+
+
+def _of_formula(formula: Formula, record: OperatorRecord) -> Family:
+    """The formula of an operator as a naive loop nest."""
+    return Family(
+        Kernel.COPY if record.has(Trait.MOVES_DATA) else Kernel.DIRECT,
+        formula.compute,
+        formula.rows,
+        formula.cost,
+        _table if record.has(Trait.TABULATED) else lambda _node: None,
+    )
+
+
+def _portable(record: OperatorRecord) -> tuple[Family, ...]:
+    """The kernels that follow from what an operator is, on any target."""
+    if record.function is not None:
+        return (
+            Family(Kernel.CUSTOM, None, whole, 20, scratch=custom.scratch_bytes, build=custom.emit),
+        )
+    tables = (_LOOK_UP,) if record.has(Trait.TABULATED) else ()
+    return tables if record.formula is None else (*tables, _of_formula(record.formula, record))
+
+
 _ADD_PORTABLE = replace(
     dsp.ADD,
     kernel=Kernel.ADD_PORTABLE,
@@ -101,9 +110,6 @@ _ADD_PORTABLE = replace(
     build=dsp_add.emit_portable,
     suits=passes_constants,
     cycles=118,
-)
-_DIRECT_CONVOLUTION = Family(
-    Kernel.DIRECT, convolution.convolution, convolution.row_window, convolution.cost
 )
 _ADD_MVE = Family(
     Kernel.ADD_VECTORS,
@@ -211,7 +217,6 @@ _DENSE_VECTOR = Family(
     build=vector_convolution.emit_dense,
 )
 _CONVOLUTION = (
-    _DIRECT_CONVOLUTION,
     *dsp.GEMM,
     dsp.GEMM_BYTES,
     dsp.GEMM_BYTES_SINGLE,
@@ -287,7 +292,18 @@ _ACCUMULATE_POOL_DSP = replace(
     finish=partial(pool_runs.emit_finish, kernels=dsp_pooling.KERNELS),
     cycles=139,
 )
-FAMILIES: Mapping[type[Operator], tuple[Family, ...]] = MappingProxyType(
+_COPY_DSP = Family(
+    Kernel.COPY_WORDS,
+    None,
+    same_row,
+    copying.cost,
+    copying.refusal,
+    Feature.DSP,
+    build=copying.emit,
+)
+_VIEW = Family(Kernel.VIEW, None, whole, 0)
+
+_SPECIAL: Mapping[type[Operator], tuple[Family, ...]] = MappingProxyType(
     {
         Conv2D: _CONVOLUTION,
         DepthwiseConv2D: (
@@ -307,7 +323,6 @@ FAMILIES: Mapping[type[Operator], tuple[Family, ...]] = MappingProxyType(
             _DEPTHWISE_VECTOR_WINDOWS,
         ),
         FullyConnected: (
-            Family(Kernel.DIRECT, dense.fully_connected, same_row_if(dense.keeps_rows), 6),
             dsp.DENSE,
             BLOCKED_DENSE,
             BLOCKED_DENSE_FLOAT,
@@ -316,7 +331,6 @@ FAMILIES: Mapping[type[Operator], tuple[Family, ...]] = MappingProxyType(
             _DENSE_VECTOR,
         ),
         AveragePool2D: (
-            Family(Kernel.DIRECT, pooling.average_pool, pooling.row_window, pooling.cost),
             Family(
                 Kernel.POOL_LANES,
                 None,
@@ -333,37 +347,19 @@ FAMILIES: Mapping[type[Operator], tuple[Family, ...]] = MappingProxyType(
             _POOL_DSP,
             _POOL_MVE,
         ),
-        MaxPool2D: (
-            Family(Kernel.DIRECT, pooling.max_pool, pooling.row_window, pooling.cost),
-            _POOL_DSP,
-            _POOL_MVE,
-        ),
-        Mean: (Family(Kernel.DIRECT, pooling.mean, whole, pooling.mean_cost), _ACCUMULATE),
-        Add: (*_BINARY, dsp.ADD, _ADD_MVE, _ADD_PORTABLE, _ADD_VECTOR),
-        Sub: _BINARY,
-        Mul: _BINARY,
-        Minimum: _BINARY,
-        Maximum: _BINARY,
-        Relu: _UNARY,
-        LeakyRelu: _UNARY,
-        HardSwish: _UNARY,
-        Logistic: _UNARY,
-        Tanh: _UNARY,
-        Softmax: (Family(Kernel.DIRECT, softmax_.softmax, same_row, 40),),
-        LogSoftmax: (Family(Kernel.DIRECT, log_softmax.log_softmax, same_row, 40),),
-        Quantize: (
-            _LOOK_UP,
-            Family(Kernel.DIRECT, elementwise.quantize, same_row, 20, _table),
-        ),
-        Dequantize: (Family(Kernel.DIRECT, elementwise.dequantize, same_row, 6),),
-        CastTo: (Family(Kernel.DIRECT, elementwise.cast, same_row, 4),),
-        **MOVEMENT,
+        MaxPool2D: (_POOL_DSP, _POOL_MVE),
+        Mean: (_ACCUMULATE,),
+        Add: (dsp.ADD, _ADD_MVE, _ADD_PORTABLE, _ADD_VECTOR),
+        Reshape: (_VIEW,),
+        StridedSlice: (_COPY_DSP,),
+        PlaceColumns: (_COPY_DSP,),
+        JoinColumns: (_VIEW,),
     }
 )
+"""Kernels beside those that follow from what an operator is."""
 
-
-_WRITTEN = (
-    Family(Kernel.CUSTOM, None, whole, 20, scratch=custom.scratch_bytes, build=custom.emit),
+FAMILIES: Mapping[type[Operator], tuple[Family, ...]] = MappingProxyType(
+    {record.op: (*_portable(record), *_SPECIAL.get(record.op, ())) for record in OPERATORS}
 )
 
 
@@ -398,8 +394,9 @@ def refusals_of(node: Node, target: Target) -> tuple[tuple[Kernel, Refusal], ...
 
 
 def _offered(node: Node, target: Target | None) -> tuple[Family, ...]:
-    is_written = record_of(node.op).function is not None
-    offered = _WRITTEN if is_written else FAMILIES.get(type(node.op), ())
+    offered = FAMILIES.get(type(node.op))
+    if offered is None:
+        offered = _portable(record_of(node.op))
     return tuple(f for f in offered if target is None or f.is_for(target))
 
 

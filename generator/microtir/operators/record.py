@@ -1,9 +1,9 @@
 """What the package knows of an operator, joined in one record.
 
 A family of operators is a folder of sibling files that do not know each other's answers: the
-definition (attributes and rules), the meaning in numpy, and the readers of model formats.  The
-folder's `__init__` joins them; whoever verifies, evaluates, reads or compiles operators takes all
-that it knows of one from its record.
+definition (attributes and rules), the meaning in numpy, the formula in tensor expressions, and the
+readers of model formats.  The folder's `__init__` joins them; whoever verifies, evaluates, reads or
+compiles operators takes all that it knows of one from its record.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from microtir.graph.ir import Node
 from microtir.graph.operator import Operator
 from microtir.operators.common.arrays import Meaning
+from microtir.operators.common.formula import Formula
 from microtir.operators.common.tflite_operands import TfliteReader
 from microtir.operators.definition import Definition, Trait
 from microtir.tir.ir import PrimFunc
@@ -41,12 +42,15 @@ class OperatorRecord:
     Args:
         definition: attributes and rules.
         meaning: in numpy; it says which bits are right.
+        formula: what computes it on any target; an operator whose results are looked up in a table
+            of its meaning needs none for int8, and one that is a view needs none at all.
         tflite: readers of the operators of TFLite files that become this one.
         function: of an operator of the user: what computes it, if that is written by hand.
     """
 
     definition: Definition
     meaning: Meaning
+    formula: Formula | None = None
     tflite: tuple[TfliteReader, ...] = ()
     function: WrittenFunction | None = None
 
@@ -83,6 +87,7 @@ class UserOperator(Operator):
 def join(
     definitions: Sequence[Definition],
     meanings: Mapping[type[Operator], Meaning],
+    formulas: Mapping[type[Operator], Formula],
     tflite: Sequence[TfliteReader] = (),
 ) -> tuple[OperatorRecord, ...]:
     """Return a record for each definition of a family, from what its sibling files say."""
@@ -90,6 +95,7 @@ def join(
         OperatorRecord(
             definition,
             meanings[definition.op],
+            formulas.get(definition.op),
             tuple(reader for reader in tflite if reader.op is definition.op),
         )
         for definition in definitions

@@ -19,6 +19,7 @@ from types import MappingProxyType
 
 from microtir.config.enums import Measure, Optimize
 from microtir.graph.ir import Graph, Node, Tensor, TensorType
+from microtir.operators.common.rows import RowWindow
 from microtir.tir.dtype import DType
 
 
@@ -82,33 +83,6 @@ class Layout:
     def bytes(self, type_: TensorType) -> int:
         """Bytes that a tensor of `type_` takes in this layout."""
         return self.rows * self.row_bytes(type_)
-
-
-@dataclass(frozen=True, slots=True)
-class RowWindow:
-    """Input rows that output row y needs: [y*stride + offset, y*stride + offset + extent).
-
-    Rows outside the image are not read. Rows of different images (N > 1) never mix.
-    """
-
-    stride: int = 1
-    offset: int = 0
-    extent: int = 1
-
-    def first(self, y: int, height: int) -> int:
-        """First row of an input of `height` rows that output row y reads."""
-        return min(max(y * self.stride + self.offset, 0), height)
-
-    def needed(self, rows: int, height: int) -> int:
-        """How many rows of an input of `height` rows the first `rows` output rows need."""
-        if rows == 0:
-            return 0
-        return min(max((rows - 1) * self.stride + self.offset + self.extent, 0), height)
-
-    @property
-    def is_same_row(self) -> bool:
-        """Whether output row y needs input row y and no other."""
-        return self == RowWindow()
 
 
 class Kernel(Enum):

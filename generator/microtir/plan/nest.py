@@ -15,7 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from microtir.graph.ir import Tensor
-from microtir.plan.ir import Feed, PlannedOperator, RowWindow, Step
+from microtir.operators.common.rows import RowWindow
+from microtir.plan.ir import Feed, PlannedOperator, Step
 
 Rows = npt.NDArray[np.int64]
 """A row number per run."""

@@ -7,8 +7,8 @@ from microtir.kernels.arm_dsp.copy_kernels import copy
 from microtir.kernels.common.layer import Layer
 from microtir.kernels.common.micro_kernel import call
 from microtir.kernels.common.statements import loop
-from microtir.kernels.portable.movement import slices_within_rows
 from microtir.operators.movement.definition import StridedSlice
+from microtir.operators.movement.formula import slices_within_rows
 from microtir.operators.streaming.definition import PlaceColumns
 from microtir.plan.ir import Refusal
 from microtir.tir import ir

@@ -20,11 +20,12 @@ from microtir.kernels.arm_dsp import (
     windows,
 )
 from microtir.kernels.arm_dsp.convolution_costs import Costs
-from microtir.kernels.common.family import Family, same_row, same_row_if
+from microtir.kernels.common.family import Family
 from microtir.kernels.common.micro_kernel import COMPACT, COMPACT_APART, FAST, FAST_APART, Unroll
 from microtir.kernels.portable import accumulate
-from microtir.kernels.portable.convolution import row_window
-from microtir.kernels.portable.dense import keeps_rows
+from microtir.operators.common.formula import same_row, same_row_if
+from microtir.operators.convolution.formula import row_window
+from microtir.operators.dense.formula import keeps_rows
 from microtir.plan.ir import Kernel, LayoutKind
 from microtir.tir.dtype import DType
 

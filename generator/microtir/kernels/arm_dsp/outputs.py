@@ -5,9 +5,10 @@ from __future__ import annotations
 from microtir import te
 from microtir.kernels.arm_dsp.borders_kernels import borders, takes
 from microtir.kernels.arm_dsp.gemm_kernels import PlaneRow
-from microtir.kernels.common.layer import Extents, Rows
+from microtir.kernels.common.layer import Rows
 from microtir.kernels.common.micro_kernel import call
 from microtir.kernels.common.statements import seq
+from microtir.operators.common.rows import Extents
 from microtir.plan.ir import Refusal
 from microtir.tir import ir
 

@@ -11,8 +11,10 @@ from microtir.config.target import Target
 from microtir.kernels.c_blocks import convolution as blocked_convolution
 from microtir.kernels.c_blocks import dense as blocked_dense
 from microtir.kernels.c_blocks import depthwise as blocked_depthwise
-from microtir.kernels.common.family import Family, same_row_if
-from microtir.kernels.portable import convolution, dense
+from microtir.kernels.common.family import Family
+from microtir.operators.common.formula import same_row_if
+from microtir.operators.convolution import formula as convolution
+from microtir.operators.dense import formula as dense
 from microtir.plan.ir import Kernel
 
 

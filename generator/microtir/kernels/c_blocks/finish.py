@@ -19,7 +19,7 @@ from microtir.graph.ir import Node
 from microtir.kernels.common.packing import requantised
 from microtir.kernels.common.requantise import WORDS, Rescaling
 from microtir.kernels.common.statements import let, load, seq
-from microtir.kernels.portable.arithmetic import activate
+from microtir.operators.common.arithmetic import activate
 from microtir.operators.common.attributes import Activation
 from microtir.operators.common.linear import LinearParams
 from microtir.tir import ir

@@ -11,11 +11,12 @@ from dataclasses import dataclass
 
 from microtir import te
 from microtir.graph.ir import Node
-from microtir.kernels.common.layer import Extents, Layer, Rows
+from microtir.kernels.common.layer import Layer, Rows
 from microtir.kernels.common.micro_kernel import call
 from microtir.kernels.common.statements import at, let, loop, seq, store, when
-from microtir.kernels.common.window import Windows
-from microtir.kernels.portable.convolution import windows_of
+from microtir.operators.common.rows import Extents
+from microtir.operators.common.windows import Windows
+from microtir.operators.convolution.formula import windows_of
 from microtir.schedule import KernelDescription
 from microtir.tir import ir
 from microtir.tir.dtype import DType

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from microtir.graph.ir import Node
 from microtir.kernels.arm_dsp.gemm_kernels import TOGETHER
 from microtir.kernels.arm_dsp.patch import GROUP, Segments
-from microtir.kernels.common.layer import Extents
-from microtir.kernels.common.window import Windows
-from microtir.kernels.portable.convolution import windows_of
+from microtir.operators.common.rows import Extents
+from microtir.operators.common.windows import Windows
+from microtir.operators.convolution.formula import windows_of
 from microtir.tir.dtype import DType
 
 # A patch of more than one group is worth its memory while it is small.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from microtir.kernels.common.window import Windows
+from microtir.operators.common.windows import Windows
 
 
 @dataclass(frozen=True, slots=True)

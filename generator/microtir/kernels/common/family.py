@@ -10,31 +10,15 @@ from microtir.config.target import Target
 from microtir.graph.ir import Node
 from microtir.graph.sums import fits
 from microtir.kernels.common.layer import Layer
-from microtir.plan.ir import Alone, Kernel, LayoutKind, Planes, Refusal, RowWindow
+from microtir.operators.common.formula import FormulaContext, Windows
+from microtir.plan.ir import Alone, Kernel, LayoutKind, Planes, Refusal
 from microtir.tir.ir import PrimFunc
 
-Emit = Callable[[Layer], None]
+Emit = Callable[[FormulaContext], None]
 """Computes the outputs of a layer by tensor expressions."""
 
 Build = Callable[[Layer, str], PrimFunc]
 """Writes the function of a layer, of the given name, in TIR."""
-
-Windows = Callable[[Node], RowWindow | None]
-
-
-def whole(_node: Node) -> RowWindow | None:
-    """The kernel computes its output in one call."""
-    return None
-
-
-def same_row(_node: Node) -> RowWindow | None:
-    """Output row r needs row r of every input."""
-    return RowWindow()
-
-
-def same_row_if(keeps_rows: Callable[[Node], bool]) -> Windows:
-    """`same_row` where that holds, else the whole output in one call."""
-    return lambda node: RowWindow() if keeps_rows(node) else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,34 +12,16 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
-import numpy as np
-
 from microtir import te
 from microtir.graph.ir import Node, Tensor, TensorType
+from microtir.graph.sums import fits
+from microtir.operators.common.rows import Extents, RowWindow
 from microtir.operators.streaming.definition import PlaceColumns
-from microtir.plan.ir import Layout, LayoutKind, RowWindow
+from microtir.plan.ir import Layout, LayoutKind
 from microtir.tir import ir
 from microtir.tir.dtype import DType
 from microtir.tir.function import RowAccess, RowRange
 from microtir.tir.ir import Array, Buffer, Param
-
-
-@dataclass(frozen=True, slots=True)
-class Extents:
-    """A tensor as images (N, H, W, C); below rank 4 it is one image of (rows, W, C)."""
-
-    images: int
-    height: int
-    width: int
-    channels: int
-
-    @staticmethod
-    def of(type_: TensorType) -> Extents:
-        if len(type_.shape) == 4:
-            images, height, width, channels = type_.shape
-            return Extents(images, height, width, channels)
-        channels = type_.channels
-        return Extents(1, type_.rows, type_.row_elements // channels, channels)
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +99,11 @@ class Layer:
         rows = node.outputs[0].type.rows
         y0, y1 = te.var("y0", low=0, high=rows), te.var("y1", low=0, high=rows)
         return Layer(node, layouts, takes_row_range, y0, y1, call_rows)
+
+    @property
+    def sums_fit(self) -> bool:
+        """Whether INT32 holds all sums of the node."""
+        return fits(self.node)
 
     # --- inputs -------------------------------------------------------------------------------
 
@@ -288,8 +275,3 @@ _AXES: dict[int, tuple[str, ...]] = {
     5: ("i", "n", "row", "col", "ch"),
     6: ("i", "j", "n", "row", "col", "ch"),
 }
-
-
-def int32(values: Array) -> Array:
-    """Integer data in the type that kernels compute in."""
-    return np.ascontiguousarray(values, dtype=np.int32)

@@ -15,13 +15,14 @@ from dataclasses import dataclass
 
 from microtir import te
 from microtir.graph.ir import Node
-from microtir.kernels.common.layer import Extents, Layer, Rows
+from microtir.kernels.common.layer import Layer, Rows
 from microtir.kernels.common.micro_kernel import call
 from microtir.kernels.common.pool_kernels import divides_exactly
 from microtir.kernels.common.statements import at, let, loop, seq, when
-from microtir.kernels.common.window import Windows
-from microtir.kernels.portable.pooling import windows_of
+from microtir.operators.common.rows import Extents
+from microtir.operators.common.windows import Windows
 from microtir.operators.pooling.definition import AveragePool2D, Pool2D, pool_params
+from microtir.operators.pooling.formula import windows_of
 from microtir.plan.ir import Refusal
 from microtir.schedule import KernelDescription
 from microtir.tir import ir

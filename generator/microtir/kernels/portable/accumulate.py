@@ -15,9 +15,12 @@ from microtir import te
 from microtir.graph.ir import Node
 from microtir.graph.macs import macs
 from microtir.kernels.common.layer import Edge, Layer
-from microtir.kernels.portable import convolution, pooling
+from microtir.operators.common.arithmetic import summand
+from microtir.operators.convolution import formula as convolution
 from microtir.operators.convolution.definition import Conv2D, DepthwiseConv2D
+from microtir.operators.pooling import formula as pooling
 from microtir.operators.pooling.definition import Pool2D
+from microtir.operators.reduction import formula as reduction
 from microtir.operators.reduction.definition import Mean
 from microtir.plan.ir import Refusal
 from microtir.tir.dtype import DType
@@ -118,32 +121,35 @@ def _accumulator_type(node: Node) -> DType:
 
 def _reduction(layer: Layer) -> _Reduction:
     if isinstance(layer.node.op, Mean):
-        return _mean(layer.node)
+        return _mean(layer)
     if isinstance(layer.node.op, Pool2D):
-        return _average(layer.node)
+        return _average(layer)
     return _convolution(layer)
 
 
-def _mean(node: Node) -> _Reduction:
+def _mean(layer: Layer) -> _Reduction:
+    node = layer.node
+
     def term(x: Edge) -> Term:
         def of(row: te.Expr, _column: te.Expr, channel: te.Expr) -> tuple[te.Expr, _Axes]:
             kx = te.reduce_axis(0, x.extents.width, "kx")
-            return pooling.summand(node, x.at(row, kx, channel)), (kx,)
+            return summand(layer, x.at(row, kx, channel)), (kx,)
 
         return of
 
-    start = pooling.mean_start(node)
-    return _Reduction(lambda _: start, term, lambda total, *_: pooling.mean_of(node, total))
+    start = reduction.mean_start(node)
+    return _Reduction(lambda _: start, term, lambda total, *_: reduction.mean_of(layer, total))
 
 
-def _average(node: Node) -> _Reduction:
+def _average(layer: Layer) -> _Reduction:
+    node = layer.node
     windows, rows = pooling.windows_of(node), node.inputs[0].type.rows
 
     def term(x: Edge) -> Term:
         def of(row: te.Expr, column: te.Expr, channel: te.Expr) -> tuple[te.Expr, _Axes]:
             kx = windows.columns.axis(column, "kx")
             at = windows.columns.position(column, kx)
-            return pooling.summand(node, x.at(row, at, channel)), (kx,)
+            return summand(layer, x.at(row, at, channel)), (kx,)
 
         return of
 

@@ -11,12 +11,13 @@ from typing import Protocol, TypeVar
 
 from microtir import te
 from microtir.graph.ir import Node
-from microtir.kernels.common.layer import Extents, Rows
+from microtir.kernels.common.layer import Rows
 from microtir.kernels.common.made_once import made_once
 from microtir.kernels.common.statements import at, let, load, loop, seq, store, when
-from microtir.kernels.common.window import Window, Windows
-from microtir.kernels.portable.convolution import windows_of
 from microtir.kernels.x86_avx2.micro_kernel import call, describe
+from microtir.operators.common.rows import Extents
+from microtir.operators.common.windows import Window, Windows
+from microtir.operators.convolution.formula import windows_of
 from microtir.schedule import KernelDescription
 from microtir.tir import ir
 from microtir.tir.dtype import DType

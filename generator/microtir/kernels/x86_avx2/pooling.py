@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from microtir import te
 from microtir.graph.ir import Node
-from microtir.kernels.common.layer import Extents, Layer
+from microtir.kernels.common.layer import Layer
 from microtir.kernels.common.statements import let, load, loop, seq, store
-from microtir.kernels.portable.pooling import windows_of
+from microtir.operators.common.rows import Extents
 from microtir.operators.pooling.definition import AveragePool2D, pool_params
+from microtir.operators.pooling.formula import windows_of
 from microtir.plan.ir import Refusal
 from microtir.tir import ir
 from microtir.tir.dtype import DType

@@ -75,7 +75,7 @@ def _conv_2d_shape(node: Node) -> tuple[Shape, ...]:
         f"(O, KH, KW, {image[3]})",
     )
     check_bias(node, weights[0])
-    return (windowed_shape(image, _window(node), weights[0]),)
+    return (windowed_shape(image, sliding_window(node), weights[0]),)
 
 
 def _depthwise_conv_2d_shape(node: Node) -> tuple[Shape, ...]:
@@ -88,7 +88,7 @@ def _depthwise_conv_2d_shape(node: Node) -> tuple[Shape, ...]:
         f"(1, KH, KW, {channels})",
     )
     check_bias(node, channels)
-    return (windowed_shape(image, _window(node), channels),)
+    return (windowed_shape(image, sliding_window(node), channels),)
 
 
 def _depthwise_sums(node: Node, inputs: Sequence[Interval]) -> SumRange | None:
@@ -102,7 +102,8 @@ def _depthwise_sums(node: Node, inputs: Sequence[Interval]) -> SumRange | None:
     return sums_of_products(node, by_channel, low, high)
 
 
-def _window(node: Node) -> SlidingWindow:
+def sliding_window(node: Node) -> SlidingWindow:
+    """Return the window of a node."""
     op = node.op
     assert isinstance(op, Conv2D | DepthwiseConv2D)
     taps = node.inputs[1].shape[1:3]
@@ -126,7 +127,7 @@ DEFINITIONS = (
         inputs=(2, 3),
         multipliers=linear_multipliers,
         sums=linear_sums,
-        window=_window,
+        window=sliding_window,
         terms=_conv_2d_terms,
         traits=frozenset({Trait.WEIGHTED}),
         limits=f"constant weights; no groups; {ACTIVATIONS}",
@@ -139,7 +140,7 @@ DEFINITIONS = (
         inputs=(2, 3),
         multipliers=linear_multipliers,
         sums=_depthwise_sums,
-        window=_window,
+        window=sliding_window,
         terms=_depthwise_terms,
         traits=frozenset({Trait.WEIGHTED}),
         limits=f"constant weights; {ACTIVATIONS}",

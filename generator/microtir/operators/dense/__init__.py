@@ -1,8 +1,9 @@
 """Fully connected layers."""
 
 from microtir.operators.dense.definition import DEFINITIONS
+from microtir.operators.dense.formula import FORMULAS
 from microtir.operators.dense.meaning import MEANINGS
 from microtir.operators.dense.tflite import READERS
 from microtir.operators.record import join
 
-RECORDS = join(DEFINITIONS, MEANINGS, READERS)
+RECORDS = join(DEFINITIONS, MEANINGS, FORMULAS, READERS)

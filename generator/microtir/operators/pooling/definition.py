@@ -59,7 +59,7 @@ def _pool_2d_shape(node: Node) -> tuple[Shape, ...]:
     op = node.op
     assert isinstance(op, Pool2D)
     image = input_shape(node, 0, 4)
-    result = windowed_shape(image, _window(node), image[3])
+    result = windowed_shape(image, sliding_window(node), image[3])
     sides = ((0, op.padding.top, 1), (1, op.padding.left, 2))
     for side, before, axis in sides:
         last = (result[axis] - 1) * op.strides[side] - before
@@ -76,7 +76,8 @@ def _average_pool_sums(node: Node, inputs: Sequence[Interval]) -> SumRange:
     return counted(math.prod(node.op.window), inputs, 0)
 
 
-def _window(node: Node) -> SlidingWindow:
+def sliding_window(node: Node) -> SlidingWindow:
+    """Return the window of a node."""
     op = node.op
     assert isinstance(op, Pool2D)
     return SlidingWindow(op.window, op.strides, (1, 1), op.padding)
@@ -94,7 +95,7 @@ DEFINITIONS = (
         quantization=EQUAL_AND_OWN,
         shapes=_pool_2d_shape,
         sums=_average_pool_sums,
-        window=_window,
+        window=sliding_window,
         terms=_terms,
         limits=ACTIVATIONS,
     ),
@@ -103,7 +104,7 @@ DEFINITIONS = (
         types=COMPUTED,
         quantization=EQUAL_AND_OWN,
         shapes=_pool_2d_shape,
-        window=_window,
+        window=sliding_window,
         limits=ACTIVATIONS,
     ),
 )

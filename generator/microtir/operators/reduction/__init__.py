@@ -2,7 +2,8 @@
 
 from microtir.operators.record import join
 from microtir.operators.reduction.definition import DEFINITIONS
+from microtir.operators.reduction.formula import FORMULAS
 from microtir.operators.reduction.meaning import MEANINGS
 from microtir.operators.reduction.tflite import READERS
 
-RECORDS = join(DEFINITIONS, MEANINGS, READERS)
+RECORDS = join(DEFINITIONS, MEANINGS, FORMULAS, READERS)

@@ -2,7 +2,8 @@
 
 from microtir.operators.record import join
 from microtir.operators.softmax.definition import DEFINITIONS
+from microtir.operators.softmax.formula import FORMULAS
 from microtir.operators.softmax.meaning import MEANINGS
 from microtir.operators.softmax.tflite import READERS
 
-RECORDS = join(DEFINITIONS, MEANINGS, READERS)
+RECORDS = join(DEFINITIONS, MEANINGS, FORMULAS, READERS)

@@ -1,4 +1,4 @@
-"""Scalar arithmetic that several kernels share, as tensor expressions."""
+"""Scalar arithmetic that several formulas share, as tensor expressions."""
 
 from __future__ import annotations
 
@@ -8,12 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from microtir import te
-from microtir.graph.ir import Node
-from microtir.graph.sums import fits
-from microtir.kernels.common.layer import int32
 from microtir.operators.common.attributes import Activation
+from microtir.operators.common.formula import FormulaContext
 from microtir.operators.common.multiplier import QuantizedMultiplier
 from microtir.tir.dtype import DType
+from microtir.tir.ir import Array
 
 
 def wide(value: te.ExprLike) -> te.Expr:
@@ -32,8 +31,8 @@ class Accumulator:
     is_wide: bool
 
     @staticmethod
-    def of(node: Node) -> Accumulator:
-        return Accumulator(not fits(node))
+    def of(layer: FormulaContext) -> Accumulator:
+        return Accumulator(not layer.sums_fit)
 
     @property
     def dtype(self) -> DType:
@@ -50,6 +49,11 @@ class Accumulator:
         half = te.const(1 << 31, DType.INT64)
         wrapped = ((sum_ + half) & ((1 << 32) - 1)) - half
         return te.bind("wrapped", te.cast(DType.INT32, wrapped))
+
+
+def summand(layer: FormulaContext, value: te.Expr) -> te.Expr:
+    """Return a stored element in the type that sums have."""
+    return value if value.dtype.is_float else Accumulator.of(layer).term(value)
 
 
 def centred(value: te.ExprLike, zero_point: int) -> te.Expr:
@@ -99,3 +103,15 @@ def activate(value: te.Expr, activation: Activation) -> te.Expr:
     if math.isfinite(high):
         value = te.minimum(value, high)
     return value
+
+
+def int32(values: Array) -> Array:
+    """Integer data in the type that kernels compute in."""
+    return np.ascontiguousarray(values, dtype=np.int32)
+
+
+def channel_scales(layer: FormulaContext) -> te.Tensor:
+    """Scales of hybrid weights, one per output channel."""
+    weights, channels = layer.node.inputs[1], layer.node.output.shape[-1]
+    scales = np.broadcast_to(np.array(weights.type.quant.scales, np.float32), (channels,))
+    return te.constant(np.ascontiguousarray(scales), "weight_scales")

@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 
 import numpy as np
 
 from microtir import te
 from microtir.graph.ir import Node
-from microtir.kernels.common.layer import Layer, int32
-from microtir.kernels.portable.arithmetic import (
+from microtir.graph.operator import Operator
+from microtir.operators.common.arithmetic import (
     Accumulator,
     ChannelMultipliers,
     activate,
     centred,
+    channel_scales,
+    int32,
     stored,
     wide,
 )
-from microtir.kernels.portable.convolution import channel_scales
+from microtir.operators.common.formula import Formula, FormulaContext, same_row_if
 from microtir.operators.common.linear import bias_of
 from microtir.operators.dense.definition import FullyConnected, fully_connected_params
 from microtir.tir.dtype import DType
@@ -32,7 +35,7 @@ def keeps_rows(node: Node) -> bool:
     return len(features.shape) == len(output.shape) == 2 and features.shape[0] == output.shape[0]
 
 
-def fully_connected(layer: Layer) -> None:
+def fully_connected(layer: FormulaContext) -> None:
     """Emit FULLY_CONNECTED for int8, float32 or hybrid operands; weights are (O, I)."""
     if layer.node.inputs[0].dtype is DType.INT8:
         _emit_int8(layer)
@@ -40,7 +43,7 @@ def fully_connected(layer: Layer) -> None:
         _emit_float(layer)
 
 
-def _features(layer: Layer, row: te.Expr, position: te.ExprLike) -> te.Expr:
+def _features(layer: FormulaContext, row: te.Expr, position: te.ExprLike) -> te.Expr:
     """Element of a row of inputs, counted over all axes behind the first."""
     if layer.takes_row_range:
         return layer.image(0).at(row, 0, position)
@@ -49,7 +52,7 @@ def _features(layer: Layer, row: te.Expr, position: te.ExprLike) -> te.Expr:
     return layer.whole(0, (elements // inputs, inputs))[row, position]
 
 
-def _emit_rows(layer: Layer, element: Callable[[te.Expr, te.Expr], te.Expr]) -> None:
+def _emit_rows(layer: FormulaContext, element: Callable[[te.Expr, te.Expr], te.Expr]) -> None:
     """Store `element(row, channel)` for the rows of the range, or for all."""
     if layer.takes_row_range:
         layer.rows(lambda row, _column, channel: element(row, channel))
@@ -59,13 +62,13 @@ def _emit_rows(layer: Layer, element: Callable[[te.Expr, te.Expr], te.Expr]) -> 
         layer.tensor(element, (rows, channels))
 
 
-def _emit_int8(layer: Layer) -> None:
+def _emit_int8(layer: FormulaContext) -> None:
     node = layer.node
     op, weights = node.op, node.inputs[1]
     assert isinstance(op, FullyConnected)
     params = fully_connected_params(op, node.inputs[0].type, weights.type, node.output.type)
     w = layer.weights
-    accumulator = Accumulator.of(node)
+    accumulator = Accumulator.of(layer)
     # Every output sees all of its weights, so the zero point folds into a bias that can hold it.
     outside = params.input_zero_point if accumulator.is_wide else 0
     share = (params.input_zero_point - outside) * layer.data(1).astype(np.int64).sum(axis=1)
@@ -89,7 +92,7 @@ def _emit_int8(layer: Layer) -> None:
     _emit_rows(layer, element)
 
 
-def _emit_float(layer: Layer) -> None:
+def _emit_float(layer: FormulaContext) -> None:
     node = layer.node
     op, weights = node.op, node.inputs[1]
     assert isinstance(op, FullyConnected)
@@ -110,3 +113,10 @@ def _emit_float(layer: Layer) -> None:
         return activate(total, op.activation)
 
     _emit_rows(layer, element)
+
+
+FORMULAS: Mapping[type[Operator], Formula] = MappingProxyType(
+    {
+        FullyConnected: Formula(fully_connected, 6, same_row_if(keeps_rows)),
+    }
+)

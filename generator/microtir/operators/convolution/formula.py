@@ -2,26 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 
 import numpy as np
 
 from microtir import te
 from microtir.graph.ir import Node
-from microtir.kernels.common.layer import Extents, Layer, int32
-from microtir.kernels.common.window import Taps, Windows
-from microtir.kernels.portable.arithmetic import (
+from microtir.graph.operator import Operator
+from microtir.operators.common.arithmetic import (
     Accumulator,
     ChannelMultipliers,
     activate,
     centred,
+    channel_scales,
+    int32,
     stored,
     wide,
 )
+from microtir.operators.common.formula import Formula, FormulaContext
 from microtir.operators.common.linear import LinearParams
-from microtir.operators.convolution.definition import Conv2D, DepthwiseConv2D, conv_params
-from microtir.plan.ir import RowWindow
+from microtir.operators.common.rows import Extents, RowWindow
+from microtir.operators.common.windows import Taps, Windows
+from microtir.operators.convolution.definition import (
+    Conv2D,
+    DepthwiseConv2D,
+    conv_params,
+    sliding_window,
+)
 from microtir.tir.dtype import DType
 
 Tap = Callable[[Taps, te.Expr], te.Expr]
@@ -29,11 +38,7 @@ Tap = Callable[[Taps, te.Expr], te.Expr]
 
 def windows_of(node: Node) -> Windows:
     """The sliding windows of a convolution; its weights are (O, KH, KW, I) or (1, KH, KW, O)."""
-    op = node.op
-    assert isinstance(op, Conv2D | DepthwiseConv2D)
-    taps = node.inputs[1].shape[1:3]
-    image = Extents.of(node.inputs[0].type)
-    return Windows.of(image, (taps[0], taps[1]), op.strides, op.dilations, op.padding)
+    return Windows.of_node(node, sliding_window(node))
 
 
 def row_window(node: Node) -> RowWindow:
@@ -50,7 +55,7 @@ def cost(node: Node) -> int:
     return outputs * (products * 11 // 2 + inner + 12 * windows.rows.taps + 40)
 
 
-def convolution(layer: Layer) -> None:
+def convolution(layer: FormulaContext) -> None:
     """Emit CONV_2D or DEPTHWISE_CONV_2D for int8, float32 or hybrid operands."""
     node = layer.node
     quantised = node.inputs[0].dtype is DType.INT8
@@ -65,7 +70,7 @@ def convolution(layer: Layer) -> None:
 class _Sums:
     """The sum of products behind one output element, for both kinds of convolution."""
 
-    layer: Layer
+    layer: FormulaContext
     windows: Windows
 
     def of(
@@ -102,7 +107,7 @@ class Int8Arithmetic:
     dtype: DType
 
     @staticmethod
-    def of(layer: Layer, windows: Windows) -> Int8Arithmetic:
+    def of(layer: FormulaContext, windows: Windows) -> Int8Arithmetic:
         """The arithmetic of a layer.
 
         A window that never leaves the image sees every weight, so the zero point's share of the
@@ -113,7 +118,7 @@ class Int8Arithmetic:
         (image, weights), op = node.inputs[:2], node.op
         assert isinstance(op, Conv2D | DepthwiseConv2D)
         params = conv_params(op, image.type, weights.type, node.output.type)
-        accumulator = Accumulator.of(node)
+        accumulator = Accumulator.of(layer)
         inside = not windows.clip(Extents.of(node.output.type)) and not accumulator.is_wide
         return Int8Arithmetic(
             params,
@@ -140,7 +145,7 @@ class Int8Arithmetic:
         return stored(scaled, params.output_zero_point, low, high, self.dtype)
 
 
-def _emit_int8(layer: Layer, sums: _Sums) -> None:
+def _emit_int8(layer: FormulaContext, sums: _Sums) -> None:
     arithmetic = Int8Arithmetic.of(layer, sums.windows)
 
     def element(row: te.Expr, column: te.Expr, channel: te.Expr) -> te.Expr:
@@ -151,7 +156,7 @@ def _emit_int8(layer: Layer, sums: _Sums) -> None:
 
 
 def _bias(
-    layer: Layer, folded: LinearParams | None
+    layer: FormulaContext, folded: LinearParams | None
 ) -> np.ndarray[tuple[int, ...], np.dtype[np.int32]]:
     """Bias per output channel, minus zero point times the channel's weights where it folds."""
     node = layer.node
@@ -164,7 +169,7 @@ def _bias(
     return int32(bias)
 
 
-def _emit_float(layer: Layer, sums: _Sums) -> None:
+def _emit_float(layer: FormulaContext, sums: _Sums) -> None:
     """Float32 arithmetic; int8 weights (hybrid) are scaled per channel after the sum."""
     node = layer.node
     op = node.op
@@ -188,8 +193,9 @@ def _emit_float(layer: Layer, sums: _Sums) -> None:
     layer.rows(element)
 
 
-def channel_scales(layer: Layer) -> te.Tensor:
-    """Scales of hybrid weights, one per output channel."""
-    weights, channels = layer.node.inputs[1], layer.node.output.shape[-1]
-    scales = np.broadcast_to(np.array(weights.type.quant.scales, np.float32), (channels,))
-    return te.constant(np.ascontiguousarray(scales), "weight_scales")
+FORMULAS: Mapping[type[Operator], Formula] = MappingProxyType(
+    {
+        Conv2D: Formula(convolution, cost, row_window),
+        DepthwiseConv2D: Formula(convolution, cost, row_window),
+    }
+)

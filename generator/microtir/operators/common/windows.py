@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from microtir import te
-from microtir.kernels.common.layer import Edge, Extents
-from microtir.operators.common.attributes import Padding2D
-from microtir.plan.ir import RowWindow
+from microtir.graph.ir import Node
+from microtir.operators.common.attributes import Padding2D, SlidingWindow
+from microtir.operators.common.formula import InputRows
+from microtir.operators.common.rows import Extents, RowWindow
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +65,12 @@ class Windows:
             Window(taps[1], strides[1], dilations[1], padding.left, image.width),
         )
 
+    @staticmethod
+    def of_node(node: Node, window: SlidingWindow) -> Windows:
+        """Return the windows of an image operator, with the sizes of its input."""
+        image = Extents.of(node.inputs[0].type)
+        return Windows.of(image, window.taps, window.strides, window.dilations, window.padding)
+
     def clip(self, output: Extents) -> bool:
         """Whether any window leaves the image."""
         return self.rows.clips(output.height) or self.columns.clips(output.width)
@@ -94,7 +101,7 @@ class Taps:
     column: te.Expr
 
     @staticmethod
-    def of(windows: Windows, x: Edge, output: Extents, row: te.Expr, column: te.Expr) -> Taps:
+    def of(windows: Windows, x: InputRows, output: Extents, row: te.Expr, column: te.Expr) -> Taps:
         """Windows at an output row (counted over all images) and column."""
         image, y = _split_row(row, output)
         ky, kx = windows.rows.axis(y, "ky"), windows.columns.axis(column, "kx")

@@ -1,0 +1,17 @@
+"""Look-ups of any int8 function of one element among its 256 results."""
+
+from __future__ import annotations
+
+from microtir import te
+from microtir.operators.common.arithmetic import wide
+from microtir.operators.common.formula import FormulaContext
+from microtir.operators.tables import lookup_table
+from microtir.tir.dtype import DType
+
+
+def table(layer: FormulaContext) -> None:
+    """Look the output up in the table of the operator's meaning."""
+    node = layer.node
+    values = lookup_table(node.op, node.inputs[0].type, node.output.type)
+    entries, x = te.constant(values, "table"), layer.image(0)
+    layer.rows(lambda *at: entries[wide(x.at(*at)) - DType.INT8.min])

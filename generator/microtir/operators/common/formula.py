@@ -1,0 +1,105 @@
+"""What a formula is: the outputs of a layer as tensor expressions, and what planning asks of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol, TypeAlias
+
+from microtir import te
+from microtir.graph.ir import Array, Node
+from microtir.operators.common.rows import Extents, RowWindow
+
+Windows: TypeAlias = Callable[[Node], RowWindow | None]
+"""The input rows behind an output row; None if the formula gives all of its output at once."""
+
+
+class InputRows(Protocol):
+    """An input as rows of (W, C), wherever they lie."""
+
+    @property
+    def extents(self) -> Extents:
+        """The input as images."""
+
+    def at(self, row: te.ExprLike, column: te.ExprLike, channel: te.ExprLike) -> te.Expr:
+        """Return the stored element of a row of the tensor."""
+
+
+class FormulaContext(Protocol):
+    """The operator that a formula is written for: its node, its inputs, and places for its outputs.
+
+    A formula that asks for `image` and gives `rows` works on rows that lie anywhere, and on a range
+    of them; one that asks for `whole` and gives `tensor` sees tensors in their own shapes.
+    """
+
+    @property
+    def node(self) -> Node:
+        """The operator with the types of its tensors."""
+
+    @property
+    def takes_row_range(self) -> bool:
+        """Whether some rows of the output are asked for, and not all."""
+
+    @property
+    def sums_fit(self) -> bool:
+        """Whether INT32 holds all sums of the node."""
+
+    @property
+    def weights(self) -> te.Tensor:
+        """Input 1, a constant."""
+
+    @property
+    def bias(self) -> te.Tensor | None:
+        """Input 2, a constant, if there is one."""
+
+    def data(self, position: int) -> Array:
+        """Return the values of a constant input."""
+
+    def image(self, position: int) -> InputRows:
+        """Return an input as rows."""
+
+    def whole(self, position: int, shape: tuple[int, ...] | None = None) -> te.Tensor:
+        """Return an input as a whole tensor, in its own shape or in another of equal size."""
+
+    def rows(self, element: Callable[[te.Expr, te.Expr, te.Expr], te.ExprLike]) -> te.Tensor:
+        """Give the output row by row: `element(row, column, channel)`."""
+
+    def columns(
+        self, element: Callable[[te.Expr, te.Expr, te.Expr], te.ExprLike], first: int, width: int
+    ) -> te.Tensor:
+        """Give the output as `rows` does, from a column on of an image of `width` columns."""
+
+    def tensor(
+        self, element: Callable[..., te.ExprLike], shape: tuple[int, ...] | None = None
+    ) -> te.Tensor:
+        """Give the next output as a whole tensor: `element(i, j, ...)` over its shape."""
+
+
+def whole(_node: Node) -> RowWindow | None:
+    """Compute the output in one call."""
+    return None
+
+
+def same_row(_node: Node) -> RowWindow | None:
+    """Compute output row r from row r of every input."""
+    return RowWindow()
+
+
+def same_row_if(keeps_rows: Callable[[Node], bool]) -> Windows:
+    """Return `same_row` where that holds, else the whole output in one call."""
+    return lambda node: RowWindow() if keeps_rows(node) else None
+
+
+@dataclass(frozen=True, slots=True)
+class Formula:
+    """How an operator is computed on any target.
+
+    Args:
+        compute: gives the outputs.
+        cost: estimated instructions for each element or multiply-accumulate, or of a node.
+        rows: the input rows behind an output row.
+    """
+
+    compute: Callable[[FormulaContext], None]
+    cost: int | Callable[[Node], int]
+    rows: Windows = same_row

@@ -1,0 +1,91 @@
+"""AVERAGE_POOL_2D and MAX_POOL_2D over clipped windows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from microtir import te
+from microtir.graph.ir import Node
+from microtir.graph.operator import Operator
+from microtir.operators.common.arithmetic import activate, summand
+from microtir.operators.common.formula import Formula, FormulaContext
+from microtir.operators.common.rows import Extents, RowWindow
+from microtir.operators.common.windows import Taps, Windows
+from microtir.operators.pooling.definition import (
+    AveragePool2D,
+    MaxPool2D,
+    Pool2D,
+    pool_params,
+    sliding_window,
+)
+from microtir.tir.dtype import DType
+
+
+def windows_of(node: Node) -> Windows:
+    """The sliding windows of a pooling operator."""
+    return Windows.of_node(node, sliding_window(node))
+
+
+def row_window(node: Node) -> RowWindow:
+    """Input rows behind one output row."""
+    return windows_of(node).row_window()
+
+
+def cost(node: Node) -> int:
+    """Instructions of the loops below, from counts of emulated boards."""
+    windows = windows_of(node)
+    return node.output.type.elements * (4 * windows.rows.taps * windows.columns.taps + 40)
+
+
+def max_pool(layer: FormulaContext) -> None:
+    """Emit MAX_POOL_2D; the maximum of stored values is the maximum of real ones."""
+    node, op = layer.node, layer.node.op
+    assert isinstance(op, Pool2D)
+    windows, x = windows_of(node), layer.image(0)
+
+    def element(row: te.Expr, column: te.Expr, channel: te.Expr) -> te.Expr:
+        taps = Taps.of(windows, x, Extents.of(node.output.type), row, column)
+        largest = te.max(x.at(taps.row, taps.column, channel), (taps.ky, taps.kx))
+        if node.output.dtype is DType.FLOAT32:
+            return activate(largest, op.activation)
+        params = pool_params(op, node.output.type)
+        return te.clamp(largest, params.activation_min, params.activation_max)
+
+    layer.rows(element)
+
+
+def average_pool(layer: FormulaContext) -> None:
+    """Emit AVERAGE_POOL_2D: divides by the taps inside, int8 halves away from zero."""
+    node = layer.node
+    windows, x = windows_of(node), layer.image(0)
+
+    def element(row: te.Expr, column: te.Expr, channel: te.Expr) -> te.Expr:
+        taps = Taps.of(windows, x, Extents.of(node.output.type), row, column)
+        value = x.at(taps.row, taps.column, channel)
+        total = te.sum(summand(layer, value), (taps.ky, taps.kx))
+        return averaged(node, total, taps.inside)
+
+    layer.rows(element)
+
+
+def averaged(node: Node, total: te.Expr, count: te.Expr) -> te.Expr:
+    """Output element of AVERAGE_POOL_2D for a sum of `count` elements."""
+    op = node.op
+    assert isinstance(op, Pool2D)
+    if node.output.dtype is DType.FLOAT32:
+        return activate(total / te.bind("count", te.cast(DType.FLOAT32, count)), op.activation)
+    params = pool_params(op, node.output.type)
+    count, total = te.bind("count", te.cast(total.dtype, count)), te.bind("total", total)
+    half = count // 2
+    rounded = te.truncdiv(te.select(total > 0, total + half, total - half), count)
+    low, high = params.activation_min, params.activation_max
+    return te.cast(node.output.dtype, te.clamp(rounded, low, high))
+
+
+FORMULAS: Mapping[type[Operator], Formula] = MappingProxyType(
+    {
+        AveragePool2D: Formula(average_pool, cost, row_window),
+        MaxPool2D: Formula(max_pool, cost, row_window),
+    }
+)

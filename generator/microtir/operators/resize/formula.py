@@ -1,0 +1,117 @@
+"""RESIZE_NEAREST_NEIGHBOR and RESIZE_BILINEAR, with coordinates and weights in tables."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+import numpy as np
+
+from microtir import te
+from microtir.graph.operator import Operator
+from microtir.operators.common.arithmetic import int32, wide
+from microtir.operators.common.formula import Formula, FormulaContext, whole
+from microtir.operators.resize.definition import (
+    BILINEAR_BITS,
+    Resize,
+    ResizeBilinear,
+    ResizeNearestNeighbor,
+    bilinear_axis,
+    bilinear_axis_float,
+    nearest_indices,
+)
+from microtir.tir.dtype import DType
+
+
+def resize_nearest(layer: FormulaContext) -> None:
+    """Emit RESIZE_NEAREST_NEIGHBOR with the coordinates in two tables."""
+    op, x = layer.node.op, layer.whole(0)
+    assert isinstance(op, Resize)
+    (_, in_h, in_w, _), (_, out_h, out_w, _) = layer.node.inputs[0].shape, layer.node.output.shape
+    rows = _indices(nearest_indices(op, in_h, out_h), "source_rows")
+    columns = _indices(nearest_indices(op, in_w, out_w), "source_columns")
+    layer.tensor(lambda n, row, col, ch: x[n, wide(rows[row]), wide(columns[col]), ch])
+
+
+def resize_bilinear(layer: FormulaContext) -> None:
+    """Emit RESIZE_BILINEAR with coordinates and weights in tables."""
+    if layer.node.output.dtype is DType.FLOAT32:
+        _bilinear_float(layer)
+    else:
+        _bilinear_integer(layer)
+
+
+def _bilinear_integer(layer: FormulaContext) -> None:
+    """Weights of 10 bits per axis; the product of both is divided with halves away from zero."""
+    op, x, node = layer.node.op, layer.whole(0), layer.node
+    assert isinstance(op, Resize)
+    (_, in_h, in_w, _), (_, out_h, out_w, _) = node.inputs[0].shape, node.output.shape
+    row_axis, column_axis = bilinear_axis(op, in_h, out_h), bilinear_axis(op, in_w, out_w)
+    y0, y1 = _indices(row_axis.lower, "rows0"), _indices(row_axis.upper, "rows1")
+    x0, x1 = _indices(column_axis.lower, "columns0"), _indices(column_axis.upper, "columns1")
+    wy = te.constant(int32(np.array(row_axis.weight)), "row_weights")
+    wx = te.constant(int32(np.array(column_axis.weight)), "column_weights")
+    one = 1 << BILINEAR_BITS
+
+    def element(n: te.Expr, row: te.Expr, col: te.Expr, ch: te.Expr) -> te.Expr:
+        top, bottom = wide(y0[row]), wide(y1[row])
+        left, right = wide(x0[col]), wide(x1[col])
+        low = te.bind("row_weight", wy[row])
+        near = te.bind("column_weight", wx[col])
+        total = te.bind(
+            "total",
+            wide(x[n, top, left, ch]) * (one - low) * (one - near)
+            + wide(x[n, bottom, left, ch]) * low * (one - near)
+            + wide(x[n, top, right, ch]) * (one - low) * near
+            + wide(x[n, bottom, right, ch]) * low * near,
+        )
+        half = 1 << (2 * BILINEAR_BITS - 1)
+        rounded = te.truncdiv(
+            te.select(total > 0, total + half, total - half), 1 << (2 * BILINEAR_BITS)
+        )
+        return te.cast(node.output.dtype, rounded)
+
+    layer.tensor(element)
+
+
+def _bilinear_float(layer: FormulaContext) -> None:
+    op, x, node = layer.node.op, layer.whole(0), layer.node
+    assert isinstance(op, Resize)
+    (_, in_h, in_w, _), (_, out_h, out_w, _) = node.inputs[0].shape, node.output.shape
+    row_axis, column_axis = (
+        bilinear_axis_float(op, in_h, out_h),
+        bilinear_axis_float(op, in_w, out_w),
+    )
+    y0, y1 = _indices(row_axis.lower, "rows0"), _indices(row_axis.upper, "rows1")
+    x0, x1 = _indices(column_axis.lower, "columns0"), _indices(column_axis.upper, "columns1")
+    wy = te.constant(np.array(row_axis.fraction, np.float32), "row_weights")
+    wx = te.constant(np.array(column_axis.fraction, np.float32), "column_weights")
+
+    def element(n: te.Expr, row: te.Expr, col: te.Expr, ch: te.Expr) -> te.Expr:
+        top, bottom = wide(y0[row]), wide(y1[row])
+        left, right = wide(x0[col]), wide(x1[col])
+        low = te.bind("row_weight", wy[row])
+        near = te.bind("column_weight", wx[col])
+        rest, far = te.bind("row_rest", 1.0 - low), te.bind("column_rest", 1.0 - near)
+        return (
+            x[n, top, left, ch] * rest * far
+            + x[n, bottom, left, ch] * low * far
+            + x[n, top, right, ch] * rest * near
+            + x[n, bottom, right, ch] * low * near
+        )
+
+    layer.tensor(element)
+
+
+def _indices(values: tuple[int, ...], name: str) -> te.Tensor:
+    """A table of input coordinates in the narrowest type that holds them."""
+    dtype = np.uint8 if max(values) <= 255 else np.uint16
+    return te.constant(np.array(values, dtype), name)
+
+
+FORMULAS: Mapping[type[Operator], Formula] = MappingProxyType(
+    {
+        ResizeNearestNeighbor: Formula(resize_nearest, 8, whole),
+        ResizeBilinear: Formula(resize_bilinear, 40, whole),
+    }
+)

@@ -1,0 +1,245 @@
+"""SOFTMAX and LOG_SOFTMAX over the last axis.
+
+The quantised forms follow gemmlowp's fixed point.  A difference of two int8 values is one of 256
+numbers, so the exponentials are a table; what depends on the sum of a row is computed.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from types import MappingProxyType
+
+import numpy as np
+
+from microtir import te
+from microtir.graph.operator import Operator
+from microtir.operators.common.arithmetic import Accumulator, int32, requantise, wide
+from microtir.operators.common.fixed_point import (
+    constant,
+    exp_on_negative_values,
+    multiply_by_quantized_multiplier,
+)
+from microtir.operators.common.formula import Formula, FormulaContext, InputRows
+from microtir.operators.common.multiplier import QuantizedMultiplier
+from microtir.operators.softmax.definition import (
+    DIFFERENCE_INTEGER_BITS,
+    LOG_OUTPUT_INTEGER_BITS,
+    SUM_INTEGER_BITS,
+    LogSoftmax,
+    Softmax,
+    log_softmax_params,
+    softmax_params,
+)
+from microtir.tir.dtype import DType
+from microtir.tir.ir import Array
+
+_DIFFERENCES = 256
+
+_ROUND = te.rounding_divide_by_pot
+
+_MUL = te.saturating_rounding_doubling_high_mul
+
+
+def largest(x: InputRows, row: te.Expr, column: te.Expr) -> te.Expr:
+    """The largest stored value along the last axis."""
+    k = te.reduce_axis(0, x.extents.channels, "k")
+    return te.max(x.at(row, column, k), k)
+
+
+def softmax(layer: FormulaContext) -> None:
+    """Emit SOFTMAX for int8 or float32."""
+    if layer.node.output.dtype is DType.FLOAT32:
+        _softmax_float(layer)
+    else:
+        _softmax_int8(layer)
+
+
+def _softmax_float(layer: FormulaContext) -> None:
+    op, x = layer.node.op, layer.image(0)
+    assert isinstance(op, Softmax)
+
+    def element(row: te.Expr, column: te.Expr, channel: te.Expr) -> te.Expr:
+        top = largest(x, row, column)
+        k = te.reduce_axis(0, x.extents.channels, "k")
+
+        def power(at: te.Expr) -> te.Expr:
+            difference = x.at(row, column, at) - top
+            return te.exp(difference if op.beta == 1.0 else difference * op.beta)
+
+        return power(channel) / te.sum(power(k), k)
+
+    layer.rows(element)
+
+
+def exponentials(factor: QuantizedMultiplier, difference_min: int) -> Array:
+    """exp(-d) in Q0 for differences d = 0, 1, ... of stored values, as far as they count."""
+    count = min(_DIFFERENCES, 1 - difference_min)
+    difference = multiply_by_quantized_multiplier(-np.arange(count, dtype=np.int64), *factor)
+    return int32(exp_on_negative_values(difference, DIFFERENCE_INTEGER_BITS))
+
+
+def below(top: te.Expr, value: te.Expr) -> te.Expr:
+    """How far a stored value lies below the largest of its row, in [0, 255].
+
+    The maximum with 0 never binds. It states what the prover cannot know, that the largest value
+    is not below any other, and so keeps the look-up provably inside its table.
+    """
+    return te.bind("difference", te.maximum(wide(top) - wide(value), 0))
+
+
+def looked_up(table: te.Tensor, difference: te.Expr) -> te.Expr:
+    """Entry of a table at a difference in [0, 255]; 0 behind its end."""
+    entries = table.shape[0]
+    if entries == _DIFFERENCES:
+        return table[difference]
+    return te.select(difference < entries, table[difference], 0)
+
+
+def _softmax_int8(layer: FormulaContext) -> None:
+    """gemmlowp: exp(x - max) / sum, in Q0; output scale 1/256, zero point -128."""
+    op, x, dtype = layer.node.op, layer.image(0), layer.node.output.dtype
+    assert isinstance(op, Softmax)
+    params = softmax_params(op, layer.node.inputs[0].type)
+    powers = exponentials(params.multiplier, params.difference_min)
+    table = te.constant(powers, "exponentials")
+    output_bits = 31 - dtype.bits
+    accumulator = Accumulator.of(layer)
+
+    def element(row: te.Expr, column: te.Expr, channel: te.Expr) -> te.Expr:
+        top = largest(x, row, column)
+        k = te.reduce_axis(0, x.extents.channels, "k")
+        entry = looked_up(table, below(top, x.at(row, column, k)))
+        total = te.sum(accumulator.term(_ROUND(entry, SUM_INTEGER_BITS)), k)
+        if accumulator.is_wide:
+            total = te.cast(DType.UINT32, te.minimum(total, DType.UINT32.max))
+        headroom = te.bind("headroom", te.count_leading_zeros(te.cast(DType.UINT32, total)))
+        scale = te.bind("scale", _reciprocal(total, headroom))
+        power = looked_up(table, below(top, x.at(row, column, channel)))
+        quotient = _ROUND(_MUL(scale, power), SUM_INTEGER_BITS - headroom + output_bits)
+        return te.cast(dtype, te.clamp(quotient + dtype.min, dtype.min, dtype.max))
+
+    layer.rows(element)
+
+
+def _reciprocal(value: te.Expr, headroom: te.Expr) -> te.Expr:
+    """1 / (value normalised to [1, 2)) in Q0."""
+    bits = te.cast(DType.UINT32, value) << te.cast(DType.UINT32, headroom)
+    return one_over_one_plus_x(te.cast(DType.INT32, bits - (1 << 31)))
+
+
+def one_over_one_plus_x(fraction: te.Expr) -> te.Expr:
+    """1 / (1 + x) for x in [-1/2, 1), both in Q0, by three Newton-Raphson steps (gemmlowp).
+
+    gemmlowp saturates each step's correction to 32 bits.  It never does: with d = (1 + x) / 2 in
+    [1/4, 1) an estimate is at most 48/17 and its error |1 - d * estimate| at most 0.42, so that
+    their product in Q4, times 4, is below 2^30.
+    """
+    half = te.bind("half_denominator", (fraction >> 1) + (1 << 30))
+    estimate = constant(48 / 17, 2) + _MUL(half, constant(-32 / 17, 2))
+    for _ in range(3):
+        x = te.bind("estimate", estimate)
+        error = (1 << 29) - _MUL(half, x)
+        estimate = x + _MUL(x, error) * 4
+    return te.saturating_shift_left(estimate, 1)
+
+
+_SHIFT = te.saturating_shift_left
+
+
+def log_softmax(layer: FormulaContext) -> None:
+    """Emit LOG_SOFTMAX for int8 or float32."""
+    if layer.node.output.dtype is DType.FLOAT32:
+        _log_softmax_float(layer)
+    else:
+        _log_softmax_int8(layer)
+
+
+def _log_softmax_float(layer: FormulaContext) -> None:
+    x = layer.image(0)
+
+    def element(row: te.Expr, column: te.Expr, channel: te.Expr) -> te.Expr:
+        top = largest(x, row, column)
+        k = te.reduce_axis(0, x.extents.channels, "k")
+        total = te.sum(te.exp(x.at(row, column, k) - top), k)
+        return x.at(row, column, channel) - top - te.bind("log_sum", te.log(total))
+
+    layer.rows(element)
+
+
+def _log_softmax_int8(layer: FormulaContext) -> None:
+    """X - max - log(sum of exp(x - max)) in Q5; output Q4 in int8, zero point 127."""
+    x, dtype = layer.image(0), layer.node.output.dtype
+    params = log_softmax_params(layer.node.inputs[0].type)
+    table = te.constant(exponentials(params.multiplier, params.difference_min), "exponentials")
+    fraction_bits = 31 - DIFFERENCE_INTEGER_BITS - LOG_OUTPUT_INTEGER_BITS
+    # With a shift of 31 no difference but 0 counts, and 0 is 0 under any shift; TIR has no 2^31.
+    accumulator = Accumulator.of(layer)
+    to_q5 = params.multiplier._replace(shift=min(params.multiplier.shift, 30))
+
+    def element(row: te.Expr, column: te.Expr, channel: te.Expr) -> te.Expr:
+        top = largest(x, row, column)
+        k = te.reduce_axis(0, x.extents.channels, "k")
+        entry = looked_up(table, below(top, x.at(row, column, k)))
+        total = te.sum(accumulator.term(_ROUND(entry, SUM_INTEGER_BITS)), k)
+        if accumulator.is_wide:
+            total = te.cast(DType.INT32, te.minimum(total, DType.INT32.max))
+        log_sum = te.bind("log_sum", _log_of_value_above_one(total))
+        # Below this difference the subtraction of log_sum would leave the range of Q5.
+        limit = requantise(log_sum + DType.INT32.min, params.reverse)
+        lowest = te.bind("lowest", te.maximum(limit, params.difference_min - 1))
+        difference = te.bind("difference", wide(x.at(row, column, channel)) - wide(top))
+        value = _ROUND(requantise(difference, to_q5) - log_sum, fraction_bits)
+        stored = te.clamp(value + dtype.max, dtype.min, dtype.max)
+        return te.cast(dtype, te.select(difference > lowest, stored, dtype.min))
+
+    layer.rows(element)
+
+
+def _log_of_value_above_one(value: te.Expr) -> te.Expr:
+    """Natural logarithm of a value >= 1 in Q12; result in Q5.
+
+    See `operators.common.fixed_point.log_of_value_above_one`, of which this is the scalar form.
+    """
+    accumulator_bits = DIFFERENCE_INTEGER_BITS + 1
+    exponent_shift = 31 - accumulator_bits
+    quarter = 1 << (exponent_shift - 2)
+    root_half = constant(math.sqrt(0.5))
+
+    head = te.bind("headroom_a", _leading_zeros(value))
+    r_a = _SHIFT(_MUL(_SHIFT(value, head - 1), root_half), 1)
+    power_a = _SHIFT(SUM_INTEGER_BITS - head, exponent_shift) + quarter
+    head = te.bind("headroom_b", _leading_zeros(_MUL(value, root_half)) - 1)
+    r_b = _SHIFT(value, head)
+    power_b = _SHIFT(SUM_INTEGER_BITS - head, exponent_shift) - quarter
+
+    log_r = _log_of_normalised(te.bind("r", te.minimum(r_a, r_b)), accumulator_bits)
+    power = te.maximum(power_a, power_b)
+    return _SHIFT(_MUL(power, constant(math.log(2.0))) + log_r, 1)
+
+
+def _leading_zeros(value: te.Expr) -> te.Expr:
+    return te.count_leading_zeros(te.cast(DType.UINT32, value))
+
+
+def _log_of_normalised(r: te.Expr, accumulator_bits: int) -> te.Expr:
+    """log(r * 2^(1/4)) for r in Q0 near the fourth root of 1/2, in Q(accumulator_bits)."""
+    root = math.sqrt(math.sqrt(2.0))
+    centre = constant(math.sqrt(math.sqrt(0.5)))
+    # floor((r + centre + 1) / 2) without leaving int32: halves first, then the lost bits.
+    p = te.bind("p", (r >> 1) + (centre >> 1) + (((r & 1) + (centre & 1) + 1) >> 1))
+    q = te.bind("q", (r - centre) * 2)
+    square = te.bind("square", _MUL(q, q))
+    numerator = _MUL(q, r) + _MUL(_MUL(q, square), constant(11 / 240 * root))
+    inner = q + constant(2 / root - root) + _MUL(constant(root / 20), square)
+    denominator_minus_one = te.bind("denominator", _MUL(p, inner) + _MUL(constant(root / 4), q))
+    scaled = _ROUND(numerator, accumulator_bits)
+    return _MUL(scaled, one_over_one_plus_x(denominator_minus_one))
+
+
+FORMULAS: Mapping[type[Operator], Formula] = MappingProxyType(
+    {
+        Softmax: Formula(softmax, 40),
+        LogSoftmax: Formula(log_softmax, 40),
+    }
+)

@@ -1,0 +1,32 @@
+"""Operators that passes make: rows of images, moved as they are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from microtir.graph.operator import Operator
+from microtir.operators.common.formula import Formula, FormulaContext
+from microtir.operators.streaming.definition import PlaceColumns, ReadRows, WriteRows
+
+
+def rows(layer: FormulaContext) -> None:
+    """Emit READ_ROWS and WRITE_ROWS: what the application does row by row, as a copy."""
+    x = layer.image(0)
+    layer.rows(x.at)
+
+
+def place_columns(layer: FormulaContext) -> None:
+    """Emit PLACE_COLUMNS: rows of a narrow image into those of a wide one."""
+    op, x = layer.node.op, layer.image(0)
+    assert isinstance(op, PlaceColumns)
+    layer.columns(x.at, op.column, op.width)
+
+
+FORMULAS: Mapping[type[Operator], Formula] = MappingProxyType(
+    {
+        PlaceColumns: Formula(place_columns, 6),
+        ReadRows: Formula(rows, 6),
+        WriteRows: Formula(rows, 6),
+    }
+)
