@@ -55,6 +55,14 @@ class Tanh(Operator):
 
 
 @dataclass(frozen=True, slots=True)
+class Gelu(Operator):
+    """x times the normal distribution function of x, or its approximation by a tanh."""
+
+    name: ClassVar[str] = "gelu"
+    approximate: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class ReluParams:
     """Parameters of the RELU operators.
 
@@ -217,4 +225,5 @@ DEFINITIONS = (
     _function(HardSwish, multipliers=_hard_swish_multipliers),
     _function(Logistic, fixed(Fraction(1, 256), -128)),
     _function(Tanh, fixed(Fraction(1, 128), 0)),
+    _function(Gelu),
 )

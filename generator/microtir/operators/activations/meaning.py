@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
@@ -11,6 +12,7 @@ from microtir.graph.ir import Array, Node, TensorType
 from microtir.graph.operator import Operator
 from microtir.operators.activations.definition import (
     SIGMOID_INTEGER_BITS,
+    Gelu,
     HardSwish,
     LeakyRelu,
     Logistic,
@@ -22,7 +24,7 @@ from microtir.operators.activations.definition import (
     sigmoid_params,
 )
 from microtir.operators.common import fixed_point
-from microtir.operators.common.arrays import Meaning, activate, as_output, stored
+from microtir.operators.common.arrays import Meaning, activate, as_output, dequantized, stored
 from microtir.operators.common.fixed_point import (
     Ints,
     multiply_by_quantized_multiplier,
@@ -159,6 +161,44 @@ def _saturating_sigmoid(x: Ints, input_type: TensorType, function: Callable[[Int
     return np.where(centred <= -radius, low, result)
 
 
+_ERFC = np.frompyfunc(math.erfc, 1, 1)
+_TANH_FACTOR = math.sqrt(2.0 / math.pi)
+
+
+def gelu(op: Gelu, node: Node, x: Array) -> Array:
+    """GELU: x * erfc(-x / sqrt(2)) / 2, or its approximation by a tanh.
+
+    The latter is x * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 x^3))) / 2.
+    """
+    output = node.output.type
+    if not output.dtype.is_float:
+        return quantized_gelu(op, node.inputs[0].type, output)[stored(x) - DType.INT8.min]
+    real = x.astype(np.float64)
+    if op.approximate:
+        factor = 1.0 + np.tanh(_TANH_FACTOR * (real + 0.044715 * real**3))
+    else:
+        factor = np.asarray(_ERFC(-real * math.sqrt(0.5)), np.float64)
+    return as_output(0.5 * real * factor, output)
+
+
+def quantized_gelu(op: Gelu, input_type: TensorType, output: TensorType) -> Array:
+    """GELU of all 256 stored values, as LiteRT fills its table: each step is rounded to float32."""
+    values = np.arange(DType.INT8.min, DType.INT8.max + 1)
+    x = dequantized(values, input_type)
+    one, half = np.float32(1.0), np.float32(0.5)
+    if op.approximate:
+        inner = np.float32(_TANH_FACTOR) * (x + np.float32(0.044715) * x * x * x)
+        factor = one + np.tanh(inner.astype(np.float64)).astype(np.float32)
+    else:
+        argument = (x * np.float32(-math.sqrt(0.5))).astype(np.float64)
+        factor = np.asarray(_ERFC(argument), np.float64).astype(np.float32)
+    quant = output.quant
+    quotient = (half * x * factor * (one / np.float32(quant.scale))).astype(np.float64)
+    rounded = np.copysign(np.floor(np.abs(quotient) + 0.5), quotient)
+    shifted = (rounded.astype(np.float32) + np.float32(quant.zero_point)).astype(np.float64)
+    return as_output(np.clip(shifted, output.dtype.min, output.dtype.max), output)
+
+
 MEANINGS: Mapping[type[Operator], Meaning] = MappingProxyType(
     {
         Relu: relu,
@@ -166,5 +206,6 @@ MEANINGS: Mapping[type[Operator], Meaning] = MappingProxyType(
         HardSwish: hard_swish,
         Logistic: logistic,
         Tanh: tanh,
+        Gelu: gelu,
     }
 )

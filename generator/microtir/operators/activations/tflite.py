@@ -8,7 +8,14 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from microtir.graph.operator import Operator
-from microtir.operators.activations.definition import HardSwish, LeakyRelu, Logistic, Relu, Tanh
+from microtir.operators.activations.definition import (
+    Gelu,
+    HardSwish,
+    LeakyRelu,
+    Logistic,
+    Relu,
+    Tanh,
+)
 from microtir.operators.common.attributes import Activation as FusedActivation
 from microtir.operators.common.tflite_operands import Converted, Operands, TfliteReader
 from microtir.operators.common.tflite_schema import BuiltinOperator, Options
@@ -42,6 +49,19 @@ def _without_attributes(op: Operator) -> Callable[[Operands], Converted]:
     return lambda operands: Converted(op, (operands.input(0),))
 
 
+@dataclass(frozen=True, slots=True)
+class GeluOptions(Options):
+    """Options of GELU."""
+
+    union_type: ClassVar[int] = 116
+    approximate: bool = False
+
+
+def gelu(operands: Operands) -> Converted:
+    """GELU."""
+    return Converted(Gelu(operands.table(GeluOptions).approximate), (operands.input(0),))
+
+
 _Code = BuiltinOperator
 READERS = (
     TfliteReader(Relu, _Code.RELU, _without_attributes(Relu(FusedActivation.RELU))),
@@ -51,4 +71,5 @@ READERS = (
     TfliteReader(HardSwish, _Code.HARD_SWISH, _without_attributes(HardSwish()), HardSwishOptions),
     TfliteReader(Logistic, _Code.LOGISTIC, _without_attributes(Logistic())),
     TfliteReader(Tanh, _Code.TANH, _without_attributes(Tanh())),
+    TfliteReader(Gelu, _Code.GELU, gelu, GeluOptions),
 )

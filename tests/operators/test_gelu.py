@@ -1,0 +1,90 @@
+"""GELU, int8 and float32, against LiteRT's reference kernels."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from ai_edge_litert.interpreter import Interpreter, OpResolverType
+
+import microtir
+from microtir.frontend.tflite_writer import TfliteBuilder
+from microtir.graph.ir import Array
+from microtir.graph.reference import execute
+from microtir.operators.activations.tflite import GeluOptions
+from microtir.operators.common.tflite_schema import BuiltinOperator
+
+STORED = np.arange(-128, 128).astype(np.int8)
+UNIT = 2.0**-24
+
+
+def model(
+    dtype: npt.DTypeLike, shape: tuple[int, ...], approximate: bool, *quants: tuple[float, int]
+) -> bytes:
+    """A model of one GELU; `quants` are scale and zero point of input and output."""
+    builder = TfliteBuilder()
+    given = [([scale], [zero]) for scale, zero in quants] or [(None, None)] * 2
+    x, y = (
+        builder.tensor(name, shape, dtype, scales=scales, zero_points=zero_points)
+        for name, (scales, zero_points) in zip("xy", given, strict=True)
+    )
+    builder.operator(BuiltinOperator.GELU, [x], [y], GeluOptions(approximate))
+    return bytes(builder.build([x], [y]))
+
+
+def by_litert(data: bytes, x: Array) -> Array:
+    """The output of LiteRT's reference kernels."""
+    interpreter = Interpreter(
+        model_content=data, experimental_op_resolver_type=OpResolverType.BUILTIN_REF
+    )
+    interpreter.allocate_tensors()
+    interpreter.set_tensor(interpreter.get_input_details()[0]["index"], x)
+    interpreter.invoke()
+    return np.array(interpreter.get_tensor(interpreter.get_output_details()[0]["index"]))
+
+
+def by_reference(data: bytes, x: Array) -> Array:
+    """The output that our own meaning gives."""
+    graph = microtir.frontend.from_tflite(data).graph
+    assert graph is not None
+    return execute(graph, {"x": x})["y"]
+
+
+@pytest.mark.parametrize("approximate", [False, True])
+def test_tables_equal_those_of_litert(approximate: bool) -> None:
+    """All 256 results, for scales and zero points of any kind, to the bit."""
+    generator = np.random.default_rng(11)
+    for _ in range(60):
+        quants = [
+            (float(np.float32(generator.uniform(1e-3, 0.1))), int(generator.integers(-128, 128)))
+            for _ in "xy"
+        ]
+        data = model(np.int8, STORED.shape, approximate, *quants)
+        want = by_litert(data, STORED)
+        np.testing.assert_array_equal(by_reference(data, STORED), want, err_msg=str(quants))
+
+
+@pytest.mark.parametrize("approximate", [False, True])
+def test_floats_are_near_those_of_litert(approximate: bool) -> None:
+    """Both are within a few units of float32 of the real function."""
+    x = np.linspace(-9, 9, 4001, dtype=np.float32)
+    data = model(np.float32, x.shape, approximate)
+    got, want = by_reference(data, x), by_litert(data, x)
+    np.testing.assert_allclose(got, want, rtol=0, atol=32 * UNIT)
+
+
+@pytest.mark.parametrize("approximate", [False, True])
+@pytest.mark.parametrize("dtype", [np.float32, np.int8])
+def test_c_is_what_the_meaning_says(dtype: type, approximate: bool) -> None:
+    """The C gives the same bytes, and floats that differ by a few units at most."""
+    values: Array = np.linspace(-9, 9, 256, dtype=np.float32) if dtype is np.float32 else STORED
+    quants = [] if dtype is np.float32 else [(0.05, -3), (0.03, -90)]
+    data = model(dtype, (1, 16, 4, 4), approximate, *quants)
+    x = values.reshape(1, 16, 4, 4)
+    artifact = microtir.build(microtir.frontend.from_tflite(data))
+    got = microtir.host.load(artifact, sanitize=True).run({"x": x})["y"]
+    want = by_reference(data, x)
+    if dtype is np.int8:
+        np.testing.assert_array_equal(got, want)
+    else:
+        np.testing.assert_allclose(got, want, rtol=0, atol=16 * UNIT)
