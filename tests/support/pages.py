@@ -37,7 +37,7 @@ def follow(page: str, folder: Path) -> str:
     for language, block in _BLOCK.findall(text):
         if language == "python":
             with contextlib.redirect_stdout(output):
-                exec(compile(block, page, "exec"), scope)
+                exec(compile(block, page, "exec", dont_inherit=True), scope)
         elif language == "sh":
             done = subprocess.run(
                 ["bash", "-euo", "pipefail", "-c", f"{_COMMAND}\n{block}"],
