@@ -162,6 +162,20 @@ def test_value_of_the_condition_may_be_read_in_an_arm() -> None:
     assert run(te.create_prim_func([x, y], "f", y), {"x": data})["y"].tolist() == [3, 4, 0, 9]
 
 
+def test_sum_where_a_condition_holds() -> None:
+    """Other terms are neither added nor evaluated; a value of theirs alone is refused."""
+    x = te.placeholder((4,), F32, "x")
+    k = te.reduce_axis(-2, 6, "k")
+    inside = (k >= 0) & (k < 4)
+    y = te.compute((1,), lambda i: te.sum(x[i + k], k, init=-0.0, where=inside), "y")
+    data = np.array([-0.0] * 4, np.float32)
+    result = run(te.create_prim_func([x, y], "f", y), {"x": data})["y"]
+    assert np.signbit(result[0])  # a zero that is added would make it positive
+    z = te.compute((1,), lambda i: te.sum(te.bind("b", x[i + k]), k, where=inside), "z")
+    with pytest.raises(TirError, match="bind 'b' is read only in an arm"):
+        te.create_schedule(z)
+
+
 def test_axis_outside_its_reduction_is_named() -> None:
     """A reduction axis that no reduction binds is an error that names it."""
     x = te.placeholder((4,), I32, "x")
@@ -305,6 +319,8 @@ def test_wrong_reductions_are_refused() -> None:
         te.max(x[k] > 0, k)
     with pytest.raises(TirError, match=r"is int8, the reduced value 'x\[k\]' is int32"):
         te.sum(x[k], k, init=te.const(0, I8))
+    with pytest.raises(TirError, match=r"the condition 'x\[k\]' is int32, not bool"):
+        te.sum(x[k], k, where=x[k])
 
 
 def test_outputs_are_checked() -> None:

@@ -125,9 +125,10 @@ class _Emitter:
 
     def reduction(self, reduce: Reduce, accumulator: ir.Buffer, scope: Scope) -> ir.Stmt:
         def update(inner: Scope) -> ir.Stmt:
-            self.check_defined(inner, reduce.value)
+            self.check_defined(inner, reduce.term)
             combined = COMBINE[reduce.kind](ir.Load(accumulator, ()), inner.resolve(reduce.value))
-            return ir.Store(accumulator, (), combined)
+            step = ir.Store(accumulator, (), combined)
+            return step if reduce.where is None else ir.If(inner.resolve(reduce.where), step)
 
         start = ir.Store(accumulator, (), scope.resolve(reduce.init))
         return build.seq(start, self.loops(reduce.axes, list(reduce.operands), scope, update))

@@ -232,19 +232,31 @@ class Bind:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Reduce:
-    """A reduction of `value` over `axes`, the first one outermost, beginning with `init`."""
+    """A reduction of `value` over `axes`, the first one outermost, beginning with `init`.
+
+    Only the iterations in which `where` holds take part; None: all of them.
+    """
 
     var: ir.Var
     kind: Reduction
     axes: tuple[ReduceAxis, ...]
     value: Expr
     init: Expr
+    where: Expr | None = None
 
     @property
     def operands(self) -> tuple[Expr, ...]:
         """Return every expression that the reduction evaluates, in evaluation order."""
         bounds = tuple(bound for axis in self.axes for bound in (axis.start, axis.stop))
-        return (self.init, *bounds, self.value)
+        return (self.init, *bounds, self.term)
+
+    @property
+    def term(self) -> Expr:
+        """The value as it is evaluated: behind the condition, if there is one."""
+        if self.where is None:
+            return self.value
+        guarded = ir.Select(self.where.node, self.value.node, self.value.node)
+        return Expr(guarded, merged(self.where.needs, self.value.needs))
 
 
 Prelude: TypeAlias = Bind | Reduce

@@ -44,13 +44,17 @@ def reduce_axis(start: ExprLike, stop: ExprLike, name: str) -> ReduceAxis:
 
 @checked_arguments
 def sum(  # noqa: A001  # numpy's name
-    value: ExprLike, axis: ReduceAxis | Sequence[ReduceAxis], init: ExprLike | None = None
+    value: ExprLike,
+    axis: ReduceAxis | Sequence[ReduceAxis],
+    init: ExprLike | None = None,
+    where: ExprLike | None = None,
 ) -> Expr:
     """Return the sum of `value` over the axes, the first one outermost, beginning with `init` (0).
 
     The terms are added one by one in the type of `value`: cast int8 products to INT32 first.
+    Where the condition `where` does not hold, nothing is added and `value` is not evaluated.
     """
-    return _reduce(Reduction.SUM, value, axis, init)
+    return _reduce(Reduction.SUM, value, axis, init, where)
 
 
 @checked_arguments
@@ -86,25 +90,33 @@ def _reduce(
     value: ExprLike,
     axis: ReduceAxis | Sequence[ReduceAxis],
     init: ExprLike | None,
+    where: ExprLike | None = None,
 ) -> Expr:
     handle = as_expr(value)
     axes = (axis,) if isinstance(axis, ReduceAxis) else tuple(axis)
-    where = f"te.{kind.value}"
+    place = f"te.{kind.value}"
     if not axes:
-        raise TirError("a reduction needs at least one axis", where=where)
+        raise TirError("a reduction needs at least one axis", where=place)
     if len({a.var for a in axes}) != len(axes):
-        raise TirError("a reduction names an axis twice", where=where)
+        raise TirError("a reduction names an axis twice", where=place)
     if handle.dtype is DType.BOOL:
-        raise TirError(f"{describe(handle)} is bool", where=where, fix="cast it to an integer type")
+        raise TirError(f"{describe(handle)} is bool", where=place, fix="cast it to an integer type")
+    condition = None if where is None else as_expr(where)
+    if condition is not None and condition.dtype is not DType.BOOL:
+        raise TirError(
+            f"the condition {describe(condition)} is {condition.dtype.value}, not bool",
+            where=place,
+            fix="compare it with a number",
+        )
     first = _identity(kind, handle.dtype) if init is None else as_expr(init, handle.dtype)
     if first.dtype is not handle.dtype:
         raise TirError(
             f"init {describe(first)} is {first.dtype.value}, the reduced value "
             f"{describe(handle)} is {handle.dtype.value}",
-            where=where,
+            where=place,
             fix="convert one of them with te.cast(dtype, value)",
         )
-    prelude = Reduce(ir.Var(kind.value, handle.dtype), kind, axes, handle, first)
+    prelude = Reduce(ir.Var(kind.value, handle.dtype), kind, axes, handle, first, condition)
     operands = merged(*(operand.needs for operand in prelude.operands))
     return Expr(prelude.var, Needs((prelude,), operands.tensors))
 
