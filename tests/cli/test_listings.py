@@ -19,7 +19,7 @@ PIPELINE = [
     ("plan", []),
     ("lowering", []),
     ("tir", ["simplify", "partition_loops", "simplify", "unroll_loops", "lower_vectorized",
-             "simplify"]),
+             "simplify", "scalar_arrays"]),
     ("executor", []),
     ("memory", []),
     ("codegen", []),

@@ -22,9 +22,10 @@ MODULE = frozenset({"ir_module"})
 # `microtir.host.load`, a project): what lies between them is reached through the driver only.
 ENDS = frozenset({"frontend", "host", "project", "artifact"})
 
-# TIR passes rewrite modules: they are steps of the driver, not part of the language.
+# TIR passes rewrite modules: they are steps of the driver, not part of the language.  What reaches
+# no module is a micro-kernel: its schedule finishes it.
 PRIVATE: dict[str, frozenset[str]] = {
-    "tir.passes": frozenset({"tir", "driver", "function_lowering"}),
+    "tir.passes": frozenset({"tir", "driver", "function_lowering", "schedule"}),
 }
 
 # In processing order.  A unit may always import itself.

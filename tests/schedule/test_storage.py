@@ -50,6 +50,22 @@ def test_cache_write_keeps_what_happens_to_the_sum() -> None:
     check_meaning(s, y)
 
 
+def test_cache_write_reads_what_only_the_writing_needs_behind_the_sums() -> None:
+    """A constant of a row waits in no register while the sums are added."""
+    x, b = te.placeholder((2, 3, 8), I32, "x"), te.placeholder((2,), I32, "b")
+    k = te.reduce_axis(0, 8, "k")
+
+    def body(row: te.Expr, i: te.Expr) -> te.Expr:
+        return te.sum(x[row, i, k], k) * te.bind("factor", b[row])
+
+    y = te.compute((2, 3), body, "y")
+    s = te.create_schedule(y)
+    assert s.text().index("let factor") < s.text().index("for k")
+    s.cache_write(s.loop(y, "i"))
+    assert s.text().index("let factor") > s.text().index("for k")
+    check_meaning(s, y)
+
+
 def test_cache_write_without_an_accumulator_is_refused() -> None:
     """An element that is not reduced has nothing to accumulate."""
     x = te.placeholder((4,), I32, "x")

@@ -7,7 +7,14 @@ from pathlib import Path
 import pytest
 
 from microtir.tir.analysis.access import prove_accesses
-from microtir.tir.passes import LowerVectorized, PartitionLoops, Pass, Simplify, UnrollLoops
+from microtir.tir.passes import (
+    LowerVectorized,
+    PartitionLoops,
+    Pass,
+    ScalarArrays,
+    Simplify,
+    UnrollLoops,
+)
 from microtir.tir.replay import Outcome, check_pass
 from microtir.tir.text import parse_function, to_text
 from microtir.tir.verify import verify
@@ -15,7 +22,8 @@ from tests.support.golden import Golden
 
 CASES = Path(__file__).parent / "cases"
 PASSES: dict[str, Pass] = {
-    p.name: p for p in (Simplify(), PartitionLoops(), UnrollLoops(), LowerVectorized())
+    p.name: p
+    for p in (Simplify(), PartitionLoops(), UnrollLoops(), LowerVectorized(), ScalarArrays())
 }
 SEPARATOR = "----\n"
 

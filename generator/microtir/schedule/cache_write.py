@@ -8,7 +8,7 @@ from microtir.errors import ScheduleError
 from microtir.schedule.names import Names
 from microtir.schedule.program import Loop, Program
 from microtir.schedule.proof import cancelled_difference
-from microtir.schedule.tree import copy_loops, find_loop, replace_stmt, require_serial
+from microtir.schedule.tree import copy_loops, find_loop, path_to, replace_stmt, require_serial
 from microtir.tir import build, ir
 from microtir.tir.visitor import Rewriter, buffers_read, buffers_written, variables_used
 
@@ -44,17 +44,18 @@ def cache_write(program: Program, loop: Loop) -> tuple[Program, ir.Buffer]:
             exchange values in another order.
     """
     step = f"cache_write({loop})"
-    root = find_loop(program, loop, step)
+    root = _with_names(program.body, find_loop(program, loop, step))
     block = _block_of(root, step)
     _check_order(block, step)
     shape = tuple(_extent(each, step) for each in block.loops)
-    names = Names.used_in(program.body)
     array = replace(block.accumulator, shape=shape)
     place = tuple(build.sub(each.var, each.start) for each in block.loops)
     expand = _Expand(block.accumulator, array, place)
     parts = [
         _around(block.chain, expand.stmt(part)) for part in (block.init, block.update, block.write)
     ]
+    # What the sums do not read keeps its name in the nest that does.
+    names = Names.used_in(replace_stmt(program.body, root, ir.Allocate(array, parts[1])))
     init, init_loops = copy_loops(parts[0], names, dict(program.loops), "_init")
     write, write_loops = copy_loops(parts[2], names, dict(program.loops), "_write")
     body = ir.Allocate(array, build.seq(init, parts[1], write))
@@ -62,7 +63,16 @@ def cache_write(program: Program, loop: Loop) -> tuple[Program, ir.Buffer]:
     return program, array
 
 
-def _block_of(root: ir.For, step: str) -> _Block:
+def _with_names(body: ir.Stmt, root: ir.Stmt) -> ir.Stmt:
+    """The nest with the Lets right around it: a value that only the writing reads waits for it."""
+    for node in reversed(path_to(body, root)):
+        if not isinstance(node, ir.Let):
+            break
+        root = node
+    return root
+
+
+def _block_of(root: ir.Stmt, step: str) -> _Block:
     chain: list[ir.For | ir.If | ir.Let] = []
     node: ir.Stmt = root
     while not isinstance(node, ir.Allocate):

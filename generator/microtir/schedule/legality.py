@@ -218,4 +218,6 @@ def _never_meet(a: Access, b: Access, order: tuple[ir.Expr, ...], nest: tuple[Ac
         # An index that is read from memory that changes may be anything.
         if not changing.intersection((*buffers_read(x), *buffers_read(y))):
             same.append(build.eq(x, y))
-    return impossible((*a.facts, *b.facts), (*same, *order))
+    # Most often the indices alone say it, which is quickly asked.
+    goals = (*same, *order)
+    return impossible((), goals) or impossible((*a.facts, *b.facts), goals)

@@ -13,6 +13,7 @@ from microtir.schedule.signature import TensorT, make_primfunc
 from microtir.schedule.tensorize import KernelDescription, tensorize
 from microtir.schedule.tree import loops_of
 from microtir.tir import build, ir
+from microtir.tir.passes import micro_kernel
 from microtir.tir.printer import expr_text, stmt_text
 
 
@@ -25,7 +26,7 @@ class Schedule:
 
     def __init__(self, program: Program) -> None:
         self._program = program
-        self._history: list[tuple[str, str]] = []
+        self._history: list[tuple[str, ir.Stmt]] = []
 
     # --- looking ----------------------------------------------------------------------------------
 
@@ -41,7 +42,7 @@ class Schedule:
 
     def history(self) -> tuple[tuple[str, str], ...]:
         """Return every step with the text of the program after it."""
-        return tuple(self._history)
+        return tuple((step, stmt_text(body)) for step, body in self._history)
 
     def text(self) -> str:
         """Return the program as it is now, in the text form of TIR."""
@@ -98,6 +99,19 @@ class Schedule:
             ScheduleError: an argument is missing or given twice, or a bind does not fit.
         """
         return make_primfunc(self._program, args, name, binds)
+
+    @checked_arguments
+    def micro_kernel(self, args: Sequence[Argument], name: str) -> ir.PrimFunc:
+        """The function as a micro-kernel: what was marked is done, small arrays are variables.
+
+        Args:
+            args: parameters in order, as those of `primfunc`.
+            name: of the function, an identifier.
+
+        Raises:
+            ScheduleError: an argument is missing or given twice.
+        """
+        return micro_kernel(self.primfunc(args, name))
 
     # --- ranges of loops --------------------------------------------------------------------------
 
@@ -202,4 +216,4 @@ class Schedule:
 
     def _done(self, step: str, program: Program) -> None:
         self._program = program
-        self._history.append((step, stmt_text(program.body)))
+        self._history.append((step, program.body))

@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 from microtir.errors import ScheduleError
 from microtir.schedule.names import Names
 from microtir.schedule.program import Loop, Program, Stage
-from microtir.schedule.proof import cancelled_difference, proves
+from microtir.schedule.proof import cancelled_difference, constant_difference, proves
 from microtir.schedule.region import Box, region_read
 from microtir.schedule.tree import facts_at, find_loop, path_to, replace_stmt, require_serial
 from microtir.tir import build, ir
-from microtir.tir.visitor import Rewriter, buffers_read, buffers_written, walk
+from microtir.tir.visitor import Rewriter, buffers_read, buffers_written, substitute, walk
 
 
 def cache_read(
@@ -233,8 +233,10 @@ class _Restrict(Rewriter):
             return self.stmt_parts(s)
         axis = self.axis[s.var]
         low, extent = self.box.start[axis], self.box.extent[axis]
-        start = _higher(self.facts, s.start, low)
-        stop = _lower(self.facts, s.stop, build.add(low, extent))
+        start = _higher(self.facts, low, s.start)
+        stop = _lower(self.facts, build.add(low, extent), s.stop)
+        if extent == 1 and start is low and constant_difference(stop, low) == 1:
+            return self.stmt(substitute(s.body, {s.var: low}))
         return replace(s, start=start, stop=stop, body=self.stmt(s.body))
 
     def expr(self, e: ir.Expr) -> ir.Expr:

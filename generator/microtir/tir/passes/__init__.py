@@ -6,11 +6,15 @@ from typing import ClassVar, Protocol
 
 from microtir.tir.ir import PrimFunc
 from microtir.tir.passes.partition import PartitionLoops
+from microtir.tir.passes.scalars import ScalarArrays
 from microtir.tir.passes.simplify import Simplify
 from microtir.tir.passes.unroll import UnrollLoops
 from microtir.tir.passes.vectorize import LowerVectorized
 
-__all__ = ["LowerVectorized", "PartitionLoops", "Pass", "Simplify", "UnrollLoops", "pipeline"]
+__all__ = [
+    "LowerVectorized", "PartitionLoops", "Pass", "ScalarArrays", "Simplify", "UnrollLoops",
+    "micro_kernel", "pipeline",
+]  # fmt: skip
 
 
 class Pass(Protocol):
@@ -40,4 +44,12 @@ def pipeline(
         *(() if disable_unroll else (UnrollLoops(unroll_max_extent),)),
         LowerVectorized(),
         Simplify(),  # the copies know the value of the loop variable
+        ScalarArrays(),
     )
+
+
+def micro_kernel(func: PrimFunc) -> PrimFunc:
+    """A scheduled micro-kernel, finished: layers call it as it is, and no pass reaches it later."""
+    for each in (UnrollLoops(), LowerVectorized(), ScalarArrays()):
+        func = each(func)
+    return func

@@ -2,18 +2,39 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from microtir.tir import build
-from microtir.tir.duplicate import duplicate
-from microtir.tir.ir import For, IntImm, LoopKind, PrimFunc, Stmt
-from microtir.tir.visitor import Rewriter, rewrite_function, substitute, walk
+from microtir.tir.ir import (
+    Allocate,
+    Binary,
+    BinaryOp,
+    Buffer,
+    Cast,
+    Expr,
+    For,
+    If,
+    IntImm,
+    Load,
+    LoopKind,
+    PrimFunc,
+    Select,
+    Seq,
+    Stmt,
+    Store,
+    Var,
+)
+from microtir.tir.passes.simplify_expr import binary
+from microtir.tir.visitor import Rewriter, allocations, rewrite_function, walk
 
 
 @dataclass(frozen=True, slots=True)
 class UnrollLoops:
     """Replaces loops by copies of their body: those marked UNROLLED, and short innermost ones.
+
+    A loop that runs once is its body.  A copy knows the value of the loop variable: constants are
+    folded, what its conditions rule out is left out, and indices end in their constant.
 
     Args:
         max_extent: innermost serial loops with literal bounds and at most so many iterations are
@@ -28,26 +49,112 @@ class UnrollLoops:
 
 
 class _Unroller(Rewriter):
+    """Writes every copy once, from the outermost loop inwards.
+
+    `known` is not empty inside a copy: the values of unrolled loops, and what stands for the Vars
+    and Buffers that the body defines, since each may be defined only once.
+    """
+
     def __init__(self, max_extent: int) -> None:
         self.max_extent = max_extent
+        self.known: dict[Var | Buffer, Expr | Buffer] = {}
 
     def stmt(self, s: Stmt) -> Stmt:
-        # Whether a loop is innermost is a fact about the program before it was changed.
-        is_chosen = isinstance(s, For) and self._is_chosen(s)
+        if isinstance(s, For) and self._is_chosen(s):
+            start, stop = build.int_value(self.expr(s.start)), build.int_value(self.expr(s.stop))
+            if start is not None and stop is not None:
+                return build.seq(self._copy(s, value) for value in range(start, stop))
+        if isinstance(s, Seq):
+            after = self.stmt_parts(s)
+            return s if after is s else build.seq(after)
+        if not self.known:
+            return self.stmt_parts(s)
+        if isinstance(s, If):
+            condition = self.expr(s.condition)
+            if isinstance(condition, IntImm):
+                taken = s.then if condition.value else s.otherwise
+                return build.NOTHING if taken is None else self.stmt(taken)
+        if isinstance(s, Allocate):
+            self.known.update({buffer: replace(buffer) for buffer in allocations(s)[0]})
         s = self.stmt_parts(s)
-        if not is_chosen or not isinstance(s, For):
-            return s
-        start, stop = build.int_value(s.start), build.int_value(s.stop)
-        if start is None or stop is None:
-            return s
-        return build.seq(
-            substitute(duplicate(s.body), {s.var: value}) for value in range(start, stop)
-        )
+        return Store(s.buffer, _with_offsets(s.indices), s.value) if isinstance(s, Store) else s
+
+    def _copy(self, loop: For, value: int) -> Stmt:
+        around = self.known
+        self.known = {**around, loop.var: build.const(value, loop.var.dtype)}
+        body = self.stmt(loop.body)
+        self.known = around
+        return body
 
     def _is_chosen(self, s: For) -> bool:
         if s.kind is LoopKind.UNROLLED:
             return True
         if not isinstance(s.start, IntImm) or not isinstance(s.stop, IntImm):
             return False
-        is_short = s.stop.value - s.start.value <= self.max_extent
-        return is_short and not any(isinstance(n, For) for n in walk(s.body))
+        trips = s.stop.value - s.start.value
+        if trips == 1:
+            return True
+        return trips <= self.max_extent and not any(isinstance(n, For) for n in walk(s.body))
+
+    def binder(self, var: Var) -> Var:
+        if not self.known:
+            return var
+        new = build.fresh(var)
+        self.known[var] = new
+        return new
+
+    def buffer(self, buffer: Buffer) -> Buffer:
+        new = self.known.get(buffer, buffer)
+        assert isinstance(new, Buffer)
+        return new
+
+    def expr(self, e: Expr) -> Expr:
+        if isinstance(e, Var):
+            value = self.known.get(e, e)
+            assert not isinstance(value, Buffer)
+            return value
+        new = self.expr_parts(e)
+        return e if new is e else _folded(new)
+
+
+def _folded(e: Expr) -> Expr:
+    """An expression of new parts, made as a constructor would."""
+    match e:
+        case Binary(BinaryOp.AND, a, b):
+            return build.logical_and(a, b)
+        case Binary(BinaryOp.OR, a, b):
+            return build.logical_or(a, b)
+        case Binary(op, a, b):
+            return binary(op, a, b)
+        case Cast(dtype, value):
+            return build.cast(dtype, value)
+        case Select(condition, then, otherwise):
+            return build.select(condition, then, otherwise)
+        case Load(buffer, indices):
+            return Load(buffer, _with_offsets(indices))
+        case _:
+            return e
+
+
+def _with_offsets(indices: tuple[Expr, ...]) -> tuple[Expr, ...]:
+    """Indices that end in their constant, so that the copies share what stands before it.
+
+    A compiler then has one pointer for all copies, which differ in the offset of an instruction.
+    """
+    return tuple([build.add(*_parts(index)) for index in indices])
+
+
+def _parts(index: Expr) -> tuple[Expr, int]:
+    """An index as a sum of an expression and a constant."""
+    match index:
+        case IntImm(value):
+            return build.const(0), value
+        case Binary(BinaryOp.ADD | BinaryOp.SUB as op, a, b):
+            (first, x), (second, y) = _parts(a), _parts(b)
+            last = x + y if op is BinaryOp.ADD else x - y
+            return binary(op, first, second) if x or y else index, last
+        case Binary(BinaryOp.MUL, a, IntImm(factor)):
+            first, x = _parts(a)
+            return build.mul(first, factor) if x else index, x * factor
+        case _:
+            return index, 0
