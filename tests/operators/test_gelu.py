@@ -23,6 +23,7 @@ def model(
 ) -> bytes:
     """A model of one GELU; `quants` are scale and zero point of input and output."""
     builder = TfliteBuilder()
+    given: list[tuple[list[float] | None, list[int] | None]]
     given = [([scale], [zero]) for scale, zero in quants] or [(None, None)] * 2
     x, y = (
         builder.tensor(name, shape, dtype, scales=scales, zero_points=zero_points)

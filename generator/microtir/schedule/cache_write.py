@@ -64,7 +64,7 @@ def cache_write(program: Program, loop: Loop) -> tuple[Program, ir.Buffer]:
 
 
 def _with_names(body: ir.Stmt, root: ir.Stmt) -> ir.Stmt:
-    """The nest with the Lets right around it: a value that only the writing reads waits for it."""
+    """Return the nest with the Lets right around it: values that only the writing reads wait."""
     for node in reversed(path_to(body, root)):
         if not isinstance(node, ir.Let):
             break

@@ -102,7 +102,7 @@ class Schedule:
 
     @checked_arguments
     def micro_kernel(self, args: Sequence[Argument], name: str) -> ir.PrimFunc:
-        """The function as a micro-kernel: what was marked is done, small arrays are variables.
+        """Return the function as a micro-kernel: marks carried out, small arrays as variables.
 
         Args:
             args: parameters in order, as those of `primfunc`.

@@ -107,7 +107,7 @@ def _taps(geometry: Geometry, row_step: int) -> Taps:
 
 def _row_cost(taps: Taps, pixels: int, finish: Finish) -> int:
     """Instructions of one channel of a block."""
-    loads = taps.rows * (len(taps.loads(pixels)) + taps.columns)
+    loads = taps.rows * (taps.loads(pixels) + taps.columns)
     products = taps.count * pixels * finish.per_product
     return loads + products + pixels * finish.instructions + 12
 

@@ -6,9 +6,7 @@ whose ends are immediates of every CPU (one USAT on Arm), and 128 is subtracted 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Protocol
 
 import numpy as np
@@ -18,11 +16,9 @@ from microtir import te
 from microtir.graph.ir import Node
 from microtir.kernels.common.packing import requantised
 from microtir.kernels.common.requantise import WORDS, Rescaling
-from microtir.kernels.common.statements import let, load, seq
 from microtir.operators.common.arithmetic import activate
 from microtir.operators.common.attributes import Activation
 from microtir.operators.common.linear import LinearParams
-from microtir.tir import ir
 from microtir.tir.dtype import DType
 
 _OFFSET = 128
@@ -60,17 +56,11 @@ class Finish(Protocol):
     def product(self, value: te.Expr, weight: te.Expr) -> te.Expr:
         """What is added to a sum."""
 
-    def start(self, table: ir.Buffer, channel: te.Expr) -> te.Expr:
+    def start(self, table: te.Tensor, channel: te.Expr) -> te.Expr:
         """What the sums of a channel begin with."""
 
-    def each(
-        self,
-        table: ir.Buffer,
-        channel: te.Expr,
-        totals: Sequence[te.Expr],
-        put: Callable[[int, te.Expr], ir.Stmt],
-    ) -> ir.Stmt:
-        """`put(n, output)` for the n-th of the sums of one channel."""
+    def output(self, table: te.Tensor, channel: te.Expr, total: te.Expr) -> te.Expr:
+        """What a sum of the channel is stored as."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,46 +89,22 @@ class Requantise:
     def product(self, value: te.Expr, weight: te.Expr) -> te.Expr:
         return value * weight
 
-    def start(self, table: ir.Buffer, channel: te.Expr) -> te.Expr:
+    def start(self, table: te.Tensor, channel: te.Expr) -> te.Expr:
         return te.as_expr(0, self.sum)
 
-    def each(
-        self,
-        table: ir.Buffer,
-        channel: te.Expr,
-        totals: Sequence[te.Expr],
-        put: Callable[[int, te.Expr], ir.Stmt],
-    ) -> ir.Stmt:
+    def output(self, table: te.Tensor, channel: te.Expr, total: te.Expr) -> te.Expr:
+        r = self.rescaling
         # Read before the first output is written: what int8_t points to may be the table.
-        def outputs(bias: te.Expr, factor: te.Expr, rounding: te.Expr, shift: te.Expr) -> ir.Stmt:
-            def output(n: int, product: te.Expr) -> ir.Stmt:
-                def stored(high: te.Expr) -> ir.Stmt:
-                    return put(n, self._stored(high, rounding, shift))
-
-                return let("high", _upper_word(product), stored)
-
-            wide = te.cast(DType.INT64, factor)
-            return seq(*(
-                let("product", te.cast(DType.INT64, total * 2 + bias) * wide, partial(output, n))
-                for n, total in enumerate(totals)
-            ))  # fmt: skip
-
-        shared = self.rescaling.shift
-        words = [load(table, channel, n) for n in range(WORDS)]
-        return let("bias", words[0], lambda bias: let(
-            "factor", words[1], lambda factor: let(
-                "rounding", words[2], lambda rounding: (
-                    outputs(bias, factor, rounding, te.as_expr(shared, DType.INT32))
-                    if shared is not None
-                    else let("shift", words[3], lambda by: outputs(bias, factor, rounding, by))
-                ),
-            ),
-        ))  # fmt: skip
-
-    def _stored(self, high: te.Expr, rounding: te.Expr, shift: te.Expr) -> te.Expr:
-        if self.rescaling.corrects_ties:
+        names = ("bias", "factor", "rounding", "shift")
+        words = [te.bind(name, table[channel, n]) for n, name in enumerate(names)]
+        bias, factor, rounding = words[:3]
+        shift = words[3] if r.shift is None else te.as_expr(r.shift, DType.INT32)
+        doubled = te.cast(DType.INT64, total * 2 + bias)
+        product = te.bind("product", doubled * te.cast(DType.INT64, factor))
+        high = te.bind("high", _upper_word(product))
+        if r.corrects_ties:
             high = high + (high >> 31)
-        value = te.clamp((high + rounding) >> shift, self.rescaling.low, self.rescaling.high)
+        value = te.clamp((high + rounding) >> shift, r.low, r.high)
         return te.cast(DType.INT8, value - _OFFSET)
 
 
@@ -206,15 +172,8 @@ class Activate:
     def product(self, value: te.Expr, weight: te.Expr) -> te.Expr:
         return te.apart(value * weight) if self.apart else value * weight
 
-    def start(self, table: ir.Buffer, channel: te.Expr) -> te.Expr:
-        return load(table, channel, 0) if self.has_bias else te.as_expr(0.0, self.sum)
+    def start(self, table: te.Tensor, channel: te.Expr) -> te.Expr:
+        return table[channel, 0] if self.has_bias else te.as_expr(0.0, self.sum)
 
-    def each(
-        self,
-        table: ir.Buffer,
-        channel: te.Expr,
-        totals: Sequence[te.Expr],
-        put: Callable[[int, te.Expr], ir.Stmt],
-    ) -> ir.Stmt:
-        activated = (activate(total, self.activation) for total in totals)
-        return seq(*(put(n, value) for n, value in enumerate(activated)))
+    def output(self, table: te.Tensor, channel: te.Expr, total: te.Expr) -> te.Expr:
+        return activate(total, self.activation)

@@ -1,13 +1,13 @@
-"""How the register blocks of this folder are described."""
+"""How the micro-kernels of this folder are described, and copies, the simplest of them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
 
 from microtir import te
 from microtir.kernels.common.made_once import made_once
-from microtir.kernels.common.statements import each, load, seq, store
-from microtir.schedule import KernelDescription
+from microtir.schedule import KernelDescription, Loop, Schedule
 from microtir.tir import ir
 from microtir.tir.dtype import DType
 from microtir.tir.function import MicroKernel
@@ -16,9 +16,8 @@ from microtir.tir.function import MicroKernel
 def portable(
     name: str,
     about: str,
-    params: tuple[ir.Buffer, ...],
-    written: ir.Buffer,
-    body: ir.Stmt,
+    steps: Schedule,
+    args: Sequence[te.Tensor],
     *,
     noinline: bool = True,
 ) -> KernelDescription:
@@ -27,16 +26,15 @@ def portable(
     Args:
         name: says what it is specialised for; equal kernels have equal names.
         about: its comment.
-        params: pointers, each spanning what the kernel reaches from it.
-        written: the parameter that it writes, all of it; the others are read.
-        body: the meaning.
+        steps: the scheduled computation.
+        args: inputs, each spanning what the kernel reaches from it, and the output, written whole.
         noinline: it stays a function of its own in C: variables of the layers that call it would
             compete for registers.
     """
     kernel = MicroKernel((about,), noinline=noinline)
-    meaning = ir.PrimFunc(name, params, body, kernel=kernel)
-    reads = tuple(_all_of(p) for p in params if p is not written)
-    return KernelDescription(meaning, ir.KernelContract(reads, (_all_of(written),)))
+    meaning = replace(steps.micro_kernel(args, name), kernel=kernel)
+    *reads, written = (_all_of(tensor.buffer) for tensor in args)
+    return KernelDescription(meaning, ir.KernelContract(tuple(reads), (written,)))
 
 
 def _all_of(buffer: ir.Buffer) -> ir.Region:
@@ -44,51 +42,33 @@ def _all_of(buffer: ir.Buffer) -> ir.Region:
     return ir.Region(buffer, (ir.IntImm(0),) * len(extents), extents)
 
 
-def unrolled(name: str, count: int, turn: int, body: Callable[[te.Expr, int], ir.Stmt]) -> ir.Stmt:
-    """`body` for [0, count), `turn` of them in each turn of a loop and the rest behind it.
-
-    It is given the number of the turn and the number within the turn (for the rest, that of the
-    last whole turn and numbers that go on), so that indices can end in a constant.
-    """
-    turns = count // turn
-    if turns == 0:
-        return seq(*(body(te.as_expr(0, DType.INT32), i) for i in range(count)))
-    whole = each(name, turns, lambda n: seq(*(body(n, i) for i in range(turn))))
-    last = te.as_expr(turns - 1, DType.INT32)
-    return seq(whole, *(body(last, turn + i) for i in range(count % turn)))
+def unroll_by(steps: Schedule, loop: Loop, extent: int, turn: int) -> None:
+    """`turn` iterations in each turn of the loop, those that are left behind it."""
+    whole = extent - extent % turn
+    if 0 < whole < extent:
+        first, loop = steps.partition(loop, whole)
+        steps.unroll(steps.split(first, turn)[1])
+    elif whole and turn > 1:
+        _, loop = steps.split(loop, turn)
+    if turn > 1:
+        steps.unroll(loop)
 
 
-def accumulators(count: int, dtype: DType) -> list[ir.Buffer]:
-    """Sums, each a variable of its own: an array would invite the compiler to keep it in memory."""
-    names = ["sum"] if count == 1 else [f"sum{n}" for n in range(count)]
-    return [ir.Buffer(name, (), dtype, ir.Scope.LOCAL) for name in names]
-
-
-def started(sums: Sequence[ir.Buffer], starts: Sequence[te.Expr], body: ir.Stmt) -> ir.Stmt:
-    """`body` with the sums in scope, each with the value that it starts from."""
-    for total, start in zip(reversed(sums), reversed(starts), strict=True):
-        body = ir.Allocate(total, seq(store(total, (), start), body))
-    return body
-
-
-def accumulate(total: ir.Buffer, value: te.Expr) -> ir.Stmt:
-    """Adds a value to a sum."""
-    return store(total, (), load(total) + value)
+def unroll_all(steps: Schedule, *axes: tuple[te.Tensor, str]) -> None:
+    """Unrolls every loop over an axis of a tensor, those that cache_write has made included."""
+    for tensor, axis in axes:
+        for loop in steps.loops(tensor):
+            if loop.name in (axis, f"{axis}_init", f"{axis}_write"):
+                steps.unroll(loop)
 
 
 @made_once
 def copy(size: int, dtype: DType, turn: int = 1) -> KernelDescription:
     """Moves `size` elements, `turn` of them at a time; parameters: from, to."""
-    source, target = ir.Buffer("source", (size,), dtype), ir.Buffer("target", (size,), dtype)
-
-    def element(i: te.Expr, k: int) -> ir.Stmt:
-        return store(target, (i * turn + k,), load(source, i * turn + k))
-
-    return portable(
-        f"copy_{dtype.value}_{size}" + f"_by{turn}" * (turn > 1),
-        f"Copies {size} elements",
-        (source, target),
-        target,
-        unrolled("i", size, turn, element),
-        noinline=False,
-    )
+    source = te.placeholder((size,), dtype, "source")
+    target = te.compute((size,), lambda i: source[i], "target")
+    steps = te.create_schedule(target)
+    unroll_by(steps, steps.loop(target, "i"), size, turn)
+    name = f"copy_{dtype.value}_{size}" + f"_by{turn}" * (turn > 1)
+    about = f"Copies {size} elements"
+    return portable(name, about, steps, (source, target), noinline=False)

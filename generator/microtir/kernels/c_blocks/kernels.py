@@ -6,24 +6,14 @@ and y; table rows are channels in the order of the weights.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
+from math import gcd
 
 from microtir import te
 from microtir.kernels.c_blocks.finish import Finish
-from microtir.kernels.c_blocks.kernel import (
-    accumulate,
-    accumulators,
-    portable,
-    started,
-    unrolled,
-)
+from microtir.kernels.c_blocks.kernel import portable, unroll_all, unroll_by
 from microtir.kernels.common.made_once import made_once
-from microtir.kernels.common.statements import each, let, load, loop, seq, store
 from microtir.schedule import KernelDescription
-from microtir.tir import ir
-from microtir.tir.dtype import DType
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,100 +78,64 @@ def product(block: Block, runs: Runs, channels: int, finish: Finish) -> KernelDe
 
     Weights are (turns, rows, parts, length * block.channels), turns those of `turns_of`.
     """
-    return _Product(block, runs, channels, finish).kernel()
+    together, turns = block.channels, len(turns_of(channels, block.channels))
+    x = te.placeholder((runs.reach(block.pixels),), finish.element, "x")
+    weights = te.placeholder(
+        (turns, runs.rows, runs.parts, runs.length * together), finish.element, "weights"
+    )
+    table = te.placeholder((turns * together, finish.words), finish.sum, "table")
+    value = te.compute(x.shape, lambda n: _operand(finish, x[n], block.in_turn), "value")
+    weight = te.compute(
+        (turns, runs.rows, runs.parts, runs.length, together),
+        lambda t, r, p, n, number: _operand(
+            finish, weights[t, r, p, n * together + number], block.in_turn, number == 0
+        ),
+        "w",
+    )
 
+    def output(turn: te.Expr, number: te.Expr, pixel: te.Expr) -> te.Expr:
+        row, part = te.reduce_axis(0, runs.rows, "row"), te.reduce_axis(0, runs.parts, "part")
+        i = te.reduce_axis(0, runs.length, "i")
+        place = row * runs.row_step + part * runs.part_step + i + pixel * runs.pixel_step
+        term = finish.product(value[place], weight[turn, row, part, i, number])
+        channel = turn * together + number
+        total = te.sum(term, (row, part, i), init=finish.start(table, channel))
+        return finish.output(table, channel, total)
 
-class _Product:
-    def __init__(self, block: Block, runs: Runs, channels: int, finish: Finish) -> None:
-        self.block, self.runs, self.channels, self.finish = block, runs, channels, finish
-        self.turns = -(-channels // block.channels)
-        shape = (self.turns, runs.rows, runs.parts, runs.length * block.channels)
-        self.x = ir.Buffer("x", (runs.reach(block.pixels),), finish.element)
-        self.weights = ir.Buffer("weights", shape, finish.element)
-        self.table = ir.Buffer("table", (self.turns * block.channels, finish.words), finish.sum)
-        self.y = ir.Buffer("y", (block.pixels * channels,), finish.element)
-        self.sums = accumulators(block.pixels * block.channels, finish.sum)
-
-    def kernel(self) -> KernelDescription:
-        pixels, together, words = self.block.pixels, self.block.channels, self.finish.words
-        name = f"{self.runs.name}_{self.channels}_{self.finish.name}_{self.block.name}"
-        return portable(
-            f"block{pixels}x{together}_{name}",
-            f"Convolution: {pixels} x {self.channels} outputs, {together} channels at a time",
-            (self.x, self.weights, *((self.table,) if words else ()), self.y),
-            self.y,
-            each("turn", self.turns, self.turn),
-        )
-
-    def turn(self, turn: te.Expr) -> ir.Stmt:
-        """All pixels of the channels of one turn."""
-        together = self.block.channels
-        products = each(
-            "row", self.runs.rows,
-            lambda row: each("part", self.runs.parts, lambda part: self.run(turn, row, part)),
-        )  # fmt: skip
-        starts = [self.finish.start(self.table, turn * together + n) for n in range(together)]
-        outputs = (self.outputs(turn, n) for n in range(together))
-        return started(self.sums, starts * self.block.pixels, seq(products, *outputs))
-
-    def run(self, turn: te.Expr, row: te.Expr, part: te.Expr) -> ir.Stmt:
-        """The products of one run."""
-        start = row * self.runs.row_step + part * self.runs.part_step
-        step, together = self.block.turn, self.block.channels
-
-        def element(i: te.Expr, k: int) -> ir.Stmt:
-            first = i * (step * together)
-
-            def weight(n: int) -> te.Expr:
-                return load(self.weights, turn, row, part, first + (k * together + n))
-
-            return self.multiply(start + i * step + k, weight, ())
-
-        return unrolled("i", self.runs.length, step, element)
-
-    def multiply(
-        self, first: te.Expr, weight: Callable[[int], te.Expr], named: tuple[te.Expr, ...]
-    ) -> ir.Stmt:
-        """Adds one element of each pixel to its sums: weights first, then pixel by pixel."""
-        wide, together = self.finish.sum, self.block.channels
-        if len(named) < together:
-            n, operand = len(named), te.cast(wide, weight(len(named)))
-            return let(
-                f"w{n}", operand if named else self.read(operand),
-                lambda w: self.multiply(first, weight, (*named, w)),
-            )  # fmt: skip
-
-        def pixel(p: int, value: te.Expr) -> ir.Stmt:
-            owned = self.sums[p * together : (p + 1) * together]
-            return seq(*(
-                accumulate(s, self.finish.product(value, w))
-                for s, w in zip(owned, named, strict=True)
-            ))  # fmt: skip
-
-        values = [load(self.x, first + p * self.runs.pixel_step) for p in range(self.block.pixels)]
-        return seq(
-            *(
-                let("value", self.read(te.cast(wide, v)), partial(pixel, p))
-                for p, v in enumerate(values)
-            )
-        )
-
-    def read(self, operand: te.Expr) -> te.Expr:
-        """An operand; behind the products before it where compilers would read it too early."""
-        return te.in_turn(operand) if self.block.in_turn else operand
-
-    def outputs(self, turn: te.Expr, number: int) -> ir.Stmt:
-        """All pixels of one channel."""
-        together, channels = self.block.channels, self.channels
+    def place(turn: te.Expr, number: te.Expr, pixel: te.Expr) -> tuple[te.Expr]:
         first = turn * together
         if channels % together:
             first = te.minimum(first, channels - together)
-        return self.finish.each(
-            self.table,
-            turn * together + number,
-            [load(s) for s in self.sums[number::together]],
-            lambda p, value: store(self.y, (first + (p * channels + number),), value),
-        )
+        return (first + (pixel * channels + number),)
+
+    shape = (turns, together, block.pixels)
+    y = te.compute(shape, output, "y", store=place, buffer_shape=(block.pixels * channels,))
+    steps = te.create_schedule(y)
+    row, part, i, number, pixel = (
+        steps.loop(y, name) for name in ("row", "part", "i", "number", "pixel")
+    )
+    steps.cache_write(number)
+    steps.reorder(steps.loop(y, "pixel_init"), steps.loop(y, "number_init"))
+    steps.reorder(row, part, i, pixel, number)
+    steps.compute_at(weight, i)
+    steps.compute_at(value, pixel)
+    unroll_all(steps, (weight, "number"), (y, "number"), (y, "pixel"))
+    unroll_by(steps, i, runs.length, block.turn)
+    name = f"{runs.name}_{channels}_{finish.name}_{block.name}"
+    return portable(
+        f"block{block.pixels}x{together}_{name}",
+        f"Convolution: {block.pixels} x {channels} outputs, {together} channels at a time",
+        steps,
+        (x, weights, *((table,) if finish.words else ()), y),
+    )
+
+
+def _operand(
+    finish: Finish, element: te.Expr, in_turn: bool, is_first: te.Expr | bool = True
+) -> te.Expr:
+    """An element as an operand; behind the products before it where compilers read it too early."""
+    value = te.cast(finish.sum, element)
+    return te.select(is_first, te.in_turn(value), value) if in_turn else value
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,14 +163,13 @@ class Taps:
         steps = f"{self.row_step}_{self.column_step}_{self.pixel_step}"
         return f"{self.rows}x{self.columns}_{steps}"
 
-    def loads(self, pixels: int) -> list[tuple[int, list[tuple[int, int]]]]:
-        """Elements of one row in order, each with the (pixel, column) that multiply it."""
-        found: dict[int, list[tuple[int, int]]] = {}
-        for pixel in range(pixels):
-            for column in range(self.columns):
-                offset = pixel * self.pixel_step + column * self.column_step
-                found.setdefault(offset, []).append((pixel, column))
-        return sorted(found.items())
+    def loads(self, pixels: int) -> int:
+        """Elements of a row that the windows of neighbouring pixels share."""
+        return len({
+            pixel * self.pixel_step + column * self.column_step
+            for pixel in range(pixels)
+            for column in range(self.columns)
+        })  # fmt: skip
 
 
 @made_once
@@ -224,6 +177,8 @@ def depthwise(
     pixels: int, taps: Taps, channels: int, finish: Finish, *, rolled: bool, in_turn: bool
 ) -> KernelDescription:
     """All channels of `pixels` neighbouring pixels, channel by channel; weights (channels, taps).
+
+    Every element that the windows of a row reach is read once, for all pixels that need it.
 
     Args:
         pixels: whose sums are kept together.
@@ -233,47 +188,45 @@ def depthwise(
         rolled: keep the loop over rows of the window: less code.
         in_turn: read the weights of a row behind the products of the row before.
     """
-    x = ir.Buffer("x", (taps.reach(pixels, channels),), finish.element)
-    weights = ir.Buffer("weights", (channels, taps.rows, taps.columns), finish.element)
-    table = ir.Buffer("table", (channels, finish.words), finish.sum)
-    y = ir.Buffer("y", (pixels * channels,), finish.element)
-    sums = accumulators(pixels, finish.sum)
+    x = te.placeholder((taps.reach(pixels, channels),), finish.element, "x")
+    weights = te.placeholder((channels, taps.rows, taps.columns), finish.element, "weights")
+    table = te.placeholder((channels, finish.words), finish.sum, "table")
+    value = te.compute(x.shape, lambda n: te.cast(finish.sum, x[n]), "value")
+    weight = te.compute(
+        weights.shape,
+        lambda c, r, tap: _operand(finish, weights[c, r, tap], in_turn, tap == 0),
+        "w",
+    )
+    unit = gcd(taps.pixel_step, taps.column_step)
+    stride, dilation = taps.pixel_step // unit, taps.column_step // unit
 
-    def row_of(channel: te.Expr, row: te.Expr, named: tuple[te.Expr, ...]) -> ir.Stmt:
-        if len(named) < taps.columns:
-            weight = te.cast(finish.sum, load(weights, channel, row, len(named)))
-            if in_turn and not named:
-                weight = te.in_turn(weight)
-            return let(f"w{len(named)}", weight, lambda w: row_of(channel, row, (*named, w)))
+    def output(channel: te.Expr, pixel: te.Expr) -> te.Expr:
+        reached = (pixels - 1) * stride + (taps.columns - 1) * dilation + 1
+        row, column = te.reduce_axis(0, taps.rows, "row"), te.reduce_axis(0, reached, "column")
+        element = value[channel + row * taps.row_step + column * unit]
+        ahead = column - pixel * stride
+        term = finish.product(element, weight[channel, row, ahead // dilation])
+        window = (ahead >= 0) & (ahead < taps.columns * dilation) & (ahead % dilation == 0)
+        start = finish.start(table, channel)
+        return finish.output(table, channel, te.sum(term, (row, column), start, window))
 
-        def products(uses: list[tuple[int, int]], value: te.Expr) -> ir.Stmt:
-            return seq(*(
-                accumulate(sums[p], finish.product(value, named[column])) for p, column in uses
-            ))  # fmt: skip
-
-        first = channel + row * taps.row_step
-        return seq(*(
-            let("value", te.cast(finish.sum, load(x, first + offset)), partial(products, uses))
-            for offset, uses in taps.loads(pixels)
-        ))  # fmt: skip
-
-    def one(channel: te.Expr) -> ir.Stmt:
-        if rolled:
-            products = each("row", taps.rows, lambda row: row_of(channel, row, ()))
-        else:
-            rows = [te.as_expr(row, DType.INT32) for row in range(taps.rows)]
-            products = seq(*(row_of(channel, row, ()) for row in rows))
-        outputs = finish.each(
-            table, channel, [load(s) for s in sums],
-            lambda p, value: store(y, (channel + p * channels,), value),
-        )  # fmt: skip
-        starts = [finish.start(table, channel)] * pixels
-        return started(sums, starts, seq(products, outputs))
-
+    y = te.compute(
+        (channels, pixels), output, "y",
+        store=lambda channel, pixel: (channel + pixel * channels,),
+        buffer_shape=(pixels * channels,),
+    )  # fmt: skip
+    steps = te.create_schedule(y)
+    row, column, pixel = (steps.loop(y, name) for name in ("row", "column", "pixel"))
+    steps.cache_write(pixel)
+    steps.reorder(row, column, pixel)
+    steps.compute_at(weight, row)
+    steps.compute_at(value, column)
+    unroll_all(steps, (weight, "tap"), (y, "pixel"), (y, "column"))
+    if not rolled:
+        steps.unroll(row)
     return portable(
         f"depthwise_block{pixels}_{taps.name}_{channels}_{finish.name}{'_in_turn' * in_turn}",
         f"Depthwise convolution: {pixels} x {channels} outputs, {taps.rows}x{taps.columns} taps",
+        steps,
         (x, weights, table, y) if finish.words else (x, weights, y),
-        y,
-        loop("channel", 0, channels, one),
     )
