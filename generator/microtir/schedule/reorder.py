@@ -108,11 +108,11 @@ def _check_ranges(order: list[ir.For], guards: list[ir.Expr], core: ir.Stmt, ste
                 )
 
 
-def unroll(program: Program, loop: Loop) -> Program:
+def unroll(program: Program, loop: Loop, limit: int) -> Program:
     """Mark a loop to be replaced by copies of its body.
 
     Raises:
-        ScheduleError: the range is not constant, or has more than UNROLL_LIMIT iterations.
+        ScheduleError: the range is not constant, or has more than `limit` iterations.
     """
     step = f"unroll({loop})"
     node = find_loop(program, loop, step)
@@ -122,9 +122,9 @@ def unroll(program: Program, loop: Loop) -> Program:
         raise ScheduleError(
             f"the range of '{loop}' is not constant", where=step, fix="split it by a constant first"
         )
-    if stop - start > UNROLL_LIMIT:
+    if stop - start > limit:
         raise ScheduleError(
-            f"{stop - start} copies of the body", where=step, legal=f"up to {UNROLL_LIMIT}",
+            f"{stop - start} copies of the body", where=step, legal=f"up to {limit}",
             fix="split the loop and unroll the inner one",
         )  # fmt: skip
     return _with_kind(program, node, ir.LoopKind.UNROLLED)

@@ -9,6 +9,7 @@ from microtir.errors import ScheduleError, nearest
 from microtir.schedule import reorder, split, storage
 from microtir.schedule.cache_write import cache_write
 from microtir.schedule.program import Argument, ExprHandle, Loop, Program, TensorLike
+from microtir.schedule.reorder import UNROLL_LIMIT
 from microtir.schedule.signature import TensorT, make_primfunc
 from microtir.schedule.tensorize import KernelDescription, tensorize
 from microtir.schedule.tree import loops_of
@@ -159,9 +160,12 @@ class Schedule:
         self._done(f"reorder({names}{option})", program)
 
     @checked_arguments
-    def unroll(self, loop: Loop) -> None:
-        """Mark a loop with a constant range to be replaced by copies of its body."""
-        self._done(f"unroll({loop})", reorder.unroll(self._program, loop))
+    def unroll(self, loop: Loop, limit: int = UNROLL_LIMIT) -> None:
+        """Mark a loop with a constant range to be replaced by copies of its body.
+
+        More than `limit` copies are taken for a mistake.
+        """
+        self._done(f"unroll({loop})", reorder.unroll(self._program, loop, limit))
 
     @checked_arguments
     def vectorize(self, loop: Loop) -> None:

@@ -12,6 +12,8 @@ from microtir.tir import ir
 from microtir.tir.dtype import DType
 from microtir.tir.function import MicroKernel
 
+_WIDEST = 1 << 16  # a window is no wider than its image
+
 
 def portable(
     name: str,
@@ -54,12 +56,11 @@ def unroll_by(steps: Schedule, loop: Loop, extent: int, turn: int) -> None:
         steps.unroll(loop)
 
 
-def unroll_all(steps: Schedule, *axes: tuple[te.Tensor, str]) -> None:
-    """Unrolls every loop over an axis of a tensor, those that cache_write has made included."""
-    for tensor, axis in axes:
-        for loop in steps.loops(tensor):
-            if loop.name in (axis, f"{axis}_init", f"{axis}_write"):
-                steps.unroll(loop)
+def unroll_all(steps: Schedule, tensor: te.Tensor, axis: str) -> None:
+    """Unrolls the loops over an axis of a tensor, those that cache_write has made included."""
+    for loop in steps.loops(tensor):
+        if loop.name in (axis, f"{axis}_init", f"{axis}_write"):
+            steps.unroll(loop, limit=_WIDEST)
 
 
 @made_once

@@ -13,7 +13,7 @@ from microtir import te
 from microtir.kernels.c_blocks.finish import Finish
 from microtir.kernels.c_blocks.kernel import portable, unroll_all, unroll_by
 from microtir.kernels.common.made_once import made_once
-from microtir.schedule import KernelDescription
+from microtir.schedule import KernelDescription, Schedule
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +110,19 @@ def product(block: Block, runs: Runs, channels: int, finish: Finish) -> KernelDe
 
     shape = (turns, together, block.pixels)
     y = te.compute(shape, output, "y", store=place, buffer_shape=(block.pixels * channels,))
+    name = f"{runs.name}_{channels}_{finish.name}_{block.name}"
+    return portable(
+        f"block{block.pixels}x{together}_{name}",
+        f"Convolution: {block.pixels} x {channels} outputs, {together} channels at a time",
+        _sums_in_registers(y, value, weight, runs.length, block.turn),
+        (x, weights, *((table,) if finish.words else ()), y),
+    )
+
+
+def _sums_in_registers(
+    y: te.Tensor, value: te.Tensor, weight: te.Tensor, length: int, turn: int
+) -> Schedule:
+    """Term by term: the weights of the channels, then pixel by pixel an element for all of them."""
     steps = te.create_schedule(y)
     row, part, i, number, pixel = (
         steps.loop(y, name) for name in ("row", "part", "i", "number", "pixel")
@@ -119,15 +132,10 @@ def product(block: Block, runs: Runs, channels: int, finish: Finish) -> KernelDe
     steps.reorder(row, part, i, pixel, number)
     steps.compute_at(weight, i)
     steps.compute_at(value, pixel)
-    unroll_all(steps, (weight, "number"), (y, "number"), (y, "pixel"))
-    unroll_by(steps, i, runs.length, block.turn)
-    name = f"{runs.name}_{channels}_{finish.name}_{block.name}"
-    return portable(
-        f"block{block.pixels}x{together}_{name}",
-        f"Convolution: {block.pixels} x {channels} outputs, {together} channels at a time",
-        steps,
-        (x, weights, *((table,) if finish.words else ()), y),
-    )
+    for tensor, axis in ((weight, "number"), (y, "number"), (y, "pixel")):
+        unroll_all(steps, tensor, axis)
+    unroll_by(steps, i, length, turn)
+    return steps
 
 
 def _operand(
@@ -215,18 +223,26 @@ def depthwise(
         store=lambda channel, pixel: (channel + pixel * channels,),
         buffer_shape=(pixels * channels,),
     )  # fmt: skip
+    return portable(
+        f"depthwise_block{pixels}_{taps.name}_{channels}_{finish.name}{'_in_turn' * in_turn}",
+        f"Depthwise convolution: {pixels} x {channels} outputs, {taps.rows}x{taps.columns} taps",
+        _elements_read_once(y, value, weight, rolled=rolled),
+        (x, weights, table, y) if finish.words else (x, weights, y),
+    )
+
+
+def _elements_read_once(
+    y: te.Tensor, value: te.Tensor, weight: te.Tensor, *, rolled: bool
+) -> Schedule:
+    """Row by row: its weights, then element by element the products of all pixels."""
     steps = te.create_schedule(y)
     row, column, pixel = (steps.loop(y, name) for name in ("row", "column", "pixel"))
     steps.cache_write(pixel)
     steps.reorder(row, column, pixel)
     steps.compute_at(weight, row)
     steps.compute_at(value, column)
-    unroll_all(steps, (weight, "tap"), (y, "pixel"), (y, "column"))
+    for tensor, axis in ((weight, "tap"), (y, "pixel"), (y, "column")):
+        unroll_all(steps, tensor, axis)
     if not rolled:
         steps.unroll(row)
-    return portable(
-        f"depthwise_block{pixels}_{taps.name}_{channels}_{finish.name}{'_in_turn' * in_turn}",
-        f"Depthwise convolution: {pixels} x {channels} outputs, {taps.rows}x{taps.columns} taps",
-        steps,
-        (x, weights, table, y) if finish.words else (x, weights, y),
-    )
+    return steps
