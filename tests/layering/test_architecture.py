@@ -10,6 +10,9 @@ from microtir.driver import pipeline
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "generator" / "microtir"
 PAGE = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+HOW_TO = [
+    (ROOT / "docs" / f"{name}.md").read_text(encoding="utf-8") for name in ("operators", "kernels")
+]
 _PATH = re.compile(
     r"`((?:[a-z_0-9]+/)+|(?:[a-z_0-9]+/)*[a-z_0-9]+\.py|(?:[a-z_0-9]+/)+[a-z_0-9]+)`"
 )
@@ -17,7 +20,7 @@ _PATH = re.compile(
 
 def test_what_the_page_names_exists() -> None:
     """Every folder and file in backticks is one of the package or of the repository."""
-    named = dict.fromkeys(_PATH.findall(PAGE))
+    named = dict.fromkeys(path for page in (PAGE, *HOW_TO) for path in _PATH.findall(page))
     missing = [p for p in named if not (PACKAGE / p).exists() and not (ROOT / p).exists()]
     assert len(named) > 20 and not missing, missing
 
