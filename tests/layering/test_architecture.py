@@ -11,7 +11,8 @@ ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "generator" / "microtir"
 PAGE = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
 HOW_TO = [
-    (ROOT / "docs" / f"{name}.md").read_text(encoding="utf-8") for name in ("operators", "kernels")
+    (ROOT / "docs" / f"{name}.md").read_text(encoding="utf-8")
+    for name in ("adding-an-operator", "kernels")
 ]
 _PATH = re.compile(
     r"`((?:[a-z_0-9]+/)+|(?:[a-z_0-9]+/)*[a-z_0-9]+\.py|(?:[a-z_0-9]+/)+[a-z_0-9]+)`"

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from microtir.lowering.blocked.finish import Activate, Requantise
-from microtir.lowering.blocked.kernel import copy
-from microtir.lowering.blocked.kernels import Block, Runs, Taps, depthwise, product, turns_of
-from microtir.lowering.dsp.requantise import Rescaling
+from microtir.kernels.common.requantise import Rescaling
 
-from microtir.graph.ops import Activation
+from microtir.kernels.c_blocks.finish import Activate, Requantise
+from microtir.kernels.c_blocks.kernel import copy
+from microtir.kernels.c_blocks.kernels import Block, Runs, Taps, depthwise, product, turns_of
+from microtir.operators.common.attributes import Activation
 from microtir.schedule import KernelDescription
 from microtir.tir.analysis.access import prove_accesses
 from microtir.tir.dtype import DType
