@@ -39,13 +39,13 @@ from examples.digits.network import (
     of_layer,
 )
 from examples.digits.train import WEIGHTS_FILE, Digits, load_data
-from microtir.frontend.tflite_writer import TfliteBuilder
 from microtir.operators.common.tflite_schema import Activation, BuiltinOperator, Padding
 from microtir.operators.convolution.tflite import Conv2DOptions, DepthwiseConv2DOptions
 from microtir.operators.dense.tflite import FullyConnectedOptions
 from microtir.operators.movement.tflite import ReshapeOptions
 from microtir.operators.pooling.tflite import Pool2DOptions
 from microtir.operators.softmax.tflite import SoftmaxOptions
+from scripts.models.tflite_writer import TfliteBuilder
 
 FOLDER = Path(__file__).parent
 INT8_MODEL = "digits_int8.tflite"

@@ -6,10 +6,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from microtir.frontend.tflite_writer import TfliteBuilder
 from microtir.graph.ir import Array
 from microtir.operators.common.tflite_schema import BuiltinOperator, Padding
 from microtir.operators.pooling.tflite import Pool2DOptions
+from scripts.models.tflite_writer import TfliteBuilder
 from tests.support.command import FLOAT, INT8, Command
 
 

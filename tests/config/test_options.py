@@ -9,8 +9,8 @@ from microtir.config.assemble import assemble
 from microtir.config.enums import ExecutorKind
 from microtir.config.executor import SECTIONS
 from microtir.config.legacy import LEGACY
-from microtir.config.samples import Sample, all_values
 from microtir.errors import ConfigError
+from tests.support.option_samples import Sample, all_values
 
 SAMPLES = list(all_values())
 BASE = CompilationConfig(targets="c -mcpu=cortex-m4")

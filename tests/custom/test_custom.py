@@ -12,7 +12,6 @@ import pytest
 import microtir
 from microtir import CompilationConfig, Target, custom, te
 from microtir.errors import GraphError, MicrotirError, RunError, UnsupportedModelError, UsageError
-from microtir.frontend.tflite_writer import TfliteBuilder
 from microtir.graph import reference
 from microtir.graph.ir import Array, Node, Quantization, TensorType
 from microtir.graph.text import to_text
@@ -28,6 +27,7 @@ from microtir.schedule import Schedule
 from microtir.tir.dtype import DType
 from microtir.tir.ir import Buffer, IntImm, Load, PrimFunc, Store
 from microtir.tir.text import parse_function
+from scripts.models.tflite_writer import TfliteBuilder
 from tests.support.graphs import constant, graph, node, quant, tensor
 from tests.support.pages import follow
 

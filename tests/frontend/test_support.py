@@ -7,7 +7,6 @@ from microtir.frontend import check
 from microtir.frontend.operator_table import operator_rows
 from microtir.frontend.tflite_operators import OPTIONS_OF, READERS
 from microtir.frontend.tflite_shapes import SHAPE_OPTIONS
-from microtir.frontend.tflite_writer import TfliteBuilder
 from microtir.graph.ir import Node, Quantization, Source, Tensor, TensorType
 from microtir.graph.operator import Operator
 from microtir.graph.rules import quantization
@@ -22,6 +21,7 @@ from microtir.operators.dense.tflite import FullyConnectedOptions
 from microtir.operators.movement.tflite import ConcatenationOptions, ReshapeOptions
 from microtir.operators.softmax.tflite import SoftmaxOptions
 from microtir.tir.dtype import DType
+from scripts.models.tflite_writer import TfliteBuilder
 from tests.frontend.binary import Patched
 from tests.frontend.models import Value, add, int8, ints, model, read_node, refusal, zeros
 

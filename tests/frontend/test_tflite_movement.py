@@ -3,7 +3,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from microtir.frontend.tflite_writer import TfliteBuilder
 from microtir.operators.common.tflite_schema import Activation as FileActivation
 from microtir.operators.common.tflite_schema import BuiltinOperator
 from microtir.operators.movement.definition import Concatenation, Pad, Reshape, Split, Transpose
@@ -17,6 +16,7 @@ from microtir.operators.movement.tflite import (
     SqueezeOptions,
     TransposeOptions,
 )
+from scripts.models.tflite_writer import TfliteBuilder
 from tests.frontend.models import (
     Value,
     add,

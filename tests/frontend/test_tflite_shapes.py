@@ -9,13 +9,13 @@ import pytest
 
 from microtir import frontend
 from microtir.frontend.tflite_shapes import GatherOptions, PackOptions
-from microtir.frontend.tflite_writer import TfliteBuilder
 from microtir.graph.ir import Array, Graph
 from microtir.graph.reference import execute
 from microtir.operators.common.tflite_schema import BuiltinOperator, Options
 from microtir.operators.dense.tflite import FullyConnectedOptions
 from microtir.operators.movement.tflite import ConcatenationOptions, StridedSliceOptions
 from microtir.operators.reduction.tflite import ReducerOptions
+from scripts.models.tflite_writer import TfliteBuilder
 from tests.frontend.models import read
 
 Code = BuiltinOperator

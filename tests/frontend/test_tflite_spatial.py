@@ -5,7 +5,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from microtir.frontend.tflite_writer import TfliteBuilder
 from microtir.operators.common.attributes import Activation, Padding2D
 from microtir.operators.common.tflite_schema import Activation as FileActivation
 from microtir.operators.common.tflite_schema import BuiltinOperator, Options, Padding
@@ -15,6 +14,7 @@ from microtir.operators.pooling.definition import AveragePool2D, MaxPool2D
 from microtir.operators.pooling.tflite import Pool2DOptions
 from microtir.operators.resize.definition import ResizeBilinear, ResizeNearestNeighbor
 from microtir.operators.resize.tflite import ResizeBilinearOptions, ResizeNearestNeighborOptions
+from scripts.models.tflite_writer import TfliteBuilder
 from tests.frontend.models import Value, add, ints, model, read, read_node, refusal, zeros
 
 CONV = BuiltinOperator.CONV_2D

@@ -8,13 +8,13 @@ from typing import TypeAlias
 import numpy as np
 import pytest
 
-from microtir.frontend.tflite_writer import TfliteBuilder
 from microtir.operators.arithmetic.tflite import AddOptions, SubOptions
 from microtir.operators.common.tflite_schema import BuiltinOperator, Options, WeightsFormat
 from microtir.operators.convolution.tflite import DepthwiseConv2DOptions
 from microtir.operators.dense.tflite import FullyConnectedOptions
 from microtir.operators.movement.tflite import StridedSliceOptions
 from microtir.operators.resize.tflite import ResizeBilinearOptions, ResizeNearestNeighborOptions
+from scripts.models.tflite_writer import TfliteBuilder
 
 Op = BuiltinOperator
 Spec: TypeAlias = tuple[str, int] | tuple[str, int, Sequence[float]]

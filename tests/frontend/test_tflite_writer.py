@@ -13,7 +13,6 @@ import pytest
 
 from microtir.errors import UsageError
 from microtir.frontend.tflite_operators import OPTIONS_OF
-from microtir.frontend.tflite_writer import OPTIONAL_INPUT, TfliteBuilder
 from microtir.operators.activations.tflite import LeakyReluOptions
 from microtir.operators.arithmetic.tflite import AddOptions
 from microtir.operators.common.tflite_schema import (
@@ -37,6 +36,7 @@ from microtir.operators.pooling.tflite import Pool2DOptions
 from microtir.operators.reduction.tflite import ReducerOptions
 from microtir.operators.resize.tflite import ResizeBilinearOptions, ResizeNearestNeighborOptions
 from microtir.operators.softmax.tflite import SoftmaxOptions
+from scripts.models.tflite_writer import OPTIONAL_INPUT, TfliteBuilder
 from tests.support.tflm import run_tflm
 
 Array: TypeAlias = npt.NDArray[Any]

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 import microtir
 from microtir import CompilationConfig, frontend
-from microtir.frontend.tflite_writer import OPTIONAL_INPUT, TfliteBuilder
 from microtir.graph.columns import Cut
 from microtir.graph.ir import Array, Graph
 from microtir.graph.passes import GRAPH_PASSES, CutColumns
@@ -23,6 +22,7 @@ from microtir.operators.common.tflite_schema import Activation, BuiltinOperator,
 from microtir.operators.convolution.tflite import Conv2DOptions, DepthwiseConv2DOptions
 from microtir.operators.dense.tflite import FullyConnectedOptions
 from microtir.operators.pooling.definition import MaxPool2D
+from scripts.models.tflite_writer import OPTIONAL_INPUT, TfliteBuilder
 from tests.support.graphs import constant, graph, node, tensor
 
 Code = BuiltinOperator

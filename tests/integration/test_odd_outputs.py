@@ -9,9 +9,9 @@ import pytest
 
 import microtir as package
 from microtir import CompilationConfig, Executor
-from microtir.frontend.tflite_writer import TfliteBuilder
 from microtir.graph.ir import Array
 from microtir.operators.common.tflite_schema import BuiltinOperator
+from scripts.models.tflite_writer import TfliteBuilder
 from tests.support.command import Command
 from tests.support.tflm import run_tflm
 

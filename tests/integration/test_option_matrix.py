@@ -19,9 +19,9 @@ import microtir
 from microtir.artifact import Artifact
 from microtir.config import OPTIONS, CompilationConfig, Option, Section
 from microtir.config.assemble import assemble
-from microtir.config.samples import Sample, all_values
 from microtir.errors import ConfigError, MemoryPlanError
 from tests.support.calling import compiled, make_runtime, run
+from tests.support.option_samples import Sample, all_values
 from tests.support.program_text import program_text
 from tests.support.small_models import (
     module_of,

@@ -20,7 +20,6 @@ ONLY_PYTHON = (
     "custom/",
     "driver.py",
     "extra_passes.py",
-    "frontend/tflite_writer.py",
     "host/backend.py",
     "host/functions.py",
     "host/samples.py",  # how a file is written with numpy

@@ -8,11 +8,11 @@ import pytest
 from ai_edge_litert.interpreter import Interpreter, OpResolverType
 
 import microtir
-from microtir.frontend.tflite_writer import TfliteBuilder
 from microtir.graph.ir import Array
 from microtir.graph.reference import execute
 from microtir.operators.activations.tflite import GeluOptions
 from microtir.operators.common.tflite_schema import BuiltinOperator
+from scripts.models.tflite_writer import TfliteBuilder
 
 STORED = np.arange(-128, 128).astype(np.int8)
 UNIT = 2.0**-24

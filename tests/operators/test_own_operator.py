@@ -13,7 +13,6 @@ import pytest
 import microtir
 from microtir import te
 from microtir.errors import ModelFileError, UnsupportedModelError, UsageError
-from microtir.frontend.tflite_writer import TfliteBuilder
 from microtir.graph.ir import Array, Node
 from microtir.graph.reference import execute
 from microtir.graph.text import to_text
@@ -25,6 +24,7 @@ from microtir.operators.common.quantization import OWN
 from microtir.operators.common.tflite_operands import Converted, Operands, TfliteReader
 from microtir.operators.common.types import COMPUTED
 from microtir.operators.definition import Definition, Trait
+from scripts.models.tflite_writer import TfliteBuilder
 
 
 @dataclass(frozen=True, slots=True)

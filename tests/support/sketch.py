@@ -10,9 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from microtir.frontend import from_tflite
-from microtir.frontend.tflite_writer import TfliteBuilder
 from microtir.graph.ir import Graph
 from microtir.operators.common.tflite_schema import Activation, BuiltinOperator, Options
+from scripts.models.tflite_writer import TfliteBuilder
 
 Array: TypeAlias = npt.NDArray[Any]
 Shape: TypeAlias = tuple[int, ...]

@@ -1,4 +1,4 @@
-"""What values an option may take: the check, the reading from text, and sample values.
+"""What values an option may take: the check, and the reading from text.
 
 A domain never raises: `problem` says in words what is wrong, so that `Option.check` is the one
 place that turns a wrong value into a diagnostic.
@@ -48,10 +48,6 @@ class Domain(ABC):
     def legal(self) -> str:
         """Return the legal values in words."""
 
-    @abstractmethod
-    def samples(self) -> tuple[tuple[object, ...], tuple[object, ...]]:
-        """Return values that are legal and values that are not, for tests over all options."""
-
     def canonical(self, value: object) -> Value:
         """Return the stored form of a value that has no problem."""
         assert value is None or isinstance(value, (bool, int, str))
@@ -79,9 +75,6 @@ class Flag(Domain):
 
     def legal(self) -> str:
         return "True, False"
-
-    def samples(self) -> tuple[tuple[object, ...], tuple[object, ...]]:
-        return (False, True), (1, "True", 0.0)
 
     def from_text(self, text: str) -> object:
         return _BOOLEANS.get(text.strip().lower(), text)
@@ -125,15 +118,6 @@ class Integer(Domain):
             text = f"{self.low} to {self.high}"
         return text if self.also is None else f"{text}, or {self.also}"
 
-    def samples(self) -> tuple[tuple[object, ...], tuple[object, ...]]:
-        good: list[object] = [self.low, self.high, *([] if self.also is None else [self.also])]
-        bad: list[object] = [self.high + 1, str(self.low), 1.5, True]
-        if self.low - 1 != self.also:
-            bad.append(self.low - 1)
-        if self.power:
-            bad += [3, -5]
-        return tuple(good), tuple(bad)
-
     def from_text(self, text: str) -> object:
         match = _SIZE.fullmatch(text.strip())
         return int(match[1]) * _UNIT[match[2].upper()] if match else text
@@ -162,10 +146,6 @@ class Choice(Domain):
     def legal(self) -> str:
         return ", ".join(self.choices())
 
-    def samples(self) -> tuple[tuple[object, ...], tuple[object, ...]]:
-        first = self.choices()[0]
-        return self.choices(), (first.upper(), "banana", "", 1, True)
-
     def choices(self) -> tuple[str, ...]:
         return tuple(str(member) for member in self.enum)
 
@@ -176,8 +156,6 @@ class Word(Domain):
 
     meaning: str
     rule: Callable[[str], str]
-    good: tuple[str, ...]
-    bad: tuple[str, ...]
 
     @property
     def type_name(self) -> str:
@@ -189,18 +167,13 @@ class Word(Domain):
     def legal(self) -> str:
         return self.meaning
 
-    def samples(self) -> tuple[tuple[object, ...], tuple[object, ...]]:
-        return self.good, (*self.bad, 7, True)
-
 
 @dataclass(frozen=True, slots=True)
 class Structure(Domain):
-    """A value with a class of its own, which checks it; the samples are what it accepts."""
+    """A value with a class of its own, which checks it."""
 
     class_name: str
     meaning: str
-    good: tuple[object, ...]
-    bad: tuple[object, ...]
 
     @property
     def type_name(self) -> str:
@@ -212,9 +185,6 @@ class Structure(Domain):
 
     def legal(self) -> str:
         return self.meaning
-
-    def samples(self) -> tuple[tuple[object, ...], tuple[object, ...]]:
-        return self.good, self.bad
 
 
 def _kind(value: object) -> str:

@@ -25,7 +25,6 @@ from microtir.config.more_outputs import more_outputs_problem
 from microtir.config.names import module_name_problem, pool_name_problem
 from microtir.config.option import Option, Section, UnknownOptionError, pending
 from microtir.config.pool_options import (
-    DEFAULT_WORKSPACE,
     MAX_ALIGNMENT,
     MAX_BYTES,
     POOL_OPTIONS,
@@ -43,8 +42,6 @@ _MODULE_NAME = Word(
     "a C identifier that is no keyword, macro or standard header and has no leading or double "
     "underscore, at most 48 characters",
     module_name_problem,
-    good=("default", "kws", "MyNet", "net_2"),
-    bad=("my-model.v2", "2net", "", "int", "string", "_x", "a__b", "naïve", "con"),
 )
 
 _CONFIG = (
@@ -54,8 +51,6 @@ _CONFIG = (
         Structure(
             "tuple of Target",
             "at least one Target or target string, no kind twice",
-            good=("c", "c -mcpu=cortex-m4", "c -mcpu=cortex-m55 -mattr=-mve", "c -march=rv32imac"),
-            bad=("", "llvm", "c -mcpu=cortex-m99", "c -mcu=cortex-m4", 5, (), ("c", "c")),
         ),
         None,
         "Describes the processors that code is generated for; the CPU decides which kernels "
@@ -69,8 +64,6 @@ _CONFIG = (
         Structure(
             "Target",
             "a Target or target string without a host of its own",
-            good=("c", "c -mcpu=cortex-m4"),
-            bad=("llvm", "", 5, '{"kind": "c", "host": "c"}'),
         ),
         None,
         "Names the processor that runs the entry function, which is portable C; it counts where "
@@ -99,8 +92,6 @@ _CONFIG = (
         Structure(
             "tuple of WorkspacePoolInfo",
             "one or more pools, for targets of this configuration",
-            good=("workspace", "dtcm-2"),
-            bad=("9 lives", "int", "", 5),
         ),
         None,
         "Declares the memories that activations live in, the fastest first where nothing is said "
@@ -114,8 +105,6 @@ _CONFIG = (
         Structure(
             "tuple of ConstantPoolInfo",
             "pools for targets of this configuration",
-            good=("flash",),
-            bad=("9 lives", "int", "", 5),
         ),
         None,
         "Declares the memories that weights live in, as const arrays in a section of each; the "
@@ -171,8 +160,6 @@ _CONFIG = (
             "tuple of External",
             "LIBRARY=FOLDER for the layers where it is estimated cheaper, LIBRARY=FOLDER,all, or "
             "LIBRARY=FOLDER,0,3 for operators by position; libraries: cmsis-nn",
-            good=(),  # a configuration may name any folder; a build needs one that is there
-            bad=("cmsis-nn", "cmsis-nn=", "cmsisnn=x", 5, "cmsis-nn=x,all,3"),
         ),
         None,
         "Lets a library of others compute layers: its sources are read from the folder, and those "
@@ -185,8 +172,6 @@ _CONFIG = (
         Word(
             "the name of a file that `microtir tune` wrote",
             lambda text: "is no name of a file" if "\n" in text else "",
-            good=("",),  # a configuration may name any file; a build needs one that is there
-            bad=("a\nb",),
         ),
         "",
         "Ranks kernels by what they were measured to cost, where the records know the operator, "
@@ -199,8 +184,6 @@ _CONFIG = (
         Structure(
             "Budget",
             "Budget(ram, flash, stack): bytes from 1, or None",
-            good=(),
-            bad=(5, "64K", {"rom": 1}),
         ),
         None,
         "Sets limits that refuse the build when what is known without a C compiler exceeds them.",
@@ -213,8 +196,6 @@ _CONFIG = (
         Structure(
             "PassConfig",
             "a mapping of the keys below to values",
-            good=(),
-            bad=(5, {"tir.usmp.enabled": True}),
         ),
         None,
         "Sets options of single passes.",
@@ -351,8 +332,6 @@ _PASS = (
         Word(
             "LOW..HIGH for all int8 inputs, or NAME=LOW..HIGH for some, with commas between",
             input_ranges_problem,
-            good=("", "-128..126", "x=-127..127"),
-            bad=("0..128", "5..-5", "image", "0..1,2..3"),
         ),
         "",
         "Declares which stored values inputs take, so that more channels and sums are proven; "
@@ -365,8 +344,6 @@ _PASS = (
         Word(
             "names of tensors in the model file, with commas between",
             more_outputs_problem,
-            good=("",),
-            bad=(",", "a,,b", "a, a"),
         ),
         "",
         "Makes tensors inside the model outputs of it, behind its own: for a run that ends early, "
@@ -444,8 +421,6 @@ _PASS = (
             Word(
                 "a workspace pool that the application passes; empty for any of them",
                 pool_name_problem,
-                good=("", DEFAULT_WORKSPACE),
-                bad=("9 lives", "int"),
             ),
             "",
             f"Names the pool that {kind}s of the model lie in, with memory.use_workspace_io.",

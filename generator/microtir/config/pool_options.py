@@ -36,8 +36,6 @@ _WORKSPACE = (
         Word(
             "letters, digits, underscores and dots; empty for none",
             section_problem,
-            good=("", ".dtcm"),
-            bad=("9dtcm", 'a"b', "a b"),
         ),
         "",
         "Names the section of the pool's array, which a linker script puts into a memory: of the "

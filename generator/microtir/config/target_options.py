@@ -16,7 +16,7 @@ TARGET_OPTIONS: tuple[Option, ...] = (
         spelling="--target c",
     ),
     *(
-        Option(Section.TARGET, name, Structure("str", legal, (), ()), None, text, derived)
+        Option(Section.TARGET, name, Structure("str", legal), None, text, derived)
         for name, legal, text, derived in (
             (
                 "mcpu",

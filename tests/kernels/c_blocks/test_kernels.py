@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from microtir.kernels.common.requantise import Rescaling
 
 from microtir.kernels.c_blocks.finish import Activate, Requantise
 from microtir.kernels.c_blocks.kernel import copy
 from microtir.kernels.c_blocks.kernels import Block, Runs, Taps, depthwise, product, turns_of
+from microtir.kernels.common.requantise import Rescaling
 from microtir.operators.common.attributes import Activation
 from microtir.schedule import KernelDescription
 from microtir.tir.analysis.access import prove_accesses

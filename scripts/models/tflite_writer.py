@@ -24,8 +24,8 @@ import numpy.typing as npt
 from microtir.errors import UsageError
 from microtir.frontend.tflite_file import FILE_IDENTIFIER, SCHEMA_VERSION
 from microtir.frontend.tflite_operators import OPTIONS_OF
-from microtir.frontend.tflite_versions import Operand, operator_version
 from microtir.operators.common.tflite_schema import BuiltinOperator, Options, TensorType
+from scripts.models.tflite_versions import Operand, operator_version
 
 OPTIONAL_INPUT = -1
 """Tensor index that stands for an optional input that is left out, such as a bias."""

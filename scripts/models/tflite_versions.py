@@ -200,7 +200,7 @@ def _sum(data: Operand, options: AddOptions | SubOptions) -> int:
 
 
 def _mul(inputs: Sequence[Operand | None], outputs: Sequence[Operand]) -> int:
-    """A product whose rescaling factor is one or more needs version 3."""
+    """Return version 3 for a product whose rescaling factor is one or more."""
     scales = [operand.scales for operand in (*inputs, *outputs) if operand is not None]
     if len(scales) != 3 or not all(scales):
         return 1
