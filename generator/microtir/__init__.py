@@ -9,6 +9,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from microtir.version import __version__
+
 if TYPE_CHECKING:
     from microtir import config, custom, frontend, host, te, tir
     from microtir.artifact import (
@@ -22,8 +24,6 @@ if TYPE_CHECKING:
     from microtir.extra_passes import ExtraPasses
     from microtir.ir_module import IRModule
     from microtir.schedule import Schedule
-
-__version__ = "0.1.0"
 
 __all__ = [
     "Artifact",

@@ -7,9 +7,9 @@ package of that name and everything below it, less what `PRIVATE` lists.
 
 from __future__ import annotations
 
-COMMON = frozenset(
-    {"arguments", "errors", "config", "resources", "tir.ir", "tir.function", "tir.dtype"}
-)
+COMMON = frozenset({
+    "version", "arguments", "errors", "config", "resources", "tir.ir", "tir.function", "tir.dtype",
+})  # fmt: skip
 # Tensors and nodes, and below them what operators are defined with.
 GRAPH_BASE = frozenset({"graph.ir", "graph.operator", "graph.names"})
 GRAPH_IR = GRAPH_BASE | {"operators"}
@@ -30,6 +30,7 @@ PRIVATE: dict[str, frozenset[str]] = {
 
 # In processing order.  A unit may always import itself.
 ALLOWED: dict[str, frozenset[str]] = {
+    "version": frozenset(),
     "errors": frozenset(),
     "resources": frozenset({"errors"}),
     "files": frozenset({"errors", "scratch"}),

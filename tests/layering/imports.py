@@ -47,7 +47,7 @@ def imports(module: Module, known: frozenset[str]) -> Iterator[Import]:
             for alias in node.names:
                 below = f"{base}.{alias.name}"
                 is_module = below.removeprefix(f"{PACKAGE_NAME}.") in known
-                is_public = base == PACKAGE_NAME and alias.name != "__version__"
+                is_public = base == PACKAGE_NAME
                 yield Import(module, node.lineno, below if is_module or is_public else base)
 
 
@@ -98,7 +98,7 @@ def layering_violations(modules: Iterable[Module]) -> list[str]:
 
 def _objection(owner: str, target: str | None) -> str | None:
     """Why a module of `owner` may not import `target`; None if it may."""
-    if not target or unit(target) == owner:  # None: third party; "": microtir.__version__
+    if not target or unit(target) == owner:  # None: third party; "": `import microtir` itself
         return None
     for private, owners in PRIVATE.items():
         if is_within(target, [private]) and owner not in owners:

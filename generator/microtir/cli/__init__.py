@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
-INTERRUPTED = 130
+from microtir.cli.status import INTERRUPTED
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

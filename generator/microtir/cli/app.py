@@ -7,7 +7,6 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from microtir import __version__
 from microtir.cli import micro
 from microtir.cli.boards import boards
 from microtir.cli.choice import check_choice
@@ -23,6 +22,7 @@ from microtir.cli.run import run
 from microtir.cli.tune import tune
 from microtir.cli.verify import verify
 from microtir.errors import ExitCode
+from microtir.version import __version__
 
 
 class Program(TyperGroup):

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 
 import typer
 
-from microtir.cli import INTERRUPTED
 from microtir.cli.app import APP
 from microtir.cli.output import write_error
+from microtir.cli.status import INTERRUPTED
 from microtir.config.tvmc_refused import instead_of
 from microtir.errors import MicrotirError, UsageError, nearest
 

@@ -6,7 +6,6 @@ import json
 import textwrap
 from collections.abc import Sequence
 
-from microtir import __version__
 from microtir.codegen.c_types import float_literal
 from microtir.codegen.constant_pools import (
     ConstantPool,
@@ -31,6 +30,7 @@ from microtir.encoding import c_comment
 from microtir.ir_module import ModelInfo, Port, PortKind
 from microtir.tir.dtype import DType
 from microtir.tir.ir import Buffer, Param, PrimFunc, Var
+from microtir.version import __version__
 
 # Stems of macros that are not about a tensor of the model.
 _MACROS = ("WORKSPACE", "WEIGHTS", "STACK", "PARAMETERS")

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from microtir import __version__
 from microtir.codegen.dropin import dropin_prefix
 from microtir.codegen.environment import render
 from microtir.codegen.layout import block_comment
 from microtir.config.names import macro_name, workspace_macro
 from microtir.config.pool_options import DEFAULT_WORKSPACE
+from microtir.version import __version__
 
 _JOINT = "joint"  # what stands for a module's name in the macros
 

@@ -6,7 +6,6 @@ import math
 from collections.abc import Sequence
 from typing import TypedDict
 
-from microtir import __version__
 from microtir.codegen.code_size import code_bytes
 from microtir.codegen.constant_pools import ConstantPoolData, constant_pool_data
 from microtir.codegen.definitions import definitions
@@ -36,6 +35,7 @@ from microtir.ir_module import Decision, ModelInfo, Port
 from microtir.tir.dtype import DType
 from microtir.tir.ir import Buffer, Param, PrimFunc, Var
 from microtir.tir.printer import extern_functions
+from microtir.version import __version__
 
 METADATA_FILE = "metadata.json"
 METADATA_VERSION = 2

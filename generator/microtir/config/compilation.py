@@ -14,7 +14,6 @@ from microtir.config.enums import (
     CallingConvention,
     Compatibility,
     ExecutorKind,
-    InterfaceApi,
     Measure,
     Numerics,
     Optimize,
@@ -24,6 +23,7 @@ from microtir.config.executor import Executor
 from microtir.config.explain import explain
 from microtir.config.external import External, externals
 from microtir.config.features import Feature
+from microtir.config.fields import ConfigFields
 from microtir.config.option import Section, shown
 from microtir.config.optionmap import store
 from microtir.config.options import find
@@ -44,7 +44,7 @@ from microtir.errors import ConfigError, Fix
 
 
 @dataclass(frozen=True, slots=True, init=False, repr=False)
-class CompilationConfig:
+class CompilationConfig(ConfigFields):
     """What to compile for and how.
 
     Everything is checked here: after construction no stage meets an unset, illegal or
@@ -74,22 +74,6 @@ class CompilationConfig:
     Raises:
         ConfigError: says which field, what was given, what is legal, and the nearest name.
     """
-
-    target_host: Target
-    targets: tuple[Target, ...]
-    executor: Executor
-    runtime: Runtime
-    workspace_pools: tuple[WorkspacePoolInfo, ...]
-    constant_pools: tuple[ConstantPoolInfo, ...]
-    module_name: str
-    numerics: Numerics
-    optimize: Optimize
-    measure: Measure
-    compatibility: Compatibility
-    external: tuple[External, ...]
-    tuning_records: str
-    budget: Budget
-    pass_config: PassConfig
 
     def __init__(
         self,
@@ -226,45 +210,6 @@ class CompilationConfig:
             constant_pools=[pool.without_limit() for pool in self.constant_pools],
         )
 
-    def primary_target(self) -> Target:
-        """Return the target of an operator that is not assigned to another."""
-        return self.targets[0]
-
-    def should_link_params(self) -> bool:
-        """Return whether weights are part of the generated code."""
-        return self.executor.link_params
-
-    def entry_calling_convention(self) -> CallingConvention:
-        """Return how the entry function takes its arguments."""
-        c_api = self.executor.interface_api is InterfaceApi.C
-        return CallingConvention.UNPACKED if c_api else CallingConvention.PACKED
-
-    def needs_packed_wrapper(self) -> bool:
-        """Return whether a packed function that calls the entry function must be generated.
-
-        A system library registers packed functions only. Where the entry function is not
-        packed, registering it under a packed prototype is what microTVM did: the C did not
-        compile.
-        """
-        unpacked = self.entry_calling_convention() is CallingConvention.UNPACKED
-        return self.runtime.system_lib and unpacked
-
-    def is_graph(self) -> bool:
-        """Return whether a model is printed as a table of calls; others have no executor."""
-        return self.executor.kind is not ExecutorKind.AOT
-
-    def has_packed_operators(self) -> bool:
-        """Return whether operators take packed arguments."""
-        return not self.executor.unpacked_api
-
-    def passed_pools(self) -> tuple[WorkspacePoolInfo, ...]:
-        """Return the memories for activations that the application passes to the run function."""
-        return tuple(p for p in self.workspace_pools if not p.pool_info_properties.is_internal)
-
-    def passed_constant_pools(self) -> tuple[ConstantPoolInfo, ...]:
-        """Return the memories with constants that the application passes to the run function."""
-        return tuple(p for p in self.constant_pools if not p.pool_info_properties.is_internal)
-
     def input_pools(self) -> tuple[int, ...]:
         """Return positions of the workspace pools that inputs may be placed in."""
         return port_pools(self, self.pass_config.input_pool)
@@ -272,24 +217,6 @@ class CompilationConfig:
     def output_pools(self) -> tuple[int, ...]:
         """Return positions of the workspace pools that outputs may be placed in."""
         return port_pools(self, self.pass_config.output_pool)
-
-    def workspace_room(self) -> int | None:
-        """Return bytes that all workspace pools have together, or None if one has no limit."""
-        limits = [pool.size_limit for pool in self.workspace_pools]
-        known = [limit for limit in limits if limit is not None]
-        return sum(known) if len(known) == len(limits) else None
-
-    def declares_workspace(self) -> bool:
-        """Return whether the user named the memory for activations."""
-        return self.workspace_pools != (WorkspacePoolInfo(DEFAULT_WORKSPACE),)
-
-    def workspace_alignment(self) -> int:
-        """Return least alignment, in bytes, of the workspace and of every buffer in it."""
-        return self.executor.workspace_byte_alignment or self._natural_alignment()
-
-    def constant_alignment(self) -> int:
-        """Return least alignment, in bytes, of every constant array."""
-        return self.executor.constant_byte_alignment or self._natural_alignment()
 
     def to_dict(self) -> dict[str, object]:
         """Return all fields as JSON values.
@@ -331,11 +258,7 @@ class CompilationConfig:
 
     def explain(self) -> str:
         """Return a table of every option with its value and where the value comes from."""
-        return explain(self)
-
-    def _natural_alignment(self) -> int:
-        # Buffers are touched on every processor of the configuration: the strictest decides.
-        return max(t.natural_alignment() for t in (*self.targets, self.target_host))
+        return explain(self, CompilationConfig(targets=self.targets))
 
     def __repr__(self) -> str:
         """Return a call that makes an equal one, with the names that `microtir` itself exports."""

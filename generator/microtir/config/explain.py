@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from microtir.config.fields import ConfigFields
 from microtir.config.option import Option, Section
 from microtir.config.options import OPTIONS
 
-if TYPE_CHECKING:
-    from microtir.config.compilation import CompilationConfig
 
-
-def rows(config: CompilationConfig) -> list[tuple[str, str, str]]:
+def rows(config: ConfigFields, plain: ConfigFields) -> list[tuple[str, str, str]]:
     """Return (field, value, origin) of every option; origin is `set`, `default` or `derived`."""
-    plain = type(config).from_target(config.targets)
     result = []
     for option in OPTIONS:
         found = _found(option, config)
@@ -30,15 +25,15 @@ def rows(config: CompilationConfig) -> list[tuple[str, str, str]]:
     return result
 
 
-def explain(config: CompilationConfig) -> str:
-    """Return the table as text, columns aligned."""
-    table = [("field", "value", "origin"), *rows(config)]
+def explain(config: ConfigFields, plain: ConfigFields) -> str:
+    """Return the table as text, columns aligned; `plain` has the same targets and no options."""
+    table = [("field", "value", "origin"), *rows(config, plain)]
     widths = [max(len(row[column]) for row in table) for column in (0, 1)]
     lines = [f"{a:<{widths[0]}}  {b:<{widths[1]}}  {c}" for a, b, c in table]
     return "\n".join(lines) + "\n"
 
 
-def _found(option: Option, config: CompilationConfig) -> tuple[str, str] | None:
+def _found(option: Option, config: ConfigFields) -> tuple[str, str] | None:
     """Return the option's path and value in `config`, or None where other options show it."""
     section, name = option.section, option.name
     if section is Section.CONFIG:
@@ -54,7 +49,7 @@ def _found(option: Option, config: CompilationConfig) -> tuple[str, str] | None:
     return None
 
 
-def _field(name: str, config: CompilationConfig) -> tuple[str, str] | None:
+def _field(name: str, config: ConfigFields) -> tuple[str, str] | None:
     if name in ("budget", "pass_config"):
         return None
     if name in ("executor", "runtime"):
@@ -73,7 +68,7 @@ def _field(name: str, config: CompilationConfig) -> tuple[str, str] | None:
     return name, str(getattr(config, name))
 
 
-def _alignment(option: Option, config: CompilationConfig) -> int:
+def _alignment(option: Option, config: ConfigFields) -> int:
     if option.name == "workspace-byte-alignment":
         return config.workspace_alignment()
     return config.constant_alignment()

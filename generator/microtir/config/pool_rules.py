@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from microtir.config.enums import CallingConvention, Compatibility
 from microtir.config.features import Feature
+from microtir.config.fields import ConfigFields
 from microtir.errors import ConfigError, Fix, nearest
 
-if TYPE_CHECKING:
-    from microtir.config.compilation import CompilationConfig
 
-
-def check_pool_use(config: CompilationConfig) -> None:
+def check_pool_use(config: ConfigFields) -> None:
     """Check that pools and tensors in them suit the interface, the executor and the runtime.
 
     Raises:
@@ -36,7 +32,7 @@ def check_pool_use(config: CompilationConfig) -> None:
         )
 
 
-def _check_constants(config: CompilationConfig) -> None:
+def _check_constants(config: ConfigFields) -> None:
     if not config.constant_pools:
         return
     names = ", ".join(pool.pool_name for pool in config.constant_pools)
@@ -59,7 +55,7 @@ def _check_constants(config: CompilationConfig) -> None:
         )
 
 
-def _passed_constants_conflict(config: CompilationConfig) -> tuple[str, str]:
+def _passed_constants_conflict(config: ConfigFields) -> tuple[str, str]:
     """Return what contradicts constant pools that are passed, and what to do; or nothing."""
     why = "which makes them sections of the generated code"
     fix = Fix(f"say is_internal True, {why}", f"add --constant-pools-is-internal POOL:1, {why}")
@@ -80,7 +76,7 @@ def _passed_constants_conflict(config: CompilationConfig) -> tuple[str, str]:
     return "", ""
 
 
-def _check_port_pool(config: CompilationConfig, key: str, name: str) -> None:
+def _check_port_pool(config: ConfigFields, key: str, name: str) -> None:
     names = [pool.pool_name for pool in config.passed_pools()]
     if name not in names:
         hint = nearest(name, names)
@@ -99,7 +95,7 @@ def _check_port_pool(config: CompilationConfig, key: str, name: str) -> None:
         )
 
 
-def port_pools(config: CompilationConfig, name: str) -> tuple[int, ...]:
+def port_pools(config: ConfigFields, name: str) -> tuple[int, ...]:
     """Return the positions of the pools that a tensor may lie in: `name`, else the passed ones."""
     passed = config.passed_pools()
     return tuple(

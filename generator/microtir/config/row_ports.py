@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from microtir.config.enums import CallingConvention, Compatibility
+from microtir.config.fields import ConfigFields
 from microtir.errors import ConfigError
 
-if TYPE_CHECKING:
-    from microtir.config.compilation import CompilationConfig
 
-
-def check_row_ports(config: CompilationConfig) -> None:
+def check_row_ports(config: ConfigFields) -> None:
     """Check that rows are handed over through the C interface, whose structs hold the functions.
 
     Raises:

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from microtir.config.executor import Executor
+from microtir.config.fields import ConfigFields
 from microtir.config.option import Section, shown
 from microtir.config.options import find
 from microtir.config.runtime import Runtime
 from microtir.errors import ConfigError, nearest
 
-if TYPE_CHECKING:
-    from microtir.config.compilation import CompilationConfig
 
-
-def to_dict(config: CompilationConfig) -> dict[str, object]:
+def to_dict(config: ConfigFields) -> dict[str, object]:
     """Return all fields as JSON values, in the order of the class."""
     return {
         "target_host": str(config.target_host),
@@ -37,7 +35,7 @@ def to_dict(config: CompilationConfig) -> dict[str, object]:
     }
 
 
-def call_arguments(config: CompilationConfig, plain: CompilationConfig) -> str:
+def call_arguments(config: ConfigFields, plain: ConfigFields) -> str:
     """Return the arguments that make a configuration, without what it shares with a plain one.
 
     They name nothing but the classes that `microtir` exports: what else there is, text spells.

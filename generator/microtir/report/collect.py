@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from microtir import __version__, driver
+from microtir import driver
 from microtir.artifact import Artifact, footprint
 from microtir.config import CompilationConfig
 from microtir.config.enums import Optimize
@@ -20,6 +20,7 @@ from microtir.report.excesses import with_excesses
 from microtir.report.layers import make_constants, make_layers
 from microtir.report.profile import Measured, with_profile
 from microtir.tir.ir import PrimFunc
+from microtir.version import __version__
 
 _RAM, _STACK = "budget.ram", "budget.stack"
 

@@ -1,7 +1,7 @@
 """Tensor expressions: kernels written as formulas, and the naive loop nests that they mean."""
 # ruff: noqa: A004  # te.sum, te.max, te.abs ...: the names that numpy gives them
 
-from microtir.te.expr import Expr, ExprLike, ReduceAxis, ScalarVar, as_expr
+from microtir.te.expr import Expr, ExprLike, ReduceAxis, ScalarVar, Tensor, as_expr
 from microtir.te.functions import (
     abs,
     apart,
@@ -28,7 +28,7 @@ from microtir.te.functions import (
 )
 from microtir.te.program import create_prim_func, create_schedule
 from microtir.te.reduction import bind, max, min, reduce_axis, sum
-from microtir.te.tensor import Tensor, compute, constant, placeholder, var
+from microtir.te.tensor import compute, constant, placeholder, var
 
 __all__ = [
     "Expr", "ExprLike", "ReduceAxis", "ScalarVar", "Tensor", "abs", "apart", "as_expr", "bind",

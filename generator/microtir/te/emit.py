@@ -15,8 +15,17 @@ from typing import TypeAlias
 from microtir.errors import TirError
 from microtir.schedule.names import Names
 from microtir.schedule.program import is_parameter
-from microtir.te.expr import Bind, Expr, Prelude, Reduce, ReduceAxis, Reduction
-from microtir.te.tensor import Axis, Computation, Tensor
+from microtir.te.expr import (
+    Axis,
+    Bind,
+    Computation,
+    Expr,
+    Prelude,
+    Reduce,
+    ReduceAxis,
+    Reduction,
+    Tensor,
+)
 from microtir.tir import build, ir
 from microtir.tir.visitor import children, substitute, variables_used
 

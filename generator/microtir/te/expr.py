@@ -12,10 +12,10 @@ needs; `te.emit` turns placeholders into accumulators.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
@@ -23,9 +23,7 @@ from microtir.errors import TirError
 from microtir.tir import build, ir
 from microtir.tir.dtype import DType
 from microtir.tir.printer import expr_text
-
-if TYPE_CHECKING:
-    from microtir.te.tensor import Tensor
+from microtir.tir.visitor import substitute
 
 ExprLike: TypeAlias = "Expr | ir.Expr | int | float | np.generic"
 
@@ -334,3 +332,83 @@ def logical(
     """Apply a logical operation on BOOL, lazy on the right, or a bitwise one on integers."""
     left, right = same_type(symbol, a, b)
     return binary(symbol, on_bool if left.dtype is DType.BOOL else on_int, left, right)
+
+
+# --- tensors: expressions read them, and they are computed by expressions ----------------------
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Axis:
+    """One loop of a computation over [start, stop)."""
+
+    var: ir.Var
+    start: Expr
+    stop: Expr
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Computation:
+    """How a tensor is computed: one loop nest over `axes`, the first one outermost."""
+
+    axes: tuple[Axis, ...]
+    value: Expr
+    indices: tuple[ir.Expr, ...]  # where the element of `axes` is stored
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Tensor:
+    """An operand: a placeholder, a constant, or the result of `compute`.
+
+    `shape` counts the elements of the tensor, `buffer.shape` those of its storage; they differ
+    where `compute` was given another place for each element.
+    """
+
+    buffer: ir.Buffer
+    shape: tuple[ir.Dim, ...]
+    computation: Computation | None = None
+
+    @property
+    def name(self) -> str:
+        return self.buffer.name
+
+    @property
+    def dtype(self) -> DType:
+        return self.buffer.dtype
+
+    def __getitem__(self, indices: ExprLike | tuple[ExprLike, ...]) -> Expr:
+        """Return the element at `indices`, one INT32 per axis of the tensor.
+
+        Raises:
+            TirError: wrong number or type of indices.
+        """
+        items = indices if isinstance(indices, tuple) else (indices,)
+        if len(items) != len(self.shape):
+            raise TirError(
+                f"{len(items)} indices for a tensor of rank {len(self.shape)}",
+                where=f"tensor '{self.name}'",
+            )
+        handles = as_indices(items, f"tensor '{self.name}'")
+        nodes = tuple(handle.node for handle in handles)
+        if self.computation is not None:
+            # Written through `store`: read from where the element was put.
+            axes = self.computation.axes
+            places: dict[ir.Var | ir.Buffer, ir.Expr | ir.Buffer | int] = {
+                axis.var: node for axis, node in zip(axes, nodes, strict=True)
+            }
+            nodes = tuple(substitute(place, places) for place in self.computation.indices)
+        needs = merged(*(handle.needs for handle in handles), Needs(tensors=(self,)))
+        return Expr(ir.Load(self.buffer, nodes), needs)
+
+
+def as_indices(items: Sequence[ExprLike], where: str) -> tuple[Expr, ...]:
+    """Return indices as expressions; TirError if one is no INT32."""
+    handles = tuple(as_expr(item, DType.INT32) for item in items)
+    for handle in handles:
+        if handle.dtype is not DType.INT32:
+            raise TirError(
+                f"the index {describe(handle)} is {handle.dtype.value}",
+                where=where,
+                legal="INT32",
+                fix="convert it with te.cast(DType.INT32, value)",
+            )
+    return handles

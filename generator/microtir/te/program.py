@@ -12,8 +12,7 @@ from microtir.schedule.program import Argument, Loop, Program, Stage, is_paramet
 from microtir.schedule.schedule import Schedule
 from microtir.schedule.signature import TensorT
 from microtir.te.emit import Values, emit_nest
-from microtir.te.expr import Expr
-from microtir.te.tensor import Tensor
+from microtir.te.expr import Expr, Tensor
 from microtir.tir import build, ir
 from microtir.tir.visitor import buffers_read, variables_used
 

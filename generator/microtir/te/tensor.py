@@ -1,10 +1,9 @@
-"""Tensors: the operands and results of kernels."""
+"""Makes tensors: placeholders, constants, and what is computed element by element."""
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -12,89 +11,22 @@ import numpy.typing as npt
 
 from microtir.arguments import checked_arguments
 from microtir.errors import TirError
-from microtir.te.expr import NOTHING, Expr, ExprLike, Needs, ScalarVar, as_expr, describe, merged
+from microtir.te.expr import (
+    NOTHING,
+    Axis,
+    Computation,
+    Expr,
+    ExprLike,
+    ScalarVar,
+    Tensor,
+    as_expr,
+    as_indices,
+)
 from microtir.tir import ir
 from microtir.tir.dtype import DType
-from microtir.tir.visitor import substitute
 
 DimLike: TypeAlias = "int | ir.Var | ScalarVar"
 Body: TypeAlias = Callable[..., ExprLike]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Axis:
-    """One loop of a computation over [start, stop)."""
-
-    var: ir.Var
-    start: Expr
-    stop: Expr
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Computation:
-    """How a tensor is computed: one loop nest over `axes`, the first one outermost."""
-
-    axes: tuple[Axis, ...]
-    value: Expr
-    indices: tuple[ir.Expr, ...]  # where the element of `axes` is stored
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Tensor:
-    """An operand: a placeholder, a constant, or the result of `compute`.
-
-    `shape` counts the elements of the tensor, `buffer.shape` those of its storage; they differ
-    where `compute` was given another place for each element.
-    """
-
-    buffer: ir.Buffer
-    shape: tuple[ir.Dim, ...]
-    computation: Computation | None = None
-
-    @property
-    def name(self) -> str:
-        return self.buffer.name
-
-    @property
-    def dtype(self) -> DType:
-        return self.buffer.dtype
-
-    def __getitem__(self, indices: ExprLike | tuple[ExprLike, ...]) -> Expr:
-        """Return the element at `indices`, one INT32 per axis of the tensor.
-
-        Raises:
-            TirError: wrong number or type of indices.
-        """
-        items = indices if isinstance(indices, tuple) else (indices,)
-        if len(items) != len(self.shape):
-            raise TirError(
-                f"{len(items)} indices for a tensor of rank {len(self.shape)}",
-                where=f"tensor '{self.name}'",
-            )
-        handles = _as_indices(items, f"tensor '{self.name}'")
-        nodes = tuple(handle.node for handle in handles)
-        if self.computation is not None:
-            # Written through `store`: read from where the element was put.
-            axes = self.computation.axes
-            places: dict[ir.Var | ir.Buffer, ir.Expr | ir.Buffer | int] = {
-                axis.var: node for axis, node in zip(axes, nodes, strict=True)
-            }
-            nodes = tuple(substitute(place, places) for place in self.computation.indices)
-        needs = merged(*(handle.needs for handle in handles), Needs(tensors=(self,)))
-        return Expr(ir.Load(self.buffer, nodes), needs)
-
-
-def _as_indices(items: Sequence[ExprLike], where: str) -> tuple[Expr, ...]:
-    handles = tuple(as_expr(item, DType.INT32) for item in items)
-    for handle in handles:
-        if handle.dtype is not DType.INT32:
-            raise TirError(
-                f"the index {describe(handle)} is {handle.dtype.value}",
-                where=where,
-                legal="INT32",
-                fix="convert it with te.cast(DType.INT32, value)",
-            )
-    return handles
 
 
 def _as_shape(shape: Sequence[DimLike], where: str) -> tuple[ir.Dim, ...]:
@@ -187,7 +119,7 @@ def compute(
     value = as_expr(body(*handles))
     indices = tuple(handle.node for handle in handles)
     if store is not None:
-        places = _as_indices(tuple(store(*handles)), f"{where}, store")
+        places = as_indices(tuple(store(*handles)), f"{where}, store")
         if any(place.needs is not NOTHING for place in places):
             raise TirError("store may not read tensors, reductions or binds", where=where)
         indices = tuple(place.node for place in places)
@@ -224,7 +156,7 @@ def _axes(
             )
     loops = []
     for number, (dim, axis_name) in enumerate(zip(dims, names, strict=True)):
-        bounds = _as_indices(ranges.get(number, (0, dim)), f"{where}, axis '{axis_name}'")
+        bounds = as_indices(ranges.get(number, (0, dim)), f"{where}, axis '{axis_name}'")
         loops.append(Axis(ir.Var(axis_name), *bounds))
     return tuple(loops)
 
