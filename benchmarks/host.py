@@ -115,9 +115,9 @@ def microtir_engine(path: Path, x: Array) -> Engine:
     config = CompilationConfig.from_target(Target("c -mcpu=native")).with_(optimize=Optimize.SPEED)
     artifact = microtir.build(microtir.frontend.from_tflite(path), config)
     library = Library.compiled(artifact, Build(find_compiler(), opt_level=3, native=True))
-    memory = artifact.metadata["memory"]
+    memory = artifact.metadata.memory
     assert memory is not None
-    workspace = aligned(memory["workspace_size"], memory["alignment"], 0)
+    workspace = aligned(memory.workspace_size, memory.alignment, 0)
     source = np.array(x, order="C")
     (sink,) = (empty_output(info, 0) for info in ports(artifact.metadata, "output"))
     run = library.bound([source], [sink], workspace)

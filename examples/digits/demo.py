@@ -90,7 +90,7 @@ def demonstrate() -> int:
     print(f"bytes as tflite-micro  {equal} of {total} outputs")
     if artifact.module.model is not None:
         print(f"workspace              {artifact.module.model.memory.workspace_size} bytes of RAM")
-    print(f"weights                {artifact.metadata['weights_bytes']} bytes of flash")
+    print(f"weights                {artifact.metadata.weights_bytes} bytes of flash")
     print(f"model file             {MODEL.stat().st_size} bytes")
     print(f"C sources in           {arguments.output}:")
     for path in sorted(arguments.output.rglob("*.[ch]")):

@@ -403,8 +403,8 @@ def build(
 
 
 def _artifact(lowered: IRModule) -> Artifact:
-    sources = codegen.emit(lowered)
-    return Artifact(lowered, sources, codegen.data_files(lowered, sources))
+    printed = codegen.emit(lowered)
+    return Artifact(lowered, printed.sources, printed.metadata, printed.data)
 
 
 def _optimise_graph(graph: Graph, config: CompilationConfig, extra: ExtraPasses) -> Graph:

@@ -1,8 +1,8 @@
 """Reading JSON of others: bounded, and of the types that the program believes it has.
 
-What a file must look like is written down once, as a `TypedDict` that the program uses anyway.
-`Annotated[str, rule]` in it says what a text may be (`config.texts`), `Annotated[int, Limit(...)]`
-how large a number.
+What a file must look like is written down once, as a dataclass or a `TypedDict` that the program
+uses anyway. `Annotated[str, rule]` in it says what a text may be (`config.texts`),
+`Annotated[int, Limit(...)]` how large a number.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, is_dataclass
 from functools import lru_cache
 from types import NoneType, UnionType
 from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints, is_typeddict
@@ -70,70 +70,80 @@ def _no_constant(text: str) -> float:
     raise WrongDataError(f"it is no JSON: {text} is no number")
 
 
-def check(value: object, kind: Any, place: str = "") -> None:
-    """Check a value against a type.
+def check(value: object, kind: Any, place: str = "") -> Any:
+    """Check a value against a type, and make it one of that type.
 
     Args:
         value: of a JSON text.
-        kind: a `TypedDict`, a list or dict of them, str, int, float, bool, None, a union; object
-            for what somebody else checks.
+        kind: a dataclass, a `TypedDict`, a list, tuple, dict or Mapping of them, str, int, float,
+            bool, None, a union; object for what somebody else checks.
         place: where the value is, for messages.
+
+    Returns:
+        The value; objects as dataclasses and lists as tuples where these are the type.
 
     Raises:
         WrongDataError: names the first part of the value that is something else.
     """
     if kind is object:
-        return
+        return value
     if is_typeddict(kind):
-        _check_fields(value, kind, place)
-        return
+        return _checked_fields(value, kind, kind.__optional_keys__, place)
+    if is_dataclass(kind):
+        assert isinstance(kind, type), "a kind is no instance"
+        return kind(**_checked_fields(value, kind, frozenset(), place))
     origin, arguments = get_origin(kind), get_args(kind)
     if origin is Annotated:
-        check(value, arguments[0], place)
-        _check_rules(value, arguments[1:], place)
-    elif origin in (Union, UnionType):
-        _check_union(value, arguments, place)
-    elif origin is list:
-        for number, item in enumerate(_typed(value, list, place)):
-            check(item, arguments[0], f"{place}[{number}]")
-    elif origin is dict:
-        for key, item in _typed(value, dict, place).items():
-            check(key, arguments[0], f"{place}: the key {shown(key)}")
-            check(item, arguments[1], _inside(place, key))
-    else:
-        _typed(value, kind, place)
+        _check_rules(check(value, arguments[0], place), arguments[1:], place)
+        return value
+    if origin in (Union, UnionType):
+        return _one_of(value, arguments, place)
+    if origin in (list, tuple):
+        items = enumerate(_typed(value, list, place))
+        return origin(check(item, arguments[0], f"{place}[{number}]") for number, item in items)
+    if origin in (dict, Mapping):
+        return {
+            check(key, arguments[0], f"{place}: the key {shown(key)}"): check(
+                item, arguments[1], _inside(place, key)
+            )
+            for key, item in _typed(value, dict, place).items()
+        }
+    return _typed(value, kind, place)
 
 
-def _check_fields(value: object, kind: type, place: str) -> None:
+def _checked_fields(
+    value: object, kind: type, optional: frozenset[str], place: str
+) -> dict[str, Any]:
     fields = _hints(kind)
     table: Mapping[str, object] = _typed(value, dict, place)
+    found: dict[str, Any] = {}
     for name, of in fields.items():
-        if name not in table and name in kind.__optional_keys__:  # type: ignore[attr-defined]
+        if name not in table and name in optional:
             continue
         if name not in table:
             raise WrongDataError(f"'{_inside(place, name)}' is missing")
-        check(table[name], of, _inside(place, name))
+        found[name] = check(table[name], of, _inside(place, name))
     for name in table:
         if name not in fields:
             raise WrongDataError(f"{shown(name)} in '{place or 'the whole'}' is unknown")
+    return found
 
 
-def _check_union(value: object, kinds: tuple[Any, ...], place: str) -> None:
+def _one_of(value: object, kinds: tuple[Any, ...], place: str) -> Any:
     """Check a value of one of several types; what is wrong is said for the first but null."""
-    problems = [_problem(value, kind, place) for kind in kinds]
-    known = [problem for problem in problems if problem is not None]
-    if len(known) == len(kinds):
-        first = [p for p, kind in zip(known, kinds, strict=True) if kind is not NoneType]
-        error = (first or known)[0]
-        raise WrongDataError(error.what, legal=error.legal)
+    results = [_attempt(value, kind, place) for kind in kinds]
+    fitting = [result for result in results if not isinstance(result, WrongDataError)]
+    if fitting:
+        return fitting[0]
+    told = [r for r, kind in zip(results, kinds, strict=True) if kind is not NoneType]
+    raise WrongDataError(told[0].what, legal=told[0].legal)
 
 
-def _problem(value: object, kind: Any, place: str) -> WrongDataError | None:
+def _attempt(value: object, kind: Any, place: str) -> Any:
     try:
-        check(value, kind, place)
+        return check(value, kind, place)
     except WrongDataError as error:
         return error
-    return None
 
 
 def _check_rules(value: object, rules: tuple[object, ...], place: str) -> None:

@@ -27,7 +27,7 @@ import microtir
 from tests.support.small_models import branching_graph, module_of
 options = {"memory.placement": "exact"}
 config = microtir.CompilationConfig(targets="c", pass_config=options)
-for placed in microtir.build(module_of(branching_graph()), config).metadata["memory"]["placements"]:
+for placed in microtir.build(module_of(branching_graph()), config).metadata.memory.placements:
     print(placed)
 """
 

@@ -43,7 +43,7 @@ def test_d21_average_pooling_gets_its_buffer() -> None:
     module = from_tflite(case.model)
     assert module.graph is not None
     artifact = microtir.build(module, config(STAND_IN))
-    assert [bool(layer["externs"]) for layer in artifact.metadata["layers"]] == [True]
+    assert [bool(layer.externs) for layer in artifact.metadata.layers] == [True]
     names = [tensor.name for tensor in module.graph.inputs]
     inputs = dict(zip(names, case.inputs, strict=True))
     got = microtir.host.load(artifact).run(inputs)

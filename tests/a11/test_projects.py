@@ -164,8 +164,8 @@ def test_d13_a_port_is_a_path(tmp_path: Path) -> None:
 def test_d14_models_share_their_workspace(tmp_path: Path) -> None:
     """The workspace of a project was the sum over its models; they run one after another."""
     both = [built("first", small=False), built("second", small=False)]
-    memories = [memory for a in both if (memory := a.metadata["memory"]) is not None]
-    largest = max(memory["workspace_size"] for memory in memories)
+    memories = [memory for a in both if (memory := a.metadata.memory) is not None]
+    largest = max(memory.workspace_size for memory in memories)
     program = generate(both, "host", "baremetal", tmp_path / "p").build()
     listed = subprocess.run(["nm", "-S", program], capture_output=True, text=True, check=True)
     [size] = re.findall(r"^\w+ (\w+) b workspace$", listed.stdout, re.MULTILINE)

@@ -136,8 +136,8 @@ def test_unknown_format(artifact: Artifact, tmp_path: Path) -> None:
 def test_metadata_is_that_of_the_file(artifact: Artifact) -> None:
     """The property and the file hold the same facts."""
     assert json.loads(artifact.source("metadata.json")) == artifact.metadata
-    assert artifact.metadata["memory"] is not None
-    assert artifact.metadata["memory"]["workspace_size"] == 24
+    assert artifact.metadata.memory is not None
+    assert artifact.metadata.memory.workspace_size == 24
 
 
 def test_metadata_names_no_place_and_no_time(artifact: Artifact) -> None:

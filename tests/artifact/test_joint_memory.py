@@ -86,7 +86,7 @@ def test_many_models_are_placed_by_size() -> None:
 def test_the_header_says_who_may_meet(tmp_path: Path) -> None:
     """Sets are in the header and the metadata; without one all models have one place."""
     models = [built("first"), built("second"), built("third")]
-    sizes = [a.metadata["memory"]["workspace_size"] for a in models if a.metadata["memory"]]
+    sizes = [a.metadata.memory.workspace_size for a in models if a.metadata.memory]
     path = export_model_library_format(models, tmp_path / "turns.tar")
     unpacked(path, tmp_path / "turns")
     text = header_of(tmp_path / "turns")

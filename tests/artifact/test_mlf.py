@@ -80,7 +80,7 @@ def test_keys_of_version_7(artifact: Artifact, tmp_path: Path) -> None:
     assert data["version"] == 7
     module = data["modules"]["first"]
     facts = artifact.metadata
-    memory = facts["memory"]
+    memory = facts.memory
     assert memory is not None
     assert module["model_name"] == "first"
     assert module["style"] == "full-model"
@@ -89,14 +89,14 @@ def test_keys_of_version_7(artifact: Artifact, tmp_path: Path) -> None:
     assert module["external_dependencies"][0]["url"] == "./runtime"
     datetime.strptime(module["export_datetime"], "%Y-%m-%d %H:%M:%SZ").replace(tzinfo=timezone.utc)
     [main] = module["memory"]["functions"]["main"]
-    assert main["workspace_size_bytes"] == memory["workspace_size"]
-    assert main["constants_size_bytes"] == facts["weights_bytes"]
+    assert main["workspace_size_bytes"] == memory.workspace_size
+    assert main["constants_size_bytes"] == facts.weights_bytes
     assert main["io_size_bytes"] == 12 + 5
     assert main["inputs"]["image"] == {
         "size": 12,
         "dtype": "int8",
         "shape": [1, 3, 4, 1],
-        "quantization": facts["ports"][0]["quantization"],
+        "quantization": facts.ports[0].quantization,
         "member": "image",
     }
     assert list(main["outputs"]) == ["scores"]
@@ -107,13 +107,13 @@ def test_table_of_layers(artifact: Artifact, tmp_path: Path) -> None:
     module = metadata(artifact.export(tmp_path / "model.tar", "mlf"))["modules"]["first"]
     rows = module["memory"]["functions"]["operator_functions"]
     assert [row["function_name"] for row in rows] == [
-        layer["function"] for layer in artifact.metadata["layers"]
+        layer.function for layer in artifact.metadata.layers
     ]
     assert [row["operator"] for row in rows] == ["CONV_2D", "FULLY_CONNECTED"]
     assert rows[0]["tensors"][0].split()[:3] == ["input", "1x3x4x1", "int8,"]
     assert all(row["workspace"][0]["device"] == 1 for row in rows)
     total = sum(row["constants_size_bytes"] for row in rows)
-    assert total == artifact.metadata["weights_bytes"] > 0
+    assert total == artifact.metadata.weights_bytes > 0
 
 
 def test_scratch_is_workspace_of_a_function(tmp_path: Path) -> None:

@@ -25,9 +25,9 @@ def digits() -> Artifact:
 def test_every_line_of_a_layer_is_its_own(digits: Artifact) -> None:
     """The function of a layer is its; what stands between functions is nobody's."""
     text = digits.source("digits.c").splitlines()
-    for layer in digits.metadata["layers"]:
-        first, last = layer["lines"]
-        assert layer["function"] in text[first - 1]
+    for layer in digits.metadata.layers:
+        first, last = layer.lines
+        assert layer.function in text[first - 1]
         for line in (first, (first + last) // 2, last):
             assert layers_at(digits.metadata, line) == (layer,)
     assert layers_at(digits.metadata, 1) == ()
@@ -35,19 +35,19 @@ def test_every_line_of_a_layer_is_its_own(digits: Artifact) -> None:
 
 def test_a_line_of_a_kernel_is_of_all_that_call_it(digits: Artifact) -> None:
     """What several layers call is called by each of them."""
-    shared = [kernel for kernel in digits.metadata["kernels"] if len(kernel["layers"]) > 1]
+    shared = [kernel for kernel in digits.metadata.kernels if len(kernel.layers) > 1]
     assert shared
     for kernel in shared:
-        found = layers_at(digits.metadata, kernel["lines"][0])
-        assert sorted(layer["function"] for layer in found) == sorted(kernel["layers"])
+        found = layers_at(digits.metadata, kernel.lines[0])
+        assert sorted(layer.function for layer in found) == sorted(kernel.layers)
 
 
 def test_messages_of_tools_name_layers(digits: Artifact, tmp_path: Path) -> None:
     """Of compilers and sanitizers, with or without folders, once for each line."""
-    layer = digits.metadata["layers"][1]
-    line = layer["lines"][0] + 1
+    layer = digits.metadata.layers[1]
+    line = layer.lines[0] + 1
     said = f"/x/digits.c:{line}:7: runtime error: overflow\n#1 in f digits_lib0.c:{line}"
-    whose = f"is in {layer['name']}, {layer['operator']}, operator {layer['index']} of digits_int8"
+    whose = f"is in {layer.name}, {layer.operator}, operator {layer.index} of digits_int8"
     assert places_in(said, digits.metadata).splitlines() == [
         "",
         f"digits.c:{line} {whose}.tflite",
@@ -66,12 +66,12 @@ def test_the_command_line_says_whose_a_line_is(
 ) -> None:
     """As a debugger names it; a line of no layer is status 1, another file a wrong usage."""
     folder = digits.export(tmp_path / "out")
-    layer = digits.metadata["layers"][0]
-    place = f"{folder}/digits.c:{layer['lines'][1]}"
+    layer = digits.metadata.layers[0]
+    place = f"{folder}/digits.c:{layer.lines[1]}"
     found = microtir("explain", place)
     assert (found.status, found.err) == (0, "")
-    assert f"{layer['name']}, CONV_2D, operator 0 of digits_int8.tflite" in found.out
-    assert json.loads(microtir("explain", f"{place}:4", "--json").out)[0]["name"] == layer["name"]
+    assert f"{layer.name}, CONV_2D, operator 0 of digits_int8.tflite" in found.out
+    assert json.loads(microtir("explain", f"{place}:4", "--json").out)[0]["name"] == layer.name
     assert microtir("explain", f"{folder}/digits.c:1").status == 1
     for wrong, text in (("digits_weights.c:3", "are in digits.c"), ("a/digits.c:3", "beside it")):
         assert text in microtir("explain", folder / wrong).diagnostic

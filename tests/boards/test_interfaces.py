@@ -45,9 +45,7 @@ def test_example_model(name: str, kind: str, tmp_path: Path) -> None:
     project.build([STRICT])
     result = project.run(timeout=60)
     assert (result.status, result.output.count(" equal\n")) == (0, 2), result.output
-    assert any(tmp_path.rglob("digits_parameters.c")) is (
-        artifact.metadata["parameters"] is not None
-    )
+    assert any(tmp_path.rglob("digits_parameters.c")) is (artifact.metadata.parameters is not None)
 
 
 @pytest.mark.parametrize("interface", ["c", "packed"])

@@ -41,9 +41,9 @@ def test_results_are_those_of_separate_files(name: str, workspace_io: bool, tmp_
     config = CompilationConfig(targets=target, module_name="narrowed", optimize="speed")
     io = {"memory.use_workspace_io": workspace_io}
     artifact = microtir.build(module_of(model), config.with_(pass_config=io))
-    memory = artifact.metadata["memory"]
+    memory = artifact.metadata.memory
     assert memory is not None
-    shared = [p["name"] for p in memory["placements"] if p["offset"] == 0]
+    shared = [p.name for p in memory.placements if p.offset == 0]
     assert len(shared) > 1 or workspace_io
     inputs = sample_inputs(model)
     expected = Samples(

@@ -43,24 +43,24 @@ def test_profile(name: str) -> None:
     facts = artifact.metadata
     assert [row["name"] for row in data["layers"]] == [
         "digits_run",
-        *(layer["name"] for layer in facts["layers"]),
+        *(layer.name for layer in facts.layers),
     ]
-    for row, layer in zip(data["layers"][1:], facts["layers"], strict=True):
-        assert (row["macs"], row["macs_executed"]) == (layer["macs"], layer["macs_executed"])
+    for row, layer in zip(data["layers"][1:], facts.layers, strict=True):
+        assert (row["macs"], row["macs_executed"]) == (layer.macs, layer.macs_executed)
 
-    ram, memory = data["ram"], facts["memory"]
+    ram, memory = data["ram"], facts.memory
     assert memory is not None
-    assert ram["workspace"] + ram["scratch"] == memory["workspace_size"]
+    assert ram["workspace"] + ram["scratch"] == memory.workspace_size
     assert ram["io"] == 64 + 10
     assert ram["total"] == sum(ram[key] for key in RAM_KEYS[:-1])  # type: ignore[literal-required]
-    assert abs(data["flash"]["weights"] - facts["weights_bytes"]) <= 64  # alignment
+    assert abs(data["flash"]["weights"] - facts.weights_bytes) <= 64  # alignment
     assert data["flash"]["total"] == data["flash"]["code"] + data["flash"]["weights"]
     assert 1000 < data["flash"]["code"] < 20_000
     # What was touched cannot be more than what the calls can reach.
     assert 16 < ram["stack"] <= result.stack_bound.bytes <= ram["stack"] + 32
     assert result.stack_bound.unknown == ()
     # The application's function that calls the model takes a frame of its own.
-    assert result.stack_bound.bytes <= facts["stack"]["bytes"] + 64
+    assert result.stack_bound.bytes <= facts.stack.bytes + 64
 
 
 def test_application_does_not_count() -> None:

@@ -258,7 +258,7 @@ def test_constant_pools_lie_in_the_memories_of_the_board(tmp_path: Path, is_inte
     assert project.run().status == 0
     found = {s.name: s for s in symbols(project.board.toolchain, project.program_path)}
     there = [s for s in found.values() if psram <= s.address < end and s.size]
-    size = artifact.metadata["constant_pools"][0]["size"]
+    size = artifact.metadata.constant_pools[0].size
     assert size - 16 <= sum(symbol.size for symbol in there) <= size <= 300
     if not is_internal:
         assert found["net_pool_rest"].address < psram
@@ -299,9 +299,9 @@ def test_a_pool_that_its_memory_cannot_hold_is_refused(tmp_path: Path) -> None:
 
 
 def _sizes(artifact: Artifact) -> dict[str, int]:
-    memory = artifact.metadata["memory"]
+    memory = artifact.metadata.memory
     assert memory is not None
-    return {pool["name"]: pool["size"] for pool in memory["pools"]}
+    return {pool.name: pool.size for pool in memory.pools}
 
 
 def test_compiler_error_is_shown(tmp_path: Path) -> None:

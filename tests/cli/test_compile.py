@@ -45,8 +45,8 @@ def test_the_price_of_bands_is_told(microtir: Command, tmp_path: Path) -> None:
     """Multiply-accumulates that are done twice for less memory, as text and as JSON."""
     config = recomputing(100).with_(optimize="ram")
     metadata = build(IRModule(graph=wide_graph(0), config=config)).metadata
-    again = sum(layer["macs_recomputed"] for layer in metadata["layers"])
-    once = sum(layer["macs_executed"] for layer in metadata["layers"]) - again
+    again = sum(layer.macs_recomputed for layer in metadata.layers)
+    once = sum(layer.macs_executed for layer in metadata.layers) - again
     text = f"{again:,} multiply-accumulates, {again / once:.1%} more, for less memory"
     assert _recomputed(metadata) == [("recomputed", text)] and again > 0
     result = microtir("compile", INT8, "-o", tmp_path / "b", "--json")

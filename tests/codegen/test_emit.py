@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import subprocess
@@ -15,7 +14,7 @@ import pytest
 
 import microtir
 from microtir import CompilationConfig, codegen, host
-from microtir.artifact import Artifact
+from microtir.artifact import Artifact, OutputData, read_metadata
 from microtir.codegen.packed import RUNTIME_VERSION
 from microtir.config import Runtime
 from microtir.errors import UsageError
@@ -205,17 +204,16 @@ def test_model_without_layers_and_workspace(tmp_path: Path) -> None:
 def test_metadata(artifact: Artifact) -> None:
     """The metadata lists every file and describes what the sources hold."""
     metadata = artifact.metadata
-    assert metadata["files"] == sorted(file.path for file in artifact.sources)
-    assert json.loads(artifact.source("metadata.json")) == metadata
-    if metadata["model"]:
-        assert [layer["function"] for layer in metadata["layers"]] == [
-            f"{metadata['module_name']}_layer0_fully_connected",
-            f"{metadata['module_name']}_layer1_relu",
+    assert list(metadata.files) == sorted(file.path for file in artifact.sources)
+    assert read_metadata(artifact.source("metadata.json").encode()) == metadata
+    if metadata.model:
+        assert [layer.function for layer in metadata.layers] == [
+            f"{metadata.module_name}_layer0_fully_connected",
+            f"{metadata.module_name}_layer1_relu",
         ]
-        assert metadata["layers"][0]["macs"] == 24
-        output = {"dtype": "int8", "rows": 4, "row_elements": 2, "planes": None}
-        assert metadata["layers"][0]["outputs"] == [output]
-        assert metadata["weights_bytes"] == 14
+        assert metadata.layers[0].macs == 24
+        assert metadata.layers[0].outputs == (OutputData("int8", 4, 2, planes=None),)
+        assert metadata.weights_bytes == 14
 
 
 def test_a_module_without_a_configuration_is_refused() -> None:
@@ -240,11 +238,11 @@ def test_a_program_without_an_entry_is_refused() -> None:
 def test_lines_of_layers_are_those_of_their_functions() -> None:
     """From a line of C to an operator: the definition, from its first line to its last brace."""
     artifact = artifact_of(MODULES["model"]())
-    lines = artifact.source(f"{artifact.metadata['module_name']}.c").splitlines()
-    assert artifact.metadata["layers"]
-    for layer in artifact.metadata["layers"]:
-        first, last = layer["lines"]
-        assert f" {layer['function']}(" in lines[first - 1]
+    lines = artifact.source(f"{artifact.metadata.module_name}.c").splitlines()
+    assert artifact.metadata.layers
+    for layer in artifact.metadata.layers:
+        first, last = layer.lines
+        assert f" {layer.function}(" in lines[first - 1]
         assert lines[last - 1] == "}"
         assert "{" in lines[first - 1 : last] and "}" not in lines[first - 1 : last - 1]
 
@@ -253,18 +251,18 @@ def test_lines_of_kernels_have_their_layers() -> None:
     """A micro-kernel leads to the layers that call it, and every function of the file is known."""
     module = microtir.frontend.from_tflite(DIGITS)
     artifact = microtir.build(module, CompilationConfig(targets="c -mcpu=cortex-m4"))
-    source = artifact.source(f"{artifact.metadata['module_name']}.c")
+    source = artifact.source(f"{artifact.metadata.module_name}.c")
     lines = source.splitlines()
-    layers = {layer["function"] for layer in artifact.metadata["layers"]}
-    kernels = artifact.metadata["kernels"]
+    layers = {layer.function for layer in artifact.metadata.layers}
+    kernels = artifact.metadata.kernels
     assert len(kernels) > 5
     for kernel in kernels:
-        first, last = kernel["lines"]
-        assert f" {kernel['function']}(" in lines[first - 1] and lines[last - 1] == "}"
-        assert kernel["layers"] and set(kernel["layers"]) <= layers
-        for layer in artifact.metadata["layers"]:
-            calls = f" {kernel['function']}(" in "\n".join(lines[slice(*layer["lines"])])
-            assert not calls or layer["function"] in kernel["layers"]
-    known = layers | {kernel["function"] for kernel in kernels}
+        first, last = kernel.lines
+        assert f" {kernel.function}(" in lines[first - 1] and lines[last - 1] == "}"
+        assert kernel.layers and set(kernel.layers) <= layers
+        for layer in artifact.metadata.layers:
+            calls = f" {kernel.function}(" in "\n".join(lines[slice(*layer.lines)])
+            assert not calls or layer.function in kernel.layers
+    known = layers | {kernel.function for kernel in kernels}
     defined = set(re.findall(r"^static void (\w+)\(", source, re.MULTILINE))
     assert defined <= known and defined

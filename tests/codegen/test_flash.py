@@ -61,7 +61,7 @@ def _copies(given: CompilationConfig) -> IRModule:
 
 
 def _text(module: IRModule, suffix: str) -> str:
-    return next(f.text for f in codegen.emit(module) if f.path.endswith(suffix))
+    return next(f.text for f in codegen.emit(module).sources if f.path.endswith(suffix))
 
 
 def test_reads_are_macros_only_on_avr() -> None:

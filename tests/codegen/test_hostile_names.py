@@ -72,6 +72,6 @@ def test_names_of_nodes_are_those_of_the_model() -> None:
     )
     config = CompilationConfig(targets="c", executor=Executor("debug"))
     model = host.load(microtir.build(module_of(graph), config))
-    [port] = model.artifact.metadata["ports"][:1]
-    _, nodes = model.run_nodes({port["name"]: np.zeros(port["shape"], port["dtype"])})
+    [port] = model.artifact.metadata.ports[:1]
+    _, nodes = model.run_nodes({port.name: np.zeros(port.shape, port.dtype)})
     assert [node.name for node in nodes] == [f"{name}0", f"{name}1"]

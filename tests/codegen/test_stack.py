@@ -274,11 +274,11 @@ def test_the_header_has_the_bound_of_the_flags_it_is_compiled_with(tmp_path: Pat
     config_ = CompilationConfig(targets="c -mcpu=cortex-m4", optimize="speed")
     artifact = build(module_of(mixed_layers()), config_)
     artifact.export(tmp_path / "out")
-    stack = artifact.metadata["stack"]
+    stack = artifact.metadata.stack
     wanted = {
-        ("-O0", "cortex-m4"): stack["bytes_unoptimised"],
-        ("-O2", "cortex-m4"): stack["bytes"],
-        ("-Os", "cortex-m3"): stack["bytes_in_c"],
+        ("-O0", "cortex-m4"): stack.bytes_unoptimised,
+        ("-O2", "cortex-m4"): stack.bytes,
+        ("-Os", "cortex-m3"): stack.bytes_in_c,
     }
     assert len(set(wanted.values())) == 3
     source = '#include "default.h"\nDEFAULT_STACK_SIZE\n'

@@ -120,12 +120,12 @@ def test_metadata_and_comments_name_the_price() -> None:
     graph = wide_graph(0)
     config = recomputing(100).with_(optimize=Optimize.RAM)
     artifact = microtir.build(IRModule(graph=graph, config=config))
-    layers = artifact.metadata["layers"]
-    again = sum(layer["macs_recomputed"] for layer in layers)
+    layers = artifact.metadata.layers
+    again = sum(layer.macs_recomputed for layer in layers)
     assert again == macs_of(artifact.module)[1] > 0
     text = "".join(file.text for file in artifact.sources)
     assert "more that another band executes, too" in text
-    reasons = [layer["choice"]["reason"] for layer in layers if layer["choice"]]
+    reasons = [layer.choice.reason for layer in layers if layer.choice]
     assert any("a second time" in reason for reason in reasons)
 
 

@@ -7,6 +7,7 @@ import pytest
 
 import microtir
 from microtir import CompilationConfig, Target, host
+from microtir.codegen.metadata import PlanesData
 from microtir.graph.ir import Graph
 from microtir.graph.reference import execute
 from microtir.ir_module import IRModule
@@ -71,10 +72,10 @@ def test_layers_are_seen_as_the_model_has_them() -> None:
     graph = separable()
     kind, artifact = planned(graph, M4.with_(optimize="speed"))
     assert kind is LayoutKind.PLANES16
-    first = artifact.metadata["layers"][0]
-    facts = first["outputs"][0]["planes"]
-    assert facts == {"channels": 16, "before": 1, "width": 12, "dtype": "int8"}
-    assert "writes planes16 for its reader" in str(first["choice"])
+    first = artifact.metadata.layers[0]
+    facts = first.outputs[0].planes
+    assert facts == PlanesData(channels=16, before=1, width=12, dtype="int8")
+    assert "writes planes16 for its reader" in str(first.choice)
     data = np.random.default_rng(1).integers(-128, 128, SHAPE).astype(np.int8)
     outputs, layers = host.load(artifact, debug=True).run_layers({"x": data})
     want: dict[str, np.ndarray[tuple[int, ...], np.dtype[np.generic]]] = {}

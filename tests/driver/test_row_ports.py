@@ -44,9 +44,9 @@ def built(graph: Graph, goal: Optimize, **options: object) -> Artifact:
 
 def workspace(artifact: Artifact) -> int:
     """Bytes that the application provides."""
-    memory = artifact.metadata["memory"]
-    assert memory is not None and memory["verified"]
-    return memory["workspace_size"]
+    memory = artifact.metadata.memory
+    assert memory is not None and memory.verified
+    return memory.workspace_size
 
 
 @pytest.mark.parametrize("goal", [Optimize.RAM, Optimize.SPEED])
@@ -83,11 +83,11 @@ def test_rows_come_once_and_ascend() -> None:
         graph = Garden(seed, height=9).graph(6)
         artifact = built(graph, Optimize.RAM)
         seen = calls_of(artifact)
-        for port in artifact.metadata["ports"]:
-            rows = seen[port["member"]]
+        for port in artifact.metadata.ports:
+            rows = seen[port.member]
             assert rows == sorted(set(rows))
-            if port["kind"] == "output":
-                assert rows == list(range(port["bytes"] // int(port["row_bytes"] or 0)))
+            if port.kind == "output":
+                assert rows == list(range(port.bytes // int(port.row_bytes or 0)))
 
 
 def calls_of(artifact: Artifact) -> dict[str, list[int]]:
@@ -99,16 +99,16 @@ def calls_of(artifact: Artifact) -> dict[str, list[int]]:
     structs = []
     for kind in ("input", "output"):
         struct = ffi.new(f"struct default_{kind}s *")
-        for port in artifact.metadata["ports"]:
-            if port["kind"] != kind:
+        for port in artifact.metadata.ports:
+            if port.kind != kind:
                 continue
-            rows = seen.setdefault(port["member"], [])
+            rows = seen.setdefault(port.member, [])
 
             def note(_context: object, row: int, _data: object, rows: list[int] = rows) -> None:
                 rows.append(row)
 
             alive.append(ffi.callback("void (void *, int32_t, void *)", note))
-            getattr(struct, port["member"]).move = alive[-1]
+            getattr(struct, port.member).move = alive[-1]
         structs.append(struct)
     memory = np.zeros(workspace(artifact) + 64, np.uint8)
     address = -(-memory.ctypes.data // 64) * 64

@@ -86,21 +86,19 @@ def test_only_direct_kernels_are_offered_and_metadata_say_so(target: str) -> Non
     config = CompilationConfig.from_target(Target(target))
     module = microtir.frontend.from_tflite(case.model)
     artifact = microtir.build(module, config)
-    accumulator = artifact.metadata["layers"][0]["accumulator"]
-    assert accumulator is not None and accumulator["bits"] == 64
-    assert accumulator["high"] > 2**31 - 1
+    accumulator = artifact.metadata.layers[0].accumulator
+    assert accumulator is not None and accumulator.bits == 64
+    assert accumulator.high > 2**31 - 1
     (layer,) = case.graph().nodes
     assert [f.kernel for f in families_of(layer, Target(target))] == [Kernel.DIRECT]
 
 
 def test_margin_of_a_common_layer() -> None:
     """Metadata give the kernel, and the width, the bounds and the spare bits of its sums."""
-    layer = compile_case(generate("CONV_2D", 100, "int8")).metadata["layers"][0]
-    choice = layer["choice"]
-    assert choice is not None and choice["kernel"] not in {
-        a["kernel"] for a in choice["alternatives"]
-    }
-    found = layer["accumulator"]
-    assert found is not None and found["bits"] == 32
-    largest = max(-found["low"] - 1, found["high"])
-    assert 1 << 31 - found["spare_bits"] > largest >= 1 << 31 - found["spare_bits"] - 1
+    layer = compile_case(generate("CONV_2D", 100, "int8")).metadata.layers[0]
+    choice = layer.choice
+    assert choice is not None and choice.kernel not in {a.kernel for a in choice.alternatives}
+    found = layer.accumulator
+    assert found is not None and found.bits == 32
+    largest = max(-found.low - 1, found.high)
+    assert 1 << 31 - found.spare_bits > largest >= 1 << 31 - found.spare_bits - 1

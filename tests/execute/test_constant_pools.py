@@ -54,8 +54,8 @@ def test_the_weights_that_are_read_most_get_the_fast_pool(tmp_path: Path) -> Non
     sections = {name: section for section, name in declared}
     assert sections["default_layer0_weights"] == ".rodata.fast"
     assert sections["default_layer2_weights"] == ".rodata.slow"
-    fast, slow = artifact.metadata["constant_pools"]
-    assert 0 < fast["size"] <= 70 and slow["size"] % 4 == 0
+    fast, slow = artifact.metadata.constant_pools
+    assert 0 < fast.size <= 70 and slow.size % 4 == 0
     assert "#define DEFAULT_ITCM_ROM_CONSTANT_POOL_SIZE" in artifact.source("default.h")
     folder = artifact.export(tmp_path / "out")
     assert strict_problems(folder, "gcc", "c99") == ""
@@ -95,7 +95,7 @@ def test_pools_that_are_passed_change_no_result(name: str) -> None:
     inputs = sample_inputs(model)
     (expected,) = reference_outputs(model, inputs).values()
     artifact = built(PASSED_FAST, BETWEEN, PASSED_SLOW, **PASSED[name])
-    sizes = [pool["size"] for pool in artifact.metadata["constant_pools"]]
+    sizes = [pool.size for pool in artifact.metadata.constant_pools]
     assert min(sizes) > 0 and len(artifact.data) == 2
     (result,) = host.load(artifact, sanitize=True).run(inputs).values()
     np.testing.assert_array_equal(result, expected)
@@ -163,10 +163,10 @@ def test_files_hold_what_the_macros_say() -> None:
     """Memory may be filled from a file as well: it begins with the identity of the header."""
     artifact = built(PASSED_FAST, PASSED_SLOW)
     header = artifact.source("default_constant_pools.h")
-    for file, pool in zip(artifact.data, artifact.metadata["constant_pools"], strict=True):
-        assert file.path == pool["file"] and len(file.content) == pool["size"]
-        assert pool["identity"] == f"0x{int.from_bytes(file.content[:4], 'little'):08x}"
-        macro = f"{macro_name(c_name(pool['name']))}_CONSTANT_POOL_DATA"
+    for file, pool in zip(artifact.data, artifact.metadata.constant_pools, strict=True):
+        assert file.path == pool.file and len(file.content) == pool.size
+        assert pool.identity == f"0x{int.from_bytes(file.content[:4], 'little'):08x}"
+        macro = f"{macro_name(c_name(pool.name))}_CONSTANT_POOL_DATA"
         text = re.sub(r"/\*.*?\*/", "", header.split(macro)[1].split("}")[0])
         assert bytes(map(int, re.findall(r"\d+", text))) == file.content
 
@@ -219,7 +219,7 @@ def test_exhaustion_of_passed_pools_counts_what_they_begin_with(is_internal: boo
     """The number that a passed pool begins with takes room: 264 bytes of arrays need 268."""
     pool = ConstantPoolInfo("all", (), {"size_hint_bytes": 266, "is_internal": is_internal})
     if is_internal:
-        assert built(pool).metadata["constant_pools"][0]["size"] <= 266
+        assert built(pool).metadata.constant_pools[0].size <= 266
         return
     with pytest.raises(MemoryPlanError, match=r"'all' holds \d+ of 266 bytes"):
         built(pool)

@@ -95,20 +95,20 @@ def test_compilers_do_not_draw_conclusions_from_one_array() -> None:
 def test_buffers_are_in_both_pools() -> None:
     """The tests above are about two pools that hold something, small ones within their limits."""
     for name in ("passed", "internal", "packed", "mapped"):
-        memory = built(name).metadata["memory"]
+        memory = built(name).metadata.memory
         assert memory is not None
-        small, large = memory["pools"]
-        assert 0 < small["size"] <= 24 and large["size"] > 0, name
-        assert memory["workspace_size"] == small["size"] + large["size"]
+        small, large = memory.pools
+        assert 0 < small.size <= 24 and large.size > 0, name
+        assert memory.workspace_size == small.size + large.size
 
 
 def test_the_interface_names_each_pool() -> None:
     """A parameter, two macros and a declaration for each pool that is passed."""
     artifact = built("passed")
-    header, memory = artifact.source("default.h"), artifact.metadata["memory"]
+    header, memory = artifact.source("default.h"), artifact.metadata.memory
     assert memory is not None
     assert "void *dtcm_2,\n        void *inputs_2);" in header
-    size = memory["pools"][0]["size"]
+    size = memory.pools[0].size
     assert f"#define DEFAULT_DTCM_2_WORKSPACE_POOL_SIZE      {size}\n" in header
     section = '    DEFAULT_SECTION(".psram") uint8_t variable[DEFAULT_INPUTS_WORKSPACE_POOL_SIZE]'
     assert section in header

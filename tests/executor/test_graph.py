@@ -6,6 +6,7 @@ import binascii
 import ctypes
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -36,9 +37,9 @@ def built(executor: Executor | str, **fields: object) -> Artifact:
 
 def images() -> dict[str, Array]:
     """One input of random bytes."""
-    (port,) = [p for p in built("aot").metadata["ports"] if p["kind"] == "input"]
-    values = np.random.default_rng(5).integers(-128, 128, port["shape"])
-    return {port["name"]: values.astype(np.int8)}
+    (port,) = [p for p in built("aot").metadata.ports if p.kind == "input"]
+    values = np.random.default_rng(5).integers(-128, 128, port.shape)
+    return {port.name: values.astype(np.int8)}
 
 
 @pytest.mark.parametrize("optimize", ["speed", "ram", "flash"])
@@ -55,7 +56,7 @@ def test_every_executor_gives_the_same_bytes(optimize: str) -> None:
         outputs, layers = host.load(model.artifact, debug=True, opt_level=1).run_layers(inputs)
         for result in (model.run(inputs), outputs):
             np.testing.assert_array_equal(next(iter(result.values())), expected)
-        assert len(layers) == len(model.artifact.metadata["layers"])
+        assert len(layers) == len(model.artifact.metadata.layers)
 
 
 def test_rows_of_several_layers_are_one_node() -> None:
@@ -64,7 +65,7 @@ def test_rows_of_several_layers_are_one_node() -> None:
     program = make_program(artifact.module)
     assert program.model is not None
     table = make_table(program, program.model)
-    assert len(table.nodes) < len(artifact.metadata["layers"])
+    assert len(table.nodes) < len(artifact.metadata.layers)
     for node in table.nodes:
         assert not set(node.outputs) & set(node.scratch)
         for number in node.outputs:
@@ -74,12 +75,12 @@ def test_rows_of_several_layers_are_one_node() -> None:
 def test_costs_of_nodes_are_those_of_their_layers() -> None:
     """What a step may be bounded by, and the least bound, in the table and the header."""
     artifact = built(LINKED, optimize="ram")
-    layers = {layer["function"]: layer["choice"] for layer in artifact.metadata["layers"]}
+    layers = {layer.function: layer.choice for layer in artifact.metadata.layers}
     nodes = [n for n in json.loads(artifact.source("default_graph.json"))["nodes"] if "attrs" in n]
     costs = []
     for node in nodes:
         choices = [layers[function] for function in node["attrs"]["layers"]]
-        costs.append(sum(choice["cycles"] for choice in choices if choice))
+        costs.append(sum(choice.cycles for choice in choices if choice))
     number = r"(?:UINT32_C\()?(\d+)[u)]"
     code, header = artifact.source("default.c"), artifact.source("default_graph.h")
     rows = re.findall(rf"\{{default_node_\d+, +\d+, +\d+, +{number}\}}", code)
@@ -94,7 +95,7 @@ def test_d5_sizes_in_the_json_are_those_of_the_nodes() -> None:
     attrs = graph["attrs"]
     entries = graph["node_row_ptr"][-1]
     assert all(len(attrs[key][1]) == entries for key in ("shape", "dltype", "storage_id", "offset"))
-    outputs = {name: layer["outputs"] for name, layer in _layers(artifact).items()}
+    outputs = {name: layer.outputs for name, layer in _layers(artifact).items()}
     for number, node in enumerate(graph["nodes"]):
         if node["op"] == "null":
             continue
@@ -104,14 +105,14 @@ def test_d5_sizes_in_the_json_are_those_of_the_nodes() -> None:
             continue  # sums that another node finishes
         (written,) = last
         index = graph["node_row_ptr"][number]
-        assert attrs["shape"][1][index] == [written["rows"] * written["row_elements"]]
-        assert attrs["dltype"][1][index] == written["dtype"]
+        assert attrs["shape"][1][index] == [written.rows * written.row_elements]
+        assert attrs["dltype"][1][index] == written.dtype
     assert graph["arg_nodes"] == [0]
     assert graph["heads"] == [[len(graph["nodes"]) - 1, 0, 0]]
 
 
 def _layers(artifact: Artifact) -> dict[str, Any]:
-    return {layer["function"]: layer for layer in artifact.metadata["layers"]}
+    return {layer.function: layer for layer in artifact.metadata.layers}
 
 
 @pytest.mark.parametrize("interface", ["c", "packed"])
@@ -165,9 +166,9 @@ def test_debug_tells_names_and_checksums_of_real_tensors(tmp_path: Path) -> None
 
     observer = Observer(None, Observer.NODE(node), Observer.TENSOR(tensor))
     library = ctypes.CDLL(str(tmp_path / "out" / PROGRAM))
-    memory = artifact.metadata["memory"]
+    memory = artifact.metadata.memory
     assert memory is not None
-    workspace = aligned(memory["workspace_size"], memory["alignment"], 0xA5)
+    workspace = aligned(memory.workspace_size, memory.alignment, 0xA5)
     scores = np.zeros(5, np.int8)
     ports = [(ctypes.c_void_p * 1)(a.ctypes.data) for a in (inputs["image"], scores)]
     status = library.default_run_observed(
@@ -185,7 +186,7 @@ def test_other_parameters_are_refused() -> None:
     (file,) = artifact.data
     wrong = bytearray(file.content)
     wrong[4] ^= 1
-    other = Artifact(artifact.module, artifact.sources, (type(file)(file.path, bytes(wrong)),))
+    other = replace(artifact, data=(type(file)(file.path, bytes(wrong)),))
     with pytest.raises(RunError, match="not those of this code"):
         host.load(other).run(images())
 
@@ -193,11 +194,11 @@ def test_other_parameters_are_refused() -> None:
 def test_weights_may_be_exchanged_for_the_same_code() -> None:
     """The identity is that of the code: other values of the same types keep it."""
     first, second = built("graph"), built("graph", budget={"ram": 10**6})
-    assert first.metadata["parameters"] == second.metadata["parameters"]
+    assert first.metadata.parameters == second.metadata.parameters
     assert first.source("default.h") != second.source("default.h")
-    renamed = built("graph", module_name="other").metadata["parameters"]
-    assert renamed is not None and first.metadata["parameters"] is not None
-    assert renamed["identity"] != first.metadata["parameters"]["identity"]
+    renamed = built("graph", module_name="other").metadata.parameters
+    assert renamed is not None and first.metadata.parameters is not None
+    assert renamed.identity != first.metadata.parameters.identity
 
 
 def test_a_file_of_another_size_is_refused(tmp_path: Path) -> None:

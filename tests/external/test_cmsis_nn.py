@@ -51,7 +51,7 @@ def config(
 
 def externs(artifact: Artifact) -> list[bool]:
     """For each layer, whether the library computes it."""
-    return [bool(layer["externs"]) for layer in artifact.metadata["layers"]]
+    return [bool(layer.externs) for layer in artifact.metadata.layers]
 
 
 OPERATORS = (
@@ -111,10 +111,10 @@ def test_a_model_under_sanitizers_layer_by_layer(folder: Path) -> None:
     assert isinstance(planned, type(module.graph)) and planned is not None
     result = verify(artifact, planned, given, expected, Share(0.0), sanitize=True, every_layer=True)
     assert result.equal
-    assert [layer["operator"] for layer in artifact.metadata["layers"]] == [
+    assert [layer.operator for layer in artifact.metadata.layers] == [
         "CONV_2D", "FULLY_CONNECTED",
     ]  # fmt: skip
-    assert [layer["macs"] for layer in artifact.metadata["layers"]] == [324, 180]
+    assert [layer.macs for layer in artifact.metadata.layers] == [324, 180]
 
 
 @pytest.mark.parametrize("folder", FOLDERS, ids=lambda f: f.name)
@@ -159,7 +159,7 @@ def test_only_needed_files_are_copied() -> None:
 def test_output_does_not_name_the_folder() -> None:
     """The same library elsewhere gives the same bytes."""
     artifact = microtir.build(IRModule(graph=quantised_graph()), config())
-    assert artifact.metadata["config"]["external"] == ["cmsis-nn=cmsis_nn_stand_in,all"]
+    assert artifact.metadata.config["external"] == ["cmsis-nn=cmsis_nn_stand_in,all"]
     assert not any(str(STAND_IN) in source.text for source in artifact.sources)
 
 
@@ -230,7 +230,7 @@ def test_choice_by_measured_cycles(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def cheap_in_cycles(artifact: Artifact, *arguments: Any, **options: Any) -> Profile:
         found = profile(artifact, *arguments, **options)
-        calls = {row["function"] for row in artifact.metadata["layers"] if row["externs"]}
+        calls = {row.function for row in artifact.metadata.layers if row.externs}
         layers = (replace(x, cycles=1) if x.function in calls else x for x in found.layers)
         return replace(found, layers=tuple(layers))
 

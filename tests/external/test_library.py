@@ -94,7 +94,7 @@ X = np.array([[-1, 2, 3], [4, -5, 6]], np.float32)
 def layers(module: IRModule, library: Library) -> list[str]:
     """Names of the layers' functions."""
     artifact = microtir.build(module, libraries=[library])
-    return [layer["function"] for layer in artifact.metadata["layers"]]
+    return [layer.function for layer in artifact.metadata.layers]
 
 
 def test_chains_are_called_as_one() -> None:
@@ -199,9 +199,7 @@ def test_branches_that_come_together_are_one_call(swapped: bool) -> None:
     module = residual(swapped=swapped)
     assert module.graph is not None
     artifact = microtir.build(module, libraries=[joined()])
-    assert [layer["function"] for layer in artifact.metadata["layers"]] == [
-        "default_layer4_add_npu"
-    ]
+    assert [layer.function for layer in artifact.metadata.layers] == ["default_layer4_add_npu"]
     got = microtir.host.load(artifact).run({"x": X})
     assert np.array_equal(got["y"], reference.execute(module.graph, {"x": X})["y"])
 

@@ -58,7 +58,7 @@ def test_a_function_of_the_application_takes_the_place_of_a_layer(
     artifact = microtir.build(module_of(tiny_graph()), config)
     folder = artifact.export(tmp_path / "out")
     (folder / "app.c").write_text(APPLICATION)
-    last = artifact.metadata["layers"][-1]["function"]
+    last = artifact.metadata.layers[-1].function
     head = re.search(rf"^DEFAULT_LAYER (void {last}\([^)]*\))", artifact.source("default.c"), re.M)
     assert head is not None
     names = re.findall(r"(\w+)[,)]", head[1])

@@ -62,9 +62,9 @@ def test_it_reaches_the_compiler() -> None:
 
     def largest(text: str) -> int:
         config = plain.with_(pass_config={"graph.input_ranges": text})
-        layer = microtir.build(IRModule(graph=g), config).metadata["layers"][0]
-        assert layer["accumulator"] is not None
-        return layer["accumulator"]["high"]
+        layer = microtir.build(IRModule(graph=g), config).metadata.layers[0]
+        assert layer.accumulator is not None
+        return layer.accumulator.high
 
     assert largest("0..10") == largest("x=0..10") == largest("-1..1,x=0..10") < largest("")
     with pytest.raises(ConfigError, match="no int8 input 'xx'"):

@@ -29,9 +29,9 @@ def guarded(
 
 def test_buffers_do_not_touch() -> None:
     """Between any two buffers lie 64 bytes or more, whatever their lifetimes."""
-    memory = guarded(mixed_graph(), Optimize.BALANCED).metadata["memory"]
-    assert memory is not None and memory["verified"]
-    placed = sorted((p["offset"], p["size"]) for p in memory["placements"])
+    memory = guarded(mixed_graph(), Optimize.BALANCED).metadata.memory
+    assert memory is not None and memory.verified
+    placed = sorted((p.offset, p.size) for p in memory.placements)
     assert len(placed) > 2
     for (offset, size), (following, _) in pairwise(placed):
         assert following >= offset + size + 64

@@ -80,8 +80,8 @@ def test_equal_model_has_no_wrong_layer(digits: Compiled) -> None:
 @pytest.mark.parametrize("layer", [0, 2, 4, 8])
 def test_first_wrong_layer_is_named(digits: Compiled, layer: int) -> None:
     """A wrong constant of one layer is found in that layer, with node, index and element."""
-    layers = digits.artifact.metadata["layers"]
-    function = next(f for f in layers if f"_layer{layer:02}_" in f["function"])
+    layers = digits.artifact.metadata.layers
+    function = next(f for f in layers if f"_layer{layer:02}_" in f.function)
     name = next(n for n in arrays(digits.artifact) if n.startswith(f"net_layer{layer:02}"))
     broken = spoiled(digits.artifact, name)
     verdict = verify(
@@ -90,10 +90,10 @@ def test_first_wrong_layer_is_named(digits: Compiled, layer: int) -> None:
     wrong = verdict.first_wrong_layer
     assert wrong is not None and not verdict.equal
     assert (wrong.name, wrong.operator, wrong.index, wrong.function) == (
-        function["name"],
-        function["operator"],
-        function["index"],
-        function["function"],
+        function.name,
+        function.operator,
+        function.index,
+        function.function,
     )
     node = next(node for node in digits.planned.nodes if node.name == wrong.name)
     found = wrong.difference

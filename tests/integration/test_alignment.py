@@ -117,31 +117,31 @@ def test_buffers_of_the_workspace_lie_at_multiples(
     """Offsets, size macro, alignment macro and the addresses that layers get agree."""
     model = make()
     artifact = artifact_with(model, workspace=alignment)
-    memory = artifact.metadata["memory"]
+    memory = artifact.metadata.memory
     assert memory is not None
     strictest = max(alignment, 4 if make is mixed_graph else 1)
-    assert memory["alignment"] == strictest
+    assert memory.alignment == strictest
     assert re.search(
         rf"#define DEFAULT_WORKSPACE_ALIGNMENT +{strictest}\n", artifact.source("default.h")
     )
-    assert all(placed["offset"] % alignment == 0 for placed in memory["placements"])
+    assert all(placed.offset % alignment == 0 for placed in memory.placements)
 
     library = Library.compiled(artifact, Build(find_compiler(), 0, debug=True))
     inputs = sample_inputs(model)
     expected = list(reference_outputs(model, inputs).values())
     results = [np.empty_like(array) for array in expected]
-    workspace = room(memory["workspace_size"], strictest)
+    workspace = room(memory.workspace_size, strictest)
     first = workspace.ctypes.data
     seen: list[tuple[int, int]] = []
     with library.hooked(lambda layer, _output, address, *_rows: seen.append((layer, address))):
         assert library.run(list(inputs.values()), results, workspace) == 0
     for result, array in zip(results, expected, strict=True):
         np.testing.assert_array_equal(result, array)
-    inside = [(n, a) for n, a in seen if first <= a < first + memory["workspace_size"]]
+    inside = [(n, a) for n, a in seen if first <= a < first + memory.workspace_size]
     assert inside
     for layer, address in inside:
-        (output,) = artifact.metadata["layers"][layer]["outputs"]
-        assert address % max(alignment, np.dtype(output["dtype"]).itemsize) == 0
+        (output,) = artifact.metadata.layers[layer].outputs
+        assert address % max(alignment, np.dtype(output.dtype).itemsize) == 0
 
 
 @pytest.mark.parametrize("alignment", [1, 4, 16])
@@ -149,14 +149,14 @@ def test_a_misaligned_workspace_is_refused_at_run_time(alignment: int) -> None:
     """Every offset but multiples of the alignment gives the status, before anything is written."""
     model = quantised_graph()
     artifact = artifact_with(model, workspace=alignment)
-    memory = artifact.metadata["memory"]
+    memory = artifact.metadata.memory
     assert memory is not None
     library = Library.compiled(artifact, Build(find_compiler(), 0))
     inputs = list(sample_inputs(model).values())
     (expected,) = reference_outputs(model, sample_inputs(model)).values()
     for offset in range(2 * alignment + 1):
         result = np.full_like(expected, 0x55)
-        workspace = room(memory["workspace_size"], alignment, offset)
+        workspace = room(memory.workspace_size, alignment, offset)
         status = library.run(inputs, [result], workspace)
         assert status == (0 if offset % alignment == 0 else MISALIGNED)
         if status:
@@ -170,7 +170,7 @@ def test_inputs_and_outputs_of_bytes_may_lie_anywhere() -> None:
     """Tensors of int8 are read and written at every offset from 0 to 7."""
     model = quantised_graph()
     artifact = artifact_with(model, workspace=8, constant=8)
-    memory = artifact.metadata["memory"]
+    memory = artifact.metadata.memory
     assert memory is not None
     library = Library.compiled(artifact, Build(find_compiler(), 2))
     (data,) = sample_inputs(model).values()
@@ -179,7 +179,7 @@ def test_inputs_and_outputs_of_bytes_may_lie_anywhere() -> None:
         given = room(data.size, 8, offset).view(np.int8)
         given[:] = data.reshape(-1)
         result = room(expected.size, 8, 7 - offset).view(np.int8)
-        assert library.run([given], [result], room(memory["workspace_size"], 8)) == 0
+        assert library.run([given], [result], room(memory.workspace_size, 8)) == 0
         np.testing.assert_array_equal(result, expected.reshape(-1))
 
 

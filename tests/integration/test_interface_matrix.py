@@ -185,7 +185,7 @@ def test_every_pair_compiles_runs_and_is_equal(
         assert run(folder, artifact, next(iter(inputs.values())), result) == 0, row
         np.testing.assert_array_equal(result, expected, err_msg=repr(row))
         if row["hook"]:
-            assert _calls(folder) >= len(artifact.metadata["layers"]), row
+            assert _calls(folder) >= len(artifact.metadata.layers), row
 
 
 def _hook(header: Path) -> list[str]:

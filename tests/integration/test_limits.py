@@ -161,7 +161,7 @@ def test_weights_that_two_layers_share_count_once() -> None:
     model = graph(layers, [x], [y])
     artifact = microtir.build(module_of(model), BASE)
     size = macro(artifact, "WEIGHTS_SIZE")
-    assert artifact.metadata["weights_bytes"] == size < 2 * 36
+    assert artifact.metadata.weights_bytes == size < 2 * 36
     assert sum(array.bytes for array in flash_of(artifact.module).arrays) == size
     error = refusal(model, BASE.with_(budget=Budget(flash=1)))
     assert "36 bytes for layer0_fully_connected, layer1_fully_connected" in str(error)
@@ -197,13 +197,13 @@ def test_kernels_that_go_too_deep_make_way() -> None:
     """A budget below the stack of the fastest program is kept by slower kernels."""
     fast = BASE.with_(targets="c -mcpu=cortex-m4", optimize="speed")
     model = layered_graph()
-    deep = microtir.build(module_of(model), fast).metadata["stack"]["bytes"]
+    deep = microtir.build(module_of(model), fast).metadata.stack.bytes
     built = microtir.build(module_of(model), fast.with_(budget=Budget(stack=deep - 1)))
-    assert built.metadata["stack"]["bytes"] < deep
+    assert built.metadata.stack.bytes < deep
     # Flash is searched for within what the stack leaves, and the other way round.
     size = flash_of(built.module).bytes
     both = fast.with_(budget=Budget(stack=deep - 1, flash=size))
-    assert microtir.build(module_of(model), both).metadata["stack"]["bytes"] < deep
+    assert microtir.build(module_of(model), both).metadata.stack.bytes < deep
 
 
 def layered_graph() -> Graph:
@@ -224,8 +224,8 @@ def test_the_shallowest_program_fits_to_the_byte_or_is_refused() -> None:
     """The bound of the header is accepted as a limit, and what is too little names the calls."""
     model = tiny_graph()
     artifact = microtir.build(module_of(model), BASE)
-    size = artifact.metadata["stack"]["bytes"]
-    assert size == sum(frame["bytes"] for frame in artifact.metadata["stack"]["frames"])
+    size = artifact.metadata.stack.bytes
+    assert size == sum(frame.bytes for frame in artifact.metadata.stack.frames)
     same = microtir.build(module_of(model), BASE.with_(budget=Budget(stack=size)))
     assert program_text(same) == program_text(artifact)
     error = refusal(model, BASE.with_(budget=Budget(stack=100)))

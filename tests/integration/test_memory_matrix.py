@@ -121,7 +121,7 @@ def test_no_pair_of_options_relies_on_bytes_that_are_not_its_own() -> None:
     legal = [row for row, _ in covering_rows(AXES, needed, refusal) if refusal(row) is None]
     held = 0
     for seed, row in enumerate(legal):
-        memory = check_row(row, seed).metadata["memory"]
-        assert memory is not None and memory["verified"], row
-        held += memory["workspace_size"] > 0
+        memory = check_row(row, seed).metadata.memory
+        assert memory is not None and memory.verified, row
+        held += memory.workspace_size > 0
     assert len(legal) > 20 and held > len(legal) // 2, (len(legal), held)

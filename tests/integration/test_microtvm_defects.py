@@ -17,6 +17,7 @@ import pytest
 import microtir
 from microtir import CompilationConfig, Executor, Runtime, Target, host, te
 from microtir.artifact import Artifact
+from microtir.codegen.metadata import QuantizationData
 from microtir.config import ConstantPoolInfo, Feature, PassConfig, WorkspacePoolInfo
 from microtir.errors import ConfigError, MemoryPlanError, ModelFileError
 from microtir.operators.common.fixed_point import multiply_by_quantized_multiplier
@@ -106,9 +107,9 @@ def test_d3_one_value_reaches_sizing_placement_and_emission() -> None:
     options = {"workspace-byte-alignment": 32, "constant-byte-alignment": 64}
     config = BASE.with_(executor=Executor("aot", options))
     artifact = microtir.build(module_of(quantised_graph()), config)
-    memory = artifact.metadata["memory"]
-    assert memory is not None and memory["alignment"] == 32
-    assert all(placed["offset"] % 32 == 0 for placed in memory["placements"])
+    memory = artifact.metadata.memory
+    assert memory is not None and memory.alignment == 32
+    assert all(placed.offset % 32 == 0 for placed in memory.placements)
     assert "#define DEFAULT_WORKSPACE_ALIGNMENT 32\n" in artifact.source("default.h")
     weights = artifact.source("default_weights.c")
     declared = weights.count("const int")
@@ -169,7 +170,7 @@ def test_d23_constant_pools_are_passed_or_refused() -> None:
     artifact = microtir.build(
         module_of(model), BASE.with_(constant_pools=[ConstantPoolInfo("flash")])
     )
-    assert artifact.metadata["constant_pools"][0]["size"] > 0
+    assert artifact.metadata.constant_pools[0].size > 0
     inputs = sample_inputs(model)
     (expected,) = reference_outputs(model, inputs).values()
     np.testing.assert_array_equal(host.load(artifact).run(inputs)["scores"], expected)
@@ -182,7 +183,7 @@ def test_d24_every_program_has_its_configuration() -> None:
     x = te.placeholder((2,), DType.FLOAT32, "x")
     artifact = microtir.build(te.create_schedule(te.compute((2,), lambda i: x[i] * 2.0, "y")))
     config = artifact.module.require_config("test")
-    assert artifact.metadata["config"] == config.to_dict()
+    assert artifact.metadata.config == config.to_dict()
     assert config.runtime == Runtime("crt")
 
 
@@ -320,9 +321,9 @@ def test_a12_members_are_typed_and_shapes_are_stated() -> None:
     artifact = microtir.build(module_of(quantised_graph()), BASE)
     assert "    const int8_t *image;" in artifact.source("default.h")
     assert "#define DEFAULT_IMAGE_SHAPE      {1, 3, 4, 1}" in artifact.source("default.h")
-    (image, scores) = artifact.metadata["ports"]
-    assert (image["shape"], image["dtype"]) == ([1, 3, 4, 1], "int8")
-    assert scores["quantization"] == {"scale": pytest.approx(0.11), "zero_point": 4}
+    (image, scores) = artifact.metadata.ports
+    assert (image.shape, image.dtype) == ((1, 3, 4, 1), "int8")
+    assert scores.quantization == QuantizationData(pytest.approx(0.11), 4)
 
 
 def test_a12_a15_a_small_pool_says_by_how_much() -> None:

@@ -36,7 +36,7 @@ BASE = CompilationConfig(targets="c", runtime=Runtime("crt", {"system-lib": True
 
 def run(artifact: Artifact, folder: Path) -> Array:
     """Compile strictly, as C and with the header included from C++, and run the model once."""
-    name = artifact.metadata["module_name"]
+    name = artifact.metadata.module_name
     artifact.export(folder)
     units = [file.path for file in artifact.sources if file.path.endswith(".c")]
     command = ["gcc", "-std=c99", *STRICT, *INCLUDES, "-O0", "-fPIC", "-shared"]
@@ -88,8 +88,8 @@ def test_module_name_names_files_functions_and_macros(name: str, tmp_path: Path)
 def test_the_model_keeps_its_own_name() -> None:
     """graph.name is the model's in the metadata; the module is called what the option says."""
     metadata = microtir.build(module_of(tiny_graph()), BASE.with_(module_name="kws")).metadata
-    assert metadata["model"] is not None
-    assert (metadata["module_name"], metadata["model"]["name"]) == ("kws", "test")
+    assert metadata.model is not None
+    assert (metadata.module_name, metadata.model.name) == ("kws", "test")
 
 
 def test_module_name_changes_names_only() -> None:

@@ -123,7 +123,7 @@ def test_s2_2_every_legal_pair_builds_compiles_and_computes_the_same(
             refused += 1
             continue
         artifact = microtir.build(module_of(model), config)
-        assert artifact.metadata["config"] == config.to_dict()
+        assert artifact.metadata.config == config.to_dict()
         text = repr(sorted(program_text(artifact).items()))
         programs.setdefault(hashlib.sha256(text.encode()).hexdigest(), artifact)
     assert configurations > 300 and refused > 50 and len(programs) > 30, (

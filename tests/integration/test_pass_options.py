@@ -173,9 +173,9 @@ def test_both_placements_compute_the_same_and_exact_is_not_larger(
     for placement in Placement:
         config = BASE.with_(pass_config={"memory.placement": placement})
         artifact = microtir.build(module_of(model), config)
-        facts = artifact.metadata["memory"]
-        assert facts is not None and facts["verified"]
-        sizes[placement] = facts["workspace_size"]
+        facts = artifact.metadata.memory
+        assert facts is not None and facts.verified
+        sizes[placement] = facts.workspace_size
         np.testing.assert_array_equal(host.load(artifact, opt_level=0).run(inputs)["y"], expected)
     assert asked == list(Placement)
     assert sizes[Placement.EXACT] <= sizes[Placement.GREEDY]
@@ -208,9 +208,9 @@ def test_every_goal_computes_the_same() -> None:
     sizes = {}
     for goal in Optimize:
         artifact = microtir.build(module_of(model), BASE.with_(optimize=goal))
-        facts = artifact.metadata["memory"]
+        facts = artifact.metadata.memory
         assert facts is not None
-        sizes[goal] = facts["workspace_size"]
+        sizes[goal] = facts.workspace_size
         result = host.load(artifact, opt_level=0).run(inputs)["scores"]
         np.testing.assert_array_equal(result, expected)
     assert sizes[Optimize.RAM] == min(sizes.values())

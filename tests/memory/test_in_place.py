@@ -199,7 +199,7 @@ def test_models_compute_the_same_in_place() -> None:
     inputs = sample_inputs(model)
     config = CompilationConfig(targets="c", optimize=Optimize.SPEED)
     artifact = microtir.build(module_of(model), config)
-    memory = artifact.metadata["memory"]
-    assert memory is not None and memory["workspace_size"] == 24
+    memory = artifact.metadata.memory
+    assert memory is not None and memory.workspace_size == 24
     expected = reference_outputs(model, inputs)["y"]
     assert (host.load(artifact, opt_level=3).run(inputs)["y"] == expected).all()

@@ -57,12 +57,12 @@ def test_vww_in_bands(models_dir: Path) -> None:
         targets="c", module_name="vww_int8", optimize="ram", pass_config={"memory.recompute": 10}
     )
     artifact = microtir.build(frontend.from_tflite(models_dir / "vww_int8.tflite"), config)
-    model, layers = artifact.module.model, artifact.metadata["layers"]
+    model, layers = artifact.module.model, artifact.metadata.layers
     assert model is not None and model.memory.verified
     assert model.memory.workspace_size <= 10_752  # 13,440 in whole rows
     executed, again = (
-        sum(layer["macs_executed"] for layer in layers),
-        sum(layer["macs_recomputed"] for layer in layers),
+        sum(layer.macs_executed for layer in layers),
+        sum(layer.macs_recomputed for layer in layers),
     )
     assert 0 < again <= (executed - again) / 10
     inputs, expected = read_golden(models_dir / "vww_int8.golden.npz", model)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -52,4 +53,4 @@ def test_what_is_too_large_for_a_board_is_measured() -> None:
     )
     compiler = BoardCompiler.of(board)
     assert compiler is not None
-    assert compiler(Artifact(artifact.module, files)) > 32 * 1024
+    assert compiler(replace(artifact, sources=files)) > 32 * 1024

@@ -103,4 +103,4 @@ def test_damaged_facts_of_a_model(made: Project, tmp_path: Path) -> None:
             made.metadata()
     finally:
         path.write_text(text)
-    assert made.metadata()[0]["module_name"] == "tiny"
+    assert made.metadata()[0].module_name == "tiny"

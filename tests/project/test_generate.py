@@ -283,9 +283,9 @@ def test_project_file_holds_the_layers(tmp_path: Path) -> None:
     artifact = digits(M4)
     generate(artifact, "mps2_an386", "baremetal", tmp_path / "p")
     facts = json.loads((tmp_path / "p" / "project.json").read_text())
-    layers = artifact.metadata["layers"]
+    layers = artifact.metadata.layers
     assert facts["models"][0]["run"] == "digits_run"
-    assert [row["macs"] for row in facts["models"][0]["layers"]] == [row["macs"] for row in layers]
+    assert [row["macs"] for row in facts["models"][0]["layers"]] == [row.macs for row in layers]
     assert [row["function"] for row in facts["models"][0]["layers"]] == [
-        row["function"] for row in layers
+        row.function for row in layers
     ]

@@ -47,7 +47,7 @@ def model() -> ModelInfo:
 
 def layer_count() -> int:
     """Functions of the example model that a program counts as layers."""
-    return len(digits("c").metadata["layers"])
+    return len(digits("c").metadata.layers)
 
 
 def check_samples(session: Session, count: int) -> None:

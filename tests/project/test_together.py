@@ -76,7 +76,7 @@ def test_models_that_meet_lie_apart(tmp_path: Path) -> None:
     text = (brought.folder / "src" / "models.c").read_text()
     assert text == (asked.folder / "src" / "models.c").read_text()
     assert "/* May run at the same time: first, second. They share no memory. */" in text
-    needs = [a.metadata["memory"]["workspace_size"] for a in imported if a.metadata["memory"]]
+    needs = [a.metadata.memory.workspace_size for a in imported if a.metadata.memory]
     assert sizes(turns)[0] - max(needs) < 8
     assert 0 <= sizes(brought)[0] - (needs[0] + needs[1]) < 16
     assert sizes(brought)[1] > sizes(turns)[1]

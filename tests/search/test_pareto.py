@@ -23,9 +23,9 @@ def trial(ram: int, instructions: int, flash: int) -> Trial:
 
 def workspace(artifact: Artifact) -> int:
     """Bytes of the workspace of a program."""
-    facts = artifact.metadata["memory"]
+    facts = artifact.metadata.memory
     assert facts is not None
-    return facts["workspace_size"]
+    return facts.workspace_size
 
 
 def test_what_another_beats_is_not_on_the_frontier() -> None:

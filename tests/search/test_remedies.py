@@ -45,9 +45,9 @@ def with_flags(remedy: Remedy, config: CompilationConfig) -> CompilationConfig:
 
 def workspace(artifact: Artifact) -> int:
     """Bytes of the workspace."""
-    facts = artifact.metadata["memory"]
+    facts = artifact.metadata.memory
     assert facts is not None
-    return facts["workspace_size"]
+    return facts.workspace_size
 
 
 def smallest(model: Graph, config: CompilationConfig) -> int:

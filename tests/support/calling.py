@@ -66,14 +66,14 @@ def compiled(
 def run(folder: Path, artifact: Artifact, data: Array, result: Array) -> int:
     """Call the entry function with a workspace of exactly the promised size and alignment."""
     metadata = artifact.metadata
-    memory = metadata["memory"]
+    memory = metadata.memory
     assert memory is not None
-    pools = [pool for pool in memory["pools"] if not pool["is_internal"]]
-    blocks = [aligned(pool["size"], pool["alignment"], 0xA5) for pool in pools]
-    places = {pool["name"]: block for pool, block in zip(pools, blocks, strict=True)}
+    pools = [pool for pool in memory.pools if not pool.is_internal]
+    blocks = [aligned(pool.size, pool.alignment, 0xA5) for pool in pools]
+    places = {pool.name: block for pool, block in zip(pools, blocks, strict=True)}
     blocks += interface_of(artifact).extra
     library = ctypes.CDLL(str(folder / PROGRAM))
-    entry = library[f"{metadata['module_name']}_run"]
+    entry = library[f"{metadata.module_name}_run"]
     entry.restype = ctypes.c_int32
     config = artifact.module.require_config("test")
     if config.entry_calling_convention() is CallingConvention.PACKED:

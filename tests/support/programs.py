@@ -180,7 +180,8 @@ def _zero() -> Expr:
 
 def artifact_of(module: IRModule) -> Artifact:
     """Return what `build` would make of a lowered module."""
-    return Artifact(module, codegen.emit(module))
+    printed = codegen.emit(module)
+    return Artifact(module, printed.sources, printed.metadata)
 
 
 def image() -> np.ndarray[tuple[int, ...], np.dtype[np.int8]]:

@@ -34,14 +34,14 @@ __attribute__((constructor)) static void poison_{name}(void)
 
 def with_poisoned_pools(artifact: Artifact, fill: int) -> Artifact:
     """Return the program with its pools poisoned before main; what no buffer takes stays so."""
-    memory, module = artifact.metadata["memory"], artifact.metadata["module_name"]
+    memory, module = artifact.metadata.memory, artifact.metadata.module_name
     added = ""
-    for pool in memory["pools"] if memory else []:
-        name = f"{module}_{c_name(pool['name'])}_memory"
-        if pool["is_internal"] and name in artifact.source(f"{module}.c"):
+    for pool in memory.pools if memory else []:
+        name = f"{module}_{c_name(pool.name)}_memory"
+        if pool.is_internal and name in artifact.source(f"{module}.c"):
             guards = "\n".join(
                 f"    ASAN_POISON_MEMORY_REGION({name} + {start}, {size});"
-                for start, size in gaps(artifact, pool["name"])
+                for start, size in gaps(artifact, pool.name)
             )
             added += _POISON.format(name=name, fill=fill, guards=guards)
     sources = (

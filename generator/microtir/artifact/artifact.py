@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import os
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
-from typing import cast
 
 from microtir.arguments import checked_arguments
+from microtir.artifact.contents import Contents
 from microtir.artifact.folder import write_sources
-from microtir.codegen import METADATA_FILE, DataFile, FlashUse, Metadata, SourceFile, flash_of
+from microtir.artifact.mlf import export_model_library_format
 from microtir.errors import UsageError, nearest
-from microtir.ir_module import IRModule
 
 
 class ExportFormat(Enum):
@@ -24,50 +22,8 @@ class ExportFormat(Enum):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Artifact:
-    """A compiled program in memory.
-
-    Args:
-        module: the lowered module; one that was imported from an archive has no functions, only
-            configuration and the facts of the model.
-        sources: what codegen printed, `metadata.json` included.
-        data: files that are not text: the constants, where they are no arrays of the code.
-        together: sets of names of modules of the archive that it was imported from, itself in
-            each, that may run at the same time.
-    """
-
-    module: IRModule
-    sources: tuple[SourceFile, ...]
-    data: tuple[DataFile, ...] = ()
-    together: tuple[frozenset[str], ...] = ()
-
-    @property
-    def files(self) -> tuple[SourceFile | DataFile, ...]:
-        """Return everything that was generated."""
-        return (*self.sources, *self.data)
-
-    @property
-    def metadata(self) -> Metadata:
-        """Return ports, layers, memory and options: what `metadata.json` holds."""
-        return cast("Metadata", json.loads(self.source(METADATA_FILE)))
-
-    @checked_arguments
-    def source(self, path: str) -> str:
-        """Return the text of a generated file; UsageError if there is none of this path."""
-        texts = {file.path: file.text for file in self.sources}
-        if path not in texts:
-            raise UsageError(
-                f"there is no generated file '{path}'",
-                where="Artifact.source(path)",
-                legal=", ".join(texts),
-                fix=nearest(path, texts) or None,
-            )
-        return texts[path]
-
-    @checked_arguments
-    def flash(self, compiled: int | None = None) -> FlashUse:
-        """Return the flash that it takes; code by estimate, unless a compiler's bytes are given."""
-        return flash_of(self.module, compiled)
+class Artifact(Contents):
+    """A compiled program in memory: what it consists of, and its export."""
 
     @checked_arguments
     def export(
@@ -96,8 +52,6 @@ class Artifact:
         """
         if _checked_format(format) is ExportFormat.SOURCES:
             return write_sources(Path(path), self.files, self.metadata, force=force)
-        from microtir.artifact.mlf import export_model_library_format
-
         return export_model_library_format(self, path, force=force)
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import cast
+from typing import Any
 
 from microtir.codegen import METADATA_FILE, DataFile, Metadata, SourceFile
 from microtir.errors import OutputError, instead_of_replacing
@@ -31,8 +31,17 @@ def write_sources(
 
 def whose(facts: Metadata) -> str:
     """Return which program metadata are of: two models of one file and module name are one."""
-    model = facts["model"]
-    return f"'{facts['module_name']}'" + (f" from '{model['file']}'" if model else "")
+    return _owner(facts.module_name, facts.model.file if facts.model else None)
+
+
+def whose_in(written: Mapping[str, Any]) -> str:
+    """Return the same of what a file says, perhaps an older one; KeyError or TypeError."""
+    model = written["model"]
+    return _owner(written["module_name"], model["file"] if model else None)
+
+
+def _owner(module_name: str, file: str | None) -> str:
+    return f"'{module_name}'" + (f" from '{file}'" if file is not None else "")
 
 
 def _refuse_foreign(target: Path, facts: Metadata, force: bool) -> None:
@@ -59,8 +68,8 @@ def _refuse_foreign(target: Path, facts: Metadata, force: bool) -> None:
 def _written(folder: Path) -> str | None:
     """Return whose files a folder holds, if the last export wrote every one of them."""
     try:
-        facts = cast("Metadata", parse_json((folder / METADATA_FILE).read_bytes()))
-        listed, owner = {str(name) for name in facts["files"]}, whose(facts)
+        written = parse_json((folder / METADATA_FILE).read_bytes())
+        listed, owner = {str(name) for name in written["files"]}, whose_in(written)
     except (OSError, WrongDataError, KeyError, TypeError):
         return None
     found = {p.relative_to(folder).as_posix() for p in folder.rglob("*") if not p.is_dir()}

@@ -54,22 +54,22 @@ def footprint(facts: Metadata, *, data: int = 0, stack: int = 0, reserve: int = 
         stack: of a run.
         reserve: of the board.
     """
-    memory = facts["memory"]
+    memory = facts.memory
     workspace, scratch = (0, 0) if memory is None else _workspace(memory)
-    io = sum(map(_outside, facts["ports"]))
+    io = sum(map(_outside, facts.ports))
     return Footprint(workspace, scratch, io, data, stack, reserve)
 
 
 def _workspace(memory: MemoryData) -> tuple[int, int]:
     """Return the bytes of buffers, and what scratch adds to dead activations."""
-    ends = dict.fromkeys((pool["name"] for pool in memory["pools"]), 0)
-    for p in memory["placements"]:
-        if not p["name"].endswith(_SCRATCH):
-            ends[p["pool"]] = max(ends[p["pool"]], p["offset"] + p["size"])
+    ends = dict.fromkeys((pool.name for pool in memory.pools), 0)
+    for p in memory.placements:
+        if not p.name.endswith(_SCRATCH):
+            ends[p.pool] = max(ends[p.pool], p.offset + p.size)
     workspace = sum(ends.values())
-    return workspace, memory["workspace_size"] - workspace
+    return workspace, memory.workspace_size - workspace
 
 
 def _outside(port: PortData) -> int:
-    is_whole = port["offset"] is None and port["row_bytes"] is None
-    return port["bytes"] if is_whole else 0
+    is_whole = port.offset is None and port.row_bytes is None
+    return port.bytes if is_whole else 0

@@ -5,15 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations, permutations
-from typing import TYPE_CHECKING
 
+from microtir.artifact.contents import Contents
 from microtir.artifact.mlf_layout import module_name
 from microtir.codegen.joint import JointPool
 from microtir.config.names import c_name
 from microtir.errors import UsageError, nearest
-
-if TYPE_CHECKING:
-    from microtir.artifact.artifact import Artifact
 
 # With more models than this not every order of placing is tried.
 _MOST_TRIED = 7
@@ -31,7 +28,7 @@ class Together:
     @staticmethod
     def of(
         together: Sequence[Sequence[str]],
-        artifacts: Sequence[Artifact],
+        artifacts: Sequence[Contents],
         where: str = "export_model_library_format(together)",
     ) -> Together:
         """Return the sets that a user has named, and those of the archives of artifacts.
@@ -80,7 +77,7 @@ def _check_sets(together: Sequence[Sequence[str]], modules: Sequence[str], where
                 )
 
 
-def joint_workspace(artifacts: Sequence[Artifact], together: Together) -> list[JointPool]:
+def joint_workspace(artifacts: Sequence[Contents], together: Together) -> list[JointPool]:
     """Return memories that serve all models, by name of the pool.
 
     Pools of one name are one memory, in which models that never run at the same time lie over each
@@ -88,11 +85,11 @@ def joint_workspace(artifacts: Sequence[Artifact], together: Together) -> list[J
     """
     shares: dict[str, dict[str, Share]] = {}
     for artifact in artifacts:
-        memory = artifact.metadata["memory"]
-        for pool in memory["pools"] if memory else ():
-            if not pool["is_internal"]:
-                share = Share(pool["size"], pool["alignment"])
-                shares.setdefault(pool["name"], {})[module_name(artifact)] = share
+        memory = artifact.metadata.memory
+        for pool in memory.pools if memory else ():
+            if not pool.is_internal:
+                share = Share(pool.size, pool.alignment)
+                shares.setdefault(pool.name, {})[module_name(artifact)] = share
     return [joint_pool(c_name(name), found, together) for name, found in shares.items()]
 
 

@@ -9,11 +9,12 @@ import tarfile
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING
 
 from microtir.arguments import checked_arguments
+from microtir.artifact.contents import Contents
 from microtir.artifact.folder import whose
 from microtir.artifact.joint_memory import Together, joint_workspace
+from microtir.artifact.mlf_archive import programs_of
 from microtir.artifact.mlf_layout import (
     HEADERS,
     METADATA,
@@ -26,14 +27,10 @@ from microtir.artifact.mlf_layout import (
     places,
 )
 from microtir.artifact.mlf_metadata import archive_metadata
-from microtir.artifact.mlf_reader import programs_of
 from microtir.codegen import joint_workspace_header, joint_workspace_source
 from microtir.errors import OutputError, UsageError, instead_of_replacing
 from microtir.files import cannot_write, replace_file
 from microtir.tir.text import to_text
-
-if TYPE_CHECKING:
-    from microtir.artifact.artifact import Artifact
 
 # A dictionary of parameters in microTVM's format without any: the magic number of a list, eight
 # reserved bytes, no names, no arrays. Weights are part of the sources.
@@ -42,7 +39,7 @@ _NO_PARAMETERS = 0xF7E58D4F05049CB7.to_bytes(8, "little") + bytes(24)
 
 @checked_arguments
 def export_model_library_format(
-    artifacts: Artifact | Sequence[Artifact],
+    artifacts: Contents | Sequence[Contents],
     path: str | os.PathLike[str],
     *,
     together: Sequence[Sequence[str]] = (),
@@ -97,11 +94,10 @@ def export_model_library_format(
     return target
 
 
-def _check(artifacts: Sequence[Artifact]) -> None:
-    from microtir.artifact.artifact import Artifact
+def _check(artifacts: Sequence[Contents]) -> None:
 
     where = "export_model_library_format(artifacts)"
-    if not all(isinstance(artifact, Artifact) for artifact in artifacts):
+    if not all(isinstance(artifact, Contents) for artifact in artifacts):
         raise UsageError(
             "argument 'artifacts' holds something else than artifacts",
             where=where,
@@ -127,11 +123,11 @@ def _check(artifacts: Sequence[Artifact]) -> None:
             )
 
 
-def _sources(artifact: Artifact, layout: Mapping[str, str]) -> dict[str, bytes]:
+def _sources(artifact: Contents, layout: Mapping[str, str]) -> dict[str, bytes]:
     return {layout[f.path]: f.text.encode() for f in artifact.sources if f.path in layout}
 
 
-def _beside(artifact: Artifact) -> dict[str, bytes]:
+def _beside(artifact: Contents) -> dict[str, bytes]:
     """Return what microTVM put beside the sources: parameters, and the program they come from."""
     name = module_name(artifact)
     files = {f"{PARAMETERS}/{name}.params": _NO_PARAMETERS} if is_model(artifact) else {}
@@ -171,7 +167,7 @@ def _archive(files: Mapping[str, bytes], seconds: int) -> bytes:
     return stream.getvalue()
 
 
-def _refuse_foreign(target: Path, artifacts: Sequence[Artifact], force: bool) -> None:
+def _refuse_foreign(target: Path, artifacts: Sequence[Contents], force: bool) -> None:
     if target.is_dir():
         raise OutputError("is a folder, not a file", where=str(target), fix="choose another name")
     if force or not target.exists():

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING
 
+from microtir.artifact.contents import Contents
 from microtir.codegen import METADATA_FILE, dropin_prefix
-
-if TYPE_CHECKING:
-    from microtir.artifact.artifact import Artifact
 
 VERSION = 7
 METADATA = "metadata.json"
@@ -24,28 +21,28 @@ TEMPLATES = "templates"
 _RUNTIME_SOURCE = "runtime_crt/"  # in the files of an artifact
 
 
-def module_name(artifact: Artifact) -> str:
+def module_name(artifact: Contents) -> str:
     """Return the name of an artifact's module."""
-    return artifact.metadata["module_name"]
+    return artifact.metadata.module_name
 
 
-def is_model(artifact: Artifact) -> bool:
+def is_model(artifact: Contents) -> bool:
     """Return whether an artifact is a model ("full-model") or user's functions ("operator")."""
-    return artifact.metadata["model"] is not None
+    return artifact.metadata.model is not None
 
 
-def has_runtime(artifact: Artifact) -> bool:
+def has_runtime(artifact: Contents) -> bool:
     """Return whether the C runtime is part of an artifact."""
     return any(file.path.startswith(_RUNTIME_SOURCE) for file in artifact.sources)
 
 
-def has_workspace(artifact: Artifact) -> bool:
+def has_workspace(artifact: Contents) -> bool:
     """Return whether the workspace is in the code, as in microTVM's interface without pools."""
     name = f"{dropin_prefix(module_name(artifact))}_workspace.c"
     return any(file.path == name for file in artifact.sources)
 
 
-def places(artifact: Artifact, *, is_alone: bool) -> Mapping[str, str]:
+def places(artifact: Contents, *, is_alone: bool) -> Mapping[str, str]:
     """Return the path of every source of an artifact in the archive.
 
     Build systems compile all that lies in `codegen/host/src`. Of several programs that are linked
@@ -54,7 +51,7 @@ def places(artifact: Artifact, *, is_alone: bool) -> Mapping[str, str]:
     return dict(_places(artifact, is_alone))
 
 
-def _places(artifact: Artifact, is_alone: bool) -> Iterator[tuple[str, str]]:
+def _places(artifact: Contents, is_alone: bool) -> Iterator[tuple[str, str]]:
     name = module_name(artifact)
     stem = f"{name}_lib" if is_model(artifact) else "lib"
     number = 0

@@ -10,9 +10,10 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from datetime import datetime, timezone
-from typing import TYPE_CHECKING
 
+from microtir.artifact.contents import Contents
 from microtir.artifact.joint_memory import Together, joint_workspace
 from microtir.artifact.mlf_layout import (
     RUNTIME,
@@ -25,9 +26,6 @@ from microtir.artifact.mlf_layout import (
 from microtir.codegen.metadata import LayerData, Metadata, ParameterData, PortData
 from microtir.errors import UsageError
 
-if TYPE_CHECKING:
-    from microtir.artifact.artifact import Artifact
-
 CPU = 1  # kDLCPU of DLPack: the number of a processor's device
 EXTRA = "microtir"  # the key of everything that version 7 has no place for
 _LAYOUT_VERSION = 1
@@ -36,7 +34,7 @@ Json = dict[str, object]
 
 
 def archive_metadata(
-    artifacts: Sequence[Artifact],
+    artifacts: Sequence[Contents],
     layouts: Sequence[Mapping[str, str]],
     timestamp: datetime | None,
     together: Together,
@@ -65,7 +63,7 @@ def archive_metadata(
     }
 
 
-def _joint(artifacts: Sequence[Artifact], together: Together) -> Json:
+def _joint(artifacts: Sequence[Contents], together: Together) -> Json:
     pools = joint_workspace(artifacts, together)
     return {
         "together": together.sorted(),
@@ -95,7 +93,7 @@ def _time_text(timestamp: datetime | None) -> str:
     return timestamp.astimezone(timezone.utc).strftime("%Y-%m-%d %H:%M:%SZ")
 
 
-def _common(artifact: Artifact, layout: Mapping[str, str], written: str, style: str) -> Json:
+def _common(artifact: Contents, layout: Mapping[str, str], written: str, style: str) -> Json:
     config = artifact.module.require_config("export")
     result: Json = {
         "model_name": module_name(artifact),
@@ -109,14 +107,14 @@ def _common(artifact: Artifact, layout: Mapping[str, str], written: str, style: 
                 "short_name": "microtir_runtime_crt",
                 "url": f"./{RUNTIME}",
                 "url_type": "mlf_path",
-                "version_spec": artifact.metadata["generator"].split()[-1],
+                "version_spec": artifact.metadata.generator.split()[-1],
             }
         ]
-    result[EXTRA] = {"metadata": artifact.metadata, "layout": dict(layout)}
+    result[EXTRA] = {"metadata": artifact.metadata.as_json(), "layout": dict(layout)}
     return result
 
 
-def _model(artifact: Artifact, layout: Mapping[str, str], written: str) -> Json:
+def _model(artifact: Contents, layout: Mapping[str, str], written: str) -> Json:
     config = artifact.module.require_config("export")
     return {
         **_common(artifact, layout, written, "full-model"),
@@ -125,7 +123,7 @@ def _model(artifact: Artifact, layout: Mapping[str, str], written: str) -> Json:
     }
 
 
-def _storage(artifact: Artifact) -> Json:
+def _storage(artifact: Contents) -> Json:
     """Return sizes of the graph executor's storage: each of its own tensors, by number."""
     path = graph_file(module_name(artifact))
     texts = [file.text for file in artifact.sources if file.path == path]
@@ -145,63 +143,63 @@ def _storage(artifact: Artifact) -> Json:
 
 
 def _model_memory(facts: Metadata) -> Json:
-    memory = facts["memory"]
+    memory = facts.memory
     assert memory is not None  # it is a model
-    ports = facts["ports"]
+    ports = facts.ports
     main = {
         "device": CPU,
-        "workspace_size_bytes": memory["workspace_size"],
+        "workspace_size_bytes": memory.workspace_size,
         "workspace_pools": [
-            {"pool_name": pool["name"], "allocated_size": pool["size"]} for pool in memory["pools"]
+            {"pool_name": pool.name, "allocated_size": pool.size} for pool in memory.pools
         ],
-        "constants_size_bytes": facts["weights_bytes"],
+        "constants_size_bytes": facts.weights_bytes,
         "io_size_bytes": sum(_own_bytes(port) for port in ports),
-        "inputs": {port["name"]: _port(port) for port in ports if port["kind"] == "input"},
-        "outputs": {port["name"]: _port(port) for port in ports if port["kind"] == "output"},
+        "inputs": {port.name: _port(port) for port in ports if port.kind == "input"},
+        "outputs": {port.name: _port(port) for port in ports if port.kind == "output"},
     }
-    operators = [_layer(layer) for layer in facts["layers"]]
+    operators = [_layer(layer) for layer in facts.layers]
     return {"functions": {"main": [main], "operator_functions": operators}}
 
 
 def _own_bytes(port: PortData) -> int:
     """Return the memory of a tensor outside of the workspace: none if it is passed by rows."""
-    return port["bytes"] if port["offset"] is None and port["row_bytes"] is None else 0
+    return port.bytes if port.offset is None and port.row_bytes is None else 0
 
 
 def _port(port: PortData) -> Json:
     return {
-        "size": port["bytes"],
-        "dtype": port["dtype"],
-        "shape": port["shape"],
-        "quantization": port["quantization"],
-        "member": port["member"],
+        "size": port.bytes,
+        "dtype": port.dtype,
+        "shape": port.shape,
+        "quantization": asdict(port.quantization) if port.quantization else None,
+        "member": port.member,
     }
 
 
 def _layer(layer: LayerData) -> Json:
     """Return a layer's row of the table: microTVM's keys, then what the layer is."""
     return {
-        "function_name": layer["function"],
-        "workspace": [{"device": CPU, "workspace_size_bytes": layer["scratch_bytes"]}],
-        "constants_size_bytes": layer["weights_bytes"],
-        "name": layer["name"],
-        "operator": layer["operator"],
-        "index": layer["index"],
-        "macs": layer["macs"],
-        "macs_executed": layer["macs_executed"],
-        "macs_recomputed": layer["macs_recomputed"],
-        "tensors": layer["facts"],
+        "function_name": layer.function,
+        "workspace": [{"device": CPU, "workspace_size_bytes": layer.scratch_bytes}],
+        "constants_size_bytes": layer.weights_bytes,
+        "name": layer.name,
+        "operator": layer.operator,
+        "index": layer.index,
+        "macs": layer.macs,
+        "macs_executed": layer.macs_executed,
+        "macs_recomputed": layer.macs_recomputed,
+        "tensors": layer.facts,
     }
 
 
-def _operators(artifact: Artifact, layout: Mapping[str, str], written: str) -> Json:
+def _operators(artifact: Contents, layout: Mapping[str, str], written: str) -> Json:
     """Return the style "operator": functions, whose buffers replace a model's memory."""
     return {
         **_common(artifact, layout, written, "operator"),
         "executors": [],
         "memory": {
-            function["function"]: [_buffer(p) for p in function["parameters"]]
-            for function in artifact.metadata["functions"]
+            function.function: [_buffer(p) for p in function.parameters]
+            for function in artifact.metadata.functions
         },
     }
 
@@ -214,11 +212,11 @@ def element_bytes(dtype: str) -> int:
 def _buffer(parameter: ParameterData) -> Json:
     """Describe a parameter; an extent that is another parameter has no number and no size."""
     elements = 1
-    for extent in parameter["shape"]:
+    for extent in parameter.shape:
         elements *= extent if isinstance(extent, int) else 0
     return {
-        "size_bytes": elements * element_bytes(parameter["dtype"]) or None,
-        "shape": parameter["shape"],
-        "dtype": parameter["dtype"],
-        "input_binding": parameter["name"],
+        "size_bytes": elements * element_bytes(parameter.dtype) or None,
+        "shape": parameter.shape,
+        "dtype": parameter.dtype,
+        "input_binding": parameter.name,
     }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import binascii
 from dataclasses import dataclass
 
-from microtir.artifact.artifact import Artifact
+from microtir.artifact.contents import Contents
 from microtir.codegen import Metadata
 from microtir.reading import WrongDataError, parse_json
 
@@ -40,14 +40,14 @@ class NodeResult:
     tensors: tuple[NodeTensor, ...]
 
 
-def graph_nodes(artifact: Artifact) -> tuple[GraphNode, ...]:
+def graph_nodes(artifact: Contents) -> tuple[GraphNode, ...]:
     """Return the nodes of an artifact for the graph executor, in order of execution."""
     return nodes_of(artifact.metadata, artifact.source(graph_file(artifact.metadata)))
 
 
 def graph_file(metadata: Metadata) -> str:
     """Return the file of the nodes beside the metadata, for an executor of graphs."""
-    return f"{metadata['module_name']}_graph.json"
+    return f"{metadata.module_name}_graph.json"
 
 
 def nodes_of(metadata: Metadata, graph: str | None) -> tuple[GraphNode, ...]:
@@ -56,10 +56,10 @@ def nodes_of(metadata: Metadata, graph: str | None) -> tuple[GraphNode, ...]:
     Raises:
         WrongDataError: the text is no graph of the layers.
     """
-    layers = metadata["layers"]
+    layers = metadata.layers
     if graph is None:
-        return tuple(GraphNode(layer["name"], (i,)) for i, layer in enumerate(layers))
-    positions = {layer["function"]: i for i, layer in enumerate(layers)}
+        return tuple(GraphNode(layer.name, (i,)) for i, layer in enumerate(layers))
+    positions = {layer.function: i for i, layer in enumerate(layers)}
     nodes = parse_json(graph)
     try:
         return tuple(

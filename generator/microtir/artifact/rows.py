@@ -20,10 +20,10 @@ def logical_rows(memory: Rows, facts: OutputData) -> Rows:
     Returns:
         (rows, W * C).
     """
-    planes = facts["planes"]
+    planes = facts.planes
     if planes is None:
         return memory
-    image = slice(planes["before"], planes["before"] + planes["width"])
-    split = memory.reshape(len(memory), planes["channels"], -1)[:, :, image]
+    image = slice(planes.before, planes.before + planes.width)
+    split = memory.reshape(len(memory), planes.channels, -1)[:, :, image]
     rows: Rows = split.transpose(0, 2, 1).reshape(len(memory), -1)
-    return rows.astype(planes["dtype"])
+    return rows.astype(planes.dtype)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import cast
 
 from microtir.codegen import Metadata
 from microtir.codegen.metadata import PortData
@@ -21,9 +20,16 @@ def read_metadata(content: bytes) -> Metadata:
     Raises:
         WrongDataError: a value is not what microtir writes there.
     """
-    found = parse_json(content)
-    check(found, Metadata)
-    facts = cast("Metadata", found)
+    return checked_metadata(parse_json(content))
+
+
+def checked_metadata(value: object, place: str = "") -> Metadata:
+    """Return the metadata that a value of JSON is.
+
+    Raises:
+        WrongDataError: it is not what microtir writes there; `place` is where it stands.
+    """
+    facts: Metadata = check(value, Metadata, place)
     check_sizes(facts)
     return facts
 
@@ -34,26 +40,26 @@ def check_sizes(facts: Metadata) -> None:
     Raises:
         WrongDataError: names the port.
     """
-    if len(facts["ports"]) > MAX_PORTS:
-        raise WrongDataError(f"there are {len(facts['ports'])} ports", legal=f"up to {MAX_PORTS}")
-    for number, port in enumerate(facts["ports"]):
+    if len(facts.ports) > MAX_PORTS:
+        raise WrongDataError(f"there are {len(facts.ports)} ports", legal=f"up to {MAX_PORTS}")
+    for number, port in enumerate(facts.ports):
         _check_port(port, facts, f"ports[{number}]")
 
 
 def _check_port(port: PortData, facts: Metadata, place: str) -> None:
-    if len(port["shape"]) > MAX_RANK:
-        raise WrongDataError(f"'{place}.shape' has {len(port['shape'])} extents",
+    if len(port.shape) > MAX_RANK:
+        raise WrongDataError(f"'{place}.shape' has {len(port.shape)} extents",
                              legal=f"at most {MAX_RANK}")  # fmt: skip
     # Of sixteen extents of 31 bits; larger products would only make the reader slow.
-    size = math.prod(port["shape"]) * DType(port["dtype"]).bytes
-    if size != port["bytes"] or size > MAX_TENSOR:
+    size = math.prod(port.shape) * DType(port.dtype).bytes
+    if size != port.bytes or size > MAX_TENSOR:
         raise WrongDataError(
-            f"'{place}' is a tensor of {size} bytes, and 'bytes' is {port['bytes']}",
+            f"'{place}' is a tensor of {size} bytes, and 'bytes' is {port.bytes}",
             legal=f"the same number, at most {MAX_TENSOR}",
         )
-    if port["offset"] is None:
+    if port.offset is None:
         return
-    pools = facts["memory"]["pools"] if facts["memory"] else []
-    sizes = {pool["name"]: pool["size"] for pool in pools}
-    if port["pool"] not in sizes or port["offset"] + size > sizes[port["pool"]]:
+    pools = facts.memory.pools if facts.memory else []
+    sizes = {pool.name: pool.size for pool in pools}
+    if port.pool not in sizes or port.offset + size > sizes[port.pool]:
         raise WrongDataError(f"'{place}' does not lie in a pool of the workspace")

@@ -16,8 +16,8 @@ def is_described(source: str, metadata: Metadata) -> bool:
     """Return whether a C file has its functions in the lines in which they were generated."""
     found = definitions(source)
     return all(
-        found.get(facts["function"], []) == facts["lines"]
-        for facts in (*metadata["layers"], *metadata["kernels"])
+        found.get(facts.function, []) == facts.lines
+        for facts in (*metadata.layers, *metadata.kernels)
     )
 
 
@@ -27,18 +27,18 @@ def layers_at(metadata: Metadata, line: int) -> tuple[LayerData, ...]:
     That is one for a layer's function, and all that call it for a micro-kernel; none for what no
     layer is in particular.
     """
-    layers = metadata["layers"]
-    found = [layer for layer in layers if _holds(layer["lines"], line)]
-    for kernel in metadata["kernels"]:
-        if _holds(kernel["lines"], line):
-            found += [layer for layer in layers if layer["function"] in kernel["layers"]]
+    layers = metadata.layers
+    found = [layer for layer in layers if _holds(layer.lines, line)]
+    for kernel in metadata.kernels:
+        if _holds(kernel.lines, line):
+            found += [layer for layer in layers if layer.function in kernel.layers]
     return tuple(found)
 
 
 def layer_text(metadata: Metadata, layer: LayerData) -> str:
     """Describe a layer: its name, its operator, and where that is in the model's file."""
-    file = metadata["model"]["file"] if metadata["model"] else metadata["module_name"]
-    return f"{layer['name']}, {layer['operator']}, operator {layer['index']} of {file}"
+    file = metadata.model.file if metadata.model else metadata.module_name
+    return f"{layer.name}, {layer.operator}, operator {layer.index} of {file}"
 
 
 def places_in(text: str, metadata: Metadata) -> str:
@@ -55,7 +55,7 @@ def places_in(text: str, metadata: Metadata) -> str:
 
 
 def _rows(text: str, metadata: Metadata) -> Iterator[str]:
-    name = metadata["module_name"]
+    name = metadata.module_name
     for place in re.finditer(_PLACE.format(name=re.escape(name)), text):
         layers = layers_at(metadata, int(place[1]))
         if layers:

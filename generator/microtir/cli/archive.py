@@ -68,7 +68,7 @@ def one_program(
     """
     found = programs(model, config, progress, board)
     if len(found) > 1:
-        names = ", ".join(artifact.metadata["module_name"] for artifact in found)
+        names = ", ".join(artifact.metadata.module_name for artifact in found)
         raise UsageError(
             f"the archive holds {len(found)} models: {names}",
             where=model,

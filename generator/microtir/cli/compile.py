@@ -160,43 +160,43 @@ def _summary(artifact: Artifact, folder: Path) -> dict[str, object]:
     return {
         "output": str(folder),
         "files": [{"path": file.path, "bytes": len(file.content)} for file in artifact.files],
-        "module_name": metadata["module_name"],
+        "module_name": metadata.module_name,
         "targets": [str(t) for t in artifact.module.require_config("compile").targets],
-        "model": metadata["model"],
-        "layers": len(metadata["layers"]),
-        "macs": sum(layer["macs"] for layer in metadata["layers"]),
-        "macs_executed": sum(layer["macs_executed"] for layer in metadata["layers"]),
-        "macs_recomputed": sum(layer["macs_recomputed"] for layer in metadata["layers"]),
-        "weights_bytes": metadata["weights_bytes"],
-        "memory": metadata["memory"],
-        "constant_pools": metadata["constant_pools"],
-        "ports": metadata["ports"],
+        "model": metadata.model,
+        "layers": len(metadata.layers),
+        "macs": sum(layer.macs for layer in metadata.layers),
+        "macs_executed": sum(layer.macs_executed for layer in metadata.layers),
+        "macs_recomputed": sum(layer.macs_recomputed for layer in metadata.layers),
+        "weights_bytes": metadata.weights_bytes,
+        "memory": metadata.memory,
+        "constant_pools": metadata.constant_pools,
+        "ports": metadata.ports,
     }
 
 
 def _pool(pool: PoolData) -> str:
-    limit = f" of {cell(pool['limit'])}" if pool["limit"] is not None else ""
-    internal = ", an array of the code" if pool["is_internal"] else ""
-    return f"{cell(pool['size'])}{limit} bytes{internal}"
+    limit = f" of {cell(pool.limit)}" if pool.limit is not None else ""
+    internal = ", an array of the code" if pool.is_internal else ""
+    return f"{cell(pool.size)}{limit} bytes{internal}"
 
 
 def _recomputed(metadata: Metadata) -> list[tuple[str, object]]:
     """Return the price of images that are computed in bands of columns."""
     from microtir.report.summary import recomputed
 
-    layers = metadata["layers"]
+    layers = metadata.layers
     text = recomputed(
-        sum(layer["macs_executed"] for layer in layers),
-        sum(layer["macs_recomputed"] for layer in layers),
+        sum(layer.macs_executed for layer in layers),
+        sum(layer.macs_recomputed for layer in layers),
     )
     return [("recomputed", text)] if text else []
 
 
 def _constants(pool: ConstantPoolData) -> str:
-    limit = f" of {cell(pool['limit'])}" if pool["limit"] is not None else ""
-    section = f", section {pool['section']}" if pool["section"] else ""
-    given = f", passed: {pool['file']}" if pool["file"] else ""
-    return f"{cell(pool['size'])}{limit} bytes{section}{given}"
+    limit = f" of {cell(pool.limit)}" if pool.limit is not None else ""
+    section = f", section {pool.section}" if pool.section else ""
+    given = f", passed: {pool.file}" if pool.file else ""
+    return f"{cell(pool.size)}{limit} bytes{section}{given}"
 
 
 def _flash(built: Built) -> list[tuple[str, object]]:
@@ -221,34 +221,33 @@ def _flash(built: Built) -> list[tuple[str, object]]:
 
 def _print(built: Built, folder: Path) -> None:
     artifact = built.artifact
-    metadata, name = artifact.metadata, artifact.metadata["module_name"]
-    memory = metadata["memory"]
+    metadata, name = artifact.metadata, artifact.metadata.module_name
+    memory = metadata.memory
     assert memory is not None  # what the frontend reads is a model
     workspace = (
-        f"{cell(memory['workspace_size'])} bytes of RAM; lower bound "
-        f"{cell(memory['lower_bound'])}, gap {cell(memory['gap'])}"
+        f"{cell(memory.workspace_size)} bytes of RAM; lower bound "
+        f"{cell(memory.lower_bound)}, gap {cell(memory.gap)}"
     )
-    pools = [pool for pool in memory["pools"] if len(memory["pools"]) > 1]
-    passed = [c_name(pool["name"]) for pool in memory["pools"] if not pool["is_internal"]]
-    constants = metadata["constant_pools"]
-    passed += [c_name(pool["name"]) for pool in constants if not pool["is_internal"]]
-    passed += ["parameters"] * (metadata["parameters"] is not None)
+    pools = [pool for pool in memory.pools if len(memory.pools) > 1]
+    passed = [c_name(pool.name) for pool in memory.pools if not pool.is_internal]
+    constants = metadata.constant_pools
+    passed += [c_name(pool.name) for pool in constants if not pool.is_internal]
+    passed += ["parameters"] * (metadata.parameters is not None)
     rows: list[tuple[str, object]] = [
-        ("layers", f"{len(metadata['layers'])} functions in {name}.c"),
+        ("layers", f"{len(metadata.layers)} functions in {name}.c"),
         *_recomputed(metadata),
         ("workspace", workspace),
-        *((f"pool {pool['name']}", _pool(pool)) for pool in pools),
-        ("weights", f"{cell(metadata['weights_bytes'])} bytes of flash"),
+        *((f"pool {pool.name}", _pool(pool)) for pool in pools),
+        ("weights", f"{cell(metadata.weights_bytes)} bytes of flash"),
         *_flash(built),
-        *((f"constants {pool['name']}", _constants(pool)) for pool in constants),
+        *((f"constants {pool.name}", _constants(pool)) for pool in constants),
     ]
     rows += [
-        (port["kind"], f"{port['member']}: {port['dtype']} {shape(port['shape'])}")
-        for port in metadata["ports"]
+        (port.kind, f"{port.member}: {port.dtype} {shape(port.shape)}") for port in metadata.ports
     ]
     arguments = ", ".join(["&inputs", "&outputs", *passed])
     rows.append(("call", f"{name}_run({arguments}), see {name}.h"))
-    model = metadata["model"]["file"] if metadata["model"] else name
+    model = metadata.model.file if metadata.model else name
     processors = for_processors(artifact.module.require_config("compile").targets)
     write(f"{model} -> {folder}, {processors}")
     files = [(file.path, len(file.content)) for file in artifact.files]

@@ -73,4 +73,4 @@ def _text(name: str, built: Built) -> str:
         from microtir.tir.text import to_text
 
         return to_text(built.artifact.module.functions, constants=False)
-    return built.artifact.source(f"{built.artifact.metadata['module_name']}.c")
+    return built.artifact.source(f"{built.artifact.metadata.module_name}.c")

@@ -104,7 +104,7 @@ def create_project(
             artifacts += built
             file = golden or golden_path(model)
             if file is not None:
-                values[built[0].metadata["module_name"]] = _samples(file, built[0], graph, samples)
+                values[built[0].metadata.module_name] = _samples(file, built[0], graph, samples)
         progress.show("writing the project")
         return generate(
             artifacts,

@@ -212,7 +212,7 @@ def _model(artifact: Artifact) -> ModelInfo:
     info = artifact.module.model
     if info is None:
         raise UsageError(
-            f"'{artifact.metadata['module_name']}' holds functions and no model to run",
+            f"'{artifact.metadata.module_name}' holds functions and no model to run",
             where="microtir run",
             fix="call them from Python: microtir.host.load",
         )

@@ -182,7 +182,7 @@ def processors_of(project: Project) -> str:
 
 
 def _configurations(project: Project) -> list[CompilationConfig]:
-    return [CompilationConfig.from_dict(known["config"]) for known in project.metadata()]
+    return [CompilationConfig.from_dict(known.config) for known in project.metadata()]
 
 
 def served_project(path: str) -> Project:

@@ -67,7 +67,7 @@ def _metadata(source: Path) -> Metadata:
     path = source.with_name(METADATA_FILE)
     try:
         found = read_metadata(path.read_bytes())
-        name = found["module_name"]
+        name = found.module_name
     except (OSError, ValueError, MicrotirError):
         raise UsageError(
             f"there is no {METADATA_FILE} of a model beside it",

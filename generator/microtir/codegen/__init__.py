@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from microtir.codegen.code_size import FlashUse, flash_of
 from microtir.codegen.dropin import dropin_prefix
-from microtir.codegen.emit import data_files, emit
+from microtir.codegen.emit import Printed, emit
 from microtir.codegen.environment import TemplateError
 from microtir.codegen.joint import joint_workspace_header, joint_workspace_source
 from microtir.codegen.metadata import METADATA_FILE, Metadata
@@ -17,10 +17,10 @@ __all__ = [
     "DataFile",
     "FlashUse",
     "Metadata",
+    "Printed",
     "SourceFile",
     "TemplateError",
     "constant_use",
-    "data_files",
     "dropin_prefix",
     "emit",
     "flash_of",

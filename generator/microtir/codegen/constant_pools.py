@@ -5,24 +5,15 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TypedDict
 
 import numpy as np
 import numpy.typing as npt
 
 from microtir.codegen.constants import write_arrays
 from microtir.codegen.layout import columns, indent
+from microtir.codegen.metadata import ConstantPoolData
 from microtir.codegen.pools import passed_pools, run_names
 from microtir.codegen.program import Program
-from microtir.codegen.typed import (
-    Alignment,
-    FileName,
-    Hexadecimal,
-    Natural,
-    PoolName,
-    SectionName,
-    Size,
-)
 from microtir.config.names import constants_macro
 from microtir.config.pools import ConstantPoolInfo
 from microtir.encoding import c_comment
@@ -79,40 +70,22 @@ def passed_constant_pools(program: Program) -> tuple[ConstantPool, ...]:
     return tuple(pool for pool in constant_pools(program) if not pool.is_internal)
 
 
-class ConstantPoolData(TypedDict):
-    """A pool of constants, in bytes, gaps of alignment included; `limit` is null if it has none.
-
-    It is a section of arrays of the code if `is_internal`; else the run function takes a pointer to
-    it, in the order of the pools behind those of the workspace, and `file` holds what must lie
-    there: null where that is nothing.
-    """
-
-    name: PoolName
-    size: Size
-    alignment: Alignment
-    limit: Natural | None
-    section: SectionName
-    is_internal: bool
-    file: FileName | None
-    identity: Hexadecimal | None
-
-
-def constant_pool_data(program: Program, number: str) -> list[ConstantPoolData]:
+def constant_pool_data(program: Program, number: str) -> tuple[ConstantPoolData, ...]:
     """Facts about the constant pools; `number` is the identity of the code."""
-    return [
-        {
-            "name": pool.info.pool_name,
-            "size": pool.size,
-            "alignment": pool.plan.alignment,
-            "limit": pool.info.size_limit,
-            "section": pool.section,
-            "is_internal": pool.is_internal,
-            "file": pool_file(program, pool) if is_filled else None,
-            "identity": pool_identity(pool, number) if is_filled else None,
-        }
+    return tuple(
+        ConstantPoolData(
+            name=pool.info.pool_name,
+            size=pool.size,
+            alignment=pool.plan.alignment,
+            limit=pool.info.size_limit,
+            section=pool.section,
+            is_internal=pool.is_internal,
+            file=pool_file(program, pool) if is_filled else None,
+            identity=pool_identity(pool, number) if is_filled else None,
+        )
         for pool in constant_pools(program)
         for is_filled in [not pool.is_internal and pool.size > 0]
-    ]
+    )
 
 
 def pool_file(program: Program, pool: ConstantPool) -> str:

@@ -7,17 +7,17 @@ import re
 _DEFINITION = re.compile(r"^[^\s/*][^(\n]*\b(\w+)\([^;{]*\)\n\{$", re.MULTILINE)
 
 
-def definitions(source: str) -> dict[str, list[int]]:
+def definitions(source: str) -> dict[str, tuple[int, int]]:
     """First and last line of the definition of each function, its comment left out; from 1 on.
 
     From the first to the last definition where there are several, for compilers or CPUs.
     """
-    found: dict[str, list[int]] = {}
+    found: dict[str, tuple[int, int]] = {}
     line, counted = 1, 0
     for definition in _DEFINITION.finditer(source):
         end = source.index("\n}\n", definition.end()) + 1
         line += source.count("\n", counted, definition.start())
         counted = definition.start()
-        first = found.get(definition[1], [line])[0]
-        found[definition[1]] = [first, line + source.count("\n", counted, end)]
+        first = found.get(definition[1], (line, line))[0]
+        found[definition[1]] = first, line + source.count("\n", counted, end)
     return found

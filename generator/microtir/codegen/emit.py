@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
+from dataclasses import dataclass
 
 from microtir.codegen import header
 from microtir.codegen.constant_pools import (
@@ -18,6 +18,7 @@ from microtir.codegen.constant_pools import (
     pool_parts,
 )
 from microtir.codegen.constants import value_lines
+from microtir.codegen.description import metadata_of, with_files
 from microtir.codegen.devices import devices_struct, driver_prototypes
 from microtir.codegen.dropin import dropin_files, dropin_parts
 from microtir.codegen.entry import exported_entry, model_entries
@@ -30,7 +31,7 @@ from microtir.codegen.graph import GraphText, graph_entries, graph_files, graph_
 from microtir.codegen.helpers import with_dependencies
 from microtir.codegen.intrinsics import has_intrinsics, support_text
 from microtir.codegen.layout import INDENT, WIDTH, block_comment
-from microtir.codegen.metadata import METADATA_FILE, Metadata, metadata_of, with_files
+from microtir.codegen.metadata import METADATA_FILE, Metadata
 from microtir.codegen.packed import (
     entry_wrappers,
     operator_wrappers,
@@ -50,7 +51,21 @@ from microtir.errors import UsageError
 from microtir.ir_module import IRModule
 
 
-def emit(module: IRModule) -> tuple[SourceFile, ...]:
+@dataclass(frozen=True, slots=True)
+class Printed:
+    """What is generated for a program.
+
+    `sources` are texts, `metadata.json` at the end, which says `metadata`. `data` are the constants
+    where they are no arrays of the code: one file of parameters, or one for each constant pool that
+    is passed.
+    """
+
+    metadata: Metadata
+    sources: tuple[SourceFile, ...]
+    data: tuple[DataFile, ...] = ()
+
+
+def emit(module: IRModule) -> Printed:
     """Print a lowered module as C99: header, source, weights, metadata, packed interface.
 
     Raises:
@@ -97,7 +112,9 @@ def emit(module: IRModule) -> tuple[SourceFile, ...]:
     paths = [*(file.path for file in files), METADATA_FILE]
     paths += [file_name(program)] * program.is_apart
     paths += [pool_file(program, pool) for pool in passed_constant_pools(program) if pool.size]
-    return (*files, SourceFile(METADATA_FILE, _json(with_files(metadata, paths, source))))
+    metadata = with_files(metadata, paths, source)
+    sources = (*files, SourceFile(METADATA_FILE, metadata.text))
+    return Printed(metadata, sources, tuple(_data_files(program, metadata)))
 
 
 def _dropin(program: Program, fingerprint: str) -> tuple[SourceFile, ...]:
@@ -107,27 +124,15 @@ def _dropin(program: Program, fingerprint: str) -> tuple[SourceFile, ...]:
     return dropin_files(program, program.model, fingerprint)
 
 
-def data_files(module: IRModule, sources: Sequence[SourceFile]) -> tuple[DataFile, ...]:
-    """Return the constants of a module that `emit` printed, if they are no arrays.
-
-    They are one file of parameters, or a file for each constant pool that is passed.
-    """
-    (text,) = (file.text for file in sources if file.path == METADATA_FILE)
-    metadata: Metadata = json.loads(text)
-    program = make_program(module)
-    facts = metadata["parameters"]
+def _data_files(program: Program, metadata: Metadata) -> Iterator[DataFile]:
+    """The constants that are no arrays."""
+    facts = metadata.parameters
     if facts is not None:
-        return (DataFile(facts["file"], file_bytes(program, facts["identity"])),)
-    pools = zip(constant_pools(program), metadata["constant_pools"], strict=True)
-    return tuple(
-        DataFile(known["file"], pool_bytes(program, pool, known["identity"]))
-        for pool, known in pools
-        if known["file"] is not None and known["identity"] is not None
-    )
-
-
-def _json(metadata: Metadata) -> str:
-    return json.dumps(metadata, indent=2) + "\n"
+        yield DataFile(facts.file, file_bytes(program, facts.identity))
+        return
+    for pool, known in zip(constant_pools(program), metadata.constant_pools, strict=True):
+        if known.file is not None and known.identity is not None:
+            yield DataFile(known.file, pool_bytes(program, pool, known.identity))
 
 
 def _program(module: IRModule) -> Program:
@@ -153,7 +158,7 @@ def _entries(program: Program, requirements: Requirements) -> list[FunctionText]
 
 def _fingerprint(program: Program, functions: list[FunctionText], metadata: Metadata) -> str:
     """A number that differs between any two programs: header and sources must match."""
-    digest = hashlib.sha256(_json(metadata).encode())
+    digest = hashlib.sha256(metadata.text.encode())
     for text in _code(functions):
         digest.update(text.encode())
     for extern in program.externs:

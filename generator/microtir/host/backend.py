@@ -105,9 +105,9 @@ class Library:
         headers += [f"{name}_graph.h"] if interface.has_nodes else []
         declared = declarations(build.compiler, path.parent, headers)
         sizes = {
-            port["member"]: port["row_bytes"]
-            for port in artifact.metadata["ports"]
-            if port["row_bytes"] is not None
+            port.member: port.row_bytes
+            for port in artifact.metadata.ports
+            if port.row_bytes is not None
         }
         return Library(
             path, declared, name,
@@ -256,9 +256,9 @@ class Library:
 
 def _is_reentrant(artifact: Artifact) -> bool:
     """Return whether a program has neither memory of its own nor a device."""
-    memory = artifact.metadata["memory"]
-    pools = memory["pools"] if memory else []
-    return not any(pool["is_internal"] for pool in pools) and not artifact.metadata["devices"]
+    memory = artifact.metadata.memory
+    pools = memory.pools if memory else []
+    return not any(pool.is_internal for pool in pools) and not artifact.metadata.devices
 
 
 class Harness:
@@ -278,33 +278,33 @@ class Harness:
         self._native = native
         self._name = module_name(artifact)
         self._texts: dict[int, str] = {}
-        memory = artifact.metadata["memory"]
+        memory = artifact.metadata.memory
         self._pools = passed_pools(memory) if memory else []
         self._guards = [
-            [f"+{start}:{size}" for start, size in gaps(artifact, pool["name"])]
+            [f"+{start}:{size}" for start, size in gaps(artifact, pool.name)]
             for pool in self._pools
         ]
         self._interface = interface_of(artifact)
 
     def run(self, inputs: Sequence[Array], outputs: Sequence[Array], *workspace: Array) -> int:
-        facts = self._artifact.metadata["ports"]
+        facts = self._artifact.metadata.ports
         ports = zip((*inputs, *outputs), facts, strict=True)
         # What lies in a pool is passed, and comes back, with it.
-        apart = [array for array, port in ports if port["pool"] is None]
+        apart = [array for array, port in ports if port.pool is None]
         first = len(apart)
         arguments = [*apart, *workspace, *self._interface.extra]
-        strict = {n: pool["alignment"] for n, pool in enumerate(self._pools, first)}
+        strict = {n: pool.alignment for n, pool in enumerate(self._pools, first)}
         strict |= enumerate(self._interface.alignments, first + len(workspace))
         guards = dict(enumerate(self._guards, first))
         if self._interface.is_packed:
             packed = _packed_text(f"{self._name}_run", arguments)
             return self._execute(packed, arguments, strict, guards)
         numbers = iter(range(first))
-        places = {pool["name"]: f"b[{n}]" for n, pool in enumerate(self._pools, first)}
+        places = {pool.name: f"b[{n}]" for n, pool in enumerate(self._pools, first)}
         tensors = [
             _pointer(f"b[{next(numbers)}]", port)
-            if port["pool"] is None
-            else f"(void *)((uint8_t *){places[port['pool']]} + {port['offset']})"
+            if port.pool is None
+            else f"(void *)((uint8_t *){places[port.pool]} + {port.offset})"
             for port in facts
         ]
         split = len(inputs)
@@ -325,9 +325,9 @@ class Harness:
             # C++ has no implicit conversion here, but C has: the prototype gives the type.
             texts.append(f"{kind}[{counts[kind]}]")
             counts[kind] += 1
-        facts = next(f for f in self._artifact.metadata["functions"] if f["function"] == function)
-        alignments = [p["alignment"] for p in facts["parameters"] if p["kind"] == "buffer"]
-        alignments += self._interface.alignments * facts["takes_parameters"]
+        facts = next(f for f in self._artifact.metadata.functions if f.function == function)
+        alignments = [p.alignment for p in facts.parameters if p.kind == "buffer"]
+        alignments += self._interface.alignments * facts.takes_parameters
         call = f"{function}({', '.join(texts)})"
         if self._interface.is_packed:
             call = _packed_text(function, arguments)
@@ -393,21 +393,21 @@ class Harness:
 
 def gaps(artifact: Artifact, pool: str) -> Iterator[tuple[int, int]]:
     """Yield bytes of a pool that no buffer ever takes: the first of them, and how many."""
-    memory = artifact.metadata["memory"]
-    placed = [p for p in memory["placements"] if p["pool"] == pool] if memory else []
+    memory = artifact.metadata.memory
+    placed = [p for p in memory.placements if p.pool == pool] if memory else []
     end = 0
-    for placement in sorted(placed, key=lambda p: p["offset"]):
-        if placement["offset"] > end:
-            yield end, placement["offset"] - end
-        end = max(end, placement["offset"] + placement["size"])
+    for placement in sorted(placed, key=lambda p: p.offset):
+        if placement.offset > end:
+            yield end, placement.offset - end
+        end = max(end, placement.offset + placement.size)
 
 
 def _pointer(pointer: str, port: PortData) -> str:
     """Return what a member of a struct is set to in the harness."""
-    if port["row_bytes"] is None:
+    if port.row_bytes is None:
         return pointer
-    move = "harness_read" if port["kind"] == "input" else "harness_write"
-    rows = f"&(struct harness_rows){{{pointer}, {port['row_bytes']}}}"
+    move = "harness_read" if port.kind == "input" else "harness_write"
+    rows = f"&(struct harness_rows){{{pointer}, {port.row_bytes}}}"
     return f"{{{move}, {rows}}}"
 
 

@@ -90,7 +90,7 @@ def sanitized_executable(
 
 def module_name(artifact: Artifact) -> str:
     """Return what every C identifier of the artifact begins with."""
-    return artifact.metadata["module_name"]
+    return artifact.metadata.module_name
 
 
 def call_header(artifact: Artifact) -> str:

@@ -24,7 +24,7 @@ class Function:
 
     @property
     def name(self) -> str:
-        return self._data["name"]
+        return self._data.name
 
     def __call__(self, *arguments: Array | int) -> None:
         """Call the function with its arguments in order.
@@ -32,7 +32,7 @@ class Function:
         Raises:
             RunError: an argument does not fit, or the code returned an error status.
         """
-        parameters = self._data["parameters"]
+        parameters = self._data.parameters
         if len(arguments) != len(parameters):
             raise RunError(
                 f"{len(arguments)} arguments for {len(parameters)} parameters",
@@ -40,12 +40,11 @@ class Function:
             )  # fmt: skip
         pairs = list(zip(parameters, arguments, strict=True))
         # Integers first: shapes depend on them.
-        scalars = {p["name"]: self._integer(p, a) for p, a in pairs if p["kind"] == "scalar"}
+        scalars = {p.name: self._integer(p, a) for p, a in pairs if p.kind == "scalar"}
         values = [
-            scalars[p["name"]] if p["kind"] == "scalar" else self._array(p, a, scalars)
-            for p, a in pairs
+            scalars[p.name] if p.kind == "scalar" else self._array(p, a, scalars) for p, a in pairs
         ]
-        status = self._backend.call(self._data["function"], [*values, *self._extra])
+        status = self._backend.call(self._data.function, [*values, *self._extra])
         if status != 0:
             raise RunError(
                 f"the function returned status {status}: {self._backend.status_text(status)}",
@@ -55,7 +54,7 @@ class Function:
     def _integer(self, parameter: ParameterData, argument: Array | int) -> int:
         if not isinstance(argument, int | np.integer):
             self._refuse(parameter, f"got {type(argument).__name__}")
-        value, bounds = int(argument), np.iinfo(parameter["dtype"])
+        value, bounds = int(argument), np.iinfo(parameter.dtype)
         if not bounds.min <= value <= bounds.max:
             self._refuse(parameter, f"got {value}, which the type cannot hold")
         return value
@@ -65,27 +64,27 @@ class Function:
     ) -> Array:
         if not isinstance(argument, np.ndarray):
             self._refuse(parameter, f"got {type(argument).__name__}")
-        shape = tuple(scalars[d] if isinstance(d, str) else d for d in parameter["shape"])
-        if argument.dtype != np.dtype(parameter["dtype"]) or argument.shape != shape:
+        shape = tuple(scalars[d] if isinstance(d, str) else d for d in parameter.shape)
+        if argument.dtype != np.dtype(parameter.dtype) or argument.shape != shape:
             self._refuse(parameter, f"got {argument.dtype}{list(argument.shape)}")
         if not argument.flags.c_contiguous:
             self._refuse(parameter, "is not contiguous")
-        if parameter["is_written"] and not argument.flags.writeable:
+        if parameter.is_written and not argument.flags.writeable:
             self._refuse(parameter, "is written by the function and must be writeable")
         return argument
 
     def _refuse(self, parameter: ParameterData, problem: str) -> NoReturn:
         raise RunError(
-            f"argument '{parameter['name']}' {problem}", where=self.name, legal=self._signature()
+            f"argument '{parameter.name}' {problem}", where=self.name, legal=self._signature()
         )
 
     def _signature(self) -> str:
         texts = []
-        for parameter in self._data["parameters"]:
-            text = f"{parameter['name']}: {parameter['dtype']}"
-            if parameter["kind"] == "buffer":
-                text += f"[{', '.join(str(d) for d in parameter['shape'])}]"
-            elif parameter["low"] is not None or parameter["high"] is not None:
-                text += f" {parameter['low']}..{parameter['high']}"
+        for parameter in self._data.parameters:
+            text = f"{parameter.name}: {parameter.dtype}"
+            if parameter.kind == "buffer":
+                text += f"[{', '.join(str(d) for d in parameter.shape)}]"
+            elif parameter.low is not None or parameter.high is not None:
+                text += f" {parameter.low}..{parameter.high}"
             texts.append(text)
         return f"{self.name}({', '.join(texts)})"

@@ -45,13 +45,13 @@ def interface_of(artifact: Artifact) -> Interface:
         extra.append(aligned(len(content), alignment, 0))
         extra[-1][:] = np.frombuffer(content, np.uint8)
     packed = config.entry_calling_convention() is CallingConvention.PACKED
-    is_model = artifact.metadata["model"] is not None
+    is_model = artifact.metadata.model is not None
     has_nodes = is_model and config.executor.kind is ExecutorKind.DEBUG
     return Interface(
         is_packed=packed,
         extra=tuple(extra),
         alignments=tuple(alignment for _, alignment in alignments),
-        device_count=len(artifact.metadata["devices"]),
+        device_count=len(artifact.metadata.devices),
         has_nodes=has_nodes,
     )
 
@@ -61,11 +61,11 @@ def constant_alignments(metadata: Metadata) -> list[tuple[str | None, int]]:
 
     There is no file for a pool that holds nothing.
     """
-    parameters = metadata["parameters"]
+    parameters = metadata.parameters
     if parameters is not None:
-        return [(parameters["file"], parameters["alignment"])]
-    pools = metadata["constant_pools"]
-    return [(pool["file"], pool["alignment"]) for pool in pools if not pool["is_internal"]]
+        return [(parameters.file, parameters.alignment)]
+    pools = metadata.constant_pools
+    return [(pool.file, pool.alignment) for pool in pools if not pool.is_internal]
 
 
 @dataclass(frozen=True, slots=True)

@@ -64,8 +64,8 @@ class Model:
         self.outputs: tuple[TensorInfo, ...] = ports(artifact.metadata, "output")
         extra = interface_of(artifact).extra
         self.functions: dict[str, Function] = {
-            data["name"]: Function(data, backend, extra if data["takes_parameters"] else ())
-            for data in self._metadata["functions"]
+            data.name: Function(data, backend, extra if data.takes_parameters else ())
+            for data in self._metadata.functions
         }
 
     @checked_arguments
@@ -84,7 +84,7 @@ class Model:
             RunError: a name, shape or type does not fit, or the code returned an error status.
             UsageError: the program is no model.
         """
-        if self._metadata["model"] is None:
+        if self._metadata.model is None:
             raise UsageError(
                 "this program is not a model",
                 where="Model.run",
@@ -92,10 +92,10 @@ class Model:
             )
         arrays = matched(self.inputs, inputs)
         results = [empty_output(info, fill_workspace) for info in self.outputs]
-        memory = self._metadata["memory"]
+        memory = self._metadata.memory
         assert memory is not None
         workspace = {
-            pool["name"]: aligned(pool["size"], pool["alignment"], fill_workspace)
+            pool.name: aligned(pool.size, pool.alignment, fill_workspace)
             for pool in passed_pools(memory)
         }
         arrays = [
@@ -110,7 +110,7 @@ class Model:
         if status != 0:
             raise RunError(
                 f"the model returned status {status}: {self._backend.status_text(status)}",
-                where=f"{self._metadata['module_name']}_run",
+                where=f"{self._metadata.module_name}_run",
             )
         return {info.name: array.copy() for info, array in zip(self.outputs, results, strict=True)}
 
@@ -137,7 +137,7 @@ class Model:
         def keep(layer: int, output: int, address: int, first: int, last: int) -> None:
             rows = np.arange(first, last)
             memory = self._layer_memory(layer, output, address)
-            facts = self._metadata["layers"][layer]["outputs"][output]
+            facts = self._metadata.layers[layer].outputs[output]
             values = logical_rows(memory[rows % len(memory)], facts)
             seen.setdefault((layer, output), []).append((first, values))
 
@@ -145,10 +145,10 @@ class Model:
             outputs = self.run(inputs, fill_workspace=fill_workspace)
         return outputs, tuple(
             LayerResult(
-                layer["name"], layer["operator"], layer["index"], layer["function"],
-                tuple(_joined(seen.get((i, o), [])) for o in range(len(layer["outputs"]))),
+                layer.name, layer.operator, layer.index, layer.function,
+                tuple(_joined(seen.get((i, o), [])) for o in range(len(layer.outputs))),
             )
-            for i, layer in enumerate(self._metadata["layers"])
+            for i, layer in enumerate(self._metadata.layers)
         )  # fmt: skip
 
     @checked_arguments
@@ -192,7 +192,7 @@ class Model:
 
     def _node_tensors(self, layer: int, written: Sequence[bytes]) -> tuple[NodeTensor, ...]:
         """Return what a node wrote, whose last layer knows the types."""
-        types = [facts["dtype"] for facts in self._metadata["layers"][layer]["outputs"]]
+        types = [facts.dtype for facts in self._metadata.layers[layer].outputs]
         return tuple(
             NodeTensor(types[min(index, len(types) - 1)], data)
             for index, data in enumerate(written)
@@ -204,7 +204,7 @@ class Model:
             hint = nearest(name, self.functions)
             raise UsageError(
                 f"no function '{name}'",
-                where=self._metadata["module_name"],
+                where=self._metadata.module_name,
                 legal=", ".join(self.functions) or "none: this is a model, use run()",
                 fix=hint or None,
             )
@@ -212,9 +212,9 @@ class Model:
 
     def _layer_memory(self, layer: int, output: int, address: int) -> Array:
         """Return the memory that holds a layer's output, as (row slots, elements of a row)."""
-        facts = self._metadata["layers"][layer]["outputs"][output]
-        dtype = np.dtype(facts["dtype"])
-        shape = (facts["rows"], facts["row_elements"])
+        facts = self._metadata.layers[layer].outputs[output]
+        dtype = np.dtype(facts.dtype)
+        shape = (facts.rows, facts.row_elements)
         size = shape[0] * shape[1] * dtype.itemsize
         raw = memoryview((ctypes.c_uint8 * size).from_address(address))
         memory: Array = np.frombuffer(raw, dtype=dtype).reshape(shape)

@@ -197,26 +197,26 @@ class Session:
         if status != 0:
             raise RunError(
                 f"the model returned status {status}; what it means is in its header",
-                where=f"{self._metadata['module_name']}_run",
+                where=f"{self._metadata.module_name}_run",
             )
 
     def _seen(self, waits: Waits) -> LayerStep:
-        layer = self._metadata["layers"][waits.layer]
-        facts = layer["outputs"][waits.output]
-        dtype = np.dtype(facts["dtype"])
-        shape = facts["rows"], facts["row_elements"]
+        layer = self._metadata.layers[waits.layer]
+        facts = layer.outputs[waits.output]
+        dtype = np.dtype(facts.dtype)
+        shape = facts.rows, facts.row_elements
         data = self._transport.peek(self._number, shape[0] * shape[1] * dtype.itemsize)
         memory = np.frombuffer(data, dtype).reshape(shape)
         # Row y lies in slot y % rows of a ring.
         values = logical_rows(memory[np.arange(waits.first, waits.last) % shape[0]], facts)
         return LayerStep(
-            layer["name"], layer["operator"], layer["index"], layer["function"],
+            layer.name, layer.operator, layer.index, layer.function,
             waits.output, waits.first, waits.last, values,
         )  # fmt: skip
 
 
 def _position(models: Sequence[Metadata], name: str | None) -> int:
-    names = [metadata["module_name"] for metadata in models]
+    names = [metadata.module_name for metadata in models]
     if name is None and len(names) == 1:
         return 0
     if name not in names:

@@ -45,23 +45,23 @@ def ports(metadata: Metadata, kind: str) -> tuple[TensorInfo, ...]:
     """Return the inputs ("input") or outputs ("output") of a model, in the order of the header."""
     return tuple(
         TensorInfo(
-            port["name"],
-            port["member"],
-            tuple(port["shape"]),
-            np.dtype(port["dtype"]),
-            port["quantization"]["scale"] if port["quantization"] else None,
-            port["quantization"]["zero_point"] if port["quantization"] else None,
-            port["offset"],
-            port["pool"],
+            port.name,
+            port.member,
+            tuple(port.shape),
+            np.dtype(port.dtype),
+            port.quantization.scale if port.quantization else None,
+            port.quantization.zero_point if port.quantization else None,
+            port.offset,
+            port.pool,
         )
-        for port in metadata["ports"]
-        if port["kind"] == kind
+        for port in metadata.ports
+        if port.kind == kind
     )
 
 
 def passed_pools(memory: MemoryData) -> list[PoolData]:
     """Return the workspace pools that a run is given, in the order of its arguments."""
-    return [pool for pool in memory["pools"] if not pool["is_internal"]]
+    return [pool for pool in memory.pools if not pool.is_internal]
 
 
 def matched(expected: Sequence[TensorInfo], given: Mapping[str, Array]) -> list[Array]:

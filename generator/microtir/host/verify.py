@@ -132,9 +132,9 @@ def verify(
     if suspects:
         debug = load(artifact, compiler=compiler, debug=True)
         wrong = first_wrong_layer(debug, graph, suspects, tolerance)
-    model_info = artifact.metadata["model"]
+    model_info = artifact.metadata.model
     return Verification(
-        model=model_info["file"] if model_info else artifact.metadata["module_name"],
+        model=model_info.file if model_info else artifact.metadata.module_name,
         targets=artifact.module.require_config("verify").targets,
         board=board,
         comparison=comparison,

@@ -64,17 +64,17 @@ def call_of(
         constants: the constant pools that it is given.
     """
     config = artifact.module.require_config("project")
-    facts, name = artifact.metadata, artifact.metadata["module_name"]
-    apart = facts["parameters"] is not None
+    facts, name = artifact.metadata, artifact.metadata.module_name
+    apart = facts.parameters is not None
     rest = [pool.argument for pool in constants]
-    rest += [f"{name}_parameters"] * apart + ["&devices"] * bool(facts["devices"])
+    rest += [f"{name}_parameters"] * apart + ["&devices"] * bool(facts.devices)
     packed = config.entry_calling_convention() is CallingConvention.PACKED
     return Call(
         c_code(", ".join(["&inputs", "&outputs", *(pool.place for pool in pools), *rest])),
         c_code(", ".join(["&inputs", "&outputs", *(pool.argument for pool in pools), *rest])),
         tuple(_packed(facts, ports, pools, constants)) if packed else (),
         apart,
-        bool(facts["devices"]),
+        bool(facts.devices),
     )
 
 
@@ -84,7 +84,7 @@ def _packed(
     pools: Sequence[PoolValues],
     constants: Sequence[ConstantValues],
 ) -> Iterator[PackedTensor]:
-    name, parameters = facts["module_name"], facts["parameters"]
+    name, parameters = facts.module_name, facts.parameters
     for port, place in ports:
         shape = c_code(", ".join(map(str, port.type.shape)))
         yield PackedTensor(c_code(place), len(port.type.shape), _dtype(port.type.dtype), shape)
@@ -93,7 +93,7 @@ def _packed(
         yield PackedTensor(c_code(pool.place), 1, byte, c_code(str(max(pool.bytes, 1))))
     given = [(pool.argument, pool.bytes) for pool in constants]
     if parameters is not None:
-        given.append((f"{name}_parameters", parameters["bytes"]))
+        given.append((f"{name}_parameters", parameters.bytes))
     for place, size in given:
         data = c_code(f"(void *)(uintptr_t){place}")
         yield PackedTensor(data, 1, byte, c_code(str(max(size, 1))))

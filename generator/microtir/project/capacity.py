@@ -59,7 +59,7 @@ def demand(models: Models, ram: Footprint) -> Demand:
     ]
     internal = [pool for model in models.models for pool in model.internal]
     pools = [Need(f"pool {p.pools[0].name}", p.bytes, p.section) for p in models.shared_pools]
-    pools += [Need(f"pool {p['name']}", p["size"], p["section"]) for p in internal]
+    pools += [Need(f"pool {p.name}", p.size, p.section) for p in internal]
     in_sections = [pool for pool in pools if pool.section]
     flash = (
         Need("weights", max(models.weights_bytes - _total(constants), 0)),
@@ -83,7 +83,7 @@ def demand(models: Models, ram: Footprint) -> Demand:
 def copied_weights(artifacts: Sequence[Artifact], board: Board) -> int:
     """Return the bytes of weights that lie in RAM, too: an AVR's flash needs special code."""
     return sum(
-        artifact.metadata["weights_bytes"]
+        artifact.metadata.weights_bytes
         for artifact in artifacts
         if copies_weights(artifact.module.require_config("project"), board)
     )

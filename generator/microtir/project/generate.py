@@ -118,10 +118,8 @@ def _project_type(given: ProjectType | str) -> ProjectType:
 
 def _project_model(artifact: Artifact) -> ProjectModel:
     facts = artifact.metadata
-    layers = (
-        Layer(row["name"], row["operator"], row["function"], row["macs"]) for row in facts["layers"]
-    )
-    return ProjectModel(facts["module_name"], f"{facts['module_name']}_run", tuple(layers))
+    layers = (Layer(row.name, row.operator, row.function, row.macs) for row in facts.layers)
+    return ProjectModel(facts.module_name, f"{facts.module_name}_run", tuple(layers))
 
 
 def _parts(template: Template, support: ProjectSupport, options: ProjectOptions) -> list[Part]:
@@ -154,7 +152,7 @@ def _model_files(artifacts: Sequence[Artifact], template: Template) -> dict[str,
     files: dict[str, bytes] = {}
     seen: dict[str, str] = {}
     for artifact in artifacts:
-        name = artifact.metadata["module_name"]
+        name = artifact.metadata.module_name
         for source in artifact.sources:
             # A program has one system library: its functions would be defined for each model.
             is_twice = len(artifacts) > 1 and source.path == f"{name}_system_lib.c"
@@ -173,7 +171,7 @@ def _parameter_files(
     """Return the weights that models have in a file, as arrays of the program."""
     found: dict[str, bytes] = {}
     for artifact in artifacts:
-        name, parameters = artifact.metadata["module_name"], artifact.metadata["parameters"]
+        name, parameters = artifact.metadata.module_name, artifact.metadata.parameters
         for file in artifact.data if parameters is not None else ():
             values = {
                 "name": name, "macro": macro_name(name), "lines": byte_lines(file.content),

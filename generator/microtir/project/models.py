@@ -123,7 +123,7 @@ class ModelValues:
 
     @property
     def internal_bytes(self) -> int:
-        return sum(pool["size"] for pool in self.internal)
+        return sum(pool.size for pool in self.internal)
 
     @property
     def given_constants(self) -> tuple[ConstantValues, ...]:
@@ -200,7 +200,7 @@ def describe_models(artifacts: Sequence[Artifact], options: ProjectOptions) -> M
         ProjectError: an artifact is no model, two have one name, or samples do not fit.
         UsageError: options.together names something else than several models.
     """
-    names = [artifact.metadata["module_name"] for artifact in artifacts]
+    names = [artifact.metadata.module_name for artifact in artifacts]
     for name in names:
         if names.count(name) > 1:
             raise ProjectError(
@@ -246,13 +246,13 @@ def _tensor_places(
         own = [port for port in model.ports if port.offset is None] if model else []
         whole = [port for port in own if with_rows or port.row_bytes is None]
         size = sum(-(-port.type.bytes // ELEMENT_BYTES) * ELEMENT_BYTES for port in whole)
-        shares[artifact.metadata["module_name"]] = Share(size, ELEMENT_BYTES)
+        shares[artifact.metadata.module_name] = Share(size, ELEMENT_BYTES)
     return joint_pool("tensors", shares, together).offsets if shares else {}
 
 
 def _largest_output(outputs: Sequence[OutputData]) -> int:
     """Return bytes of the largest tensor that a layer writes."""
-    sizes = (o["rows"] * o["row_elements"] * np.dtype(o["dtype"]).itemsize for o in outputs)
+    sizes = (o.rows * o.row_elements * np.dtype(o.dtype).itemsize for o in outputs)
     return max(sizes, default=0)
 
 
@@ -261,7 +261,7 @@ def _model(
 ) -> ModelValues:
     """Return the values of one model, and add the arrays of its samples to `arrays`."""
     facts = artifact.metadata
-    name = facts["module_name"]
+    name = facts.module_name
     model = artifact.module.model
     if model is None:
         raise ProjectError(
@@ -278,13 +278,13 @@ def _model(
     if missing and not options.server:
         where = f"samples: inputs of '{name}'"
         raise ProjectError(f"there are no values for '{missing[0]}'", where=where)
-    memory = facts["memory"]
+    memory = facts.memory
     assert memory is not None  # it is a model
     pools = pool_values(name, memory, places.pools)
-    constants = constant_values(name, facts["constant_pools"])
+    constants = constant_values(name, facts.constant_pools)
     given = [pool for pool in constants if pool.memory]
     passed = {pool.name: pool.place for pool in pools}
-    in_pools = [passed.get(pool["name"], "") for pool in memory["pools"]]
+    in_pools = [passed.get(pool.name, "") for pool in memory.pools]
     own = f"tensors.of_{name}{'.own' * (places.tensors > 0)}"
     at = [_place(own, port, in_pools) for port in model.ports]
     ports: dict[PortKind, list[PortValues]] = {PortKind.INPUT: [], PortKind.OUTPUT: []}
@@ -305,12 +305,12 @@ def _model(
         outputs=tuple(ports[PortKind.OUTPUT]),
         sample_count=_sample_count(name, [*inputs.values(), *outputs.values()]),
         pools=pools,
-        internal=tuple(pool for pool in memory["pools"] if pool["is_internal"]),
+        internal=tuple(pool for pool in memory.pools if pool.is_internal),
         constants=constants,
-        weights_bytes=facts["weights_bytes"],
+        weights_bytes=facts.weights_bytes,
         source_bytes=sum(len(file.text) for file in code),
-        layer_count=len(facts["layers"]),
-        layer_bytes=tuple(_largest_output(row["outputs"]) for row in facts["layers"]),
+        layer_count=len(facts.layers),
+        layer_bytes=tuple(_largest_output(row.outputs) for row in facts.layers),
         uses_math=any("#include <math.h>" in file.text for file in code),
         call=call_of(artifact, list(zip(model.ports, at, strict=True)), pools, given),
         places=places,

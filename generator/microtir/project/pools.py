@@ -64,21 +64,21 @@ def pool_values(
         memory: its plan.
         offsets: where its part begins in the memory of each pool, by the pool's C name.
     """
-    pools = memory["pools"]
-    return tuple(_pool(model, p, len(pools), offsets) for p in pools if not p["is_internal"])
+    pools = memory.pools
+    return tuple(_pool(model, p, len(pools), offsets) for p in pools if not p.is_internal)
 
 
 def _pool(model: str, pool: PoolData, count: int, offsets: Mapping[str, int]) -> PoolValues:
-    name, member = c_name(pool["name"]), f"of_{model}"
+    name, member = c_name(pool.name), f"of_{model}"
     variable = "own" if offsets[name] else member
-    macro = workspace_macro(model, pool["name"], is_alone=count == 1)
+    macro = workspace_macro(model, pool.name, is_alone=count == 1)
     declaration = f"{macro}({variable})"
-    if pool["section"] and pool["size"]:  # a member has none: the variable around it has one
+    if pool.section and pool.size:  # a member has none: the variable around it has one
         aligned = f"{macro_name(model)}_ALIGNED({macro}_ALIGNMENT)"
         declaration = f"{aligned} uint8_t {variable}[{macro}_SIZE]"
     memory = name if name == DEFAULT_WORKSPACE else f"pool_{name}"
-    facts = (c_code(declaration), pool["section"], pool["size"], offsets[name])
-    return PoolValues(pool["name"], macro, memory, member, *facts)
+    facts = (c_code(declaration), pool.section, pool.size, offsets[name])
+    return PoolValues(pool.name, macro, memory, member, *facts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,11 +104,11 @@ def constant_values(model: str, pools: Sequence[ConstantPoolData]) -> tuple[Cons
     """Return the constant pools of a model, those it is given in argument order."""
     return tuple(
         ConstantValues(
-            pool["name"],
-            constants_macro(model, pool["name"]),
-            "" if pool["is_internal"] else f"{model}_pool_{c_name(pool['name'])}",
-            pool["section"],
-            pool["size"],
+            pool.name,
+            constants_macro(model, pool.name),
+            "" if pool.is_internal else f"{model}_pool_{c_name(pool.name)}",
+            pool.section,
+            pool.size,
         )
         for pool in pools
     )

@@ -287,18 +287,18 @@ def _profile(
     bound: StackBound,
 ) -> Profile:
     facts = artifact.metadata
-    known = {layer["function"]: layer for layer in facts["layers"]}
+    known = {layer.function: layer for layer in facts.layers}
 
     def layer(cost: FunctionCost) -> LayerCost:
         found = known.get(cost.function)
         return LayerCost(
             name=cost.layer.name if cost.layer else cost.function,
-            index=found["index"] if found and found["index"] >= 0 else None,
+            index=found.index if found and found.index >= 0 else None,
             operator=cost.layer.operator if cost.layer else "main",
             function=cost.function,
             macs=cost.layer.macs if cost.layer else 0,
-            macs_executed=found["macs_executed"] if found else 0,
-            macs_recomputed=found["macs_recomputed"] if found else 0,
+            macs_executed=found.macs_executed if found else 0,
+            macs_recomputed=found.macs_recomputed if found else 0,
             instructions=cost.instructions,
             cycles=cycles.get(cost.function, 0),
             calls=cost.calls,
@@ -306,7 +306,7 @@ def _profile(
 
     layers = tuple(map(layer, measured.by_function))
     return Profile(
-        model=facts["model"]["file"] if facts["model"] else facts["module_name"],
+        model=facts.model.file if facts.model else facts.module_name,
         targets=tuple(str(t) for t in artifact.module.require_config("profile").targets),
         board=board.name,
         compiler=measured.compiler,
@@ -320,9 +320,9 @@ def _profile(
 
 
 def _ram(artifact: Artifact, board: Board, sizes: Sizes, stack: int) -> Footprint:
-    memory = artifact.metadata["memory"]
+    memory = artifact.metadata.memory
     assert memory is not None  # `generate` refuses what is no model
     # Arrays of internal pools are in the model's own .bss, unless a linker script moves them.
-    inside = sum(p["size"] for p in memory["pools"] if p["is_internal"] and not p["section"])
+    inside = sum(p.size for p in memory.pools if p.is_internal and not p.section)
     data = max(sizes.data - inside, 0)
     return footprint(artifact.metadata, data=data, stack=stack, reserve=board.reserve)

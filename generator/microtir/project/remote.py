@@ -114,7 +114,7 @@ def _served(
     _check_runs_samples(board)
     model = artifact.module.model
     if model is None:
-        raise ProjectError(f"'{artifact.metadata['module_name']}' is no model", where="run_samples")
+        raise ProjectError(f"'{artifact.metadata.module_name}' is no model", where="run_samples")
     with tempfile.TemporaryDirectory(prefix="microtir-board-") as scratch:
         options = ProjectOptions(server=True)
         project = generate(
@@ -124,7 +124,7 @@ def _served(
         if port is not None:
             project.flash(port)
         with project.transport(port, timeout) as session:
-            check_models(session, [artifact.metadata["module_name"]])
+            check_models(session, [artifact.metadata.module_name])
             yield session, model
 
 

@@ -178,20 +178,20 @@ class Session:
         """
         for index, port in enumerate(model.inputs):
             self.write(number, index, np.ascontiguousarray(inputs[port.name]).tobytes())
-        layers = self.metadata[number]["layers"]
+        layers = self.metadata[number].layers
         rows: dict[tuple[int, int], dict[int, bytes]] = {}
         while not isinstance(waits := self.step(number), int):
-            facts = layers[waits.layer]["outputs"][waits.output]
-            size = facts["row_elements"] * np.dtype(facts["dtype"]).itemsize
-            memory = self.peek(number, facts["rows"] * size)
+            facts = layers[waits.layer].outputs[waits.output]
+            size = facts.row_elements * np.dtype(facts.dtype).itemsize
+            memory = self.peek(number, facts.rows * size)
             written = rows.setdefault((waits.layer, waits.output), {})
             for row in range(waits.first, waits.last):
-                start = row % facts["rows"] * size
+                start = row % facts.rows * size
                 written[row] = memory[start : start + size]
         return {
             layer: tuple(
-                NodeTensor(facts["dtype"], b"".join(v for _, v in sorted(rows[layer, i].items())))
-                for i, facts in enumerate(layers[layer]["outputs"])
+                NodeTensor(facts.dtype, b"".join(v for _, v in sorted(rows[layer, i].items())))
+                for i, facts in enumerate(layers[layer].outputs)
                 if (layer, i) in rows
             )
             for layer in range(len(layers))

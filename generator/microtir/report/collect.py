@@ -42,7 +42,7 @@ class _Compiled:
 
     @property
     def weights_bytes(self) -> int:
-        return self.artifact.metadata["weights_bytes"]
+        return self.artifact.metadata.weights_bytes
 
 
 LimitsOf = Callable[[Artifact, int], Sequence[data.Limit]]
@@ -111,7 +111,7 @@ def _compile(module: IRModule, compiler: driver.Compiler | None) -> _Compiled:
 
     artifact = driver.build(module, observe=observe, compiler=compiler, nearest=True)
     (main,) = functions["executor"]
-    estimate = artifact.metadata["code_bytes_estimate"]
+    estimate = artifact.metadata.code_bytes_estimate
     code = compiler(artifact) if compiler else estimate
     return _Compiled(plans[-1], tuple(functions["tir"]), main, artifact, code)
 
@@ -135,7 +135,7 @@ def _facts(compiled: _Compiled, config: CompilationConfig, least: int) -> data.R
     layers = with_excesses(
         make_layers(calls, model.decisions), calls.steps, _of_ram(limits, pools),
         next((limit for limit in limits if limit.option == _STACK), None),
-        [frame["function"] for frame in compiled.artifact.metadata["stack"]["frames"]],
+        [frame.function for frame in compiled.artifact.metadata.stack.frames],
     )  # fmt: skip
     return data.Report(
         generator=f"microtir {__version__}",
@@ -179,8 +179,8 @@ def _constant_pools(config: CompilationConfig, module: IRModule) -> Iterator[dat
 def _limits(config: CompilationConfig, memory: MemoryPlan, compiled: _Compiled) -> list[data.Limit]:
     flash = compiled.weights_bytes + compiled.code_bytes
     facts = compiled.artifact.metadata
-    stack = facts["stack"]["bytes"]
-    code = "estimated" if compiled.code_bytes == facts["code_bytes_estimate"] else "compiled"
+    stack = facts.stack.bytes
+    code = "estimated" if compiled.code_bytes == facts.code_bytes_estimate else "compiled"
     possible = [
         (_RAM, "workspace", config.budget.ram, footprint(facts).planned),
         *(

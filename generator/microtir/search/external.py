@@ -97,8 +97,8 @@ def _measured(
         for layer in profile(artifact, board, timeout=timeout).layers
     }
     found: dict[int, tuple[str, int, bool]] = {}
-    for layer in artifact.metadata["layers"]:
-        before = found.get(layer["index"], ("", 0, False))[1]
-        cost = before + costs.get(layer["function"], 0)
-        found[layer["index"]] = (layer["name"], cost, bool(layer["externs"]))
+    for layer in artifact.metadata.layers:
+        before = found.get(layer.index, ("", 0, False))[1]
+        cost = before + costs.get(layer.function, 0)
+        found[layer.index] = (layer.name, cost, bool(layer.externs))
     return found

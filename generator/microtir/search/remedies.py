@@ -363,7 +363,7 @@ class _Figures:
             memory.workspace_size,
             tuple(pool.size for pool in memory.pools),
             artifact.flash(compiler(artifact) if compiler else None).bytes,
-            artifact.metadata["stack"]["bytes"],
+            artifact.metadata.stack.bytes,
         )
 
     def of_budget(self, name: str) -> int:

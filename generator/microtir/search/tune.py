@@ -122,7 +122,7 @@ def measure(one: Round, board: str, timeout: float) -> Mapping[Key, Cost]:
             observe=lambda _, made: plans.append(made) if isinstance(made, Plan) else None,
         )
     keys = _keys(plans[-1])
-    names = [layer["function"] for layer in artifact.metadata["layers"]]
+    names = [layer.function for layer in artifact.metadata.layers]
     measured = {
         layer.function: Cost(layer.instructions, layer.cycles)
         for layer in profile(artifact, load_board(board), timeout=timeout).layers

@@ -1,0 +1,54 @@
+"""What a compiled program consists of."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from microtir.arguments import checked_arguments
+from microtir.codegen import DataFile, FlashUse, Metadata, SourceFile, flash_of
+from microtir.errors import UsageError, nearest
+from microtir.ir_module import IRModule
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Contents:
+    """A compiled program in memory.
+
+    Args:
+        module: the lowered module; one that was imported from an archive has no functions, only
+            configuration and the facts of the model.
+        sources: what codegen printed, `metadata.json` included.
+        metadata: ports, layers, memory and options: what `metadata.json` says.
+        data: files that are not text: the constants, where they are no arrays of the code.
+        together: sets of names of modules of the archive that it was imported from, itself in
+            each, that may run at the same time.
+    """
+
+    module: IRModule
+    sources: tuple[SourceFile, ...]
+    metadata: Metadata
+    data: tuple[DataFile, ...] = ()
+    together: tuple[frozenset[str], ...] = ()
+
+    @property
+    def files(self) -> tuple[SourceFile | DataFile, ...]:
+        """Return everything that was generated."""
+        return (*self.sources, *self.data)
+
+    @checked_arguments
+    def source(self, path: str) -> str:
+        """Return the text of a generated file; UsageError if there is none of this path."""
+        texts = {file.path: file.text for file in self.sources}
+        if path not in texts:
+            raise UsageError(
+                f"there is no generated file '{path}'",
+                where="Artifact.source(path)",
+                legal=", ".join(texts),
+                fix=nearest(path, texts) or None,
+            )
+        return texts[path]
+
+    @checked_arguments
+    def flash(self, compiled: int | None = None) -> FlashUse:
+        """Return the flash that it takes; code by estimate, unless a compiler's bytes are given."""
+        return flash_of(self.module, compiled)
