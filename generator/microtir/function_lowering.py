@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from microtir.config import CompilationConfig
 from microtir.extra_passes import ExtraPasses, applied
 from microtir.tir import passes as tir_passes
-from microtir.tir.alike import Form, form_of, remade
 from microtir.tir.analysis.access import prove_accesses
 from microtir.tir.ir import PrimFunc
 from microtir.tir.replay import check_pass
+from microtir.tir.structural_hash import StructuralKey, rebind, structural_key
 from microtir.tir.verify import verify, verify_after
 
 
@@ -37,7 +37,7 @@ class FunctionLowering:
     config: CompilationConfig
     simple_mode: bool
     extra: ExtraPasses
-    _known: dict[tuple[object, ...], tuple[Form, PrimFunc]] = field(default_factory=dict)
+    _known: dict[tuple[object, ...], tuple[StructuralKey, PrimFunc]] = field(default_factory=dict)
 
     def __call__(self, function: PrimFunc) -> PrimFunc:
         """Lower a function.
@@ -47,11 +47,11 @@ class FunctionLowering:
         """
         if self.extra.tir_first or self.extra.tir_last or self.config.pass_config.replay_each_pass:
             return self._lowered(function)
-        form = form_of(function)
-        if form.key in self._known:
-            return remade(function, form, *self._known[form.key])
+        key = structural_key(function)
+        if key.tokens in self._known:
+            return rebind(function, key, *self._known[key.tokens])
         made = self._lowered(function)
-        self._known[form.key] = form, made
+        self._known[key.tokens] = key, made
         return made
 
     def _lowered(self, function: PrimFunc) -> PrimFunc:

@@ -15,7 +15,7 @@ from tests.support.command import INT8, Command
 PIPELINE = [
     ("graph", ["fold_constants", "remove_identities", "fold_pad", "fuse_activation",
                "gather_constant_channels", "fold_constant_channels", "remove_dead_nodes",
-               "loosen_activations", "bound_sums"]),
+               "drop_redundant_clamps", "bound_sums"]),
     ("plan", []),
     ("lowering", []),
     ("tir", ["simplify", "partition_loops", "simplify", "unroll_loops", "lower_vectorized",

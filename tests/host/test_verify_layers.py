@@ -15,7 +15,7 @@ from microtir.cli.progress import Progress
 from microtir.codegen import SourceFile
 from microtir.errors import ToolError, UsageError
 from microtir.frontend import from_tflite
-from microtir.host.apart import run_apart
+from microtir.host.child_process import run_in_child
 from microtir.host.oracle import Oracle, expected_outputs
 from microtir.host.samples import Fill, Samples, filled
 from microtir.host.tolerance import Share, rounding_of
@@ -204,7 +204,7 @@ def test_foreign_code_cannot_end_this_process(
     (tmp_path / "foreign_code.py").write_text(body)
     monkeypatch.syspath_prepend(tmp_path)
     with pytest.raises(ToolError) as caught:
-        run_apart("foreign_code", tmp_path, "their code", "m.tflite", "use ours", timeout=2)
+        run_in_child("foreign_code", tmp_path, "their code", "m.tflite", "use ours", timeout=2)
     assert str(caught.value).startswith("m.tflite: their code ") and text in str(caught.value)
     assert "fix:   use ours" in str(caught.value)
 

@@ -66,7 +66,7 @@ def metadata_of(program: Program, stacks: Stacks, identity: str = "") -> Metadat
         memory=_memory(program, model) if model else None,
         stack=_stack(stacks),
         functions=tuple(_function(program, function) for function in program.exported),
-        parameters=_parameter_file(program, identity) if program.is_apart else None,
+        parameters=_parameter_file(program, identity) if program.has_external_params else None,
         devices=tuple(device.name for device in program.devices),
         files=(),
     )

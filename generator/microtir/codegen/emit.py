@@ -89,7 +89,7 @@ def emit(module: IRModule) -> Printed:
     graph = None
     if program.model and program.is_graph:
         graph = graph_text(program, program.model, requirements)
-    is_given = program.is_apart or program.given_pools
+    is_given = program.has_external_params or program.given_pools
     number = identity(program, _code(bodies)) if is_given else ""
     stacks = stacks_of(program)
     metadata = metadata_of(program, stacks, number)
@@ -110,7 +110,7 @@ def emit(module: IRModule) -> Printed:
         *(runtime_files(parts) if needs_runtime or dropin else ()),
     )
     paths = [*(file.path for file in files), METADATA_FILE]
-    paths += [file_name(program)] * program.is_apart
+    paths += [file_name(program)] * program.has_external_params
     paths += [pool_file(program, pool) for pool in passed_constant_pools(program) if pool.size]
     metadata = with_files(metadata, paths, source)
     sources = (*files, SourceFile(METADATA_FILE, metadata.text))
@@ -239,7 +239,7 @@ def _source(
         macro=program.macro,
         fingerprint=fingerprint,
         has_weights=any(array.offset is None for array in program.constants),
-        is_apart=program.is_apart or bool(program.given_pools),
+        has_external_params=program.has_external_params or bool(program.given_pools),
         constants_struct="" if graph else constants_struct(program),
         is_packed=program.is_packed,
         graph=graph,

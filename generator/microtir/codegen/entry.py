@@ -108,7 +108,7 @@ def run_parameters(program: Program) -> list[str]:
 
 def constant_parameters(program: Program) -> list[str]:
     """Parameters of an entry function for the file of constants, or for the pools of them."""
-    if program.is_apart:
+    if program.has_external_params:
         return ["const void *parameters"]
     return [f"const void *{pool.name}" for pool in passed_constant_pools(program)]
 
@@ -152,7 +152,7 @@ def _pointer(port: Port) -> str:
 
 def _constant_pointers(program: Program) -> list[str]:
     """The pointers to constants that a run reads."""
-    if program.is_apart:
+    if program.has_external_params:
         return ["parameters"]
     return [pool.name for pool in passed_constant_pools(program) if pool.size]
 
@@ -160,7 +160,7 @@ def _constant_pointers(program: Program) -> list[str]:
 def constant_checks(program: Program) -> list[str]:
     """Checks that the constants are those that this code was generated with."""
     status = f"{program.macro}_{PARAMETERS_STATUS}"
-    if program.is_apart:
+    if program.has_external_params:
         # Without the size, weights behind the end of a shorter file would be read.
         size = f"((const uint32_t *)parameters)[2] != {program.macro}_PARAMETERS_SIZE"
         foreign = _foreign("parameters", 1, f"{program.macro}_PARAMETERS")

@@ -35,7 +35,9 @@ class FlashReader:
 
 def reads_from_flash(program: Program) -> bool:
     """Whether the target's constants need reads of their own."""
-    return program.config.primary_target().has(Feature.AVR_PROGMEM) and not program.is_apart
+    return (
+        program.config.primary_target().has(Feature.AVR_PROGMEM) and not program.has_external_params
+    )
 
 
 def reader_names(program: Program) -> Mapping[DType, str]:

@@ -51,9 +51,9 @@ def function_text(program: Program, function: PrimFunc, requirements: Requiremen
     written = program.written[function]
     # Any write of a micro-kernel may come before any read: the regions of a call are apart.
     is_kernel = function in program.kernels and not merges(function)
-    apart = is_kernel and function not in program.assembly
+    restrict = is_kernel and function not in program.assembly
     parameters = [
-        parameter_text(p, names.of(p), p in written, is_apart=apart) for p in function.params
+        parameter_text(p, names.of(p), p in written, is_restrict=restrict) for p in function.params
     ]
     if program.takes_constants(function):
         parameters.append(program.given_constants.parameter)
@@ -69,7 +69,9 @@ def function_text(program: Program, function: PrimFunc, requirements: Requiremen
         return text
     if has_intrinsics(function):
         # The template knows parameters by their names in TIR.
-        known = [parameter_text(p, p.name, p in written, is_apart=apart) for p in function.params]
+        known = [
+            parameter_text(p, p.name, p in written, is_restrict=restrict) for p in function.params
+        ]
         template = program.assembly[function]
         lines = intrinsics_lines(template, function, program.name, program.macro)
         own = "\n".join(signature(head, known))

@@ -294,11 +294,13 @@ def _fields(program: Program, model: ModelInfo, node_count: int) -> list[str]:
         f"{len(model.inputs)}, /* inputs */",
         f"{len(model.outputs)}, /* outputs */",
         f"{len(workspace_pools(program))}, /* pools */",
-        f"{macro}_PARAMETERS_ALIGNMENT," if program.is_apart else "0, /* no file of weights */",
+        f"{macro}_PARAMETERS_ALIGNMENT,"
+        if program.has_external_params
+        else "0, /* no file of weights */",
         f"{len(program.given_pools)}, /* pools of constants */",
         f"{len(program.devices)}, /* devices */",
-        f"{macro}_PARAMETERS_IDENTITY," if program.is_apart else "0, /* identity */",
-        f"{macro}_PARAMETERS_SIZE" if program.is_apart else "0",
+        f"{macro}_PARAMETERS_IDENTITY," if program.has_external_params else "0, /* identity */",
+        f"{macro}_PARAMETERS_SIZE" if program.has_external_params else "0",
     ]
 
 
@@ -352,7 +354,7 @@ def graph_entries(program: Program, model: ModelInfo) -> list[FunctionText]:
         return _with_devices(program, f"{program.name}_run", run_parameters(program), body)
     given = ["inputs", "outputs", *(pool.name for pool in passed_pools(program))]
     given += [pool.name for pool in passed_constant_pools(program)]
-    given += ["parameters"] * program.is_apart + ["devices"] * bool(program.devices)
+    given += ["parameters"] * program.has_external_params + ["devices"] * bool(program.devices)
     observe = f"{program.name}_run_observed"
     call = f"return {observe}({', '.join([*given, 'NULL', 'NULL'])});"
     body = [*setup, "return microtir_graph_run_observed(&executor, observer, platform);"]
@@ -386,7 +388,7 @@ def _executor(program: Program, model: ModelInfo) -> list[str]:
         for kind in PortKind
     }
     pools = ", ".join(pool.name if pool.size else "NULL" for pool in workspace_pools(program))
-    parameters = "parameters" if program.is_apart else "NULL"
+    parameters = "parameters" if program.has_external_params else "NULL"
     constants = "constants" if program.given_pools else "NULL"
     devices = "devices" if program.devices else "NULL"
     values = f"&{program.name}_table, input_pointers, output_pointers, pool_pointers, {parameters}"

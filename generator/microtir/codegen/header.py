@@ -51,7 +51,7 @@ def statuses(program: Program) -> Sequence[tuple[str, int, str]]:
     """The statuses that a program may return."""
     possible = {
         EXTERN_STATUS: bool(program.fallible),
-        PARAMETERS_STATUS: program.is_apart or bool(program.given_pools),
+        PARAMETERS_STATUS: program.has_external_params or bool(program.given_pools),
     }
     return [status for status in STATUSES if possible.get(status[0], True)]
 
@@ -159,7 +159,7 @@ def memory_lines(program: Program, identity: str = "") -> str:
             rows.append((f"{stem}_SIZE", f"{pool.size}{internal}"))
             rows.append((f"{stem}_ALIGNMENT", str(pool.plan.alignment)))
     weights = sum(array.bytes for array in program.constants)
-    if program.is_apart:
+    if program.has_external_params:
         rows.append(("PARAMETERS_SIZE", f"{file_size(program.constants)} /* of the file */"))
         rows.append(("PARAMETERS_ALIGNMENT", str(alignment(program.constants))))
         rows.append(("PARAMETERS_IDENTITY", f"UINT32_C({identity})"))
@@ -335,7 +335,7 @@ def _run_comment(program: Program) -> str:
             rows.append((pool.name, f"{pool.macro}_SIZE bytes, aligned to {pool.macro}_ALIGNMENT;"))
             rows.append(("", kept))
     rows += _constant_rows(program)
-    if program.is_apart:
+    if program.has_external_params:
         rows.append(("parameters", f"the file {file_name(program)}, aligned to"))
         rows.append(("", f"{macro}_PARAMETERS_ALIGNMENT"))
     if program.devices:
@@ -388,7 +388,7 @@ def _holder(program: Program) -> str:
 def _function_comment(program: Program, function: PrimFunc) -> str:
     written = program.written[function]
     rows = [(f"  {p.name}", _parameter_text(p, p in written)) for p in function.params]
-    if program.takes_constants(function) and program.is_apart:
+    if program.takes_constants(function) and program.has_external_params:
         rows.append(("  parameters", f"the file {file_name(program)}"))
     elif program.takes_constants(function):
         rows += [(f"  {name}", text) for name, text in _constant_rows(program)]

@@ -164,7 +164,7 @@ def _model_wrapper(program: Program, model: ModelInfo) -> Wrapper:
         ),
         f"return {run_name(program)}({memory});",
     ]
-    apart = ", and the file of parameters likewise" * program.is_apart
+    apart = ", and the file of parameters likewise" * program.has_external_params
     apart += ", and the constant pools likewise" * bool(passed_constant_pools(program))
     if program.devices:
         apart += f". The resource is a pointer to a {struct_name(program)}"
@@ -190,7 +190,7 @@ def _workspace_text(pools: int) -> str:
 
 def _constant_memories(program: Program, names: ScopedNames, first: int) -> list[Memory]:
     """Arguments from the index `first` on: the file of constants, or the pools that are passed."""
-    named = [("parameters", f"{program.macro}_PARAMETERS")] * program.is_apart
+    named = [("parameters", f"{program.macro}_PARAMETERS")] * program.has_external_params
     named += [(names.reserve(p.name), p.macro) for p in passed_constant_pools(program)]
     return [
         Memory(name, index, f"{macro}_SIZE", f"{macro}_ALIGNMENT")

@@ -140,7 +140,7 @@ class Program:
         return self.model is not None and self.config.is_graph()
 
     @property
-    def is_apart(self) -> bool:
+    def has_external_params(self) -> bool:
         """Whether constants are in a file of their own, which run functions are given."""
         return not self.config.should_link_params()
 
@@ -154,7 +154,7 @@ class Program:
     @property
     def given_constants(self) -> GivenConstants:
         """How functions get the constants that are no arrays of the code."""
-        if self.is_apart:
+        if self.has_external_params:
             return GivenConstants("parameters", "const uint8_t")
         return GivenConstants("constants", f"const struct {self.name}_constants", self.given_pools)
 
@@ -179,7 +179,7 @@ class Program:
         public = ("run", "run_packed", "run_unpacked", "status_text", "module", *exported)
         public += ("run_activated", "run_unpacked_activated", "run_observed_activated")
         return (
-            *(("parameters",) if self.is_apart else ()),
+            *(("parameters",) if self.has_external_params else ()),
             *(("constants", "given_constants") if self.given_pools else ()),
             *(("devices",) if self.devices else ()),
             *self.names.values(),

@@ -275,15 +275,17 @@ def pointer_cast(name: str, from_: DType, to: DType, offset: int, is_const: bool
     return f"({const}{C_TYPES[to]} *){through}{name}"
 
 
-def parameter_text(parameter: Param, name: str, is_written: bool, *, is_apart: bool = False) -> str:
+def parameter_text(
+    parameter: Param, name: str, is_written: bool, *, is_restrict: bool = False
+) -> str:
     """Declaration of a parameter of a function's body.
 
-    `is_apart`: nothing that is written through it is read through another parameter.
+    `is_restrict`: nothing that is written through it is read through another parameter.
     """
     if isinstance(parameter, Var):
         return f"{C_TYPES[parameter.dtype]} {name}"
     const = "" if is_written else "const "
-    restrict = "restrict " if is_written and is_apart else ""
+    restrict = "restrict " if is_written and is_restrict else ""
     return f"{const}{C_TYPES[parameter.dtype]} *{restrict}{name}"
 
 

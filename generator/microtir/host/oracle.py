@@ -13,7 +13,7 @@ from microtir.errors import ToolError, UsageError
 from microtir.graph import reference
 from microtir.graph.ir import Graph
 from microtir.host import tflm_process
-from microtir.host.apart import run_apart
+from microtir.host.child_process import run_in_child
 from microtir.host.samples import Samples
 from microtir.resources import install_extra
 
@@ -87,7 +87,7 @@ def _tflm(graph: Graph, model: bytes, samples: Samples, where: str) -> Samples:
         }
         counts = np.array([len(samples), len(graph.inputs), len(graph.outputs)])
         tflm_process.save(folder / tflm_process.INPUTS, {"counts": counts, **arrays})
-        run_apart(
+        run_in_child(
             "microtir.host.tflm_process",
             folder,
             "the oracle 'tflm' (tflite-micro)",

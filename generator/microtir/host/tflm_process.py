@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from microtir.graph.ir import Array
-from microtir.host.apart import REASON, REFUSED
+from microtir.host.child_process import REASON, REFUSED
 
 MODEL, INPUTS, OUTPUTS = "model.tflite", "inputs.npz", "outputs.npz"
 ARENA_BYTES = 1 << 25

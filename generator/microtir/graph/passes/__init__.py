@@ -2,12 +2,12 @@
 
 from microtir.graph.passes.bound_sums import BoundSums
 from microtir.graph.passes.cut_columns import CutColumns
+from microtir.graph.passes.drop_redundant_clamps import DropRedundantClamps
 from microtir.graph.passes.fold_constant_channels import FoldConstantChannels
 from microtir.graph.passes.fold_constants import FoldConstants
 from microtir.graph.passes.fold_pad import FoldPad
 from microtir.graph.passes.fuse_activation import FuseActivation
 from microtir.graph.passes.gather_constant_channels import GatherConstantChannels
-from microtir.graph.passes.loosen_activations import LoosenActivations
 from microtir.graph.passes.remove_dead_nodes import RemoveDeadNodes
 from microtir.graph.passes.remove_identities import RemoveIdentities
 from microtir.graph.passes.rewrite import GraphPass
@@ -21,7 +21,7 @@ GRAPH_PASSES: tuple[GraphPass, ...] = (
     GatherConstantChannels(),
     FoldConstantChannels(),
     RemoveDeadNodes(),
-    LoosenActivations(),
+    DropRedundantClamps(),
     BoundSums(),
 )
 """The passes in the order in which the driver runs them."""
@@ -30,13 +30,13 @@ __all__ = [
     "GRAPH_PASSES",
     "BoundSums",
     "CutColumns",
+    "DropRedundantClamps",
     "FoldConstantChannels",
     "FoldConstants",
     "FoldPad",
     "FuseActivation",
     "GatherConstantChannels",
     "GraphPass",
-    "LoosenActivations",
     "RemoveDeadNodes",
     "RemoveIdentities",
     "RowPorts",

@@ -16,7 +16,7 @@ REASON = "reason.txt"
 _LINES = 3  # of what a program wrote to stderr, in a diagnostic
 
 
-def run_apart(
+def run_in_child(
     module: str, folder: Path, who: str, where: str, fix: str, *, timeout: float = TIMEOUT
 ) -> None:
     """Run a module as a program, with a folder for what goes in and what comes out.

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from microtir.graph.ir import Graph
 from microtir.graph.operator import Operator
-from microtir.graph.passes import LoosenActivations
+from microtir.graph.passes import DropRedundantClamps
 from microtir.graph.reference import execute
 from microtir.kernels.common.requantise import Rescaling
 from microtir.operators.arithmetic.definition import Add
@@ -56,25 +56,25 @@ def test_a_clamp_beyond_all_sums_is_dropped(
     """Weights decide how large a sum may be."""
     quiet = layer(op(activation=activation), 2, 0.05)
     loud = layer(op(activation=activation), 127, 0.05)
-    assert activation_of(LoosenActivations()(quiet)) is looser
-    assert LoosenActivations()(loud) is loud
+    assert activation_of(DropRedundantClamps()(quiet)) is looser
+    assert DropRedundantClamps()(loud) is loud
 
 
 def test_a_clamp_at_the_zero_point_stays() -> None:
     """It saves the correction of ties, which costs more."""
     relu = layer(Conv2D(activation=Activation.RELU), 1, 0.05)
-    assert LoosenActivations()(relu) is relu
+    assert DropRedundantClamps()(relu) is relu
 
 
 def test_a_declared_range_decides() -> None:
     """What the user says of an input bounds the sums, too."""
     model = layer(Conv2D(activation=Activation.RELU6), 40, 0.05, seed=1)
-    assert LoosenActivations()(model) is model
+    assert DropRedundantClamps()(model) is model
     (x,) = model.inputs
     narrow = Graph(
         model.name, model.inputs, model.outputs, model.nodes, input_ranges=((x, (0, 6)),)
     )
-    assert activation_of(LoosenActivations()(narrow)) is Activation.RELU
+    assert activation_of(DropRedundantClamps()(narrow)) is Activation.RELU
 
 
 def test_pools_and_sums() -> None:
@@ -84,17 +84,17 @@ def test_pools_and_sums() -> None:
     pool = AveragePool2D((2, 2), strides=(2, 2), activation=Activation.RELU6)
     whole = graph([node(pool, [x], pooled)], [x], [pooled])
     # 6 / 0.02 is beyond int8.
-    assert activation_of(LoosenActivations()(whole)) is Activation.RELU
+    assert activation_of(DropRedundantClamps()(whole)) is Activation.RELU
     total = tensor("s", (1, 4, 4, 3), I8, quant(0.06, 0))
     both = graph([node(Add(activation=Activation.RELU6), [x, x], total)], [x], [total])
     assert activation_range(Activation.RELU6, total.type) == (0, 100)
-    assert activation_of(LoosenActivations()(both)) is Activation.RELU
+    assert activation_of(DropRedundantClamps()(both)) is Activation.RELU
     dense = tensor("s", (1, 4, 4, 3), I8, quant(0.05, -128))
     louder = tensor("x", (1, 4, 4, 3), I8, quant(0.05, -128))
     bound = graph(
         [node(Add(activation=Activation.RELU6), [louder, louder], dense)], [louder], [dense]
     )
-    assert LoosenActivations()(bound) is bound
+    assert DropRedundantClamps()(bound) is bound
 
 
 @settings(max_examples=40, deadline=None)
@@ -110,7 +110,7 @@ def test_no_output_changes(seed: int, magnitude: int, scale: float, activation: 
     values = np.random.default_rng(seed).integers(-128, 128, (1, 4, 4, 3)).astype(np.int8)
     values[0, 0] = np.array([[-128] * 3, [127] * 3, [-128, 127, -128], [127, -128, 127]], np.int8)
     before = execute(model, {"x": values})
-    after = execute(LoosenActivations()(model), {"x": values})
+    after = execute(DropRedundantClamps()(model), {"x": values})
     assert all(np.array_equal(before[name], after[name]) for name in before)
 
 

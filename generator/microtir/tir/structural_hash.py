@@ -48,19 +48,19 @@ Item: TypeAlias = Var | Buffer
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Form:
-    """What a function is; its name, its origin and its attributes aside.
+class StructuralKey:
+    """What a function is, its name and what it says about itself aside.
 
-    Functions with equal keys have bodies of the same text, parameters included, and differ in the
+    Functions with equal tokens have bodies of the same text, parameters included, and differ in the
     `items` of which they are made, by position, and in the data of constants.
     """
 
-    key: tuple[object, ...]
+    tokens: tuple[object, ...]
     items: tuple[Item, ...]
 
 
-def form_of(function: PrimFunc) -> Form:
-    """The form of a function."""
+def structural_key(function: PrimFunc) -> StructuralKey:
+    """Return the structural key of a function."""
     writer = _Writer()
     write, number = writer.tokens.append, writer.number
     for param in function.params:
@@ -81,19 +81,21 @@ def form_of(function: PrimFunc) -> Form:
         writes = _TOKENS.get(type(node))
         if writes is not None:
             writes(writer, node)
-    return Form(tuple(writer.tokens), tuple(writer.numbers))
+    return StructuralKey(tuple(writer.tokens), tuple(writer.numbers))
 
 
-def remade(function: PrimFunc, form: Form, other: Form, made: PrimFunc) -> PrimFunc:
-    """What passes make of a function, given what they make of another one that is like it.
+def rebind(
+    function: PrimFunc, own: StructuralKey, other: StructuralKey, made: PrimFunc
+) -> PrimFunc:
+    """Return what passes make of a function, given what they make of another one that equals it.
 
     Args:
         function: before the passes.
-        form: its form.
-        other: that of the other function, with an equal key.
+        own: its key.
+        other: that of the other function, with equal tokens.
         made: what became of the other function: its body is another one, and nothing else.
     """
-    items: dict[Item, Expr | Buffer | int] = dict(zip(other.items, form.items, strict=True))
+    items: dict[Item, Expr | Buffer | int] = dict(zip(other.items, own.items, strict=True))
     for node in walk(made):
         # Passes copy loops: what they define so is defined once, here as well.
         if isinstance(node, For | Let) and node.var not in items:

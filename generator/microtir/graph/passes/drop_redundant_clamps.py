@@ -23,21 +23,21 @@ _LOOSER: Mapping[Activation, Activation] = MappingProxyType(
 
 
 @dataclass(frozen=True, slots=True)
-class LoosenActivations:
+class DropRedundantClamps:
     """Gives int8 operators an activation with fewer clamps where their results stay within it.
 
     The bounds of `graph.analysis.channel_ranges` are compared with those of the same operator
     without the clamp: only where these lie inside it, too, is it dropped.
     """
 
-    name: ClassVar[str] = "loosen_activations"
+    name: ClassVar[str] = "drop_redundant_clamps"
 
     def __call__(self, graph: Graph) -> Graph:
         ranges = channel_ranges(graph)
-        return with_nodes(graph, [_loosened(node, ranges) for node in graph.nodes])
+        return with_nodes(graph, [_without_redundant_clamp(node, ranges) for node in graph.nodes])
 
 
-def _loosened(node: Node, ranges: Mapping[Tensor, ChannelRanges]) -> Node:
+def _without_redundant_clamp(node: Node, ranges: Mapping[Tensor, ChannelRanges]) -> Node:
     op = node.op
     if not isinstance(op, Carrier) or op.activation not in _LOOSER:
         return node

@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from microtir.tir.alike import form_of, remade
 from microtir.tir.dtype import DType
 from microtir.tir.ir import (
     Array,
@@ -29,6 +28,7 @@ from microtir.tir.ir import (
     Var,
 )
 from microtir.tir.passes import pipeline
+from microtir.tir.structural_hash import rebind, structural_key
 from microtir.tir.text import parse_function, to_text
 from microtir.tir.visitor import buffers_read, substitute
 from tests.tir.random_programs import functions
@@ -61,9 +61,9 @@ def test_what_passes_make_of_one_they_make_of_the_other(func: PrimFunc, turns: i
     """Remaking gives the text that the passes give, with the data of the function itself."""
     func = reread(func)
     other = with_other_data(func, turns)
-    form, known = form_of(other), form_of(func)
-    assert form.key == known.key
-    made = remade(other, form, known, lowered(func))
+    key, known = structural_key(other), structural_key(func)
+    assert key.tokens == known.tokens
+    made = rebind(other, key, known, lowered(func))
     assert to_text([made]) == to_text([lowered(other)])
 
 
@@ -72,7 +72,9 @@ def test_what_passes_make_of_one_they_make_of_the_other(func: PrimFunc, turns: i
 def test_equal_keys_are_equal_texts(one: PrimFunc, other: PrimFunc) -> None:
     """Nothing that the text says is left out of the key."""
     one, other = reread(one), reread(other)
-    assert (form_of(one).key == form_of(other).key) == (to_text([one]) == to_text([other]))
+    assert (structural_key(one).tokens == structural_key(other).tokens) == (
+        to_text([one]) == to_text([other])
+    )
 
 
 def function(
@@ -115,19 +117,19 @@ def function(
 )
 def test_a_difference_is_one_of_the_key(other: PrimFunc) -> None:
     """Numbers, kinds, names, operators, types, ranges of data and of parameters, rows, shapes."""
-    assert form_of(other).key != form_of(function()).key
+    assert structural_key(other).tokens != structural_key(function()).tokens
 
 
 def test_data_between_its_ends_is_no_difference() -> None:
     """Only the lowest and the highest value are ever looked at."""
-    assert form_of(function(data=(7, 1, 1, 5))).key == form_of(function()).key
+    assert structural_key(function(data=(7, 1, 1, 5))).tokens == structural_key(function()).tokens
 
 
 def test_zeros_of_both_signs_are_different() -> None:
     """Floats are told apart by their bits, NaN included."""
     y = Buffer("y", (), DType.FLOAT32)
     keys = [
-        form_of(PrimFunc("f", (y,), Store(y, (), FloatImm(value)))).key
+        structural_key(PrimFunc("f", (y,), Store(y, (), FloatImm(value)))).tokens
         for value in (0.0, -0.0, float("nan"), float("nan"))
     ]
     assert keys[0] != keys[1]
@@ -138,7 +140,7 @@ def test_what_is_remade_defines_its_own_variables() -> None:
     """Loops that passes copied are no loops of two functions."""
     one = function(high=2)
     other = function(high=2, data=(7, 1, 1, 5))
-    made = remade(other, form_of(other), form_of(one), one)
+    made = rebind(other, structural_key(other), structural_key(one), one)
     assert isinstance(made.body, For)
     assert isinstance(one.body, For)
     assert made.body.var is not one.body.var
