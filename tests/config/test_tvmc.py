@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from microtir.compat.microtvm.tvmc_flags import TVMC_FLAGS
 from microtir.config import CompilationConfig, Target, config_from_file, config_from_flags, micro
 from microtir.config.enums import Placement
 from microtir.config.flag import FlagValue
-from microtir.config.tvmc import TVMC_FLAGS
 from microtir.errors import ConfigError, ConfigFileError
 
 

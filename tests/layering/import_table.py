@@ -38,7 +38,8 @@ ALLOWED: dict[str, frozenset[str]] = {
     "scratch": frozenset(),
     "encoding": frozenset({"errors"}),
     "arguments": frozenset({"errors"}),
-    "config": frozenset({"arguments", "errors", "resources"}),
+    # the flags of tvmc and the names of microTVM's options are read by the table of options
+    "config": frozenset({"arguments", "errors", "resources", "compat.microtvm"}),
     "reading": frozenset({"errors", "config"}),
     "ir_module": COMMON | GRAPH_IR,
     "extra_passes": COMMON | GRAPH_IR,
@@ -62,9 +63,17 @@ ALLOWED: dict[str, frozenset[str]] = {
     "tir": COMMON | MODULE,
     "executor": COMMON | GRAPH_IR | PLAN_IR | TIR | MODULE,
     "memory": COMMON | TIR | MODULE,
-    "codegen": COMMON | TIR | MODULE | {"encoding", "reading"},
+    "codegen": COMMON | TIR | MODULE | {"encoding", "reading", "compat.microtvm.abi"},
     # an archive holds the text of the TIR; ports that are read back have types of the graph
-    "artifact": COMMON | MODULE | TIR | {"codegen", "files", "graph.ir", "reading"},
+    "artifact": COMMON
+    | MODULE
+    | TIR
+    | {"codegen", "files", "graph.ir", "reading", "compat.microtvm.mlf"},
+    # what users of microTVM bring: each part belongs to the stage that calls it
+    "compat": COMMON
+    | MODULE
+    | TIR
+    | {"artifact", "codegen", "encoding", "files", "graph.ir", "reading"},
     # verify compares the C with the meaning of its graph
     "host": COMMON
     | MODULE
@@ -100,7 +109,7 @@ ALLOWED: dict[str, frozenset[str]] = {
     | PLAN_IR
     | MODULE
     | ENDS
-    | {"driver", "files", "ports", "search", "report"}
+    | {"driver", "files", "ports", "search", "report", "compat.microtvm"}
     | {"graph.text", "tir.text"},
     "__main__": frozenset({"cli"}),
 }

@@ -15,7 +15,7 @@ PYTHON = re.compile(
 )
 # What only Python calls: a command line has no words for it.
 ONLY_PYTHON = (
-    "artifact/mlf_metadata.py",  # the time that a caller gives
+    "compat/microtvm/mlf/metadata.py",  # the time that a caller gives
     "codegen/emit.py",
     "custom/",
     "driver.py",

@@ -5,8 +5,6 @@ from __future__ import annotations
 from microtir.artifact.artifact import Artifact, ExportFormat
 from microtir.artifact.footprint import Footprint, footprint
 from microtir.artifact.joint_memory import Share, Together, joint_pool, joint_workspace
-from microtir.artifact.mlf import export_model_library_format
-from microtir.artifact.mlf_reader import import_model_library_format, model_info
 from microtir.artifact.nodes import (
     GraphNode,
     NodeResult,
@@ -28,6 +26,8 @@ from microtir.codegen.metadata import (
     PortData,
 )
 from microtir.codegen.outputs import OutputData
+from microtir.compat.microtvm.mlf.export import export_model_library_format
+from microtir.compat.microtvm.mlf.reader import import_model_library_format, model_info
 
 # `host` and `project` read artifacts, and the facts in them, without knowing codegen.
 __all__ = [

@@ -10,7 +10,7 @@ from pathlib import Path
 from microtir.arguments import checked_arguments
 from microtir.artifact.contents import Contents
 from microtir.artifact.folder import write_sources
-from microtir.artifact.mlf import export_model_library_format
+from microtir.compat.microtvm.mlf.export import export_model_library_format
 from microtir.errors import UsageError, nearest
 
 

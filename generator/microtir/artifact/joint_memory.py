@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from itertools import combinations, permutations
 
 from microtir.artifact.contents import Contents
-from microtir.artifact.mlf_layout import module_name
 from microtir.codegen.joint import JointPool
 from microtir.config.names import c_name
 from microtir.errors import UsageError, nearest
@@ -41,7 +40,7 @@ class Together:
         Raises:
             UsageError: a set of less than two, a name that no module has, or one twice.
         """
-        modules = [module_name(artifact) for artifact in artifacts]
+        modules = [artifact.metadata.module_name for artifact in artifacts]
         known = [names for artifact in artifacts for names in artifact.together]
         here = [names.intersection(modules) for names in dict.fromkeys(known)]
         _check_sets(together, modules, where)
@@ -89,7 +88,7 @@ def joint_workspace(artifacts: Sequence[Contents], together: Together) -> list[J
         for pool in memory.pools if memory else ():
             if not pool.is_internal:
                 share = Share(pool.size, pool.alignment)
-                shares.setdefault(pool.name, {})[module_name(artifact)] = share
+                shares.setdefault(pool.name, {})[artifact.metadata.module_name] = share
     return [joint_pool(c_name(name), found, together) for name, found in shares.items()]
 
 

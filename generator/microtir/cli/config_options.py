@@ -16,9 +16,9 @@ import typer
 from microtir.cli.archive import check_flags
 from microtir.cli.model import model_path, module_name, read_model
 from microtir.cli.output import write
+from microtir.compat.microtvm.tvmc_flags import TVMC_FLAGS
 from microtir.config import FLAGS, CompilationConfig, config_from_flags, microcontroller
 from microtir.config.flag import Flag, FlagValue
-from microtir.config.tvmc import TVMC_FLAGS
 from microtir.errors import ExitCode, UsageError
 
 PANEL = "Configuration"

@@ -11,7 +11,7 @@ import typer
 from microtir.cli.app import APP
 from microtir.cli.output import write_error
 from microtir.cli.status import INTERRUPTED
-from microtir.config.tvmc_refused import instead_of
+from microtir.compat.microtvm.tvmc_refused import instead_of
 from microtir.errors import MicrotirError, UsageError, nearest
 
 # typer raises click's exceptions, or from some version on its own copies of them.  BadParameter

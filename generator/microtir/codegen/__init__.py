@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from microtir.codegen.code_size import FlashUse, flash_of
-from microtir.codegen.dropin import dropin_prefix
 from microtir.codegen.emit import Printed, emit
 from microtir.codegen.environment import TemplateError
 from microtir.codegen.joint import joint_workspace_header, joint_workspace_source
@@ -11,6 +10,7 @@ from microtir.codegen.metadata import METADATA_FILE, Metadata
 from microtir.codegen.program import constant_use
 from microtir.codegen.source_file import DataFile, SourceFile
 from microtir.codegen.stack import layer_stacks, stack_of
+from microtir.compat.microtvm.abi import abi_prefix
 
 __all__ = [
     "METADATA_FILE",
@@ -20,8 +20,8 @@ __all__ = [
     "Printed",
     "SourceFile",
     "TemplateError",
+    "abi_prefix",
     "constant_use",
-    "dropin_prefix",
     "emit",
     "flash_of",
     "joint_workspace_header",

@@ -20,7 +20,6 @@ from microtir.codegen.constant_pools import (
 from microtir.codegen.constants import value_lines
 from microtir.codegen.description import metadata_of, with_files
 from microtir.codegen.devices import devices_struct, driver_prototypes
-from microtir.codegen.dropin import dropin_files, dropin_parts
 from microtir.codegen.entry import exported_entry, model_entries
 from microtir.codegen.environment import render
 from microtir.codegen.expressions import Requirements
@@ -45,6 +44,7 @@ from microtir.codegen.rows import is_row_port, row_port_text
 from microtir.codegen.runtime import runtime_files
 from microtir.codegen.source_file import DataFile, SourceFile
 from microtir.codegen.stack import Stacks, stacks_of
+from microtir.compat.microtvm.abi import abi_files, abi_parts
 from microtir.config.enums import Compatibility
 from microtir.config.features import Feature
 from microtir.errors import UsageError
@@ -94,8 +94,8 @@ def emit(module: IRModule) -> Printed:
     stacks = stacks_of(program)
     metadata = metadata_of(program, stacks, number)
     fingerprint = _fingerprint(program, [*bodies, *entries], metadata)
-    dropin = _dropin(program, fingerprint)
-    parts = dropin_parts(program) if dropin else ()
+    microtvm_abi = _microtvm_abi(program, fingerprint)
+    parts = abi_parts(program) if microtvm_abi else ()
     needs_runtime = program.is_graph or program.is_packed or program.config.runtime.system_lib
     source = _source(program, bodies, entries, requirements, of_twins, graph, fingerprint)
     files = (
@@ -106,8 +106,8 @@ def emit(module: IRModule) -> Printed:
         *(graph_files(program, program.model) if program.model and graph else ()),
         *packed_files(program, fingerprint),
         *extern_files(program),
-        *dropin,
-        *(runtime_files(parts) if needs_runtime or dropin else ()),
+        *microtvm_abi,
+        *(runtime_files(parts) if needs_runtime or microtvm_abi else ()),
     )
     paths = [*(file.path for file in files), METADATA_FILE]
     paths += [file_name(program)] * program.has_external_params
@@ -117,11 +117,11 @@ def emit(module: IRModule) -> Printed:
     return Printed(metadata, sources, tuple(_data_files(program, metadata)))
 
 
-def _dropin(program: Program, fingerprint: str) -> tuple[SourceFile, ...]:
+def _microtvm_abi(program: Program, fingerprint: str) -> tuple[SourceFile, ...]:
     """What `compatibility` asks for; a user's functions are called by no application of others."""
     if program.model is None or program.config.compatibility is Compatibility.NONE:
         return ()
-    return dropin_files(program, program.model, fingerprint)
+    return abi_files(program, program.model, fingerprint)
 
 
 def _data_files(program: Program, metadata: Metadata) -> Iterator[DataFile]:

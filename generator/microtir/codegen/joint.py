@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from microtir.codegen.dropin import dropin_prefix
 from microtir.codegen.environment import render
 from microtir.codegen.layout import block_comment
+from microtir.compat.microtvm.abi import abi_prefix
 from microtir.config.names import macro_name, workspace_macro
 from microtir.config.pool_options import DEFAULT_WORKSPACE
 from microtir.version import __version__
@@ -79,7 +79,7 @@ def joint_workspace_source(names: Sequence[str], together: Sequence[Sequence[str
     return render(
         "c/joint_workspace.c.j2",
         comment=_comment("joint_workspace.c", together),
-        modules=[{"prefix": dropin_prefix(name), "offset": _offset(macro, name)} for name in names],
+        modules=[{"prefix": abi_prefix(name), "offset": _offset(macro, name)} for name in names],
     )
 
 

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from microtir.arguments import checked_arguments
+from microtir.compat.microtvm.tvmc_flags import TVMC_FLAGS, from_tvmc, from_tvmc_file
 from microtir.config.assemble import assemble
 from microtir.config.compilation import CompilationConfig
 from microtir.config.creators import MODELS, host, micro, microcontroller
@@ -17,7 +18,6 @@ from microtir.config.flag import Flag, FlagValue
 from microtir.config.option import Option, Section, shown
 from microtir.config.options import OPTIONS, find
 from microtir.config.serial import from_text
-from microtir.config.tvmc import TVMC_FLAGS, from_tvmc, from_tvmc_file
 from microtir.errors import ConfigError, ConfigFileError, nearest
 
 _POOLS = (Section.WORKSPACE_POOL, Section.CONSTANT_POOL)

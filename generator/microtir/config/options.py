@@ -8,6 +8,7 @@ CompilationConfig check against these rows, the flags of the command line are de
 
 from __future__ import annotations
 
+from microtir.compat.microtvm.legacy_options import LEGACY
 from microtir.config.domains import Choice, Flag, Integer, Structure, Word
 from microtir.config.enums import (
     Compatibility,
@@ -20,7 +21,6 @@ from microtir.config.enums import (
     RuntimeKind,
 )
 from microtir.config.input_ranges import input_ranges_problem
-from microtir.config.legacy import LEGACY
 from microtir.config.more_outputs import more_outputs_problem
 from microtir.config.names import module_name_problem, pool_name_problem
 from microtir.config.option import Option, Section, UnknownOptionError, pending

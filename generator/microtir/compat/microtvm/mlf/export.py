@@ -14,8 +14,9 @@ from microtir.arguments import checked_arguments
 from microtir.artifact.contents import Contents
 from microtir.artifact.folder import whose
 from microtir.artifact.joint_memory import Together, joint_workspace
-from microtir.artifact.mlf_archive import programs_of
-from microtir.artifact.mlf_layout import (
+from microtir.codegen import joint_workspace_header, joint_workspace_source
+from microtir.compat.microtvm.mlf.archive import programs_of
+from microtir.compat.microtvm.mlf.layout import (
     HEADERS,
     METADATA,
     ORIGINS,
@@ -26,8 +27,7 @@ from microtir.artifact.mlf_layout import (
     module_name,
     places,
 )
-from microtir.artifact.mlf_metadata import archive_metadata
-from microtir.codegen import joint_workspace_header, joint_workspace_source
+from microtir.compat.microtvm.mlf.metadata import archive_metadata
 from microtir.errors import OutputError, UsageError, instead_of_replacing
 from microtir.files import cannot_write, replace_file
 from microtir.tir.text import to_text

@@ -12,15 +12,6 @@ from dataclasses import dataclass
 from microtir.codegen import header
 from microtir.codegen.constant_pools import ConstantPool, passed_constant_pools
 from microtir.codegen.devices import struct_name
-from microtir.codegen.dropin_module import (
-    PACKED_PARAMETERS,
-    has_module,
-    listed_functions,
-    metadata_function,
-    module_function,
-    tensor_table,
-    tensor_table_name,
-)
 from microtir.codegen.environment import render
 from microtir.codegen.functions import FunctionText, joined, signature
 from microtir.codegen.layout import block_comment, columns
@@ -34,6 +25,15 @@ from microtir.codegen.pools import (
 from microtir.codegen.program import Program
 from microtir.codegen.runtime import MicrotvmPart
 from microtir.codegen.source_file import SourceFile
+from microtir.compat.microtvm.abi_module import (
+    PACKED_PARAMETERS,
+    has_module,
+    listed_functions,
+    metadata_function,
+    module_function,
+    tensor_table,
+    tensor_table_name,
+)
 from microtir.config.names import (
     MAX_C_NAME,
     c_names,
@@ -88,12 +88,12 @@ def _member_of(pool: WorkspacePool | ConstantPool) -> str:
     return f"{_POOLS}->{pool.member}"
 
 
-def dropin_prefix(name: str) -> str:
-    """What names of the interface begin with; microTVM spells a module's name in lower case."""
+def abi_prefix(name: str) -> str:
+    """Return what names begin with; microTVM spells a module's name in lower case."""
     return f"tvmgen_{name.lower()}"
 
 
-def dropin_files(program: Program, model: ModelInfo, fingerprint: str) -> tuple[SourceFile, ...]:
+def abi_files(program: Program, model: ModelInfo, fingerprint: str) -> tuple[SourceFile, ...]:
     """Header and sources of the interface; a workspace that is ours is a file of its own."""
     interface = _interface(program, model)
     prefix = interface.prefix
@@ -134,8 +134,8 @@ def dropin_files(program: Program, model: ModelInfo, fingerprint: str) -> tuple[
     )
 
 
-def dropin_parts(program: Program) -> tuple[MicrotvmPart, ...]:
-    """What the interface needs of microTVM's runtime."""
+def abi_parts(program: Program) -> tuple[MicrotvmPart, ...]:
+    """Return what the interface needs of microTVM's runtime."""
     if not has_module(program):
         return (MicrotvmPart.BASE,)
     executor = MicrotvmPart.GRAPH if program.is_graph else MicrotvmPart.AOT
@@ -153,7 +153,7 @@ def _interface(program: Program, model: ModelInfo) -> _Interface:
     return _Interface(
         program=program,
         model=model,
-        prefix=dropin_prefix(program.name),
+        prefix=abi_prefix(program.name),
         pools=passed_pools(program) if config.declares_workspace() else None,
         constants=passed_constant_pools(program),
         members=members,
@@ -224,7 +224,7 @@ def _struct(name: str, rows: list[tuple[str, str]]) -> str:
 
 
 def _packed_name(interface: _Interface) -> str:
-    """The packed function of the interface; empty where there is none."""
+    """Return the packed function of the interface; empty where there is none."""
     program = interface.program
     if program.is_packed:
         return f"{interface.prefix}_run"
@@ -325,7 +325,7 @@ def _null_check(interface: _Interface, structs: list[str]) -> list[str]:
 
 
 def _packed_run(interface: _Interface, function: str) -> FunctionText:
-    """A packed function: from microTVM's arguments to microtir's."""
+    """Print a packed function: from microTVM's arguments to microtir's."""
     name, count = interface.program.name, len(interface.model.ports)
     kinds = ", ".join(["MICROTIR_KIND_TENSOR"] * (count + 1))
     size = max(interface.model.memory.workspace_size, 1)

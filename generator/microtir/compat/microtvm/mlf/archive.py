@@ -9,9 +9,9 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from microtir.artifact.folder import whose_in
-from microtir.artifact.mlf_layout import METADATA, VERSION
-from microtir.artifact.mlf_metadata import EXTRA
 from microtir.codegen.metadata import METADATA_VERSION
+from microtir.compat.microtvm.mlf.layout import METADATA, VERSION
+from microtir.compat.microtvm.mlf.metadata import EXTRA
 from microtir.config.option import shown
 from microtir.config.texts import path_problem
 from microtir.errors import ModelFileError

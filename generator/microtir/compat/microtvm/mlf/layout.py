@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import PurePosixPath
 
 from microtir.artifact.contents import Contents
-from microtir.codegen import METADATA_FILE, dropin_prefix
+from microtir.codegen import METADATA_FILE, abi_prefix
 
 VERSION = 7
 METADATA = "metadata.json"
@@ -38,7 +38,7 @@ def has_runtime(artifact: Contents) -> bool:
 
 def has_workspace(artifact: Contents) -> bool:
     """Return whether the workspace is in the code, as in microTVM's interface without pools."""
-    name = f"{dropin_prefix(module_name(artifact))}_workspace.c"
+    name = f"{abi_prefix(module_name(artifact))}_workspace.c"
     return any(file.path == name for file in artifact.sources)
 
 
@@ -85,5 +85,5 @@ def graph_file(name: str) -> str:
 
 def once_per_program(name: str) -> tuple[str, ...]:
     """Return a module's sources that a program with several modules must leave out."""
-    prefix = dropin_prefix(name)
+    prefix = abi_prefix(name)
     return (f"{name}_system_lib.c", f"{prefix}_workspace.c", f"{prefix}_system_lib.c")

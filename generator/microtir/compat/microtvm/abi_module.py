@@ -30,7 +30,7 @@ def has_module(program: Program) -> bool:
 
 
 def listed_functions(prefix: str, packed: str) -> dict[str, str]:
-    """What the module of a model with the packed function `packed` lists: names and C names.
+    """Return what the module of a model with a packed function lists: names and C names.
 
     Besides its own, those by which microTVM's executor calls it, and that of its description.
     """
@@ -73,12 +73,12 @@ def _metadata_name(prefix: str) -> str:
 
 
 def tensor_table_name(model: ModelInfo, prefix: str) -> str:
-    """The array that `tensor_table` defines; NULL for a model without tensors."""
+    """Name the array that `tensor_table` defines; NULL for a model without tensors."""
     return f"{prefix}_tensors" if model.ports else "NULL"
 
 
 def tensor_table(model: ModelInfo, prefix: str) -> list[str]:
-    """An array of struct TVMTensorInfo: the inputs, then the outputs."""
+    """Print an array of struct TVMTensorInfo: the inputs, then the outputs."""
     lines, rows = [], []
     for number, port in enumerate(model.ports):
         rank, shape = len(port.type.shape), "NULL"

@@ -15,7 +15,8 @@ from datetime import datetime, timezone
 
 from microtir.artifact.contents import Contents
 from microtir.artifact.joint_memory import Together, joint_workspace
-from microtir.artifact.mlf_layout import (
+from microtir.codegen.metadata import LayerData, Metadata, ParameterData, PortData
+from microtir.compat.microtvm.mlf.layout import (
     RUNTIME,
     VERSION,
     graph_file,
@@ -23,7 +24,6 @@ from microtir.artifact.mlf_layout import (
     is_model,
     module_name,
 )
-from microtir.codegen.metadata import LayerData, Metadata, ParameterData, PortData
 from microtir.errors import UsageError
 
 CPU = 1  # kDLCPU of DLPack: the number of a processor's device

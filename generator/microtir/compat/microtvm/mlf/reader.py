@@ -10,19 +10,19 @@ from typing import Any
 
 from microtir.arguments import checked_arguments
 from microtir.artifact.artifact import Artifact
-from microtir.artifact.mlf_archive import (
+from microtir.artifact.sizes import check_sizes
+from microtir.codegen import METADATA_FILE, DataFile, Metadata, SourceFile
+from microtir.codegen.metadata import MemoryData, ModelData, PortData
+from microtir.codegen.typed import FilePath, ModuleName
+from microtir.compat.microtvm.mlf.archive import (
     checked_path,
     damaged,
     members_of,
     metadata_in,
     modules_in,
 )
-from microtir.artifact.mlf_layout import METADATA, PARAMETERS
-from microtir.artifact.mlf_metadata import EXTRA
-from microtir.artifact.sizes import check_sizes
-from microtir.codegen import METADATA_FILE, DataFile, Metadata, SourceFile
-from microtir.codegen.metadata import MemoryData, ModelData, PortData
-from microtir.codegen.typed import FilePath, ModuleName
+from microtir.compat.microtvm.mlf.layout import METADATA, PARAMETERS
+from microtir.compat.microtvm.mlf.metadata import EXTRA
 from microtir.config import CompilationConfig
 from microtir.config.option import shown
 from microtir.errors import ConfigError, GraphError, UsageError

@@ -1,0 +1,1 @@
+"""What programs for other frameworks expect of microtir."""
