@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from microtir.codegen.constants import constant_arrays, value_lines
-from microtir.codegen.names import UniqueNames
+from microtir.codegen.printer.constants import constant_arrays, value_lines
+from microtir.codegen.printer.names import UniqueNames
 from microtir.tir.build import seq
 from microtir.tir.dtype import DType
 from microtir.tir.ir import Buffer, IntImm, Load, PrimFunc, Scope, Store

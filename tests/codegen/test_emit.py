@@ -15,7 +15,7 @@ import pytest
 import microtir
 from microtir import CompilationConfig, codegen, host
 from microtir.artifact import Artifact, OutputData, read_metadata
-from microtir.codegen.packed import RUNTIME_VERSION
+from microtir.codegen.interface.packed import RUNTIME_VERSION
 from microtir.config import Runtime
 from microtir.errors import UsageError
 from microtir.ir_module import ConfigMissing, IRModule, MemoryPlan, PlannedPool

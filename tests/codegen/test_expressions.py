@@ -6,8 +6,8 @@ import math
 
 import pytest
 
-from microtir.codegen.expressions import ExpressionPrinter, Requirements
-from microtir.codegen.names import ScopedNames
+from microtir.codegen.printer.expressions import ExpressionPrinter, Requirements
+from microtir.codegen.printer.names import ScopedNames
 from microtir.tir.analysis.bounds import Bounds
 from microtir.tir.analysis.interval import Interval
 from microtir.tir.dtype import DType

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from microtir.codegen.layout import INDENT, WIDTH, block_comment, columns, wrap
+from microtir.codegen.printer.layout import INDENT, WIDTH, block_comment, columns, wrap
 
 TERMS = " + ".join(f"x[(row * 10 + col) * {n}]" for n in range(12))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from microtir.codegen.names import ScopedNames, UniqueNames
+from microtir.codegen.printer.names import ScopedNames, UniqueNames
 from microtir.tir.ir import Var
 
 

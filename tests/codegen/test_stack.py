@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from microtir.codegen.intrinsics import has_intrinsics
+from microtir.codegen.printer.intrinsics import has_intrinsics
 from microtir.codegen.program import Program, make_program
 from microtir.codegen.stack import stack_of, stacks_of
 from microtir.config import CompilationConfig, Executor, Runtime

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from microtir.codegen.entry import exported_entry
-from microtir.codegen.expressions import Requirements
-from microtir.codegen.functions import function_text, signature
+from microtir.codegen.interface.entry import exported_entry
+from microtir.codegen.printer.expressions import Requirements
+from microtir.codegen.printer.functions import function_text, signature
 from microtir.codegen.program import make_program
 from microtir.ir_module import IRModule
 from microtir.tir.build import add, cast, mul, seq

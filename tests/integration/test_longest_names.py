@@ -14,7 +14,7 @@ import pytest
 import microtir
 from microtir import CompilationConfig, Executor, Runtime, Target, export_model_library_format
 from microtir.artifact import Artifact
-from microtir.codegen.environment import make_environment
+from microtir.codegen.printer.environment import make_environment
 from microtir.config import ConstantPoolInfo, WorkspacePoolInfo
 from microtir.config.names import MAX_C_NAME
 from microtir.frontend import from_tflite

@@ -59,7 +59,7 @@ ALLOWED: dict[str, frozenset[str]] = {
     | GRAPH_IR
     | OPERATOR_FACTS
     | TIR
-    | {"graph.reference", "codegen.environment"},
+    | {"graph.reference", "codegen.printer.environment"},
     "tir": COMMON | MODULE,
     "executor": COMMON | GRAPH_IR | PLAN_IR | TIR | MODULE,
     "memory": COMMON | TIR | MODULE,

@@ -65,7 +65,7 @@ def test_forbidden_import_is_found(path: str, line: str, reason: str) -> None:
     [
         ("memory/placement.py", "from microtir.tir.ir import Allocate"),
         ("memory/placement.py", "from .lifetimes import lifetimes"),
-        ("codegen/header.py", "from microtir.version import __version__"),
+        ("codegen/interface/header.py", "from microtir.version import __version__"),
         ("driver.py", "from microtir.tir.passes.simplify import simplify"),
         ("frontend/tflite.py", "from microtir.operators import record_of"),
         ("te/ops.py", "import numpy as np"),

@@ -17,7 +17,7 @@ from microtir.artifact.rows import logical_rows
 from microtir.artifact.sizes import read_metadata
 from microtir.artifact.source_map import is_described, layer_text, layers_at, places_in
 from microtir.codegen import METADATA_FILE, Metadata, SourceFile
-from microtir.codegen.constant_pools import ConstantPoolData
+from microtir.codegen.interface.constant_pools import ConstantPoolData
 from microtir.codegen.metadata import (
     FunctionData,
     MemoryData,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import combinations, permutations
 
 from microtir.artifact.contents import Contents
-from microtir.codegen.joint import JointPool
+from microtir.codegen.interface.joint import JointPool
 from microtir.config.names import c_name
 from microtir.errors import UsageError, nearest
 

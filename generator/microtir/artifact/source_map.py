@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator
 
 from microtir.codegen import Metadata
-from microtir.codegen.definitions import definitions
 from microtir.codegen.metadata import LayerData
+from microtir.codegen.printer.definitions import definitions
 
 _PLACE = r"(?<![\w.])(?:\S*/)?{name}(?:_lib0)?\.c[:,](?: line )?(\d+)"
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from microtir.codegen.code_size import FlashUse, flash_of
 from microtir.codegen.emit import Printed, emit
-from microtir.codegen.environment import TemplateError
-from microtir.codegen.joint import joint_workspace_header, joint_workspace_source
+from microtir.codegen.interface.joint import joint_workspace_header, joint_workspace_source
 from microtir.codegen.metadata import METADATA_FILE, Metadata
+from microtir.codegen.printer.environment import TemplateError
 from microtir.codegen.program import constant_use
 from microtir.codegen.source_file import DataFile, SourceFile
 from microtir.codegen.stack import layer_stacks, stack_of

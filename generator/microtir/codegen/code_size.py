@@ -12,9 +12,9 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from microtir.codegen.assembly import assembly_lines
-from microtir.codegen.constants import ConstantArray
-from microtir.codegen.intrinsics import has_intrinsics
+from microtir.codegen.printer.assembly import assembly_lines
+from microtir.codegen.printer.constants import ConstantArray
+from microtir.codegen.printer.intrinsics import has_intrinsics
 from microtir.codegen.program import Program, make_program
 from microtir.config.features import Family
 from microtir.ir_module import IRModule

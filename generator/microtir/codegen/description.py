@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from microtir.codegen.code_size import code_bytes
-from microtir.codegen.constant_pools import constant_pool_data
-from microtir.codegen.definitions import definitions
-from microtir.codegen.entry import exported_name
+from microtir.codegen.interface.constant_pools import constant_pool_data
+from microtir.codegen.interface.entry import exported_name
+from microtir.codegen.interface.parameters import alignment, file_name, file_size
+from microtir.codegen.interface.pools import workspace_pools
 from microtir.codegen.kernel_data import kernel_data
 from microtir.codegen.metadata import (
     METADATA_VERSION,
@@ -31,8 +32,7 @@ from microtir.codegen.metadata import (
     StackData,
 )
 from microtir.codegen.outputs import output_data
-from microtir.codegen.parameters import alignment, file_name, file_size
-from microtir.codegen.pools import workspace_pools
+from microtir.codegen.printer.definitions import definitions
 from microtir.codegen.program import Program
 from microtir.codegen.stack import Stacks
 from microtir.ir_module import Decision, ModelInfo, Port

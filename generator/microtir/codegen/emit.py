@@ -7,8 +7,10 @@ import textwrap
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from microtir.codegen import header
-from microtir.codegen.constant_pools import (
+from microtir.codegen.description import metadata_of, with_files
+from microtir.codegen.flash import flash_readers
+from microtir.codegen.interface import header
+from microtir.codegen.interface.constant_pools import (
     constant_pools,
     constants_struct,
     passed_constant_pools,
@@ -17,31 +19,29 @@ from microtir.codegen.constant_pools import (
     pool_identity,
     pool_parts,
 )
-from microtir.codegen.constants import value_lines
-from microtir.codegen.description import metadata_of, with_files
-from microtir.codegen.devices import devices_struct, driver_prototypes
-from microtir.codegen.entry import exported_entry, model_entries
-from microtir.codegen.environment import render
-from microtir.codegen.expressions import Requirements
-from microtir.codegen.externs import extern_files, prototype
-from microtir.codegen.flash import flash_readers
-from microtir.codegen.functions import FunctionText, function_text, merges
-from microtir.codegen.graph import GraphText, graph_entries, graph_files, graph_text
-from microtir.codegen.helpers import with_dependencies
-from microtir.codegen.intrinsics import has_intrinsics, support_text
-from microtir.codegen.layout import INDENT, WIDTH, block_comment
-from microtir.codegen.metadata import METADATA_FILE, Metadata
-from microtir.codegen.packed import (
+from microtir.codegen.interface.devices import devices_struct, driver_prototypes
+from microtir.codegen.interface.entry import exported_entry, model_entries
+from microtir.codegen.interface.graph import GraphText, graph_entries, graph_files, graph_text
+from microtir.codegen.interface.packed import (
     entry_wrappers,
     operator_wrappers,
     packed_files,
     registered,
 )
-from microtir.codegen.parameters import file_bytes, file_name, identity
-from microtir.codegen.pools import internal_pools, passed_pools, workspace_pools
+from microtir.codegen.interface.parameters import file_bytes, file_name, identity
+from microtir.codegen.interface.pools import internal_pools, passed_pools, workspace_pools
+from microtir.codegen.interface.runtime import runtime_files
+from microtir.codegen.metadata import METADATA_FILE, Metadata
+from microtir.codegen.printer.constants import value_lines
+from microtir.codegen.printer.environment import render
+from microtir.codegen.printer.expressions import Requirements
+from microtir.codegen.printer.externs import extern_files, prototype
+from microtir.codegen.printer.functions import FunctionText, function_text, merges
+from microtir.codegen.printer.helpers import with_dependencies
+from microtir.codegen.printer.intrinsics import has_intrinsics, support_text
+from microtir.codegen.printer.layout import INDENT, WIDTH, block_comment
+from microtir.codegen.printer.rows import is_row_port, row_port_text
 from microtir.codegen.program import Program, make_program
-from microtir.codegen.rows import is_row_port, row_port_text
-from microtir.codegen.runtime import runtime_files
 from microtir.codegen.source_file import DataFile, SourceFile
 from microtir.codegen.stack import Stacks, stacks_of
 from microtir.compat.microtvm.abi import abi_files, abi_parts

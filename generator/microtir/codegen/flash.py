@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from microtir.codegen.c_types import C_TYPES
-from microtir.codegen.constants import ConstantArray
+from microtir.codegen.printer.c_types import C_TYPES
+from microtir.codegen.printer.constants import ConstantArray
 from microtir.codegen.program import Program
 from microtir.config.features import Feature
 from microtir.errors import UsageError

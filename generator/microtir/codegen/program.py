@@ -6,13 +6,13 @@ from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
-from microtir.codegen.constants import (
+from microtir.codegen.printer.constants import (
     FILE_HEADER,
     ConstantArray,
     constant_arrays,
     one_after_another,
 )
-from microtir.codegen.names import UniqueNames
+from microtir.codegen.printer.names import UniqueNames
 from microtir.codegen.sharing import shared
 from microtir.config import CompilationConfig
 from microtir.config.enums import CallingConvention

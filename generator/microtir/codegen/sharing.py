@@ -17,7 +17,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from microtir.codegen.expressions import linear_index
+from microtir.codegen.printer.expressions import linear_index
 from microtir.config.features import Feature
 from microtir.ir_module import IRModule
 from microtir.tir.dtype import DType

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
-from microtir.codegen.intrinsics import has_intrinsics
+from microtir.codegen.printer.intrinsics import has_intrinsics
 from microtir.codegen.program import Program, make_program
 from microtir.config import Target
 from microtir.config.enums import ExecutorKind

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from microtir.codegen.environment import render
+from microtir.codegen.printer.environment import render
 from microtir.external.interface import Code, Library, Match
 from microtir.external.meaning import evaluated
 from microtir.graph.ir import Array

@@ -9,21 +9,21 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from microtir.codegen import header
-from microtir.codegen.constant_pools import ConstantPool, passed_constant_pools
-from microtir.codegen.devices import struct_name
-from microtir.codegen.environment import render
-from microtir.codegen.functions import FunctionText, joined, signature
-from microtir.codegen.layout import block_comment, columns
-from microtir.codegen.names import ScopedNames
-from microtir.codegen.pools import (
+from microtir.codegen.interface import header
+from microtir.codegen.interface.constant_pools import ConstantPool, passed_constant_pools
+from microtir.codegen.interface.devices import struct_name
+from microtir.codegen.interface.pools import (
     WorkspacePool,
     internal_pools,
     passed_pools,
     workspace_pools,
 )
+from microtir.codegen.interface.runtime import MicrotvmPart
+from microtir.codegen.printer.environment import render
+from microtir.codegen.printer.functions import FunctionText, joined, signature
+from microtir.codegen.printer.layout import block_comment, columns
+from microtir.codegen.printer.names import ScopedNames
 from microtir.codegen.program import Program
-from microtir.codegen.runtime import MicrotvmPart
 from microtir.codegen.source_file import SourceFile
 from microtir.compat.microtvm.abi_module import (
     PACKED_PARAMETERS,

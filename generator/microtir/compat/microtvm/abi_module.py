@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from microtir.codegen.functions import FunctionText, joined, signature
-from microtir.codegen.layout import block_comment
+from microtir.codegen.printer.functions import FunctionText, joined, signature
+from microtir.codegen.printer.layout import block_comment
 from microtir.codegen.program import Program
 from microtir.encoding import c_string
 from microtir.errors import UsageError

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from microtir.codegen.environment import render
+from microtir.codegen.printer.environment import render
 from microtir.external.cmsis_nn import calls, costs
 from microtir.external.cmsis_nn.sources import FOLDER, Sources, read_sources
 from microtir.external.interface import Code, Library, Match, Rule

@@ -6,11 +6,11 @@ import math
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
-from microtir.codegen.c_types import C_TYPES, is_promoted
-from microtir.codegen.expressions import ExpressionPrinter, Requirements, linear_index
 from microtir.codegen.flash import reader_names, reads_from_flash
-from microtir.codegen.layout import indent
-from microtir.codegen.names import ScopedNames
+from microtir.codegen.printer.c_types import C_TYPES, is_promoted
+from microtir.codegen.printer.expressions import ExpressionPrinter, Requirements, linear_index
+from microtir.codegen.printer.layout import indent
+from microtir.codegen.printer.names import ScopedNames
 from microtir.codegen.program import EXTERN_STATUS, Program
 from microtir.errors import UsageError
 from microtir.tir.analysis.bounds import Bounds

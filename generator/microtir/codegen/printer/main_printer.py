@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 
-from microtir.codegen.c_types import runtime_dtype
-from microtir.codegen.devices import struct_name
-from microtir.codegen.expressions import Requirements
-from microtir.codegen.layout import block_comment, indent
-from microtir.codegen.names import ScopedNames
+from microtir.codegen.interface.devices import struct_name
+from microtir.codegen.printer.c_types import runtime_dtype
+from microtir.codegen.printer.expressions import Requirements
+from microtir.codegen.printer.layout import block_comment, indent
+from microtir.codegen.printer.names import ScopedNames
+from microtir.codegen.printer.statements import StatementPrinter
 from microtir.codegen.program import Program
-from microtir.codegen.statements import StatementPrinter
 from microtir.encoding import c_comment
 from microtir.ir_module import BufferPlacement
 from microtir.tir.ir import Buffer, BufferView, Expr, For, Invoke, PrimFunc, Seq, Stmt

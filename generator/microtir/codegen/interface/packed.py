@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from microtir.codegen import header
-from microtir.codegen.c_types import C_TYPES, integer_literal, runtime_dtype
-from microtir.codegen.constant_pools import passed_constant_pools
-from microtir.codegen.devices import struct_name
-from microtir.codegen.entry import checked_name, exported_name, run_name
-from microtir.codegen.environment import render
-from microtir.codegen.names import ScopedNames
-from microtir.codegen.pools import passed_pools
+from microtir.codegen.interface import header
+from microtir.codegen.interface.constant_pools import passed_constant_pools
+from microtir.codegen.interface.devices import struct_name
+from microtir.codegen.interface.entry import checked_name, exported_name, run_name
+from microtir.codegen.interface.pools import passed_pools
+from microtir.codegen.printer.c_types import C_TYPES, integer_literal, runtime_dtype
+from microtir.codegen.printer.environment import render
+from microtir.codegen.printer.names import ScopedNames
 from microtir.codegen.program import GivenConstants, Program
 from microtir.codegen.source_file import SourceFile
 from microtir.errors import Fix, UsageError

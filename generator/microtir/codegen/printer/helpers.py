@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from microtir.codegen.c_types import C_TYPES
+from microtir.codegen.printer.c_types import C_TYPES
 from microtir.tir.dtype import DType
 from microtir.tir.ir import Intrinsic
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from types import MappingProxyType
 
-from microtir.codegen.c_types import (
+from microtir.codegen.printer.c_types import (
     C_TYPES,
     float_literal,
     integer_literal,
@@ -23,8 +23,8 @@ from microtir.codegen.c_types import (
     needs_math_header,
     wide_literal,
 )
-from microtir.codegen.helpers import MATH_FUNCTIONS, typed_name
-from microtir.codegen.names import ScopedNames
+from microtir.codegen.printer.helpers import MATH_FUNCTIONS, typed_name
+from microtir.codegen.printer.names import ScopedNames
 from microtir.tir import build
 from microtir.tir.analysis.bounds import Bounds
 from microtir.tir.dtype import DType

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import math
 
-from microtir.codegen.functions import FunctionText, joined, origin_lines, signature
-from microtir.codegen.layout import block_comment
-from microtir.codegen.names import ScopedNames
+from microtir.codegen.printer.functions import FunctionText, joined, origin_lines, signature
+from microtir.codegen.printer.layout import block_comment
+from microtir.codegen.printer.names import ScopedNames
+from microtir.codegen.printer.statements import parameter_text
 from microtir.codegen.program import Program
-from microtir.codegen.statements import parameter_text
 from microtir.tir.function import RowPort
 from microtir.tir.ir import Buffer, PrimFunc
 

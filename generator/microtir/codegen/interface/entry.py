@@ -5,16 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from microtir.codegen.c_types import C_TYPES, integer_literal
-from microtir.codegen.constant_pools import given_constants, passed_constant_pools
-from microtir.codegen.devices import activated_name, activation, devices_parameter
-from microtir.codegen.expressions import Requirements
-from microtir.codegen.functions import FunctionText, joined, signature
-from microtir.codegen.main_printer import MainPrinter, label_of
-from microtir.codegen.names import ScopedNames
-from microtir.codegen.pools import passed_pools, workspace_pools
+from microtir.codegen.interface.constant_pools import given_constants, passed_constant_pools
+from microtir.codegen.interface.devices import activated_name, activation, devices_parameter
+from microtir.codegen.interface.pools import passed_pools, workspace_pools
+from microtir.codegen.printer.c_types import C_TYPES, integer_literal
+from microtir.codegen.printer.expressions import Requirements
+from microtir.codegen.printer.functions import FunctionText, joined, signature
+from microtir.codegen.printer.main_printer import MainPrinter, label_of
+from microtir.codegen.printer.names import ScopedNames
+from microtir.codegen.printer.statements import parameter_text, pointer_cast
 from microtir.codegen.program import PARAMETERS_STATUS, Program
-from microtir.codegen.statements import parameter_text, pointer_cast
 from microtir.ir_module import ModelInfo, Port
 from microtir.tir.dtype import DType
 from microtir.tir.ir import Buffer, BufferView, Invoke, PrimFunc, Var

@@ -9,7 +9,7 @@ import binascii
 import hashlib
 from collections.abc import Iterable, Sequence
 
-from microtir.codegen.constants import FILE_HEADER, ConstantArray, write_arrays
+from microtir.codegen.printer.constants import FILE_HEADER, ConstantArray, write_arrays
 from microtir.codegen.program import Program
 
 _MAGIC = b"MTIP"

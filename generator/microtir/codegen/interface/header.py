@@ -6,25 +6,25 @@ import json
 import textwrap
 from collections.abc import Sequence
 
-from microtir.codegen.c_types import float_literal
-from microtir.codegen.constant_pools import (
+from microtir.codegen.interface.constant_pools import (
     ConstantPool,
     constant_pools,
     passed_constant_pools,
     pool_identity,
 )
-from microtir.codegen.entry import exported_signature, model_signature
-from microtir.codegen.layout import WIDTH, block_comment, columns, wrap
-from microtir.codegen.parameters import alignment, file_name, file_size
-from microtir.codegen.pools import (
+from microtir.codegen.interface.entry import exported_signature, model_signature
+from microtir.codegen.interface.parameters import alignment, file_name, file_size
+from microtir.codegen.interface.pools import (
     WorkspacePool,
     internal_pools,
     passed_pools,
     workspace_pools,
 )
+from microtir.codegen.printer.c_types import float_literal
+from microtir.codegen.printer.layout import WIDTH, block_comment, columns, wrap
+from microtir.codegen.printer.rows import STRUCT_COMMENT, struct_name
+from microtir.codegen.printer.statements import parameter_text
 from microtir.codegen.program import EXTERN_STATUS, PARAMETERS_STATUS, Program
-from microtir.codegen.rows import STRUCT_COMMENT, struct_name
-from microtir.codegen.statements import parameter_text
 from microtir.config.names import c_names
 from microtir.encoding import c_comment
 from microtir.ir_module import ModelInfo, Port, PortKind

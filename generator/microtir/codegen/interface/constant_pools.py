@@ -9,10 +9,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from microtir.codegen.constants import write_arrays
-from microtir.codegen.layout import columns, indent
+from microtir.codegen.interface.pools import passed_pools, run_names
 from microtir.codegen.metadata import ConstantPoolData
-from microtir.codegen.pools import passed_pools, run_names
+from microtir.codegen.printer.constants import write_arrays
+from microtir.codegen.printer.layout import columns, indent
 from microtir.codegen.program import Program
 from microtir.config.names import constants_macro
 from microtir.config.pools import ConstantPoolInfo

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
-from microtir.codegen.helpers import HELPER_NAMES, MATH_FUNCTIONS
+from microtir.codegen.printer.helpers import HELPER_NAMES, MATH_FUNCTIONS
 from microtir.config.names import RESERVED_WORDS, c_name
 from microtir.tir.ir import Buffer, Var
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from microtir.codegen.layout import columns, indent
+from microtir.codegen.printer.layout import columns, indent
 from microtir.codegen.program import Program
 from microtir.tir.ir import Device
 

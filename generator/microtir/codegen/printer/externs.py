@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from microtir.codegen.environment import render
-from microtir.codegen.functions import signature
-from microtir.codegen.names import UniqueNames
+from microtir.codegen.printer.environment import render
+from microtir.codegen.printer.functions import signature
+from microtir.codegen.printer.names import UniqueNames
+from microtir.codegen.printer.statements import parameter_text
 from microtir.codegen.program import Program
 from microtir.codegen.source_file import SourceFile
-from microtir.codegen.statements import parameter_text
 from microtir.errors import UsageError
 from microtir.tir.ir import ExternFunction, ExternSource, SourceKind
 

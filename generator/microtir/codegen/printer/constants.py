@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from microtir.codegen.c_types import C_TYPES, float_literal, integer_literal
-from microtir.codegen.layout import INDENT, WIDTH
-from microtir.codegen.names import UniqueNames
+from microtir.codegen.printer.c_types import C_TYPES, float_literal, integer_literal
+from microtir.codegen.printer.layout import INDENT, WIDTH
+from microtir.codegen.printer.names import UniqueNames
 from microtir.tir.dtype import DType
 from microtir.tir.ir import Buffer, PrimFunc, Scope
 from microtir.tir.visitor import buffers_read

@@ -7,28 +7,28 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from microtir.codegen import header
-from microtir.codegen.c_types import C_TYPES, integer_literal, runtime_dtype
-from microtir.codegen.constant_pools import (
+from microtir.codegen.interface import header
+from microtir.codegen.interface.constant_pools import (
     constants_struct,
     given_constants,
     passed_constant_pools,
 )
-from microtir.codegen.devices import activated_name, struct_name
-from microtir.codegen.entry import (
+from microtir.codegen.interface.devices import activated_name, struct_name
+from microtir.codegen.interface.entry import (
     activating_entry,
     model_checks,
     model_signature,
     run_parameters,
 )
-from microtir.codegen.environment import render
-from microtir.codegen.expressions import Requirements
-from microtir.codegen.functions import FunctionText, joined, signature
-from microtir.codegen.layout import block_comment, columns
-from microtir.codegen.main_printer import MainPrinter, label_of, views_of
-from microtir.codegen.names import ScopedNames
-from microtir.codegen.packed import RUNTIME_VERSION
-from microtir.codegen.pools import passed_pools, workspace_pools
+from microtir.codegen.interface.packed import RUNTIME_VERSION
+from microtir.codegen.interface.pools import passed_pools, workspace_pools
+from microtir.codegen.printer.c_types import C_TYPES, integer_literal, runtime_dtype
+from microtir.codegen.printer.environment import render
+from microtir.codegen.printer.expressions import Requirements
+from microtir.codegen.printer.functions import FunctionText, joined, signature
+from microtir.codegen.printer.layout import block_comment, columns
+from microtir.codegen.printer.main_printer import MainPrinter, label_of, views_of
+from microtir.codegen.printer.names import ScopedNames
 from microtir.codegen.program import Program
 from microtir.codegen.source_file import SourceFile
 from microtir.config.enums import ExecutorKind

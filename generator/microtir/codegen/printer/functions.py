@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from microtir.codegen.assembly import assembly_lines
-from microtir.codegen.c_types import C_TYPES
-from microtir.codegen.devices import devices_parameter
-from microtir.codegen.expressions import Requirements
-from microtir.codegen.intrinsics import has_intrinsics, intrinsics_lines
-from microtir.codegen.layout import WIDTH, block_comment, indent, wrap
-from microtir.codegen.names import ScopedNames
+from microtir.codegen.interface.devices import devices_parameter
+from microtir.codegen.printer.assembly import assembly_lines
+from microtir.codegen.printer.c_types import C_TYPES
+from microtir.codegen.printer.expressions import Requirements
+from microtir.codegen.printer.intrinsics import has_intrinsics, intrinsics_lines
+from microtir.codegen.printer.layout import WIDTH, block_comment, indent, wrap
+from microtir.codegen.printer.names import ScopedNames
+from microtir.codegen.printer.statements import StatementPrinter, parameter_text, pointer_cast
 from microtir.codegen.program import Program
-from microtir.codegen.statements import StatementPrinter, parameter_text, pointer_cast
 from microtir.tir.dtype import DType
 from microtir.tir.function import Origin
 from microtir.tir.ir import PrimFunc, Scope

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from microtir.codegen.assembly import native_values
-from microtir.codegen.environment import render
-from microtir.codegen.layout import wrap
+from microtir.codegen.printer.assembly import native_values
+from microtir.codegen.printer.environment import render
+from microtir.codegen.printer.layout import wrap
 from microtir.tir.function import NativeForm
 from microtir.tir.ir import PrimFunc
 

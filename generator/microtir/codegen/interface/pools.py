@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from microtir.codegen.names import ScopedNames
+from microtir.codegen.printer.names import ScopedNames
 from microtir.codegen.program import Program
 from microtir.config.names import workspace_macro
 from microtir.ir_module import PlannedPool
