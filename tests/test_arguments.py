@@ -14,7 +14,6 @@ import pytest
 
 import microtir
 from microtir import CompilationConfig, Executor, MicrotirError, Runtime, Target, te
-from microtir.arguments import Rule, checked_arguments, resolved
 from microtir.config import (
     Budget,
     ConstantPoolInfo,
@@ -27,6 +26,7 @@ from microtir.config import (
 )
 from microtir.errors import UsageError
 from microtir.graph.ir import TensorType
+from microtir.support.arguments import Rule, checked_arguments, resolved
 from microtir.tir.dtype import DType
 from microtir.tir.ir import Intrinsic
 from tests.support.small_models import module_of, quantised_graph

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from microtir import encoding
-from microtir.encoding import ENCODERS, EncodingError, Language, language_of
 from microtir.errors import MicrotirError
+from microtir.support import encoding
+from microtir.support.encoding import ENCODERS, EncodingError, Language, language_of
 
 HOSTILE = (
     "$(shell touch owned)",

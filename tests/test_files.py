@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from microtir import scratch
 from microtir.errors import OutputError
 from microtir.files import replace_file, replace_folder
+from microtir.support import scratch
 
 
 def names(folder: Path) -> list[str]:
@@ -77,7 +77,8 @@ def test_a_folder_is_no_file(tmp_path: Path) -> None:
 _KILLED = """
 import os, signal, sys
 from pathlib import Path
-from microtir import files, scratch
+from microtir import files
+from microtir.support import scratch
 {patch}
 files.replace_folder(Path(sys.argv[1]), {{"x": b"new"}})
 """

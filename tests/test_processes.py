@@ -13,22 +13,22 @@ from pathlib import Path
 
 import pytest
 
-from microtir import processes
 from microtir.project.build import run_build
 from microtir.project.emulate import run_program
 from microtir.project.errors import BuildError
+from microtir.support import processes
 from tests.layering.source import PACKAGE
 
 ROOT = PACKAGE.parent
 # A program with a helper; both write their number into a file.
 SCRIPT = "echo $$ >> {0}; sh -c 'echo $$ >> {0}; sleep 60' & sleep 60"
 STARTS = {
-    "run": "from microtir import processes; processes.run({0!r}, timeout=60)",
+    "run": "from microtir.support import processes; processes.run({0!r}, timeout=60)",
     "emulator": "from microtir.project.emulate import run_program; run_program({0!r}, 60)",
     "link": "from microtir.project.link import ProcessLink; ProcessLink({0!r}).read(60)",
     "build": "from pathlib import Path; from microtir.project.build import run_build; "
     "run_build({0!r}, Path('/'))",
-    "from a thread": "import threading, time; from microtir.processes import Child; "
+    "from a thread": "import threading, time; from microtir.support.processes import Child; "
     "t = threading.Thread(target=Child, args=({0!r},)); t.start(); t.join(); time.sleep(60)",
 }
 
@@ -141,4 +141,4 @@ def test_programs_are_started_in_one_place() -> None:
         for node in ast.walk(ast.parse(path.read_text("utf-8")))
         if isinstance(node, ast.Call) and ast.unparse(node.func) in starts
     ]
-    assert {place.split(":")[0] for place in found} == {"processes.py"}, found
+    assert {place.split(":")[0] for place in found} == {"support/processes.py"}, found

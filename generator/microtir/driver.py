@@ -10,7 +10,6 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
 from microtir import codegen, memory
-from microtir.arguments import checked_arguments
 from microtir.artifact import Artifact
 from microtir.config import CompilationConfig, Target, host
 from microtir.config.enums import Optimize
@@ -34,6 +33,7 @@ from microtir.plan.measured import Measured
 from microtir.plan.reasons import decisions
 from microtir.ports import ports_of
 from microtir.schedule import Schedule
+from microtir.support.arguments import checked_arguments
 from microtir.te import ScalarVar, Tensor
 from microtir.tir import passes as tir_passes
 from microtir.tir.analysis.access import prove_accesses

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from microtir.errors import OutputError
-from microtir.scratch import put_in_place, scratch_beside
+from microtir.support.scratch import put_in_place, scratch_beside
 
 _NEW, _OLD = "new", "old"
 

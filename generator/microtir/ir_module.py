@@ -7,10 +7,10 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from types import MappingProxyType
 
-from microtir.arguments import checked_arguments
 from microtir.config.compilation import CompilationConfig
 from microtir.errors import ConfigError, UsageError, nearest
 from microtir.graph.ir import Graph, SumRange, TensorType
+from microtir.support.arguments import checked_arguments
 from microtir.tir.ir import PrimFunc
 
 

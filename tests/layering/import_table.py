@@ -8,7 +8,8 @@ package of that name and everything below it, less what `PRIVATE` lists.
 from __future__ import annotations
 
 COMMON = frozenset({
-    "version", "arguments", "errors", "config", "resources", "tir.ir", "tir.function", "tir.dtype",
+    "version", "support.arguments", "errors", "config", "resources", "tir.ir", "tir.function",
+    "tir.dtype",
 })  # fmt: skip
 # Tensors and nodes, and below them what operators are defined with.
 GRAPH_BASE = frozenset({"graph.ir", "graph.operator", "graph.names"})
@@ -33,14 +34,11 @@ ALLOWED: dict[str, frozenset[str]] = {
     "version": frozenset(),
     "errors": frozenset(),
     "resources": frozenset({"errors"}),
-    "files": frozenset({"errors", "scratch"}),
-    "processes": frozenset(),
-    "scratch": frozenset(),
-    "encoding": frozenset({"errors"}),
-    "arguments": frozenset({"errors"}),
+    "files": frozenset({"errors", "support.scratch"}),
+    # reading takes the rules of texts from config, which checks its own arguments
+    "support": frozenset({"errors", "config"}),
     # the flags of tvmc and the names of microTVM's options are read by the table of options
-    "config": frozenset({"arguments", "errors", "resources", "compat.microtvm"}),
-    "reading": frozenset({"errors", "config"}),
+    "config": frozenset({"support.arguments", "errors", "resources", "compat.microtvm"}),
     "ir_module": COMMON | GRAPH_IR,
     "extra_passes": COMMON | GRAPH_IR,
     # Definitions, meanings, formulas and readers are written in terms of nodes; what works on
@@ -50,7 +48,7 @@ ALLOWED: dict[str, frozenset[str]] = {
     "frontend": COMMON | GRAPH_IR | OPERATOR_FACTS | MODULE | {"graph.rules"},
     "graph": COMMON | GRAPH_IR | MODULE,
     # candidates come in as a function, from the driver; what was decided goes into the module
-    "plan": COMMON | GRAPH_IR | MODULE | {"graph.columns", "graph.macs", "reading"},
+    "plan": COMMON | GRAPH_IR | MODULE | {"graph.columns", "graph.macs", "support.reading"},
     "te": COMMON | TIR | {"schedule"},  # te.create_schedule makes what schedule rewrites
     "schedule": COMMON | TIR,
     "kernels": COMMON | GRAPH_IR | OPERATOR_FACTS | PLAN_IR | TIR | {"te", "schedule"},
@@ -63,25 +61,35 @@ ALLOWED: dict[str, frozenset[str]] = {
     "tir": COMMON | MODULE,
     "executor": COMMON | GRAPH_IR | PLAN_IR | TIR | MODULE,
     "memory": COMMON | TIR | MODULE,
-    "codegen": COMMON | TIR | MODULE | {"encoding", "reading", "compat.microtvm.abi"},
+    "codegen": COMMON
+    | TIR
+    | MODULE
+    | {"support.encoding", "support.reading", "compat.microtvm.abi"},
     # an archive holds the text of the TIR; ports that are read back have types of the graph
     "artifact": COMMON
     | MODULE
     | TIR
-    | {"codegen", "files", "graph.ir", "reading", "compat.microtvm.mlf"},
+    | {"codegen", "files", "graph.ir", "support.reading", "compat.microtvm.mlf"},
     # what users of microTVM bring: each part belongs to the stage that calls it
     "compat": COMMON
     | MODULE
     | TIR
-    | {"artifact", "codegen", "encoding", "files", "graph.ir", "reading"},
+    | {"artifact", "codegen", "support.encoding", "files", "graph.ir", "support.reading"},
     # verify compares the C with the meaning of its graph
     "host": COMMON
     | MODULE
     | GRAPH_IR
-    | {"artifact", "graph.macs", "graph.reference", "processes", "scratch"},
+    | {"artifact", "graph.macs", "graph.reference", "support.processes", "support.scratch"},
     "project": COMMON
     | MODULE
-    | {"artifact", "files", "scratch", "encoding", "processes", "reading"},
+    | {
+        "artifact",
+        "files",
+        "support.scratch",
+        "support.encoding",
+        "support.processes",
+        "support.reading",
+    },
     "inputs": COMMON | TIR | MODULE | {"te", "schedule"},
     "ports": COMMON | MODULE | {"graph.ir", "graph.more_outputs"},
     "function_lowering": COMMON | TIR | {"extra_passes"},
@@ -102,7 +110,12 @@ ALLOWED: dict[str, frozenset[str]] = {
     # it measures what the driver makes on emulated boards
     "search": COMMON | MODULE | GRAPH_IR | PLAN_IR | {"driver", "artifact", "project"},
     # a report describes the plan and the main that the driver shows its observer
-    "report": COMMON | MODULE | GRAPH_IR | PLAN_IR | TIR | {"driver", "artifact", "reading"},
+    "report": COMMON
+    | MODULE
+    | GRAPH_IR
+    | PLAN_IR
+    | TIR
+    | {"driver", "artifact", "support.reading"},
     # `profile --explain` prints what the plan decided, `--dump-code` the text of both IRs
     "cli": COMMON
     | GRAPH_IR

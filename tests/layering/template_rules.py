@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from jinja2 import Environment, TemplateSyntaxError, nodes
 
-from microtir.encoding import ENCODERS, language_of
+from microtir.support.encoding import ENCODERS, language_of
 
 ARITHMETIC: tuple[type[nodes.Node], ...] = (
     nodes.Add,

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 
-from microtir.arguments import checked_arguments
 from microtir.artifact.contents import Contents
 from microtir.artifact.folder import write_sources
 from microtir.compat.microtvm.mlf.export import export_model_library_format
 from microtir.errors import UsageError, nearest
+from microtir.support.arguments import checked_arguments
 
 
 class ExportFormat(Enum):

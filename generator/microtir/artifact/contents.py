@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from microtir.arguments import checked_arguments
 from microtir.codegen import DataFile, FlashUse, Metadata, SourceFile, flash_of
 from microtir.errors import UsageError, nearest
 from microtir.ir_module import IRModule
+from microtir.support.arguments import checked_arguments
 
 
 @dataclass(frozen=True, slots=True, eq=False)

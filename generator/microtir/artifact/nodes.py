@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from microtir.artifact.contents import Contents
 from microtir.codegen import Metadata
-from microtir.reading import WrongDataError, parse_json
+from microtir.support.reading import WrongDataError, parse_json
 
 
 @dataclass(frozen=True, slots=True)

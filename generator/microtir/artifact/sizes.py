@@ -6,7 +6,7 @@ import math
 
 from microtir.codegen import Metadata
 from microtir.codegen.metadata import PortData
-from microtir.reading import WrongDataError, check, parse_json
+from microtir.support.reading import WrongDataError, check, parse_json
 from microtir.tir.dtype import DType
 
 MAX_RANK = 16

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated, TypeAlias
 
 from microtir.config import texts
-from microtir.reading import NATURAL, Limit
+from microtir.support.reading import NATURAL, Limit
 from microtir.tir.dtype import DType
 
 # Far more than any microcontroller has: what is larger only makes a reader slow.

@@ -7,7 +7,6 @@ from dataclasses import dataclass, fields
 from pathlib import PurePath
 from typing import Any
 
-from microtir.arguments import checked_arguments
 from microtir.config import serial
 from microtir.config.budget import Budget
 from microtir.config.enums import (
@@ -41,6 +40,7 @@ from microtir.config.row_ports import check_row_ports
 from microtir.config.runtime import Runtime
 from microtir.config.target import Target, TargetLike, TargetsLike, targets_from
 from microtir.errors import ConfigError, Fix
+from microtir.support.arguments import checked_arguments
 
 
 @dataclass(frozen=True, slots=True, init=False, repr=False)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
-from microtir.arguments import checked_arguments
 from microtir.config.compilation import CompilationConfig
 from microtir.config.executor import Executor
 from microtir.config.options import DEFAULT_TARGET
 from microtir.errors import ConfigError, Fix, nearest
+from microtir.support.arguments import checked_arguments
 
 # microTVM's sixteen models, corrected where the part is not what microTVM said: the first core of
 # the AN521 image has neither DSP nor FPU (SXTB16 faults on it), the FPU of the STM32F746 is single

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from microtir.arguments import checked_arguments
 from microtir.config.enums import ExecutorKind, InterfaceApi
 from microtir.config.option import Option, Section
 from microtir.config.optionmap import OptionMap, checked, described, store
 from microtir.config.options import find
 from microtir.errors import ConfigError
+from microtir.support.arguments import checked_arguments
 
 SECTIONS: Mapping[ExecutorKind, Section] = MappingProxyType(
     {

@@ -6,11 +6,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import PurePath
 
-from microtir.arguments import checked_arguments
 from microtir.config.enums import ExternalLibrary
 from microtir.config.option import Section, shown
 from microtir.config.options import find
 from microtir.errors import ConfigError
+from microtir.support.arguments import checked_arguments
 
 _FIELD = "external"
 _COST, _ALL = "cost", "all"

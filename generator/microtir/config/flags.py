@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from microtir.arguments import checked_arguments
 from microtir.compat.microtvm.tvmc_flags import TVMC_FLAGS, from_tvmc, from_tvmc_file
 from microtir.config.assemble import assemble
 from microtir.config.compilation import CompilationConfig
@@ -19,6 +18,7 @@ from microtir.config.option import Option, Section, shown
 from microtir.config.options import OPTIONS, find
 from microtir.config.serial import from_text
 from microtir.errors import ConfigError, ConfigFileError, nearest
+from microtir.support.arguments import checked_arguments
 
 _POOLS = (Section.WORKSPACE_POOL, Section.CONSTANT_POOL)
 _MANY = ("targets", "workspace_pools", "constant_pools", "external")

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from microtir.arguments import checked_arguments
 from microtir.config.enums import RuntimeKind
 from microtir.config.option import Option, Section
 from microtir.config.optionmap import OptionMap, checked, described, store
 from microtir.config.options import find
+from microtir.support.arguments import checked_arguments
 
 _SECTIONS: Mapping[RuntimeKind, Section] = MappingProxyType({RuntimeKind.CRT: Section.RUNTIME_CRT})
 

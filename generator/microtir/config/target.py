@@ -6,7 +6,6 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from microtir.arguments import checked_arguments
 from microtir.config.cores import Request, abis, core_of, features_of
 from microtir.config.enums import TargetKind
 from microtir.config.features import Core, Family, Feature, in_order
@@ -15,6 +14,7 @@ from microtir.config.optionmap import store
 from microtir.config.options import find
 from microtir.config.target_text import attributes_of
 from microtir.errors import ConfigError
+from microtir.support.arguments import checked_arguments
 
 
 @dataclass(frozen=True, slots=True, init=False, repr=False)

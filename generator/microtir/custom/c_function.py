@@ -8,7 +8,6 @@ from pathlib import Path
 
 import numpy as np
 
-from microtir.arguments import checked_arguments
 from microtir.config.names import is_identifier
 from microtir.custom.operands import activations, constant
 from microtir.errors import UsageError
@@ -16,6 +15,7 @@ from microtir.graph.ir import Array, Node, Tensor
 from microtir.operators import OperatorRecord
 from microtir.operators.custom import Reference, custom_record
 from microtir.operators.record import WrittenFunction
+from microtir.support.arguments import checked_arguments
 from microtir.tir.dtype import DType
 from microtir.tir.ir import (
     Buffer,

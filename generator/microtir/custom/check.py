@@ -7,7 +7,6 @@ from collections.abc import Sequence
 import numpy as np
 
 from microtir import driver, host
-from microtir.arguments import checked_arguments
 from microtir.config import CompilationConfig, Target
 from microtir.errors import RunError
 from microtir.graph import reference
@@ -17,6 +16,7 @@ from microtir.host.tolerance import rounding_of
 from microtir.ir_module import IRModule
 from microtir.operators import OperatorRecord
 from microtir.operators.custom.definition import Custom
+from microtir.support.arguments import checked_arguments
 from microtir.tir.dtype import DType
 from microtir.tir.replay import random_array
 

@@ -6,13 +6,13 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from microtir import te
-from microtir.arguments import checked_arguments
 from microtir.custom.operands import activations, constant
 from microtir.errors import UsageError
 from microtir.graph.ir import Node
 from microtir.operators import OperatorRecord
 from microtir.operators.custom import Reference, custom_record
 from microtir.operators.record import WrittenFunction
+from microtir.support.arguments import checked_arguments
 from microtir.tir.ir import Buffer, Param, PrimFunc, Var
 from microtir.tir.visitor import substitute
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from microtir.arguments import checked_arguments
 from microtir.errors import ExitCode, MicrotirError
+from microtir.support.arguments import checked_arguments
 
 _NAMED = 3  # different problems that a title names
 

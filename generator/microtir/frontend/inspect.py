@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from microtir.arguments import checked_arguments
 from microtir.errors import UsageError
 from microtir.graph.ir import Node, Tensor
 from microtir.graph.macs import macs
 from microtir.ir_module import IRModule
+from microtir.support.arguments import checked_arguments
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TypeAlias
 
-from microtir.arguments import checked_arguments
 from microtir.errors import MicrotirError, ModelFileError, UnsupportedModelError
 from microtir.frontend.support import node_problems
 from microtir.frontend.tflite_file import (
@@ -33,6 +32,7 @@ from microtir.operators.common.shapes import Shape
 from microtir.operators.common.tflite_operands import Operands, TfliteReader, check_arity
 from microtir.operators.common.tflite_schema import BuiltinOperator
 from microtir.operators.movement.definition import Reshape
+from microtir.support.arguments import checked_arguments
 
 ModelSource: TypeAlias = "str | Path | bytes | bytearray | memoryview"
 """The path of a model file, or its bytes."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from microtir.arguments import checked_arguments
 from microtir.artifact import Artifact
 from microtir.config.features import Feature
 from microtir.host.backend import Harness, Library
@@ -14,6 +13,7 @@ from microtir.host.model import POISON, LayerResult, Model
 from microtir.host.session import LayerStep, Session
 from microtir.host.tensors import Array, TensorInfo
 from microtir.host.toolchain import Compiler, find_compiler
+from microtir.support.arguments import checked_arguments
 
 __all__ = [
     "POISON", "Function", "LayerResult", "LayerStep", "Model", "Session", "TensorInfo", "load",

@@ -14,7 +14,6 @@ from typing import Any, Protocol
 import cffi
 import numpy as np
 
-from microtir import processes
 from microtir.artifact import Artifact, PortData, places_in
 from microtir.errors import RunError
 from microtir.host.build import Build, module_name, sanitized_executable, shared_library
@@ -22,6 +21,7 @@ from microtir.host.declarations import declarations
 from microtir.host.interface import Interface, interface_of, packed_call
 from microtir.host.tensors import Array, passed_pools
 from microtir.host.toolchain import Compiler
+from microtir.support import processes
 
 LayerHook = Callable[[int, int, int, int, int], None]
 """Called with layer, output, address, first row and the one after the last."""

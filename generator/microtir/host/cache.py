@@ -12,7 +12,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from microtir.host.toolchain import Compiler
-from microtir.scratch import scratch_beside
+from microtir.support.scratch import scratch_beside
 
 
 def folder_for(

@@ -7,8 +7,8 @@ import signal
 import sys
 from pathlib import Path
 
-from microtir import processes
 from microtir.errors import ToolError
+from microtir.support import processes
 
 TIMEOUT = 600.0  # seconds
 REFUSED = 4  # exit status of a program that wrote its reason to the file REASON

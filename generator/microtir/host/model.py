@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from microtir.arguments import checked_arguments
 from microtir.artifact import (
     Artifact,
     Metadata,
@@ -30,6 +29,7 @@ from microtir.host.tensors import (
     passed_pools,
     ports,
 )
+from microtir.support.arguments import checked_arguments
 
 POISON = 0xA5  # what a workspace holds before a run unless the caller says otherwise
 

@@ -9,10 +9,10 @@ from typing import Protocol
 
 import numpy as np
 
-from microtir.arguments import checked_arguments
 from microtir.artifact import Metadata, logical_rows
 from microtir.errors import RunError, UsageError, nearest
 from microtir.host.tensors import Array, TensorInfo, matched, ports
+from microtir.support.arguments import checked_arguments
 
 
 class Waits(Protocol):

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from microtir import processes
 from microtir.errors import ToolError
+from microtir.support import processes
 
 CANDIDATES = ("gcc", "clang", "cc")
 _TIMEOUT = 600.0  # seconds: a compiler that takes longer hangs

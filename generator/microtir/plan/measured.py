@@ -20,7 +20,7 @@ from microtir.config import CompilationConfig
 from microtir.errors import DataFileError
 from microtir.graph.ir import Node, Tensor
 from microtir.plan.ir import Candidate, Kernel
-from microtir.reading import WrongDataError, parse_json
+from microtir.support.reading import WrongDataError, parse_json
 
 _FORMAT = "microtir tuning records"
 _VERSION = 1

@@ -6,9 +6,9 @@ import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from microtir import processes
 from microtir.artifact import Metadata, places_in
 from microtir.project.errors import BuildError
+from microtir.support import processes
 
 TIMEOUT = 1800  # seconds: a first Zephyr build compiles the whole kernel
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from microtir.artifact import Artifact, Metadata
 from microtir.config.enums import CallingConvention
-from microtir.encoding import Encoded, c_code
 from microtir.ir_module import Port
 from microtir.project.pools import ConstantValues, PoolValues
+from microtir.support.encoding import Encoded, c_code
 from microtir.tir.dtype import DType
 
 _BYTES_PER_LINE = 16

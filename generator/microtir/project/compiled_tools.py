@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 
-from microtir import processes
 from microtir.errors import OutputError
 from microtir.project.errors import MissingToolError
 from microtir.project.toolchain import capture, install_text, require_program
-from microtir.scratch import scratch_beside
+from microtir.support import processes
+from microtir.support.scratch import scratch_beside
 
 _TIMEOUT = 600.0  # seconds: a compiler that takes longer hangs
 _SOURCES = Path(__file__).resolve().parent / "tools"

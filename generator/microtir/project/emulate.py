@@ -10,11 +10,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from microtir.processes import Child
 from microtir.project.boards import Board, Emulator, EmulatorKind
 from microtir.project.compiled_tools import Tool, tool_path
 from microtir.project.errors import BoardError, EmulatorError
 from microtir.project.toolchain import require_program
+from microtir.support.processes import Child
 
 DEFAULT_TIMEOUT = 120.0  # seconds
 _SHOWN_CHARACTERS = 2000

@@ -8,9 +8,9 @@ import subprocess
 from collections.abc import Sequence
 from typing import Any, Protocol
 
-from microtir.processes import Child
 from microtir.project.errors import EmulatorError, MissingToolError, ProjectError
 from microtir.resources import install_extra
+from microtir.support.processes import Child
 
 DEFAULT_BAUD = 115200
 

@@ -19,7 +19,6 @@ from microtir.artifact import (
     joint_workspace,
 )
 from microtir.config.names import macro_name
-from microtir.encoding import Encoded, c_code
 from microtir.errors import nearest
 from microtir.ir_module import Port, PortKind
 from microtir.project.calls import Call, call_of
@@ -34,6 +33,7 @@ from microtir.project.pools import (
     shared_pools,
 )
 from microtir.project.samples import C_TYPES, SampleArray, arbitrary_samples, sample_array
+from microtir.support.encoding import Encoded, c_code
 
 ELEMENT_BYTES = 8  # of the largest element, and its alignment at most
 MAX_SAMPLES = 65535  # the application counts them in 16 bits

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from microtir.artifact import ConstantPoolData, MemoryData, PoolData
 from microtir.config.names import c_name, constants_macro, macro_name, workspace_macro
 from microtir.config.pool_options import DEFAULT_WORKSPACE
-from microtir.encoding import Encoded, c_code
 from microtir.project.errors import ProjectError
+from microtir.support.encoding import Encoded, c_code
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,7 +40,7 @@ from microtir.project.printed import is_complete, status_of
 from microtir.project.session import RUN_TIMEOUT, Session
 from microtir.project.template import Step
 from microtir.project.toolchain import require_program
-from microtir.reading import NATURAL, WrongDataError, check, parse_json
+from microtir.support.reading import NATURAL, WrongDataError, check, parse_json
 
 PROJECT_FILE = "project.json"
 BOARD_FOLDER = "board_data"

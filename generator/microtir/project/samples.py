@@ -10,10 +10,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from microtir.encoding import Encoded, c_code
 from microtir.ir_module import Port
 from microtir.project.errors import ProjectError
 from microtir.project.options import Array, Samples
+from microtir.support.encoding import Encoded, c_code
 from microtir.tir.dtype import DType
 
 C_TYPES = {

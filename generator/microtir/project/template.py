@@ -17,7 +17,6 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from microtir import resources
 from microtir.config.texts import COMMAND_WORD, LINE, PATH, path_problem
-from microtir.encoding import ENCODERS, Encoded, EncodingError, is_plain, language_of
 from microtir.errors import UsageError
 from microtir.project.boards import (
     ProjectSupport,
@@ -28,6 +27,7 @@ from microtir.project.boards import (
 from microtir.project.errors import ProjectTemplateError
 from microtir.project.frameworks import Framework, read_framework
 from microtir.project.toml_table import TomlTable
+from microtir.support.encoding import ENCODERS, Encoded, EncodingError, is_plain, language_of
 
 MANIFEST = "template.toml"
 

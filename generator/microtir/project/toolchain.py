@@ -8,9 +8,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from microtir import processes
 from microtir.project.boards import Requirement, Toolchain
 from microtir.project.errors import MissingToolError
+from microtir.support import processes
 
 TIMEOUT = 60  # seconds; these tools answer at once
 

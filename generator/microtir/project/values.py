@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import PurePosixPath
 
-from microtir.encoding import Encoded, cmake_code, cmake_words, make_code, make_recipe
 from microtir.project.boards import (
     Board,
     Console,
@@ -23,6 +22,7 @@ from microtir.project.models import Models
 from microtir.project.options import ProjectOptions
 from microtir.project.project import Project
 from microtir.project.template import Template
+from microtir.support.encoding import Encoded, cmake_code, cmake_words, make_code, make_recipe
 from microtir.version import __version__
 
 Values = dict[str, object]

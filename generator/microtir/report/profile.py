@@ -9,8 +9,8 @@ from typing import Annotated, Any
 
 from microtir.config.texts import TEXT
 from microtir.errors import DataFileError
-from microtir.reading import NATURAL, WrongDataError, check, parse_json
 from microtir.report.data import FINISH, Layer, Profile, Report
+from microtir.support.reading import NATURAL, WrongDataError, check, parse_json
 
 _FIX = "profile this model with the options of the report"
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from microtir.arguments import checked_arguments
 from microtir.errors import ScheduleError, nearest
 from microtir.schedule import reorder, split, storage
 from microtir.schedule.cache_write import cache_write
@@ -13,6 +12,7 @@ from microtir.schedule.reorder import UNROLL_LIMIT
 from microtir.schedule.signature import TensorT, make_primfunc
 from microtir.schedule.tensorize import KernelDescription, tensorize
 from microtir.schedule.tree import loops_of
+from microtir.support.arguments import checked_arguments
 from microtir.tir import build, ir
 from microtir.tir.passes import micro_kernel
 from microtir.tir.printer import expr_text, stmt_text

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from microtir.arguments import checked_arguments
 from microtir.errors import TirError
 from microtir.schedule.names import Names
 from microtir.schedule.program import Argument, Loop, Program, Stage, is_parameter
 from microtir.schedule.schedule import Schedule
 from microtir.schedule.signature import TensorT
+from microtir.support.arguments import checked_arguments
 from microtir.te.emit import Values, emit_nest
 from microtir.te.expr import Expr, Tensor
 from microtir.tir import build, ir

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from microtir.arguments import checked_arguments
 from microtir.errors import TirError
+from microtir.support.arguments import checked_arguments
 from microtir.te.expr import (
     Bind,
     Expr,

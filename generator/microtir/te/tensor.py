@@ -9,8 +9,8 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from microtir.arguments import checked_arguments
 from microtir.errors import TirError
+from microtir.support.arguments import checked_arguments
 from microtir.te.expr import (
     NOTHING,
     Axis,

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
-from microtir.encoding import c_comment
+from microtir.support.encoding import c_comment
 
 WIDTH = 100
 INDENT = "    "

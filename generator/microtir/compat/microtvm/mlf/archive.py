@@ -15,7 +15,7 @@ from microtir.compat.microtvm.mlf.metadata import EXTRA
 from microtir.config.option import shown
 from microtir.config.texts import path_problem
 from microtir.errors import ModelFileError
-from microtir.reading import WrongDataError, parse_json
+from microtir.support.reading import WrongDataError, parse_json
 
 MAX_BYTES = 256 * 2**20  # of an archive: far more than any microcontroller has flash
 MAX_FILES = 10_000

@@ -10,7 +10,6 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from pathlib import Path, PurePosixPath
 
-from microtir.arguments import checked_arguments
 from microtir.artifact.contents import Contents
 from microtir.artifact.folder import whose
 from microtir.artifact.joint_memory import Together, joint_workspace
@@ -30,6 +29,7 @@ from microtir.compat.microtvm.mlf.layout import (
 from microtir.compat.microtvm.mlf.metadata import archive_metadata
 from microtir.errors import OutputError, UsageError, instead_of_replacing
 from microtir.files import cannot_write, replace_file
+from microtir.support.arguments import checked_arguments
 from microtir.tir.text import to_text
 
 # A dictionary of parameters in microTVM's format without any: the magic number of a list, eight

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from microtir.arguments import checked_arguments
 from microtir.artifact.artifact import Artifact
 from microtir.artifact.sizes import check_sizes
 from microtir.codegen import METADATA_FILE, DataFile, Metadata, SourceFile
@@ -36,7 +35,8 @@ from microtir.ir_module import (
     Port,
     PortKind,
 )
-from microtir.reading import WrongDataError, check
+from microtir.support.arguments import checked_arguments
+from microtir.support.reading import WrongDataError, check
 from microtir.tir.dtype import DType
 
 
