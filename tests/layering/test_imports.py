@@ -23,9 +23,11 @@ def answers(name: str) -> str | None:
     *folders, last = name.split(".")
     if folders[:1] != ["operators"]:
         return None
-    if last in ("meaning", "linear_meaning", "arrays"):
+    shared = folders == ["operators", "common"]
+    if last == "meaning" or (shared and last in ("linear_meaning", "arrays")):
         return "meaning"
-    return "formula" if last in ("formula", "arithmetic", "windows") else None
+    is_formula = last == "formula" or (shared and last in ("arithmetic", "windows"))
+    return "formula" if is_formula else None
 
 
 def test_package_follows_the_table() -> None:
