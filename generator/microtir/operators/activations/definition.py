@@ -78,7 +78,7 @@ class ReluParams:
 
 
 def relu_params(op: Relu, input_type: TensorType, output: TensorType) -> ReluParams:
-    """Parameters of int8 RELU, RELU6 and RELU_N1_TO_1, computed in double.
+    """Derive the parameters of int8 RELU, RELU6 and RELU_N1_TO_1, computed in double.
 
     RELU_N1_TO_1 is not in tflite-micro; it is defined as RELU with another clamp.
     """
@@ -115,7 +115,7 @@ class LeakyReluParams:
 
 
 def leaky_relu_params(op: LeakyRelu, input_type: TensorType, output: TensorType) -> LeakyReluParams:
-    """Parameters of int8 LEAKY_RELU, computed in double."""
+    """Derive the parameters of int8 LEAKY_RELU, computed in double."""
     scale = input_type.quant.scale
     return LeakyReluParams(
         input_zero_point=input_type.quant.zero_point,
@@ -140,7 +140,7 @@ class HardSwishParams:
 
 
 def hard_swish_params(input_type: TensorType, output: TensorType) -> HardSwishParams:
-    """Parameters of int8 HARD_SWISH, computed in double.
+    """Derive the parameters of int8 HARD_SWISH, computed in double.
 
     Inputs are widened by 7 bits; `reluish` maps [-3, 3] to the range of an int16.
     """
@@ -177,7 +177,7 @@ SIGMOID_INTEGER_BITS = 4
 
 
 def sigmoid_params(input_type: TensorType) -> SigmoidParams:
-    """Parameters of int8 LOGISTIC and TANH; the output's quantisation is fixed by definition."""
+    """Derive the parameters of int8 LOGISTIC and TANH, whose output quantisation is fixed."""
     scale = input_type.quant.scale
     multiplier = quantize_multiplier(scale * (1 << (31 - SIGMOID_INTEGER_BITS)))
     return SigmoidParams(

@@ -38,7 +38,7 @@ from microtir.tir.dtype import DType
 
 
 def relu(op: Relu, node: Node, x: Array) -> Array:
-    """RELU, RELU6 and RELU_N1_TO_1."""
+    """Compute RELU, RELU6 and RELU_N1_TO_1."""
     source, output = node.inputs[0].type, node.output.type
     if output.dtype.is_float:
         return as_output(activate(x, op.kind), output)
@@ -46,7 +46,7 @@ def relu(op: Relu, node: Node, x: Array) -> Array:
 
 
 def leaky_relu(op: LeakyRelu, node: Node, x: Array) -> Array:
-    """LEAKY_RELU: x where x > 0, else alpha * x."""
+    """Compute LEAKY_RELU: x where x > 0, else alpha * x."""
     source, output = node.inputs[0].type, node.output.type
     if output.dtype.is_float:
         return as_output(np.where(x > 0, x, x * np.float32(op.alpha)), output)
@@ -54,7 +54,7 @@ def leaky_relu(op: LeakyRelu, node: Node, x: Array) -> Array:
 
 
 def hard_swish(op: HardSwish, node: Node, x: Array) -> Array:
-    """HARD_SWISH: x * clamp(x + 3, 0, 6) / 6."""
+    """Compute HARD_SWISH: x * clamp(x + 3, 0, 6) / 6."""
     source, output = node.inputs[0].type, node.output.type
     if output.dtype.is_float:
         gate = np.clip(x + np.float32(3.0), np.float32(0.0), np.float32(6.0))
@@ -63,7 +63,7 @@ def hard_swish(op: HardSwish, node: Node, x: Array) -> Array:
 
 
 def logistic(op: Logistic, node: Node, x: Array) -> Array:
-    """LOGISTIC: 1 / (1 + exp(-x)).
+    """Compute LOGISTIC: 1 / (1 + exp(-x)).
 
     The float form is the function itself. tflite-micro replaces it by exp(x) below -9, which
     differs by at most 1.6e-8.
@@ -76,7 +76,7 @@ def logistic(op: Logistic, node: Node, x: Array) -> Array:
 
 
 def tanh(op: Tanh, node: Node, x: Array) -> Array:
-    """TANH."""
+    """Compute TANH."""
     source, output = node.inputs[0].type, node.output.type
     if output.dtype.is_float:
         return as_output(np.tanh(x.astype(np.float64)), output)
@@ -84,7 +84,7 @@ def tanh(op: Tanh, node: Node, x: Array) -> Array:
 
 
 def quantized_relu(op: Relu, x: Ints, input_type: TensorType, output: TensorType) -> Ints:
-    """RELU, RELU6 or RELU_N1_TO_1 of stored values."""
+    """Compute RELU, RELU6 or RELU_N1_TO_1 of stored values."""
     params = relu_params(op, input_type, output)
     if params.multiplier is not None:
         centred = x - params.input_zero_point
@@ -96,7 +96,7 @@ def quantized_relu(op: Relu, x: Ints, input_type: TensorType, output: TensorType
 def quantized_leaky_relu(
     op: LeakyRelu, x: Ints, input_type: TensorType, output: TensorType
 ) -> Ints:
-    """LEAKY_RELU of stored values."""
+    """Compute LEAKY_RELU of stored values."""
     params = leaky_relu_params(op, input_type, output)
     centred = x - params.input_zero_point
     multiplier, shift = params.alpha
@@ -110,7 +110,7 @@ def quantized_leaky_relu(
 def quantized_hard_swish(
     _op: HardSwish, x: Ints, input_type: TensorType, output: TensorType
 ) -> Ints:
-    """HARD_SWISH, x * relu6(x + 3) / 6, of stored values, in 16-bit fixed point."""
+    """Compute HARD_SWISH, x * relu6(x + 3) / 6, of stored values, in 16-bit fixed point."""
     params = hard_swish_params(input_type, output)
     wide = (x - params.input_zero_point) << 7
     scaled = saturating_rounding_doubling_high_mul(wide, params.output.multiplier, bits=16)
@@ -131,7 +131,7 @@ def quantized_hard_swish(
 
 
 def quantized_logistic(_op: Logistic, x: Ints, input_type: TensorType, _output: TensorType) -> Ints:
-    """LOGISTIC of stored values; the output has scale 1/256 and zero point -128."""
+    """Compute LOGISTIC of stored values; the output has scale 1/256 and zero point -128."""
     return _saturating_sigmoid(
         x,
         input_type,
@@ -140,7 +140,7 @@ def quantized_logistic(_op: Logistic, x: Ints, input_type: TensorType, _output: 
 
 
 def quantized_tanh(_op: Tanh, x: Ints, input_type: TensorType, _output: TensorType) -> Ints:
-    """TANH of stored values; the output has scale 1/128 and zero point 0."""
+    """Compute TANH of stored values; the output has scale 1/128 and zero point 0."""
     return _saturating_sigmoid(
         x,
         input_type,
@@ -166,7 +166,7 @@ _TANH_FACTOR = math.sqrt(2.0 / math.pi)
 
 
 def gelu(op: Gelu, node: Node, x: Array) -> Array:
-    """GELU: x * erfc(-x / sqrt(2)) / 2, or its approximation by a tanh.
+    """Compute GELU: x * erfc(-x / sqrt(2)) / 2, or its approximation by a tanh.
 
     The latter is x * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 x^3))) / 2.
     """
@@ -182,7 +182,7 @@ def gelu(op: Gelu, node: Node, x: Array) -> Array:
 
 
 def quantized_gelu(op: Gelu, input_type: TensorType, output: TensorType) -> Array:
-    """GELU of all 256 stored values, as LiteRT fills its table: each step is rounded to float32."""
+    """Compute GELU of all 256 stored values, as LiteRT: each step is rounded to float32."""
     values = np.arange(DType.INT8.min, DType.INT8.max + 1)
     x = dequantized(values, input_type)
     one, half = np.float32(1.0), np.float32(0.5)

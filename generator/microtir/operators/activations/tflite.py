@@ -37,7 +37,7 @@ class HardSwishOptions(Options):
 
 
 def leaky_relu(operands: Operands) -> Converted:
-    """LEAKY_RELU."""
+    """Read LEAKY_RELU."""
     alpha = operands.table(LeakyReluOptions).alpha
     if not math.isfinite(alpha):
         raise operands.malformed(f"alpha is {alpha}", "a finite number")
@@ -58,7 +58,7 @@ class GeluOptions(Options):
 
 
 def gelu(operands: Operands) -> Converted:
-    """GELU."""
+    """Read GELU."""
     return Converted(Gelu(operands.table(GeluOptions).approximate), (operands.input(0),))
 
 

@@ -86,7 +86,7 @@ class AddParams:
 def add_params(
     op: Add | Sub, input1: TensorType, input2: TensorType, output: TensorType
 ) -> AddParams:
-    """Parameters of int8 ADD and SUB, computed in double."""
+    """Derive the parameters of int8 ADD and SUB, computed in double."""
     scale1, scale2 = input1.quant.scale, input2.quant.scale
     twice_max = 2.0 * max(scale1, scale2)
     widened = (1 << ADD_LEFT_SHIFT) * output.quant.scale
@@ -117,7 +117,7 @@ class MulParams:
 
 
 def mul_params(op: Mul, input1: TensorType, input2: TensorType, output: TensorType) -> MulParams:
-    """Parameters of int8 MUL, computed in double."""
+    """Derive the parameters of int8 MUL, computed in double."""
     low, high = activation_range(op.activation, output)
     factor = input1.quant.scale * input2.quant.scale / output.quant.scale
     return MulParams(
@@ -143,7 +143,7 @@ def _mul_multipliers(node: Node) -> Iterator[Problem]:
 
 
 def _add_sums(node: Node, inputs: Sequence[Interval]) -> SumRange:
-    """The widened operands, rescaled and not, and their sum or difference."""
+    """Bound the widened operands, rescaled and not, and their sum or difference."""
     op = node.op
     assert isinstance(op, Add | Sub)
     params = add_params(op, node.inputs[0].type, node.inputs[1].type, node.output.type)
@@ -163,7 +163,7 @@ def _add_sums(node: Node, inputs: Sequence[Interval]) -> SumRange:
 
 
 def _mul_sums(node: Node, inputs: Sequence[Interval]) -> SumRange:
-    """One product of two centred operands."""
+    """Bound one product of two centred operands."""
     ends = [
         (int(low.min()) - t.type.quant.zero_point, int(high.max()) - t.type.quant.zero_point)
         for t, (low, high) in zip(node.inputs, inputs, strict=True)

@@ -27,7 +27,7 @@ Scalars = Callable[[te.Expr, te.Expr], te.Expr]
 
 
 def cost(node: Node) -> int:
-    """Instructions, from counts of emulated Cortex-M3 and M4: int8 is rescaled three times."""
+    """Estimate instructions, from emulated Cortex-M3 and M4: int8 is rescaled three times."""
     return node.output.type.elements * (12 if node.output.dtype.is_float else 45)
 
 
@@ -77,7 +77,7 @@ def _coordinates(at: tuple[te.Expr, ...], shape: tuple[int, ...]) -> tuple[te.Ex
 
 
 def _reader(layer: FormulaContext, position: int) -> Reader:
-    """Reads an input at an output position: axes of extent 1 repeat, leading ones are absent."""
+    """Read an input at an output position: axes of extent 1 repeat, leading ones are absent."""
     shape, rank = layer.node.inputs[position].shape, len(layer.node.output.shape)
     tensor = layer.whole(position)
 

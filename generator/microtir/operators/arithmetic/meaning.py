@@ -23,7 +23,7 @@ from microtir.operators.common.fixed_point import multiply_by_quantized_multipli
 
 
 def add(op: Add | Sub, node: Node, first: Array, second: Array) -> Array:
-    """ADD and SUB with broadcasting."""
+    """Compute ADD and SUB with broadcasting."""
     sign = 1 if isinstance(op, Add) else -1
     output = node.output.type
     if output.dtype.is_float:
@@ -39,7 +39,7 @@ def add(op: Add | Sub, node: Node, first: Array, second: Array) -> Array:
 
 
 def mul(op: Mul, node: Node, first: Array, second: Array) -> Array:
-    """MUL with broadcasting."""
+    """Compute MUL with broadcasting."""
     output = node.output.type
     if output.dtype.is_float:
         return as_output(activate(first * second, op.activation), output)
@@ -52,12 +52,12 @@ def mul(op: Mul, node: Node, first: Array, second: Array) -> Array:
 
 
 def minimum(_op: Minimum, _node: Node, first: Array, second: Array) -> Array:
-    """MINIMUM of stored values, with broadcasting."""
+    """Compute MINIMUM of stored values, with broadcasting."""
     return np.minimum(first, second)
 
 
 def maximum(_op: Maximum, _node: Node, first: Array, second: Array) -> Array:
-    """MAXIMUM of stored values, with broadcasting."""
+    """Compute MAXIMUM of stored values, with broadcasting."""
     return np.maximum(first, second)
 
 

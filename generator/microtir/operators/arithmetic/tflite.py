@@ -51,7 +51,7 @@ class MaximumMinimumOptions(Options):
 
 
 def arithmetic(operands: Operands) -> Converted:
-    """ADD, SUB and MUL."""
+    """Read ADD, SUB and MUL."""
     options = operands.options
     assert isinstance(options, AddOptions | SubOptions | MulOptions)
     kinds: dict[BuiltinOperator | str, type[BinaryArithmetic]] = {
@@ -64,7 +64,7 @@ def arithmetic(operands: Operands) -> Converted:
 
 
 def extremum(operands: Operands) -> Converted:
-    """MINIMUM and MAXIMUM."""
+    """Read MINIMUM and MAXIMUM."""
     op = Minimum() if operands.code is BuiltinOperator.MINIMUM else Maximum()
     return Converted(op, operands.present)
 

@@ -16,7 +16,7 @@ from microtir.tir.ir import Array
 
 
 def wide(value: te.ExprLike) -> te.Expr:
-    """A stored integer in the type of the accumulators."""
+    """Return a stored integer in the type of the accumulators."""
     return te.cast(DType.INT32, value)
 
 
@@ -39,11 +39,11 @@ class Accumulator:
         return DType.INT64 if self.is_wide else DType.INT32
 
     def term(self, value: te.ExprLike) -> te.Expr:
-        """A value to add, from INT32 or less."""
+        """Return a value to add, from INT32 or less."""
         return te.cast(self.dtype, value)
 
     def total(self, sum_: te.Expr) -> te.Expr:
-        """A sum as INT32."""
+        """Return a sum as INT32."""
         if not self.is_wide:
             return sum_
         half = te.const(1 << 31, DType.INT64)
@@ -57,17 +57,17 @@ def summand(layer: FormulaContext, value: te.Expr) -> te.Expr:
 
 
 def centred(value: te.ExprLike, zero_point: int) -> te.Expr:
-    """A stored integer minus its zero point, INT32."""
+    """Return a stored integer minus its zero point, INT32."""
     return wide(value) - zero_point
 
 
 def requantise(value: te.Expr, factor: QuantizedMultiplier) -> te.Expr:
-    """`value` times a real factor, rounded twice as TFLite's reference kernels do."""
+    """Multiply by a real factor, rounding twice as TFLite's reference kernels do."""
     return te.multiply_by_quantized_multiplier(value, factor.multiplier, factor.shift)
 
 
 def stored(value: te.Expr, zero_point: int, low: int, high: int, dtype: DType) -> te.Expr:
-    """An INT32 result as a stored value: add the zero point, clamp, narrow."""
+    """Store an INT32 result: add the zero point, clamp, narrow."""
     return te.cast(dtype, te.clamp(te.bind("scaled", value + zero_point), low, high))
 
 
@@ -79,7 +79,7 @@ class ChannelMultipliers:
         self._shift = _table([f.shift for f in factors], "shifts")
 
     def apply(self, value: te.Expr, channel: te.Expr) -> te.Expr:
-        """`value` times the factor of its channel."""
+        """Multiply a value by the factor of its channel."""
         return te.multiply_by_quantized_multiplier(
             value, _entry(self._multiplier, channel), _entry(self._shift, channel)
         )
@@ -96,7 +96,7 @@ def _entry(table: te.Tensor | int, channel: te.Expr) -> te.ExprLike:
 
 
 def activate(value: te.Expr, activation: Activation) -> te.Expr:
-    """A fused activation on a FLOAT32 result."""
+    """Apply a fused activation to a FLOAT32 result."""
     low, high = activation.real_range
     if math.isfinite(low):
         value = te.maximum(value, low)
@@ -106,12 +106,12 @@ def activate(value: te.Expr, activation: Activation) -> te.Expr:
 
 
 def int32(values: Array) -> Array:
-    """Integer data in the type that kernels compute in."""
+    """Return the integer data in the type that kernels compute in."""
     return np.ascontiguousarray(values, dtype=np.int32)
 
 
 def channel_scales(layer: FormulaContext) -> te.Tensor:
-    """Scales of hybrid weights, one per output channel."""
+    """Return the scales of hybrid weights, one per output channel."""
     weights, channels = layer.node.inputs[1], layer.node.output.shape[-1]
     scales = np.broadcast_to(np.array(weights.type.quant.scales, np.float32), (channels,))
     return te.constant(np.ascontiguousarray(scales), "weight_scales")

@@ -20,7 +20,7 @@ Meaning: TypeAlias = "Callable[..., Array | tuple[Array, ...]]"
 
 
 def stored(array: Array) -> Ints:
-    """Stored integers, widened so that no intermediate overflows."""
+    """Return the stored integers, widened so that no intermediate overflows."""
     return array.astype(np.int64)
 
 
@@ -36,14 +36,14 @@ def activate(array: Array, activation: Activation) -> Array:
 
 
 def real_weights(weights: Array, type_: TensorType) -> Doubles:
-    """Weights of a float operator: floats as they are, int8 dequantised to float32 values."""
+    """Return weights of a float operator: floats as they are, int8 dequantised to float32."""
     if type_.dtype.is_float:
         return weights.astype(np.float64)
     return dequantized(weights, type_).astype(np.float64)
 
 
 def dequantized(values: Array, type_: TensorType) -> npt.NDArray[np.float32]:
-    """Real values scale * (stored - zero point), rounded to float32; per tensor or per channel."""
+    """Return scale * (stored - zero point), rounded to float32; per tensor or per channel."""
     quant = type_.quant
     shape = [1] * values.ndim
     if quant.axis is not None:
@@ -62,7 +62,7 @@ def taps(
     padding: Padding2D,
     fill: float,
 ) -> Array:
-    """Elements under the window at every output position.
+    """Return the elements under the window at every output position.
 
     Returns (N, OH, OW, KH * KW, C); positions outside the image hold `fill`.
     """

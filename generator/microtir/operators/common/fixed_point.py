@@ -25,7 +25,7 @@ UINT32_MAX = (1 << 32) - 1
 
 
 def constant(value: float, integer_bits: int = 0) -> int:
-    """The real `value` in Q(integer_bits), rounded to nearest and saturated."""
+    """Return the real `value` in Q(integer_bits), rounded to nearest and saturated."""
     scaled = value * float(1 << (31 - integer_bits))
     return max(INT32_MIN, min(INT32_MAX, round_half_away(scaled)))
 
@@ -48,7 +48,7 @@ def truncating_shift_right(value: IntsLike, bits: int) -> Ints:
 
 
 def saturating_rounding_doubling_high_mul(a: IntsLike, b: IntsLike, bits: int = 32) -> Ints:
-    """High half of 2ab for `bits`-bit operands, rounded to nearest; -1 * -1 saturates."""
+    """Return the high half of 2ab of `bits`-bit operands, to nearest; -1 * -1 saturates."""
     half = 1 << (bits - 2)
     product = np.asarray(a, np.int64) * np.asarray(b, np.int64)
     nudge = np.where(product >= 0, half, 1 - half)
@@ -80,7 +80,7 @@ def saturating_shift_left(value: IntsLike, amount: IntsLike, bits: int = 32) -> 
 def multiply_by_quantized_multiplier(
     value: IntsLike, multiplier: IntsLike, shift: IntsLike
 ) -> Ints:
-    """The product value * multiplier * 2^(shift - 31) with two roundings, as tflite-micro is built.
+    """Return value * multiplier * 2^(shift - 31), rounded twice, as tflite-micro is built.
 
     A positive shift is applied first and wraps where the product leaves int32, which is what the
     compiled kernels do although C leaves it undefined.
@@ -100,13 +100,13 @@ def rescale(value: IntsLike, from_bits: int, to_bits: int) -> Ints:
 
 
 def count_leading_zeros(value: IntsLike) -> Ints:
-    """Leading zero bits of a uint32; 32 for zero."""
+    """Return the leading zero bits of a uint32; 32 for zero."""
     _, bit_length = np.frexp(np.asarray(value, np.int64).astype(np.float64))
     return np.asarray(32 - bit_length, np.int64)
 
 
 def _exp_near_zero(a: Ints) -> Ints:
-    """The exponential of Q0 in [-1/4, 0): Taylor polynomial of degree 4 around -1/8."""
+    """Return the exponential of Q0 in [-1/4, 0): Taylor polynomial of degree 4 around -1/8."""
     mul = saturating_rounding_doubling_high_mul
     x = a + (1 << 28)
     x2 = mul(x, x)
@@ -118,7 +118,7 @@ def _exp_near_zero(a: Ints) -> Ints:
 
 
 def exp_on_negative_values(a: IntsLike, integer_bits: int) -> Ints:
-    """The exponential of a value <= 0 in Q(integer_bits), integer_bits <= 5; result in Q0."""
+    """Return the exponential of a <= 0 in Q(integer_bits), integer_bits <= 5; result in Q0."""
     array = np.asarray(a, np.int64)
     fraction_bits = 31 - integer_bits
     quarter = 1 << (fraction_bits - 2)
@@ -134,7 +134,7 @@ def exp_on_negative_values(a: IntsLike, integer_bits: int) -> Ints:
 
 
 def _newton_reciprocal_of_half_sum(a: Ints) -> Ints:
-    """2 / (1 + a) in Q2 for a in [0, 1) in Q0: three Newton-Raphson steps."""
+    """Return 2 / (1 + a) in Q2 for a in [0, 1) in Q0: three Newton-Raphson steps."""
     mul = saturating_rounding_doubling_high_mul
     half_denominator = (a + INT32_MAX + 1) >> 1
     x = constant(48 / 17, 2) + mul(half_denominator, constant(-32 / 17, 2))
@@ -145,18 +145,18 @@ def _newton_reciprocal_of_half_sum(a: Ints) -> Ints:
 
 
 def one_over_one_plus_x(a: IntsLike) -> Ints:
-    """1 / (1 + a) for a in [0, 1), both in Q0."""
+    """Return 1 / (1 + a) for a in [0, 1), both in Q0."""
     return rescale(_newton_reciprocal_of_half_sum(np.asarray(a, np.int64)), 1, 0)
 
 
 def one_minus_x_over_one_plus_x(a: IntsLike) -> Ints:
-    """(1 - a) / (1 + a) for a in [0, 1), both in Q0."""
+    """Return (1 - a) / (1 + a) for a in [0, 1), both in Q0."""
     x = _newton_reciprocal_of_half_sum(np.asarray(a, np.int64))
     return rescale(x - (1 << 29), 2, 0)
 
 
 def logistic(a: IntsLike, integer_bits: int) -> Ints:
-    """1 / (1 + exp(-a)) for a in Q(integer_bits); result in Q0."""
+    """Return 1 / (1 + exp(-a)) for a in Q(integer_bits); result in Q0."""
     array = np.asarray(a, np.int64)
     positive = one_over_one_plus_x(exp_on_negative_values(-np.abs(array), integer_bits))
     result = np.where(array > 0, positive, INT32_MAX - positive)
@@ -164,7 +164,7 @@ def logistic(a: IntsLike, integer_bits: int) -> Ints:
 
 
 def tanh(a: IntsLike, integer_bits: int) -> Ints:
-    """Hyperbolic tangent of a in Q(integer_bits), integer_bits <= 4; result in Q0."""
+    """Return the hyperbolic tangent of a in Q(integer_bits), integer_bits <= 4; result in Q0."""
     array = np.asarray(a, np.int64)
     exp = exp_on_negative_values(-np.abs(array), integer_bits + 1)
     magnitude = one_minus_x_over_one_plus_x(exp)
@@ -172,7 +172,7 @@ def tanh(a: IntsLike, integer_bits: int) -> Ints:
 
 
 def reciprocal(value: IntsLike, integer_bits: int) -> tuple[Ints, Ints]:
-    """1 / value for a positive value in Q(integer_bits).
+    """Return 1 / value for a positive value in Q(integer_bits).
 
     Returns the reciprocal of value * 2^-n in Q0, and n, the number of bits of value above 1.
     """
@@ -183,7 +183,7 @@ def reciprocal(value: IntsLike, integer_bits: int) -> tuple[Ints, Ints]:
 
 
 def log_of_value_above_one(value: IntsLike, integer_bits: int, result_bits: int) -> Ints:
-    """Natural logarithm of a value >= 1 in Q(integer_bits); result in Q(result_bits).
+    """Return the natural logarithm of a value >= 1 in Q(integer_bits); result in Q(result_bits).
 
     Writes the value as r * 2^e with r near the fourth root of 1/2, taking the better of two
     normalisations, and adds e * log(2) to a rational approximation of log(r).
@@ -207,7 +207,7 @@ def log_of_value_above_one(value: IntsLike, integer_bits: int, result_bits: int)
 
 
 def _log_of_normalised(r: Ints, accumulator_bits: int) -> Ints:
-    """log(r * 2^(1/4)) for r in Q0 near the fourth root of 1/2, in Q(accumulator_bits)."""
+    """Return log(r * 2^(1/4)) for r in Q0 near the fourth root of 1/2, in Q(accumulator_bits)."""
     mul = saturating_rounding_doubling_high_mul
     root = math.sqrt(math.sqrt(2.0))
     centre = constant(math.sqrt(math.sqrt(0.5)))

@@ -39,7 +39,7 @@ class LinearParams:
         return len(self.multipliers) > 1
 
     def multiplier_arrays(self, channels: int) -> tuple[Ints, Ints]:
-        """Multipliers and shifts, one per output channel."""
+        """Return the multipliers and shifts, one per output channel."""
         pairs = self.multipliers * (channels // len(self.multipliers))
         return (
             np.array([pair.multiplier for pair in pairs], np.int64),
@@ -111,7 +111,7 @@ def _products(start: Ints, weights: Ints, values: Interval) -> SumRange:
 
 
 def bias_of(node: Node) -> Ints:
-    """The bias of a linear operator, zeros if it has none."""
+    """Return the bias of a linear operator, zeros if it has none."""
     if len(node.inputs) < 3:
         return np.zeros(node.output.shape[-1], np.int64)
     data = node.inputs[2].data

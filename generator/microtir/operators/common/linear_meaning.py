@@ -22,7 +22,7 @@ def linear(
     weights: Array,
     bias: Array | None,
 ) -> Array:
-    """Output of a node whose inputs are x, weights and perhaps a bias per channel.
+    """Return the output of a node whose inputs are x, weights and perhaps a bias per channel.
 
     Args:
         node: gives the types.
@@ -58,5 +58,5 @@ def _requantize(accumulators: Ints, params: LinearParams) -> Ints:
 
 
 def flat_rows(array: Doubles) -> Doubles:
-    """One row per index of the first axis."""
+    """Return one row per index of the first axis."""
     return array.reshape(array.shape[0], -1)

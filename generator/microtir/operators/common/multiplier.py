@@ -26,7 +26,7 @@ class QuantizedMultiplier(NamedTuple):
 
 
 def quantize_multiplier(real: float) -> QuantizedMultiplier:
-    """The 31-bit mantissa and the exponent nearest to `real`.
+    """Return the 31-bit mantissa and the exponent nearest to `real`.
 
     Magnitudes below 2^-32 become 0: the right shift that they ask for leaves no bit of an int32.
     """
@@ -41,7 +41,7 @@ def quantize_multiplier(real: float) -> QuantizedMultiplier:
 
 
 def quantize_value(real: float, scale: float, zero_point: int) -> int:
-    """The stored value of a float32 `real`, not clamped; the quotient is a float32.
+    """Return the stored value of a float32 `real`, not clamped; the quotient is a float32.
 
     Rounding the double quotient again gives that: a double has more than twice the bits.
     """
@@ -49,7 +49,7 @@ def quantize_value(real: float, scale: float, zero_point: int) -> int:
 
 
 def activation_range(activation: Activation, output: TensorType) -> tuple[int, int]:
-    """Inclusive clamp, in stored values, of a quantised output with a fused activation."""
+    """Return the inclusive clamp, in stored values, of an output with a fused activation."""
     low, high = activation.real_range
     scale, zero_point = output.quant.scale, output.quant.zero_point
     minimum, maximum = output.dtype.min, output.dtype.max
@@ -65,14 +65,14 @@ def activation_range(activation: Activation, output: TensorType) -> tuple[int, i
 def per_channel_multipliers(
     input_type: TensorType, weights: TensorType, output: TensorType
 ) -> tuple[QuantizedMultiplier, ...]:
-    """One multiplier per scale of the weights, all computed in double."""
+    """Return one multiplier per scale of the weights, all computed in double."""
     factor = input_type.quant.scale
     divisor = output.quant.scale
     return tuple(quantize_multiplier(factor * s / divisor) for s in weights.quant.scales)
 
 
 def input_radius(integer_bits: int, left_shift: int) -> int:
-    """Largest magnitude that stays below 2^integer_bits - 1 after scaling, rounded down."""
+    """Return the largest magnitude that scaling leaves below 2^integer_bits - 1, rounded down."""
     largest = ((1 << integer_bits) - 1) << (31 - integer_bits)
     return largest >> left_shift if left_shift >= 0 else largest << -left_shift
 

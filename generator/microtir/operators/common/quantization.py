@@ -21,13 +21,13 @@ def _per_tensor(tensor: Tensor) -> Iterator[Problem]:
 
 
 def _own(node: Node) -> Iterator[Problem]:
-    """Every integer tensor has its own scale and zero point."""
+    """Check that every integer tensor has its own scale and zero point."""
     for tensor in (*node.inputs, *node.outputs):
         yield from _per_tensor(tensor)
 
 
 def _equal(node: Node) -> Iterator[Problem]:
-    """Nothing is rescaled: all tensors have one quantisation, or none."""
+    """Check that nothing is rescaled: all tensors have one quantisation, or none."""
     first = node.inputs[0]
     if first.dtype.bytes >= 4:
         return  # wide integers are counts and indices, whatever scales a converter left there

@@ -37,11 +37,11 @@ class RowWindow:
     extent: int = 1
 
     def first(self, y: int, height: int) -> int:
-        """First row of an input of `height` rows that output row y reads."""
+        """Return the first row of an input of `height` rows that output row y reads."""
         return min(max(y * self.stride + self.offset, 0), height)
 
     def needed(self, rows: int, height: int) -> int:
-        """How many rows of an input of `height` rows the first `rows` output rows need."""
+        """Count the rows of an input of `height` rows that the first `rows` output rows need."""
         if rows == 0:
             return 0
         return min(max((rows - 1) * self.stride + self.offset + self.extent, 0), height)

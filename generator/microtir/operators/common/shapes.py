@@ -25,7 +25,7 @@ def input_shape(node: Node, index: int, rank: int) -> Shape:
 
 
 def _positions(size: int, window: int, stride: int, dilation: int, before: int, after: int) -> int:
-    """Positions of a window along an axis with padding."""
+    """Count the positions of a window along an axis with padding."""
     legal = "window, stride and dilation from 1, padding from 0"
     require(min(window, stride, dilation) >= 1 and min(before, after) >= 0, "attributes", legal)
     reach = (window - 1) * dilation + 1

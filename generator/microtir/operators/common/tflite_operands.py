@@ -55,19 +55,19 @@ class Operands:
     custom_options: bytes = b""  # of a custom operator
 
     def table(self, kind: type[OptionsT]) -> OptionsT:
-        """The options, known to be of this kind by the table of readers."""
+        """Return the options, known to be of this kind by the table of readers."""
         assert isinstance(self.options, kind)
         return self.options
 
     def input(self, index: int) -> Tensor:
-        """An input that must be there."""
+        """Return an input that must be there."""
         tensor = self.inputs[index]
         if tensor is None:
             raise self.malformed(f"input {index} is left out", "only a bias may be left out")
         return tensor
 
     def optional(self, index: int) -> Tensor | None:
-        """An input that may be left out, at the end of the list or by an index of -1."""
+        """Return an input that may be left out, at the end of the list or by an index of -1."""
         return self.inputs[index] if index < len(self.inputs) else None
 
     @property
@@ -81,15 +81,15 @@ class Operands:
         return self.outputs[0]
 
     def malformed(self, what: str, legal: str | None = None) -> ModelFileError:
-        """The error for an operator that contradicts itself or its tensors."""
+        """Return the error for an operator that contradicts itself or its tensors."""
         return ModelFileError(what, where=self.where, legal=legal, fix="export the model again")
 
     def unsupported(self, what: str, legal: str, fix: str) -> UnsupportedModelError:
-        """The error for an operator that is legal but not done here."""
+        """Return the error for an operator that is legal but not done here."""
         return UnsupportedModelError(what, where=self.where, legal=legal, fix=fix)
 
     def activation(self, value: FileActivation) -> Activation:
-        """A fused activation."""
+        """Return a fused activation of the graph."""
         try:
             return _ACTIVATIONS[value]
         except KeyError:
@@ -107,7 +107,7 @@ class Operands:
             )
 
     def image(self, index: int) -> tuple[int, int, int, int]:
-        """The shape (N, H, W, C) of an input of four dimensions."""
+        """Return the shape (N, H, W, C) of an input of four dimensions."""
         tensor = self.input(index)
         if len(tensor.shape) != 4:
             raise self.malformed(
@@ -118,7 +118,7 @@ class Operands:
         return first, second, third, fourth
 
     def integers(self, index: int, what: str) -> tuple[int, ...]:
-        """The numbers of an input that microtir needs to know while it compiles.
+        """Return the numbers of an input that microtir needs to know while it compiles.
 
         Raises:
             UnsupportedModelError: the input is not a constant.
@@ -141,21 +141,21 @@ class Operands:
             raise self.malformed(f"{what} has {tensor.type.elements} numbers")
 
     def integer(self, index: int, what: str) -> int:
-        """The only number of an input, as `integers`."""
+        """Return the only number of an input, as `integers`."""
         numbers = self.integers(index, what)
         if len(numbers) != 1:
             raise self.malformed(f"{what} has {len(numbers)} numbers", "1")
         return numbers[0]
 
     def axis(self, axis: int, rank: int) -> int:
-        """A dimension counted from the front; negative ones count from the end."""
+        """Return a dimension counted from the front; negative ones count from the end."""
         if not -rank <= axis < rank:
             legal = f"{-rank} to {rank - 1}" if rank else "none: the tensor is a scalar"
             raise self.malformed(f"axis {axis} of a tensor with {rank} dimensions", legal)
         return axis % rank
 
     def require_computable(self, index: int, what: str) -> Tensor:
-        """An input that is a constant, or will be one after constant folding."""
+        """Return an input that is a constant, or will be one after constant folding."""
         tensor = self.input(index)
         if not self.is_computable(tensor):
             raise self.unsupported(
@@ -166,7 +166,7 @@ class Operands:
         return tensor
 
     def with_weights(self) -> tuple[Tensor, ...]:
-        """Data, weights and, if there is one, the bias."""
+        """Return data, weights and, if there is one, the bias."""
         inputs = (self.input(0), self.require_computable(1, "the weights"))
         if self.optional(2) is None:
             return inputs

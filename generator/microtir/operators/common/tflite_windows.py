@@ -16,7 +16,7 @@ def explicit_padding(
     dilations: tuple[int, int],
     padding: Padding,
 ) -> Padding2D:
-    """The explicit padding of a windowed operator."""
+    """Return the explicit padding of a windowed operator."""
     _, height, width, _ = operands.image(0)
     for name, pair in (("window", window), ("strides", strides), ("dilations", dilations)):
         if not 1 <= min(pair) <= max(pair) <= _MAX_WINDOW:
@@ -29,7 +29,7 @@ def explicit_padding(
 
 
 def _same(size: int, window: int, stride: int, dilation: int) -> tuple[int, int]:
-    """Elements that SAME adds before and after an axis.
+    """Return the elements that SAME adds before and after an axis.
 
     There are ceil(size / stride) positions; an odd element of padding goes to the end.
     """

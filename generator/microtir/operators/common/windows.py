@@ -25,7 +25,7 @@ class Window:
     size: int  # extent of the input
 
     def axis(self, position: te.Expr, name: str) -> te.ReduceAxis:
-        """The taps that lie inside the input.
+        """Return the taps that lie inside the input.
 
         The loop is clipped instead of testing each tap: the inner loop has no branch, and for
         windows that never leave the image the bounds simplify to constants.
@@ -36,7 +36,7 @@ class Window:
         return te.reduce_axis(te.bind(f"{name}_begin", start), te.bind(f"{name}_end", stop), name)
 
     def position(self, position: te.Expr, tap: te.Expr) -> te.Expr:
-        """Input position of a tap."""
+        """Return the input position of a tap."""
         return position * self.stride - self.before + tap * self.dilation
 
     def clips(self, outputs: int) -> bool:
@@ -82,7 +82,7 @@ class Windows:
         return same and not self.clip(output)
 
     def row_window(self) -> RowWindow:
-        """Input rows behind one output row."""
+        """Return the input rows behind one output row."""
         rows = self.rows
         return RowWindow(rows.stride, -rows.before, (rows.taps - 1) * rows.dilation + 1)
 
@@ -102,7 +102,7 @@ class Taps:
 
     @staticmethod
     def of(windows: Windows, x: InputRows, output: Extents, row: te.Expr, column: te.Expr) -> Taps:
-        """Windows at an output row (counted over all images) and column."""
+        """Return the taps at an output row (counted over all images) and column."""
         image, y = _split_row(row, output)
         ky, kx = windows.rows.axis(y, "ky"), windows.columns.axis(column, "kx")
         first_row = image * x.extents.height if output.images > 1 else 0

@@ -50,7 +50,7 @@ class QuantizeParams:
 
 
 def quantize_params(output: TensorType) -> QuantizeParams:
-    """Parameters of QUANTIZE from float32."""
+    """Derive the parameters of QUANTIZE from float32."""
     quant = output.quant
     return QuantizeParams(quant.scale, quant.zero_point, output.dtype.min, output.dtype.max)
 
@@ -67,7 +67,7 @@ class RequantizeParams:
 
 
 def requantize_params(input_type: TensorType, output: TensorType) -> RequantizeParams:
-    """Parameters of QUANTIZE between integer types, computed in double."""
+    """Derive the parameters of QUANTIZE between integer types, computed in double."""
     return RequantizeParams(
         input_zero_point=input_type.quant.zero_point,
         output_zero_point=output.quant.zero_point,

@@ -79,7 +79,7 @@ def _convert(value: te.Expr, dtype: DType) -> te.Expr:
 
 
 def _largest_float(dtype: DType) -> float:
-    """Largest float32 that the integer type holds: 2^31 - 1 is not a float32."""
+    """Return the largest float32 that the integer type holds: 2^31 - 1 is not a float32."""
     return float(dtype.max) if dtype.bits <= 24 else math.ldexp(1.0 - 2.0**-24, dtype.bits - 1)
 
 

@@ -28,7 +28,7 @@ from microtir.tir.dtype import DType
 
 
 def quantize(op: Quantize, node: Node, x: Array) -> Array:
-    """QUANTIZE from float32, or between integer types.
+    """Compute QUANTIZE from float32, or between integer types.
 
     A quotient outside int32, which C leaves undefined, saturates; NaN gives the zero point.
     """
@@ -43,18 +43,18 @@ def quantize(op: Quantize, node: Node, x: Array) -> Array:
 
 
 def _saturated(real: Array) -> Ints:
-    """Integral doubles as integers within int32; NaN becomes 0."""
+    """Return the integral doubles as integers within int32; NaN becomes 0."""
     finite = np.clip(np.nan_to_num(real, nan=0.0), INT32_MIN, INT32_MAX)
     return np.asarray(finite, np.int64)
 
 
 def dequantize(_op: Dequantize, node: Node, x: Array) -> Array:
-    """DEQUANTIZE, per tensor or per channel."""
+    """Compute DEQUANTIZE, per tensor or per channel."""
     return as_output(dequantized(x, node.inputs[0].type), node.output.type)
 
 
 def cast_to(_op: CastTo, node: Node, x: Array) -> Array:
-    """CAST of stored values.
+    """Compute CAST of stored values.
 
     Float to integer truncates to int32, saturating where C leaves the result undefined; integers
     then wrap to a narrower type. Anything but zero is true.
@@ -72,7 +72,7 @@ def cast_to(_op: CastTo, node: Node, x: Array) -> Array:
 def quantized_requantize(
     _op: Quantize, x: Ints, input_type: TensorType, output: TensorType
 ) -> Ints:
-    """QUANTIZE of stored values of any integer type."""
+    """Compute QUANTIZE of stored values of any integer type."""
     params = requantize_params(input_type, output)
     centred = wrap(x - params.input_zero_point)
     scaled = multiply_by_quantized_multiplier(centred, *params.multiplier)

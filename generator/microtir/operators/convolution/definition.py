@@ -60,7 +60,7 @@ class DepthwiseConv2D(Operator):
 def conv_params(
     op: Conv2D | DepthwiseConv2D, image: TensorType, weights: TensorType, output: TensorType
 ) -> LinearParams:
-    """Parameters of an int8 convolution; multipliers come from scales in double."""
+    """Derive the parameters of an int8 convolution; multipliers come from scales in double."""
     return linear_params(
         op.activation, image, output, per_channel_multipliers(image, weights, output)
     )

@@ -37,17 +37,17 @@ Tap = Callable[[Taps, te.Expr], te.Expr]
 
 
 def windows_of(node: Node) -> Windows:
-    """The sliding windows of a convolution; its weights are (O, KH, KW, I) or (1, KH, KW, O)."""
+    """Return the windows of a convolution with weights (O, KH, KW, I) or (1, KH, KW, O)."""
     return Windows.of_node(node, sliding_window(node))
 
 
 def row_window(node: Node) -> RowWindow:
-    """Input rows behind one output row."""
+    """Return the input rows behind one output row."""
     return windows_of(node).row_window()
 
 
 def cost(node: Node) -> int:
-    """Instructions, from counts of emulated Cortex-M3 and M4."""
+    """Estimate the instructions, from counts of emulated Cortex-M3 and M4."""
     windows, outputs = windows_of(node), node.output.type.elements
     taps = windows.rows.taps * windows.columns.taps
     products = taps * (node.inputs[1].shape[3] if isinstance(node.op, Conv2D) else 1)
@@ -79,7 +79,7 @@ class _Sums:
         product: Callable[[te.Expr, te.Expr], te.Expr],
         init: te.ExprLike,
     ) -> te.Expr:
-        """Sum of `product(input element, weight)` over the taps inside the image."""
+        """Sum `product(input element, weight)` over the taps inside the image."""
         row, column, channel = position
         node, x = self.layer.node, self.layer.image(0)
         weights = self.layer.weights
@@ -108,7 +108,7 @@ class Int8Arithmetic:
 
     @staticmethod
     def of(layer: FormulaContext, windows: Windows) -> Int8Arithmetic:
-        """The arithmetic of a layer.
+        """Return the arithmetic of a layer.
 
         A window that never leaves the image sees every weight, so the zero point's share of the
         sum is a constant of the channel and moves into the bias; at a clipped border it is not.
@@ -130,15 +130,15 @@ class Int8Arithmetic:
         )
 
     def product(self, x: te.Expr, w: te.Expr) -> te.Expr:
-        """One term of a sum."""
+        """Return one term of a sum."""
         return self.accumulator.term(centred(x, self.zero_point) * wide(w))
 
     def start(self, channel: te.Expr) -> te.Expr:
-        """What a sum begins with."""
+        """Return what a sum begins with."""
         return self.accumulator.term(self.bias[channel])
 
     def stored(self, total: te.Expr, channel: te.Expr) -> te.Expr:
-        """The output element of a sum that began with the bias."""
+        """Return the output element of a sum that began with the bias."""
         params = self.params
         scaled = self.factors.apply(self.accumulator.total(total), channel)
         low, high = params.activation_min, params.activation_max
@@ -158,7 +158,7 @@ def _emit_int8(layer: FormulaContext, sums: _Sums) -> None:
 def _bias(
     layer: FormulaContext, folded: LinearParams | None
 ) -> np.ndarray[tuple[int, ...], np.dtype[np.int32]]:
-    """Bias per output channel, minus zero point times the channel's weights where it folds."""
+    """Return the bias per channel, minus zero point times the weights where that folds."""
     node = layer.node
     channels = node.output.shape[-1]
     bias = layer.data(2).astype(np.int64) if len(node.inputs) > 2 else np.zeros(channels, np.int64)
@@ -170,7 +170,7 @@ def _bias(
 
 
 def _emit_float(layer: FormulaContext, sums: _Sums) -> None:
-    """Float32 arithmetic; int8 weights (hybrid) are scaled per channel after the sum."""
+    """Give float32 sums; int8 weights (hybrid) are scaled per channel after the sum."""
     node = layer.node
     op = node.op
     assert isinstance(op, Conv2D | DepthwiseConv2D)

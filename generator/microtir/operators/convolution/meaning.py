@@ -23,7 +23,7 @@ def _conv_taps(op: Conv2D | DepthwiseConv2D, node: Node, image: Doubles) -> Arra
 def conv_2d(
     op: Conv2D, node: Node, image: Array, weights: Array, bias: Array | None = None
 ) -> Array:
-    """CONV_2D: int8, float32, or float32 with int8 weights."""
+    """Compute CONV_2D: int8, float32, or float32 with int8 weights."""
 
     def sums(centred: Doubles, factors: Doubles) -> Doubles:
         columns = _conv_taps(op, node, centred)
@@ -37,7 +37,7 @@ def conv_2d(
 def depthwise_conv_2d(
     op: DepthwiseConv2D, node: Node, image: Array, weights: Array, bias: Array | None = None
 ) -> Array:
-    """DEPTHWISE_CONV_2D: int8, float32, or float32 with int8 weights."""
+    """Compute DEPTHWISE_CONV_2D: int8, float32, or float32 with int8 weights."""
 
     def sums(centred: Doubles, factors: Doubles) -> Doubles:
         columns = np.repeat(_conv_taps(op, node, centred), op.depth_multiplier, axis=-1)

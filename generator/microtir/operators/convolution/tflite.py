@@ -46,7 +46,7 @@ class DepthwiseConv2DOptions(Options):
 
 
 def conv_2d(operands: Operands) -> Converted:
-    """CONV_2D: image, weights (O, KH, KW, I), optional bias."""
+    """Read CONV_2D: image, weights (O, KH, KW, I), optional bias."""
     options = operands.table(Conv2DOptions)
     _, _, _, channels = operands.image(0)
     _, height, width, inputs = operands.image(1)
@@ -64,7 +64,7 @@ def conv_2d(operands: Operands) -> Converted:
 
 
 def depthwise_conv_2d(operands: Operands) -> Converted:
-    """DEPTHWISE_CONV_2D: image, weights (1, KH, KW, I*M), optional bias."""
+    """Read DEPTHWISE_CONV_2D: image, weights (1, KH, KW, I*M), optional bias."""
     options = operands.table(DepthwiseConv2DOptions)
     _, _, _, channels = operands.image(0)
     _, height, width, outputs = operands.image(1)

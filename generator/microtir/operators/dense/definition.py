@@ -33,7 +33,7 @@ class FullyConnected(Operator):
 def fully_connected_params(
     op: FullyConnected, features: TensorType, weights: TensorType, output: TensorType
 ) -> LinearParams:
-    """Parameters of an int8 fully connected layer; multipliers come from scales in double."""
+    """Derive the parameters of an int8 fully connected layer, from scales in double."""
     multipliers = per_channel_multipliers(features, weights, output)
     return linear_params(op.activation, features, output, multipliers)
 

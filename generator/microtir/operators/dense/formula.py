@@ -44,7 +44,7 @@ def fully_connected(layer: FormulaContext) -> None:
 
 
 def _features(layer: FormulaContext, row: te.Expr, position: te.ExprLike) -> te.Expr:
-    """Element of a row of inputs, counted over all axes behind the first."""
+    """Return the element of a row of inputs, counted over all axes behind the first."""
     if layer.takes_row_range:
         return layer.image(0).at(row, 0, position)
     inputs = layer.node.inputs[1].shape[1]

@@ -16,7 +16,7 @@ from microtir.operators.dense.definition import FullyConnected, fully_connected_
 def fully_connected(
     op: FullyConnected, node: Node, features: Array, weights: Array, bias: Array | None = None
 ) -> Array:
-    """FULLY_CONNECTED: int8, float32, or float32 with int8 weights."""
+    """Compute FULLY_CONNECTED: int8, float32, or float32 with int8 weights."""
 
     def sums(centred: Doubles, factors: Doubles) -> Doubles:
         result: Doubles = centred.reshape(-1, factors.shape[1]) @ factors.T

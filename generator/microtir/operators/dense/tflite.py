@@ -29,7 +29,7 @@ class FullyConnectedOptions(Options):
 
 
 def fully_connected(operands: Operands) -> Converted:
-    """FULLY_CONNECTED: data of any rank read as (rows, I), weights (O, I), optional bias."""
+    """Read FULLY_CONNECTED: data of any rank read as (rows, I), weights (O, I), optional bias."""
     options = operands.table(FullyConnectedOptions)
     if options.weights_format is not WeightsFormat.DEFAULT:
         raise operands.unsupported(

@@ -21,7 +21,7 @@ from microtir.operators.movement.definition import (
 
 
 def pad(op: Pad, _node: Node, x: Array) -> Array:
-    """PAD and PADV2."""
+    """Compute PAD and PADV2."""
     margins = tuple(zip(op.before, op.after, strict=True))
     if not margins:
         return np.array(x)  # a scalar, which numpy cannot pad
@@ -29,28 +29,28 @@ def pad(op: Pad, _node: Node, x: Array) -> Array:
 
 
 def concatenation(op: Concatenation, _node: Node, *parts: Array) -> Array:
-    """CONCATENATION."""
+    """Compute CONCATENATION."""
     return np.concatenate(parts, axis=op.axis)
 
 
 def reshape(_op: Reshape, node: Node, x: Array) -> Array:
-    """RESHAPE, SQUEEZE and EXPAND_DIMS."""
+    """Compute RESHAPE, SQUEEZE and EXPAND_DIMS."""
     return x.reshape(node.output.shape)
 
 
 def transpose(op: Transpose, _node: Node, x: Array) -> Array:
-    """TRANSPOSE."""
+    """Compute TRANSPOSE."""
     moved: Array = x.transpose(op.permutation).copy()
     return moved
 
 
 def split(op: Split, node: Node, x: Array) -> tuple[Array, ...]:
-    """SPLIT."""
+    """Compute SPLIT."""
     return tuple(np.split(x, len(node.outputs), axis=op.axis))
 
 
 def strided_slice(op: StridedSlice, node: Node, x: Array) -> Array:
-    """SLICE and STRIDED_SLICE."""
+    """Compute SLICE and STRIDED_SLICE."""
     axes = zip(op.begin, op.strides, op.extent, strict=True)
     indices = [begin + stride * np.arange(extent) for begin, stride, extent in axes]
     return np.asarray(x[np.ix_(*indices)]).reshape(node.output.shape)

@@ -101,7 +101,7 @@ class StridedSliceOptions(Options):
 
 
 def pad(operands: Operands) -> Converted:
-    """PAD and PADV2: data, (before, after) per dimension, for PADV2 the value."""
+    """Read PAD and PADV2: data, (before, after) per dimension, for PADV2 the value."""
     data = operands.input(0)
     rank = len(data.shape)
     paddings = operands.integers(1, "the paddings")
@@ -113,7 +113,7 @@ def pad(operands: Operands) -> Converted:
 
 
 def _zero(operands: Operands) -> float:
-    """The stored value of the real number 0."""
+    """Return the stored value of the real number 0."""
     quantization = operands.output.type.quantization
     if quantization is None or quantization.is_per_channel:
         return 0.0
@@ -142,7 +142,7 @@ def _pad_constant(operands: Operands) -> float:
 
 
 def concatenation(operands: Operands) -> Converted:
-    """CONCATENATION."""
+    """Read CONCATENATION."""
     options = operands.table(ConcatenationOptions)
     operands.no_activation(options.activation)
     tensors = operands.present
@@ -151,7 +151,7 @@ def concatenation(operands: Operands) -> Converted:
 
 
 def split(operands: Operands) -> Converted:
-    """SPLIT: axis, data."""
+    """Read SPLIT: axis, data."""
     data = operands.input(1)
     axis = operands.axis(operands.integer(0, "the axis"), len(data.shape))
     parts = operands.table(SplitOptions).num_splits
@@ -161,7 +161,7 @@ def split(operands: Operands) -> Converted:
 
 
 def transpose(operands: Operands) -> Converted:
-    """TRANSPOSE: data, permutation."""
+    """Read TRANSPOSE: data, permutation."""
     data = operands.input(0)
     rank = len(data.shape)
     named = operands.integers(1, "the permutation")
@@ -170,7 +170,7 @@ def transpose(operands: Operands) -> Converted:
 
 
 def reshape(operands: Operands) -> Converted:
-    """RESHAPE: data and the shape as a constant, an option, or both (then the input counts).
+    """Read RESHAPE: data and the shape as a constant, an option, or both (the input counts).
 
     The shape may hold one -1.  A shape that the model computes is what converters make of a
     batch of any size; with the batch fixed, the shape that is stored for the output holds.
@@ -195,7 +195,7 @@ def reshape(operands: Operands) -> Converted:
 
 
 def squeeze(operands: Operands) -> Converted:
-    """SQUEEZE: drops the named dimensions of one element, or all of them."""
+    """Read SQUEEZE, which drops the named dimensions of one element, or all of them."""
     data = operands.input(0)
     named = operands.table(SqueezeOptions).squeeze_dims
     rank = len(data.shape)
@@ -211,7 +211,7 @@ def squeeze(operands: Operands) -> Converted:
 
 
 def expand_dims(operands: Operands) -> Converted:
-    """EXPAND_DIMS: data, axis."""
+    """Read EXPAND_DIMS: data, axis."""
     shape = operands.input(0).shape
     axis = operands.axis(operands.integer(1, "the axis"), len(shape) + 1)
     return Converted(Reshape(), (operands.input(0),), (*shape[:axis], 1, *shape[axis:]))
@@ -228,7 +228,7 @@ class _Axis:
 
 
 def slice_(operands: Operands) -> Converted:
-    """SLICE: data, begin, size; a size of -1 takes the rest."""
+    """Read SLICE: data, begin, size; a size of -1 takes the rest."""
     shape = operands.input(0).shape
     begins = operands.integers(1, "the begin")
     sizes = operands.integers(2, "the size")
@@ -249,7 +249,7 @@ def slice_(operands: Operands) -> Converted:
 
 
 def strided_slice(operands: Operands) -> Converted:
-    """STRIDED_SLICE: data, begin, end, strides, read as in numpy's `data[b:e:s, ...]`.
+    """Read STRIDED_SLICE: data, begin, end, strides, as in numpy's `data[b:e:s, ...]`.
 
     Bit i of a mask speaks of entry i: take the axis from its start (begin_mask), to its end
     (end_mask), take only `begin` and drop the axis (shrink_axis_mask), insert an axis of one

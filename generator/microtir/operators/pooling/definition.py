@@ -51,7 +51,7 @@ class PoolParams:
 
 
 def pool_params(op: Pool2D, output: TensorType) -> PoolParams:
-    """Parameters of int8 average and maximum pooling."""
+    """Derive the parameters of int8 average and maximum pooling."""
     return PoolParams(*activation_range(op.activation, output))
 
 

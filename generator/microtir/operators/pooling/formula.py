@@ -23,17 +23,17 @@ from microtir.tir.dtype import DType
 
 
 def windows_of(node: Node) -> Windows:
-    """The sliding windows of a pooling operator."""
+    """Return the sliding windows of a pooling operator."""
     return Windows.of_node(node, sliding_window(node))
 
 
 def row_window(node: Node) -> RowWindow:
-    """Input rows behind one output row."""
+    """Return the input rows behind one output row."""
     return windows_of(node).row_window()
 
 
 def cost(node: Node) -> int:
-    """Instructions of the loops below, from counts of emulated boards."""
+    """Estimate the instructions of the loops below, from counts of emulated boards."""
     windows = windows_of(node)
     return node.output.type.elements * (4 * windows.rows.taps * windows.columns.taps + 40)
 
@@ -70,7 +70,7 @@ def average_pool(layer: FormulaContext) -> None:
 
 
 def averaged(node: Node, total: te.Expr, count: te.Expr) -> te.Expr:
-    """Output element of AVERAGE_POOL_2D for a sum of `count` elements."""
+    """Return the output element of AVERAGE_POOL_2D for a sum of `count` elements."""
     op = node.op
     assert isinstance(op, Pool2D)
     if node.output.dtype is DType.FLOAT32:

@@ -14,7 +14,7 @@ from microtir.operators.pooling.definition import AveragePool2D, MaxPool2D, Pool
 
 
 def average_pool_2d(op: AveragePool2D, node: Node, image: Array) -> Array:
-    """AVERAGE_POOL_2D; int8 divides by the count inside the image, halves away from zero."""
+    """Compute AVERAGE_POOL_2D; int8 divides by the count inside, halves away from zero."""
     output = node.output.type
     inside = _pool_taps(op, node, np.ones_like(image, np.int64), 0)
     count = inside.sum(axis=3)
@@ -29,7 +29,7 @@ def average_pool_2d(op: AveragePool2D, node: Node, image: Array) -> Array:
 
 
 def max_pool_2d(op: MaxPool2D, node: Node, image: Array) -> Array:
-    """MAX_POOL_2D; compares stored values."""
+    """Compute MAX_POOL_2D; compares stored values."""
     output = node.output.type
     if output.dtype.is_float:
         largest = _pool_taps(op, node, image, -np.inf).max(axis=3)

@@ -27,12 +27,12 @@ class Pool2DOptions(Options):
 
 
 def average_pool_2d(operands: Operands) -> Converted:
-    """AVERAGE_POOL_2D."""
+    """Read AVERAGE_POOL_2D."""
     return _pool(operands, AveragePool2D)
 
 
 def max_pool_2d(operands: Operands) -> Converted:
-    """MAX_POOL_2D."""
+    """Read MAX_POOL_2D."""
     return _pool(operands, MaxPool2D)
 
 

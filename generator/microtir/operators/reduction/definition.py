@@ -47,7 +47,7 @@ class MeanParams:
 
 
 def mean_params(op: Mean, input_type: TensorType, output: TensorType) -> MeanParams:
-    """Parameters of an int8 mean.
+    """Derive the parameters of an int8 mean.
 
     The count divides the integer multiplier after a left shift by floor(log2(count)), so that
     the multiplier keeps its precision; the quotient is truncated.

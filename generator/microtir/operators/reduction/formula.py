@@ -15,7 +15,7 @@ from microtir.tir.dtype import DType
 
 
 def cost(node: Node) -> int:
-    """Instructions of `mean`."""
+    """Estimate the instructions of `mean`."""
     return 5 * node.inputs[0].type.elements + 40 * node.output.type.elements
 
 
@@ -40,7 +40,7 @@ def mean(layer: FormulaContext) -> None:
 
 
 def mean_start(node: Node) -> int | float:
-    """What the sum of a MEAN begins with: the share of the zero points, 0 for floats."""
+    """Return what the sum of a MEAN begins with: the zero points' share, 0 for floats."""
     if node.output.dtype is DType.FLOAT32:
         return 0.0
     op = node.op
@@ -50,7 +50,7 @@ def mean_start(node: Node) -> int | float:
 
 
 def mean_of(layer: FormulaContext, total: te.Expr) -> te.Expr:
-    """Output element of MEAN for its sum."""
+    """Return the output element of MEAN for its sum."""
     node = layer.node
     op = node.op
     assert isinstance(op, Mean)
@@ -64,7 +64,7 @@ def mean_of(layer: FormulaContext, total: te.Expr) -> te.Expr:
 
 
 def _count(node: Node) -> int:
-    """How many elements each result of a MEAN comes from."""
+    """Count the elements that each result of a MEAN comes from."""
     return node.inputs[0].type.elements // node.output.type.elements
 
 

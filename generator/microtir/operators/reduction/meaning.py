@@ -15,7 +15,7 @@ from microtir.operators.reduction.definition import Mean, mean_params
 
 
 def mean(op: Mean, node: Node, x: Array) -> Array:
-    """MEAN over axes; int8 folds the count into the multiplier of the sum."""
+    """Compute MEAN over axes; int8 folds the count into the multiplier of the sum."""
     output = node.output.type
     if output.dtype.is_float:
         average = x.astype(np.float64).mean(axis=op.axes)

@@ -19,7 +19,7 @@ class ReducerOptions(Options):
 
 
 def mean(operands: Operands) -> Converted:
-    """MEAN: data, axes."""
+    """Read MEAN: data, axes."""
     data = operands.input(0)
     rank = len(data.shape)
     named = operands.integers(1, "the axes")

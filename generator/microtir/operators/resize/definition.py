@@ -53,7 +53,7 @@ class BilinearAxis:
 
 
 def bilinear_axis(op: Resize, input_size: int, output_size: int) -> BilinearAxis:
-    """Integer coordinates of one axis.
+    """Return the integer coordinates of one axis.
 
     For a few sizes the rounded scale overshoots, and tflite-micro then reads beyond the last
     element; here the index stays on that element.
@@ -81,7 +81,7 @@ class BilinearAxisFloat:
 
 
 def bilinear_axis_float(op: Resize, input_size: int, output_size: int) -> BilinearAxisFloat:
-    """Float coordinates of one axis; every step is rounded to float32."""
+    """Return the float coordinates of one axis; every step is rounded to float32."""
     f32 = np.float32
     scale = f32(input_size) / f32(output_size)
     if op.align_corners and output_size > 1:
@@ -99,7 +99,7 @@ def bilinear_axis_float(op: Resize, input_size: int, output_size: int) -> Biline
 
 
 def nearest_indices(op: Resize, input_size: int, output_size: int) -> tuple[int, ...]:
-    """Input index that each output index of RESIZE_NEAREST_NEIGHBOR copies; float32 steps."""
+    """Return the input index that each output index of RESIZE_NEAREST_NEIGHBOR copies."""
     f32 = np.float32
     scale = f32(input_size) / f32(output_size)
     if op.align_corners and output_size > 1:

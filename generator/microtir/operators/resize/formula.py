@@ -42,7 +42,7 @@ def resize_bilinear(layer: FormulaContext) -> None:
 
 
 def _bilinear_integer(layer: FormulaContext) -> None:
-    """Weights of 10 bits per axis; the product of both is divided with halves away from zero."""
+    """Weigh by 10 bits per axis; the sum is divided with halves away from zero."""
     op, x, node = layer.node.op, layer.whole(0), layer.node
     assert isinstance(op, Resize)
     (_, in_h, in_w, _), (_, out_h, out_w, _) = node.inputs[0].shape, node.output.shape
@@ -104,7 +104,7 @@ def _bilinear_float(layer: FormulaContext) -> None:
 
 
 def _indices(values: tuple[int, ...], name: str) -> te.Tensor:
-    """A table of input coordinates in the narrowest type that holds them."""
+    """Return a table of input coordinates in the narrowest type that holds them."""
     dtype = np.uint8 if max(values) <= 255 else np.uint16
     return te.constant(np.array(values, dtype), name)
 

@@ -52,7 +52,7 @@ def resize_bilinear(op: ResizeBilinear, node: Node, image: Array) -> Array:
 
 
 def _float_bilinear(op: ResizeBilinear, node: Node, image: Array) -> Array:
-    """The float form, every product and sum rounded to the image's type."""
+    """Interpolate floats, every product and sum rounded to the image's type."""
     _, rows, columns, _ = node.output.shape
     vertical = bilinear_axis_float(op, image.shape[1], rows)
     horizontal = bilinear_axis_float(op, image.shape[2], columns)

@@ -30,7 +30,7 @@ class ResizeNearestNeighborOptions(Options):
 
 
 def resize(operands: Operands) -> Converted:
-    """RESIZE_BILINEAR and RESIZE_NEAREST_NEIGHBOR: image, (new height, new width)."""
+    """Read RESIZE_BILINEAR and RESIZE_NEAREST_NEIGHBOR: image, (new height, new width)."""
     batch, _, _, channels = operands.image(0)
     size = operands.integers(1, "the new size")
     if len(size) != 2 or min(size) < 1:

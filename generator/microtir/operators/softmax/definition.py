@@ -56,7 +56,7 @@ class SoftmaxParams:
 
 
 def softmax_params(op: Softmax, input_type: TensorType) -> SoftmaxParams:
-    """Parameters of int8 SOFTMAX; its output has scale 1/256 and zero point -128."""
+    """Derive the parameters of int8 SOFTMAX; its output has scale 1/256 and zero point -128."""
     multiplier = _difference_multiplier(op.beta, input_type.quant.scale)
     return SoftmaxParams(multiplier, -input_radius(DIFFERENCE_INTEGER_BITS, multiplier.shift))
 
@@ -76,7 +76,7 @@ class LogSoftmaxParams:
 
 
 def log_softmax_params(input_type: TensorType) -> LogSoftmaxParams:
-    """Parameters of int8 LOG_SOFTMAX."""
+    """Derive the parameters of int8 LOG_SOFTMAX."""
     multiplier = _difference_multiplier(1.0, input_type.quant.scale)
     return LogSoftmaxParams(
         multiplier=multiplier,
@@ -100,7 +100,7 @@ def _softmax_multipliers(node: Node) -> Iterator[Problem]:
 
 
 def _softmax_sums(node: Node, _inputs: Sequence[Interval]) -> SumRange:
-    """One power of at most 1 for each element of a row."""
+    """Bound the sum of one power of at most 1 for each element of a row."""
     return SumRange(0, node.inputs[0].shape[-1] << 31 - SUM_INTEGER_BITS)
 
 

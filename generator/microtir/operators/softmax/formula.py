@@ -42,7 +42,7 @@ _MUL = te.saturating_rounding_doubling_high_mul
 
 
 def largest(x: InputRows, row: te.Expr, column: te.Expr) -> te.Expr:
-    """The largest stored value along the last axis."""
+    """Return the largest stored value along the last axis."""
     k = te.reduce_axis(0, x.extents.channels, "k")
     return te.max(x.at(row, column, k), k)
 
@@ -73,14 +73,14 @@ def _softmax_float(layer: FormulaContext) -> None:
 
 
 def exponentials(factor: QuantizedMultiplier, difference_min: int) -> Array:
-    """exp(-d) in Q0 for differences d = 0, 1, ... of stored values, as far as they count."""
+    """Return exp(-d) in Q0 for differences d = 0, 1, ... of stored values, as far as they count."""
     count = min(_DIFFERENCES, 1 - difference_min)
     difference = multiply_by_quantized_multiplier(-np.arange(count, dtype=np.int64), *factor)
     return int32(exp_on_negative_values(difference, DIFFERENCE_INTEGER_BITS))
 
 
 def below(top: te.Expr, value: te.Expr) -> te.Expr:
-    """How far a stored value lies below the largest of its row, in [0, 255].
+    """Return how far a stored value lies below the largest of its row, in [0, 255].
 
     The maximum with 0 never binds. It states what the prover cannot know, that the largest value
     is not below any other, and so keeps the look-up provably inside its table.
@@ -89,7 +89,7 @@ def below(top: te.Expr, value: te.Expr) -> te.Expr:
 
 
 def looked_up(table: te.Tensor, difference: te.Expr) -> te.Expr:
-    """Entry of a table at a difference in [0, 255]; 0 behind its end."""
+    """Return the entry of a table at a difference in [0, 255]; 0 behind its end."""
     entries = table.shape[0]
     if entries == _DIFFERENCES:
         return table[difference]
@@ -97,7 +97,7 @@ def looked_up(table: te.Tensor, difference: te.Expr) -> te.Expr:
 
 
 def _softmax_int8(layer: FormulaContext) -> None:
-    """gemmlowp: exp(x - max) / sum, in Q0; output scale 1/256, zero point -128."""
+    """Give exp(x - max) / sum in Q0, as gemmlowp; output scale 1/256, zero point -128."""
     op, x, dtype = layer.node.op, layer.image(0), layer.node.output.dtype
     assert isinstance(op, Softmax)
     params = softmax_params(op, layer.node.inputs[0].type)
@@ -123,13 +123,13 @@ def _softmax_int8(layer: FormulaContext) -> None:
 
 
 def _reciprocal(value: te.Expr, headroom: te.Expr) -> te.Expr:
-    """1 / (value normalised to [1, 2)) in Q0."""
+    """Return 1 / (value normalised to [1, 2)) in Q0."""
     bits = te.cast(DType.UINT32, value) << te.cast(DType.UINT32, headroom)
     return one_over_one_plus_x(te.cast(DType.INT32, bits - (1 << 31)))
 
 
 def one_over_one_plus_x(fraction: te.Expr) -> te.Expr:
-    """1 / (1 + x) for x in [-1/2, 1), both in Q0, by three Newton-Raphson steps (gemmlowp).
+    """Return 1 / (1 + x) for x in [-1/2, 1), both in Q0: three Newton-Raphson steps.
 
     gemmlowp saturates each step's correction to 32 bits.  It never does: with d = (1 + x) / 2 in
     [1/4, 1) an estimate is at most 48/17 and its error |1 - d * estimate| at most 0.42, so that
@@ -168,7 +168,7 @@ def _log_softmax_float(layer: FormulaContext) -> None:
 
 
 def _log_softmax_int8(layer: FormulaContext) -> None:
-    """X - max - log(sum of exp(x - max)) in Q5; output Q4 in int8, zero point 127."""
+    """Give x - max - log(sum of exp(x - max)) in Q5; output Q4 in int8, zero point 127."""
     x, dtype = layer.image(0), layer.node.output.dtype
     params = log_softmax_params(layer.node.inputs[0].type)
     table = te.constant(exponentials(params.multiplier, params.difference_min), "exponentials")
@@ -197,7 +197,7 @@ def _log_softmax_int8(layer: FormulaContext) -> None:
 
 
 def _log_of_value_above_one(value: te.Expr) -> te.Expr:
-    """Natural logarithm of a value >= 1 in Q12; result in Q5.
+    """Return the natural logarithm of a value >= 1 in Q12; result in Q5.
 
     See `operators.common.fixed_point.log_of_value_above_one`, of which this is the scalar form.
     """
@@ -223,7 +223,7 @@ def _leading_zeros(value: te.Expr) -> te.Expr:
 
 
 def _log_of_normalised(r: te.Expr, accumulator_bits: int) -> te.Expr:
-    """log(r * 2^(1/4)) for r in Q0 near the fourth root of 1/2, in Q(accumulator_bits)."""
+    """Return log(r * 2^(1/4)) for r in Q0 near the fourth root of 1/2, in Q(accumulator_bits)."""
     root = math.sqrt(math.sqrt(2.0))
     centre = constant(math.sqrt(math.sqrt(0.5)))
     # floor((r + centre + 1) / 2) without leaving int32: halves first, then the lost bits.

@@ -37,7 +37,7 @@ from microtir.operators.softmax.definition import (
 
 
 def softmax(op: Softmax, node: Node, x: Array) -> Array:
-    """SOFTMAX over the last axis; each exponential of the float form is rounded to its type."""
+    """Compute SOFTMAX over the last axis; float exponentials are rounded to their type."""
     output = node.output.type
     if output.dtype.is_float:
         difference = (x - x.max(axis=-1, keepdims=True)) * np.float32(op.beta)
@@ -55,7 +55,7 @@ def softmax(op: Softmax, node: Node, x: Array) -> Array:
 
 
 def _exponentials(x: Ints, params: SoftmaxParams | LogSoftmaxParams) -> tuple[Ints, Ints, Ints]:
-    """Differences to each row's maximum, their exponentials in Q0, and sums of those in Q12.
+    """Return differences to each row's maximum, their exponentials in Q0, their sums in Q12.
 
     A sum of 4,096 or more leaves int32.  SOFTMAX reads it as unsigned; LOG_SOFTMAX, of which C
     leaves the result undefined then, as the largest int32.
@@ -74,7 +74,7 @@ def _in_q5(difference: Ints, params: SoftmaxParams | LogSoftmaxParams) -> Ints:
 
 
 def log_softmax(_op: LogSoftmax, node: Node, x: Array) -> Array:
-    """LOG_SOFTMAX over the last axis."""
+    """Compute LOG_SOFTMAX over the last axis."""
     output = node.output.type
     if output.dtype.is_float:
         return as_output(_float_log_softmax(x), output)

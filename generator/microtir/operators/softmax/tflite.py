@@ -27,7 +27,7 @@ class LogSoftmaxOptions(Options):
 
 
 def softmax(operands: Operands) -> Converted:
-    """SOFTMAX."""
+    """Read SOFTMAX."""
     beta = operands.table(SoftmaxOptions).beta
     if not (math.isfinite(beta) and beta > 0.0):
         raise operands.malformed(f"beta is {beta}", "finite and above 0")
@@ -35,7 +35,7 @@ def softmax(operands: Operands) -> Converted:
 
 
 def log_softmax(operands: Operands) -> Converted:
-    """LOG_SOFTMAX."""
+    """Read LOG_SOFTMAX."""
     return Converted(LogSoftmax(), (operands.input(0),))
 
 

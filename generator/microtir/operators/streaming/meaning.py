@@ -14,12 +14,12 @@ from microtir.operators.streaming.definition import JoinColumns, PlaceColumns, R
 
 
 def unchanged(_op: ReadRows | WriteRows | PlaceColumns, _node: Node, x: Array) -> Array:
-    """Rows change hands and columns their place, not values."""
+    """Return the values as they are: rows change hands, and columns their place."""
     return x
 
 
 def join_columns(_op: JoinColumns, _node: Node, *parts: Array) -> Array:
-    """Bands of an image, side by side."""
+    """Put the bands of an image side by side."""
     return np.concatenate(parts, axis=2)
 
 
