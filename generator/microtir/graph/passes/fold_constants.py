@@ -6,16 +6,11 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from microtir.graph.ir import Array, Graph, Node, Tensor
-from microtir.graph.operator import Operator
 from microtir.graph.passes.rewrite import substitute, with_nodes
 from microtir.graph.reference import evaluate
+from microtir.operators import record_of
 from microtir.operators.conversion.definition import Dequantize
-from microtir.operators.convolution.definition import Conv2D, DepthwiseConv2D
-from microtir.operators.dense.definition import FullyConnected
 from microtir.tir.dtype import DType
-
-_WEIGHT_AXIS: dict[type[Operator], int] = {Conv2D: 0, DepthwiseConv2D: 3, FullyConnected: 0}
-"""Axis of the output channels in the weights of each operator that takes int8 weights."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +49,7 @@ def _constants(node: Node) -> list[Array] | None:
 
 def _with_int8_weights(node: Node, quantized: dict[Tensor, Tensor]) -> Node:
     """Let a float node read the int8 constant behind its dequantised weights."""
-    axis = _WEIGHT_AXIS.get(type(node.op))
+    axis = record_of(node.op).definition.quantization.weight_axis
     source = quantized.get(node.inputs[1]) if axis is not None else None
     if source is None or source.dtype is not DType.INT8:
         return node

@@ -10,9 +10,9 @@ from enum import Enum
 from microtir.graph.ir import Node, Quantization, TensorType
 from microtir.graph.macs import macs
 from microtir.graph.operator import Operator
+from microtir.operators import record_of
 from microtir.operators.common.attributes import Padding2D
-from microtir.operators.convolution.definition import Conv2D, DepthwiseConv2D
-from microtir.operators.dense.definition import FullyConnected
+from microtir.operators.definition import Trait
 from microtir.tir.function import LayerName, Origin
 
 _SHOWN_SCALES = 2
@@ -56,7 +56,7 @@ def function_names(nodes: Sequence[Node]) -> list[LayerName]:
 
 
 def _role(node: Node, position: int) -> str:
-    if isinstance(node.op, Conv2D | DepthwiseConv2D | FullyConnected):
+    if record_of(node.op).has(Trait.WEIGHTED):
         return ("input", "weights", "bias")[position]
     return "constant" if node.inputs[position].is_constant else "input"
 

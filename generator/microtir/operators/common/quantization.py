@@ -65,10 +65,14 @@ def _dequantized(node: Node) -> Iterator[Problem]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class QuantizationRule:
-    """What is asked of the quantisation of integer tensors: as a check, and in words."""
+    """What is asked of the quantisation of integer tensors: as a check, and in words.
+
+    `weight_axis` is that of the output channels in int8 weights, if the operator takes some.
+    """
 
     check: Rule
     words: str
+    weight_axis: int | None = None
 
 
 UNUSED = QuantizationRule(_unused, "not used")
@@ -99,9 +103,8 @@ def weights(axis: int) -> QuantizationRule:
         if any(quant.zero_points):
             yield Problem("it has a zero point that is not 0", "0", factors)
 
-    return QuantizationRule(
-        check, "activations their own; weights per tensor or channel, zero point 0"
-    )
+    words = "activations their own; weights per tensor or channel, zero point 0"
+    return QuantizationRule(check, words, axis)
 
 
 def fixed(scale: Fraction, zero_point: int) -> QuantizationRule:

@@ -1,0 +1,61 @@
+"""The records of all operators, and what their families give to them."""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+import numpy as np
+import pytest
+
+from microtir.graph.ir import Node, Quantization, Source, Tensor, TensorType
+from microtir.graph.reference import evaluate
+from microtir.operators import OPERATORS, OperatorRecord, record_of
+from microtir.operators.activations.definition import HardSwish, Tanh
+from microtir.operators.conversion.definition import CastTo
+from microtir.operators.definition import Trait
+from microtir.operators.tables import has_table, lookup_table
+from microtir.tir.dtype import DType
+
+FAMILIES = sorted({record.op.__module__.removesuffix(".definition") for record in OPERATORS})
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_nothing_of_a_family_is_lost(family: str) -> None:
+    """What definition, meaning, formula and readers of a family list is in its records."""
+    package = import_module(family)
+    records: tuple[OperatorRecord, ...] = package.RECORDS
+    assert set(records) <= set(OPERATORS)
+    assert {record.definition for record in records} == set(package.DEFINITIONS)
+    assert {record.op for record in records} == set(package.MEANINGS) >= set(package.FORMULAS)
+    readers = getattr(package, "READERS", ())
+    assert [reader for record in records for reader in record.tflite] == list(readers)
+
+
+def test_every_operator_has_one_record() -> None:
+    """Operators and names are listed once, and each is found by its attributes."""
+    assert len({record.op for record in OPERATORS}) == len(OPERATORS)
+    assert len({record.name for record in OPERATORS}) == len(OPERATORS)
+    assert all(record_of(record.op()) is record for record in OPERATORS)
+
+
+@pytest.mark.parametrize("record", [r for r in OPERATORS if r.has(Trait.TABULATED)], ids=repr)
+def test_tables_are_the_meaning(record: OperatorRecord) -> None:
+    """The table of 256 results is what the operator means for each stored value."""
+    x = TensorType((256,), DType.INT8, Quantization((0.05,), (3,)))
+    fixed = {"logistic": (1 / 256, -128), "tanh": (1 / 128, 0)}
+    scale, zero_point = fixed.get(record.name, (0.04, -7))
+    y = TensorType((256,), DType.INT8, Quantization((scale,), (zero_point,)))
+    op = record.op()
+    tensors = Tensor("x", x), Tensor("y", y)
+    node = Node(op, tensors[:1], tensors[1:], "node", Source("", 0, "X"))
+    values = np.arange(-128, 128).astype(np.int8)
+    assert has_table(op, x, y)
+    np.testing.assert_array_equal(lookup_table(op, x, y), evaluate(node, [values])[0])
+
+
+def test_other_types_have_no_table() -> None:
+    """A table is for int8 to int8, of operators that compute."""
+    int8, real = TensorType((4,), DType.INT8), TensorType((4,), DType.FLOAT32)
+    assert not has_table(HardSwish(), real, real)
+    assert not has_table(Tanh(), int8, real)
+    assert not has_table(CastTo(), int8, int8)
