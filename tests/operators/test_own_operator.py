@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 import microtir
-from microtir import te
+from microtir import custom, te
 from microtir.errors import ModelFileError, UnsupportedModelError, UsageError
-from microtir.graph.ir import Array, Node
+from microtir.graph.ir import Array, Node, Quantization, TensorType
 from microtir.graph.reference import execute
 from microtir.graph.text import to_text
 from microtir.operators import OPERATORS, OperatorRecord, UserOperator
@@ -24,6 +24,7 @@ from microtir.operators.common.quantization import OWN
 from microtir.operators.common.tflite_operands import Converted, Operands, TfliteReader
 from microtir.operators.common.types import COMPUTED
 from microtir.operators.definition import Definition, Trait
+from microtir.tir.dtype import DType
 from scripts.models.tflite_writer import TfliteBuilder
 
 
@@ -131,3 +132,12 @@ def test_its_rules_are_asked() -> None:
         microtir.frontend.from_tflite(file(np.int8), operators=[SOFTSIGN, SOFTSIGN])
     with pytest.raises(UnsupportedModelError, match="'Softsign' is not supported"):
         microtir.frontend.from_tflite(file(np.int8))
+
+
+@pytest.mark.parametrize("operator", [SOFTSIGN, Softsign(0.25)], ids=["record", "attributes"])
+@pytest.mark.parametrize("dtype", [DType.FLOAT32, DType.INT8], ids=lambda dtype: dtype.value)
+def test_it_is_checked_by_itself(operator: OperatorRecord | Softsign, dtype: DType) -> None:
+    """A record stands for its operator without attributes; both forms are compared with numpy."""
+    quantization = Quantization((0.02,), (3,)) if dtype is DType.INT8 else None
+    image = TensorType(SHAPE, dtype, quantization)
+    custom.check(operator, [image], [image], samples=2)

@@ -11,10 +11,11 @@ from microtir.config import CompilationConfig, Target
 from microtir.errors import RunError
 from microtir.graph import reference
 from microtir.graph.ir import Array, Graph, Node, Source, Tensor, TensorType
+from microtir.graph.operator import Operator
 from microtir.host.compare import compare
 from microtir.host.tolerance import rounding_of
 from microtir.ir_module import IRModule
-from microtir.operators import OperatorRecord
+from microtir.operators import OperatorRecord, UserOperator, record_of
 from microtir.operators.custom.definition import Custom
 from microtir.support.arguments import checked_arguments
 from microtir.tir.dtype import DType
@@ -25,7 +26,7 @@ _LARGEST = 100  # of integers above 8 bits: sums and products of them stay in th
 
 @checked_arguments
 def as_model(
-    function: OperatorRecord,
+    operator: OperatorRecord | UserOperator,
     inputs: Sequence[TensorType | Array],
     outputs: Sequence[TensorType],
     options: bytes = b"",
@@ -33,7 +34,7 @@ def as_model(
     """Make a model of one operator.
 
     Args:
-        function: the operator.
+        operator: attributes of one, or a record: of its class, without attributes of its own.
         inputs: a type for each input of the model; an array is a constant.
         outputs: types of the outputs.
         options: as a model file would have them.
@@ -45,15 +46,17 @@ def as_model(
         for i, given in enumerate(inputs)
     ]
     results = tuple(Tensor(f"y{i}", type_) for i, type_ in enumerate(outputs))
-    source = Source("", 0, f"CUSTOM '{function.name}'")
-    node = Node(Custom(function, options), tuple(tensors), results, function.name, source)
+    op = _attributes(operator, options)
+    name = record_of(op).name
+    source = Source("", 0, f"CUSTOM '{name}'")
+    node = Node(op, tuple(tensors), results, name, source)
     free = tuple(tensor for tensor in tensors if not tensor.is_constant)
-    return IRModule(graph=Graph(function.name, free, results, (node,)))
+    return IRModule(graph=Graph(name, free, results, (node,)))
 
 
 @checked_arguments
 def check(
-    function: OperatorRecord,
+    operator: OperatorRecord | UserOperator,
     inputs: Sequence[TensorType | Array],
     outputs: Sequence[TensorType],
     *,
@@ -65,7 +68,7 @@ def check(
     """Compile an operator for this machine, run it under sanitizers, compare it with its meaning.
 
     Args:
-        function: the operator.
+        operator: as for `as_model`.
         inputs: as for `as_model`; those that are not constant get random values.
         outputs: as for `as_model`.
         options: as a model file would have them.
@@ -79,7 +82,7 @@ def check(
             C function reported a failure, or a sanitizer objected.
         MicrotirError: the operator cannot be compiled.
     """
-    module = as_model(function, inputs, outputs, options)
+    module = as_model(operator, inputs, outputs, options)
     graph = module.graph
     assert graph is not None
     model = host.load(driver.build(module, config), sanitize=True)
@@ -93,7 +96,7 @@ def check(
             raise RunError(
                 f"sample {number}: '{first.output}' at {list(first.index)} is {first.got}, "
                 f"its numpy function gives {first.expected}",
-                where=f"the operator '{function.name}'",
+                where=f"the operator '{graph.name}'",
                 fix="correct the operator, or its numpy function",
             )
 
@@ -101,3 +104,9 @@ def check(
 def _random(generator: np.random.Generator, tensor: Tensor) -> Array:
     limit = None if tensor.dtype.bits <= 8 else _LARGEST
     return random_array(generator, tensor.shape, tensor.dtype, limit)
+
+
+def _attributes(operator: OperatorRecord | UserOperator, options: bytes) -> Operator:
+    if isinstance(operator, UserOperator):
+        return operator
+    return Custom(operator, options) if operator.op is Custom else operator.op()
