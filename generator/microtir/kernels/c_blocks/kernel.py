@@ -23,7 +23,7 @@ def portable(
     *,
     noinline: bool = True,
 ) -> KernelDescription:
-    """A micro-kernel that is printed as C for every CPU.
+    """Describes a micro-kernel that is printed as C for every CPU.
 
     Args:
         name: says what it is specialised for; equal kernels have equal names.
@@ -45,7 +45,7 @@ def _all_of(buffer: ir.Buffer) -> ir.Region:
 
 
 def unroll_by(steps: Schedule, loop: Loop, extent: int, turn: int) -> None:
-    """`turn` iterations in each turn of the loop, those that are left behind it."""
+    """Unrolls a loop `turn` iterations at a time; copies of what is left stand behind it."""
     whole = extent - extent % turn
     if 0 < whole < extent:
         first, loop = steps.partition(loop, whole)

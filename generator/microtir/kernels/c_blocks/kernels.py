@@ -122,7 +122,7 @@ def product(block: Block, runs: Runs, channels: int, finish: Finish) -> KernelDe
 def _sums_in_registers(
     y: te.Tensor, value: te.Tensor, weight: te.Tensor, length: int, turn: int
 ) -> Schedule:
-    """Term by term: the weights of the channels, then pixel by pixel an element for all of them."""
+    """Schedules a block term by term: weights of all channels, then an element of each pixel."""
     steps = te.create_schedule(y)
     row, part, i, number, pixel = (
         steps.loop(y, name) for name in ("row", "part", "i", "number", "pixel")
@@ -141,7 +141,7 @@ def _sums_in_registers(
 def _operand(
     finish: Finish, element: te.Expr, in_turn: bool, is_first: te.Expr | bool = True
 ) -> te.Expr:
-    """An element as an operand; behind the products before it where compilers read it too early."""
+    """Widens an element; `in_turn` keeps compilers from reading it before earlier products."""
     value = te.cast(finish.sum, element)
     return te.select(is_first, te.in_turn(value), value) if in_turn else value
 
@@ -234,7 +234,7 @@ def depthwise(
 def _elements_read_once(
     y: te.Tensor, value: te.Tensor, weight: te.Tensor, *, rolled: bool
 ) -> Schedule:
-    """Row by row: its weights, then element by element the products of all pixels."""
+    """Schedules a block row by row: its weights, then each element with all pixels that need it."""
     steps = te.create_schedule(y)
     row, column, pixel = (steps.loop(y, name) for name in ("row", "column", "pixel"))
     steps.cache_write(pixel)
