@@ -1,17 +1,17 @@
 # Everything is set up on the way: `make demo` and `make test` work in a fresh clone.
 # Variables: PYTHON (interpreter of .venv), OTHER_PYTHON (a second one, for test-other), ARGS (more
-# arguments for pytest), BASE (commit that replay compares with).
+# arguments for pytest), BASE (commit that replay compares with), MINUTES, SEED and FILES (of soak).
 
 BIN := .venv/bin
 DIGITS := examples/digits
 BASE ?= HEAD
+MINUTES ?= 10
 SHELL_FILES := scripts/setup.sh .ci/run
-# Two workers, whatever the machine: a test of generated C keeps a core busy by itself.
 # loadgroup keeps the tests that share one costly set-up in one worker.
-PYTEST := $(BIN)/python -m pytest -n 2 --dist loadgroup
+PYTEST := $(BIN)/python -m pytest -n auto --dist loadgroup
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-dev demo test test-other lint types check replay replay-quick bench golden \
+.PHONY: help setup setup-dev demo quick test soak test-other lint types check replay replay-quick bench golden \
   format clean
 
 help: ## list the targets
@@ -27,13 +27,19 @@ demo: setup ## compile the example model to C, run it on the test set, compare e
 	$(BIN)/python $(DIGITS)/demo.py
 	$(BIN)/microtir verify $(DIGITS)/digits_int8.tflite --golden $(DIGITS)/digits_test.npz
 
-test: setup-dev ## run all tests, also against the built wheel
+quick: setup-dev ## run the tests that take no compiler, or little of it: two minutes
+	$(PYTEST) -q --tier quick $(ARGS)
+
+test: setup-dev ## run the tests that a change must pass, also against the built wheel
 	$(PYTEST) $(ARGS)
+
+soak: setup-dev ## run tests of random cases with fresh seeds for MINUTES=10; SEED and FILES repeat
+	$(BIN)/python -m tests.soak --minutes $(MINUTES) $(if $(SEED),--seed $(SEED)) $(FILES)
 
 # A virtual environment of its own: .venv stays what it is.
 test-other: ## run the tests that need no tools with the interpreter OTHER_PYTHON
 	@PYTHON=$(OTHER_PYTHON) VENV=build/other-python scripts/setup.sh unit
-	build/other-python/bin/python -m pytest -n 2 --without-tools $(ARGS)
+	build/other-python/bin/python -m pytest -n auto --without-tools $(ARGS)
 
 lint: setup-dev ## ruff, vermin and shellcheck
 	$(BIN)/ruff check .

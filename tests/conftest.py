@@ -12,6 +12,7 @@ pytest_plugins = [
     "tests.support.golden",
     "tests.support.host_cache",
     "tests.support.model_gate",
+    "tests.support.tiers",
     "tests.support.tools_gate",
     "tests.support.zephyr_gate",
 ]
