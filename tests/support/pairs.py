@@ -42,15 +42,37 @@ def covering_rows(
         row = needed({**plain, **dict(pair)}, given)
         del left[pair]
         if refusal(row) is None:
-            for name, values in axes.items():
+            for name in axes:
                 if name not in given:
-                    row = max(
-                        ({**row, name: value} for value in values),
-                        key=lambda r: (refusal(r) is None) * (1 + len(left.keys() & pairs_of(r))),
-                    )
+                    row = _extended(row, name, axes, left, refusal)
             for found in pairs_of(row):
                 left.pop(found, None)
         yield row, pair
+
+
+def _extended(
+    row: Row,
+    name: str,
+    axes: Axes,
+    left: Mapping[Pair, None],
+    refusal: Callable[[Row], ConfigError | None],
+) -> Row:
+    """The row with the value of an axis that adds most new pairs, of those that are accepted."""
+    order = {axis: number for number, axis in enumerate(axes)}
+
+    def new_pairs(value: object) -> int:
+        one = (name, value)
+        return sum(
+            ((one, other) if order[name] < order[other[0]] else (other, one)) in left
+            for other in row.items()
+            if other[0] != name
+        )
+
+    for value in sorted(axes[name], key=new_pairs, reverse=True):
+        changed = {**row, name: value}
+        if value == row[name] or refusal(changed) is None:
+            return changed
+    return row
 
 
 def pairs_of(row: Row) -> set[Pair]:
