@@ -24,6 +24,9 @@ _INCLUDE = re.compile(rb'^[ \t]*#[ \t]*include[ \t]*(?:(["<])([^">\n]+)[">]|(\w)
 # Names that begin with an underscore are those of the system's headers, which nobody reads here.
 _OWN_MACRO = re.compile(r"-D([A-Za-z]\w*)")
 _ASKS_FOR_TEXT = frozenset(("-E", "-S", "-M", "-MM", "-x", "-save-temps"))
+# Clang warns of what the step at hand does not need.
+_OF_LINKING = ("-l", "-L", "-Wl,", "-T", "-shared", "-static", "-nostart")
+_OF_BOTH = ("-f", "-m", "-g", "-O", "-pthread", "--target", "--specs")
 _TIMEOUT = 300.0  # seconds
 
 
@@ -61,7 +64,8 @@ def compiler_output(command: Sequence[str], folder: Path) -> str:
     if taken.is_link:
         output = () if taken.output is None else ("-o", taken.output)
         linked = [str(kept / "unit.o") for kept in objects.values()]
-        return _run([taken.compiler, *taken.flags, *linked, *taken.links, *output], folder)
+        flags = [flag for flag in taken.flags if flag.startswith(_OF_BOTH)]
+        return _run([taken.compiler, *flags, *linked, *taken.links, *output], folder)
     if "-c" in taken.flags and taken.output != os.devnull:
         for unit, kept in objects.items():
             shutil.copyfile(kept / "unit.o", folder / (taken.output or f"{Path(unit).stem}.o"))
@@ -80,7 +84,7 @@ def _taken_apart(command: Sequence[str]) -> Command | None:
             output = next(arguments)
         elif argument in ("-include", "-isystem", "-I", "-D", "-U"):
             flags += [argument, next(arguments)]
-        elif argument.startswith(("-l", "-L", "-Wl,", "-T")) or argument.endswith((".o", ".a")):
+        elif argument.startswith(_OF_LINKING) or argument.endswith((".o", ".a")):
             links.append(argument)
         elif argument.startswith("-"):
             flags.append(argument)

@@ -16,8 +16,8 @@ from hypothesis import HealthCheck, settings
 from tests.support import seeds
 
 TIER, SEED = "--tier", "--soak-seed"
-# Their tests need no compiler, or few of them do: those are marked `tools` or `slow`.
-QUICK_FOLDERS = frozenset(("layering", "memory", "report", "support"))
+# Besides the folders whose tests need no tools.
+QUICK_FOLDERS = frozenset(("layering",))
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
