@@ -26,8 +26,10 @@ from tests.support.c_compilers import strict_problems
 from tests.support.dsp_cases import DspCase, cases, summed
 from tests.support.emulated_arm import M4, M55, Machine, differing
 from tests.support.kernel_cases import found
+from tests.support.remainders import thinned
+from tests.support.seeds import is_soak, seeds
 
-PER_KIND, PER_FORCED = 30, 20
+PER_KIND, PER_FORCED = 100, 20  # drawn; run are those that add a remainder or an attribute
 FREE, DEAR = Cost(0, 0), Cost(1 << 40, 1 << 40)
 WITHOUT_SCRATCH = (Kernel.GEMM_BYTES, Kernel.GEMM_BYTES_SINGLE, Kernel.DEPTHWISE_ROWS)
 
@@ -58,16 +60,16 @@ CORES = {
     "dsp": Core("cortex-m4", M4, "thumbv7em-none-eabi", "smlad", (
         Optimize.SPEED, Optimize.BALANCED,
     ), {
-        Kernel.GEMM: 12, Kernel.GEMM_COMPACT: 6, Kernel.GEMM_NARROW: 10, Kernel.GEMM_WINDOWS: 8,
-        Kernel.DEPTHWISE_WORDS: 8, Kernel.DEPTHWISE_PLANES: 8, Kernel.DENSE_PAIRS: 16,
-        Kernel.ADD_SHIFTED: 40, Kernel.POOL_WORDS: 6, **dict.fromkeys(WITHOUT_SCRATCH, 15),
-        Kernel.ACCUMULATE_WORDS: 5,
+        Kernel.GEMM: 8, Kernel.GEMM_COMPACT: 4, Kernel.GEMM_NARROW: 6, Kernel.GEMM_WINDOWS: 5,
+        Kernel.DEPTHWISE_WORDS: 5, Kernel.DEPTHWISE_PLANES: 5, Kernel.DENSE_PAIRS: 10,
+        Kernel.ADD_SHIFTED: 16, Kernel.POOL_WORDS: 4, **dict.fromkeys(WITHOUT_SCRATCH, 8),
+        Kernel.ACCUMULATE_WORDS: 4,
     }, WITHOUT_SCRATCH),
     "mve": Core("cortex-m55", M55, "thumbv8.1m.main-none-eabihf", "vqrdmulh.s32", (
         Optimize.SPEED,
     ), {
-        Kernel.GEMM_VECTORS: 40, Kernel.DEPTHWISE_VECTORS: 12, Kernel.ADD_VECTORS: 25,
-        Kernel.POOL_VECTORS: 6,
+        Kernel.GEMM_VECTORS: 22, Kernel.DEPTHWISE_VECTORS: 8, Kernel.ADD_VECTORS: 10,
+        Kernel.POOL_VECTORS: 4,
     }),
 }  # fmt: skip
 
@@ -91,7 +93,10 @@ def forcing(
     core: Core, kernel: Kernel, folder: Path
 ) -> Iterator[tuple[DspCase, CompilationConfig]]:
     """Cases that a kernel accepts, each with records by which no other one is chosen."""
-    for case, operator in found(kernel, PER_FORCED):
+    offered = found(kernel, PER_FORCED)
+    operators = {case.name: operator for case, operator in offered}
+    for case in thinned(case for case, _ in offered):
+        operator = operators[case.name]
         name = f"{case.name}_{kernel.value}"
         config = core.config.with_(module_name=name, optimize=Optimize.SPEED)
         costs = {
@@ -114,16 +119,18 @@ def batch(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     core = CORES[request.param]
     chosen: Counter[Kernel] = Counter()
     folder = tmp_path_factory.mktemp("records")
+    some = thinned(cases(PER_KIND, seeds(0, PER_KIND).start))
     made = [
         (case, core.config.with_(module_name=f"{case.name}_{goal.value}", optimize=goal))
         for goal in core.goals
-        for case in cases(PER_KIND)
+        for case in some
     ]
     least = core.config.with_(optimize=Optimize.RAM)
-    made += [(case, least.with_(module_name=case.name)) for case in map(summed, range(8))]
+    made += [(case, least.with_(module_name=case.name)) for case in map(summed, seeds(0, 8))]
     made += [pair for kernel in core.forced for pair in forcing(core, kernel, folder)]
     artifacts = [compiled(case, config, chosen) for case, config in made]
-    assert all(chosen[kernel] >= least for kernel, least in core.expected.items()), chosen
+    reached = all(chosen[kernel] >= least for kernel, least in core.expected.items())
+    assert reached or is_soak(), chosen
     return core, [case for case, _ in made], artifacts
 
 
@@ -132,6 +139,7 @@ def expected(some: Sequence[DspCase]) -> list[np.ndarray[tuple[int, ...], np.dty
     return [execute(case.graph, case.named_inputs())["y"] for case in some]
 
 
+@pytest.mark.soak
 @pytest.mark.timeout(900)  # hundreds of programs
 def test_portable_twins_equal_the_reference(batch: Batch, tmp_path: Path) -> None:
     """The C that other compilers print for the kernels gives every bit of the reference."""
@@ -143,8 +151,9 @@ def test_portable_twins_equal_the_reference(batch: Batch, tmp_path: Path) -> Non
         np.testing.assert_array_equal(got, want, err_msg=case.name)
 
 
+@pytest.mark.soak
 @pytest.mark.timeout(900)  # hundreds of programs
-@pytest.mark.parametrize("level", ["-O0", "-O2"])
+@pytest.mark.parametrize("level", [pytest.param("-O0", marks=pytest.mark.soak_only), "-O2"])
 def test_assembly_equals_the_reference(batch: Batch, tmp_path: Path, level: str) -> None:
     """The assembly does, too, with inputs and outputs at every offset, and writes nothing else."""
     core, some, artifacts = batch

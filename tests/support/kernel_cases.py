@@ -14,6 +14,7 @@ from microtir.tir.function import LayerName
 from microtir.tir.ir import PrimFunc
 from microtir.tir.verify import verify
 from tests.support.dsp_cases import DspCase, add, convolution, pool
+from tests.support.seeds import seeds
 
 M3 = CompilationConfig.from_target(Target("c -mcpu=cortex-m3"))
 M4 = CompilationConfig.from_target(Target("c -mcpu=cortex-m4"))
@@ -55,7 +56,7 @@ def found(kernel: Kernel, count: int) -> list[tuple[DspCase, PlannedOperator]]:
     else:
         make = partial(convolution, depthwise=True, square=kernel is Kernel.DEPTHWISE_PLANES)
     cases: list[tuple[DspCase, PlannedOperator]] = []
-    for seed in range(5000, 5400):
+    for seed in seeds(5000, 400):
         case = make(seed)
         operator = planned(case, kernel)
         if operator is not None:

@@ -1,0 +1,68 @@
+"""Random layers, thinned out: of many cases those that add a remainder, an attribute or a pair.
+
+Kernels differ by what is left over where a count is not a multiple of their register blocks, and by
+borders, strides and biases.  A case that has nothing which another one has not shown costs a
+compilation and shows nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable
+from itertools import combinations
+
+from microtir.graph import ops
+from microtir.graph.ir import Node
+from tests.support.dsp_cases import DspCase
+
+
+def thinned(cases: Iterable[DspCase]) -> list[DspCase]:
+    """Return few cases that have every feature and every pair of remainders of all, greedily."""
+    pool = list(cases)
+    features = {
+        case.name: {
+            (case.name.rstrip("0123456789"), *feature)
+            for node in case.graph.nodes[:1]
+            for feature in features_of(node)
+        }
+        for case in pool
+    }
+    left = set().union(*features.values())
+    kept: list[DspCase] = []
+    while left:
+        best = max(pool, key=lambda case: len(features[case.name] & left))
+        left -= features[best.name]
+        kept.append(best)
+    return kept
+
+
+def remainders_of(node: Node) -> dict[str, int]:
+    """Return what is left of the counts that kernels work through in blocks."""
+    x, y = node.inputs[0], node.output
+    pixels = y.type.elements // y.shape[-1]
+    return {
+        "inputs": x.shape[-1] % 4,
+        "outputs": y.shape[-1] % 4,
+        "pixels": pixels % 2,
+        "row": y.shape[-2] % 4 if len(y.shape) > 2 else 0,
+    }
+
+
+def features_of(node: Node) -> set[tuple[Hashable, ...]]:
+    """Return remainders, their pairs and the attributes of a layer."""
+    remainders = remainders_of(node)
+    x, y = node.inputs[0], node.output
+    found: set[tuple[Hashable, ...]] = set(combinations(remainders.items(), 2))
+    found |= {("lanes", x.shape[-1] % 16), ("lanes of outputs", y.shape[-1] % 16)}
+    found |= {("inputs", len(node.inputs)), ("same", node.inputs[0] is node.inputs[-1])}
+    op = node.op
+    found.add(("activation", getattr(op, "activation", None)))
+    if isinstance(op, ops.Conv2D | ops.DepthwiseConv2D | ops.AveragePool2D | ops.MaxPool2D):
+        padding = op.padding
+        found |= {
+            ("strides", op.strides),
+            ("above", padding.top > 0), ("below", padding.bottom > 0),
+            ("left", padding.left > 0), ("right", padding.right > 0),
+        }  # fmt: skip
+    if isinstance(op, ops.Conv2D | ops.DepthwiseConv2D):
+        found |= {("taps", node.inputs[1].shape[1:3]), ("dilations", op.dilations)}
+    return found
