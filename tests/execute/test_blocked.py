@@ -21,6 +21,8 @@ from microtir.tir.ir import Array
 from tests.support.batch import load_batch
 from tests.support.c_compilers import strict_problems
 from tests.support.dsp_cases import DspCase, cases, floating, floating_dense
+from tests.support.remainders import thinned
+from tests.support.seeds import is_soak, seeds
 
 CONFIG = CompilationConfig.from_target(Target("c -mcpu=cortex-m3"))
 RISCV = CompilationConfig.from_target(Target("c -mcpu=esp32c3"))
@@ -29,17 +31,17 @@ APART = FLOATS.with_(measure=Measure.CYCLES)
 PER_KIND = 40
 # At least this many of the cases must reach the blocks, or the tests say little.
 EXPECTED = {
-    Kernel.BLOCKED: 40, Kernel.BLOCKED_WIDE: 10, Kernel.DEPTHWISE_BLOCKED: 25,
-    Kernel.DEPTHWISE_WIDE: 5, Kernel.ADD_PORTABLE: 20, Kernel.BLOCKED_APART: 15,
-    Kernel.DEPTHWISE_APART: 5,
+    Kernel.BLOCKED: 20, Kernel.BLOCKED_WIDE: 6, Kernel.DEPTHWISE_BLOCKED: 12,
+    Kernel.DEPTHWISE_WIDE: 3, Kernel.ADD_PORTABLE: 8, Kernel.BLOCKED_APART: 8,
+    Kernel.DEPTHWISE_APART: 3,
 }  # fmt: skip
 
 
 def some_cases() -> list[DspCase]:
     """int8 of every kind, and convolutions of floats."""
-    floats = [floating(seed, depthwise=bool(seed % 2)) for seed in range(PER_KIND)]
-    dense = [floating_dense(seed) for seed in range(PER_KIND // 2)]
-    return [*cases(PER_KIND, 900), *floats, *dense]
+    floats = [floating(seed, depthwise=bool(seed % 2)) for seed in seeds(0, PER_KIND)]
+    dense = [floating_dense(seed) for seed in seeds(0, PER_KIND // 2)]
+    return thinned([*cases(PER_KIND, seeds(900, PER_KIND).start), *floats, *dense])
 
 
 def compiled(case: DspCase, chosen: Counter[Kernel]) -> microtir.Artifact:
@@ -66,7 +68,8 @@ def batch() -> tuple[list[DspCase], list[microtir.Artifact]]:
     chosen: Counter[Kernel] = Counter()
     some = some_cases()
     artifacts = [compiled(case, chosen) for case in some]
-    assert all(chosen[kernel] >= least for kernel, least in EXPECTED.items()), chosen
+    reached = all(chosen[kernel] >= least for kernel, least in EXPECTED.items())
+    assert reached or is_soak(), chosen
     return some, artifacts
 
 
@@ -75,6 +78,7 @@ def expected(some: Sequence[DspCase]) -> list[Array]:
     return [execute(case.graph, case.named_inputs())["y"] for case in some]
 
 
+@pytest.mark.soak
 @pytest.mark.timeout(900)  # hundreds of programs
 @pytest.mark.xdist_group("blocked")
 def test_blocks_equal_the_reference(

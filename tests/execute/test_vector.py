@@ -30,6 +30,7 @@ def batch() -> Batch:
     return vector.batch()
 
 
+@pytest.mark.soak
 @pytest.mark.xdist_group("vector")
 @pytest.mark.parametrize("body", BODIES)
 def test_kernels_equal_the_reference(batch: Batch, tmp_path: Path, body: str) -> None:
@@ -37,6 +38,7 @@ def test_kernels_equal_the_reference(batch: Batch, tmp_path: Path, body: str) ->
     compare(batch, tmp_path, BODIES[body])
 
 
+@pytest.mark.soak
 @pytest.mark.timeout(900)  # hundreds of programs
 def test_kernels_are_clean_under_sanitizers(tmp_path: Path) -> None:
     """Twins and intrinsics read and write inside their buffers, and nothing is undefined."""

