@@ -29,7 +29,7 @@ from tests.support.sanitizers import FLAGS
 from tests.support.seeds import is_soak, seeds
 
 PER_KIND = 20
-SANITIZED_PER_KIND = 8
+SANITIZED_PER_KIND = 5
 SIZES = Sizes(
     widths=range(1, 20),
     heights=range(1, 9),
