@@ -20,6 +20,7 @@ from microtir.errors import ConfigError
 from microtir.graph.ir import Graph
 from tests.support.odd_graphs import odd_graph
 from tests.support.pairs import Axes, Row, covering_rows
+from tests.support.seeds import seeds
 from tests.support.small_models import module_of, sample_inputs
 from tests.support.watched import check_repeated, check_sanitized
 
@@ -115,12 +116,13 @@ def check_row(row: Row, seed: int) -> Artifact:
     return artifact
 
 
+@pytest.mark.soak
 @pytest.mark.timeout(600)  # tens of programs
 def test_no_pair_of_options_relies_on_bytes_that_are_not_its_own() -> None:
     """No access beside a buffer, and no result that depends on what memory held before."""
     legal = [row for row, _ in covering_rows(AXES, needed, refusal) if refusal(row) is None]
     held = 0
-    for seed, row in enumerate(legal):
+    for seed, row in zip(seeds(0, len(legal)), legal, strict=True):
         memory = check_row(row, seed).metadata.memory
         assert memory is not None and memory.verified, row
         held += memory.workspace_size > 0
