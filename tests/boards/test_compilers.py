@@ -56,7 +56,13 @@ MACHINES = {
         ("qemu-aarch64",),
     ),
 }  # fmt: skip
-LEVELS = ("-O0", "-O2", "-O3", "-Os")
+SMALL_LEVELS = ("-O2", "-Os")
+# At those levels every machine runs the small models; the soak has the example there, too.
+EXAMPLE_LEVELS = (
+    "-O0",
+    "-O3",
+    *(pytest.param(level, marks=pytest.mark.soak_only) for level in SMALL_LEVELS),
+)
 # Name of the program -> its graph, and how it is executed.
 SMALL: dict[str, tuple[Graph, Executor]] = {
     "quantised": (quantised_graph(), Executor("aot")),
@@ -108,7 +114,7 @@ def run(
     return result.output
 
 
-@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("level", EXAMPLE_LEVELS)
 @pytest.mark.parametrize("name", MACHINES)
 def test_the_example_runs(name: str, level: str, tmp_path: Path) -> None:
     """The example computes what it must; clang's crashed, on constants believed more aligned."""
@@ -118,7 +124,7 @@ def test_the_example_runs(name: str, level: str, tmp_path: Path) -> None:
     assert output.count(" equal\n") == 2, output
 
 
-@pytest.mark.parametrize("level", ["-O2", "-Os"])
+@pytest.mark.parametrize("level", SMALL_LEVELS)
 @pytest.mark.parametrize("name", MACHINES)
 def test_small_models_run(name: str, level: str, tmp_path: Path) -> None:
     """Programs of every executor and interface compute what the reference does."""
