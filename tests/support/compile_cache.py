@@ -73,7 +73,7 @@ def compiler_output(command: Sequence[str], folder: Path) -> str:
 
 
 def _taken_apart(command: Sequence[str]) -> Command | None:
-    """The parts of a command; None if it asks for something else than objects of C files."""
+    """Return the parts of a command; None if it asks for more than objects of C files."""
     if any(a in _ASKS_FOR_TEXT or a.startswith(("-M", "-Wp,", "@")) for a in command[1:]):
         return None
     flags, units, links = list[str](), list[str](), list[str]()
@@ -99,7 +99,7 @@ def _taken_apart(command: Sequence[str]) -> Command | None:
 
 
 def _compiled(command: Command, unit: str, folder: Path, kept: Path) -> str:
-    """What the compiler says of a unit; its object, if any, is in the folder `kept` then."""
+    """Return what the compiler says of a unit, whose object is in the folder `kept` then."""
     if not (kept / "said").is_file():
         kept.parent.mkdir(parents=True, exist_ok=True)
         with TemporaryDirectory(dir=kept.parent) as scratch:
@@ -120,7 +120,7 @@ def _compiled(command: Command, unit: str, folder: Path, kept: Path) -> str:
 
 
 def _key(command: Command, unit: str, folder: Path) -> str | None:
-    """A digest of all that a unit's object depends on; None if a macro says what is included.
+    """Return a digest of all that an object depends on; None if a macro says what is included.
 
     A macro of the command counts where the unit or what it includes has its name.
     """
@@ -139,7 +139,7 @@ def _key(command: Command, unit: str, folder: Path) -> str | None:
 
 
 def _closure(command: Command, unit: Path, folder: Path) -> Iterator[tuple[str, bytes]]:
-    """The unit and every file that it may include, with their names and text.
+    """Yield the unit and every file that it may include, with their names and text.
 
     A header that is found in none of the folders that the command names is the compiler's own.
     """
@@ -167,7 +167,7 @@ def _places(name: str, folders: Sequence[Path]) -> list[Path]:
 
 @lru_cache(maxsize=64)
 def _identity(compiler: str) -> str:
-    """A compiler by path and version."""
+    """Return a compiler's path and version."""
     said = subprocess.run(
         [compiler, "--version"], capture_output=True, text=True, timeout=60, check=False
     ).stdout

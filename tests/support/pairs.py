@@ -57,7 +57,7 @@ def _extended(
     left: Mapping[Pair, None],
     refusal: Callable[[Row], ConfigError | None],
 ) -> Row:
-    """The row with the value of an axis that adds most new pairs, of those that are accepted."""
+    """Return the row with the accepted value of an axis that adds most new pairs."""
     order = {axis: number for number, axis in enumerate(axes)}
 
     def new_pairs(value: object) -> int:

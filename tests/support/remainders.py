@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable
 from itertools import combinations
 
-from microtir.graph import ops
+from microtir import operators as ops
 from microtir.graph.ir import Node
 from tests.support.dsp_cases import DspCase
 

@@ -40,7 +40,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 @pytest.fixture
 def inner(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.Pytester:
-    """A pytest of its own that has the plugin."""
+    """Return a pytest of its own that has the plugin."""
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
     pytester.makeini(MARKS)
     return pytester
@@ -122,14 +122,14 @@ def test_the_soak_finds_the_files_with_random_cases() -> None:
 
 @pytest.fixture
 def objects(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty cache of objects."""
+    """Return an empty cache of objects."""
     folder = tmp_path / "objects"
     monkeypatch.setenv(VARIABLE, str(folder))
     return folder
 
 
 def _program(folder: Path, *flags: str) -> int:
-    """The status of a program of two units and a header."""
+    """Return the status of a program of two units and a header."""
     command = ["gcc", "-std=c99", "-I.", *flags, "main.c", "part.c", "-o", "program"]
     assert compiler_output(command, folder) == ""
     return subprocess.run(["./program"], cwd=folder, check=False).returncode
