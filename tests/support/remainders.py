@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable
 from itertools import combinations
 
-from microtir import operators as ops
 from microtir.graph.ir import Node
+from microtir.operators.convolution.definition import Conv2D, DepthwiseConv2D
+from microtir.operators.pooling.definition import AveragePool2D, MaxPool2D
 from tests.support.dsp_cases import DspCase
 
 
@@ -56,13 +57,13 @@ def features_of(node: Node) -> set[tuple[Hashable, ...]]:
     found |= {("inputs", len(node.inputs)), ("same", node.inputs[0] is node.inputs[-1])}
     op = node.op
     found.add(("activation", getattr(op, "activation", None)))
-    if isinstance(op, ops.Conv2D | ops.DepthwiseConv2D | ops.AveragePool2D | ops.MaxPool2D):
+    if isinstance(op, Conv2D | DepthwiseConv2D | AveragePool2D | MaxPool2D):
         padding = op.padding
         found |= {
             ("strides", op.strides),
             ("above", padding.top > 0), ("below", padding.bottom > 0),
             ("left", padding.left > 0), ("right", padding.right > 0),
         }  # fmt: skip
-    if isinstance(op, ops.Conv2D | ops.DepthwiseConv2D):
+    if isinstance(op, Conv2D | DepthwiseConv2D):
         found |= {("taps", node.inputs[1].shape[1:3]), ("dilations", op.dilations)}
     return found
