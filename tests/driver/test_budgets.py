@@ -6,8 +6,6 @@ import re
 from dataclasses import dataclass
 
 import pytest
-from hypothesis import example, given, settings
-from hypothesis import strategies as st
 
 import microtir
 from microtir import Executor, IRModule, resources
@@ -16,6 +14,7 @@ from microtir.config import CompilationConfig
 from microtir.config.enums import Optimize
 from microtir.errors import MemoryPlanError
 from microtir.graph.ir import Graph
+from tests.support.seeds import seeds
 from tests.support.streams import Garden
 
 M4 = CompilationConfig(targets="c -mcpu=cortex-m4")
@@ -81,10 +80,15 @@ def test_ram_takes_no_more_than_a_budget_of_ram_can_have() -> None:
     assert missing(graph, M4, "ram", least - 1) == (least, 1)
 
 
-@settings(deadline=None, max_examples=1)
-@given(st.integers(0, 2**20))
-@example(4)  # the fastest plan needs less than planning expects
-@example(14)  # a price passes over the plan of `balanced`
+@pytest.mark.soak
+@pytest.mark.parametrize(
+    "seed",
+    [
+        4,  # the fastest plan needs less than planning expects
+        14,  # a price passes over the plan of `balanced`
+        pytest.param(seeds(100, 1).start, marks=pytest.mark.soak_only, id="random"),
+    ],
+)
 def test_a_budget_takes_the_fastest_plan_that_is_known_to_fit(seed: int) -> None:
     """For what each goal takes of RAM, flash and stack: accepted, kept, and no slower."""
     garden = Garden(seed)
