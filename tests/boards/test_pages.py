@@ -18,14 +18,30 @@ def page(name: str) -> str:
     return (ROOT / "docs" / name).read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("name", ["boards.md", "profile.md", "search.md"])
+# Measure every kernel of a model, and use what was found.
+TUNING = ("tune ", "--tuning-records")
+
+
+@pytest.mark.parametrize(
+    ("name", "tunes"),
+    [
+        ("boards.md", False),
+        ("profile.md", False),
+        ("search.md", False),
+        pytest.param("search.md", True, marks=pytest.mark.soak_only),
+    ],
+)
 def test_commands_of_the_page_work(
-    microtir: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+    microtir: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, tunes: bool
 ) -> None:
     """The commands of a page, one after another: status 0, and no word on stderr."""
     monkeypatch.chdir(tmp_path)
     outputs = {}
-    for line in re.findall(r"^\$ microtir (.*)$", page(name), re.MULTILINE):
+    commands = re.findall(r"^\$ microtir (.*)$", page(name), re.MULTILINE)
+    assert commands
+    for line in commands:
+        if any(word in line for word in TUNING) and not tunes:
+            continue
         result = microtir(*shlex.split(line))
         assert (result.status, result.err) == (0, ""), line
         outputs[line] = result.out
