@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from microtir.artifact import Artifact, ExportFormat
+from microtir.artifact import Artifact, ExportFormat, read_metadata
 from microtir.codegen import SourceFile
 from microtir.errors import OutputError, UsageError
 from tests.support.programs import artifact_of, matmul_module, model_module
@@ -134,8 +134,8 @@ def test_unknown_format(artifact: Artifact, tmp_path: Path) -> None:
 
 
 def test_metadata_is_that_of_the_file(artifact: Artifact) -> None:
-    """The property and the file hold the same facts."""
-    assert json.loads(artifact.source("metadata.json")) == artifact.metadata
+    """The artifact and the file hold the same facts."""
+    assert read_metadata(artifact.source("metadata.json").encode()) == artifact.metadata
     assert artifact.metadata.memory is not None
     assert artifact.metadata.memory.workspace_size == 24
 

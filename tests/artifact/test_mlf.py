@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import tarfile
+from dataclasses import asdict
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
@@ -92,11 +93,13 @@ def test_keys_of_version_7(artifact: Artifact, tmp_path: Path) -> None:
     assert main["workspace_size_bytes"] == memory.workspace_size
     assert main["constants_size_bytes"] == facts.weights_bytes
     assert main["io_size_bytes"] == 12 + 5
+    quantization = facts.ports[0].quantization
+    assert quantization is not None
     assert main["inputs"]["image"] == {
         "size": 12,
         "dtype": "int8",
         "shape": [1, 3, 4, 1],
-        "quantization": facts.ports[0].quantization,
+        "quantization": asdict(quantization),
         "member": "image",
     }
     assert list(main["outputs"]) == ["scores"]

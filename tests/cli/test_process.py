@@ -12,7 +12,7 @@ import pytest
 
 import microtir as package
 from microtir import driver, frontend
-from microtir.cli import INTERRUPTED
+from microtir.cli.status import INTERRUPTED
 from tests.support.command import INT8, ROOT, Command
 
 VERBS = (

@@ -87,7 +87,7 @@ def test_every_executor_keeps_the_order(name: str) -> None:
     module = model()
     assert module.graph is not None
     artifact = microtir.build(module, CONFIGS[name], libraries=[library()])
-    assert artifact.metadata.devices == ["my_npu"]
+    assert artifact.metadata.devices == ("my_npu",)
     loaded = microtir.host.load(artifact)
     with pytest.raises(RunError, match="-77"):
         loaded.run({"x": np.full((2, 3), 99, np.float32)})

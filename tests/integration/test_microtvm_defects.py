@@ -17,7 +17,6 @@ import pytest
 import microtir
 from microtir import CompilationConfig, Executor, Runtime, Target, host, te
 from microtir.artifact import Artifact
-from microtir.codegen.metadata import QuantizationData
 from microtir.config import ConstantPoolInfo, Feature, PassConfig, WorkspacePoolInfo
 from microtir.errors import ConfigError, MemoryPlanError, ModelFileError
 from microtir.operators.common.fixed_point import multiply_by_quantized_multiplier
@@ -323,7 +322,8 @@ def test_a12_members_are_typed_and_shapes_are_stated() -> None:
     assert "#define DEFAULT_IMAGE_SHAPE      {1, 3, 4, 1}" in artifact.source("default.h")
     (image, scores) = artifact.metadata.ports
     assert (image.shape, image.dtype) == ((1, 3, 4, 1), "int8")
-    assert scores.quantization == QuantizationData(pytest.approx(0.11), 4)
+    assert scores.quantization is not None and scores.quantization.zero_point == 4
+    assert scores.quantization.scale == pytest.approx(0.11)
 
 
 def test_a12_a15_a_small_pool_says_by_how_much() -> None:

@@ -17,15 +17,15 @@ from microtir.artifact.rows import logical_rows
 from microtir.artifact.sizes import read_metadata
 from microtir.artifact.source_map import is_described, layer_text, layers_at, places_in
 from microtir.codegen import METADATA_FILE, Metadata, SourceFile
-from microtir.codegen.interface.constant_pools import ConstantPoolData
 from microtir.codegen.metadata import (
+    ConstantPoolData,
     FunctionData,
     MemoryData,
+    OutputData,
     ParameterData,
     PoolData,
     PortData,
 )
-from microtir.codegen.outputs import OutputData
 from microtir.compat.microtvm.mlf.export import export_model_library_format
 from microtir.compat.microtvm.mlf.reader import import_model_library_format, model_info
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from microtir.codegen.outputs import OutputData
+from microtir.codegen.metadata import OutputData
 
 Rows = npt.NDArray[np.generic]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from microtir.codegen import Metadata
 from microtir.codegen.metadata import LayerData
@@ -15,10 +15,9 @@ _PLACE = r"(?<![\w.])(?:\S*/)?{name}(?:_lib0)?\.c[:,](?: line )?(\d+)"
 def is_described(source: str, metadata: Metadata) -> bool:
     """Return whether a C file has its functions in the lines in which they were generated."""
     found = definitions(source)
-    return all(
-        found.get(facts.function, []) == facts.lines
-        for facts in (*metadata.layers, *metadata.kernels)
-    )
+    told = [(layer.function, layer.lines) for layer in metadata.layers]
+    told += [(kernel.function, kernel.lines) for kernel in metadata.kernels]
+    return all(found.get(function, ()) == lines for function, lines in told)
 
 
 def layers_at(metadata: Metadata, line: int) -> tuple[LayerData, ...]:
@@ -63,5 +62,5 @@ def _rows(text: str, metadata: Metadata) -> Iterator[str]:
             yield f"{name}.c:{place[1]} is in {where}"
 
 
-def _holds(lines: list[int], line: int) -> bool:
+def _holds(lines: Sequence[int], line: int) -> bool:
     return bool(lines) and lines[0] <= line <= lines[1]

@@ -156,21 +156,21 @@ def _export(
 
 
 def _summary(artifact: Artifact, folder: Path) -> dict[str, object]:
-    metadata = artifact.metadata
+    metadata, written = artifact.metadata, artifact.metadata.as_json()
     return {
         "output": str(folder),
         "files": [{"path": file.path, "bytes": len(file.content)} for file in artifact.files],
         "module_name": metadata.module_name,
         "targets": [str(t) for t in artifact.module.require_config("compile").targets],
-        "model": metadata.model,
+        "model": written["model"],
         "layers": len(metadata.layers),
         "macs": sum(layer.macs for layer in metadata.layers),
         "macs_executed": sum(layer.macs_executed for layer in metadata.layers),
         "macs_recomputed": sum(layer.macs_recomputed for layer in metadata.layers),
         "weights_bytes": metadata.weights_bytes,
-        "memory": metadata.memory,
-        "constant_pools": metadata.constant_pools,
-        "ports": metadata.ports,
+        "memory": written["memory"],
+        "constant_pools": written["constant_pools"],
+        "ports": written["ports"],
     }
 
 

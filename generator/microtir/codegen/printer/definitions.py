@@ -7,12 +7,12 @@ import re
 _DEFINITION = re.compile(r"^[^\s/*][^(\n]*\b(\w+)\([^;{]*\)\n\{$", re.MULTILINE)
 
 
-def definitions(source: str) -> dict[str, tuple[int, int]]:
+def definitions(source: str) -> dict[str, tuple[int, ...]]:
     """First and last line of the definition of each function, its comment left out; from 1 on.
 
     From the first to the last definition where there are several, for compilers or CPUs.
     """
-    found: dict[str, tuple[int, int]] = {}
+    found: dict[str, tuple[int, ...]] = {}
     line, counted = 1, 0
     for definition in _DEFINITION.finditer(source):
         end = source.index("\n}\n", definition.end()) + 1
