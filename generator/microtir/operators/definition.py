@@ -10,10 +10,10 @@ from microtir.graph.ir import Node, SumRange
 from microtir.graph.operator import Operator
 from microtir.operators.common.attributes import SlidingWindow
 from microtir.operators.common.problem import Rule
-from microtir.operators.common.quantization import QuantizationRule
+from microtir.operators.common.quantization import EQUAL, QuantizationRule
 from microtir.operators.common.shapes import Shape, same_shape
 from microtir.operators.common.sums import Interval
-from microtir.operators.common.types import TypeRule
+from microtir.operators.common.types import MOVED, TypeRule
 
 ACTIVATIONS = "fused activation NONE, RELU, RELU6 or RELU_N1_TO_1"
 
@@ -72,3 +72,23 @@ class Definition:
     def name(self) -> str:
         """What the operator is called."""
         return self.title or self.op.name
+
+
+def moving(
+    op: type[Operator],
+    shapes: Callable[[Node], tuple[Shape, ...]],
+    limits: str = "",
+    inputs: tuple[int, int] = (1, 1),
+    outputs: int = 1,
+) -> Definition:
+    """Define an operator that computes nothing: all types are legal, and nothing is rescaled."""
+    return Definition(
+        op,
+        types=MOVED,
+        quantization=EQUAL,
+        shapes=shapes,
+        inputs=inputs,
+        outputs=outputs,
+        traits=frozenset({Trait.MOVES_DATA}),
+        limits=limits,
+    )

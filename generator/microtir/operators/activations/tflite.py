@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
 
-from microtir.graph.operator import Operator
 from microtir.operators.activations.definition import (
     Gelu,
     HardSwish,
@@ -17,7 +15,12 @@ from microtir.operators.activations.definition import (
     Tanh,
 )
 from microtir.operators.common.attributes import Activation as FusedActivation
-from microtir.operators.common.tflite_operands import Converted, Operands, TfliteReader
+from microtir.operators.common.tflite_operands import (
+    Converted,
+    Operands,
+    TfliteReader,
+    of_one_input,
+)
 from microtir.operators.common.tflite_schema import BuiltinOperator, Options
 
 
@@ -44,11 +47,6 @@ def leaky_relu(operands: Operands) -> Converted:
     return Converted(LeakyRelu(alpha), (operands.input(0),))
 
 
-def _without_attributes(op: Operator) -> Callable[[Operands], Converted]:
-    """Read an operator of one input whose code says all."""
-    return lambda operands: Converted(op, (operands.input(0),))
-
-
 @dataclass(frozen=True, slots=True)
 class GeluOptions(Options):
     """Options of GELU."""
@@ -64,12 +62,12 @@ def gelu(operands: Operands) -> Converted:
 
 _Code = BuiltinOperator
 READERS = (
-    TfliteReader(Relu, _Code.RELU, _without_attributes(Relu(FusedActivation.RELU))),
-    TfliteReader(Relu, _Code.RELU6, _without_attributes(Relu(FusedActivation.RELU6))),
-    TfliteReader(Relu, _Code.RELU_N1_TO_1, _without_attributes(Relu(FusedActivation.RELU_N1_TO_1))),
+    TfliteReader(Relu, _Code.RELU, of_one_input(Relu(FusedActivation.RELU))),
+    TfliteReader(Relu, _Code.RELU6, of_one_input(Relu(FusedActivation.RELU6))),
+    TfliteReader(Relu, _Code.RELU_N1_TO_1, of_one_input(Relu(FusedActivation.RELU_N1_TO_1))),
     TfliteReader(LeakyRelu, _Code.LEAKY_RELU, leaky_relu, LeakyReluOptions),
-    TfliteReader(HardSwish, _Code.HARD_SWISH, _without_attributes(HardSwish()), HardSwishOptions),
-    TfliteReader(Logistic, _Code.LOGISTIC, _without_attributes(Logistic())),
-    TfliteReader(Tanh, _Code.TANH, _without_attributes(Tanh())),
+    TfliteReader(HardSwish, _Code.HARD_SWISH, of_one_input(HardSwish()), HardSwishOptions),
+    TfliteReader(Logistic, _Code.LOGISTIC, of_one_input(Logistic())),
+    TfliteReader(Tanh, _Code.TANH, of_one_input(Tanh())),
     TfliteReader(Gelu, _Code.GELU, gelu, GeluOptions),
 )

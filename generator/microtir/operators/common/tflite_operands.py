@@ -198,6 +198,11 @@ class TfliteReader:
     outputs: int = 1
 
 
+def of_one_input(op: Operator) -> Callable[[Operands], Converted]:
+    """Return the reader of an operator of one input that the file has no attributes for."""
+    return lambda operands: Converted(op, (operands.input(0),))
+
+
 def check_arity(operands: Operands, reader: TfliteReader) -> None:
     """Check the numbers of inputs and outputs.
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
 
-from microtir.graph.operator import Operator
-from microtir.operators.common.tflite_operands import Converted, Operands, TfliteReader
+from microtir.operators.common.tflite_operands import (
+    TfliteReader,
+    of_one_input,
+)
 from microtir.operators.common.tflite_schema import BuiltinOperator, Options, TensorType
 from microtir.operators.conversion.definition import CastTo, Dequantize, Quantize
 
@@ -35,15 +36,10 @@ class CastOptions(Options):
     out_data_type: TensorType = TensorType.FLOAT32
 
 
-def _conversion(op: Operator) -> Callable[[Operands], Converted]:
-    """Read a conversion: the types of its tensors say all."""
-    return lambda operands: Converted(op, (operands.input(0),))
-
-
 READERS = (
-    TfliteReader(Quantize, BuiltinOperator.QUANTIZE, _conversion(Quantize()), QuantizeOptions),
+    TfliteReader(Quantize, BuiltinOperator.QUANTIZE, of_one_input(Quantize()), QuantizeOptions),
     TfliteReader(
-        Dequantize, BuiltinOperator.DEQUANTIZE, _conversion(Dequantize()), DequantizeOptions
+        Dequantize, BuiltinOperator.DEQUANTIZE, of_one_input(Dequantize()), DequantizeOptions
     ),
-    TfliteReader(CastTo, BuiltinOperator.CAST, _conversion(CastTo()), CastOptions),
+    TfliteReader(CastTo, BuiltinOperator.CAST, of_one_input(CastTo()), CastOptions),
 )

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
 
 from microtir.graph.ir import Node
 from microtir.graph.operator import Operator
-from microtir.operators.common.quantization import EQUAL
 from microtir.operators.common.shapes import Shape, require
 from microtir.operators.common.tflite_operands import MANY
-from microtir.operators.common.types import MOVED
-from microtir.operators.definition import Definition, Trait
+from microtir.operators.definition import moving
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,30 +149,11 @@ def _strided_slice_shape(node: Node) -> tuple[Shape, ...]:
     return (result if keeps else op.extent,)
 
 
-def _mover(
-    op: type[Operator],
-    shapes: Callable[[Node], tuple[Shape, ...]],
-    limits: str = "",
-    inputs: tuple[int, int] = (1, 1),
-    outputs: int = 1,
-) -> Definition:
-    return Definition(
-        op,
-        types=MOVED,
-        quantization=EQUAL,
-        shapes=shapes,
-        inputs=inputs,
-        outputs=outputs,
-        traits=frozenset({Trait.MOVES_DATA}),
-        limits=limits,
-    )
-
-
 DEFINITIONS = (
-    _mover(Pad, _pad_shape, "constant paddings and value"),
-    _mover(Concatenation, _concatenation_shape, "no fused activation", inputs=(1, MANY)),
-    _mover(Reshape, _reshape_shape),
-    _mover(Transpose, _transpose_shape, "constant permutation"),
-    _mover(Split, _split_shape, "equal parts, constant axis", outputs=MANY),
-    _mover(StridedSlice, _strided_slice_shape, "constant indices"),
+    moving(Pad, _pad_shape, "constant paddings and value"),
+    moving(Concatenation, _concatenation_shape, "no fused activation", inputs=(1, MANY)),
+    moving(Reshape, _reshape_shape),
+    moving(Transpose, _transpose_shape, "constant permutation"),
+    moving(Split, _split_shape, "equal parts, constant axis", outputs=MANY),
+    moving(StridedSlice, _strided_slice_shape, "constant indices"),
 )

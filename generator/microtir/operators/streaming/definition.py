@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
 
 from microtir.graph.ir import Node
 from microtir.graph.operator import Operator
-from microtir.operators.common.quantization import EQUAL
 from microtir.operators.common.shapes import Shape, input_shape, require, same_shape
 from microtir.operators.common.tflite_operands import MANY
-from microtir.operators.common.types import MOVED
-from microtir.operators.definition import Definition, Trait
+from microtir.operators.definition import moving
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,24 +66,9 @@ def _joined_shape(node: Node) -> tuple[Shape, ...]:
     return ((*parts[0][:2], sum(shape[2] for shape in parts), parts[0][3]),)
 
 
-def _mover(
-    op: type[Operator],
-    shapes: Callable[[Node], tuple[Shape, ...]],
-    inputs: tuple[int, int] = (1, 1),
-) -> Definition:
-    return Definition(
-        op,
-        types=MOVED,
-        quantization=EQUAL,
-        shapes=shapes,
-        inputs=inputs,
-        traits=frozenset({Trait.MOVES_DATA}),
-    )
-
-
 DEFINITIONS = (
-    _mover(PlaceColumns, _placed_shape),
-    _mover(JoinColumns, _joined_shape, (1, MANY)),
-    _mover(ReadRows, same_shape),
-    _mover(WriteRows, same_shape),
+    moving(PlaceColumns, _placed_shape),
+    moving(JoinColumns, _joined_shape, inputs=(1, MANY)),
+    moving(ReadRows, same_shape),
+    moving(WriteRows, same_shape),
 )
