@@ -8,8 +8,6 @@ WHITELIST: dict[str, str] = {
     "from_json": "whoever keeps a configuration as text",
     "list_registered": "whoever looks for executors and runtimes, by microTVM's name",
     "list_registered_options": "whoever looks for options, by microTVM's name",
-    "all_values": "tests over all options: those of the package and of a board outside it",
-    "custom_operator": "whoever writes a model with an operator of their own",
     "leave": "the Python that the interpreter translates TIR to",
     "set_inputs": "whoever drives a model on a board",
     "with_attr": "whoever marks a module, by the name in the RFC",
