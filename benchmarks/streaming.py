@@ -85,13 +85,8 @@ def _config(module: IRModule, config: CompilationConfig, way: str) -> Compilatio
 
 
 def _built(module: IRModule, config: CompilationConfig) -> tuple[Artifact, Plan]:
-    plans: list[Plan] = []
-
-    def see(_stage: str, made: object) -> None:
-        if isinstance(made, Plan):
-            plans.append(made)
-
-    return driver.build(module, config, observe=see), plans[-1]
+    artifact = driver.build(module, config)
+    return artifact, artifact.module.require_program("streaming").plan
 
 
 def _kernels(plan: Plan, target: str) -> Measured:

@@ -1,11 +1,15 @@
-"""What `lower` does with one function in TIR: the passes, and the proof of its accesses."""
+"""What `lower` does with the functions of layers: emission, passes and proofs, merging."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 
 from microtir.config import CompilationConfig
+from microtir.config.enums import Optimize
+from microtir.config.features import Feature
 from microtir.extra_passes import ExtraPasses, applied
+from microtir.kernels import emit, emit_finish, function_names
+from microtir.plan.ir import Kernel, Plan, PlanConstraints, PlannedOperator
 from microtir.tir import passes as tir_passes
 from microtir.tir.analysis.access import prove_accesses
 from microtir.tir.ir import PrimFunc
@@ -18,6 +22,27 @@ def tir_passes_of(config: CompilationConfig, *, simple_mode: bool) -> tuple[tir_
     """Return the passes that a configuration asks for, in order."""
     options = config.pass_config
     return tir_passes.pipeline(options.unroll_max_extent, simple_mode, options.disable_unroll)
+
+
+def emitted(plan: Plan) -> dict[PlannedOperator, tuple[PrimFunc, ...]]:
+    """Return the functions of each operator that needs code, as its kernel writes them."""
+    computed = [op for op in plan.operators if op.candidate.kernel is not Kernel.VIEW]
+    layers: dict[PlannedOperator, tuple[PrimFunc, ...]] = {}
+    for op, name in zip(computed, function_names([op.node for op in computed]), strict=True):
+        layers[op] = (emit(op, plan.layouts, name),)
+        if op.candidate.accumulates:
+            layers[op] += (emit_finish(op, plan.layouts, name.with_work("finish")),)
+    return layers
+
+
+def merged(
+    layers: tuple[PrimFunc, ...], config: CompilationConfig, *, limits: PlanConstraints
+) -> tuple[PrimFunc, ...]:
+    """Return the layers, those with equal bodies as calls of one where the least code is wanted."""
+    is_wanted = limits.ranking_of(config.optimize) is Optimize.FLASH
+    # An AVR's constants cannot be given by pointer.
+    by_pointer = not config.primary_target().has(Feature.AVR_PROGMEM)
+    return tir_passes.merge_functions(layers) if is_wanted and by_pointer else layers
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -40,7 +65,7 @@ class FunctionLowering:
     _known: dict[tuple[object, ...], tuple[StructuralKey, PrimFunc]] = field(default_factory=dict)
 
     def __call__(self, function: PrimFunc) -> PrimFunc:
-        """Lower a function.
+        """Return the lowered function.
 
         Raises:
             TirError: it breaks a rule, or an access could not be proven.

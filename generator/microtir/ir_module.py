@@ -8,8 +8,11 @@ from enum import Enum
 from types import MappingProxyType
 
 from microtir.config.compilation import CompilationConfig
+from microtir.decisions import Decision
 from microtir.errors import ConfigError, UsageError, nearest
-from microtir.graph.ir import Graph, SumRange, TensorType
+from microtir.graph.ir import Graph, TensorType
+from microtir.memory_plan import ConstantPlan, MemoryPlan
+from microtir.program import Program
 from microtir.support.arguments import checked_arguments
 from microtir.tir.ir import PrimFunc
 
@@ -42,159 +45,10 @@ class Port:
 
 
 @dataclass(frozen=True, slots=True)
-class KeptBytes:
-    """At the calls of a step a buffer holds something, all of it in its bytes [low, high).
-
-    A step of a nest is called many times: `first` and `last` are low and high at the first and
-    the last of these calls, since a buffer may be filled or read row by row.
-    """
-
-    step: int
-    low: int
-    high: int
-    first: tuple[int, int]
-    last: tuple[int, int]
-
-
-@dataclass(frozen=True, slots=True)
-class BufferPlacement:
-    """Where a workspace buffer lies and when it lives (steps of main, inclusive).
-
-    `pool` counts the pools of the plan, `offset` the bytes of that pool. `kept` says which of its
-    bytes are in use at which step, `at_peak` how many of them at the moment of the pool's peak:
-    one that is filled or read row by row keeps less than its size.
-    """
-
-    name: str
-    offset: int  # bytes
-    size: int  # bytes
-    first_step: int
-    last_step: int
-    kept: tuple[KeptBytes, ...] = ()
-    at_peak: int = 0  # bytes
-    pool: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class PlannedPool:
-    """What placement takes of a pool, in bytes; nothing where no buffer went there.
-
-    `lower_bound` is the largest sum of its buffers that live at the same step, less what outputs
-    may share with inputs: no placement of these in one pool is smaller. At `peak_step` they keep
-    most bytes.
-    """
-
-    name: str
-    size: int
-    lower_bound: int
-    alignment: int
-    peak_step: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class MemoryPlan:
-    """Result of placement, all sizes in bytes.
-
-    `pools` are those of the configuration, in its order; what is said of the workspace is about
-    all of them together. `verified` is the verdict of the independent checker.
-    """
-
-    pools: tuple[PlannedPool, ...]
-    placements: tuple[BufferPlacement, ...]
-    verified: bool
-
-    @property
-    def workspace_size(self) -> int:
-        return sum(pool.size for pool in self.pools)
-
-    @property
-    def lower_bound(self) -> int:
-        return sum(pool.lower_bound for pool in self.pools)
-
-    @property
-    def alignment(self) -> int:
-        return max(pool.alignment for pool in self.pools)
-
-    @property
-    def gap(self) -> int:
-        return self.workspace_size - self.lower_bound
-
-
-POOL_IDENTITY_BYTES = 4
-"""At the start of constants that the application passes: a number of the code that reads them."""
-
-
-@dataclass(frozen=True, slots=True)
-class ConstantPlace:
-    """The number of the pool that an array of constants lies in, and a byte of that."""
-
-    pool: int
-    offset: int
-
-
-@dataclass(frozen=True, slots=True)
-class PlannedConstants:
-    """What arrays take of a constant pool, in bytes; nothing where none went there.
-
-    Gaps of alignment count, and the identity of a pool that the application passes. A linker may
-    leave other gaps between arrays of the code.
-    """
-
-    name: str
-    size: int
-    alignment: int
-
-
-@dataclass(frozen=True, slots=True)
-class ConstantPlan:
-    """The constant pools of the configuration, in its order, and places of arrays by C name."""
-
-    pools: tuple[PlannedConstants, ...] = ()
-    places: Mapping[str, ConstantPlace] = field(default_factory=lambda: MappingProxyType({}))
-
-
-@dataclass(frozen=True, slots=True)
-class Alternative:
-    """A kernel that a layer does not have, and why; no figures of one that cannot compute it."""
-
-    kernel: str
-    reason: str
-    instructions: int | None = None
-    cycles: int | None = None
-    scratch_bytes: int | None = None
-    code_bytes: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Decision:
-    """What was decided about a layer and why, and what was proven of it.
-
-    `layer` is the operator's name in the model and `index` its position; `instructions` and
-    `cycles` are those of all its calls, as estimated or measured before; `group` numbers what runs
-    together, in the order of execution; `sums` bounds what accumulators hold.
-    """
-
-    layer: str
-    index: int
-    kernel: str
-    reason: str
-    instructions: int
-    cycles: int
-    scratch_bytes: int
-    code_bytes: int
-    is_measured: bool
-    group: int
-    by_rows: bool
-    alternatives: tuple[Alternative, ...]
-    sums: SumRange | None
-
-
-@dataclass(frozen=True, slots=True)
 class ModelInfo:
     """Facts about a model that the header, the metadata and the reports state.
 
-    `decisions` has an entry for every layer function, under its name. Where a model
-    `shares_bodies`, layers that do the same are printed as calls of one function.
+    `decisions` has an entry for every layer function, under its name.
     """
 
     name: str
@@ -204,7 +58,6 @@ class ModelInfo:
     source_bytes: int
     memory: MemoryPlan
     decisions: Mapping[str, Decision] = field(default_factory=lambda: MappingProxyType({}))
-    shares_bodies: bool = False
 
     @property
     def inputs(self) -> tuple[Port, ...]:
@@ -220,7 +73,8 @@ class IRModule:
     """A program on its way through the compiler.
 
     Before lowering `graph` or `functions` is set; after it `functions` holds PrimFuncs in the
-    order in which they are printed, the entry last, and `model` the facts of a model.
+    order in which they are printed, the entry last.  Of a model `program` is everything that was
+    decided, and `model` what its interface says; one that was read from an archive has no program.
     `constants` says which array lies in which constant pool.
     `attrs` are the user's own and survive every stage. Never changed in place.
     """
@@ -232,6 +86,7 @@ class IRModule:
     model: ModelInfo | None = None
     constants: ConstantPlan = field(default_factory=ConstantPlan)
     is_lowered: bool = False
+    program: Program | None = None
 
     @checked_arguments
     def function(self, name: str) -> PrimFunc:
@@ -256,6 +111,17 @@ class IRModule:
                 fix="use mod.with_configuration(config), or build(mod, config)",
             )
         return self.config
+
+    @checked_arguments
+    def require_program(self, stage: str) -> Program:
+        """The compiled model, or UsageError naming what needs it."""
+        if self.program is None:
+            raise UsageError(
+                "the module holds no compiled model",
+                where=stage,
+                legal="what `lower` gives for a graph",
+            )
+        return self.program
 
     @checked_arguments
     def with_configuration(self, config: CompilationConfig) -> IRModule:

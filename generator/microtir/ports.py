@@ -6,7 +6,8 @@ from microtir.config.compilation import CompilationConfig
 from microtir.config.names import c_names
 from microtir.graph.ir import Graph
 from microtir.graph.more_outputs import with_more_outputs
-from microtir.ir_module import IRModule, MemoryPlan, Port, PortKind
+from microtir.ir_module import IRModule, Port, PortKind
+from microtir.memory_plan import MemoryPlan
 
 
 def ports_of(graph: Graph, config: CompilationConfig, plan: MemoryPlan) -> tuple[Port, ...]:

@@ -12,8 +12,8 @@ from microtir import driver
 from microtir.config import CompilationConfig, Optimize, Target
 from microtir.graph.ir import Graph, Node
 from microtir.kernels import candidates
-from microtir.plan import courses, plan
-from microtir.plan.ir import Candidate, PlannedOperator
+from microtir.plan import nest_simulations, plan
+from microtir.plan.ir import Candidate, PlanConstraints, PlannedOperator
 
 _CONFIG = CompilationConfig.from_target(Target("c -mcpu=cortex-m4"))
 
@@ -31,21 +31,23 @@ def played(operators: int, monkeypatch: pytest.MonkeyPatch) -> tuple[int, int]:
     """How many nests are looked at for a plan, and how many of them are played through."""
     asked: list[int] = []
     made: list[int] = []
-    of, course = courses.Courses.of, courses._course
+    of, simulation = nest_simulations.NestSimulations.of, nest_simulations._simulated
 
     def counted_of(
-        self: courses.Courses, nest: Sequence[PlannedOperator], together: int
-    ) -> courses.Course:
+        self: nest_simulations.NestSimulations, nest: Sequence[PlannedOperator], together: int
+    ) -> nest_simulations.NestSimulation:
         asked.append(together)
         return of(self, nest, together)
 
-    def counted_course(nest: Sequence[PlannedOperator], together: int) -> courses.Course:
+    def counted_simulation(
+        nest: Sequence[PlannedOperator], together: int
+    ) -> nest_simulations.NestSimulation:
         made.append(together)
-        return course(nest, together)
+        return simulation(nest, together)
 
     with monkeypatch.context() as patch:
-        patch.setattr(courses.Courses, "of", counted_of)
-        patch.setattr(courses, "_course", counted_course)
+        patch.setattr(nest_simulations.NestSimulations, "of", counted_of)
+        patch.setattr(nest_simulations, "_simulated", counted_simulation)
         module = long_model(operators)
         assert isinstance(module.graph, Graph)
         known: dict[Node, tuple[Candidate, ...]] = {}
@@ -55,7 +57,7 @@ def played(operators: int, monkeypatch: pytest.MonkeyPatch) -> tuple[int, int]:
                 known[node] = candidates(node, _CONFIG)
             return known[node]
 
-        plan(module.graph, offered, Optimize.RAM)
+        plan(module.graph, offered, PlanConstraints(Optimize.RAM))
     return len(asked), len(made)
 
 

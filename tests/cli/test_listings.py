@@ -1,15 +1,17 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 
 import microtir as package
-from microtir import driver, frontend
+from microtir import frontend, graph_lowering
 from microtir.config import OPTIONS
 from microtir.config.features import ARCHITECTURES, CPUS
 from microtir.frontend.operator_table import operator_rows
 from microtir.graph.passes import GRAPH_PASSES
+from microtir.tir import passes as tir_passes
 from tests.support.command import INT8, Command
 
 PIPELINE = [
@@ -22,6 +24,8 @@ PIPELINE = [
              "simplify", "scalar_arrays"]),
     ("executor", []),
     ("memory", []),
+    ("merge", []),
+    ("measure", []),
     ("codegen", []),
 ]  # fmt: skip
 
@@ -37,7 +41,7 @@ def test_s0_3_pipeline_is_pinned(microtir: Command) -> None:
 def test_s0_3_pipeline_is_what_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     """A build takes exactly the steps that `explain pipeline` lists, and runs those passes."""
     ran: list[str] = []
-    plain = driver.tir_passes.pipeline  # type: ignore[attr-defined]
+    plain = tir_passes.pipeline
 
     class Watched:
         def __init__(self, inner: object) -> None:
@@ -48,12 +52,12 @@ def test_s0_3_pipeline_is_what_runs(monkeypatch: pytest.MonkeyPatch) -> None:
             ran.append(self.name)
             return self.inner(value)  # type: ignore[operator]
 
-    def watched(*args: object) -> tuple[Watched, ...]:
+    def watched(*args: Any) -> tuple[Watched, ...]:
         return tuple(Watched(p) for p in plain(*args))
 
     stages: list[str] = []
-    monkeypatch.setattr(driver.tir_passes, "pipeline", watched)  # type: ignore[attr-defined]
-    monkeypatch.setattr(driver, "GRAPH_PASSES", tuple(Watched(p) for p in GRAPH_PASSES))
+    monkeypatch.setattr(tir_passes, "pipeline", watched)
+    monkeypatch.setattr(graph_lowering, "GRAPH_PASSES", tuple(Watched(p) for p in GRAPH_PASSES))
     built = package.build(frontend.from_tflite(INT8), observe=lambda stage, _: stages.append(stage))
     assert stages == [name for name, _ in PIPELINE]
     passes = dict(PIPELINE)

@@ -7,8 +7,13 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from microtir.codegen.printer.constants import constant_arrays, value_lines
+from microtir.codegen.printer.constants import (
+    ConstantArray,
+    named_arrays,
+    value_lines,
+)
 from microtir.codegen.printer.names import UniqueNames
+from microtir.measure import constants_of
 from microtir.tir.build import seq
 from microtir.tir.dtype import DType
 from microtir.tir.ir import Buffer, IntImm, Load, PrimFunc, Scope, Store
@@ -25,6 +30,13 @@ def _reader(name: str, *constants: Buffer) -> PrimFunc:
         Store(out, (IntImm(0),), Load(c, tuple(IntImm(0) for _ in c.shape))) for c in constants
     ]
     return PrimFunc(name, (out,), seq(*stores))
+
+
+def _arrays(*functions: PrimFunc) -> tuple[list[ConstantArray], dict[Buffer, ConstantArray]]:
+    """The arrays of a file with these functions, and the one that holds each buffer."""
+    named = named_arrays(constants_of(functions, 4), "m", UniqueNames())
+    holders = {buffer: array for known, array in named.items() for buffer in known.buffers}
+    return list(named.values()), holders
 
 
 def _constant(name: str, data: npt.NDArray[np.generic], alignment: int = 1) -> Buffer:
@@ -73,8 +85,7 @@ def test_equal_data_is_kept_once() -> None:
     a, b = _constant("table", data, 2), _constant("lut", data.copy().reshape(2, 4), 8)
     first = _reader("layer0_exp", a, _constant("table", data + 1))
     second, third = _reader("layer1_exp", _constant("x", data.copy())), _reader("layer2", b)
-    stems = {first: "m_layer0", second: "m_layer1", third: "m_layer2"}
-    arrays, by_buffer = constant_arrays([first, second, third], stems, UniqueNames(), 4)
+    arrays, by_buffer = _arrays(first, second, third)
     assert [x.name for x in arrays] == ["m_layer0_table", "m_layer0_table_2"]
     assert by_buffer[a] is arrays[0]
     assert by_buffer[b] is arrays[0]
@@ -87,5 +98,5 @@ def test_zero_and_minus_zero_are_different_data() -> None:
     plus = _constant("plus", np.zeros(2, np.float32))
     minus = _constant("minus", -np.zeros(2, np.float32))
     function = _reader("layer0", plus, minus)
-    arrays, _ = constant_arrays([function], {function: "m"}, UniqueNames(), 4)
-    assert [x.name for x in arrays] == ["m_plus", "m_minus"]
+    arrays, _ = _arrays(function)
+    assert [x.name for x in arrays] == ["m_layer0_plus", "m_layer0_minus"]

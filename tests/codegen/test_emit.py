@@ -18,7 +18,8 @@ from microtir.artifact import Artifact, OutputData, read_metadata
 from microtir.codegen.interface.packed import RUNTIME_VERSION
 from microtir.config import Runtime
 from microtir.errors import UsageError
-from microtir.ir_module import ConfigMissing, IRModule, MemoryPlan, PlannedPool
+from microtir.ir_module import ConfigMissing, IRModule
+from microtir.memory_plan import MemoryPlan, PlannedPool
 from microtir.resources import runtime_crt
 from microtir.tir.build import seq
 from microtir.tir.ir import PrimFunc

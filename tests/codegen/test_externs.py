@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import microtir
-from microtir.codegen.stack import stack_of
+from microtir.codegen import measured
 from microtir.errors import RunError, UsageError
 from microtir.tir.ir import ExternSource, PrimFunc, Seq, SourceKind
 from tests.tir.test_externs import caller, extern
@@ -84,7 +84,8 @@ def test_each_call_is_made_once() -> None:
 def test_its_stack_counts() -> None:
     """What a C function declares is part of the bound of the program."""
     small, large = (
-        stack_of(microtir.lower(caller(replace(extern(), stack_bytes=size)))) for size in (0, 4096)
+        measured(microtir.lower(caller(replace(extern(), stack_bytes=size)))).stacks.best
+        for size in (0, 4096)
     )
     assert large.bytes == small.bytes + 4096
-    assert [frame.function for frame in large.frames] == ["default_main_body", "scaled", "library"]
+    assert [frame.name for frame in large.frames] == ["main", "scaled", "library"]

@@ -9,7 +9,7 @@ import pytest
 
 import microtir
 from microtir import Executor, IRModule, resources
-from microtir.codegen import flash_of, stack_of
+from microtir.codegen import measured
 from microtir.config import CompilationConfig
 from microtir.config.enums import Optimize
 from microtir.errors import MemoryPlanError
@@ -38,8 +38,8 @@ def found(graph: Graph, goal: Optimize, base: CompilationConfig = M4, **budget: 
     assert model is not None and model.memory.verified
     taken = {
         "ram": model.memory.workspace_size,
-        "flash": flash_of(module).bytes,
-        "stack": stack_of(module).bytes,
+        "flash": measured(module).flash.bytes,
+        "stack": measured(module).stacks.best.bytes,
     }
     return Found(taken, sum(d.instructions for d in model.decisions.values()))
 

@@ -13,7 +13,7 @@ from microtir.graph.reference import execute
 from microtir.ir_module import IRModule
 from microtir.operators.common.attributes import Padding2D
 from microtir.operators.convolution.definition import Conv2D, DepthwiseConv2D
-from microtir.plan.ir import LayoutKind, Plan
+from microtir.plan.ir import LayoutKind
 from microtir.tir.dtype import DType
 from tests.support import graphs
 
@@ -42,14 +42,9 @@ def separable(*, read_twice: bool = False) -> Graph:
 
 def planned(graph: Graph, config: CompilationConfig) -> tuple[LayoutKind, microtir.Artifact]:
     """The layout of the tensor between the layers, and the program."""
-    plans: list[Plan] = []
-    artifact = microtir.build(
-        IRModule(graph=graph),
-        config,
-        observe=lambda _, made: plans.append(made) if isinstance(made, Plan) else None,
-    )
-    middle = plans[-1].graph.nodes[0].output
-    return plans[-1].layouts[middle].kind, artifact
+    artifact = microtir.build(IRModule(graph=graph), config)
+    plan = artifact.module.require_program("test").plan
+    return plan.layouts[plan.graph.nodes[0].output].kind, artifact
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,6 @@ from microtir.operators.arithmetic.definition import Add
 from microtir.operators.common.attributes import Padding2D
 from microtir.operators.convolution.definition import Conv2D, DepthwiseConv2D
 from microtir.operators.dense.definition import FullyConnected
-from microtir.plan.ir import Plan
 from microtir.tir.text import to_text
 from tests.driver.test_streaming import random_graph, run
 from tests.support.graphs import graph as make_graph
@@ -208,15 +207,10 @@ def test_what_gains_nothing_stays_in_order() -> None:
 def test_executors_and_layers(executor: str) -> None:
     """Compiled for this machine, every executor gives the same bits, and every layer its own."""
     graph = dense_branches(3)
-    planned: list[Graph] = []
-
-    def observe(stage: str, result: object) -> None:
-        if stage == "plan" and isinstance(result, Plan):
-            planned.append(result.graph)
-
     config = CompilationConfig(targets="c", executor=executor)
-    artifact = microtir.build(IRModule(graph=graph, config=config), observe=observe)
-    assert [n.source.index for n in planned[-1].nodes] != list(range(len(graph.nodes)))
+    artifact = microtir.build(IRModule(graph=graph, config=config))
+    planned = artifact.module.require_program("test").graph
+    assert [n.source.index for n in planned.nodes] != list(range(len(graph.nodes)))
     x = some_input(graph)
     inputs = {graph.inputs[0].name: x}
     expected = execute(graph, inputs)[graph.outputs[0].name]
@@ -224,7 +218,7 @@ def test_executors_and_layers(executor: str) -> None:
     np.testing.assert_array_equal(got, expected)
     if executor == "aot":
         model = host.load(artifact, debug=True)
-        assert first_wrong_layer(model, planned[-1], [(0, inputs)], Share(0.0)) is None
+        assert first_wrong_layer(model, planned, [(0, inputs)], Share(0.0)) is None
 
 
 def test_rows_that_come_and_go() -> None:

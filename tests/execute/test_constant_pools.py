@@ -17,9 +17,10 @@ from microtir.artifact import Artifact
 from microtir.config import ConstantPoolInfo
 from microtir.config.names import c_name, macro_name
 from microtir.errors import MemoryPlanError
-from microtir.ir_module import ConstantPlan
 from microtir.memory import Constant, place_constants
+from microtir.memory_plan import ConstantPlan
 from microtir.tir.dtype import DType
+from microtir.tir.ir import Buffer
 from tests.support.c_compilers import HOST_COMPILERS, compiler_output, strict_problems
 from tests.support.small_models import module_of, quantised_graph, reference_outputs, sample_inputs
 
@@ -41,9 +42,14 @@ def built(*pools: ConstantPoolInfo, **changes: Any) -> Artifact:
     return microtir.build(module_of(quantised_graph()), config)
 
 
+def array(name: str, size: int, alignment: int, users: tuple[str, ...], read: int) -> Constant:
+    """An array of constants."""
+    return Constant(Buffer(name, (size,), DType.INT8), name, size, alignment, users, read)
+
+
 def numbers(plan: ConstantPlan) -> dict[str, int]:
     """The pool of each array."""
-    return {name: place.pool for name, place in plan.places.items()}
+    return {buffer.name: place.pool for buffer, place in plan.places.items()}
 
 
 def test_the_weights_that_are_read_most_get_the_fast_pool(tmp_path: Path) -> None:
@@ -188,7 +194,7 @@ def test_costs_decide_before_the_order() -> None:
     """A pool that is slow to read is taken last, wherever it is declared."""
     slow = ConstantPoolInfo("slow", (), {"read_latency_cycles": 8})
     config = CompilationConfig(targets="c", constant_pools=[slow, FAST])
-    arrays = [Constant("a", 60, 4, ("f",), 600), Constant("b", 30, 4, ("g",), 30)]
+    arrays = [array("a", 60, 4, ("f",), 600), array("b", 30, 4, ("g",), 30)]
     assert numbers(place_constants(config, arrays)) == {"a": 1, "b": 0}
 
 
@@ -199,7 +205,7 @@ def test_large_arrays_choose_first_where_hot_ones_leave_no_room() -> None:
         for name, size in (("large", 64), ("small", 16))
     ]
     config = CompilationConfig(targets="c", constant_pools=pools)
-    arrays = [Constant("hot", 16, 4, ("f",), 900), Constant("large", 64, 4, ("g",), 64)]
+    arrays = [array("hot", 16, 4, ("f",), 900), array("large", 64, 4, ("g",), 64)]
     assert numbers(place_constants(config, arrays)) == {"hot": 1, "large": 0}
 
 
@@ -211,7 +217,7 @@ def test_exhaustion_names_arrays_layers_and_bytes() -> None:
     text = str(caught.value)
     assert re.search(r"constants of \d+ bytes have room in no pool", text)
     assert re.search(r"'itcm-rom' holds \d+ of 70 bytes", text)
-    assert "default_layer2_weights: 180 bytes for FULLY_CONNECTED 'scores_node'" in text
+    assert "layer2_weights: 180 bytes for FULLY_CONNECTED 'scores_node'" in text
 
 
 @pytest.mark.parametrize("is_internal", [True, False])

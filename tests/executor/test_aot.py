@@ -12,7 +12,7 @@ from microtir.operators.activations.definition import Relu, Tanh
 from microtir.operators.arithmetic.definition import Add
 from microtir.operators.movement.definition import Reshape
 from microtir.plan import plan
-from microtir.plan.ir import Candidate, Kernel
+from microtir.plan.ir import Candidate, Kernel, PlanConstraints
 from microtir.tir.dtype import DType
 from microtir.tir.function import LayerName
 from microtir.tir.ir import Allocate, Buffer, BufferView, IntImm, Invoke, PrimFunc, Scope, Seq
@@ -35,7 +35,7 @@ def offered(node: Node) -> tuple[Candidate, ...]:
 
 def main_of(graph: Graph) -> PrimFunc:
     """The main of a graph, planned and emitted."""
-    planned = plan(graph, offered, Optimize.BALANCED)
+    planned = plan(graph, offered, PlanConstraints(Optimize.BALANCED))
     functions = {
         op: (emit(op, planned.layouts, LayerName(f"layer{i}")),)
         for i, op in enumerate(planned.operators)

@@ -37,7 +37,7 @@ class Compiled:
     def __init__(self, path: Path, samples: int = 3) -> None:
         config = CompilationConfig(targets="c", module_name="net")
         built = build_model(str(path), config, Progress())
-        self.artifact, self.graph, self.planned = built.artifact, built.graph, built.planned
+        self.artifact, self.graph, self.planned = built.artifact, built.graph, built.program.graph
         self.inputs = filled(built.model.inputs, samples, Fill.RANDOM)
         self.expected = expected_outputs(Oracle.REFERENCE, self.graph, b"", self.inputs)
 

@@ -14,9 +14,9 @@ from microtir import host, memory, te
 from microtir.config import CompilationConfig, Optimize, Placement
 from microtir.errors import TirError
 from microtir.graph.ir import Graph
-from microtir.ir_module import MemoryPlan
+from microtir.memory_plan import MemoryPlan
 from microtir.plan import plan
-from microtir.plan.ir import Plan
+from microtir.plan.ir import Plan, PlanConstraints
 from microtir.plan.planner import CandidatesOf
 from microtir.schedule import Schedule
 from microtir.tir.dtype import DType
@@ -189,13 +189,13 @@ def test_the_goal_reaches_the_planner(goal: Optimize, monkeypatch: pytest.Monkey
     def recording(
         graph: Graph,
         candidates_of: CandidatesOf,
-        given: Optimize,
+        given: PlanConstraints,
         **others: Any,
     ) -> Plan:
-        asked.append(given)
+        asked.append(given.goal)
         return plan(graph, candidates_of, given, **others)
 
-    monkeypatch.setattr("microtir.driver.plan", recording)
+    monkeypatch.setattr("microtir.shared.plan", recording)
     microtir.build(module_of(tiny_graph()), BASE.with_(optimize=goal))
     assert set(asked) == {goal}
 

@@ -17,7 +17,7 @@ from microtir.kernels import candidates, emit
 from microtir.kernels.table import FAMILIES
 from microtir.operators import OPERATORS
 from microtir.plan import plan
-from microtir.plan.ir import Kernel, Plan, PlannedOperator
+from microtir.plan.ir import Kernel, Plan, PlanConstraints, PlannedOperator
 from microtir.tir.analysis.access import prove_accesses
 from microtir.tir.function import LayerName
 from microtir.tir.interpreter import Interpreter
@@ -65,7 +65,9 @@ def test_kernel_equals_reference(operator: str, dtype: str) -> None:
         case = generate(operator, seed, dtype)
         graph = case.graph()
         values = values_of(graph, case.inputs)
-        planned = plan(graph, lambda node: candidates(node, CONFIG), Optimize.BALANCED)
+        planned = plan(
+            graph, lambda node: candidates(node, CONFIG), PlanConstraints(Optimize.BALANCED)
+        )
         for step in planned.operators:
             if step.candidate.kernel is Kernel.VIEW:
                 continue

@@ -11,7 +11,7 @@ from microtir.config.enums import Optimize
 from microtir.graph.ir import SumRange
 from microtir.kernels import candidates, emit
 from microtir.plan import plan
-from microtir.plan.ir import Kernel
+from microtir.plan.ir import Kernel, PlanConstraints
 from microtir.tir.dtype import DType
 from microtir.tir.function import LayerName
 from microtir.tir.ir import Cast
@@ -33,7 +33,9 @@ def test_wide_accumulators_equal_the_reference(operator: str) -> None:
         values = values_of(graph, case.inputs)
         withheld = tuple(replace(node, sums=_UNPROVEN) for node in graph.nodes)
         planned = plan(
-            replace(graph, nodes=withheld), lambda node: candidates(node, CONFIG), Optimize.SPEED
+            replace(graph, nodes=withheld),
+            lambda node: candidates(node, CONFIG),
+            PlanConstraints(Optimize.SPEED),
         )
         for step in planned.operators:
             assert step.candidate.kernel is Kernel.DIRECT

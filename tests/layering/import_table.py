@@ -17,8 +17,10 @@ GRAPH_IR = GRAPH_BASE | {"operators"}
 # Facts about nodes that have one derivation for all who ask: multiplications, bounds of sums.
 OPERATOR_FACTS = frozenset({"graph.macs", "graph.sums"})
 PLAN_IR = frozenset({"plan.ir", "plan.measured"})
+# What a compiled model is, with the plan that it was made from.
+PROGRAM = frozenset({"program", "plan.ir"})
 TIR = frozenset({"tir"})  # the IR and what reads it: text, verifier, interpreter, analysis
-MODULE = frozenset({"ir_module"})
+MODULE = frozenset({"ir_module", "decisions", "memory_plan"})
 # The two ends of the road that a user calls himself (`microtir.frontend.from_tflite`,
 # `microtir.host.load`, a project): what lies between them is reached through the driver only.
 ENDS = frozenset({"frontend", "host", "project", "artifact"})
@@ -26,7 +28,7 @@ ENDS = frozenset({"frontend", "host", "project", "artifact"})
 # TIR passes rewrite modules: they are steps of the driver, not part of the language.  What reaches
 # no module is a micro-kernel: its schedule finishes it.
 PRIVATE: dict[str, frozenset[str]] = {
-    "tir.passes": frozenset({"tir", "driver", "function_lowering", "schedule"}),
+    "tir.passes": frozenset({"tir", "stages", "function_lowering", "schedule"}),
 }
 
 # In processing order.  A unit may always import itself.
@@ -39,7 +41,12 @@ ALLOWED: dict[str, frozenset[str]] = {
     "support": frozenset({"errors", "config"}),
     # the flags of tvmc and the names of microTVM's options are read by the table of options
     "config": frozenset({"support.arguments", "errors", "resources", "compat.microtvm"}),
-    "ir_module": COMMON | GRAPH_IR,
+    "decisions": frozenset({"graph.ir"}),
+    "memory_plan": frozenset({"errors", "tir.ir"}),
+    "measure": COMMON | TIR | {"memory_plan"},
+    "limits": COMMON | {"memory_plan"},
+    "program": COMMON | GRAPH_IR | {"decisions", "measure", "memory_plan", "plan.ir"},
+    "ir_module": COMMON | GRAPH_IR | {"decisions", "memory_plan", "program"},
     "extra_passes": COMMON | GRAPH_IR,
     # Definitions, meanings, formulas and readers are written in terms of nodes; what works on
     # graphs asks the records of the operators.
@@ -60,16 +67,16 @@ ALLOWED: dict[str, frozenset[str]] = {
     | {"graph.reference", "codegen.printer.environment"},
     "tir": COMMON | MODULE,
     "executor": COMMON | GRAPH_IR | PLAN_IR | TIR | MODULE,
-    "memory": COMMON | TIR | MODULE,
+    "memory": COMMON | TIR | MODULE | {"limits"},
     "codegen": COMMON
     | TIR
     | MODULE
-    | {"support.encoding", "support.reading", "compat.microtvm.abi"},
+    | {"measure", "support.encoding", "support.reading", "compat.microtvm.abi"},
     # an archive holds the text of the TIR; ports that are read back have types of the graph
     "artifact": COMMON
     | MODULE
     | TIR
-    | {"codegen", "files", "graph.ir", "support.reading", "compat.microtvm.mlf"},
+    | {"codegen", "files", "graph.ir", "measure", "support.reading", "compat.microtvm.mlf"},
     # what users of microTVM bring: each part belongs to the stage that calls it
     "compat": COMMON
     | MODULE
@@ -92,14 +99,31 @@ ALLOWED: dict[str, frozenset[str]] = {
     },
     "inputs": COMMON | TIR | MODULE | {"te", "schedule"},
     "ports": COMMON | MODULE | {"graph.ir", "graph.more_outputs"},
-    "function_lowering": COMMON | TIR | {"extra_passes"},
+    "graph_lowering": COMMON | GRAPH_IR | {"external", "extra_passes", "graph"},
+    "function_lowering": COMMON | TIR | {"extra_passes", "kernels", "plan.ir"},
+    # a search over programs: how one is made comes in as a function
+    "flash_slack": frozenset({"graph.ir", "plan.ir", "plan.work"}),
+    "stages": COMMON | {"function_lowering", "graph.passes", "tir"},
+    "shared": COMMON | GRAPH_IR | {"function_lowering", "graph", "kernels", "plan"},
+    "fit": COMMON | {"flash_slack", "graph.ir", "limits", "plan.ir", "plan.work", "program"},
     "driver": COMMON
     | GRAPH_IR
     | PLAN_IR
     | TIR
     | MODULE
     | {"inputs", "extra_passes", "ports", "external", "graph", "plan", "te", "schedule", "kernels"}
-    | {"function_lowering", "executor", "memory", "codegen", "artifact"},
+    | {
+        "fit",
+        "shared",
+        "program",
+        "graph_lowering",
+        "function_lowering",
+        "executor",
+        "memory",
+        "measure",
+        "codegen",
+        "artifact",
+    },
     # what a user writes operators with, and a driver and a host to check them by
     "custom": COMMON
     | GRAPH_IR
@@ -109,11 +133,12 @@ ALLOWED: dict[str, frozenset[str]] = {
     | {"graph.reference"},
     # it measures what the driver makes on emulated boards
     "search": COMMON | MODULE | GRAPH_IR | PLAN_IR | {"driver", "artifact", "project"},
-    # a report describes the plan and the main that the driver shows its observer
+    # a report describes the program that the driver made
     "report": COMMON
     | MODULE
     | GRAPH_IR
     | PLAN_IR
+    | PROGRAM
     | TIR
     | {"driver", "artifact", "support.reading"},
     # `profile --explain` prints what the plan decided, `--dump-code` the text of both IRs
@@ -122,7 +147,7 @@ ALLOWED: dict[str, frozenset[str]] = {
     | PLAN_IR
     | MODULE
     | ENDS
-    | {"driver", "files", "ports", "search", "report", "compat.microtvm"}
+    | {"driver", "compat.microtvm", "files", "ports", "program", "search", "report", "stages"}
     | {"graph.text", "tir.text"},
     "__main__": frozenset({"cli"}),
 }
@@ -132,6 +157,15 @@ BEHIND_MEANINGS = frozenset({"te", "schedule", "plan", "kernels", "codegen", "dr
 
 # What the formula of an operator must not even reach through others: it is checked against it.
 BEHIND_FORMULAS = frozenset({"graph.reference", "plan", "kernels", "codegen", "driver"})
+
+# Modules that must not even reach these through others, and why.
+UNREACHABLE: dict[str, tuple[frozenset[str], str]] = {
+    "fit": (
+        frozenset({"kernels", "te", "schedule", "executor", "memory", "codegen", "tir.passes"})
+        | {"driver", "plan.planner", "graph.passes"},
+        "a search over programs is given the function that compiles one",
+    ),
+}
 
 # Third-party modules that are imported only where a user asks for them, and are not dependencies.
 OPTIONAL_THIRD_PARTY: dict[str, str] = {

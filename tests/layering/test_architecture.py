@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from microtir.driver import pipeline
+from microtir.stages import pipeline
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "generator" / "microtir"

@@ -8,7 +8,12 @@ import sys
 import pytest
 
 from microtir.operators import OPERATORS
-from tests.layering.import_table import BEHIND_FORMULAS, BEHIND_MEANINGS, OPTIONAL_THIRD_PARTY
+from tests.layering.import_table import (
+    BEHIND_FORMULAS,
+    BEHIND_MEANINGS,
+    OPTIONAL_THIRD_PARTY,
+    UNREACHABLE,
+)
 from tests.layering.imports import is_within, layering_violations, reachable, third_party
 from tests.layering.source import ROOT, package_modules, parse, report
 
@@ -46,7 +51,7 @@ def test_package_follows_the_table() -> None:
         (
             "kernels/conv.py",
             "from microtir.tir.passes import simplify",
-            "only driver, function",
+            "only function_lowering, schedule, stages",
         ),
         ("cli/main.py", "from microtir.plan import plan", "'cli' may import only"),
         ("te/ops.py", "from microtir import lower", "'te' may import only"),
@@ -68,7 +73,7 @@ def test_forbidden_import_is_found(path: str, line: str, reason: str) -> None:
         ("memory/placement.py", "from microtir.tir.ir import Allocate"),
         ("memory/placement.py", "from .lifetimes import lifetimes"),
         ("codegen/interface/header.py", "from microtir.version import __version__"),
-        ("driver.py", "from microtir.tir.passes.simplify import simplify"),
+        ("function_lowering.py", "from microtir.tir.passes.simplify import simplify"),
         ("frontend/tflite.py", "from microtir.operators import record_of"),
         ("te/ops.py", "import numpy as np"),
     ],
@@ -89,6 +94,16 @@ def test_meanings_and_formulas_do_not_know_each_other(name: str) -> None:
         if is_within(target, forbidden) or answers(target) not in (None, answers(name))
     ]
     assert not reached, f"{name} must not reach {', '.join(reached)}"
+
+
+@pytest.mark.parametrize("start", sorted(UNREACHABLE))
+def test_independent_modules(start: str) -> None:
+    """The search over programs reaches no stage, not even through other modules."""
+    forbidden, why = UNREACHABLE[start]
+    found = reachable(start, package_modules())
+    reached = [f"{via} imports {name}" for name, via in found.items() if is_within(name, forbidden)]
+    assert found, f"no module {start}"
+    assert not reached, f"{start} must not reach {', '.join(reached)}: {why}"
 
 
 def test_families_have_both() -> None:

@@ -11,12 +11,13 @@ from hypothesis import strategies as st
 from microtir.config import CompilationConfig, WorkspacePoolInfo
 from microtir.config.enums import Placement
 from microtir.errors import MemoryPlanError
-from microtir.ir_module import MemoryPlan
-from microtir.memory import Limit, check_workspace, pools_of
+from microtir.limits import Limit
+from microtir.memory import check_workspace, pools_of
 from microtir.memory.checker import check
 from microtir.memory.place import Ports, place, relocate
 from microtir.memory.pools import Pool
 from microtir.memory.traffic import Traffic, traffic
+from microtir.memory_plan import MemoryPlan
 from microtir.tir.dtype import DType
 from microtir.tir.ir import Buffer
 from tests.memory.test_placement import Program, layer, programs

@@ -69,7 +69,7 @@ def compile_model(models_dir: Path, name: str) -> Compiled:
     config = CompilationConfig(targets="c", module_name=name)
     built = build_model(str(models_dir / f"{name}.tflite"), config, Progress())
     golden = read_golden(models_dir / f"{name}.golden.npz", built.model)
-    return Compiled(built.artifact, built.graph, built.planned, *golden)
+    return Compiled(built.artifact, built.graph, built.program.graph, *golden)
 
 
 @pytest.mark.parametrize("name", EACH)

@@ -14,7 +14,7 @@ from microtir.graph.ir import Graph, Node, Source, Tensor, TensorType
 from microtir.operators.activations.definition import Relu
 from microtir.operators.common.rows import RowWindow
 from microtir.plan import plan
-from microtir.plan.ir import Candidate, Kernel, LayoutKind, Plan
+from microtir.plan.ir import Candidate, Kernel, LayoutKind, Plan, PlanConstraints
 from microtir.tir.dtype import DType
 
 KERNELS = (Kernel.GEMM, Kernel.GEMM_COMPACT, Kernel.DIRECT)
@@ -63,11 +63,11 @@ graphs = st.builds(chain, st.integers(1, 12), st.lists(st.integers(1, 40), min_s
 def test_more_memory_is_never_slower(graph: Graph, seed: int) -> None:
     """From the least on, a looser limit takes kernels that are as fast or faster."""
     known = offers(graph, seed)
-    least = plan(graph, known.__getitem__, Optimize.RAM)
-    bounded = plan(graph, known.__getitem__, Optimize.SPEED, limit=0)
+    least = plan(graph, known.__getitem__, PlanConstraints(Optimize.RAM))
+    bounded = plan(graph, known.__getitem__, PlanConstraints(Optimize.SPEED, ram=0))
     assert cost(bounded) == cost(least)
     costs = [
-        cost(plan(graph, known.__getitem__, Optimize.SPEED, limit=limit))
+        cost(plan(graph, known.__getitem__, PlanConstraints(Optimize.SPEED, ram=limit)))
         for limit in (20, 80, 200, 1 << 20)
     ]
     assert costs[-1] == 100 * len(graph.nodes)
@@ -83,7 +83,9 @@ def test_a_kernel_without_room_makes_way() -> None:
     taken = {
         limit: [
             op.candidate.kernel
-            for op in plan(graph, lambda _: (fast, slow), Optimize.SPEED, limit=limit).operators
+            for op in plan(
+                graph, lambda _: (fast, slow), PlanConstraints(Optimize.SPEED, ram=limit)
+            ).operators
         ]
         for limit in (17, 18)
     }
@@ -96,7 +98,9 @@ def test_a_balanced_plan_streams_where_that_saves_memory() -> None:
     kinds, window = (LayoutKind.NHWC,), (RowWindow(),)
     only = Candidate(Kernel.DIRECT, kinds, kinds, window, 0, 0, 10**6)
     held = {
-        goal: plan(graph, lambda _: (only,), goal).layouts[graph.nodes[0].output].rows
+        goal: plan(graph, lambda _: (only,), PlanConstraints(goal))
+        .layouts[graph.nodes[0].output]
+        .rows
         for goal in (Optimize.SPEED, Optimize.BALANCED, Optimize.RAM)
     }
     assert held == {Optimize.SPEED: 40, Optimize.BALANCED: 1, Optimize.RAM: 1}

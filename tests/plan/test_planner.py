@@ -11,7 +11,7 @@ from microtir.graph.operator import Operator
 from microtir.operators.activations.definition import Relu, Tanh
 from microtir.operators.movement.definition import Reshape
 from microtir.plan import plan
-from microtir.plan.ir import Candidate, Kernel, LayoutKind, Plan
+from microtir.plan.ir import Candidate, Kernel, LayoutKind, Plan, PlanConstraints
 from microtir.tir.dtype import DType
 
 
@@ -41,7 +41,7 @@ def view_or_copy(node: Node) -> tuple[Candidate, ...]:
 def planned(inputs: list[Tensor], outputs: list[Tensor], *nodes: Node) -> Plan:
     """The balanced plan of a graph."""
     graph = Graph("g", tuple(inputs), tuple(outputs), nodes)
-    return plan(graph, view_or_copy, Optimize.BALANCED)
+    return plan(graph, view_or_copy, PlanConstraints(Optimize.BALANCED))
 
 
 def test_a_reshape_inside_is_a_view_of_its_input() -> None:
@@ -97,7 +97,7 @@ def test_the_goal_ranks_candidates(goal: Optimize, kernel: Kernel) -> None:
         candidate(Kernel.TABLE, cost=9, scratch=8, weights=0),
     )
     graph = Graph("g", (x,), (y,), (node(Relu(), x, y),))
-    result = plan(graph, lambda _node: offers, goal)
+    result = plan(graph, lambda _node: offers, PlanConstraints(goal))
     assert result.operators[0].candidate.kernel is kernel
 
 
@@ -106,4 +106,4 @@ def test_a_node_without_candidates_is_named() -> None:
     x, y = tensor("x"), tensor("y")
     graph = Graph("g", (x,), (y,), (node(Relu(), x, y),))
     with pytest.raises(UnsupportedModelError, match="test: operator 0 relu: no kernel"):
-        plan(graph, lambda _node: (), Optimize.SPEED)
+        plan(graph, lambda _node: (), PlanConstraints(Optimize.SPEED))

@@ -8,12 +8,12 @@ from dataclasses import replace
 import pytest
 
 from microtir.config.enums import Measure, Optimize
+from microtir.decisions import Decision
 from microtir.graph.ir import Graph, Node, Source, SumRange, Tensor, TensorType
-from microtir.ir_module import Decision
 from microtir.operators.activations.definition import Relu
 from microtir.operators.common.rows import RowWindow
 from microtir.plan import plan
-from microtir.plan.ir import Candidate, Kernel, LayoutKind, Refusal, Terms
+from microtir.plan.ir import Candidate, Kernel, LayoutKind, PlanConstraints, Refusal
 from microtir.plan.measured import Cost, Key, Measured, signature
 from microtir.plan.reasons import decisions
 from microtir.tir.dtype import DType
@@ -64,8 +64,8 @@ def decided(
 ) -> Decision:
     """What is decided about the last operator."""
     made = plan(
-        graph, lambda _node: tuple(offered), goal,
-        workspace_io=True, limit=limit, terms=Terms(measure),
+        graph, lambda _node: tuple(offered), PlanConstraints(goal, measure, limit),
+        workspace_io=True,
     )  # fmt: skip
     return decisions(made, goal, lambda _node: refused)[graph.nodes[-1]]
 

@@ -15,7 +15,7 @@ from microtir.config import CompilationConfig
 from microtir.errors import DataFileError
 from microtir.ir_module import IRModule
 from microtir.kernels import candidates
-from microtir.plan.ir import Kernel, Plan
+from microtir.plan.ir import Kernel
 from microtir.plan.measured import Cost, Key, Measured, signature
 from microtir.search import tune
 from tests.support.small_models import module_of, quantised_graph
@@ -37,12 +37,8 @@ def offered(module: IRModule) -> set[Key]:
 
 def chosen(module: IRModule, config: CompilationConfig) -> dict[str, str]:
     """The kernel of each operator in the plan."""
-    plans: list[Plan] = []
-    microtir.lower(
-        module.with_configuration(config),
-        observe=lambda _, made: plans.append(made) if isinstance(made, Plan) else None,
-    )
-    return {signature(op.node): op.candidate.kernel.value for op in plans[-1].operators}
+    plan = microtir.lower(module.with_configuration(config)).require_program("test").plan
+    return {signature(op.node): op.candidate.kernel.value for op in plan.operators}
 
 
 def test_rounds_measure_every_kernel_once() -> None:

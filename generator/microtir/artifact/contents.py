@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from microtir.codegen import DataFile, FlashUse, Metadata, SourceFile, flash_of
+from microtir.codegen import DataFile, Metadata, SourceFile, measured
 from microtir.errors import UsageError, nearest
 from microtir.ir_module import IRModule
+from microtir.measure import FlashUse
 from microtir.support.arguments import checked_arguments
 
 
@@ -51,4 +52,4 @@ class Contents:
     @checked_arguments
     def flash(self, compiled: int | None = None) -> FlashUse:
         """Return the flash that it takes; code by estimate, unless a compiler's bytes are given."""
-        return flash_of(self.module, compiled)
+        return measured(self.module).flash.with_code(compiled)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from microtir.cli.board_options import board_compiler
 from microtir.cli.model import read_model
 from microtir.cli.progress import Progress
-from microtir.cli.refusals import with_remedies
+from microtir.cli.refusals import with_suggestions
 from microtir.config import CompilationConfig
 from microtir.errors import LimitError
 
@@ -16,23 +16,28 @@ if TYPE_CHECKING:
     from microtir.artifact import Artifact
     from microtir.graph.ir import Graph
     from microtir.ir_module import ModelInfo
-    from microtir.plan.ir import Plan
+    from microtir.program import Program
     from microtir.project import BoardCompiler
 
 
 @dataclass(frozen=True, slots=True)
 class Built:
-    """A compiled model.
-
-    `graph` is the model as it was read, `planned` the same after the graph passes: its nodes are
-    the layers of the C. `plan` says which kernel computes each, `compiler` how much code there is.
-    """
+    """A compiled model: `compiler` says how much code there is."""
 
     artifact: Artifact
-    graph: Graph
-    planned: Graph
-    plan: Plan
     compiler: BoardCompiler | None
+
+    @property
+    def graph(self) -> Graph:
+        """The model as it was read, with what the configuration declares of it."""
+        graph = self.artifact.module.graph
+        assert graph is not None  # a frontend gave it
+        return graph
+
+    @property
+    def program(self) -> Program:
+        """What became of it: the nodes of its graph are the layers of the C."""
+        return self.artifact.module.require_program("command line")
 
     @property
     def model(self) -> ModelInfo:
@@ -51,22 +56,15 @@ def build_model(
         MicrotirError: any other diagnostic of reading or compiling.
     """
     from microtir import driver
-    from microtir.graph.ir import Graph
-    from microtir.plan.ir import Plan
+    from microtir.stages import pipeline
 
     progress.show("reading the model")
     module = read_model(model, config)
-    graphs: list[Graph] = []
-    plans: list[Plan] = []
-    steps = [stage.name for stage in driver.pipeline(config)]
+    steps = [stage.name for stage in pipeline(config)]
     following = dict(zip(steps, [*steps[1:], "done"], strict=True))
 
-    def observe(stage: str, result: object) -> None:
+    def observe(stage: str, _made: object) -> None:
         progress.show(f"compiling: {following[stage]}")
-        if isinstance(result, Graph):
-            graphs.append(result)
-        if isinstance(result, Plan):
-            plans.append(result)
 
     progress.show(f"compiling: {steps[0]}")
     compiler = board_compiler(board, config)
@@ -74,7 +72,5 @@ def build_model(
         artifact = driver.build(module, observe=observe, compiler=compiler)
     except LimitError as error:
         progress.show("trying what would help")
-        raise with_remedies(error, module, board, compiler) from None
-    read = artifact.module.graph  # with what the configuration declares of it
-    assert read is not None and graphs and plans
-    return Built(artifact, read, graphs[-1], plans[-1], compiler)
+        raise with_suggestions(error, module, board, compiler) from None
+    return Built(artifact, compiler)

@@ -68,7 +68,7 @@ def _text(name: str, built: Built) -> str:
     if name == "graph":
         from microtir.graph.text import to_text as graph_text
 
-        return graph_text(built.planned)
+        return graph_text(built.program.graph)
     if name == "tir":
         from microtir.tir.text import to_text
 

@@ -16,7 +16,7 @@ from microtir.cli.source_line import explain_line
 from microtir.errors import ExitCode
 
 if TYPE_CHECKING:
-    from microtir.driver import Stage
+    from microtir.stages import Stage
 
 PIPELINE = "pipeline"
 
@@ -107,13 +107,13 @@ def explain(
     as_json: AsJson = False,
 ) -> ExitCode:
     """Explains how a model becomes C, pass by pass, or whose a line of C is."""
-    from microtir import driver
+    from microtir.stages import pipeline
 
     place = _PLACE.fullmatch(topic)
     if place is not None:
         return explain_line(Path(place[1]), place[2], as_json=as_json)
     check_choice("topic", topic, (PIPELINE,), "microtir explain")
-    stages = driver.pipeline()
+    stages = pipeline()
     if as_json:
         write_json({"executor": "aot", "stages": [_stage(stage) for stage in stages]})
         return ExitCode.DONE

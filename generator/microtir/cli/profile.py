@@ -18,7 +18,7 @@ from microtir.config.processors import for_processors
 from microtir.errors import ExitCode
 
 if TYPE_CHECKING:
-    from microtir.ir_module import Alternative, Decision
+    from microtir.decisions import Alternative, Decision
     from microtir.plan.ir import Plan
     from microtir.project import Board as BoardFacts
     from microtir.project.profile import LayerCost, Profile
@@ -69,9 +69,8 @@ def profile(
     if str(json) != "-":
         _print(result, chosen, for_processors(config.targets))
         if explain:
-            _explain(result, built.plan)
-            facts_of_model = built.artifact.module.model
-            _reasons(facts_of_model.decisions if facts_of_model else {})
+            _explain(result, built.program.plan)
+            _reasons(built.program.decisions)
     return ExitCode.DONE
 
 

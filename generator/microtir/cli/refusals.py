@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from microtir.report.data import Limit, Report
 
 
-def with_remedies(
+def with_suggestions(
     error: LimitError, module: IRModule, board: str | None, compiler: BoardCompiler | None
 ) -> LimitError:
     """Return the same refusal with what other options came to.
@@ -24,7 +24,7 @@ def with_remedies(
         board: its memories may be pools.
         compiler: says how much code there is.
     """
-    from microtir.search.remedies import Memory, advice
+    from microtir.search.suggestions import Memory, advice
 
     if board is None:
         return error.with_tried(advice(module, error, compiler=compiler).lines())

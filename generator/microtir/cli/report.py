@@ -13,7 +13,7 @@ from microtir.cli.model import Model, read_model
 from microtir.cli.models import AsJson
 from microtir.cli.output import facts, write, write_json, write_table
 from microtir.cli.progress import Progress
-from microtir.cli.refusals import limit_error, with_remedies
+from microtir.cli.refusals import limit_error, with_suggestions
 from microtir.config import CompilationConfig
 from microtir.errors import ExitCode
 from microtir.files import replace_file
@@ -74,7 +74,7 @@ def report(
         error = next((error for error in errors if error is not None), None)
         if error is not None:
             progress.show("trying what would help")
-            found = replace(found, tried=with_remedies(error, module, board, compiler).tried)
+            found = replace(found, tried=with_suggestions(error, module, board, compiler).tried)
     if output is not None:
         # A file's name may be no text.
         replace_file(output, to_html(found).encode(errors="backslashreplace"))

@@ -123,7 +123,7 @@ def verify(
         tolerance = tolerance_of(built.graph, inputs.values, rtol)
         verdict = verify_on_host(
             built.artifact,
-            built.planned,
+            built.program.graph,
             inputs,
             expected,
             tolerance,

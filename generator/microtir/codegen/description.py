@@ -6,7 +6,6 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
-from microtir.codegen.code_size import code_bytes
 from microtir.codegen.interface.constant_pools import constant_pool_data
 from microtir.codegen.interface.entry import exported_name
 from microtir.codegen.interface.parameters import alignment, file_name, file_size
@@ -34,20 +33,21 @@ from microtir.codegen.metadata import (
 from microtir.codegen.outputs import output_data
 from microtir.codegen.printer.definitions import definitions
 from microtir.codegen.program import Program
-from microtir.codegen.stack import Stacks
-from microtir.ir_module import Decision, ModelInfo, Port
+from microtir.decisions import Decision
+from microtir.ir_module import ModelInfo, Port
+from microtir.measure import Figures, Frame, Stacks
 from microtir.tir.dtype import DType
 from microtir.tir.ir import Buffer, Param, PrimFunc, Var
 from microtir.tir.printer import extern_functions
 from microtir.version import __version__
 
 
-def metadata_of(program: Program, stacks: Stacks, identity: str = "") -> Metadata:
+def metadata_of(program: Program, figures: Figures, identity: str = "") -> Metadata:
     """Describe a program, but for what is printed: `with_files` adds that.
 
     Args:
         program: what is to be printed.
-        stacks: its bounds.
+        figures: what it takes.
         identity: of the code that reads constants that a run is given, if there are any.
     """
     model = program.model
@@ -57,14 +57,14 @@ def metadata_of(program: Program, stacks: Stacks, identity: str = "") -> Metadat
         module_name=program.name,
         config=program.config.recorded(),
         weights_bytes=sum(array.bytes for array in program.constants),
-        code_bytes_estimate=code_bytes(program),
+        code_bytes_estimate=figures.flash.code,
         constant_pools=constant_pool_data(program, identity),
         model=_model(model) if model else None,
         ports=tuple(_port(port, model) for port in model.ports) if model else (),
         layers=tuple(_layer(program, layer) for layer in program.layers),
         kernels=kernel_data(program),
         memory=_memory(program, model) if model else None,
-        stack=_stack(stacks),
+        stack=_stack(program, figures.stacks),
         functions=tuple(_function(program, function) for function in program.exported),
         parameters=_parameter_file(program, identity) if program.has_external_params else None,
         devices=tuple(device.name for device in program.devices),
@@ -225,10 +225,16 @@ def _memory(program: Program, model: ModelInfo) -> MemoryData:
     )
 
 
-def _stack(stacks: Stacks) -> StackData:
+def _frame_name(program: Program, frame: Frame) -> str:
+    """Return the name in C of a function on the stack."""
+    is_entry = program.model is not None and frame.function is program.entry
+    return frame.name if frame.function is None or is_entry else program.names[frame.function]
+
+
+def _stack(program: Program, stacks: Stacks) -> StackData:
     return StackData(
         bytes=stacks.best.bytes,
-        frames=tuple(FrameData(f.function, f.bytes) for f in stacks.best.frames),
+        frames=tuple(FrameData(_frame_name(program, f), f.bytes) for f in stacks.best.frames),
         bytes_in_c=stacks.in_c.bytes,
         bytes_unoptimised=stacks.unoptimised.bytes,
     )

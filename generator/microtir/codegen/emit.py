@@ -31,6 +31,7 @@ from microtir.codegen.interface.packed import (
 from microtir.codegen.interface.parameters import file_bytes, file_name, identity
 from microtir.codegen.interface.pools import internal_pools, passed_pools, workspace_pools
 from microtir.codegen.interface.runtime import runtime_files
+from microtir.codegen.measured import measured
 from microtir.codegen.metadata import METADATA_FILE, Metadata
 from microtir.codegen.printer.constants import value_lines
 from microtir.codegen.printer.environment import render
@@ -38,17 +39,18 @@ from microtir.codegen.printer.expressions import Requirements
 from microtir.codegen.printer.externs import extern_files, prototype
 from microtir.codegen.printer.functions import FunctionText, function_text, merges
 from microtir.codegen.printer.helpers import with_dependencies
-from microtir.codegen.printer.intrinsics import has_intrinsics, support_text
+from microtir.codegen.printer.intrinsics import support_text
 from microtir.codegen.printer.layout import INDENT, WIDTH, block_comment
 from microtir.codegen.printer.rows import is_row_port, row_port_text
 from microtir.codegen.program import Program, make_program
 from microtir.codegen.source_file import DataFile, SourceFile
-from microtir.codegen.stack import Stacks, stacks_of
 from microtir.compat.microtvm.abi import abi_files, abi_parts
 from microtir.config.enums import Compatibility
 from microtir.config.features import Feature
 from microtir.errors import UsageError
 from microtir.ir_module import IRModule
+from microtir.measure import Stacks
+from microtir.measure.functions import has_intrinsics
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,8 +93,9 @@ def emit(module: IRModule) -> Printed:
         graph = graph_text(program, program.model, requirements)
     is_given = program.has_external_params or program.given_pools
     number = identity(program, _code(bodies)) if is_given else ""
-    stacks = stacks_of(program)
-    metadata = metadata_of(program, stacks, number)
+    figures = measured(module)
+    stacks = figures.stacks
+    metadata = metadata_of(program, figures, number)
     fingerprint = _fingerprint(program, [*bodies, *entries], metadata)
     microtvm_abi = _microtvm_abi(program, fingerprint)
     parts = abi_parts(program) if microtvm_abi else ()

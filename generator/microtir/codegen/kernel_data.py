@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from microtir.codegen.metadata import KernelData
-from microtir.codegen.program import Program, kernels_of
+from microtir.codegen.program import Program
+from microtir.measure.functions import kernels_of
 
 
 def kernel_data(program: Program) -> tuple[KernelData, ...]:

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Set
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
 from microtir.codegen.printer.constants import (
     FILE_HEADER,
     ConstantArray,
-    constant_arrays,
+    named_arrays,
     one_after_another,
 )
 from microtir.codegen.printer.names import UniqueNames
-from microtir.codegen.sharing import shared
 from microtir.config import CompilationConfig
 from microtir.config.enums import CallingConvention
 from microtir.config.names import macro_name
 from microtir.errors import UsageError
 from microtir.ir_module import IRModule, ModelInfo
+from microtir.measure import ConstantData, Functions, constants_of
 from microtir.tir.function import RowPort
 from microtir.tir.ir import (
     Buffer,
@@ -33,7 +33,6 @@ from microtir.tir.ir import (
     Store,
 )
 from microtir.tir.printer import extern_functions
-from microtir.tir.text import to_text
 from microtir.tir.visitor import buffers_read, buffers_written, walk
 
 EXTERN_STATUS = "ERROR_EXTERN"
@@ -204,11 +203,8 @@ class Program:
 def make_program(module: IRModule) -> Program:
     """Collect functions and constants of a lowered module and give them C names."""
     config = module.require_config("codegen")
-    module = shared(module)
-    everything = tuple(dict.fromkeys(_with_kernels(module)))
-    assembly = _assembly(module)
-    originals = _originals(everything, set(everything) - set(module.functions), assembly)
-    functions = tuple(f for f in everything if originals[f] is f)
+    found = Functions.of(module.functions, is_model=module.model is not None)
+    everything, originals, functions = found.everything, found.originals, found.distinct
     externs = _externs(everything)
     unique = UniqueNames(extern.name for extern in externs)
     prefix = config.module_name
@@ -218,100 +214,44 @@ def make_program(module: IRModule) -> Program:
     public = {f for f in module.functions if f.exported and module.model is None}
     names = {f: unique.fresh(f"{prefix}_{f.name}{'_body' * (f in public)}") for f in functions}
     names |= {f: names[originals[f]] for f in everything}
-    constants, arrays = constant_arrays(
-        functions, {f: f"{prefix}_{constant_stem(f)}" for f in functions}, unique,
-        config.constant_alignment(),
-    )  # fmt: skip
-    placed = {array.name: array for array in _placed(constants, module)}
-    constants = tuple(placed.values())
-    arrays = {buffer: placed[array.name] for buffer, array in arrays.items()}
+    data = constants_of(functions, config.constant_alignment())
+    arrays = _placed(named_arrays(data, prefix, unique), module)
+    holders = {buffer: array for known, array in arrays.items() for buffer in known.buffers}
     return Program(
         module,
         config,
         functions,
         MappingProxyType(names),
-        constants,
-        MappingProxyType(arrays),
+        tuple(arrays.values()),
+        MappingProxyType(holders),
         MappingProxyType(_written(module, everything)),
-        MappingProxyType(assembly),
+        found.assembly,
         externs,
         _fallible(module, everything),
-        _readers(module, everything, arrays, originals),
+        _readers(module, everything, holders, originals),
         _device_users(module, everything),
     )
 
 
-def _placed(constants: Iterable[ConstantArray], module: IRModule) -> Iterator[ConstantArray]:
+def _placed(
+    arrays: Mapping[ConstantData, ConstantArray], module: IRModule
+) -> dict[ConstantData, ConstantArray]:
     """Arrays with their places in the file of parameters, or in their pools."""
     config = module.require_config("codegen")
     if not config.should_link_params():
-        yield from one_after_another(constants, FILE_HEADER)
-        return
-    for array in constants:
-        place = module.constants.places.get(array.name)
-        if place is None:
-            yield array
-            continue
-        known = config.constant_pools[place.pool].pool_info_properties
-        yield replace(
-            array,
-            pool=place.pool,
-            offset=None if known.is_internal else place.offset,
-            alignment=max(array.alignment, known.byte_alignment),
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class ConstantUse:
-    """The constant arrays of a program, the names of those that buffers are in, and who reads them.
-
-    `main` calls `callees`; a user's program has none.
-    """
-
-    arrays: tuple[ConstantArray, ...]
-    names: Mapping[Buffer, str]
-    main: PrimFunc | None
-    callees: Mapping[str, PrimFunc]
-
-
-def constant_use(module: IRModule) -> ConstantUse:
-    """What `emit` prints of the constants of a lowered module."""
-    program = make_program(module)
-    main = program.entry if program.model else None
-    callees = {layer.name: layer for layer in program.layers}
-    names = {buffer: array.name for buffer, array in program.arrays.items()}
-    return ConstantUse(program.constants, names, main, callees)
-
-
-def constant_stem(function: PrimFunc) -> str:
-    """What the names of a function's constants begin with: `layer03` is enough for a layer."""
-    if function.origin is None or function.origin.name is None:
-        return function.name
-    return function.origin.name.layer
-
-
-def _with_kernels(module: IRModule) -> Iterator[PrimFunc]:
-    for function in module.functions:
-        yield from kernels_of(function)
-        yield function
-
-
-def kernels_of(function: PrimFunc) -> Iterator[PrimFunc]:
-    """Meanings of the micro-kernels that a function calls, innermost first."""
-    for node in walk(function):
-        if isinstance(node, KernelCall):
-            yield from kernels_of(node.meaning)
-            yield node.meaning
-
-
-def _assembly(module: IRModule) -> dict[PrimFunc, str]:
-    """The assembly template of every micro-kernel that has one."""
-    found: dict[PrimFunc, str] = {}
-    for function in _with_kernels(module):
-        for node in walk(function):
-            if isinstance(node, KernelCall) and node.assembly is not None:
-                found[node.meaning] = node.assembly
-    return found
+        return dict(zip(arrays, one_after_another(arrays.values(), FILE_HEADER), strict=True))
+    placed = dict(arrays)
+    for known, array in arrays.items():
+        place = module.constants.places.get(known.buffers[0])
+        if place is not None:
+            pool = config.constant_pools[place.pool].pool_info_properties
+            placed[known] = replace(
+                array,
+                pool=place.pool,
+                offset=None if pool.is_internal else place.offset,
+                alignment=max(array.alignment, pool.byte_alignment),
+            )
+    return placed
 
 
 def _externs(functions: tuple[PrimFunc, ...]) -> tuple[ExternFunction, ...]:
@@ -418,25 +358,6 @@ def _readers(
         if reads or any(callee in found for callee in callees):
             found.add(function)
     return frozenset(found)
-
-
-def _originals(
-    functions: tuple[PrimFunc, ...],
-    kernels: Set[PrimFunc],
-    assembly: Mapping[PrimFunc, str],
-) -> dict[PrimFunc, PrimFunc]:
-    """For each function the first one that is printed as it would be; micro-kernels only.
-
-    Layers of equal shapes make equal kernels, each for itself: a program needs one of them.
-    """
-    seen: dict[tuple[str, str | None], PrimFunc] = {}
-    originals: dict[PrimFunc, PrimFunc] = {}
-    for function in functions:
-        originals[function] = function
-        if function in kernels:
-            key = to_text(function), assembly.get(function)
-            originals[function] = seen.setdefault(key, function)
-    return originals
 
 
 def _written(

@@ -88,6 +88,15 @@ class ConfigFields:
         known = [limit for limit in limits if limit is not None]
         return sum(known) if len(known) == len(limits) else None
 
+    def workspace_limit(self) -> int | None:
+        """Return the bytes that a workspace may take, by budget and pools; None if any number."""
+        limits = (self.budget.ram, self.workspace_room())
+        return min((limit for limit in limits if limit is not None), default=None)
+
+    def has_limits(self) -> bool:
+        """Return whether a program has to keep to a limit of any kind."""
+        return self.budget != Budget() or self.workspace_limit() is not None
+
     def declares_workspace(self) -> bool:
         """Return whether the user named the memory for activations."""
         return self.workspace_pools != (WorkspacePoolInfo(DEFAULT_WORKSPACE),)

@@ -3,14 +3,10 @@
 from microtir.memory.constants import Constant, place_constants
 from microtir.memory.limits import (
     Code,
-    Limit,
     check_flash,
     check_stack,
     check_workspace,
     check_workspaces,
-    excess,
-    is_limited,
-    room,
 )
 from microtir.memory.place import Ports, place, ports_of
 from microtir.memory.pools import Pool, pools_of
@@ -19,7 +15,6 @@ from microtir.memory.traffic import constant_reads
 __all__ = [
     "Code",
     "Constant",
-    "Limit",
     "Pool",
     "Ports",
     "check_flash",
@@ -27,11 +22,8 @@ __all__ = [
     "check_workspace",
     "check_workspaces",
     "constant_reads",
-    "excess",
-    "is_limited",
     "place",
     "place_constants",
     "pools_of",
     "ports_of",
-    "room",
 ]

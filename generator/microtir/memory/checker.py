@@ -196,12 +196,12 @@ class _Memory:
         self.holds[start:stop] = np.arange(first, first + stop - start)
 
     def text(self, byte: int) -> str:
-        """A byte of all pools, counted from the start of its own."""
+        """Return a byte of all pools, counted from the start of its own."""
         found = next(p for p, (base, size) in self.pools.items() if base <= byte < base + size)
         return f"byte {byte - self.pools[found][0]} of the {found.name}"
 
     def label(self, span: Span, place: _Place) -> int:
-        """What the first byte of a span holds once it is written."""
+        """Return what the first byte of a span holds once it is written."""
         number = self.numbers.setdefault(place.buffer, len(self.numbers) + 1)
         return number * _TENSOR + place.offset + span.start + span.shift
 
@@ -275,7 +275,7 @@ def _places(
     ports: frozenset[Buffer],
     where: str,
 ) -> dict[Buffer, _Place]:
-    """The arguments that lie in the workspace, after checks of bounds and alignment."""
+    """Return the arguments that lie in the workspace, after checks of bounds and alignment."""
     places: dict[Buffer, _Place] = {}
     for arg, view, param in zip(before.args, after.args, callee.params, strict=True):
         if not isinstance(arg, BufferView):
@@ -306,7 +306,7 @@ def _places(
 
 
 def _clash(used: Sequence[Span], places: Mapping[Buffer, _Place]) -> Buffer | None:
-    """A parameter through which a call writes where it uses another one, or None."""
+    """Return a parameter through which a call writes where it uses another one, or None."""
     pieces = [
         (span.param, places[span.param].start + span.start, places[span.param].start + span.stop)
         for span in used
@@ -338,7 +338,7 @@ def _is_in_order(callee: PrimFunc, scalars: Sequence[int], places: Mapping[Buffe
 
 
 def _near(callee: PrimFunc, places: Mapping[Buffer, _Place]) -> dict[int, Buffer]:
-    """The parameters that share bytes with another one, by position."""
+    """Return the parameters that share bytes with another one, by position."""
     ends = {p: place.start + _all_of(p).stop for p, place in places.items()}
     return {
         n: p
@@ -354,7 +354,7 @@ def _near(callee: PrimFunc, places: Mapping[Buffer, _Place]) -> dict[int, Buffer
 
 
 def _calls(statement: Stmt, bounds: Bounds) -> Iterator[tuple[Invoke, tuple[int, ...]]]:
-    """Invokes in the order of execution, with the values of their integer arguments."""
+    """Yield the invokes in the order of execution, with the values of their integer arguments."""
     match statement:
         case Invoke(_, args):
             values = [bounds.of(a) for a in args if not isinstance(a, BufferView)]

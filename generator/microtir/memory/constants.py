@@ -8,17 +8,21 @@ from types import MappingProxyType
 
 from microtir.config import CompilationConfig
 from microtir.errors import MemoryPlanError
-from microtir.ir_module import ConstantPlace, ConstantPlan, PlannedConstants
 from microtir.memory.limits import layer_text, listed
 from microtir.memory.pools import Pool, constant_pools_of
 from microtir.memory.traffic import Traffic
-from microtir.tir.ir import PrimFunc
+from microtir.memory_plan import ConstantPlace, ConstantPlan, PlannedConstants
+from microtir.tir.ir import Buffer, PrimFunc
 
 
 @dataclass(frozen=True, slots=True)
 class Constant:
-    """An array: its name in C, bytes, alignment, the functions that read it, and bytes read."""
+    """An array: a buffer that holds it, its bytes, alignment, and the bytes that a run reads.
 
+    `name` and `users`, the functions that read it, are for diagnostics.
+    """
+
+    buffer: Buffer
     name: str
     bytes: int
     alignment: int
@@ -37,12 +41,10 @@ def place_constants(
         config: with the pools.
         arrays: all of the program.
         functions: those that read them, by name, where they are layers of a model.
-
-    Raises:
-        MemoryPlanError: one has room in no pool; names it, its readers, and the bytes that lack.
+    If one has room in no pool, the plan holds a refusal: it names arrays, readers and bytes.
     """
     pools = constant_pools_of(config)
-    found: dict[str, int] = {}
+    found: dict[Buffer, int] = {}
     if not pools:
         return ConstantPlan()
     hottest = sorted(arrays, key=lambda a: -a.read / max(a.bytes, 1))
@@ -51,45 +53,45 @@ def place_constants(
         found = {}
         for array in order:
             for number in _by_cost(array, pools):
-                together = [a for a in arrays if found.get(a.name) == number or a is array]
+                together = [a for a in arrays if found.get(a.buffer) == number or a is array]
                 limit = pools[number].limit
                 if limit is None or _size(together, pools[number]) <= limit:
-                    found[array.name] = number
+                    found[array.buffer] = number
                     break
         if len(found) == len(arrays):
             return _plan(arrays, pools, found)
-    raise _exhausted(arrays, pools, found, functions)
+    return ConstantPlan(refusal=_exhausted(arrays, pools, found, functions))
 
 
 def _plan(
-    arrays: Sequence[Constant], pools: Sequence[Pool], found: Mapping[str, int]
+    arrays: Sequence[Constant], pools: Sequence[Pool], found: Mapping[Buffer, int]
 ) -> ConstantPlan:
     planned: list[PlannedConstants] = []
-    places: dict[str, ConstantPlace] = {}
+    places: dict[Buffer, ConstantPlace] = {}
     for number, pool in enumerate(pools):
-        mine = [array for array in arrays if found[array.name] == number]
+        mine = [array for array in arrays if found[array.buffer] == number]
         starts = _starts(mine, pool)
-        places |= {name: ConstantPlace(number, start) for name, start in starts.items()}
+        places |= {b: ConstantPlace(number, start) for b, start in starts.items()}
         alignment = max((pool.alignment, *(array.alignment for array in mine)))
         planned.append(PlannedConstants(pool.name, _size(mine, pool), alignment))
     return ConstantPlan(tuple(planned), MappingProxyType(places))
 
 
-def _starts(arrays: Sequence[Constant], pool: Pool) -> Mapping[str, int]:
-    """The byte at which each of a pool's arrays begins: one after another, each aligned."""
-    places: dict[str, int] = {}
+def _starts(arrays: Sequence[Constant], pool: Pool) -> Mapping[Buffer, int]:
+    """Return the byte at which each of a pool's arrays begins: one after another, each aligned."""
+    places: dict[Buffer, int] = {}
     end = pool.reserved
     for array in arrays:
         need = max(array.alignment, pool.alignment)
-        places[array.name] = -(-end // need) * need
-        end = places[array.name] + array.bytes
+        places[array.buffer] = -(-end // need) * need
+        end = places[array.buffer] + array.bytes
     return places
 
 
 def _size(arrays: Sequence[Constant], pool: Pool) -> int:
     """Bytes of a pool with these arrays; nothing if there are none."""
     starts = _starts(arrays, pool)
-    return max((starts[array.name] + array.bytes for array in arrays), default=0)
+    return max((starts[array.buffer] + array.bytes for array in arrays), default=0)
 
 
 def _by_cost(array: Constant, pools: Sequence[Pool]) -> list[int]:
@@ -100,7 +102,7 @@ def _by_cost(array: Constant, pools: Sequence[Pool]) -> list[int]:
 def _exhausted(
     arrays: Sequence[Constant],
     pools: Sequence[Pool],
-    found: Mapping[str, int],
+    found: Mapping[Buffer, int],
     functions: Mapping[str, PrimFunc],
 ) -> MemoryPlanError:
     def readers(array: Constant) -> str:
@@ -108,7 +110,7 @@ def _exhausted(
             layer_text(functions[user]) if user in functions else user for user in array.users
         )
 
-    left = sorted((a for a in arrays if a.name not in found), key=lambda a: -a.bytes)
+    left = sorted((a for a in arrays if a.buffer not in found), key=lambda a: -a.bytes)
     texts = [f"{a.name}: {a.bytes} bytes for {readers(a)}" for a in left]
     total = sum(array.bytes for array in left)
     return MemoryPlanError(
@@ -120,8 +122,8 @@ def _exhausted(
 
 
 def _rooms(
-    arrays: Sequence[Constant], pools: Sequence[Pool], found: Mapping[str, int]
+    arrays: Sequence[Constant], pools: Sequence[Pool], found: Mapping[Buffer, int]
 ) -> Iterator[str]:
     for number, pool in enumerate(pools):
-        size = _size([a for a in arrays if found.get(a.name) == number], pool)
+        size = _size([a for a in arrays if found.get(a.buffer) == number], pool)
         yield f"'{pool.name}' holds {size} of {pool.limit} bytes"

@@ -217,7 +217,7 @@ class _Reader:
             )
 
     def meant(self, touched: Sequence[int], slots: int, declared: RowAccess) -> list[int]:
-        """The declared rows that lie in slots that are touched.
+        """Return the declared rows that lie in slots that are touched.
 
         Raises:
             MemoryPlanError: a slot is touched in which no declared row lies.

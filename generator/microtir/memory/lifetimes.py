@@ -107,13 +107,13 @@ class Lifetime:
         return max(int(apart[both].max()), -above.size)
 
     def _start(self, moment: int) -> int:
-        """The first byte that is kept at a moment."""
+        """Return the first byte that is kept at a moment."""
         at = moment - self.begin
         is_kept = 0 <= at < len(self.low) and self.low[at] < self.high[at]
         return int(self.low[at]) if is_kept else _FAR
 
     def _end(self, moment: int) -> int:
-        """The byte behind the last one that is kept at a moment."""
+        """Return the byte behind the last one that is kept at a moment."""
         at = moment - self.begin
         is_kept = 0 <= at < len(self.low) and self.low[at] < self.high[at]
         return int(self.high[at]) if is_kept else -_FAR
@@ -172,7 +172,7 @@ def lifetimes(
 
 
 def _shared(x: Lifetime, y: Lifetime) -> Bytes:
-    """The most bytes that y keeps over those of x, at each moment of y."""
+    """Return the most bytes that y keeps over those of x, at each moment of y."""
     shared: Bytes = np.zeros(len(y.low), np.int64)
     up, down = y.distance(x), x.distance(y)
     if up is None or down is None:
@@ -278,7 +278,7 @@ def _parts(touched: Sequence[Touch], use: _Use) -> list[tuple[int, int, int, int
 
 
 def _alignments(main: PrimFunc, callees: Mapping[str, PrimFunc]) -> Mapping[Buffer, int]:
-    """What the calls that name a buffer need of its address, in bytes."""
+    """Return what the calls that name a buffer need of its address, in bytes."""
     needs: dict[Buffer, int] = {}
     for node in walk(main):
         if not isinstance(node, Invoke):

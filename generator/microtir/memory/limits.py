@@ -2,63 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from microtir.config import Budget, CompilationConfig
+from microtir.config import CompilationConfig
 from microtir.errors import LimitError, Resource
-from microtir.ir_module import BufferPlacement, MemoryPlan
+from microtir.limits import RAM_BUDGET, Limit, workspace_limits
+from microtir.memory_plan import BufferPlacement, MemoryPlan
 from microtir.tir.ir import Invoke, PrimFunc
 from microtir.tir.visitor import walk
 
-_RAM = "budget.ram"
 _SHOWN = 3  # entries of a list of the largest
-
-
-@dataclass(frozen=True, slots=True)
-class Limit:
-    """At most `bytes`, because the option `field` says so; `holder` names what is limited.
-
-    `pool` is the number of the pool that is, if it is one of several.
-    """
-
-    field: str
-    holder: str
-    bytes: int
-    pool: int | None = None
-
-    def taken(self, plan: MemoryPlan) -> int:
-        """Bytes that a plan takes of what is limited."""
-        return plan.workspace_size if self.pool is None else plan.pools[self.pool].size
-
-
-def workspace_limits(config: CompilationConfig) -> Iterator[Limit]:
-    """What limits the workspace: the budget, and the size of each pool."""
-    if config.budget.ram is not None:
-        yield Limit(_RAM, "the budget", config.budget.ram)
-    pools = config.workspace_pools
-    for number, pool in enumerate(pools):
-        if pool.size_limit is not None:
-            holder = f"the pool '{pool.pool_name}'"
-            among = None if len(pools) == 1 else number
-            yield Limit("workspace_pools.size_hint_bytes", holder, pool.size_limit, among)
-
-
-def room(config: CompilationConfig) -> int | None:
-    """Bytes that a workspace may take in all, or None if there is no limit."""
-    limits = (config.budget.ram, config.workspace_room())
-    return min((limit for limit in limits if limit is not None), default=None)
-
-
-def is_limited(config: CompilationConfig) -> bool:
-    """Whether a program has to keep to a limit of any kind."""
-    return config.budget != Budget() or room(config) is not None
-
-
-def excess(config: CompilationConfig, plan: MemoryPlan) -> int:
-    """Bytes by which a plan exceeds the limit that it exceeds most."""
-    limits = workspace_limits(config)
-    return max((limit.taken(plan) - limit.bytes for limit in limits), default=0)
 
 
 Weights = tuple[str, int, Sequence[str]]
@@ -107,7 +61,7 @@ def check_workspace(
         where=limit.field,
         legal=f"{taken} bytes or more; no placement of these buffers takes less than {bound}",
         fix=fix + listed(buffers),
-        resource=Resource.WORKSPACE if limit.field == _RAM else Resource.POOL,
+        resource=Resource.WORKSPACE if limit.field == RAM_BUDGET else Resource.POOL,
         taken=taken,
         allowed=limit.bytes,
         least=bound,
@@ -116,7 +70,7 @@ def check_workspace(
 
 
 def _room(plan: MemoryPlan, full: int) -> str:
-    """What the other pools hold."""
+    """Return what the other pools hold."""
     others = [f"{p.size} bytes of '{p.name}'" for n, p in enumerate(plan.pools) if n != full]
     return f"in use are {', '.join(others)}"
 
@@ -206,12 +160,12 @@ def _alive(placed: Sequence[BufferPlacement], step: int) -> list[BufferPlacement
 
 
 def layer_text(function: PrimFunc) -> str:
-    """The operator of the model that a function computes, as diagnostics name it."""
+    """Return the operator of the model that a function computes, as diagnostics name it."""
     origin = function.origin
     return f"{origin.operator} '{origin.node}'" if origin else function.name
 
 
 def listed(texts: Sequence[str]) -> str:
-    """The first few, the largest, and how many more there are."""
+    """Return the first few, the largest, and how many more there are."""
     more = len(texts) - _SHOWN
     return "; ".join([*texts[:_SHOWN], *([f"and {more} smaller"] if more > 0 else [])])

@@ -98,7 +98,7 @@ def _order(events: _Events, x: int, y: int, calls: int) -> Order:
 
 
 def _pairs(function: PrimFunc) -> list[Pair]:
-    """Inputs with outputs over whose bytes C may write while it reads them."""
+    """Return the inputs with outputs over whose bytes C may write while it reads them."""
     read, written = buffers_read(function.body), buffers_written(function.body)
     params = [p for p in function.params if isinstance(p, Buffer) and p is not function.scratch]
     inputs = [p for p in params if p in read and p not in written]
@@ -124,7 +124,7 @@ class _Turns:
     ranges: Mapping[Var, Range]
 
     def some(self, which: npt.NDArray[np.int64] | npt.NDArray[np.bool_]) -> _Turns:
-        """Some of them, or some several times over."""
+        """Return some of them, or some several times over."""
         number = int(which.sum()) if which.dtype == np.bool_ else len(which)
         if number > _MOST:
             raise _unknown("there are too many turns")
@@ -168,7 +168,7 @@ class _Events:
         return _Events(*(column[order] for column in columns))
 
     def by(self, turns: Bytes) -> _Events:
-        """The same, each turn as part of another."""
+        """Return the same, each turn as part of another."""
         return _Events(turns[self.turn], self.buffer, self.low, self.high)
 
 
@@ -242,7 +242,7 @@ class _Reader:
         return _Events.joined([bounds, self.stmt(s.body, inner).by(outer)])
 
     def where(self, condition: Expr, s: Stmt, turns: _Turns, *, truth: bool = True) -> _Events:
-        """What a branch does in the turns that may take it."""
+        """Return what a branch does in the turns that may take it."""
         some = Ranges(turns.ranges).may_be(condition, truth=truth)
         some = np.broadcast_to(some, (turns.count,))
         return self.stmt(s, turns.some(some)).by(np.flatnonzero(some))
@@ -303,7 +303,7 @@ class _Reader:
         return _Events.joined(found)
 
     def arguments(self, args: Sequence[BufferArgument | Expr], turns: _Turns) -> _Events:
-        """What is read to work out the arguments of a call."""
+        """Return what is read to work out the arguments of a call."""
         items = [a.indices if isinstance(a, BufferArgument) else (a,) for a in args]
         return self.reads([e for item in items for e in item], turns)
 

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 
 from microtir.config import CompilationConfig
 from microtir.config.enums import Placement
-from microtir.ir_module import BufferPlacement, MemoryPlan, PlannedPool
 from microtir.memory.checker import check
 from microtir.memory.lifetimes import Lifetime, lifetimes, lower_bound
 from microtir.memory.placement import exact_fit, first_fit, guarded_fit, workspace_size
@@ -16,6 +15,7 @@ from microtir.memory.residency import Peak, Steps, kept_at, kept_bytes, peak_of,
 from microtir.memory.solver import optimal_fit
 from microtir.memory.stacking import WORK
 from microtir.memory.traffic import traffic
+from microtir.memory_plan import BufferPlacement, MemoryPlan, PlannedPool
 from microtir.tir.dtype import DType
 from microtir.tir.ir import (
     Allocate,
@@ -47,7 +47,7 @@ class Ports:
 
 
 def ports_of(main: PrimFunc, inputs: int, config: CompilationConfig) -> Ports:
-    """The parameters of main, of which so many are inputs, in the workspace or not."""
+    """Return the parameters of main, of which so many are inputs, in the workspace or not."""
     buffers = tuple(p for p in main.params if isinstance(p, Buffer))
     read, written = buffers[:inputs], buffers[inputs:]
     if not config.pass_config.use_workspace_io:
@@ -123,7 +123,7 @@ def _spread(
     lives: Sequence[Lifetime],
     ports: Ports,
 ) -> Sequence[Sequence[Lifetime]]:
-    """The buffers of each pool."""
+    """Return the buffers of each pool."""
     if len(pools) == 1:
         return [lives]
     moved = traffic(main, callees, [life.buffer for life in lives])
@@ -177,7 +177,7 @@ def _placements(
 def relocate(
     main: PrimFunc, blocks: Sequence[Buffer], spots: Mapping[Buffer, tuple[int, int]]
 ) -> PrimFunc:
-    """Main with blocks of bytes as more parameters, and buffers as views of them.
+    """Return the main with blocks of bytes as more parameters, and buffers as views of them.
 
     Args:
         main: before placement.

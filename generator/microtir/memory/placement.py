@@ -165,7 +165,7 @@ class Fitter:
         return _Partial({**partial.offsets, number: at}, bottom, top)
 
     def _best(self, partial: _Partial, number: int) -> int:
-        """The place that makes the whole least larger, then the lowest one."""
+        """Return the place that makes the whole least larger, then the lowest one."""
         offsets, bottom, top = partial.offsets, partial.bottom, partial.top
         size, need = self.lives[number].size, self.alignments[number]
         gaps = [

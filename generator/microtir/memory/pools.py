@@ -12,10 +12,10 @@ from dataclasses import dataclass, replace
 
 from microtir.config import CompilationConfig
 from microtir.config.pools import PoolInfo
-from microtir.ir_module import POOL_IDENTITY_BYTES
 from microtir.memory.lifetimes import Lifetime, lower_bound
 from microtir.memory.placement import workspace_size
 from microtir.memory.traffic import Traffic
+from microtir.memory_plan import POOL_IDENTITY_BYTES
 from microtir.tir.ir import Buffer
 
 _WORD = 4  # bytes that one access moves, and that follow one latency, where nothing is stated
@@ -41,12 +41,12 @@ class Pool:
     reserved: int = 0
 
     def cost(self, moved: Traffic) -> float:
-        """What the traffic of a buffer costs if it lies here."""
+        """Return what the traffic of a buffer costs if it lies here."""
         return moved.read * self.read_cost + moved.written * self.write_cost
 
 
 def pools_of(config: CompilationConfig) -> tuple[Pool, ...]:
-    """The workspace pools of a configuration, in its order.
+    """Return the workspace pools of a configuration, in its order.
 
     What is not stated is no reason to avoid a pool: a clock counts as the fastest of the others,
     a bandwidth as a word in each cycle.
@@ -55,7 +55,7 @@ def pools_of(config: CompilationConfig) -> tuple[Pool, ...]:
 
 
 def constant_pools_of(config: CompilationConfig) -> tuple[Pool, ...]:
-    """The constant pools of a configuration, in its order, likewise.
+    """Return the constant pools of a configuration, in its order, likewise.
 
     What the application passes begins with a number that says which code it is for.
     """

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from microtir.ir_module import KeptBytes
 from microtir.memory.lifetimes import Lifetime
 from microtir.memory.moments import calls
+from microtir.memory_plan import KeptBytes
 from microtir.tir.analysis.bounds import Bounds
 from microtir.tir.ir import Invoke, Stmt
 from microtir.tir.visitor import walk

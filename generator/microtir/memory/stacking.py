@@ -71,7 +71,7 @@ class Stacking:
         return Stack(offsets, size, chain[::-1])
 
     def shortened(self, starts: Sequence[Sequence[int]], bound: int, work: int = WORK) -> Stack:
-        """The lowest stack that a search of so much work finds; deterministic.
+        """Return the lowest stack that a search of so much work finds; deterministic.
 
         Args:
             starts: orders to begin with, the best first; at least one.
@@ -95,7 +95,7 @@ class Stacking:
 
 
 def _moved(order: Sequence[int], chain: Sequence[int], rng: random.Random) -> list[int]:
-    """An order with a buffer of the chain at another place."""
+    """Return an order with a buffer of the chain at another place."""
 
     def below(count: int) -> int:
         return int(rng.random() * count)

@@ -254,7 +254,7 @@ class _Writer:
         self.line(depth, f"note(({is_write}, {number}, {low} + {span[0]}, {high} + {span[1]}))")
 
     def value(self, e: Expr) -> _Ends:
-        """The lowest and the highest value of an integer expression, or of a condition."""
+        """Return the lowest and the highest value of an integer expression, or of a condition."""
         match e:
             case IntImm(value):
                 return str(value), str(value)
@@ -311,7 +311,7 @@ class _Writer:
         return low, high
 
     def anything(self, dtype: DType) -> _Ends:
-        """What depends on data."""
+        """Return what depends on data."""
         if dtype.is_float:
             raise self.unknown("floating-point index")
         whole = Interval.of_type(dtype)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from microtir.memory.moments import calls
 from microtir.tir.analysis.bounds import Bounds
@@ -54,6 +55,9 @@ class Traffic:
 
 NONE = Traffic()
 
+Array = TypeVar("Array")
+"""What several buffers that hold the same constants are known by."""
+
 
 def traffic(
     main: PrimFunc, callees: Mapping[str, PrimFunc], buffers: Sequence[Buffer]
@@ -69,14 +73,14 @@ def traffic(
 
 
 def constant_reads(
-    main: PrimFunc | None, callees: Mapping[str, PrimFunc], names: Mapping[Buffer, str]
-) -> Mapping[str, int]:
-    """Count the bytes that a run of `main` reads from constants of its callees, by their names."""
-    total = dict.fromkeys(names.values(), 0)
+    main: PrimFunc | None, callees: Mapping[str, PrimFunc], arrays: Mapping[Buffer, Array]
+) -> Mapping[Array, int]:
+    """Count the bytes that a run of `main` reads from the arrays of constants of its callees."""
+    total = dict.fromkeys(arrays.values(), 0)
     for _, _, moved in _calls(main, callees) if main is not None else ():
         for buffer, bytes_ in moved.items():
-            if buffer in names:
-                total[names[buffer]] += bytes_.read
+            if buffer in arrays:
+                total[arrays[buffer]] += bytes_.read
     return total
 
 

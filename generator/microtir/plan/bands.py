@@ -25,10 +25,10 @@ from microtir.graph.columns import (
 )
 from microtir.graph.ir import Tensor
 from microtir.graph.macs import macs
-from microtir.plan.courses import Courses
-from microtir.plan.grouping import Choices, longest_members, streamable_offer
+from microtir.plan.grouping import Choices, longest_members, streamable_candidates
 from microtir.plan.nest import History
-from microtir.plan.offers import Bytes, Offer, Offers
+from microtir.plan.nest_simulations import NestSimulations
+from microtir.plan.ranking import Bytes, RankedCandidates, RankedKernels
 from microtir.plan.storage import Storage
 
 # More bands take little less: what is whole, and the columns that all of them need, stays.
@@ -63,26 +63,30 @@ class _State:
 
 
 def cuts_worth_planning(
-    choices: Choices, offers: Sequence[Offers], storage: Storage, again: int, courses: Courses
+    choices: Choices,
+    ranked: Sequence[RankedKernels],
+    storage: Storage,
+    again: int,
+    simulations: NestSimulations,
 ) -> tuple[Cuts, ...]:
-    """The ways to cut a graph that promise less memory, the one with the fewest MACs first.
+    """Return the ways to cut a graph that promise less memory, the one with the fewest MACs first.
 
     Args:
         choices: of the graph without cuts.
-        offers: one for each node, in graph order.
+        ranked: one for each node, in graph order.
         storage: of all tensors that are not constant.
         again: multiply-accumulates that may be done twice.
-        courses: what is known of nests, and what becomes known here.
+        simulations: what is known of nests, and what becomes known here.
     """
     pieces = [_Piece(start, stop, least) for start, stop, least in choices.needs()]
-    able = [streamable_offer(o.rows) for o in offers]
-    for stop in range(1, len(offers) + 1):
+    able = [streamable_candidates(o.rows) for o in ranked]
+    for stop in range(1, len(ranked) + 1):
         sink = able[stop - 1]
         if sink is not None:
-            pieces += _cut_nests(able, sink, stop, storage, courses)
+            pieces += _cut_nests(able, sink, stop, storage, simulations)
     found: list[Cuts] = []
     least = choices.least
-    for state in _front(pieces, len(offers), again):
+    for state in _front(pieces, len(ranked), again):
         if state.cuts and state.bytes <= least * (1 - _GAIN):
             found.append(state.cuts)
             least = state.bytes
@@ -93,7 +97,7 @@ def cuts_worth_planning(
 
 
 def _front(pieces: Sequence[_Piece], operators: int, again: int) -> list[_State]:
-    """What no other takes less bytes and less MACs than, in ascending order of MACs."""
+    """Return what no other takes less bytes and less MACs than, in ascending order of MACs."""
     by_stop: dict[int, list[_Piece]] = {}
     for piece in pieces:
         by_stop.setdefault(piece.stop, []).append(piece)
@@ -119,10 +123,14 @@ def _front(pieces: Sequence[_Piece], operators: int, again: int) -> list[_State]
 
 
 def _cut_nests(
-    steps: Sequence[Offer | None], sink: Offer, stop: int, storage: Storage, courses: Courses
+    steps: Sequence[RankedCandidates | None],
+    sink: RankedCandidates,
+    stop: int,
+    storage: Storage,
+    simulations: NestSimulations,
 ) -> Iterator[_Piece]:
     """Every nest of several operators that ends in `sink`, cut into bands."""
-    members, _, known = longest_members(steps, sink, stop, 1, courses)
+    members, _, known = longest_members(steps, sink, stop, 1, simulations)
     image = sink.operator.node.output
     if column_window(sink.node) is None:
         return
@@ -135,14 +143,14 @@ def _cut_nests(
 class _Cutting:
     """The nests that end in the last of `members`, in so many bands."""
 
-    members: Sequence[Offer]
+    members: Sequence[RankedCandidates]
     stop: int
     storage: Storage
     known: Mapping[Tensor, History]
     count: int
 
     def pieces(self) -> Iterator[_Piece]:
-        """The nests from the shortest on, as long as all operators can be cut."""
+        """Yield the nests from the shortest on, as long as all operators can be cut."""
         image = self.members[-1].node.output
         bands = [{image: columns} for columns in bands_of(width_of(image), self.count)]
         kept = self._ring(image, bands)
@@ -171,7 +179,7 @@ class _Cutting:
         return self.storage.is_internal(tensor, self.stop) and not self.known[tensor].missing
 
     def _ring(self, tensor: Tensor, bands: Sequence[Mapping[Tensor, Columns]]) -> Bytes:
-        """The bytes of a tensor's ring at each call, in the widest band."""
+        """Return the bytes of a tensor's ring at each call, in the widest band."""
         history = self.known[tensor]
         widest = max(found[tensor].width for found in bands)
         height = 1 if tensor is self.members[-1].node.output else history.height
@@ -179,8 +187,10 @@ class _Cutting:
         ring: Bytes = history.alive * (height * row)
         return ring
 
-    def _slices(self, members: Sequence[Offer], bands: Sequence[Mapping[Tensor, Columns]]) -> int:
-        """The bytes of rings for what operators read that is narrower than where it lies."""
+    def _slices(
+        self, members: Sequence[RankedCandidates], bands: Sequence[Mapping[Tensor, Columns]]
+    ) -> int:
+        """Return the bytes of rings for what operators read that is narrower than where it lies."""
         inside = {member.node.output for member in members}
         rings: dict[tuple[Tensor, Tensor], int] = {}
         for member in members:
@@ -198,8 +208,8 @@ class _Cutting:
                         rings[tensor, output] = max(rings.get((tensor, output), 0), size)
         return sum(rings.values())
 
-    def _again(self, member: Offer, bands: Sequence[Mapping[Tensor, Columns]]) -> int:
-        """The multiply-accumulates of an operator that two bands do."""
+    def _again(self, member: RankedCandidates, bands: Sequence[Mapping[Tensor, Columns]]) -> int:
+        """Return the multiply-accumulates of an operator that two bands do."""
         ranges = [found[member.node.output] for found in bands]
         twice = sum(max(before.stop - after.first, 0) for before, after in pairwise(ranges))
         return twice * (macs(member.node) // width_of(member.node.output))

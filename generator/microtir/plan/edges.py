@@ -31,7 +31,7 @@ class Edge:
 
 
 def edges_of(graph: Graph, offered: Offered) -> tuple[Edge, ...]:
-    """The edges of a graph that have a choice, in graph order."""
+    """Return the edges of a graph that have a choice, in graph order."""
     readers: dict[Tensor, list[Node]] = {}
     for node in graph.nodes:
         for tensor in node.inputs:
@@ -58,7 +58,7 @@ def edges_of(graph: Graph, offered: Offered) -> tuple[Edge, ...]:
 def possible(
     node: Node, candidates: Sequence[Candidate], edges: Sequence[Edge]
 ) -> tuple[Candidate, ...]:
-    """The candidates of a node that agree with some choice for its edges."""
+    """Return the candidates of a node that agree with some choice for its edges."""
     known: dict[Tensor, set[LayoutKind]] = {edge.tensor: set(edge.planes) for edge in edges}
     plain = {LayoutKind.NHWC}
 
@@ -80,7 +80,7 @@ def uniform(edges: Sequence[Edge]) -> tuple[Kinds, ...]:
 
 
 def agreeing(node: Node, candidates: Sequence[Candidate], kinds: Kinds) -> tuple[Candidate, ...]:
-    """The candidates that read and write a node's tensors as they lie."""
+    """Return the candidates that read and write a node's tensors as they lie."""
     read = tuple(kinds.get(t, LayoutKind.NHWC) for t in node.activations)
     written = tuple(kinds.get(t, LayoutKind.NHWC) for t in node.outputs)
     return tuple(c for c in candidates if (c.input_layouts, c.output_layouts) == (read, written))

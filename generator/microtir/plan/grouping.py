@@ -17,10 +17,10 @@ from functools import cached_property
 import numpy as np
 
 from microtir.graph.ir import Tensor
-from microtir.plan.courses import Course, Courses, tensors_of
 from microtir.plan.ir import Group, Kernel, PlannedOperator
 from microtir.plan.nest import History, Rows, histories, nest_of, runs_of, streamable
-from microtir.plan.offers import NO_PRICE, Offer, Offers, Prices
+from microtir.plan.nest_simulations import NestSimulation, NestSimulations, tensors_of
+from microtir.plan.ranking import NO_PRICE, Prices, RankedCandidates, RankedKernels
 from microtir.plan.storage import Overlaps, Storage
 
 # A nest this deep is beyond what pays, and keeps planning time linear in the operators.
@@ -31,26 +31,26 @@ _UNREACHED = 1 << 62  # more than any plan is charged, and with a price added st
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Choice:
-    """Operators [start, start + len(offers)) as one group; a nest or a single call.
+    """Operators [start, start + len(ranked)) as one group; a nest or a single call.
 
     `taken` holds for each of them the bytes that everything but its scratch takes at the fullest
     of its calls.  In a nest a call computes `together` rows; 0 stands for a single call.
     """
 
     start: int
-    offers: tuple[Offer, ...]
+    ranked: tuple[RankedCandidates, ...]
     taken: Rows
     together: int
 
     @property
     def stop(self) -> int:
-        return self.start + len(self.offers)
+        return self.start + len(self.ranked)
 
     def group(self, limit: int) -> Group:
-        """The group with the best candidates within a limit that it has a price for."""
+        """Return the group with the best candidates within a limit that it has a price for."""
         members = tuple(
             PlannedOperator(o.node, o.within(limit - t))
-            for o, t in zip(self.offers, self.taken.tolist(), strict=True)
+            for o, t in zip(self.ranked, self.taken.tolist(), strict=True)
         )
         return Group(members, nest_of(members, self.together) if self.together else None)
 
@@ -59,33 +59,35 @@ class Choices:
     """Every choice of a graph.
 
     Args:
-        offers: one for each node, in graph order.
+        ranked: one for each node, in graph order.
         storage: of all tensors that are not constant.
-        courses: what is known of nests, and what becomes known here.
+        simulations: what is known of nests, and what becomes known here.
     """
 
-    def __init__(self, offers: Sequence[Offers], storage: Storage, courses: Courses) -> None:
+    def __init__(
+        self, ranked: Sequence[RankedKernels], storage: Storage, simulations: NestSimulations
+    ) -> None:
         self._storage = storage
         self._within: dict[int, Rows] = {}
-        self._operators = len(offers)
-        whole = [_whole(storage, number, o.whole) for number, o in enumerate(offers)]
-        calls = Prices([(c.offers, c.taken) for c in whole])
+        self._operators = len(ranked)
+        whole = [_whole(storage, number, o.whole) for number, o in enumerate(ranked)]
+        calls = Prices([(c.ranked, c.taken) for c in whole])
         # A nest that takes more than all calls on their own is of no use.
         self.most = int(calls.most.max(initial=0))
         limit = int(calls.least.max(initial=0))
         self._all = whole
-        for together in _ways(offers):
-            ends = [o.steps(together) for o in offers]
-            steps = [streamable_offer(rows) for rows, _ in ends]
+        for together in _ways(ranked):
+            ends = [o.steps(together) for o in ranked]
+            steps = [streamable_candidates(rows) for rows, _ in ends]
             for stop, (_, accumulated) in enumerate(ends, 1):
-                alone_rows = offers[stop - 1].alone[together - 1]
-                sinks = ((steps[stop - 1], alone_rows), (streamable_offer(accumulated), None))
+                alone_rows = ranked[stop - 1].alone[together - 1]
+                sinks = ((steps[stop - 1], alone_rows), (streamable_candidates(accumulated), None))
                 for sink, single in sinks:
                     if sink is not None:
-                        nests = _nests(steps, sink, stop, storage, limit, together, courses)
+                        nests = _nests(steps, sink, stop, storage, limit, together, simulations)
                         self._all += (_by_itself(choice, single) for choice in nests)
         self._all.sort(key=lambda choice: (choice.stop, -choice.start))
-        self._prices = Prices([(c.offers, c.taken) for c in self._all])
+        self._prices = Prices([(c.ranked, c.taken) for c in self._all])
         self._starts = np.array([choice.start for choice in self._all], np.int64)
         stops = [choice.stop for choice in self._all]
         self._ends = np.searchsorted(stops, range(self._operators + 2))
@@ -107,13 +109,35 @@ class Choices:
         return self._within[limit]
 
     def price(self, limit: int) -> int:
-        """What the cheapest plan within a limit in bytes, `least` or more, is charged."""
+        """Return what the cheapest plan within a limit in bytes, `least` or more, is charged."""
         return self._best(self._priced(limit), np.add)[1]
 
     def cheapest(self, limit: int) -> tuple[Group, ...]:
-        """The groups with the least price within a limit in bytes, `least` or more."""
-        path, _ = self._best(self._priced(limit), np.add)
+        """Return the groups with the least price within a limit in bytes, `least` or more."""
+        path, _ = self._best(self._by_single_rows(limit), np.add)
         return _turned([choice.group(limit) for choice in path], self._storage)
+
+    def _by_single_rows(self, limit: int) -> Rows:
+        """The price of each choice within a limit, less pairs of rows that need the least of all.
+
+        Overlaps are counted by rows here.  What an output takes over within a row, placement finds
+        on top, so that a choice at the least limit may turn out smaller, and the program with it.
+        With two rows a call it does not: where one row would need less, two would decide the size.
+        """
+        prices = self._priced(limit)
+        if limit > self.least:
+            return prices
+        needs = self._prices.least
+        single = {
+            _span(choice): need
+            for choice, need in zip(self._all, needs.tolist(), strict=True)
+            if choice.together == 1
+        }
+        dear = [
+            choice.together > 1 and need == limit and single.get(_span(choice), need) < need
+            for choice, need in zip(self._all, needs.tolist(), strict=True)
+        ]
+        return np.where(dear, NO_PRICE, prices)
 
     def _best(self, values: Rows, join: np.ufunc) -> tuple[tuple[Choice, ...], int]:
         """The path of adjoining choices from first to last operator of least value, and that.
@@ -140,8 +164,12 @@ class Choices:
         return tuple(reversed(path)), int(best[-1])
 
 
+def _span(choice: Choice) -> tuple[int, int]:
+    return choice.start, choice.stop
+
+
 def _turned(groups: Sequence[Group], storage: Storage) -> tuple[Group, ...]:
-    """The groups with every other overlap turned round.
+    """Return the groups with every other overlap turned round.
 
     An output that is written forward over its dying input begins below it.  A chain of such
     outputs would drift downwards, each a distance below the one before; one that is written
@@ -175,50 +203,50 @@ def rings(groups: Sequence[Group], storage: Storage) -> dict[Tensor, int]:
     return heights
 
 
-def _whole(storage: Storage, number: int, offer: Offer) -> Choice:
-    """An operator in one call, or in none."""
+def _whole(storage: Storage, number: int, ranking: RankedCandidates) -> Choice:
+    """Return an operator in one call, or in none."""
     taken = 0
-    if offer.candidates[0].kernel is not Kernel.VIEW:
+    if ranking.candidates[0].kernel is not Kernel.VIEW:
         taken = sum(map(storage.bytes, storage.living[number]))
-    return Choice(number, (offer,), np.array([taken]), together=0)
+    return Choice(number, (ranking,), np.array([taken]), together=0)
 
 
-def _ways(offers: Sequence[Offers]) -> tuple[int, ...]:
+def _ways(ranked: Sequence[RankedKernels]) -> tuple[int, ...]:
     """How many rows a call of a nest may compute: two only where a kernel does better then."""
-    steps = [o.rows for o in offers if o.rows is not None]
-    gains = any(c.pair_cost < c.row_cost for offer in steps for c in offer.candidates)
-    pairs = (o.alone[1] for o in offers)
+    steps = [o.rows for o in ranked if o.rows is not None]
+    gains = any(c.pair_cost < c.row_cost for ranking in steps for c in ranking.candidates)
+    pairs = (o.alone[1] for o in ranked)
     gains |= any(c.pair_cost < c.row_cost for o in pairs if o is not None for c in o.candidates)
     return (1, 2) if gains else (1,)
 
 
-def _by_itself(choice: Choice, alone: Offer | None) -> Choice:
-    """The choice with what its operator may be computed by if there is no other one."""
-    if len(choice.offers) > 1 or alone is None:
+def _by_itself(choice: Choice, alone: RankedCandidates | None) -> Choice:
+    """Return the choice with what its operator may be computed by if there is no other one."""
+    if len(choice.ranked) > 1 or alone is None:
         return choice
-    return replace(choice, offers=(alone,))
+    return replace(choice, ranked=(alone,))
 
 
-def streamable_offer(offer: Offer | None) -> Offer | None:
-    """The offer if it can be a step of a nest."""
-    return offer if offer is not None and streamable(offer.operator) else None
+def streamable_candidates(ranking: RankedCandidates | None) -> RankedCandidates | None:
+    """Return the candidates if they can be a step of a nest."""
+    return ranking if ranking is not None and streamable(ranking.operator) else None
 
 
 def _nests(
-    steps: Sequence[Offer | None],
-    sink: Offer,
+    steps: Sequence[RankedCandidates | None],
+    sink: RankedCandidates,
     stop: int,
     storage: Storage,
     limit: int,
     together: int,
-    courses: Courses,
+    simulations: NestSimulations,
 ) -> Iterator[Choice]:
     """Every nest that ends in `sink` and keeps its rings within a limit, `together` rows a call.
 
     What a tensor goes through does not depend on operators before its own, so one execution of
     the longest nest prices all of them.
     """
-    members, course, known = longest_members(steps, sink, stop, together, courses)
+    members, simulation, known = longest_members(steps, sink, stop, together, simulations)
     start = stop - len(members)
     accumulators = sink.operator.candidate.accumulator_bytes
     if accumulators:
@@ -226,11 +254,11 @@ def _nests(
     kept: list[Rows] = []  # bytes that each tensor takes in its ring, or none, the last one first
     around: dict[Tensor, int] = {}
     wholes: list[int] = []
-    overlaps = Overlaps(storage, known, courses)
+    overlaps = Overlaps(storage, known, simulations)
     for first in range(stop - 1, start - 1, -1):
         tensor = members[first - start].node.output
         around.update({t: storage.bytes(t) for t in storage.living[first] if t not in around})
-        kept.append(np.zeros(len(course), np.int64))
+        kept.append(np.zeros(len(simulation), np.int64))
         if first < stop - 1:
             internal = storage.is_internal(tensor, stop)
             if known[tensor].missing or not (internal or known[tensor].is_complete):
@@ -240,8 +268,8 @@ def _nests(
                 kept[-1] = known[tensor].alive * (known[tensor].height * storage.row_bytes(tensor))
                 around.pop(tensor, None)
         wholes.append(sum(around.values()) - overlaps.most(around, first, stop))
-    by_member = np.argsort(course.ran, kind="stable")
-    begins = np.searchsorted(course.ran[by_member], np.arange(len(members)))
+    by_member = np.argsort(simulation.ran, kind="stable")
+    begins = np.searchsorted(simulation.ran[by_member], np.arange(len(members)))
     rings = np.cumsum(kept, axis=0)[:, by_member] + accumulators
     fullest = np.maximum.reduceat(rings, begins, axis=1)
     for number, whole in enumerate(wholes):
@@ -253,20 +281,24 @@ def _nests(
 
 
 def longest_members(
-    steps: Sequence[Offer | None], sink: Offer, stop: int, together: int, courses: Courses
-) -> tuple[list[Offer], Course, dict[Tensor, History]]:
-    """The longest nest that ends in `sink`, the operator before `stop`.
+    steps: Sequence[RankedCandidates | None],
+    sink: RankedCandidates,
+    stop: int,
+    together: int,
+    simulations: NestSimulations,
+) -> tuple[list[RankedCandidates], NestSimulation, dict[Tensor, History]]:
+    """Return the longest nest that ends in `sink`, the operator before `stop`.
 
     Returns:
         Its operators, what it does, and what that does to each tensor that they read or write.
     """
     members = [sink]
-    for offer in reversed(steps[max(stop - LONGEST_GROUP, 0) : stop - 1]):
-        if offer is None:
+    for ranking in reversed(steps[max(stop - LONGEST_GROUP, 0) : stop - 1]):
+        if ranking is None:
             break
-        members.append(offer)
+        members.append(ranking)
     members.reverse()
-    course = courses.of([member.operator for member in members], together)
-    members = members[course.start :]
+    simulation = simulations.of([member.operator for member in members], together)
+    members = members[simulation.start :]
     tensors = tensors_of([member.operator for member in members])
-    return members, course, dict(zip(tensors, course.known, strict=True))
+    return members, simulation, dict(zip(tensors, simulation.known, strict=True))

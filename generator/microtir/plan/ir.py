@@ -17,6 +17,7 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from types import MappingProxyType
 
+from microtir.config import CompilationConfig
 from microtir.config.enums import Measure, Optimize
 from microtir.graph.ir import Graph, Node, Tensor, TensorType
 from microtir.operators.common.rows import RowWindow
@@ -322,23 +323,41 @@ ANY_SPEED = 1 << 36
 
 
 @dataclass(frozen=True, slots=True)
-class Terms:
-    """What planning is asked for beside a goal, so that a program keeps to its budgets.
+class PlanConstraints:
+    """What a plan is asked for: what to rank kernels by, prices, and limits.
 
-    `measure` is what prices are counted in.  `byte_price` is what a byte of flash is charged;
-    ANY_SPEED asks for the least flash of all, whatever the goal.  `refused` kernels of nodes are
-    not taken; the bytes of `raised` ones are not charged, since the budget has room for them.
-    `ignores_code` has the least memory at any price in code.
+    Args:
+        goal: what counts.
+        measure: what speed is counted in.
+        ram: bytes of workspace to keep to; where no plan does, the one with the least is taken.
+        kernel_bytes: bytes of flash that kernels may take, each for itself, or None: a byte then
+            gets the lowest price, above `byte_price`, with which they do.
+        byte_price: what a byte of flash is charged.  ANY_SPEED asks for the least flash of all,
+            whatever the goal.
+        refused: kernels of nodes that are not taken, since they go too deep.
+        raised: kernels of nodes whose bytes are not charged, since the budget has room for them.
     """
 
+    goal: Optimize = Optimize.BALANCED
     measure: Measure = Measure.INSTRUCTIONS
+    ram: int | None = None
+    kernel_bytes: int | None = None
     byte_price: int = 0
     refused: frozenset[tuple[Node, Kernel]] = frozenset()
     raised: frozenset[tuple[Node, Kernel]] = frozenset()
-    ignores_code: bool = False
 
-    def goal(self, goal: Optimize) -> Optimize:
-        """The goal that is planned by."""
+    @staticmethod
+    def of(config: CompilationConfig) -> PlanConstraints:
+        """Return what a configuration asks for at first: its goal, and its limit on RAM."""
+        return PlanConstraints(config.optimize, config.measure, config.workspace_limit())
+
+    @property
+    def ranking(self) -> Optimize:
+        """The goal that kernels are ranked by."""
+        return self.ranking_of(self.goal)
+
+    def ranking_of(self, goal: Optimize) -> Optimize:
+        """Return what kernels are ranked by where `goal` is wanted."""
         return Optimize.FLASH if self.byte_price >= ANY_SPEED else goal
 
 
@@ -349,8 +368,8 @@ class Plan:
     `layouts` has an entry for each tensor that is not constant; `storage` maps a tensor to the
     tensor in whose memory it lives, itself unless it is a view. `least` is the smallest
     limit, in bytes, that planning knows a plan for, where it was asked to work that out, and
-    `size` the one that it keeps to. `offered` holds what there was to choose from, `terms` what
-    budgets asked for.
+    `size` the one that it keeps to. `offered` holds what there was to choose from, `constraints`
+    what was asked for.
     """
 
     graph: Graph
@@ -362,8 +381,13 @@ class Plan:
     offered: Mapping[Node, tuple[Candidate, ...]] = field(
         default_factory=lambda: MappingProxyType({})
     )
-    terms: Terms = Terms()
+    constraints: PlanConstraints = PlanConstraints()
 
     @property
     def operators(self) -> tuple[PlannedOperator, ...]:
         return tuple(op for group in self.groups for op in group.operators)
+
+    @property
+    def kernel_bytes(self) -> int:
+        """Bytes of flash of all kernels, each for itself."""
+        return sum(op.candidate.flash_bytes for op in self.operators)

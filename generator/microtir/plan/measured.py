@@ -50,7 +50,7 @@ class Measured:
     costs: Mapping[Key, Cost]
 
     def applied(self, node: Node, candidates: Iterable[Candidate]) -> tuple[Candidate, ...]:
-        """The candidates with measured costs where there are some."""
+        """Return the candidates with measured costs where there are some."""
         name = signature(node)
         return tuple(self._known(c, Key(name, c.name)) for c in candidates)
 
@@ -80,7 +80,7 @@ class Measured:
         return Measured(self.target, MappingProxyType({**self.costs, **more}))
 
     def to_text(self) -> str:
-        """The file: the same records give the same bytes."""
+        """Return the file: the same records give the same bytes."""
         records = [
             {
                 "operator": key.operator,
@@ -95,14 +95,14 @@ class Measured:
 
     @staticmethod
     def of(config: CompilationConfig) -> Measured | None:
-        """The records that a configuration names, if it does; raises as `read`."""
+        """Return the records that a configuration names, if it does; raises as `read`."""
         if not config.tuning_records:
             return None
         return Measured.read(Path(config.tuning_records), str(config.primary_target()))
 
     @staticmethod
     def read(path: Path, target: str) -> Measured:
-        """The records in a file.
+        """Return the records in a file.
 
         Args:
             path: of the file.
@@ -166,7 +166,7 @@ def _refused(path: Path, what: str) -> DataFileError:
 
 
 def signature(node: Node) -> str:
-    """What measured costs know an operator by."""
+    """Return what measured costs know an operator by."""
     tensors = [*node.inputs, *node.outputs]
     return f"{node.op!r} {' '.join(map(_described, tensors))}"
 

@@ -42,7 +42,7 @@ def _is_image(tensor: Tensor) -> bool:
 
 
 def nest_of(operators: Sequence[PlannedOperator], together: int = 1) -> Step | None:
-    """The nest whose step is the last operator, or None if not all the others feed it.
+    """Return the nest whose step is the last operator, or None if not all the others feed it.
 
     Args:
         operators: streamable ones in graph order.

@@ -7,31 +7,31 @@ from dataclasses import replace
 from itertools import pairwise
 
 from microtir.graph.ir import Graph, Node, Tensor
-from microtir.plan.courses import Courses, tensors_of
 from microtir.plan.nest import histories, nest_of, runs_of
-from microtir.plan.offers import Offer, Offers
+from microtir.plan.nest_simulations import NestSimulations, tensors_of
+from microtir.plan.ranking import RankedCandidates, RankedKernels
 from microtir.plan.sequence import Demand, Use, best_order, depth_first
 from microtir.plan.storage import Overlaps, Storage
 
 
 def orders_worth_planning(
-    graph: Graph, offers: Sequence[Offers], storage: Storage
+    graph: Graph, ranked: Sequence[RankedKernels], storage: Storage
 ) -> tuple[Graph, ...]:
-    """The graph in other orders that may take less memory, if there are some.
+    """Return the graph in other orders that may take less memory, if there are some.
 
     In one less lives at once with the best kernels, in one with those that take the least scratch,
     and in one chains of operators stay together, which can stream then.
 
     Args:
         graph: whose nodes have some order.
-        offers: one for each node, in graph order.
+        ranked: one for each node, in graph order.
         storage: of all tensors that are not constant.
     """
     if all(_feeds(first, second) for first, second in pairwise(graph.nodes)):
         return ()
-    saved = [_saved(o.whole.node, o.rows, storage) for o in offers]
-    best = tuple(o.whole.candidates[0].scratch_bytes for o in offers)
-    least = tuple(o.whole.least for o in offers)
+    saved = [_saved(o.whole.node, o.rows, storage) for o in ranked]
+    best = tuple(o.whole.candidates[0].scratch_bytes for o in ranked)
+    least = tuple(o.whole.least for o in ranked)
     demands = [_demand(graph, storage, scratch, saved) for scratch in dict.fromkeys((best, least))]
     given = tuple(range(len(graph.nodes)))
     found = dict.fromkeys((*map(best_order, demands), depth_first(demands[0])))
@@ -42,10 +42,10 @@ def orders_worth_planning(
     )
 
 
-def whole_peak(graph: Graph, offers: Sequence[Offers], storage: Storage) -> int:
+def whole_peak(graph: Graph, ranked: Sequence[RankedKernels], storage: Storage) -> int:
     """The most bytes that live at once where each operator is one call of its best kernel."""
-    saved = [_saved(o.whole.node, o.rows, storage) for o in offers]
-    best = [o.whole.candidates[0].scratch_bytes for o in offers]
+    saved = [_saved(o.whole.node, o.rows, storage) for o in ranked]
+    best = [o.whole.candidates[0].scratch_bytes for o in ranked]
     return _demand(graph, storage, best, saved).peak(range(len(graph.nodes)))
 
 
@@ -53,13 +53,15 @@ def _feeds(first: Node, second: Node) -> bool:
     return not set(first.outputs).isdisjoint(second.inputs)
 
 
-def _saved(node: Node, rows: Offer | None, storage: Storage) -> Mapping[tuple[Tensor, Tensor], int]:
+def _saved(
+    node: Node, rows: RankedCandidates | None, storage: Storage
+) -> Mapping[tuple[Tensor, Tensor], int]:
     """Bytes that an input and an output of a node share where the input dies under it."""
     nest = nest_of([rows.operator]) if rows is not None else None
     if nest is None:
         return {}
     known = histories(runs_of(nest), tensors_of([nest.operator]))
-    overlaps = Overlaps(storage, known, Courses())
+    overlaps = Overlaps(storage, known, NestSimulations())
     target = storage.root[node.output]
     roots = (storage.root[t] for t in nest.operator.inputs)
     return {(root, target): overlaps.saved(root, target) for root in roots if root is not target}
@@ -71,7 +73,7 @@ def _demand(
     scratch: Sequence[int],
     saved: Sequence[Mapping[tuple[Tensor, Tensor], int]],
 ) -> Demand:
-    """What the operators of a graph ask of the workspace."""
+    """Return what the operators of a graph ask of the workspace."""
     buffers = {tensor: number for number, tensor in enumerate(storage.first)}
     makers = {t: number for number, node in enumerate(graph.nodes) for t in node.outputs}
 

@@ -19,12 +19,13 @@ from microtir.graph.columns import Cut
 from microtir.graph.ir import Graph, Node, Tensor
 from microtir.graph.macs import macs
 from microtir.plan.bands import cuts_worth_planning
-from microtir.plan.courses import Courses
 from microtir.plan.edges import Edge, Kinds, agreeing, edges_of, layouts_of, possible, uniform
 from microtir.plan.grouping import Choices, rings
-from microtir.plan.ir import Candidate, Group, Kernel, Layout, LayoutKind, Plan, Terms
-from microtir.plan.offers import NO_PRICE, Offers
+from microtir.plan.ir import Candidate, Group, Kernel, Layout, LayoutKind, Plan, PlanConstraints
+from microtir.plan.nest_simulations import NestSimulations
 from microtir.plan.orders import orders_worth_planning, whole_peak
+from microtir.plan.prices import cheapest_price
+from microtir.plan.ranking import NO_PRICE, RankedKernels
 from microtir.plan.storage import Storage, Views
 
 CandidatesOf = Callable[[Node], tuple[Candidate, ...]]
@@ -44,54 +45,67 @@ _SIZES = 32
 def plan(
     graph: Graph,
     candidates_of: CandidatesOf,
-    goal: Optimize,
+    constraints: PlanConstraints,
     *,
     workspace_io: bool = False,
-    limit: int | None = None,
-    terms: Terms | None = None,
     others: Sequence[Graph] = (),
-    courses: Courses | None = None,
+    simulations: NestSimulations | None = None,
 ) -> Plan:
     """Return the plan of a graph.
 
     Args:
         graph: legalised graph; every output is produced by a node.
         candidates_of: gives the legal kernels of a node, never empty.
-        goal: what to rank candidates by.
+        constraints: the goal, prices and limits.
         workspace_io: inputs and outputs share the workspace with everything else.
-        limit: bytes of workspace that the plan should keep to; where none does, the one with the
-            least is returned.
-        terms: prices and refusals that budgets ask for.
         others: graphs that do the same in less memory, some of them with more work; the plan may
             be that of one of them.
-        courses: what other plans have found out about nests, and this one adds to.
+        simulations: what other plans have found out about nests, and this one adds to.
 
     Raises:
         UnsupportedModelError: a node has no candidate.
     """
-    terms = terms or Terms()
+    simulations = simulations or NestSimulations()
+
+    def planned(asked: PlanConstraints) -> Plan:
+        return _plan(graph, candidates_of, asked, workspace_io, others, simulations)
+
+    return cheapest_price(planned, constraints)
+
+
+def _plan(
+    graph: Graph,
+    candidates_of: CandidatesOf,
+    constraints: PlanConstraints,
+    workspace_io: bool,
+    others: Sequence[Graph],
+    simulations: NestSimulations,
+) -> Plan:
+    """`plan` for a price that is known."""
+    limit, ranking = constraints.ram, constraints.ranking
     orders = [graph, *(g for g in others if set(g.nodes) == set(graph.nodes))]
-    if limit is None and terms.goal(goal) in (Optimize.SPEED, Optimize.FLASH):
-        tasks = [_Task.of(g, candidates_of, goal, terms) for g in orders]
+    if limit is None and ranking in (Optimize.SPEED, Optimize.FLASH):
+        tasks = [_Task.of(g, candidates_of, constraints) for g in orders]
         tasks = [task.of_kinds(task.cheapest_kinds()) for task in tasks]
         task = min(tasks, key=lambda t: t.whole_peak(workspace_io=workspace_io))
-        groups = tuple(Group((offer.whole.operator,)) for offer in task.offers)
-        return task.plan(groups, {}, terms)
-    tasks = [_Task.of(g, candidates_of, goal, terms) for g in (graph, *others)]
+        groups = tuple(Group((kernels.whole.operator,)) for kernels in task.ranked)
+        return task.plan(groups, {})
+    tasks = [_Task.of(g, candidates_of, constraints) for g in (graph, *others)]
     for task in tasks[: 1 + len(others)]:
         if task.graph in orders:
             tasks += [task.of_kinds(k) for k in uniform(task.edges) if task.can_be(k)]
     lives = [task.storage(workspace_io=workspace_io) for task in tasks]
-    courses = courses or Courses()
-    found = [Choices(t.offers, storage, courses) for t, storage in zip(tasks, lives, strict=True)]
+    found = [
+        Choices(t.ranked, storage, simulations) for t, storage in zip(tasks, lives, strict=True)
+    ]
     ports = dict.fromkeys((*graph.inputs, *graph.outputs))
     apart = 0 if workspace_io else sum(t.type.bytes for t in ports)
     either = _Either(found)
-    size = _size(either, terms.goal(goal), limit, apart)
+    size = _size(either, ranking, limit, apart)
     number = either.cheapest(size)
     groups = found[number].cheapest(size)
     heights = rings(groups, lives[number])
-    return replace(tasks[number].plan(groups, heights, terms), least=either.least, size=size)
+    return replace(tasks[number].plan(groups, heights), least=either.least, size=size)
 
 
 def alternatives(
@@ -102,7 +116,7 @@ def alternatives(
     reorder: bool,
     percent: int,
     workspace_io: bool = False,
-    courses: Courses | None = None,
+    simulations: NestSimulations | None = None,
 ) -> tuple[tuple[Graph, tuple[Cut, ...]], ...]:
     """Graphs that promise less memory, and the ways to cut their images into bands, if any.
 
@@ -113,25 +127,25 @@ def alternatives(
         reorder: operators may run in another order.
         percent: of the graph's multiply-accumulates, so many may be done twice.
         workspace_io: inputs and outputs share the workspace with everything else.
-        courses: what is known of nests, and what becomes known here.
+        simulations: what is known of nests, and what becomes known here.
 
     Raises:
         UnsupportedModelError: a node has no candidate.
     """
     if not reorder and not percent:
         return ()
-    task = _Task.of(graph, candidates_of, goal, Terms())
+    task = _Task.of(graph, candidates_of, PlanConstraints(goal))
     storage = task.storage(workspace_io=workspace_io)
-    orders = orders_worth_planning(graph, task.offers, storage) if reorder else ()
+    orders = orders_worth_planning(graph, task.ranked, storage) if reorder else ()
     found: list[tuple[Graph, tuple[Cut, ...]]] = [(order, ()) for order in orders]
-    courses = courses or Courses()
+    simulations = simulations or NestSimulations()
     if percent:
         again = sum(map(macs, graph.nodes)) * percent // 100
         for order in (graph, *orders):
-            task = _Task.of(order, candidates_of, goal, Terms())
+            task = _Task.of(order, candidates_of, PlanConstraints(goal))
             storage = task.storage(workspace_io=workspace_io)
-            choices = Choices(task.offers, storage, courses)
-            ways = cuts_worth_planning(choices, task.offers, storage, again, courses)
+            choices = Choices(task.ranked, storage, simulations)
+            ways = cuts_worth_planning(choices, task.ranked, storage, again, simulations)
             found += [(order, cut) for cut in ways]
     return tuple(found)
 
@@ -140,41 +154,40 @@ def alternatives(
 class _Task:
     """A graph that is to be planned: what there is to choose from, and what shares memory.
 
-    `kinds` are the layouts of its edges, with which `offers` agree.
+    `kinds` are the layouts of its edges, with which `ranked` agree.
     """
 
     graph: Graph
-    goal: Optimize
-    terms: Terms
+    constraints: PlanConstraints
     offered: Mapping[Node, tuple[Candidate, ...]]
     roots: Mapping[Tensor, Tensor]
     edges: Sequence[Edge]
     kinds: Kinds
-    offers: Sequence[Offers]
+    ranked: Sequence[RankedKernels]
 
     @staticmethod
-    def of(graph: Graph, candidates_of: CandidatesOf, goal: Optimize, terms: Terms) -> _Task:
+    def of(graph: Graph, candidates_of: CandidatesOf, constraints: PlanConstraints) -> _Task:
         """All edges are NHWC."""
         views = Views(graph)
         offered = {node: _legal(node, candidates_of, views) for node in graph.nodes}
         roots = {t: views.root(t) for t in graph.tensors() if not t.is_constant}
         edges = edges_of(graph, offered)
         offered = {node: possible(node, legal, edges) for node, legal in offered.items()}
-        return _Task(graph, goal, terms, offered, roots, edges, {}, ()).of_kinds({})
+        return _Task(graph, constraints, offered, roots, edges, {}, ()).of_kinds({})
 
     def of_kinds(self, kinds: Kinds) -> _Task:
-        """The same with other layouts."""
-        offers = [
-            _offers(node, agreeing(node, legal, kinds), self.goal, self.terms)
+        """Return the same with other layouts."""
+        ranked = [
+            _ranked_kernels(node, agreeing(node, legal, kinds), self.constraints)
             for node, legal in self.offered.items()
         ]
-        return replace(self, kinds=kinds, offers=offers)
+        return replace(self, kinds=kinds, ranked=ranked)
 
     def can_be(self, kinds: Kinds) -> bool:
         """Whether each node has a kernel for these layouts that is not refused."""
         return all(
             any(
-                not c.accumulates and (node, c.kernel) not in self.terms.refused
+                not c.accumulates and (node, c.kernel) not in self.constraints.refused
                 for c in agreeing(node, legal, kinds)
             )
             for node, legal in self.offered.items()
@@ -189,8 +202,8 @@ class _Task:
             total = 0
             for node in (edge.producer, edge.reader):
                 able = agreeing(node, self.offered[node], tried)
-                offers = Offers.of(node, able, self.goal, self.terms)
-                total += NO_PRICE if offers is None else offers.whole.prices[0]
+                ranked = RankedKernels.of(node, able, self.constraints)
+                total += NO_PRICE if ranked is None else ranked.whole.prices[0]
             return total
 
         for edge in self.edges:
@@ -207,14 +220,14 @@ class _Task:
     def whole_peak(self, *, workspace_io: bool) -> int:
         """The most bytes that live at once where each operator is one call of its best kernel."""
         storage = self.storage(workspace_io=workspace_io)
-        return whole_peak(self.graph, self.offers, storage)
+        return whole_peak(self.graph, self.ranked, storage)
 
     def layouts(self) -> dict[Tensor, Layout]:
         """Of whole tensors."""
         return layouts_of(tuple(self.roots), self.edges, self.kinds)
 
-    def plan(self, groups: tuple[Group, ...], heights: Mapping[Tensor, int], terms: Terms) -> Plan:
-        """The plan of these groups, with rings of these heights."""
+    def plan(self, groups: tuple[Group, ...], heights: Mapping[Tensor, int]) -> Plan:
+        """Return the plan of these groups, with rings of these heights."""
         layouts = {
             t: replace(layout, rows=heights.get(t, layout.rows))
             for t, layout in self.layouts().items()
@@ -225,7 +238,7 @@ class _Task:
             layouts=MappingProxyType(layouts),
             storage=MappingProxyType(self.roots),
             offered=MappingProxyType(self.offered),
-            terms=terms,
+            constraints=self.constraints,
         )
 
 
@@ -249,12 +262,12 @@ class _Either:
         )
 
     def cheapest(self, limit: int) -> int:
-        """The number of the graph with the least price within a limit in bytes."""
+        """Return the number of the graph with the least price within a limit in bytes."""
         able = [n for n, c in enumerate(self._choices) if c.least <= limit]
         return min(able, key=lambda n: self._choices[n].price(limit))
 
     def price(self, limit: int) -> int:
-        """What the cheapest plan within a limit in bytes, `least` or more, is charged."""
+        """Return what the cheapest plan within a limit in bytes, `least` or more, is charged."""
         return self._choices[self.cheapest(limit)].price(limit)
 
 
@@ -263,13 +276,15 @@ def _legal(node: Node, candidates_of: CandidatesOf, views: Views) -> tuple[Candi
     return tuple(c for c in offered if c.kernel is not Kernel.VIEW or views.merge(node))
 
 
-def _offers(node: Node, legal: Sequence[Candidate], goal: Optimize, terms: Terms) -> Offers:
-    offers = Offers.of(node, legal, goal, terms)
-    if offers is None:
+def _ranked_kernels(
+    node: Node, legal: Sequence[Candidate], constraints: PlanConstraints
+) -> RankedKernels:
+    ranked = RankedKernels.of(node, legal, constraints)
+    if ranked is None:
         raise UnsupportedModelError(
             f"no kernel can compute this operator '{node.op.name}'", where=str(node.source)
         )
-    return offers
+    return ranked
 
 
 def _size(choices: _Either, goal: Optimize, limit: int | None, apart: int) -> int:
@@ -291,7 +306,7 @@ def _size(choices: _Either, goal: Optimize, limit: int | None, apart: int) -> in
 
 
 def _balanced(prices: Mapping[int, int], apart: int) -> int:
-    """The limit for which speed and memory are worth most together; `prices` by limit.
+    """Return the limit for which speed and memory are worth most together; `prices` by limit.
 
     Limits that are near the best of both come before all others, where there are some.
     """
@@ -305,5 +320,5 @@ def _balanced(prices: Mapping[int, int], apart: int) -> int:
 
 
 def _worth(price: int, size: int) -> float:
-    """What a balanced plan keeps small."""
+    """Return what a balanced plan keeps small."""
     return _SPEED_OVER_SIZE * math.log(max(price, 1)) + math.log(max(size, 1))

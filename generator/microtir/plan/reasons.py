@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from microtir.config.enums import Measure, Optimize
+from microtir.decisions import Alternative, Decision
 from microtir.graph.ir import Node, Tensor
-from microtir.ir_module import Alternative, Decision
 from microtir.plan.ir import (
     Candidate,
     Group,
@@ -18,7 +18,8 @@ from microtir.plan.ir import (
     PlannedOperator,
     Refusal,
 )
-from microtir.plan.offers import PRICE_PER_BYTE, price_of, work
+from microtir.plan.ranking import PRICE_PER_BYTE, price_of
+from microtir.plan.work import work
 
 RefusalsOf = Callable[[Node], Sequence[tuple[Kernel, Refusal]]]
 
@@ -35,16 +36,17 @@ _MERITS: Mapping[Optimize, str] = MappingProxyType(
 
 
 def decisions(plan: Plan, goal: Optimize, refusals_of: RefusalsOf) -> Mapping[Node, Decision]:
-    """What was decided about every operator of a plan.
+    """Return what was decided about every operator of a plan.
 
     Args:
         plan: as `plan` made it for this goal.
         goal: what candidates were ranked by.
         refusals_of: gives the kernels that cannot compute a node.
     """
+    ranking = plan.constraints.ranking_of(goal)
     return MappingProxyType(
         {
-            operator.node: _Choice(operator, group, plan, plan.terms.goal(goal)).decision(
+            operator.node: _Choice(operator, group, plan, ranking).decision(
                 number, refusals_of(operator.node)
             )
             for number, group in enumerate(plan.groups)
@@ -72,8 +74,7 @@ class _Choice:
 
     @property
     def _speed_counts(self) -> bool:
-        is_least = self.goal is Optimize.RAM and self.plan.terms.ignores_code
-        return is_least or self.goal is Optimize.SPEED
+        return self.goal is Optimize.SPEED
 
     @property
     def together(self) -> int:
@@ -81,7 +82,7 @@ class _Choice:
         return self.group.nest.together if self.group.nest is not None else 0
 
     def decision(self, number: int, refused: Sequence[tuple[Kernel, Refusal]]) -> Decision:
-        """What was decided, the operator's group having this number."""
+        """Return what was decided, the operator's group having this number."""
         node, chosen = self.operator.node, self.chosen
         offered = self.plan.offered.get(node, ())
         if len(self.group.operators) == 1:
@@ -109,9 +110,10 @@ class _Choice:
         )
 
     def _work(self, c: Candidate, measure: Measure | None = None) -> int:
-        """What a candidate costs; by rows if the layer runs so and the candidate can."""
+        """Return what a candidate costs; by rows if the layer runs so and the candidate can."""
         together = self.together if c.takes_row_range or c.accumulates else 0
-        return work(self.operator.node, c, measure or self.plan.terms.measure, together=together)
+        measure = measure or self.plan.constraints.measure
+        return work(self.operator.node, c, measure, together=together)
 
     def _alternative(self, c: Candidate) -> Alternative:
         reason = self._mismatch(c)
@@ -133,7 +135,7 @@ class _Choice:
 
     def _mismatch(self, c: Candidate) -> str | None:
         """Why a candidate cannot make the calls that the plan wants, if it cannot."""
-        if (self.operator.node, c.kernel) in self.plan.terms.refused:
+        if (self.operator.node, c.kernel) in self.plan.constraints.refused:
             return "takes more stack than the budget has"
         if c.input_layouts != self.chosen.input_layouts:
             return f"its input is {self._kind(self.operator.inputs[0])}"
@@ -149,18 +151,18 @@ class _Choice:
 
     def _is_better(self, c: Candidate) -> bool:
         """Whether a candidate would have been chosen if there were room for its scratch."""
-        price = price_of(self.goal, self.plan.terms, self.operator.node)
+        price = price_of(self.plan.constraints, self.operator.node, self.goal)
         return price(self._work(c), c) < price(self._work(self.chosen), self.chosen)
 
     def _difference(self, c: Candidate) -> str:
-        """What a candidate costs more than the chosen one, and what less."""
+        """Return what a candidate costs more than the chosen one, and what less."""
         size = 0
-        limited = self.goal is Optimize.FLASH or self.plan.terms.byte_price > 0
+        limited = self.goal is Optimize.FLASH or self.plan.constraints.byte_price > 0
         if not self._speed_counts or limited:
             size = c.code_bytes - self.chosen.code_bytes
         if limited:
             size += c.weight_bytes - self.chosen.weight_bytes
-        unit = str(self.plan.terms.measure).removesuffix("s")
+        unit = str(self.plan.constraints.measure).removesuffix("s")
         amounts = (self._work(c) - self._work(self.chosen), unit), (size, "byte")
         more = [_amount(n, unit) for n, unit in amounts if n > 0]
         less = [_amount(n, unit) for n, unit in amounts if n < 0]
@@ -182,13 +184,15 @@ class _Choice:
             room = " in a plan that keeps to the budgets"
             if self.plan.size is not None:
                 room = f" whose scratch fits into {self.plan.size:,} bytes"
-        flash, unit = "", str(self.plan.terms.measure)
-        sources = ["cycles"] * (self._speed_counts and self.plan.terms.measure is Measure.CYCLES)
+        flash, unit = "", str(self.plan.constraints.measure)
+        sources = ["cycles"] * (
+            self._speed_counts and self.plan.constraints.measure is Measure.CYCLES
+        )
         sources += ["tuning records"] * self.chosen.is_measured
         by = f", by {' of '.join(sources)}" if sources else ""
-        if self.plan.terms.byte_price and self.goal is not Optimize.FLASH:
-            flash = f", {self.plan.terms.byte_price:,} {unit} a byte of flash"
-        if (self.operator.node, self.chosen.kernel) in self.plan.terms.raised:
+        if self.plan.constraints.byte_price and self.goal is not Optimize.FLASH:
+            flash = f", {self.plan.constraints.byte_price:,} {unit} a byte of flash"
+        if (self.operator.node, self.chosen.kernel) in self.plan.constraints.raised:
             return f"fast, of {len(rivals) + 1}{room}: the budget of flash has room for it{by}"
         goal = Optimize.SPEED if self._speed_counts else self.goal
         return _MERITS[goal].format(f"{len(rivals) + 1}{room}", unit) + flash + by
@@ -221,7 +225,7 @@ class _Choice:
         return f"{how} with {others} other {layers}, to keep to {self.plan.size:,} bytes"
 
     def _again(self) -> str:
-        """What the operator does that another one does, too."""
+        """Return what the operator does that another one does, too."""
         twice = self.operator.node.source.macs_recomputed
         if not twice:
             return ""

@@ -82,7 +82,7 @@ class Demand:
                 self.users[buffer] |= 1 << number
 
     def run(self, state: State, operator: int) -> State:
-        """What is there after one more operator."""
+        """Return what is there after one more operator."""
         use = self.uses[operator]
         done = state.done | 1 << operator
         alive, now = state.alive, state.bytes
@@ -102,13 +102,13 @@ class Demand:
         return State(done, alive, now, peak)
 
     def run_all(self, state: State, operators: Iterable[int]) -> State:
-        """What is there after some more operators."""
+        """Return what is there after some more operators."""
         for operator in operators:
             state = self.run(state, operator)
         return state
 
     def peak(self, order: Iterable[int]) -> int:
-        """The most bytes that live at once in an order of all operators."""
+        """Return the most bytes that live at once in an order of all operators."""
         return self.run_all(self.start, order).peak
 
     def _dies(self, buffer: int, done: Bits) -> bool:
@@ -116,7 +116,7 @@ class Demand:
 
 
 def best_order(demand: Demand) -> tuple[int, ...]:
-    """The order of operators with a low peak in each segment; as given where none is lower.
+    """Return the order of operators with a low peak in each segment; as given where none is lower.
 
     It is the lowest where segments are narrow enough for an exact search.
     """
@@ -193,7 +193,7 @@ class _Kin:
 
 
 def _best_in_segment(demand: Demand, kin: _Kin, start: State, given: range) -> Sequence[int]:
-    """The order with the lowest peak that is found for operators that stay together."""
+    """Return the order with the lowest peak that is found for operators that stay together."""
     if len(given) == 1:
         return given
     peak = demand.run_all(start, given).peak
@@ -247,7 +247,7 @@ class _Search:
         self._start = self._settled(_Path(start, (), tuple(ready)))
 
     def exact(self, below: int) -> Sequence[int] | None:
-        """The order with the lowest peak; None if none is lower than `below`.
+        """Return the order with the lowest peak; None if none is lower than `below`.
 
         States are looked at in the order of their peaks, so that the first one with all operators
         has the lowest.  None also where it takes too many states.
@@ -303,7 +303,7 @@ class _Search:
         return _Path(after, (*path.operators, *self._chains[chain]), tuple(sorted(ready)))
 
     def _settled(self, path: _Path) -> _Path:
-        """The path once all has run that takes no byte more, neither while it runs nor then.
+        """Return the path once all has run that takes no byte more, neither while it runs nor then.
 
         To run it later is never better: it would free no more, and what it frees would meanwhile
         live beside others.
@@ -346,7 +346,7 @@ def _chains(demand: Demand, operators: Sequence[int]) -> list[tuple[int, ...]]:
 def _only_reader(
     demand: Demand, chains: Sequence[tuple[int, ...]], chain: tuple[int, ...], needed_by: Bits
 ) -> tuple[int, ...] | None:
-    """The chain that alone reads what another one has written, if there is one."""
+    """Return the chain that alone reads what another one has written, if there is one."""
     written = {b for number in chain for b in demand.uses[number].writes}
     for other in chains:
         both = sum(1 << n for n in (*chain, *other))
@@ -395,7 +395,7 @@ class _Profile:
 
 
 def _numbers(bits: Bits) -> Iterator[int]:
-    """The members of a set, in ascending order."""
+    """Yield the members of a set, in ascending order."""
     while bits:
         lowest = bits & -bits
         yield lowest.bit_length() - 1

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from microtir.graph.ir import Graph, Node, Tensor
 from microtir.operators.streaming.definition import JoinColumns
-from microtir.plan.courses import Courses
 from microtir.plan.ir import Layout
 from microtir.plan.nest import History
+from microtir.plan.nest_simulations import NestSimulations
 
 
 class Views:
@@ -24,7 +24,7 @@ class Views:
         self._fixed = frozenset((*graph.inputs, *graph.outputs))
 
     def root(self, tensor: Tensor) -> Tensor:
-        """The tensor whose memory this one lies in."""
+        """Return the tensor whose memory this one lies in."""
         while tensor in self._parent:
             tensor = self._parent[tensor]
         return tensor
@@ -74,7 +74,7 @@ class Storage:
         caller: Sequence[Tensor],
         layouts: Mapping[Tensor, Layout],
     ) -> Storage:
-        """The lifetimes of a graph whose views share the memory of their roots."""
+        """Return the lifetimes of a graph whose views share the memory of their roots."""
         first: dict[Tensor, int] = {}
         last: dict[Tensor, int] = {}
         for number, node in enumerate(graph.nodes):
@@ -125,13 +125,15 @@ class Overlaps:
     Args:
         storage: of all tensors.
         known: what happens in the nest to each tensor that it reads or writes for others.
-        courses: what is known of nests.
+        simulations: what is known of nests.
     """
 
-    def __init__(self, storage: Storage, known: Mapping[Tensor, History], courses: Courses) -> None:
+    def __init__(
+        self, storage: Storage, known: Mapping[Tensor, History], simulations: NestSimulations
+    ) -> None:
         self._storage = storage
         self._known = known
-        self._courses = courses
+        self._simulations = simulations
         self._seen: dict[Tensor, list[Tensor]] = {}
         for tensor in known:
             self._seen.setdefault(storage.root[tensor], []).append(tensor)
@@ -166,7 +168,7 @@ class Overlaps:
         if size(writer) != size(y):
             return 0  # some columns of y, whose rows are longer
         row = self._storage.row_bytes
-        distance = self._courses.distance(
+        distance = self._simulations.distance(
             self._known[reader], self._known[writer], row(reader), row(writer)
         )
         return size(x) + size(y) - max(size(x) + distance, size(y))

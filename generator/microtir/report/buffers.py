@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from microtir.graph.ir import TensorType
-from microtir.ir_module import BufferPlacement, KeptBytes, ModelInfo, PortKind
+from microtir.ir_module import ModelInfo, PortKind
+from microtir.memory_plan import BufferPlacement, KeptBytes
 from microtir.report import data
 from microtir.report.calls import Calls
 from microtir.report.data import BufferKind

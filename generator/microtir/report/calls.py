@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from microtir.graph.ir import Node, Tensor
-from microtir.plan.ir import Kernel, Plan, PlannedOperator
+from microtir.plan.ir import Plan, PlannedOperator
+from microtir.program import Program
 from microtir.report import data
 from microtir.tir.ir import Buffer, BufferView, Invoke, PrimFunc
 from microtir.tir.visitor import buffers_written, walk
@@ -29,17 +30,11 @@ class Calls:
     invokes: tuple[Invoke, ...]
 
     @staticmethod
-    def of(plan: Plan, layers: Sequence[PrimFunc], main: PrimFunc) -> Calls:
-        """Match the functions of the layers, which are in the plan's order, with its operators."""
-        functions: dict[PlannedOperator, tuple[PrimFunc, ...]] = {}
-        remaining = iter(layers)
-        for op in plan.operators:
-            if op.candidate.kernel is not Kernel.VIEW:
-                count = 2 if op.candidate.accumulates else 1
-                functions[op] = tuple(next(remaining) for _ in range(count))
-        invokes = tuple(node for node in walk(main) if isinstance(node, Invoke))
-        numbers = {op: number_of(op.node) for op in plan.operators}
-        return Calls(plan, numbers, functions, invokes)
+    def of(program: Program) -> Calls:
+        """Read the calls of a program."""
+        invokes = tuple(node for node in walk(program.named_main) if isinstance(node, Invoke))
+        numbers = {op: number_of(op.node) for op in program.plan.operators}
+        return Calls(program.plan, numbers, program.functions_of_operators(), invokes)
 
     @property
     def steps(self) -> tuple[data.Step, ...]:

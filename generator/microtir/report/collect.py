@@ -1,4 +1,4 @@
-"""From a model to the facts of its report: calls the driver and reads what it shows."""
+"""From a model to the facts of its report: calls the driver and reads its program."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from microtir.artifact import Artifact, footprint
 from microtir.config import CompilationConfig
 from microtir.config.enums import Optimize
 from microtir.errors import MemoryPlanError, UsageError
-from microtir.ir_module import IRModule, MemoryPlan, ModelInfo
-from microtir.plan.ir import Plan
+from microtir.ir_module import IRModule, ModelInfo
+from microtir.memory_plan import MemoryPlan
+from microtir.program import Program
 from microtir.report import data
 from microtir.report.buffers import make_pools, make_ports
 from microtir.report.calls import Calls
 from microtir.report.excesses import with_excesses
 from microtir.report.layers import make_constants, make_layers
 from microtir.report.profile import Measured, with_profile
-from microtir.tir.ir import PrimFunc
 from microtir.version import __version__
 
 _RAM, _STACK = "budget.ram", "budget.stack"
@@ -27,13 +27,14 @@ _RAM, _STACK = "budget.ram", "budget.stack"
 
 @dataclass(frozen=True, slots=True)
 class _Compiled:
-    """A compiled model with what the driver showed on the way."""
+    """A compiled model."""
 
-    plan: Plan
-    layers: tuple[PrimFunc, ...]
-    main: PrimFunc  # before placement: its buffers still have names
     artifact: Artifact
     code_bytes: int  # an estimate, without a compiler
+
+    @property
+    def program(self) -> Program:
+        return self.artifact.module.require_program("report")
 
     @property
     def model(self) -> ModelInfo:
@@ -95,40 +96,23 @@ def describe(
 
 
 def _compile(module: IRModule, compiler: driver.Compiler | None) -> _Compiled:
-    plans: list[Plan] = []
-    functions: dict[str, Sequence[PrimFunc]] = {}
-
-    def observe(stage: str, result: object) -> None:
-        match result:
-            case Plan():
-                plans.append(result)
-            case PrimFunc():
-                functions[stage] = (result,)
-            case tuple():
-                functions[stage] = result
-            case _:
-                return
-
-    artifact = driver.build(module, observe=observe, compiler=compiler, nearest=True)
-    (main,) = functions["executor"]
+    artifact = driver.build(module, compiler=compiler, best_effort=True)
     estimate = artifact.metadata.code_bytes_estimate
-    code = compiler(artifact) if compiler else estimate
-    return _Compiled(plans[-1], tuple(functions["tir"]), main, artifact, code)
+    return _Compiled(artifact, compiler(artifact) if compiler else estimate)
 
 
 def _least(module: IRModule, config: CompilationConfig, compiled: _Compiled) -> int:
     """Return the workspace at `--optimize ram` in bytes."""
     if config.optimize is Optimize.RAM:
-        return compiled.model.memory.workspace_size
+        return compiled.program.placement.workspace_size
     goal = config.without_limits().with_(optimize=Optimize.RAM)
     lowered = driver.lower(module.with_configuration(goal))
-    assert lowered.model is not None
-    return lowered.model.memory.workspace_size
+    return lowered.require_program("report").placement.workspace_size
 
 
 def _facts(compiled: _Compiled, config: CompilationConfig, least: int) -> data.Report:
-    model, plan = compiled.model, compiled.plan
-    calls = Calls.of(plan, compiled.layers, compiled.main)
+    model = compiled.model
+    calls = Calls.of(compiled.program)
     pools = make_pools(model, calls)
     placed = frozenset(buffer.name for pool in pools for buffer in pool.buffers)
     limits = _limits(config, model.memory, compiled)

@@ -9,13 +9,9 @@ machine or wherever an executor sends them, and each is recorded as soon as it i
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Executor, as_completed
-from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from pathlib import Path
-from types import MappingProxyType
 
 from microtir import driver
 from microtir.config import Budget, CompilationConfig, Measure, Optimize
@@ -36,18 +32,14 @@ class Round:
     Attributes:
         graph: of the model.
         config: with what the rounds have in common.
-        records: text of the records that make the plan take the kernels of this round.
+        records: what makes the plan take the kernels of this round.
         keys: what it measures.
     """
 
     graph: Graph
     config: CompilationConfig
-    records: str
+    records: Measured
     keys: frozenset[Key]
-
-
-class _Planned(Exception):  # noqa: N818  # no error: the plan is all that was asked for
-    """Ends a lowering once its plan is there."""
 
 
 def rounds(module: IRModule, config: CompilationConfig, known: Measured) -> Iterator[Round]:
@@ -67,8 +59,9 @@ def rounds(module: IRModule, config: CompilationConfig, known: Measured) -> Iter
     )
     tried = dict.fromkeys(known.costs, _TRIED)
     while True:
-        records = Measured(known.target, MappingProxyType(dict(tried))).to_text()
-        keys = frozenset(_keys(_planned(module, plain, records)).values())
+        records = Measured(known.target, dict(tried))
+        lowered = driver.lower(module.with_configuration(plain), records=records)
+        keys = frozenset(_keys(lowered.require_program("tune").plan).values())
         fresh = keys - tried.keys()
         if not fresh:
             return
@@ -115,13 +108,8 @@ def measure(one: Round, board: str, timeout: float) -> Mapping[Key, Cost]:
         MicrotirError: the program cannot be built or run.
     """
     module = IRModule(graph=one.graph, config=one.config)
-    plans: list[Plan] = []
-    with _records(one.records) as path:
-        artifact = driver.build(
-            module.with_configuration(one.config.with_(tuning_records=path)),
-            observe=lambda _, made: plans.append(made) if isinstance(made, Plan) else None,
-        )
-    keys = _keys(plans[-1])
+    artifact = driver.build(module, records=one.records)
+    keys = _keys(artifact.module.require_program("tune").plan)
     names = [layer.function for layer in artifact.metadata.layers]
     measured = {
         layer.function: Cost(layer.instructions, layer.cycles)
@@ -135,19 +123,6 @@ def measure(one: Round, board: str, timeout: float) -> Mapping[Key, Cost]:
     return costs
 
 
-def _planned(module: IRModule, config: CompilationConfig, records: str) -> Plan:
-    plans: list[Plan] = []
-
-    def observe(_stage: str, made: object) -> None:
-        if isinstance(made, Plan):
-            plans.append(made)
-            raise _Planned
-
-    with _records(records) as path, suppress(_Planned):
-        driver.lower(module.with_configuration(config.with_(tuning_records=path)), observe=observe)
-    return plans[-1]
-
-
 def _keys(plan: Plan) -> dict[PlannedOperator, Key]:
     """Return what the functions of a plan measure, in their order."""
     return {
@@ -155,12 +130,3 @@ def _keys(plan: Plan) -> dict[PlannedOperator, Key]:
         for operator in plan.operators
         if operator.candidate.kernel is not Kernel.VIEW
     }
-
-
-@contextmanager
-def _records(text: str) -> Iterator[str]:
-    """Yield the name of a file with some records, removed when it is no longer needed."""
-    with tempfile.TemporaryDirectory(prefix="microtir_tune_") as folder:
-        path = Path(folder) / "records.json"
-        path.write_text(text, encoding="utf-8")
-        yield str(path)

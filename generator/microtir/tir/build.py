@@ -30,6 +30,7 @@ from microtir.tir.intrinsics import SIGNATURES
 from microtir.tir.ir import (
     Binary,
     BinaryOp,
+    Buffer,
     Call,
     Cast,
     Expr,
@@ -84,6 +85,7 @@ __all__ = [
     "int_value",
     "is_empty",
     "le",
+    "linear_index",
     "literal",
     "logical_and",
     "logical_not",
@@ -390,3 +392,11 @@ def is_empty(s: Stmt) -> bool:
 def fresh(var: Var, name: str | None = None) -> Var:
     """Make a new Var like `var`: copies of a loop must not share the Vars that they define."""
     return Var(name or var.name, var.dtype, var.low, var.high)
+
+
+def linear_index(buffer: Buffer, indices: tuple[Expr, ...]) -> Expr:
+    """Row-major position of an element, in Horner's form: (i * columns + j) * channels + k."""
+    position: Expr = IntImm(0)
+    for extent, place in zip(buffer.shape, indices, strict=True):
+        position = add(mul(position, extent), place)
+    return position

@@ -16,7 +16,7 @@ from microtir.codegen.printer.layout import columns, indent
 from microtir.codegen.program import Program
 from microtir.config.names import constants_macro
 from microtir.config.pools import ConstantPoolInfo
-from microtir.ir_module import POOL_IDENTITY_BYTES, PlannedConstants
+from microtir.memory_plan import POOL_IDENTITY_BYTES, PlannedConstants
 from microtir.support.encoding import c_comment
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from microtir.codegen.printer.names import ScopedNames
 from microtir.codegen.program import Program
 from microtir.config.names import workspace_macro
-from microtir.ir_module import PlannedPool
+from microtir.memory_plan import PlannedPool
 
 GRAPH_LOCALS = (
     "input_pointers", "output_pointers", "pool_pointers", "executor", "observer", "platform",

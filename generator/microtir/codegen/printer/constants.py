@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -11,9 +11,8 @@ import numpy.typing as npt
 from microtir.codegen.printer.c_types import C_TYPES, float_literal, integer_literal
 from microtir.codegen.printer.layout import INDENT, WIDTH
 from microtir.codegen.printer.names import UniqueNames
+from microtir.measure import ConstantData
 from microtir.tir.dtype import DType
-from microtir.tir.ir import Buffer, PrimFunc, Scope
-from microtir.tir.visitor import buffers_read
 
 FILE_HEADER = 16
 """Bytes before the arrays in a file of parameters: magic, identity, size, checksum."""
@@ -53,39 +52,20 @@ class ConstantArray:
         return self.offset + self.bytes
 
 
-def constant_arrays(
-    functions: Iterable[PrimFunc],
-    stems: Mapping[PrimFunc, str],
-    names: UniqueNames,
-    alignment: int,
-) -> tuple[tuple[ConstantArray, ...], dict[Buffer, ConstantArray]]:
-    """The constants that functions read, in order of first use; equal data is kept once.
+def named_arrays(
+    found: Iterable[ConstantData], prefix: str, names: UniqueNames
+) -> dict[ConstantData, ConstantArray]:
+    """The arrays of a program as C has them.
 
     Args:
-        functions: in printing order.
-        stems: what the names of a function's constants begin with.
+        found: in the order of the file.
+        prefix: what every name of the file begins with.
         names: the names of the file, which grows by those of the arrays.
-        alignment: least alignment in bytes of every array.
     """
-    found: dict[tuple[DType, bytes], ConstantArray] = {}
-    keys: dict[Buffer, tuple[DType, bytes]] = {}
-    for function in functions:
-        for buffer in _constants(function):
-            assert buffer.data is not None
-            data = np.ascontiguousarray(buffer.data, dtype=buffer.dtype.value).reshape(-1)
-            # By bytes, not by values: 0.0 and -0.0 are equal and not the same constant.
-            key = keys.setdefault(buffer, (buffer.dtype, data.tobytes()))
-            known = found.get(key)
-            if known is None:
-                name = names.fresh(f"{stems[function]}_{buffer.name}")
-                # aligned(n) on a variable also lowers its alignment, below what its type needs.
-                known = ConstantArray(name, buffer.dtype, data, max(alignment, data.itemsize))
-            found[key] = replace(
-                known,
-                alignment=max(known.alignment, buffer.alignment),
-                users=tuple(dict.fromkeys((*known.users, function.name))),
-            )
-    return tuple(found.values()), {buffer: found[key] for buffer, key in keys.items()}
+    return {
+        c: ConstantArray(names.fresh(f"{prefix}_{c.name}"), c.dtype, c.data, c.alignment, c.users)
+        for c in found
+    }
 
 
 def one_after_another(arrays: Iterable[ConstantArray], start: int) -> Iterator[ConstantArray]:
@@ -102,10 +82,6 @@ def write_arrays(data: bytearray, arrays: Iterable[ConstantArray]) -> None:
     for array in arrays:
         values = array.data.astype(np.dtype(array.dtype.value).newbyteorder("<"))
         data[array.end - array.bytes : array.end] = values.tobytes()
-
-
-def _constants(function: PrimFunc) -> tuple[Buffer, ...]:
-    return tuple(b for b in buffers_read(function) if b.scope is Scope.CONSTANT)
 
 
 def value_lines(data: npt.NDArray[np.generic]) -> list[str]:

@@ -149,7 +149,7 @@ class ExpressionPrinter:
         name = self.names.of(buffer)
         if buffer.scope is Scope.LOCAL and not buffer.shape:
             return name
-        index = self.expr(linear_index(buffer, indices)).text
+        index = self.expr(build.linear_index(buffer, indices)).text
         if buffer.scope is Scope.CONSTANT and buffer.dtype in self._readers:
             return f"{self._readers[buffer.dtype]}({name}, {index})"
         return f"{name}[{index}]"
@@ -313,14 +313,6 @@ class ExpressionPrinter:
         text = f"{left} {symbol} {b.within(Precedence.UNARY)}"
         c_type = e.dtype if {a.c_type, b.c_type} - {None} else None
         return CText(text, level, None if is_promoted(e.dtype) else c_type)
-
-
-def linear_index(buffer: Buffer, indices: tuple[Expr, ...]) -> Expr:
-    """Row-major position of an element, in Horner's form: (i * columns + j) * channels + k."""
-    position: Expr = IntImm(0)
-    for extent, index in zip(buffer.shape, indices, strict=True):
-        position = build.add(build.mul(position, extent), index)
-    return position
 
 
 def _computed(dtype: DType) -> DType | None:

@@ -9,11 +9,12 @@ from microtir.codegen.interface.devices import devices_parameter
 from microtir.codegen.printer.assembly import assembly_lines
 from microtir.codegen.printer.c_types import C_TYPES
 from microtir.codegen.printer.expressions import Requirements
-from microtir.codegen.printer.intrinsics import has_intrinsics, intrinsics_lines
+from microtir.codegen.printer.intrinsics import intrinsics_lines
 from microtir.codegen.printer.layout import WIDTH, block_comment, indent, wrap
 from microtir.codegen.printer.names import ScopedNames
 from microtir.codegen.printer.statements import StatementPrinter, parameter_text, pointer_cast
 from microtir.codegen.program import Program
+from microtir.measure.functions import has_intrinsics
 from microtir.tir.dtype import DType
 from microtir.tir.function import Origin
 from microtir.tir.ir import PrimFunc, Scope

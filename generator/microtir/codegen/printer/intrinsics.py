@@ -7,18 +7,11 @@ from collections.abc import Iterable
 from microtir.codegen.printer.assembly import native_values
 from microtir.codegen.printer.environment import render
 from microtir.codegen.printer.layout import wrap
-from microtir.tir.function import NativeForm
 from microtir.tir.ir import PrimFunc
 
 SUPPORT = "kernels/vector/support/all.j2"
 _MOST_PIXELS = 6  # twice as many sums leave room for weights and inputs in 16 registers
 _STORED_TOGETHER = (4, 2, 1)  # pixels
-
-
-def has_intrinsics(kernel: PrimFunc) -> bool:
-    """Whether a micro-kernel's template is a body in C, not assembly."""
-    native = None if kernel.kernel is None else kernel.kernel.native
-    return native is not None and native.form is NativeForm.INTRINSICS
 
 
 def intrinsics_lines(template: str, kernel: PrimFunc, name: str, macro: str) -> list[str]:

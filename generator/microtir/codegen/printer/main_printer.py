@@ -12,7 +12,7 @@ from microtir.codegen.printer.layout import block_comment, indent
 from microtir.codegen.printer.names import ScopedNames
 from microtir.codegen.printer.statements import StatementPrinter
 from microtir.codegen.program import Program
-from microtir.ir_module import BufferPlacement
+from microtir.memory_plan import BufferPlacement
 from microtir.support.encoding import c_comment
 from microtir.tir.ir import Buffer, BufferView, Expr, For, Invoke, PrimFunc, Seq, Stmt
 from microtir.tir.visitor import walk

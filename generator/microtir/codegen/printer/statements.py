@@ -8,11 +8,12 @@ from types import MappingProxyType
 
 from microtir.codegen.flash import reader_names, reads_from_flash
 from microtir.codegen.printer.c_types import C_TYPES, is_promoted
-from microtir.codegen.printer.expressions import ExpressionPrinter, Requirements, linear_index
+from microtir.codegen.printer.expressions import ExpressionPrinter, Requirements
 from microtir.codegen.printer.layout import indent
 from microtir.codegen.printer.names import ScopedNames
 from microtir.codegen.program import EXTERN_STATUS, Program
 from microtir.errors import UsageError
+from microtir.tir import build
 from microtir.tir.analysis.bounds import Bounds
 from microtir.tir.analysis.interval import Interval
 from microtir.tir.dtype import DType
@@ -236,7 +237,7 @@ class StatementPrinter:
             case BufferArgument(buffer, indices):
                 if buffer.scope is Scope.LOCAL and not buffer.shape:
                     return f"&{self.names.of(buffer)}"
-                if linear_index(buffer, indices) == IntImm(0):
+                if build.linear_index(buffer, indices) == IntImm(0):
                     return self.names.of(buffer)
                 return f"&{self.expressions.element(buffer, indices)}"
             case _:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import ClassVar, Protocol
 
 from microtir.tir.ir import PrimFunc
+from microtir.tir.passes.merging import merge_functions
 from microtir.tir.passes.partition import PartitionLoops
 from microtir.tir.passes.scalars import ScalarArrays
 from microtir.tir.passes.simplify import Simplify
@@ -12,9 +13,16 @@ from microtir.tir.passes.unroll import UnrollLoops
 from microtir.tir.passes.vectorize import LowerVectorized
 
 __all__ = [
-    "LowerVectorized", "PartitionLoops", "Pass", "ScalarArrays", "Simplify", "UnrollLoops",
-    "micro_kernel", "pipeline",
-]  # fmt: skip
+    "LowerVectorized",
+    "PartitionLoops",
+    "Pass",
+    "ScalarArrays",
+    "Simplify",
+    "UnrollLoops",
+    "merge_functions",
+    "micro_kernel",
+    "pipeline",
+]
 
 
 class Pass(Protocol):

@@ -26,15 +26,8 @@ from microtir.config import CompilationConfig
 from microtir.config.option import shown
 from microtir.errors import ConfigError, GraphError, UsageError
 from microtir.graph.ir import Quantization, TensorType
-from microtir.ir_module import (
-    BufferPlacement,
-    IRModule,
-    MemoryPlan,
-    ModelInfo,
-    PlannedPool,
-    Port,
-    PortKind,
-)
+from microtir.ir_module import IRModule, ModelInfo, Port, PortKind
+from microtir.memory_plan import BufferPlacement, MemoryPlan, PlannedPool
 from microtir.support.arguments import checked_arguments
 from microtir.support.reading import WrongDataError, check
 from microtir.tir.dtype import DType

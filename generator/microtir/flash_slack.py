@@ -14,7 +14,7 @@ from fractions import Fraction
 
 from microtir.graph.ir import Node
 from microtir.plan.ir import Candidate, Kernel, Plan
-from microtir.plan.offers import work
+from microtir.plan.work import work
 
 Raised = frozenset[tuple[Node, Kernel]]
 """Layers with the kernels that they are to have."""
@@ -41,8 +41,8 @@ class Step:
 
 
 @dataclass(slots=True)
-class Raising:
-    """What is known of raising the layers of a plan, which grows with every program that is made.
+class FlashSlack:
+    """Finds layers of a plan to raise to faster kernels; what is known grows with every program.
 
     `more` holds for kernels what the first layer of them took of flash beyond what was expected:
     layers that share a body, for example, need another one.  `refuted` steps took too much although
@@ -96,7 +96,7 @@ def _steps_of(plan: Plan) -> tuple[Step, ...]:
 
 
 def _alone(plan: Plan, node: Node, current: Candidate) -> Iterator[Step]:
-    measure = plan.terms.measure
+    measure = plan.constraints.measure
     for other in plan.offered.get(node, ()):
         saved = work(node, current, measure) - work(node, other, measure)
         is_alike = (other.input_layouts, other.output_layouts, other.accumulates) == (

@@ -9,15 +9,13 @@ of 57 others it was within a quarter of 46.  Optimisation for size takes less, a
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from microtir.codegen.printer.assembly import assembly_lines
-from microtir.codegen.printer.constants import ConstantArray
-from microtir.codegen.printer.intrinsics import has_intrinsics
-from microtir.codegen.program import Program, make_program
+from microtir.config import Target
 from microtir.config.features import Family
-from microtir.ir_module import IRModule
+from microtir.measure.constants import ConstantData
+from microtir.measure.functions import Functions, has_intrinsics
 from microtir.tir.ir import For, If, PrimFunc, Select, Store
 from microtir.tir.visitor import walk
 
@@ -32,12 +30,15 @@ _TEXT = re.compile(r'^\s*"(.*)\\n"')
 _REPEAT = re.compile(r"\.rept\s+(\d+)")
 _FOR_EACH = re.compile(r"\.irp\s+\w+,(.*)")
 
+Listing = Callable[[str, PrimFunc], Iterable[str]]
+"""Gives the lines of a micro-kernel's assembly as they are printed, by its template."""
+
 
 @dataclass(frozen=True, slots=True)
 class FlashUse:
     """Bytes of flash: the arrays exactly, `code` estimated, in truth from `least` to `most`."""
 
-    arrays: tuple[ConstantArray, ...]
+    arrays: tuple[ConstantData, ...]
     code: int
     least: int
     most: int
@@ -46,35 +47,37 @@ class FlashUse:
     def bytes(self) -> int:
         return self.code + sum(array.bytes for array in self.arrays)
 
+    def with_code(self, compiled: int | None) -> FlashUse:
+        """Return the same with the code that a compiler made, where one was asked."""
+        if compiled is None:
+            return self
+        return FlashUse(self.arrays, compiled, compiled, compiled)
 
-def flash_of(module: IRModule, compiled: int | None = None) -> FlashUse:
-    """What `emit` prints for a lowered module takes.
+
+def flash_of(
+    functions: Functions, arrays: tuple[ConstantData, ...], target: Target, listing: Listing
+) -> FlashUse:
+    """Return what a program takes.
 
     Args:
-        module: lowered.
-        compiled: bytes of code as a compiler made it, where one was asked.
+        functions: of the program.
+        arrays: its constants.
+        target: what it is compiled for.
+        listing: of assembly.
     """
-    program = make_program(module)
-    if compiled is not None:
-        return FlashUse(program.constants, compiled, compiled, compiled)
-    code, target = code_bytes(program), program.config.primary_target()
+    code = sum(_function_bytes(functions, f, listing) for f in functions.distinct)
+    if target.family is Family.AVR:
+        code = code * _PERCENT_OF_AVR // 100
     least, most = _MEASURED.get(target.family, _MEASURED_ELSEWHERE)
     if target.mcpu == "cortex-m4":
         least, most = _MEASURED_ON_M4
-    return FlashUse(program.constants, code, code * least // 100, -(-code * most // 100))
+    return FlashUse(arrays, code, code * least // 100, -(-code * most // 100))
 
 
-def code_bytes(program: Program) -> int:
-    """The estimate of what all functions of a program take."""
-    found = sum(_function_bytes(program, function) for function in program.functions)
-    is_avr = program.config.primary_target().family is Family.AVR
-    return found * _PERCENT_OF_AVR // 100 if is_avr else found
-
-
-def _function_bytes(program: Program, function: PrimFunc) -> int:
-    template = program.assembly.get(function)
+def _function_bytes(functions: Functions, function: PrimFunc, listing: Listing) -> int:
+    template = functions.assembly.get(function)
     if template is not None and not has_intrinsics(function):
-        return -(-_BYTES_OF_FIVE * _instructions(assembly_lines(template, function)) // 5)
+        return -(-_BYTES_OF_FIVE * _instructions(listing(template, function)) // 5)
     size = _FUNCTION
     for node in walk(function):
         match node:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -10,13 +11,17 @@ import pytest
 
 import microtir
 from microtir import CompilationConfig, Target
+from microtir.codegen.program import make_program
 from microtir.config.enums import Optimize
+from microtir.errors import TirError
 from microtir.graph.ir import Graph, Node, Tensor
 from microtir.graph.reference import execute
 from microtir.ir_module import IRModule
 from microtir.operators.common.attributes import Padding2D
 from microtir.operators.convolution.definition import Conv2D, DepthwiseConv2D
 from microtir.tir.dtype import DType
+from microtir.tir.ir import KernelCall, PrimFunc
+from microtir.tir.passes import merging
 from tests.support import graphs
 from tests.support.batch import load_batch
 from tests.support.c_compilers import strict_problems
@@ -116,3 +121,29 @@ def test_no_compiler_warns(tmp_path: Path, compiler: str) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(file.text, encoding="utf-8")
     assert strict_problems(tmp_path, compiler, "c99") == ""
+
+
+def test_what_is_printed_is_what_lower_gives() -> None:
+    """The functions of the lowered module are those of the C: nothing is merged behind it."""
+    config = PORTABLE.with_(module_name="chain", optimize=Optimize.FLASH)
+    lowered = microtir.lower(IRModule(graph=chain(), config=config))
+    program = make_program(lowered)
+    calls = [f for f in lowered.functions if isinstance(f.body, KernelCall)]
+    shared = {f.body.meaning.name for f in calls if isinstance(f.body, KernelCall)}
+    assert len(calls) > len(shared) >= 2
+    assert {f"chain_{name}" for name in shared} <= set(program.names.values())
+    assert set(lowered.functions) == set(program.functions) - program.kernels
+
+
+def test_a_merged_layer_that_is_another_function_is_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Each call is opened and compared with its layer: a wrong number in one is found."""
+    right = merging._call
+
+    def wrong(skeleton: merging._Skeleton, body: PrimFunc, numbers: Sequence[int]) -> PrimFunc:
+        return right(skeleton, body, [number + 1 for number in numbers])
+
+    monkeypatch.setattr(merging, "_call", wrong)
+    with pytest.raises(TirError, match="it is another function"):
+        built(PORTABLE, Optimize.FLASH)

@@ -13,7 +13,7 @@ from microtir.errors import LimitError, Resource
 from microtir.graph.ir import Graph
 from microtir.operators.pooling.definition import MaxPool2D
 from microtir.ports import io_bytes
-from microtir.search.remedies import Advice, Memory, Outcome, Remedy, _Trials, advice
+from microtir.search.suggestions import Advice, Memory, Outcome, Suggestion, _Trials, advice
 from tests.driver.test_bands import wide_graph
 from tests.driver.test_orders import dense_branches
 from tests.integration.test_limits import layered_graph
@@ -38,9 +38,9 @@ def advised(model: Graph, config: CompilationConfig, memories: tuple[Memory, ...
     return advice(module, error, memories=memories, seconds=600)
 
 
-def with_flags(remedy: Remedy, config: CompilationConfig) -> CompilationConfig:
+def with_flags(suggestion: Suggestion, config: CompilationConfig) -> CompilationConfig:
     """What somebody gets who types the flags."""
-    return config_from_flags(dict(remedy.flags), config)
+    return config_from_flags(dict(suggestion.flags), config)
 
 
 def workspace(artifact: Artifact) -> int:
@@ -58,7 +58,7 @@ def smallest(model: Graph, config: CompilationConfig) -> int:
 
 def fitting(found: Advice) -> dict[str, Outcome]:
     """What is enough by itself, by its flags."""
-    return {outcome.remedy.text: outcome for outcome in found.outcomes if outcome.fits}
+    return {outcome.suggestion.text: outcome for outcome in found.outcomes if outcome.fits}
 
 
 def test_an_order_that_helps_is_named() -> None:
@@ -71,7 +71,7 @@ def test_an_order_that_helps_is_named() -> None:
     found = fitting(advised(model, tight))
     outcome = found["--pass-config memory.reorder=1"]
     assert (outcome.taken, outcome.allowed) == (less, less)
-    built = microtir.build(module_of(model), with_flags(outcome.remedy, tight))
+    built = microtir.build(module_of(model), with_flags(outcome.suggestion, tight))
     assert workspace(built) <= less
 
 
@@ -84,7 +84,9 @@ def test_work_done_twice_is_named_with_its_price() -> None:
     found = advised(model, tight)
     outcome = fitting(found)["--pass-config memory.recompute=50"]
     assert outcome.taken == less and "% more multiply-accumulates" in outcome.again
-    assert workspace(microtir.build(module_of(model), with_flags(outcome.remedy, tight))) <= less
+    assert (
+        workspace(microtir.build(module_of(model), with_flags(outcome.suggestion, tight))) <= less
+    )
     for other in found.outcomes:
         assert other.fits or "still " in other_line(found, other)
     tighter = advised(model, M4.with_(budget=Budget(ram=less - 1)))
@@ -111,7 +113,7 @@ def test_inputs_may_leave_the_workspace() -> None:
     flag = "--pass-config memory.use_workspace_io=0"
     assert {flag, f"--executor-aot-row-fed-inputs 1 {flag}"} <= set(found)
     for outcome in found.values():
-        built = microtir.build(module_of(model), with_flags(outcome.remedy, tight))
+        built = microtir.build(module_of(model), with_flags(outcome.suggestion, tight))
         assert workspace(built) <= least - 1
 
 
@@ -135,7 +137,7 @@ def test_what_leaves_the_workspace_stays_in_the_memory() -> None:
     outside = "--pass-config memory.use_workspace_io=0"
     for given, fits in ((None, True), (room_of, False)):
         found = advice(module, error, room_of=given)
-        assert (outside in [o.remedy.text for o in found.outcomes if o.fits]) is fits
+        assert (outside in [o.suggestion.text for o in found.outcomes if o.fits]) is fits
 
 
 def test_another_budget_may_be_what_is_in_the_way() -> None:
@@ -150,7 +152,7 @@ def test_another_budget_may_be_what_is_in_the_way() -> None:
     other = {Resource.WORKSPACE: "flash", Resource.FLASH: "ram"}[refusal(model, tight).resource]
     found = fitting(advised(model, tight))
     (outcome,) = (o for text, o in found.items() if f"--{other}-budget" in text)
-    microtir.build(module_of(model), with_flags(outcome.remedy, tight))
+    microtir.build(module_of(model), with_flags(outcome.suggestion, tight))
 
 
 def test_another_memory_of_the_board_is_a_pool() -> None:
@@ -162,7 +164,7 @@ def test_another_memory_of_the_board_is_a_pool() -> None:
     memories = (Memory("dtcm", size), Memory("sram", 4000))
     found = fitting(advised(model, tight, memories))
     (outcome,) = (o for text, o in found.items() if "--workspace-pools sram" in text)
-    config = with_flags(outcome.remedy, tight)
+    config = with_flags(outcome.suggestion, tight)
     assert config.workspace_pools[0] == tcm
     assert config.workspace_pools[1].size_limit == 4000
     microtir.build(module_of(model), config)
@@ -188,7 +190,7 @@ def test_what_is_not_enough_alone_is_tried_together(monkeypatch: pytest.MonkeyPa
     assert [(o.taken, o.fits) for o in found.outcomes] == [
         (880, False), (800, False), (600, False), (600, False), (500, True),
     ]  # fmt: skip
-    together = found.outcomes[-1].remedy
+    together = found.outcomes[-1].suggestion
     assert together.flags["--pass-config"] == ("memory.recompute=50", "memory.use_workspace_io=0")
     assert found.outcomes[-1].again == "work"
     assert together.note == (
@@ -197,7 +199,7 @@ def test_what_is_not_enough_alone_is_tried_together(monkeypatch: pytest.MonkeyPa
 
 
 def test_time_is_bounded_and_what_is_left_out_is_said() -> None:
-    """One remedy is tried in any case; then the clock decides."""
+    """One suggestion is tried in any case; then the clock decides."""
     model = wide_graph(1)
     config = M4.with_(budget=Budget(ram=100), pass_config={"memory.use_workspace_io": True})
     error = refusal(model, config)
@@ -218,7 +220,7 @@ def test_time_is_bounded_and_what_is_left_out_is_said() -> None:
 
 def test_lines_are_columns() -> None:
     """Flags to the left, figures under each other."""
-    short, long = Remedy("a", {"-a": ("1",)}), Remedy("b", {"--long": ("1",)}, "a note")
+    short, long = Suggestion("a", {"-a": ("1",)}), Suggestion("b", {"--long": ("1",)}, "a note")
     found = Advice((Outcome(short, 900, 1000), Outcome(long, 12_345, 1000)), 2, ())
     assert found.lines() == (
         "-a 1         900 bytes: fits",

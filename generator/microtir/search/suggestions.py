@@ -13,17 +13,18 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
 
 from microtir import driver
 from microtir.artifact import Artifact
 from microtir.config import Budget, CompilationConfig, Optimize, config_from_flags
 from microtir.errors import ConfigError, LimitError, MicrotirError, Resource
-from microtir.ir_module import IRModule, MemoryPlan
+from microtir.ir_module import IRModule
+from microtir.memory_plan import MemoryPlan
 
 _RAM = (Resource.WORKSPACE, Resource.POOL)
-_SECONDS = 6.0  # of this process, after which no other remedy is begun
+_SECONDS = 6.0  # of this process, after which no other suggestion is begun
 _WIDEST, _INDENT = 60, 4  # columns of flags with figures beside them, and where all are longer
 _PLACED_OUTSIDE = "inputs and outputs are the application's then"
 _FED = "the application hands rows over"
@@ -44,11 +45,11 @@ class Memory:
 
 
 @dataclass(frozen=True, slots=True)
-class Remedy:
+class Suggestion:
     """Flags that may help, by name, and what else comes with them, if anything.
 
-    Of remedies with one `topic` the first that helps enough is the cheapest.  Where planning knows
-    what a remedy saves, it need not be made to see that it saves nothing.
+    Of suggestions with one `topic` the first that helps enough is the cheapest.  Where planning
+    knows what a suggestion saves, it need not be made to see that it saves nothing.
     """
 
     topic: str
@@ -66,12 +67,12 @@ class Remedy:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """Bytes of what is limited that a program takes with a remedy, and bytes that it may take.
+    """Bytes of what is limited that a program takes with a suggestion, and bytes that it may take.
 
     `again` is what the program does a second time, if anything.
     """
 
-    remedy: Remedy
+    suggestion: Suggestion
     taken: int
     allowed: int
     again: str = ""
@@ -87,18 +88,18 @@ class Advice:
 
     outcomes: tuple[Outcome, ...]
     tried: int
-    left_out: tuple[Remedy, ...]
+    left_out: tuple[Suggestion, ...]
 
     def lines(self) -> tuple[str, ...]:
-        """Return a diagnostic's lines, one for each remedy that helped, in columns."""
-        lengths = [len(o.remedy.text) for o in self.outcomes]
+        """For a diagnostic: a line for each suggestion that helped, in columns."""
+        lengths = [len(o.suggestion.text) for o in self.outcomes]
         width = max((n for n in lengths if n <= _WIDEST), default=_INDENT)
         digits = max((len(f"{o.taken:,}") for o in self.outcomes), default=0)
         lines = [line for outcome in self.outcomes for line in _lines(outcome, width, digits)]
         if self.tried and not lines:
             noun = "option" if self.tried == 1 else "options"
             lines.append(f"{self.tried} other {noun}, of which none helps")
-        left = [f"{remedy.text}: not tried, for time" for remedy in self.left_out]
+        left = [f"{suggestion.text}: not tried, for time" for suggestion in self.left_out]
         return (*lines, *left)
 
 
@@ -106,8 +107,8 @@ def _lines(outcome: Outcome, width: int, digits: int) -> list[str]:
     """Return flags and their results side by side; below each other where flags are long."""
     excess = outcome.taken - outcome.allowed
     verdict = "fits" if outcome.fits else f"still {excess:,} too many"
-    note = "".join(f"; {text}" for text in (outcome.again, outcome.remedy.note) if text)
-    text, figures = outcome.remedy.text, f"{outcome.taken:>{digits},} bytes: {verdict}{note}"
+    note = "".join(f"; {text}" for text in (outcome.again, outcome.suggestion.note) if text)
+    text, figures = outcome.suggestion.text, f"{outcome.taken:>{digits},} bytes: {verdict}{note}"
     is_long = len(text) > max(width, _WIDEST)
     return [text, f"{'':<{width}}  {figures}"] if is_long else [f"{text:<{width}}  {figures}"]
 
@@ -130,22 +131,20 @@ def advice(
         compiler: as for `driver.build`.
         memories: of the board, for pools that there could be.
         room_of: where the budget of RAM is what a board has: for another configuration it is that.
-        seconds: after so many no other remedy is begun; one is tried in any case.
+        seconds: after so many no other suggestion is begun; one is tried in any case.
         clock: what measures them.
     """
-    is_ram = error.resource in _RAM
-    least = driver.least_workspace(module) if is_ram else 0
-    trials = _Trials(module, module.require_config("remedies"), error, compiler, least, room_of)
-    end, found, left_out, tried = clock() + seconds, list[Outcome](), list[Remedy](), 0
+    trials = _Trials(module, module.require_config("suggestions"), error, compiler, room_of)
+    end, found, left_out, tried = clock() + seconds, list[Outcome](), list[Suggestion](), 0
     others = trials.without_others() if trials.has_other_budgets else []
-    for remedy, config in _legal(trials, memories):
-        if any(o.fits and o.remedy.topic == remedy.topic for o in found):
+    for suggestion, config in _legal(trials, memories):
+        if any(o.fits and o.suggestion.topic == suggestion.topic for o in found):
             continue
         if tried and clock() >= end:
-            left_out.append(remedy)
+            left_out.append(suggestion)
             continue
         tried += 1
-        found += trials.outcome(remedy, config)
+        found += trials.outcome(suggestion, config)
     if not any(o.fits for o in found) and clock() < end:
         found += _all_of(trials, found)
     tried += trials.has_other_budgets
@@ -154,20 +153,22 @@ def advice(
 
 def _legal(
     trials: _Trials, memories: Sequence[Memory]
-) -> Iterator[tuple[Remedy, CompilationConfig]]:
-    """Yield the remedies that change the configuration to another legal one."""
-    for remedy in _remedies(trials.config, trials.error, memories):
-        config = trials.with_remedy(remedy)
+) -> Iterator[tuple[Suggestion, CompilationConfig]]:
+    """The suggestions that change the configuration to another legal one."""
+    for suggestion in _suggestions(trials.config, trials.error, memories):
+        config = trials.with_suggestion(suggestion)
         if config is not None and config != trials.config:
-            yield remedy, config
+            yield suggestion, config
 
 
-def _remedies(
+def _suggestions(
     config: CompilationConfig, error: LimitError, memories: Sequence[Memory]
-) -> Iterator[Remedy]:
+) -> Iterator[Suggestion]:
     """Yield what may help with a resource, the cheapest first."""
     if error.resource is Resource.FLASH:
-        yield Remedy("link", {"--executor-aot-link-params": ("0",)}, "weights are in a file then")
+        yield Suggestion(
+            "link", {"--executor-aot-link-params": ("0",)}, "weights are in a file then"
+        )
     if error.resource not in _RAM:
         return
     yield _of_pass("memory.reorder", "1")
@@ -182,15 +183,15 @@ def _remedies(
     if config.pass_config.use_workspace_io:
         outside = _of_pass("memory.use_workspace_io", "0")
         fed = {"--executor-aot-row-fed-inputs": ("1",), **outside.flags}
-        yield Remedy("ports", fed, _FED)
+        yield Suggestion("ports", fed, _FED)
         yield replace(outside, note=_PLACED_OUTSIDE)
 
 
-def _of_pass(key: str, value: str) -> Remedy:
-    return Remedy(key, {"--pass-config": (f"{key}={value}",)})
+def _of_pass(key: str, value: str) -> Suggestion:
+    return Suggestion(key, {"--pass-config": (f"{key}={value}",)})
 
 
-def _with_pools(config: CompilationConfig, memories: Sequence[Memory]) -> Iterator[Remedy]:
+def _with_pools(config: CompilationConfig, memories: Sequence[Memory]) -> Iterator[Suggestion]:
     """Yield one more pool for each memory of the board that no pool is in."""
     there = {pool.pool_name for pool in config.workspace_pools}
     sections = {p.pool_info_properties.section.strip(".") for p in config.workspace_pools}
@@ -206,25 +207,25 @@ def _with_pools(config: CompilationConfig, memories: Sequence[Memory]) -> Iterat
         size, section = "--workspace-pools-size-hint-bytes", "--workspace-pools-section"
         flags[size] = (*flags.get(size, ()), f"{memory.name}:{memory.bytes}")
         flags[section] = (*flags.get(section, ()), f"{memory.name}:.{memory.name}")
-        yield Remedy("pools", flags, is_planned=False)
+        yield Suggestion("pools", flags, is_planned=False)
 
 
 def _all_of(trials: _Trials, found: Sequence[Outcome]) -> list[Outcome]:
     """Return the best of each topic together, where one is not enough."""
     best: dict[str, Outcome] = {}
     for outcome in sorted(found, key=lambda o: -o.taken):
-        best[outcome.remedy.topic] = outcome
+        best[outcome.suggestion.topic] = outcome
     if len(best) < 2:
         return []
     flags: dict[str, tuple[str, ...]] = {}
     for outcome in found:
         if outcome in best.values():
-            for flag, values in outcome.remedy.flags.items():
+            for flag, values in outcome.suggestion.flags.items():
                 flags[flag] = tuple(dict.fromkeys((*flags.get(flag, ()), *values)))
-    notes = dict.fromkeys(o.remedy.note for o in best.values() if o.remedy.note)
-    remedy = Remedy("all", flags, "; ".join(notes), is_planned=False)
-    config = trials.with_remedy(remedy)
-    return [] if config is None else trials.outcome(remedy, config)
+    notes = dict.fromkeys(o.suggestion.note for o in best.values() if o.suggestion.note)
+    suggestion = Suggestion("all", flags, "; ".join(notes), is_planned=False)
+    config = trials.with_suggestion(suggestion)
+    return [] if config is None else trials.outcome(suggestion, config)
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,13 +236,13 @@ class _Trials:
     config: CompilationConfig
     error: LimitError
     compiler: driver.Compiler | None
-    least: int  # bytes of workspace that planning knows of without a remedy
     room_of: RoomOf | None = None
+    _smallest: dict[CompilationConfig, IRModule] = field(default_factory=dict)
 
-    def with_remedy(self, remedy: Remedy) -> CompilationConfig | None:
-        """Return the configuration with a remedy; None if it contradicts the rest."""
+    def with_suggestion(self, suggestion: Suggestion) -> CompilationConfig | None:
+        """The configuration with a suggestion; None if it contradicts the rest."""
         try:
-            config = config_from_flags(dict(remedy.flags), self.config)
+            config = config_from_flags(dict(suggestion.flags), self.config)
         except ConfigError:
             return None
         room = self.room_of(config) if self.room_of else None
@@ -250,10 +251,10 @@ class _Trials:
         # A budget of nothing is none to be had; `outcome` sees that what there is fits nowhere.
         return config.with_(budget={**config.budget.known(), "ram": max(room, 1)})
 
-    def outcome(self, remedy: Remedy, config: CompilationConfig) -> list[Outcome]:
-        """Return what a remedy comes to; empty if it does not help."""
+    def outcome(self, suggestion: Suggestion, config: CompilationConfig) -> list[Outcome]:
+        """What a suggestion comes to; empty if it does not help."""
         try:
-            if remedy.is_planned and self.least and not self.promises(config):
+            if suggestion.is_planned and self._is_ram and not self.promises(config):
                 return []
             taken, again = self.made(config)
         except MicrotirError:
@@ -263,7 +264,7 @@ class _Trials:
         allowed = allowed if room is None else room
         if taken - allowed >= self.error.taken - self.error.allowed:
             return []
-        return [Outcome(remedy, taken, allowed, again)]
+        return [Outcome(suggestion, taken, allowed, again)]
 
     def without_others(self) -> list[Outcome]:
         """Return what other budgets would have to be for the exceeded one; or nothing.
@@ -276,7 +277,7 @@ class _Trials:
             budget=Budget(stack=self.config.budget.stack if self._is_stack else None),
         )
         artifact = driver.build(
-            self.module.with_configuration(free), compiler=self.compiler, nearest=True
+            self.module.with_configuration(free), compiler=self.compiler, best_effort=True
         )
         made = _Figures.of(artifact, self.compiler)
         flags = {
@@ -289,7 +290,7 @@ class _Trials:
         taken = made.of_resource(self.error)
         if not flags or not is_small or taken >= self.error.taken:
             return []
-        return [Outcome(Remedy("budgets", flags), taken, self.error.allowed)]
+        return [Outcome(Suggestion("budgets", flags), taken, self.error.allowed)]
 
     @property
     def has_other_budgets(self) -> bool:
@@ -308,7 +309,22 @@ class _Trials:
 
     def promises(self, config: CompilationConfig) -> bool:
         """Return whether planning knows a smaller workspace."""
-        return driver.least_workspace(self.module.with_configuration(config)) < self.least
+        least, without = (
+            self.smallest(known).require_program("suggestions").plan.least
+            for known in (config, self.config)
+        )
+        return least < without
+
+    def smallest(self, config: CompilationConfig) -> IRModule:
+        """The program that takes the least RAM with the options of a configuration."""
+        free = config.without_limits().with_(optimize=Optimize.RAM)
+        if free not in self._smallest:
+            self._smallest[free] = driver.lower(self.module.with_configuration(free))
+        return self._smallest[free]
+
+    @property
+    def _is_ram(self) -> bool:
+        return self.error.resource in _RAM
 
     def made(self, config: CompilationConfig) -> tuple[int, str]:
         """Return the bytes of what is limited, and what the program does twice.
@@ -317,11 +333,9 @@ class _Trials:
             LimitError: something else is exceeded.
             MicrotirError: the program cannot be made.
         """
-        is_ram = self.error.resource in _RAM
-        if is_ram and len(config.workspace_pools) < 2 and not self.has_other_budgets:
+        if self._is_ram and len(config.workspace_pools) < 2 and not self.has_other_budgets:
             # What the smallest program takes decides; no search is needed to know that.
-            config = config.without_limits().with_(optimize=Optimize.RAM)
-            made = driver.lower(self.module.with_configuration(config))
+            made = self.smallest(config)
             return _workspace(made).workspace_size, _again(made)
         module = self.module.with_configuration(config)
         try:
@@ -335,8 +349,7 @@ class _Trials:
 
 
 def _workspace(module: IRModule) -> MemoryPlan:
-    assert module.model is not None, "remedies are for models"
-    return module.model.memory
+    return module.require_program("suggestions").placement
 
 
 def _again(module: IRModule) -> str:

@@ -18,7 +18,7 @@ from microtir.plan.nest import NEVER, History, Rows, histories, longest_nest, ru
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Course:
+class NestSimulation:
     """The longest nest of as many of the last operators as all feed the last one.
 
     It begins with operator `start`; `ran` holds for each of its calls the number of the operator
@@ -34,25 +34,25 @@ class Course:
         return len(self.ran)
 
 
-class Courses:
-    """The courses that have been asked for, and distances between what happens in them."""
+class NestSimulations:
+    """The simulations that have been asked for, and distances between what happens in them."""
 
     def __init__(self) -> None:
-        self._courses: dict[tuple[object, ...], Course] = {}
+        self._simulations: dict[tuple[object, ...], NestSimulation] = {}
         self._distances: dict[tuple[History, History, int, int], int] = {}
         self._rows: dict[Tensor, int] = {}
 
-    def of(self, operators: Sequence[PlannedOperator], together: int) -> Course:
-        """The course of the longest nest that ends in the last operator.
+    def of(self, operators: Sequence[PlannedOperator], together: int) -> NestSimulation:
+        """Return the simulation of the longest nest that ends in the last operator.
 
         Args:
             operators: streamable ones in graph order.
             together: rows of a call.
         """
         key = (together, *self._shape(operators))
-        if key not in self._courses:
-            self._courses[key] = _course(operators, together)
-        return self._courses[key]
+        if key not in self._simulations:
+            self._simulations[key] = _simulated(operators, together)
+        return self._simulations[key]
 
     def _shape(self, operators: Sequence[PlannedOperator]) -> list[object]:
         """Which operator reads what of which other one, and how many rows there are."""
@@ -83,18 +83,18 @@ class Courses:
 
 
 def tensors_of(operators: Sequence[PlannedOperator]) -> tuple[Tensor, ...]:
-    """What operators read or write, in the order of `Course.known`."""
+    """Return what operators read or write, in the order of `NestSimulation.known`."""
     both = ((*operator.inputs, operator.node.output) for operator in operators)
     return tuple(dict.fromkeys(tensor for tensors in both for tensor in tensors))
 
 
-def _course(operators: Sequence[PlannedOperator], together: int) -> Course:
+def _simulated(operators: Sequence[PlannedOperator], together: int) -> NestSimulation:
     start, nest = longest_nest(operators, together)
     runs = runs_of(nest)
     members = operators[start:]
     numbers = {member.node: number for number, member in enumerate(members)}
     ran = np.array([numbers[operator.node] for operator in runs.operators])[runs.ran]
-    return Course(start, ran, tuple(histories(runs, tensors_of(members)).values()))
+    return NestSimulation(start, ran, tuple(histories(runs, tensors_of(members)).values()))
 
 
 def _distance(reader: History, writer: History, reader_row: int, writer_row: int) -> int:

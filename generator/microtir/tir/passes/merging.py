@@ -1,14 +1,17 @@
-"""One function in C for layers that do the same: the code of a model, several times smaller.
+"""One function for layers that do the same: the code of a model, several times smaller.
 
 Layers of a network repeat: the same loops over other weights and other shapes.  Each group of
-layers whose bodies are alike becomes one function that is given the weights and numbers in which
-they differ, and every layer a call of it.  Layers stay functions, so that debuggers, profilers and
-hooks find them.
+layers with equal bodies becomes one function that is given the weights and numbers in which they
+differ, and every layer a call of it.  Layers stay functions, so that debuggers, profilers and hooks
+find them.
 
 Bodies are compared as text, after buffers have become one-dimensional, constants parameters and
 every number a placeholder.  A placeholder of equal numbers becomes the number again, placeholders
-that agree in every layer one parameter.  All analysis was done on the layers as they were: this
-only decides how they are printed.
+that agree in every layer one parameter.
+
+That every access of a layer lies inside its buffer is proven before, of the layer with its own
+numbers: products of parameters are beyond the prover.  So each call that is made here is opened
+again and compared with the layer that it stands for, which carries the proof over.
 """
 
 from __future__ import annotations
@@ -17,9 +20,8 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from microtir.codegen.printer.expressions import linear_index
-from microtir.config.features import Feature
-from microtir.ir_module import IRModule
+from microtir.errors import TirError
+from microtir.tir.build import linear_index
 from microtir.tir.dtype import DType
 from microtir.tir.function import MicroKernel
 from microtir.tir.ir import (
@@ -50,28 +52,28 @@ _MOST_NUMBERS = 24
 _SHIFTS = frozenset({BinaryOp.SHIFT_LEFT, BinaryOp.SHIFT_RIGHT})
 
 
-def shared(module: IRModule) -> IRModule:
-    """The module with one body for layers that are alike; itself where that is not the goal."""
-    config = module.require_config("codegen")
-    by_pointer = not config.primary_target().has(Feature.AVR_PROGMEM)
-    if module.model is None or not module.model.shares_bodies or not by_pointer:
-        return module
-    layers = [f for f in module.functions[:-1] if _is_large(f)]
+def merge_functions(layers: Sequence[PrimFunc]) -> tuple[PrimFunc, ...]:
+    """Give layers with equal bodies one body, and return all layers in their order.
+
+    Args:
+        layers: lowered functions, whose accesses are proven.
+
+    Raises:
+        TirError: a merged layer is not what it was, which is a defect of this pass.
+    """
     groups: dict[str, list[_Skeleton]] = {}
-    for layer in layers:
+    for layer in filter(_is_large, layers):
         skeleton = _skeleton(layer)
         groups.setdefault(to_text(skeleton.function), []).append(skeleton)
     calls: dict[PrimFunc, PrimFunc] = {}
     for number, group in enumerate(groups.values()):
         if len(group) > 1:
             calls |= _calls(group, number)
-    if not calls:
-        return module
-    return replace(module, functions=tuple(calls.get(f, f) for f in module.functions))
+    return tuple(calls.get(layer, layer) for layer in layers)
 
 
 def _is_large(function: PrimFunc) -> bool:
-    """Whether a call instead of the body saves code, and nothing in it belongs to one layer."""
+    """Return whether a call instead of the body saves code, and nothing in it is one layer's."""
     nodes = tuple(walk(function))
     symbolic = any(
         not isinstance(n, int) for p in function.params if isinstance(p, Buffer) for n in p.shape
@@ -217,10 +219,13 @@ def _calls(group: Sequence[_Skeleton], number: int) -> Mapping[PrimFunc, PrimFun
         substitute(first.function.body, values),
         kernel=MicroKernel((comment,), merges=True),
     )
-    return {
+    calls = {
         s.layer: _call(s, body, [column[place] for column in distinct])
         for place, s in enumerate(group)
     }
+    for skeleton in group:
+        _check(skeleton, calls[skeleton.layer])
+    return calls
 
 
 def _spanning(group: Sequence[_Skeleton], place: int) -> Param:
@@ -253,3 +258,34 @@ def _call(skeleton: _Skeleton, body: PrimFunc, numbers: Sequence[int]) -> PrimFu
         tuple(regions[b] for b in buffers), tuple(regions[b] for b in buffers if b in written)
     )
     return replace(layer, body=KernelCall(body, (*args, *map(IntImm, numbers)), contract))
+
+
+def _check(skeleton: _Skeleton, merged: PrimFunc) -> None:
+    """Refuse a call that is not its layer once the arguments stand in the body.
+
+    Raises:
+        TirError: names the layer.
+    """
+    layer, call = skeleton.layer, merged.body
+    assert isinstance(call, KernelCall), "a merged layer is one call"
+    mine = skeleton.function.params[: len(skeleton.function.params) - len(skeleton.numbers)]
+    own = dict(zip((*layer.params, *skeleton.constants), mine, strict=True))
+    given: dict[Var | Buffer, Expr | Buffer | int] = {}
+    for parameter, argument in zip(call.meaning.params, call.args, strict=True):
+        match argument:
+            case BufferArgument(buffer):
+                given[parameter] = own[buffer]
+            case Var():
+                given[parameter] = own[argument]
+            case _:
+                given[parameter] = argument
+    numbers: dict[Var | Buffer, Expr | Buffer | int] = {}
+    numbers.update(zip(skeleton.placeholders, skeleton.numbers, strict=True))
+    meant = substitute(skeleton.function.body, numbers)
+    found = substitute(call.meaning.body, given)
+    if to_text(PrimFunc(layer.name, mine, meant)) != to_text(PrimFunc(layer.name, mine, found)):
+        raise TirError(
+            f"merged into '{call.meaning.name}' it is another function",
+            where=f"function '{layer.name}'",
+            fix="report this: the pass is faulty, not the program",
+        )

@@ -9,45 +9,49 @@ from types import MappingProxyType
 import numpy as np
 import numpy.typing as npt
 
-from microtir.config.enums import Measure, Optimize
+from microtir.config.enums import Optimize
 from microtir.graph.ir import Node
-from microtir.plan.ir import ANY_SPEED, Candidate, Kernel, PlannedOperator, Terms
+from microtir.plan.ir import ANY_SPEED, Candidate, PlanConstraints, PlannedOperator
+from microtir.plan.work import work
 
 # What a byte of code may cost where neither speed nor size is all that counts: unrolling a layer
 # that runs half a million times pays, for one of ten thousand steps it does not.  With the least
 # memory a byte less takes more instructions, since the smallest kernels are slow ones.
 PRICE_PER_BYTE = MappingProxyType({Optimize.BALANCED: 16, Optimize.RAM: 12})
 
-# Of a call of a layer function: its arguments, registers saved, loops set up.
-_CALL = {Measure.INSTRUCTIONS: 40, Measure.CYCLES: 60}
-
 Price = Callable[[int, Candidate], int]
 """Of so many instructions, or cycles, in the kernels of a candidate, by the goal."""
 
 
-def price_of(goal: Optimize, terms: Terms, node: Node) -> Price:
-    """What a goal charges for a kernel of a node; planning keeps the sum over a plan small."""
-    charged = _charged(goal, terms)
-    raised = {kernel for other, kernel in terms.raised if other is node}
+def price_of(asked: PlanConstraints, node: Node, goal: Optimize | None = None) -> Price:
+    """Return what a kernel of a node is charged; planning keeps the sum over a plan small.
+
+    Args:
+        asked: of the plan.
+        node: what is computed.
+        goal: what kernels are ranked by, where that is not the goal of the plan.
+    """
+    charged = _charged(asked, asked.ranking if goal is None else goal)
+    raised = {kernel for other, kernel in asked.raised if other is node}
     if not raised:
         return charged
     return lambda cost, c: cost if c.kernel in raised else charged(cost, c)
 
 
-def _charged(goal: Optimize, terms: Terms) -> Price:
-    byte_price = terms.byte_price
+def _charged(asked: PlanConstraints, goal: Optimize) -> Price:
+    byte_price = asked.byte_price
     match goal:
         case Optimize.FLASH:
             return lambda cost, c: cost + ANY_SPEED * c.flash_bytes
         case Optimize.BALANCED | Optimize.RAM:
-            per_code = 0 if terms.ignores_code else PRICE_PER_BYTE[goal]
+            per_code = PRICE_PER_BYTE[goal]
             return lambda cost, c: cost + per_code * c.code_bytes + byte_price * c.flash_bytes
         case Optimize.SPEED:
             return lambda cost, c: cost + byte_price * c.flash_bytes
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Offer:
+class RankedCandidates:
     """Candidates for the same calls of one node, best first, with the price of each.
 
     `operator` is that with the best of them; all of them run the same calls.
@@ -67,12 +71,12 @@ class Offer:
         return min(c.scratch_bytes for c in self.candidates)
 
     def within(self, scratch: int) -> Candidate:
-        """The best candidate with at most so many bytes of scratch, `least` or more."""
+        """Return the best candidate with at most so many bytes of scratch, `least` or more."""
         return next(c for c in self.candidates if c.scratch_bytes <= scratch)
 
 
 @dataclass(frozen=True, slots=True)
-class Offers:
+class RankedKernels:
     """How a node may run: in one call, as a step of a nest, or as the end of one.
 
     `whole` is never empty.  The candidates of `rows` ask for the same rows of the inputs, as do
@@ -81,14 +85,14 @@ class Offers:
     of two rows where no other operator runs with it.
     """
 
-    whole: Offer
-    rows: Offer | None
-    accumulated: Offer | None
-    pairs: Offer | None
-    accumulated_pairs: Offer | None
-    alone: tuple[Offer | None, Offer | None]
+    whole: RankedCandidates
+    rows: RankedCandidates | None
+    accumulated: RankedCandidates | None
+    pairs: RankedCandidates | None
+    accumulated_pairs: RankedCandidates | None
+    alone: tuple[RankedCandidates | None, RankedCandidates | None]
 
-    def steps(self, together: int) -> tuple[Offer | None, Offer | None]:
+    def steps(self, together: int) -> tuple[RankedCandidates | None, RankedCandidates | None]:
         """As a step of a nest and as its end, with so many rows a call."""
         if together == 1:
             return self.rows, self.accumulated
@@ -96,11 +100,11 @@ class Offers:
 
     @staticmethod
     def of(
-        node: Node, candidates: Sequence[Candidate], goal: Optimize, terms: Terms
-    ) -> Offers | None:
-        """The candidates of a node, sorted; None if none of them computes an output."""
-        price = price_of(terms.goal(goal), terms, node)
-        candidates = [c for c in candidates if (node, c.kernel) not in terms.refused]
+        node: Node, candidates: Sequence[Candidate], asked: PlanConstraints
+    ) -> RankedKernels | None:
+        """Return the candidates of a node, sorted; None if none of them computes an output."""
+        price = price_of(asked, node)
+        candidates = [c for c in candidates if (node, c.kernel) not in asked.refused]
         whole = [c for c in candidates if not c.accumulates]
         rows = [c for c in whole if c.takes_row_range]
         rows = [c for c in rows if c.windows == rows[0].windows]
@@ -108,21 +112,21 @@ class Offers:
         if not whole:
             return None
 
-        def of(legal: Sequence[Candidate], together: int) -> Offer | None:
+        def of(legal: Sequence[Candidate], together: int) -> RankedCandidates | None:
             if not legal:
                 return None
-            return _offer(
-                node, legal, lambda c: price(work(node, c, terms.measure, together=together), c)
+            return _ranked_candidates(
+                node, legal, lambda c: price(work(node, c, asked.measure, together=together), c)
             )
 
-        def alone(together: int) -> Offer | None:
+        def alone(together: int) -> RankedCandidates | None:
             return of([c.running_alone(together) for c in rows], together)
 
-        return Offers(
-            whole=_offer(
+        return RankedKernels(
+            whole=_ranked_candidates(
                 node,
                 [c.running_alone(0) for c in whole],
-                lambda c: price(work(node, c, terms.measure), c),
+                lambda c: price(work(node, c, asked.measure), c),
             ),
             rows=of(rows, 1),
             accumulated=of(accumulated, 1),
@@ -132,30 +136,16 @@ class Offers:
         )
 
 
-def work(node: Node, candidate: Candidate, measure: Measure, *, together: int = 0) -> int:
-    """What a node costs, the calls included.
-
-    Args:
-        node: what is computed.
-        candidate: by what.
-        measure: what it is counted in.
-        together: rows of a call, 1 or 2; 0 for all of them.
-    """
-    calls = 0 if candidate.kernel is Kernel.VIEW else 1
-    if together:
-        steps = (node.inputs if candidate.accumulates else node.outputs)[0].type.rows
-        calls = -(-steps // together)
-    return candidate.estimate(measure, together) + _CALL[measure] * calls
-
-
-def _offer(node: Node, candidates: Sequence[Candidate], price: Callable[[Candidate], int]) -> Offer:
+def _ranked_candidates(
+    node: Node, candidates: Sequence[Candidate], price: Callable[[Candidate], int]
+) -> RankedCandidates:
     ranked = sorted(candidates, key=lambda c: (price(c), c.scratch_bytes, c.weight_bytes))
     # What takes no less scratch than a better one is never chosen.
     useful: list[Candidate] = []
     for c in ranked:
         if all(c.scratch_bytes < better.scratch_bytes for better in useful):
             useful.append(c)
-    return Offer(node, tuple(useful), tuple(price(c) for c in useful))
+    return RankedCandidates(node, tuple(useful), tuple(price(c) for c in useful))
 
 
 NO_PRICE = 1 << 60
@@ -173,41 +163,43 @@ class Prices:
     operator has its best candidate.
 
     Args:
-        sets: offers, and for each the bytes that everything but its scratch takes.
+        sets: rankings, and for each the bytes that everything but its scratch takes.
     """
 
-    def __init__(self, sets: Sequence[tuple[Sequence[Offer], Bytes]]) -> None:
-        offers = list(dict.fromkeys(offer for given, _ in sets for offer in given))
-        numbers = {offer: number for number, offer in enumerate(offers)}
-        width = max((len(offer.candidates) for offer in offers), default=0) + 1
-        # Behind the candidates of an offer stands what has room anywhere and is charged too much.
-        self._scratch = np.full((len(offers), width), np.iinfo(np.int64).min)
-        self._charged = np.full((len(offers), width), NO_PRICE)
-        for row, offer in enumerate(offers):
-            for column, (c, price) in enumerate(zip(offer.candidates, offer.prices, strict=True)):
+    def __init__(self, sets: Sequence[tuple[Sequence[RankedCandidates], Bytes]]) -> None:
+        ranked = list(dict.fromkeys(ranking for given, _ in sets for ranking in given))
+        numbers = {ranking: number for number, ranking in enumerate(ranked)}
+        width = max((len(ranking.candidates) for ranking in ranked), default=0) + 1
+        # Behind the candidates of each stands what has room anywhere and is charged too much.
+        self._scratch = np.full((len(ranked), width), np.iinfo(np.int64).min)
+        self._charged = np.full((len(ranked), width), NO_PRICE)
+        for row, ranking in enumerate(ranked):
+            for column, (c, price) in enumerate(
+                zip(ranking.candidates, ranking.prices, strict=True)
+            ):
                 self._scratch[row, column], self._charged[row, column] = c.scratch_bytes, price
         self._charged = np.minimum(self._charged, NO_PRICE)
-        self._offers = np.array([numbers[o] for given, _ in sets for o in given], np.int64)
+        self._ranked_kernels = np.array([numbers[o] for given, _ in sets for o in given], np.int64)
         self._taken = np.concatenate([_NONE, *(taken for _, taken in sets)])
         self._begins = np.cumsum([0, *(len(given) for given, _ in sets)])[:-1]
-        self.least = self._fullest([offer.least for offer in offers])
-        self.most = self._fullest([offer.candidates[0].scratch_bytes for offer in offers])
+        self.least = self._fullest([ranking.least for ranking in ranked])
+        self.most = self._fullest([ranking.candidates[0].scratch_bytes for ranking in ranked])
 
     def _fullest(self, scratch: Sequence[int]) -> Bytes:
-        """The bytes of each set at its fullest, with so many of scratch for each offer."""
+        """Return the bytes of each set at its fullest, with so much scratch for each ranking."""
         if not scratch:
             return _NONE
-        together = self._taken + np.array(scratch, np.int64)[self._offers]
+        together = self._taken + np.array(scratch, np.int64)[self._ranked_kernels]
         fullest: Bytes = np.maximum.reduceat(together, self._begins)
         return fullest
 
     def within(self, limit: int) -> Bytes:
-        """The price of each set; NO_PRICE where one of its offers has no candidate."""
+        """Return the price of each set; NO_PRICE where one of its rankings has no candidate."""
         if not len(self._begins):
             return _NONE
         room = limit - self._taken
-        first = np.argmax(self._scratch[self._offers] <= room[:, np.newaxis], axis=1)
-        charged = self._charged[self._offers, first]
+        first = np.argmax(self._scratch[self._ranked_kernels] <= room[:, np.newaxis], axis=1)
+        charged = self._charged[self._ranked_kernels, first]
         # Sums of several that are too dear would not fit into 64 bits.
         dear = np.logical_or.reduceat(charged >= NO_PRICE, self._begins)
         sums = np.add.reduceat(np.where(charged >= NO_PRICE, 0, charged), self._begins)

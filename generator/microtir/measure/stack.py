@@ -15,12 +15,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
-from microtir.codegen.printer.intrinsics import has_intrinsics
-from microtir.codegen.program import Program, make_program
-from microtir.config import Target
-from microtir.config.enums import ExecutorKind
+from microtir.config import CompilationConfig, Target
+from microtir.config.enums import CallingConvention, ExecutorKind
 from microtir.config.features import Family, Feature
-from microtir.ir_module import IRModule
+from microtir.measure.functions import Functions, has_intrinsics
 from microtir.tir.dtype import DType
 from microtir.tir.ir import (
     Allocate,
@@ -65,10 +63,14 @@ _MATH_CALLS = frozenset({
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """What one function of the deepest chain of calls takes, in bytes."""
+    """What one function of the deepest chain of calls takes, in bytes.
 
-    function: str  # its name in C
+    `name` is its name in TIR; `function` is None for what is no function of TIR.
+    """
+
+    name: str
     bytes: int
+    function: PrimFunc | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,73 +97,91 @@ class Stacks:
     unoptimised: WorstStack
 
 
-def stacks_of(program: Program) -> Stacks:
-    """The bounds of the code that is printed for a program."""
-    in_c = _worst(program, is_optimised=True, has_assembly=False)
-    assembly = any(not has_intrinsics(kernel) for kernel in program.assembly)
-    best = _worst(program, is_optimised=True, has_assembly=True) if assembly else in_c
+def stacks_of(functions: Functions, config: CompilationConfig, passed_constants: int) -> Stacks:
+    """Return the bounds of a program.
+
+    Args:
+        functions: of the program.
+        config: what it is compiled for, and how it is called.
+        passed_constants: constant pools that the application passes and that hold anything.
+    """
+    program = _Program(functions, config, passed_constants)
+    in_c = program.worst(is_optimised=True, has_assembly=False)
+    assembly = any(not has_intrinsics(kernel) for kernel in functions.assembly)
+    best = program.worst(is_optimised=True, has_assembly=True) if assembly else in_c
     # Assembly is taken without optimisation, too, and may keep more on the stack than its twins.
     unoptimised = [
-        _worst(program, is_optimised=False, has_assembly=a)
+        program.worst(is_optimised=False, has_assembly=a)
         for a in ((False, True) if assembly else (False,))
     ]
     return Stacks(best, in_c, max(unoptimised, key=lambda stack: stack.bytes))
 
 
-def stack_of(module: IRModule) -> WorstStack:
-    """The bound for a lowered module, compiled as it is meant to be: optimised, with assembly."""
-    return _worst(make_program(module), is_optimised=True, has_assembly=True)
+def layer_stacks(
+    functions: Functions, config: CompilationConfig, passed_constants: int
+) -> Mapping[str, int]:
+    """Return the bytes of the deepest chain of calls through each layer of a model, by its name.
 
-
-def _worst(program: Program, *, is_optimised: bool, has_assembly: bool) -> WorstStack:
-    """The deepest chain of calls from any function that an application may call.
-
-    There is no recursion: a function of TIR calls only functions that come before it.
+    They are those of `Stacks.best`; the arguments are those of `stacks_of`.
     """
-    roots = (program.entry,) if program.model else program.exported
-    register = _widest_register(program)
-    chains = _Chains(program, register, is_optimised, has_assembly)
-    deepest = max((chains.of(root) for root in roots), key=_depth, default=())
-    return WorstStack((*_around(program, register), *deepest))
+    program = _Program(functions, config, passed_constants)
+    if functions.main is None:
+        return {}
+    chains = _Chains(program, is_optimised=True, has_assembly=True)
+    around = _depth((*program.around(), chains.frame(functions.main)))
+    return {layer.name: around + _depth(chains.of(layer)) for layer in functions.layers}
 
 
-def layer_stacks(module: IRModule) -> Mapping[str, int]:
-    """Bytes of the deepest chain of calls through each layer function of a model, by its name.
+@dataclass(frozen=True, slots=True)
+class _Program:
+    """What is measured, by the names of the arguments of `stacks_of`."""
 
-    They are those of `stack_of`.
-    """
-    program = make_program(module)
-    register = _widest_register(program)
-    chains = _Chains(program, register, is_optimised=True, has_assembly=True)
-    around = _depth((*_around(program, register), chains.frame(program.entry)))
-    return {layer.name: around + _depth(chains.of(layer)) for layer in program.layers}
+    functions: Functions
+    config: CompilationConfig
+    passed_constants: int
 
+    @property
+    def register(self) -> int:
+        """Bytes of the widest register of any CPU of the program."""
+        targets = (*self.config.targets, self.config.target_host)
+        return max(map(_register_bytes, targets))
 
-def _around(program: Program, register: int) -> Iterator[Frame]:
-    """What runs before main, or between main and a layer."""
-    roots = (program.entry,) if program.model else program.exported
-    arguments = max(len(root.params) for root in roots)
-    name = f"{program.name}_run"
-    if program.is_packed or program.config.needs_packed_wrapper():
-        yield Frame(f"{name}_packed", register * (_FRAME + arguments))
-    if program.config.has_packed_operators() and program.layers:
-        most = max(len(layer.params) for layer in program.layers)
-        yield Frame("operator_packed", register * (_FRAME + most))
-    if program.is_graph:
-        # The executor and its arrays of pointers; main is then a node.
-        given = len(program.given_pools)
-        yield Frame(name, register * (_FRAME + arguments + _EXECUTOR + given))
-        debug = program.config.executor.kind is ExecutorKind.DEBUG
-        for function in _OBSERVED if debug else _EXECUTED:
-            yield Frame(function, register * _FRAME)
+    def name(self, function: PrimFunc) -> str:
+        """What a diagnostic calls a function: the entry of a model by the name that C has."""
+        is_main = function is self.functions.main
+        return f"{self.config.module_name}_run" if is_main else function.name
+
+    def worst(self, *, is_optimised: bool, has_assembly: bool) -> WorstStack:
+        """Return the deepest chain of calls from any function that an application may call.
+
+        There is no recursion: a function of TIR calls only functions that come before it.
+        """
+        chains = _Chains(self, is_optimised, has_assembly)
+        deepest = max(map(chains.of, self.functions.roots), key=_depth, default=())
+        return WorstStack((*self.around(), *deepest))
+
+    def around(self) -> Iterator[Frame]:
+        """Yield what runs before main, or between main and a layer."""
+        config, register = self.config, self.register
+        arguments = max((len(root.params) for root in self.functions.roots), default=0)
+        name = f"{config.module_name}_run"
+        is_packed = config.entry_calling_convention() is CallingConvention.PACKED
+        if is_packed or config.needs_packed_wrapper():
+            yield Frame(f"{name}_packed", register * (_FRAME + arguments))
+        if config.has_packed_operators() and self.functions.layers:
+            most = max(len(layer.params) for layer in self.functions.layers)
+            yield Frame("operator_packed", register * (_FRAME + most))
+        if self.functions.main is not None and config.is_graph():
+            # The executor and its arrays of pointers; main is then a node.
+            size = _FRAME + arguments + _EXECUTOR + self.passed_constants
+            yield Frame(name, register * size)
+            debug = config.executor.kind is ExecutorKind.DEBUG
+            for function in _OBSERVED if debug else _EXECUTED:
+                yield Frame(function, register * _FRAME)
 
 
 def _depth(chain: tuple[Frame, ...]) -> int:
     return sum(frame.bytes for frame in chain)
-
-
-def _widest_register(program: Program) -> int:
-    return max(_register_bytes(t) for t in (*program.config.targets, program.config.target_host))
 
 
 def _register_bytes(target: Target) -> int:
@@ -176,20 +196,20 @@ def _register_bytes(target: Target) -> int:
 class _Chains:
     """The deepest chain of calls from each function; known ones are kept."""
 
-    def __init__(
-        self, program: Program, register: int, is_optimised: bool, has_assembly: bool
-    ) -> None:
+    def __init__(self, program: _Program, is_optimised: bool, has_assembly: bool) -> None:
         self._program = program
-        self._register = register
+        self._functions = program.functions
+        self._register = program.register
         self._is_optimised = is_optimised
         self._has_assembly = has_assembly
         self._known: dict[PrimFunc, tuple[Frame, ...]] = {}
         self._contracts = {
             node.meaning: node.contract.stack_bytes
-            for function in program.functions
+            for function in self._functions.distinct
             for node in walk(function)
             if isinstance(node, KernelCall)
         }
+        self._by_name = {f.name: f for f in self._functions.own}
 
     def of(self, function: PrimFunc) -> tuple[Frame, ...]:
         if function not in self._known:
@@ -198,7 +218,7 @@ class _Chains:
 
     def _is_assembly(self, function: PrimFunc) -> bool:
         """Whether a micro-kernel is a list of instructions, which call nothing."""
-        is_listed = function in self._program.assembly and not has_intrinsics(function)
+        is_listed = function in self._functions.assembly and not has_intrinsics(function)
         return self._has_assembly and is_listed
 
     def _below(self, function: PrimFunc) -> tuple[Frame, ...]:
@@ -209,7 +229,7 @@ class _Chains:
         return max((*below, *self._externs(function), (library,)), key=_depth)
 
     def _library(self, function: PrimFunc) -> Frame:
-        """What a compiler or a function itself calls that is not printed with it."""
+        """Return what a compiler or a function itself calls that is not printed with it."""
         uses_math = any(
             isinstance(node, Call) and node.intrinsic in _MATH_CALLS for node in walk(function)
         )
@@ -218,7 +238,7 @@ class _Chains:
     def _callees(self, function: PrimFunc) -> Iterator[PrimFunc]:
         for node in walk(function):
             if isinstance(node, Invoke):
-                yield self._program.callee(node.function)
+                yield self._by_name[node.function]
             elif isinstance(node, KernelCall):
                 yield node.meaning
 
@@ -230,23 +250,23 @@ class _Chains:
                 yield Frame(node.function.name, size), library
 
     def frame(self, function: PrimFunc) -> Frame:
-        """What a function takes itself."""
-        name = _c_name(self._program, function)
+        """Return what a function takes itself."""
+        name = self._program.name(function)
         contract = self._contracts.get(function, 0)
         if self._is_assembly(function):
-            return Frame(name, contract)
+            return Frame(name, contract, function)
         nodes = tuple(walk(function))
         arrays = sum(_array_bytes(node) for node in nodes if isinstance(node, Allocate))
         if self._program.config.has_packed_operators():
             arguments = sum(len(node.args) for node in nodes if isinstance(node, Invoke))
             arrays += arguments * (_VIEW * self._register + _VALUE)
         size = arrays + self._register * (self._kept(function) + _FRAME)
-        is_body = function in self._program.assembly and has_intrinsics(function)
-        return Frame(name, max(size, contract) if is_body else size)
+        is_body = function in self._functions.assembly and has_intrinsics(function)
+        return Frame(name, max(size, contract) if is_body else size, function)
 
     def _kept(self, function: PrimFunc) -> int:
-        """Registers that a function's parameters and variables take."""
-        is_main = self._program.model is not None and function is self._program.entry
+        """Return the registers that a function's parameters and variables take."""
+        is_main = function is self._functions.main
         parts = tuple(_outermost(function.body)) if is_main else (function.body,)
         if not self._is_optimised:
             # Main has a pointer for each buffer at a place, which some function fills first.
@@ -264,7 +284,7 @@ Place = tuple[Buffer, int, DType]
 
 
 def _outermost(body: Stmt) -> Iterator[Stmt]:
-    """The statements that run one after the other."""
+    """Yield the statements that run one after the other."""
     if isinstance(body, Seq):
         for statement in body.statements:
             yield from _outermost(statement)
@@ -298,11 +318,6 @@ def _living(used: Sequence[frozenset[Place]]) -> list[int]:
         change[number] += 1
         change[last[place] + 1] -= 1
     return list(accumulate(change))[:-1]
-
-
-def _c_name(program: Program, function: PrimFunc) -> str:
-    is_main = program.model is not None and function is program.entry
-    return f"{program.name}_run" if is_main else program.names[function]
 
 
 def _is_variable(node: Node) -> bool:

@@ -11,15 +11,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from microtir.codegen.printer.intrinsics import has_intrinsics
+from microtir.codegen import measured
 from microtir.codegen.program import Program, make_program
-from microtir.codegen.stack import stack_of, stacks_of
 from microtir.config import CompilationConfig, Executor, Runtime
 from microtir.config.features import Family
 from microtir.driver import build, lower
 from microtir.frontend import from_tflite
 from microtir.graph.ir import Graph
 from microtir.ir_module import IRModule
+from microtir.measure.functions import has_intrinsics
 from microtir.operators.common.attributes import Padding2D
 from microtir.operators.convolution.definition import Conv2D
 from microtir.operators.dense.definition import FullyConnected
@@ -121,7 +121,7 @@ LEVELS = ("-O0", "-O1", "-O2", "-Os")
 
 def check_bounds(module: IRModule, command: tuple[str, ...], in_c: bool, folder: Path) -> None:
     """What every level takes is within the bound for it, and that is no wild guess."""
-    stacks = stacks_of(make_program(module))
+    stacks = measured(module).stacks
     bounds = dict.fromkeys(LEVELS, stacks.in_c if in_c else stacks.best)
     bounds["-O0"] = stacks.unoptimised
     taken = {level: frames_of(module, command, level, folder) for level in LEVELS}
@@ -159,7 +159,7 @@ def test_the_bound_of_a_model_is_true_and_small(
     config_ = CompilationConfig(targets=target, optimize="ram")
     module = lower(from_tflite(models_dir / "kws_int8.tflite").with_configuration(config_))
     check_bounds(module, command, in_c, tmp_path / "out")
-    assert stacks_of(make_program(module)).in_c.bytes <= 640
+    assert measured(module).stacks.in_c.bytes <= 640
 
 
 @pytest.mark.parametrize("core", ["cortex-m4", "cortex-m55"])
@@ -222,7 +222,7 @@ def test_no_executor_takes_more(name: str, level: str, tmp_path: Path) -> None:
         max((size for function, size in found.items() if _is_of(function, part)), default=0)
         for part in chain
     )
-    stacks = stacks_of(make_program(artifact.module))
+    stacks = measured(artifact.module).stacks
     bound = (stacks.unoptimised if level == "-O0" else stacks.best).bytes
     assert taken <= bound <= 12 * taken
 
@@ -241,12 +241,12 @@ def _is_of(function: str, part: str) -> bool:
 def test_the_chain_is_named_from_the_entry_to_the_library() -> None:
     """Frames are those of the entry, a layer, a micro-kernel and what the compiler calls."""
     config_ = CompilationConfig(targets="c -mcpu=cortex-m4", optimize="speed")
-    stacks = stacks_of(make_program(lower(module_of(mixed_layers()).with_configuration(config_))))
+    stacks = measured(lower(module_of(mixed_layers()).with_configuration(config_))).stacks
     for stack in (stacks.best, stacks.in_c):
-        chain = [frame.function for frame in stack.frames]
+        chain = [frame.name for frame in stack.frames]
         assert chain[0] == "default_run"
-        assert chain[1].startswith("default_layer")
-    assert chain[2].startswith(("default_gemm", "default_dense", "default_patch"))
+        assert chain[1].startswith("layer")
+    assert chain[2].startswith(("gemm", "dense", "patch"))
     assert chain[3:] == ["library"]
     # Kernels in assembly may keep weights on the stack, which their twins read where they are.
     assert max(stacks.best.bytes, stacks.in_c.bytes) < stacks.unoptimised.bytes
@@ -254,19 +254,21 @@ def test_the_chain_is_named_from_the_entry_to_the_library() -> None:
 
 def test_a_wrapper_and_wide_registers_count() -> None:
     """A packed wrapper is a call more, and code for any CPU may run on one of 64 bits."""
-    plain = stack_of(model_module())
-    packed = stack_of(model_module(config("packed", runtime=Runtime("crt", {"system-lib": True}))))
-    assert packed.frames[0].function == "packed_run_packed"
+    plain = measured(model_module()).stacks.best
+    packed = measured(
+        model_module(config("packed", runtime=Runtime("crt", {"system-lib": True})))
+    ).stacks.best
+    assert packed.frames[0].name == "packed_run_packed"
     assert packed.bytes > plain.bytes
-    narrow = stack_of(model_module(config().with_(targets="c -mcpu=cortex-m0")))
+    narrow = measured(model_module(config().with_(targets="c -mcpu=cortex-m0"))).stacks.best
     assert narrow.bytes < plain.bytes
 
 
 def test_a_program_without_a_model_has_a_bound() -> None:
     """The functions of a user count from the deepest one on."""
-    worst = stack_of(lower(matmul_module()))
+    worst = measured(lower(matmul_module())).stacks.best
     assert worst.bytes > 0
-    assert "matmul" in worst.frames[0].function
+    assert "matmul" in worst.frames[0].name
 
 
 def test_the_header_has_the_bound_of_the_flags_it_is_compiled_with(tmp_path: Path) -> None:

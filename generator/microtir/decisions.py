@@ -1,0 +1,43 @@
+"""What planning decided about each layer, and why: for metadata, reports and `--explain`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from microtir.graph.ir import SumRange
+
+
+@dataclass(frozen=True, slots=True)
+class Alternative:
+    """A kernel that a layer does not have, and why; no figures of one that cannot compute it."""
+
+    kernel: str
+    reason: str
+    instructions: int | None = None
+    cycles: int | None = None
+    scratch_bytes: int | None = None
+    code_bytes: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What was decided about a layer and why, and what was proven of it.
+
+    `layer` is the operator's name in the model and `index` its position; `instructions` and
+    `cycles` are those of all its calls, as estimated or measured before; `group` numbers what runs
+    together, in the order of execution; `sums` bounds what accumulators hold.
+    """
+
+    layer: str
+    index: int
+    kernel: str
+    reason: str
+    instructions: int
+    cycles: int
+    scratch_bytes: int
+    code_bytes: int
+    is_measured: bool
+    group: int
+    by_rows: bool
+    alternatives: tuple[Alternative, ...]
+    sums: SumRange | None

@@ -1,0 +1,58 @@
+"""What `lower` does with the graph of a model before it is planned."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from microtir.config import CompilationConfig
+from microtir.external import Library, library_of, partition
+from microtir.extra_passes import ExtraPasses, applied
+from microtir.graph import verify as graph_verify
+from microtir.graph.declared_ranges import with_declared_ranges
+from microtir.graph.ir import Graph, Node
+from microtir.graph.passes import GRAPH_PASSES, BoundSums, RowPorts
+from microtir.graph.passes.checked import rewritten
+
+
+def lowered_graph(
+    graph: Graph,
+    config: CompilationConfig,
+    extra: ExtraPasses,
+    libraries: Sequence[Library],
+    cost_of: Callable[[Node], int],
+) -> Graph:
+    """Return the graph that is planned: rewritten, with the layers of libraries given to them.
+
+    Args:
+        graph: as a frontend made it, with the outputs that the configuration adds.
+        config: what is compiled for.
+        extra: passes of the user.
+        libraries: kernels of others beside those that the configuration names.
+        cost_of: what a layer costs without a library.
+
+    Raises:
+        GraphError: a graph breaks a rule.
+        MicrotirError: any diagnostic of a library.
+    """
+    graph = _rewritten(graph, config, extra)
+    named = [(library_of(external), external) for external in config.external]
+    graph = partition(
+        graph, [*named, *((library, None) for library in libraries)], config.primary_target(),
+        cost_of, config.module_name,
+    )  # fmt: skip
+    graph_verify.verify(graph)
+    executor = config.executor
+    return RowPorts(executor.row_fed_inputs, executor.row_drained_outputs)(graph)
+
+
+def _rewritten(graph: Graph, config: CompilationConfig, extra: ExtraPasses) -> Graph:
+    def check(_before: Graph, after: Graph, _pass_name: str) -> None:
+        graph_verify.verify(after)
+
+    graph_verify.verify(graph)
+    graph = with_declared_ranges(graph, config.pass_config.input_ranges)
+    graph = applied(extra.graph_first, "graph_first", graph, check)
+    graph = rewritten(graph, GRAPH_PASSES, config.pass_config)
+    last = applied(extra.graph_last, "graph_last", graph, check)
+    # What the user changed may have made the bounds of sums wrong.
+    return graph if last is graph else BoundSums()(last)

@@ -1,0 +1,19 @@
+"""What a program takes of flash and of stack: facts about its TIR, before anything is printed."""
+
+from microtir.measure.constants import ConstantData, constants_of
+from microtir.measure.figures import Figures, figures_of
+from microtir.measure.flash import FlashUse
+from microtir.measure.functions import Functions
+from microtir.measure.stack import Frame, Stacks, WorstStack
+
+__all__ = [
+    "ConstantData",
+    "Figures",
+    "FlashUse",
+    "Frame",
+    "Functions",
+    "Stacks",
+    "WorstStack",
+    "constants_of",
+    "figures_of",
+]

@@ -1,0 +1,105 @@
+"""The functions that a program consists of: those of its module, and the micro-kernels of these."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from microtir.tir.function import NativeForm
+from microtir.tir.ir import KernelCall, PrimFunc
+from microtir.tir.text import to_text
+from microtir.tir.visitor import walk
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Functions:
+    """Every function of a program.
+
+    Args:
+        own: those of the module, in printing order; the last one of a model is its main.
+        is_model: whether main calls the others; a program of a user offers some of its functions.
+        everything: the same with the micro-kernels that they call, callees first.
+        originals: for each of these the first one that is equal to it, itself if none is before it.
+        assembly: template of each micro-kernel that has one.
+    """
+
+    own: tuple[PrimFunc, ...]
+    is_model: bool
+    everything: tuple[PrimFunc, ...]
+    originals: Mapping[PrimFunc, PrimFunc]
+    assembly: Mapping[PrimFunc, str]
+
+    @staticmethod
+    def of(functions: tuple[PrimFunc, ...], *, is_model: bool) -> Functions:
+        """Collect the functions of a module."""
+        everything = tuple(dict.fromkeys(_with_kernels(functions)))
+        assembly = _assembly(everything)
+        originals = _originals(everything, frozenset(functions), assembly)
+        return Functions(functions, is_model, everything, originals, assembly)
+
+    @property
+    def distinct(self) -> tuple[PrimFunc, ...]:
+        """All functions but micro-kernels that are equal to an earlier one."""
+        return tuple(f for f in self.everything if self.originals[f] is f)
+
+    @property
+    def main(self) -> PrimFunc | None:
+        """The entry of a model."""
+        return self.own[-1] if self.is_model else None
+
+    @property
+    def layers(self) -> tuple[PrimFunc, ...]:
+        """The functions that the main of a model calls."""
+        return self.own[:-1] if self.is_model else ()
+
+    @property
+    def roots(self) -> tuple[PrimFunc, ...]:
+        """The functions that an application may call."""
+        return self.own[-1:] if self.is_model else tuple(f for f in self.own if f.exported)
+
+
+def has_intrinsics(kernel: PrimFunc) -> bool:
+    """Return whether a micro-kernel's template is a body in C, not assembly."""
+    native = None if kernel.kernel is None else kernel.kernel.native
+    return native is not None and native.form is NativeForm.INTRINSICS
+
+
+def kernels_of(function: PrimFunc) -> Iterator[PrimFunc]:
+    """Meanings of the micro-kernels that a function calls, innermost first."""
+    for node in walk(function):
+        if isinstance(node, KernelCall):
+            yield from kernels_of(node.meaning)
+            yield node.meaning
+
+
+def _with_kernels(functions: Iterable[PrimFunc]) -> Iterator[PrimFunc]:
+    for function in functions:
+        yield from kernels_of(function)
+        yield function
+
+
+def _assembly(functions: Iterable[PrimFunc]) -> dict[PrimFunc, str]:
+    """Return the assembly template of every micro-kernel that has one."""
+    found: dict[PrimFunc, str] = {}
+    for function in functions:
+        for node in walk(function):
+            if isinstance(node, KernelCall) and node.assembly is not None:
+                found[node.meaning] = node.assembly
+    return found
+
+
+def _originals(
+    everything: Iterable[PrimFunc], own: frozenset[PrimFunc], assembly: Mapping[PrimFunc, str]
+) -> dict[PrimFunc, PrimFunc]:
+    """Return for each function the first one that is equal to it; `own` ones are no micro-kernels.
+
+    Layers of equal shapes make equal kernels, each for itself: a program needs one of them.
+    """
+    seen: dict[tuple[str, str | None], PrimFunc] = {}
+    originals: dict[PrimFunc, PrimFunc] = {}
+    for function in everything:
+        originals[function] = function
+        if function not in own:
+            key = to_text(function), assembly.get(function)
+            originals[function] = seen.setdefault(key, function)
+    return originals

@@ -1,0 +1,44 @@
+"""What operators and plans cost, the calls of their functions included."""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+
+from microtir.config.enums import Measure
+from microtir.graph.ir import Node
+from microtir.plan.ir import Candidate, Kernel, Plan, PlannedOperator
+
+# Of a call of a layer function: its arguments, registers saved, loops set up.
+_CALL = MappingProxyType({Measure.INSTRUCTIONS: 40, Measure.CYCLES: 60})
+
+
+def work(node: Node, candidate: Candidate, measure: Measure, *, together: int = 0) -> int:
+    """Return what a node costs, the calls included.
+
+    Args:
+        node: what is computed.
+        candidate: by what.
+        measure: what it is counted in.
+        together: rows of a call, 1 or 2; 0 for all of them.
+    """
+    calls = 0 if candidate.kernel is Kernel.VIEW else 1
+    if together:
+        steps = (node.inputs if candidate.accumulates else node.outputs)[0].type.rows
+        calls = -(-steps // together)
+    return candidate.estimate(measure, together) + _CALL[measure] * calls
+
+
+def plan_work(plan: Plan) -> int:
+    """Return what all calls of a plan cost, in its measure."""
+    return sum(
+        work(
+            op.node, op.candidate, plan.constraints.measure,
+            together=group.nest.together if group.nest and _by_rows(op) else 0,
+        )
+        for group in plan.groups
+        for op in group.operators
+    )  # fmt: skip
+
+
+def _by_rows(op: PlannedOperator) -> bool:
+    return op.candidate.takes_row_range or op.candidate.accumulates
