@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -26,7 +27,7 @@ def explain_line(source: Path, number: str, *, as_json: bool) -> ExitCode:
     line = _line(source, number, metadata)
     layers = layers_at(metadata, line)
     if as_json:
-        write_json(list(layers))
+        write_json([asdict(layer) for layer in layers])
     elif layers:
         facts([("layer", layer_text(metadata, layer)) for layer in layers])
     else:
