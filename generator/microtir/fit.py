@@ -137,7 +137,7 @@ class _Search:
 
     @property
     def _seeks_speed(self) -> bool:
-        """Whether a program of another goal is taken wherever it is faster."""
+        """Return whether a program of another goal is taken wherever it is faster."""
         return self.config.optimize is Optimize.SPEED
 
     def _rank(self, trial: _Trial) -> tuple[int, int, int]:

@@ -36,7 +36,7 @@ class Step:
 
     @property
     def nodes(self) -> frozenset[Node]:
-        """The layers without their kernels."""
+        """Return the layers without their kernels."""
         return frozenset(node for node, _ in self.layers)
 
 
@@ -53,7 +53,7 @@ class FlashSlack:
     refuted: set[Raised] = field(default_factory=set)
 
     def steps(self, plan: Plan, room: int) -> tuple[Step, ...]:
-        """The steps that save much and take so many bytes or less together, by what is known.
+        """Return steps that save much and take so many bytes or less together, by what is known.
 
         They are for different layers; those that save most for a byte come first.
         """
@@ -71,7 +71,7 @@ class FlashSlack:
         return tuple(taken)
 
     def learn(self, plan: Plan, step: Step, taken: int) -> None:
-        """Note what a program took more of flash than that of a plan, which it took too much."""
+        """Note how much more flash a program took than its plan said."""
         there = _kernels(plan)
         unexpected = taken - self._bytes(step, there)
         if step.kernel in there or unexpected <= 0:
@@ -90,7 +90,7 @@ def _kernels(plan: Plan) -> set[Kernel]:
 
 
 def _steps_of(plan: Plan) -> tuple[Step, ...]:
-    """Every layer to every kernel that is faster for it, and together all that want one kernel."""
+    """Return steps: a layer to a faster kernel, or all layers that want one kernel."""
     alone = [step for op in plan.operators for step in _alone(plan, op.node, op.candidate)]
     return (*alone, *_together(alone))
 
@@ -109,7 +109,7 @@ def _alone(plan: Plan, node: Node, current: Candidate) -> Iterator[Step]:
 
 
 def _together(alone: Sequence[Step]) -> Iterator[Step]:
-    """All layers that want the same kernel, which then share its code."""
+    """Yield all layers that want the same kernel, which then share its code."""
     for kernel in dict.fromkeys(step.kernel for step in alone):
         same = [step for step in alone if step.kernel is kernel]
         if len(same) > 1:

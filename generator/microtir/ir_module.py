@@ -114,7 +114,7 @@ class IRModule:
 
     @checked_arguments
     def require_program(self, stage: str) -> Program:
-        """The compiled model, or UsageError naming what needs it."""
+        """Return the compiled model, or UsageError naming what needs it."""
         if self.program is None:
             raise UsageError(
                 "the module holds no compiled model",

@@ -66,7 +66,7 @@ class Shared:
 def _candidates(
     config: CompilationConfig, records: Measured | None, node: Node
 ) -> tuple[Candidate, ...]:
-    """The kernels of a node, weighed where flash is limited, with measured costs where known."""
+    """Return kernels of a node, weighed where flash is limited, with measured costs where known."""
     offered = candidates(node, config)
     if config.budget.flash is not None:
         offered = tuple(weighed(node, c) for c in offered)

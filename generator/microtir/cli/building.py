@@ -29,14 +29,14 @@ class Built:
 
     @property
     def graph(self) -> Graph:
-        """The model as it was read, with what the configuration declares of it."""
+        """Return the model as it was read, with what the configuration declares of it."""
         graph = self.artifact.module.graph
         assert graph is not None  # a frontend gave it
         return graph
 
     @property
     def program(self) -> Program:
-        """What became of it: the nodes of its graph are the layers of the C."""
+        """Return what became of it: the nodes of its graph are the layers of the C."""
         return self.artifact.module.require_program("command line")
 
     @property

@@ -73,7 +73,7 @@ def metadata_of(program: Program, figures: Figures, identity: str = "") -> Metad
 
 
 def with_files(metadata: Metadata, files: Sequence[str], source: str) -> Metadata:
-    """The metadata of a program that was printed.
+    """Return the metadata of a program that was printed.
 
     Args:
         metadata: without files.

@@ -121,14 +121,17 @@ def emit(module: IRModule) -> Printed:
 
 
 def _microtvm_abi(program: Program, fingerprint: str) -> tuple[SourceFile, ...]:
-    """What `compatibility` asks for; a user's functions are called by no application of others."""
+    """Return what `compatibility` asks for.
+
+    A user's functions are called by no application of others.
+    """
     if program.model is None or program.config.compatibility is Compatibility.NONE:
         return ()
     return abi_files(program, program.model, fingerprint)
 
 
 def _data_files(program: Program, metadata: Metadata) -> Iterator[DataFile]:
-    """The constants that are no arrays."""
+    """Yield the constants that are no arrays."""
     facts = metadata.parameters
     if facts is not None:
         yield DataFile(facts.file, file_bytes(program, facts.identity))
@@ -160,7 +163,7 @@ def _entries(program: Program, requirements: Requirements) -> list[FunctionText]
 
 
 def _fingerprint(program: Program, functions: list[FunctionText], metadata: Metadata) -> str:
-    """A number that differs between any two programs: header and sources must match."""
+    """Return a number that differs between any two programs: header and sources must match."""
     digest = hashlib.sha256(metadata.text.encode())
     for text in _code(functions):
         digest.update(text.encode())
@@ -174,13 +177,13 @@ def _fingerprint(program: Program, functions: list[FunctionText], metadata: Meta
 
 
 def _code(functions: list[FunctionText]) -> Iterator[str]:
-    """Everything of functions but their comments."""
+    """Yield everything of functions but their comments."""
     for function in functions:
         yield from (function.signature, function.body, function.assembly)
 
 
 def _has_assembly(program: Program) -> bool:
-    """Whether micro-kernels are lists of instructions, and not bodies in intrinsics."""
+    """Return whether micro-kernels are lists of instructions, and not bodies in intrinsics."""
     return bool(program.assembly) and not any(map(has_intrinsics, program.assembly))
 
 
@@ -190,7 +193,7 @@ def _has_vectors(program: Program) -> bool:
 
 
 def _structs(program: Program) -> list[str]:
-    """The structs of tensors that the function that runs a model takes."""
+    """Return the structs of tensors that the function that runs a model takes."""
     if program.model is None:
         return []
     return header.structs(program, program.model)
@@ -308,7 +311,7 @@ def _weights(program: Program, fingerprint: str) -> Iterator[SourceFile]:
 
 
 def _pool_initialisers(program: Program, number: str) -> Iterator[SourceFile]:
-    """What memory for constant pools that are passed is initialised with, as macros."""
+    """Yield what memory for constant pools that are passed is initialised with, as macros."""
     pools = [pool for pool in passed_constant_pools(program) if pool.size]
     if not pools:
         return

@@ -34,21 +34,21 @@ class FlashReader:
 
 
 def reads_from_flash(program: Program) -> bool:
-    """Whether the target's constants need reads of their own."""
+    """Return whether the target's constants need reads of their own."""
     return (
         program.config.primary_target().has(Feature.AVR_PROGMEM) and not program.has_external_params
     )
 
 
 def reader_names(program: Program) -> Mapping[DType, str]:
-    """The macros that read elements of constants, by type; none for plain arrays."""
+    """Return the macros that read elements of constants, by type; none for plain arrays."""
     if not reads_from_flash(program):
         return {}
     return {array.dtype: _reader_name(program.macro, array.dtype) for array in program.constants}
 
 
 def flash_readers(program: Program) -> tuple[FlashReader, ...]:
-    """The macros that the program's constants need; none where constants are plain arrays.
+    """Return the macros that the program's constants need; none where constants are plain arrays.
 
     Raises:
         UsageError: an array is too large, or of a type that such a target does not have.
@@ -85,7 +85,7 @@ def _reader_name(macro: str, dtype: DType) -> str:
 
 
 def _read(dtype: DType, distance: str, address: str) -> str:
-    """A read by the macros of avr-libc, which know sizes and no signs."""
+    """Return a read by the macros of avr-libc, which know sizes and no signs."""
     if dtype is DType.FLOAT32:
         return f"pgm_read_float{distance}({address})"
     if dtype.bytes == 8:

@@ -8,7 +8,7 @@ from microtir.measure.functions import kernels_of
 
 
 def kernel_data(program: Program) -> tuple[KernelData, ...]:
-    """The micro-kernels of a model in printing order, but for their lines."""
+    """Return the micro-kernels of a model in printing order, but for their lines."""
     users: dict[str, list[str]] = {}
     for layer in program.layers:
         for kernel in dict.fromkeys(kernels_of(layer)):

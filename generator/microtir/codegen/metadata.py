@@ -328,7 +328,7 @@ class Metadata:
 
     @property
     def text(self) -> str:
-        """The text of `metadata.json`."""
+        """Return the text of `metadata.json`."""
         return json.dumps(self.as_json(), indent=2) + "\n"
 
     def as_json(self) -> dict[str, object]:

@@ -7,7 +7,7 @@ from microtir.tir.ir import Buffer, Param, PrimFunc
 
 
 def output_data(buffer: Param, layer: PrimFunc) -> OutputData:
-    """What a layer writes into one of its parameters."""
+    """Return what a layer writes into one of its parameters."""
     assert isinstance(buffer, Buffer)
     extents = [extent for extent in buffer.shape if isinstance(extent, int)]
     rows, row_elements = (extents[0] if extents else 1), 1

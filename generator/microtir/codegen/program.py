@@ -58,7 +58,7 @@ class GivenConstants:
         return f"{self.type} *{self.name}"
 
     def holding(self, array: ConstantArray) -> str:
-        """A pointer to the bytes among which an array is."""
+        """Return a pointer to the bytes among which an array is."""
         return self.name if array.pool is None else f"{self.name}->{self.members[array.pool]}"
 
 
@@ -115,65 +115,65 @@ class Program:
 
     @property
     def layers(self) -> tuple[PrimFunc, ...]:
-        """The functions of a model that compute a layer, in printing order."""
+        """Return the functions of a model that compute a layer, in printing order."""
         return self.module.functions[:-1] if self.model else ()
 
     @property
     def kernels(self) -> frozenset[PrimFunc]:
-        """The functions that are micro-kernels."""
+        """Return the functions that are micro-kernels."""
         return frozenset(self.functions) - frozenset(self.module.functions)
 
     @property
     def exported(self) -> tuple[PrimFunc, ...]:
-        """The functions that a user's program offers; a model has its entry instead."""
+        """Return the functions that a user's program offers; a model has its entry instead."""
         return () if self.model else tuple(f for f in self.module.functions if f.exported)
 
     @property
     def is_packed(self) -> bool:
-        """Whether the entry functions take packed arguments."""
+        """Return whether the entry functions take packed arguments."""
         return self.config.entry_calling_convention() is CallingConvention.PACKED
 
     @property
     def is_graph(self) -> bool:
-        """Whether the program is a table of calls."""
+        """Return whether the program is a table of calls."""
         return self.model is not None and self.config.is_graph()
 
     @property
     def has_external_params(self) -> bool:
-        """Whether constants are in a file of their own, which run functions are given."""
+        """Return whether constants are in a file of their own, which run functions are given."""
         return not self.config.should_link_params()
 
     @property
     def given_pools(self) -> Mapping[int, str]:
-        """C names of the constant pools that a run is given and that hold anything, by number."""
+        """Return C names of the constant pools that a run is given, by number; no empty one."""
         used = {array.pool for array in self.constants if array.offset is not None}
         pools = enumerate(self.config.constant_pools)
         return {number: pool.c_name for number, pool in pools if number in used}
 
     @property
     def given_constants(self) -> GivenConstants:
-        """How functions get the constants that are no arrays of the code."""
+        """Return how functions get the constants that are no arrays of the code."""
         if self.has_external_params:
             return GivenConstants("parameters", "const uint8_t")
         return GivenConstants("constants", f"const struct {self.name}_constants", self.given_pools)
 
     def takes_constants(self, function: PrimFunc) -> bool:
-        """Whether a function has one more argument, constants that a run is given."""
+        """Return whether a function has one more argument, constants that a run is given."""
         return function in self.readers
 
     @property
     def devices(self) -> tuple[Device, ...]:
-        """The accelerators that the program uses, in the order of their names."""
+        """Return the accelerators that the program uses, in the order of their names."""
         used = {extern.device for extern in self.externs if extern.device is not None}
         return tuple(sorted(used, key=lambda device: device.name))
 
     def takes_devices(self, function: PrimFunc) -> bool:
-        """Whether a function has one more argument, the application's devices."""
+        """Return whether a function has one more argument, the application's devices."""
         return function in self.device_users
 
     @property
     def file_names(self) -> tuple[str, ...]:
-        """Identifiers with file scope, which no local name may hide."""
+        """Return identifiers with file scope, which no local name may hide."""
         exported = [f"{f.name}{end}" for f in self.exported for end in ("", "_unpacked")]
         public = ("run", "run_packed", "run_unpacked", "status_text", "module", *exported)
         public += ("run_activated", "run_unpacked_activated", "run_observed_activated")
@@ -188,7 +188,10 @@ class Program:
         )
 
     def tensors_written(self, layer: PrimFunc) -> tuple[Buffer, ...]:
-        """Parameters through which a layer writes tensors of the model: not scratch, not sums."""
+        """Return parameters through which a layer writes tensors of the model.
+
+        Not scratch, not sums.
+        """
         if layer.origin is not None and layer.origin.is_partial:
             return ()
         if layer.row_port is RowPort.OUTPUT:
@@ -236,7 +239,7 @@ def make_program(module: IRModule) -> Program:
 def _placed(
     arrays: Mapping[ConstantData, ConstantArray], module: IRModule
 ) -> dict[ConstantData, ConstantArray]:
-    """Arrays with their places in the file of parameters, or in their pools."""
+    """Yield arrays with their places in the file of parameters, or in their pools."""
     config = module.require_config("codegen")
     if not config.should_link_params():
         return dict(zip(arrays, one_after_another(arrays.values(), FILE_HEADER), strict=True))
@@ -255,7 +258,7 @@ def _placed(
 
 
 def _externs(functions: tuple[PrimFunc, ...]) -> tuple[ExternFunction, ...]:
-    """One of each name; those of two layers may be two objects that say the same.
+    """Return one of each name; those of two layers may be two objects that say the same.
 
     Raises:
         UsageError: they do not.
@@ -279,7 +282,7 @@ def _interface(extern: ExternFunction) -> tuple[object, ...]:
 
 
 def _fallible(module: IRModule, functions: tuple[PrimFunc, ...]) -> frozenset[PrimFunc]:
-    """Functions through which a failure of an extern comes back; callees come first."""
+    """Return functions through which a failure of an extern comes back; callees come first."""
     by_name = {f.name: f for f in module.functions}
     found: set[PrimFunc] = set()
     for function in functions:
@@ -295,7 +298,7 @@ def _fallible(module: IRModule, functions: tuple[PrimFunc, ...]) -> frozenset[Pr
 
 
 def _device_users(module: IRModule, functions: tuple[PrimFunc, ...]) -> frozenset[PrimFunc]:
-    """Functions that use a device, themselves or through a callee; callees come first.
+    """Return functions that use a device, themselves or through a callee; callees come first.
 
     Raises:
         UsageError: the program is no model, and so has no entry that activates a device; or two
@@ -341,7 +344,9 @@ def _readers(
     arrays: Mapping[Buffer, ConstantArray],
     originals: Mapping[PrimFunc, PrimFunc],
 ) -> frozenset[PrimFunc]:
-    """Functions that read constants that a run is given, or a callee does; callees come first.
+    """Return functions that read constants that a run is given, or a callee does.
+
+    Callees come first.
 
     What `originals` has another function for is printed as that one.
     """

@@ -24,7 +24,7 @@ class SourceFile:
 
     @property
     def content(self) -> bytes:
-        """The bytes of the file."""
+        """Return the bytes of the file."""
         return self.text.encode()
 
 

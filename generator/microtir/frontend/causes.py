@@ -27,19 +27,19 @@ class Cause:
 
     @property
     def legal(self) -> str | None:
-        """What would have been accepted; None where that differs from problem to problem."""
+        """Return what would have been accepted; None where that differs from problem to problem."""
         legal = {problem.legal for problem in self.problems}
         return next(iter(legal)) if len(legal) == 1 else None
 
     @property
     def is_one(self) -> bool:
-        """Whether all its problems say the same, each of another place."""
+        """Return whether all its problems say the same, each of another place."""
         return len({problem.what for problem in self.problems}) == 1
 
 
 @checked_arguments
 def causes(problems: Iterable[MicrotirError]) -> tuple[Cause, ...]:
-    """The causes behind problems, damage first, then by what comes first in the file."""
+    """Return the causes behind problems, damage first, then by what comes first in the file."""
     groups: dict[tuple[ExitCode, str | None], list[MicrotirError]] = {}
     for problem in problems:
         groups.setdefault((problem.exit_code, problem.fix), []).append(problem)

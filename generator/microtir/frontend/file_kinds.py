@@ -152,7 +152,7 @@ def _error(where: str, kind: Kind, name: str) -> ModelFileError:
 
 
 def _by_content(head: bytes) -> str:
-    """What a file is by its first bytes; empty if they do not say."""
+    """Return what a file is by its first bytes; empty if they do not say."""
     for offset, magic, kind in _MAGIC:
         if head[offset : offset + len(magic)] == magic:
             return kind

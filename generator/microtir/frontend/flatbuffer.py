@@ -53,7 +53,7 @@ class FlatBuffer:
         self._decodable = _SHARING * len(data) + _FREE_BYTES
 
     def malformed(self, where: str, what: str) -> ModelFileError:
-        """The error for a file that breaks the format; `where` is the place inside the file."""
+        """Return error for a file that breaks the format; `where` is the place inside the file."""
         place = f"{self.file}: {where}" if where else self.file
         return ModelFileError(what, where=place, fix=_REPAIR)
 
@@ -65,11 +65,11 @@ class FlatBuffer:
 
     @property
     def is_spent(self) -> bool:
-        """Whether more was decoded than a file may ask for: nothing more is read."""
+        """Return whether more was decoded than a file may ask for: nothing more is read."""
         return self._decodable < 0
 
     def span(self, start: int, size: int, where: str) -> memoryview:
-        """The bytes [start, start + size), or an error if they are not in the file."""
+        """Return the bytes [start, start + size), or an error if they are not in the file."""
         end = start + size
         if not 0 <= start <= end <= len(self.view):
             raise self.malformed(
@@ -78,14 +78,14 @@ class FlatBuffer:
         return self.view[start:end]
 
     def scalar(self, kind: Scalar, position: int, where: str) -> Any:
-        """The scalar at `position`; little endian, at any alignment."""
+        """Return the scalar at `position`; little endian, at any alignment."""
         layout = kind.layout
         if not 0 <= position <= len(self.view) - layout.size:
             self.span(position, layout.size, where)
         return layout.unpack_from(self.view, position)[0]
 
     def root(self, where: str) -> Table:
-        """The root table."""
+        """Return the root table."""
         return Table(self, self.scalar(Scalar.UINT32, 0, where), where)
 
 
@@ -114,24 +114,24 @@ class Table:
         buffer.span(position, self._size, where)
 
     def present(self) -> Iterator[int]:
-        """Slots of the fields that are stored, in order."""
+        """Yield slots of the fields that are stored, in order."""
         offsets = struct.iter_unpack("<H", self._layout)
         return (slot for slot, (offset,) in enumerate(offsets) if offset)
 
     def scalar(self, slot: int, kind: Scalar, default: Any = 0) -> Any:
-        """The value of a scalar field, `default` where it is not stored."""
+        """Return the value of a scalar field, `default` where it is not stored."""
         position = self._field(slot, kind.layout.size)
         if position is None:
             return default
         return self.buffer.scalar(kind, position, self.where)
 
     def table(self, slot: int, where: str) -> Table | None:
-        """The table that a field refers to."""
+        """Return the table that a field refers to."""
         position = self._target(slot)
         return None if position is None else Table(self.buffer, position, where)
 
     def raw(self, slot: int, item_size: int = 1) -> memoryview | None:
-        """A view of a vector's bytes, not counted as decoded."""
+        """Return a view of a vector's bytes, not counted as decoded."""
         position = self._target(slot)
         if position is None:
             return None
@@ -139,7 +139,7 @@ class Table:
         return self.buffer.span(position + 4, length * item_size, self.where)
 
     def numbers(self, slot: int, dtype: npt.DTypeLike) -> tuple[Any, ...]:
-        """A vector of scalars as Python numbers; empty where it is not stored."""
+        """Return a vector of scalars as Python numbers; empty where it is not stored."""
         kind = np.dtype(dtype).newbyteorder("<")
         view = self.raw(slot, kind.itemsize)
         if view is None:
@@ -148,7 +148,7 @@ class Table:
         return tuple(np.frombuffer(view, dtype=kind).tolist())
 
     def string(self, slot: int) -> str:
-        """A string; bytes that are not UTF-8 become replacement characters."""
+        """Return a string; bytes that are not UTF-8 become replacement characters."""
         view = self.raw(slot)
         if view is None:
             return ""
@@ -156,12 +156,12 @@ class Table:
         return bytes(view).decode("utf-8", errors="replace")
 
     def count(self, slot: int) -> int:
-        """The length of a vector of tables."""
+        """Return the length of a vector of tables."""
         view = self.raw(slot, 4)
         return 0 if view is None else len(view) // 4
 
     def item(self, slot: int, index: int, where: str) -> Table:
-        """Element `index` of a vector of tables."""
+        """Return the element `index` of a vector of tables."""
         view = self.raw(slot, 4)
         size = 0 if view is None else len(view) // 4
         start = self._target(slot)

@@ -21,7 +21,7 @@ class OperatorRow:
 
 
 def operator_rows() -> tuple[OperatorRow, ...]:
-    """One row per operator that a model file may hold, in the order of the docs."""
+    """Return one row per operator that a model file may hold, in the order of the docs."""
     return tuple(
         OperatorRow(
             format="TFLite",

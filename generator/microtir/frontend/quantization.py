@@ -18,7 +18,7 @@ _ACTIVATION_SCALES = (2.0**-100, 2.0**100)
 
 
 def read_quantization(tensor: FileTensor, dtype: DType, file: str) -> Quantization | None:
-    """The quantisation of a tensor, None if it has none.
+    """Return the quantisation of a tensor, None if it has none.
 
     Float tensors have none: converters leave value ranges and empty tables behind.  Neither have
     wide integers whose scales break the format: they are biases, shapes and indices, in which
@@ -80,7 +80,7 @@ def _check_scales(tensor: FileTensor, dtype: DType, quant: Quantization, where: 
 
 
 def _is_zero(tensor: FileTensor, dtype: DType, quant: Quantization, index: int) -> bool:
-    """Whether all that a scale stands for is the real number 0."""
+    """Return whether all that a scale stands for is the real number 0."""
     stored = np.dtype(dtype.value).newbyteorder("<")
     if tensor.data is None or len(tensor.data) != math.prod(tensor.shape) * stored.itemsize:
         return False
@@ -91,7 +91,7 @@ def _is_zero(tensor: FileTensor, dtype: DType, quant: Quantization, index: int) 
 
 
 def _axis(tensor: FileTensor, where: str) -> int | None:
-    """The axis of per-channel scales; None for one scale."""
+    """Return the axis of per-channel scales; None for one scale."""
     scales, axis = tensor.quantization.scales, tensor.quantization.axis
     if len(scales) == 1:
         return None

@@ -22,7 +22,7 @@ READABLE = (
 
 
 def node_problems(node: Node, where: str) -> Iterator[MicrotirError]:
-    """All problems that keep the compiler from taking a node; none if it takes it.
+    """Yield all problems that keep the compiler from taking a node; none if it takes it.
 
     Shapes that contradict each other are damage, and nothing more is said about the node.
     """

@@ -71,7 +71,10 @@ def from_tflite(
 
 @checked_arguments
 def check(source: ModelSource) -> tuple[MicrotirError, ...]:
-    """Every problem that keeps `from_tflite` from reading a model; empty if there is none."""
+    """Return every problem that keeps `from_tflite` from reading a model.
+
+    Empty if there is none.
+    """
     try:
         reader = _GraphReader(parse(load(source)))
         reader.graph("")
@@ -81,7 +84,7 @@ def check(source: ModelSource) -> tuple[MicrotirError, ...]:
 
 
 def _summary(model: ModelBytes, problems: list[MicrotirError]) -> MicrotirError:
-    """One error for all problems; damage goes before what is merely not supported."""
+    """Return one error for all problems; damage goes before what is merely not supported."""
     for problem in problems:
         if isinstance(problem, ModelFileError):
             return problem
@@ -105,7 +108,7 @@ class _GraphReader:
         self._computable: set[Tensor] = set()
 
     def graph(self, name: str) -> Graph:
-        """The graph; what it leaves out or lacks is in `problems`."""
+        """Return the graph; what it leaves out or lacks is in `problems`."""
         model = self._model
         if model.subgraphs > 1:
             self.problems.append(
@@ -136,7 +139,7 @@ class _GraphReader:
         )
 
     def _outputs(self, nodes: Sequence[Node]) -> tuple[tuple[Tensor, ...], list[Node]]:
-        """The outputs, and the copies that some of them are.
+        """Return the outputs, and the copies that some of them are.
 
         The format lists any tensor as an output, as often as it likes.  Here an output is the
         result of an operator, and memory of its own: an input, a constant, and an output that is
@@ -160,7 +163,7 @@ class _GraphReader:
         return tuple(outputs), copies
 
     def _next(self, operator: FileOperator, name: str | None) -> Node | None:
-        """The node of the next operator; None if it cannot be read, and where none is needed.
+        """Return node of the next operator; None if it cannot be read, and where none is needed.
 
         Args:
             operator: of the file, in its order.
@@ -175,7 +178,7 @@ class _GraphReader:
         return None if name is None else self._node(operator, name)
 
     def _node(self, operator: FileOperator, name: str) -> Node | None:
-        """The node of an operator, or None if it cannot be read."""
+        """Return the node of an operator, or None if it cannot be read."""
         title = operator_title(operator)
         source = Source(self._model.file, operator.index, title)
         where = f"{source} ({brief(name)!r})"
@@ -207,11 +210,11 @@ class _GraphReader:
         return node
 
     def _is_open(self, index: int) -> bool:
-        """Whether the shape of a tensor is not known."""
+        """Return whether the shape of a tensor is not known."""
         return index != OPTIONAL and self._tensors.shape_of(index) is None
 
     def _reader(self, operator: FileOperator, where: str) -> TfliteReader:
-        """The reader of an operator.
+        """Return the reader of an operator.
 
         Raises:
             UnsupportedModelError: there is none.
@@ -223,7 +226,7 @@ class _GraphReader:
         return reader
 
     def _all_read(self, operator: FileOperator) -> bool:
-        """Whether all tensors could be read; the problem of one that could not is noted."""
+        """Return whether all tensors could be read; the problem of one that could not is noted."""
         return all(
             index == OPTIONAL or self._tensors.get(index) is not None
             for index in (*operator.inputs, *operator.outputs)
@@ -261,7 +264,7 @@ class _GraphReader:
     def _completed(
         self, operator: FileOperator, operands: Operands, node: Node, known: Shape | None
     ) -> Operands:
-        """The operands with the shapes of outputs that depend on the batch.
+        """Return the operands with the shapes of outputs that depend on the batch.
 
         Args:
             operator: of the file.
@@ -293,7 +296,7 @@ class _GraphReader:
 
 
 def _needed(model: ModelFile) -> list[FileOperator]:
-    """Operators that the outputs depend on, in file order.
+    """Return operators that the outputs depend on, in file order.
 
     Converters compute the shape for a RESHAPE from the batch size.  The batch is fixed here, so
     those operators feed nothing; leaving them out spares support for them.

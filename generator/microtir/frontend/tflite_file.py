@@ -209,7 +209,7 @@ def _noted(
     buffer: FlatBuffer, damage: list[MicrotirError], instead: _RecordT,
     read: Callable[[], _RecordT],
 ) -> _RecordT:  # fmt: skip
-    """What `read` gives; `instead` where it finds damage, which is noted.
+    """Return what `read` gives; `instead` where it finds damage, which is noted.
 
     The damage of thousands of records says no more than that of some.
     """
@@ -245,7 +245,7 @@ def _count(table: Table, slot: int, noun: str) -> int:
 def _indices(
     table: Table, slot: int, noun: str, tensors: int, optional: bool = False
 ) -> tuple[int, ...]:
-    """A vector of tensor indices, checked."""
+    """Return a vector of tensor indices, checked."""
     found = table.numbers(slot, "i4")
     low = OPTIONAL if optional else 0
     for index in found:
@@ -295,7 +295,7 @@ def _check_extents(table: Table, shape: tuple[int, ...]) -> None:
 
 
 def _data(root: Table, index: int, where: str) -> memoryview | None:
-    """A view of buffer `index`; None for an empty one, which marks an activation."""
+    """Return a view of buffer `index`; None for an empty one, which marks an activation."""
     # Writers leave out the vector of buffers, or point beyond it, for no tensor that holds data.
     if index == 0 and not root.count(4):
         return None
@@ -354,7 +354,7 @@ def _operator(
 
 
 def _code(root: Table, index: int) -> tuple[int, str]:
-    """An operator code and the name of a custom operator."""
+    """Return an operator code and the name of a custom operator."""
     table = root.item(1, index, f"operator code {index}")
     # The code was one byte once; both fields are stored now, and the larger is the real one.
     code = max(table.scalar(0, Scalar.INT8), table.scalar(3, Scalar.INT32))
@@ -364,7 +364,7 @@ def _code(root: Table, index: int) -> tuple[int, str]:
 
 
 def dataflow_damage(model: ModelFile) -> Iterator[ModelFileError]:
-    """Each operator, input and output by which a tensor is not made once, and before it is used.
+    """Yield damage for each tensor that is not made exactly once before it is used.
 
     Nothing is said where parts of the file cannot be read: they may have made the tensor.
     """
@@ -405,7 +405,7 @@ def _defined(
 
 
 def _needs_no_maker(model: ModelFile, index: int) -> bool:
-    """Variables, refused later, and empty constants, such as the shape of a scalar."""
+    """Return variables, refused later, and empty constants, such as the shape of a scalar."""
     tensor = model.tensors[index]
     return tensor.is_variable or 0 in tensor.shape
 

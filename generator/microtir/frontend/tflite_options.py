@@ -26,7 +26,7 @@ _SCALARS: Mapping[type, Scalar] = MappingProxyType(
 
 
 def read_options(operator: FileOperator, kind: type[OptionsT], where: str) -> OptionsT:
-    """The options of an operator, as a table of class `kind`; defaults where none is stored.
+    """Return the options of an operator, as a table of class `kind`; defaults where none is stored.
 
     Raises:
         ModelFileError: the stored table is another operator's, or a value is not in the schema.

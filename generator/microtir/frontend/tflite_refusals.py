@@ -53,7 +53,7 @@ _ADVICE: Mapping[str, str] = MappingProxyType(
 
 
 def operator_title(operator: FileOperator) -> str:
-    """The format's name of an operator."""
+    """Return the format's name of an operator."""
     if operator.custom_name:
         return f"CUSTOM {brief(operator.custom_name)!r}"
     try:
@@ -63,7 +63,7 @@ def operator_title(operator: FileOperator) -> str:
 
 
 def type_advice(number: int) -> str:
-    """What to do about a tensor type that is not supported."""
+    """Return what to do about a tensor type that is not supported."""
     title = type_title(number)
     if title == "FLOAT16":
         return (
@@ -76,7 +76,7 @@ def type_advice(number: int) -> str:
 
 
 def type_title(number: int) -> str:
-    """The format's name of a tensor type."""
+    """Return the format's name of a tensor type."""
     import tflite
 
     return _name_in(tflite.TensorType, number) or f"number {number}"
@@ -85,7 +85,7 @@ def type_title(number: int) -> str:
 def unknown_operator(
     operator: FileOperator, where: str, custom: Sequence[str] = ()
 ) -> UnsupportedModelError:
-    """The error for an operator that microtir does not have; `custom` are those of the user."""
+    """Return error for an operator that microtir does not have; `custom` are those of the user."""
     if operator.custom_name:
         return UnsupportedModelError(
             f"the custom operator {brief(operator.custom_name)!r} is not supported",

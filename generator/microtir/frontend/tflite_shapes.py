@@ -75,12 +75,12 @@ _STORED: Mapping[int, str] = MappingProxyType({TensorType.INT32: "<i4", TensorTy
 
 
 def is_free(tensor: FileTensor) -> bool:
-    """Whether extents of a tensor depend on the batch; 1 is stored for them."""
+    """Return whether extents of a tensor depend on the batch; 1 is stored for them."""
     return len(tensor.signature) == len(tensor.shape) and -1 in tensor.signature
 
 
 def fits(tensor: FileTensor, shape: Sequence[int]) -> bool:
-    """Whether a shape differs from the stored one only in what depends on the batch."""
+    """Return whether a shape differs from the stored one only in what depends on the batch."""
     return len(shape) == len(tensor.shape) and all(
         extent == stored or wanted == -1
         for extent, stored, wanted in zip(shape, tensor.shape, tensor.signature, strict=True)
@@ -88,7 +88,7 @@ def fits(tensor: FileTensor, shape: Sequence[int]) -> bool:
 
 
 def completed(tensor: FileTensor, elements: int) -> tuple[int, ...] | None:
-    """The shape of a tensor of so many elements; None where more than one extent is unknown."""
+    """Return shape of a tensor of so many elements; None where more than one extent is unknown."""
     known = math.prod(extent for extent in tensor.signature if extent != -1)
     if tensor.signature.count(-1) != 1 or known < 1 or elements % known:
         return None
@@ -109,7 +109,7 @@ class ShapeValues:
         self._computed: dict[int, Array] = {}
 
     def get(self, index: int) -> Array | None:
-        """What an operator has computed, if it is known."""
+        """Return what an operator has computed, if it is known."""
         return self._computed.get(index)
 
     def visit(self, operator: FileOperator) -> bool:
@@ -144,7 +144,7 @@ class ShapeValues:
         return rule(options, known) if len(known) == len(values) else None
 
     def _value(self, index: int) -> Array | None:
-        """What is known of an input, as int64."""
+        """Return what is known of an input, as int64."""
         if index == OPTIONAL:
             return None
         tensor = self._model.tensors[index]
@@ -186,7 +186,7 @@ def _concatenate(options: Options, inputs: list[Array]) -> Array:
 
 
 def _strided_slice(options: Options, inputs: list[Array]) -> Array | None:
-    """Of a list: shapes have no other form."""
+    """Slice a list: shapes have no other form."""
     assert isinstance(options, StridedSliceOptions)
     values, *limits = inputs
     if any(limit.shape != (1,) for limit in limits) or values.ndim != 1:
@@ -219,7 +219,7 @@ def _cast(_options: Options, inputs: list[Array]) -> Array:
 
 
 def _by(function: Callable[[Array, Array], Array]) -> _Rule:
-    """Element by element."""
+    """Compute element by element."""
 
     def apply(options: Options, inputs: list[Array]) -> Array | None:
         first, second = inputs
@@ -236,7 +236,7 @@ def _floor_div(first: Array, second: Array) -> Array:
 
 
 def _shape(_options: Options, _inputs: list[Array]) -> Array | None:
-    """SHAPE reads no values; `ShapeValues` knows what it gives."""
+    """Return None: SHAPE reads no values, and `ShapeValues` knows what it gives."""
     return None
 
 

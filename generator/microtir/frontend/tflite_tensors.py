@@ -36,7 +36,7 @@ _DTYPES: Mapping[int, DType] = MappingProxyType(
 
 
 def unique_names(names: Iterable[str]) -> tuple[str, ...]:
-    """The same names in order; a later one that is taken already gets a number."""
+    """Return the same names in order; a later one that is taken already gets a number."""
     taken: set[str] = set()
     last: dict[str, int] = {}
     result = []
@@ -68,7 +68,7 @@ class Tensors:
         self._copies: list[str] = []
 
     def get(self, index: int) -> Tensor | None:
-        """The tensor; None for an input that is left out, and for one with a problem."""
+        """Return the tensor; None for an input that is left out, and for one with a problem."""
         if index == OPTIONAL:
             return None
         if index not in self._made and not self._model.tensors[index].is_readable:
@@ -82,7 +82,10 @@ class Tensors:
         return self._made[index]
 
     def shape_of(self, index: int) -> tuple[int, ...] | None:
-        """The shape of a tensor; None while it depends on a batch and nobody has completed it."""
+        """Return shape of a tensor.
+
+        None while it depends on a batch and nobody has completed it.
+        """
         stored = self._model.tensors[index]
         if index in self._completed:
             return self._completed[index]
@@ -90,7 +93,7 @@ class Tensors:
         return stored.shape if is_known else None
 
     def complete(self, index: int, shape: tuple[int, ...]) -> Tensor:
-        """The tensor that an operator makes, with the extents that depend on the batch.
+        """Return the tensor that an operator makes, with the extents that depend on the batch.
 
         Nobody has used it yet: operators come in the order of the dataflow.
         """
@@ -109,13 +112,13 @@ class Tensors:
             self._made[index] = replace(made, data=value)
 
     def copied(self, tensor: Tensor) -> Tensor:
-        """A tensor for a copy of one, with a name of its own."""
+        """Return a tensor for a copy of one, with a name of its own."""
         names = (*self._names.values(), *self._copies, tensor.name)
         self._copies.append(unique_names(names)[-1])
         return Tensor(self._copies[-1], tensor.type)
 
     def model_inputs(self) -> tuple[Tensor, ...]:
-        """The model's inputs, checked for a fixed shape."""
+        """Return the model's inputs, checked for a fixed shape."""
         found = []
         for index in self._model.inputs:
             stored = self._model.tensors[index]
@@ -129,7 +132,7 @@ class Tensors:
         return tuple(found)
 
     def _unique_names(self) -> dict[int, str]:
-        """Names by index: inputs and outputs go first, so that they keep theirs."""
+        """Return names by index: inputs and outputs go first, so that they keep theirs."""
         model = self._model
         order = dict.fromkeys((*model.inputs, *model.outputs, *range(len(model.tensors))))
         names = unique_names(model.tensors[i].name or f"tensor_{i}" for i in order)
@@ -182,7 +185,7 @@ class Tensors:
         return data
 
     def _check_values(self, stored: FileTensor, data: Array, dtype: DType) -> None:
-        """Values that no converter writes are signs of damage. A buffer is looked at once."""
+        """Report values that no converter writes, as signs of damage; each buffer once."""
         key = (stored.buffer, dtype)
         if key in self._checked:
             return
@@ -210,7 +213,7 @@ class Tensors:
 
 
 def has_fixed_shape(stored: FileTensor) -> bool:
-    """Whether the shape is fixed but for a batch that is stored as 1."""
+    """Return whether the shape is fixed but for a batch that is stored as 1."""
     if not stored.signature:
         return True
     if len(stored.signature) != len(stored.shape):

@@ -27,7 +27,7 @@ class Columns:
         return self.stop - self.first
 
     def joined(self, other: Columns) -> Columns:
-        """The least columns that hold both."""
+        """Return the least columns that hold both."""
         return Columns(min(self.first, other.first), max(self.stop, other.stop))
 
     def __str__(self) -> str:
@@ -46,13 +46,13 @@ class ColumnWindow:
     extent: int = 1
 
     def needed(self, output: Columns, width: int) -> Columns:
-        """The columns of an input of `width` that columns of the output need."""
+        """Return the columns of an input of `width` that columns of the output need."""
         first = output.first * self.stride + self.offset
         stop = (output.stop - 1) * self.stride + self.offset + self.extent
         return Columns(min(max(first, 0), width), min(max(stop, 0), width))
 
     def padding(self, output: Columns, given: Columns) -> tuple[int, int]:
-        """Columns of padding left and right of `given` ones that columns of the output need."""
+        """Return the columns of padding that output columns need beside `given` ones."""
         first = output.first * self.stride + self.offset
         stop = (output.stop - 1) * self.stride + self.offset + self.extent
         return given.first - first, stop - given.stop
@@ -71,12 +71,12 @@ class Cut:
 
 
 def width_of(tensor: Tensor) -> int:
-    """Columns of an image."""
+    """Return columns of an image."""
     return tensor.shape[2]
 
 
 def column_window(node: Node) -> ColumnWindow | None:
-    """The columns of its inputs that a column of the output needs; None if it cannot be cut.
+    """Return the columns of its inputs that a column of the output needs; None if it cannot be cut.
 
     What can be cut has one image of (1, H, W, C) as its output, and such of the same columns or
     constants without columns as its inputs.
@@ -128,7 +128,7 @@ def ask_inputs(node: Node, found: dict[Tensor, Columns]) -> bool:
 
 
 def demanded(nodes: Sequence[Node], output: Columns) -> Mapping[Tensor, Columns] | None:
-    """The columns of each tensor that columns of the last node's output need.
+    """Return the columns of each tensor that columns of the last node's output need.
 
     Args:
         nodes: in graph order; each feeds the last one.
@@ -142,6 +142,6 @@ def demanded(nodes: Sequence[Node], output: Columns) -> Mapping[Tensor, Columns]
 
 
 def bands_of(width: int, count: int) -> tuple[Columns, ...]:
-    """So many bands of as many columns as possible each, the wider ones last."""
+    """Return so many bands of as many columns as possible each, the wider ones last."""
     edges = [width * band // count for band in range(count + 1)]
     return tuple(Columns(a, b) for a, b in pairwise(edges))

@@ -12,7 +12,7 @@ from microtir.tir.dtype import DType
 
 
 def with_declared_ranges(graph: Graph, ranges: Sequence[InputRange]) -> Graph:
-    """The graph with ranges for its int8 inputs.
+    """Return the graph with ranges for its int8 inputs.
 
     Args:
         graph: as it was read.

@@ -39,13 +39,13 @@ class Quantization:
 
     @property
     def scale(self) -> float:
-        """The scale of a per-tensor quantisation."""
+        """Return the scale of a per-tensor quantisation."""
         assert len(self.scales) == 1
         return self.scales[0]
 
     @property
     def zero_point(self) -> int:
-        """The zero point of a per-tensor quantisation."""
+        """Return the zero point of a per-tensor quantisation."""
         assert len(self.zero_points) == 1
         return self.zero_points[0]
 
@@ -73,7 +73,7 @@ class TensorType:
 
     @property
     def channels(self) -> int:
-        """Extent of the last axis; a scalar is one channel."""
+        """Return extent of the last axis; a scalar is one channel."""
         return self.shape[-1] if self.shape else 1
 
     @property
@@ -86,7 +86,7 @@ class TensorType:
 
     @property
     def quant(self) -> Quantization:
-        """The quantisation; only for tensors that are known to have one."""
+        """Return the quantisation; only for tensors that are known to have one."""
         assert self.quantization is not None
         return self.quantization
 
@@ -135,12 +135,12 @@ class SumRange:
 
     @property
     def fits(self) -> bool:
-        """Whether INT32 accumulators hold all of them."""
+        """Return whether INT32 accumulators hold all of them."""
         return DType.INT32.min <= self.low and self.high <= DType.INT32.max
 
     @property
     def bits(self) -> int:
-        """Of the smallest two's complement number that holds them."""
+        """Return the bits of the smallest two's complement number that holds them."""
         ends = self.low, self.high
         return max((end if end >= 0 else ~end).bit_length() for end in ends) + 1
 
@@ -161,13 +161,13 @@ class Node:
 
     @property
     def output(self) -> Tensor:
-        """The only output."""
+        """Return the only output."""
         assert len(self.outputs) == 1
         return self.outputs[0]
 
     @property
     def activations(self) -> tuple[Tensor, ...]:
-        """Inputs that are not constant, as often as they are read."""
+        """Return inputs that are not constant, as often as they are read."""
         return tuple(t for t in self.inputs if not t.is_constant)
 
 
@@ -190,7 +190,10 @@ class Graph:
         return {t: node for node in self.nodes for t in node.outputs}
 
     def consumers(self) -> dict[Tensor, tuple[Node, ...]]:
-        """Consumers of every tensor in node order; a node that reads it twice counts once."""
+        """Return consumers of every tensor in node order.
+
+        A node that reads it twice counts once.
+        """
         found: dict[Tensor, list[Node]] = {}
         for node in self.nodes:
             for tensor in dict.fromkeys(node.inputs):
@@ -198,7 +201,7 @@ class Graph:
         return {tensor: tuple(nodes) for tensor, nodes in found.items()}
 
     def tensors(self) -> tuple[Tensor, ...]:
-        """All tensors, inputs first, then in order of first appearance."""
+        """Return all tensors, inputs first, then in order of first appearance."""
         seen = dict.fromkeys(self.inputs)
         for node in self.nodes:
             seen.update(dict.fromkeys(node.inputs))

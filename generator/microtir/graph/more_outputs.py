@@ -10,7 +10,7 @@ from microtir.graph.ir import Graph
 
 
 def with_more_outputs(graph: Graph, names: Sequence[str]) -> Graph:
-    """The graph with more outputs, behind its own; what computes them is as it was.
+    """Return the graph with more outputs, behind its own; what computes them is as it was.
 
     Args:
         graph: as it was read.

@@ -6,11 +6,11 @@ _BRIEF = 80
 
 
 def short_name(name: str) -> str:
-    """The first of the names that a fused operator carries, separated by semicolons."""
+    """Return the first of the names that a fused operator carries, separated by semicolons."""
     return name.split(";", maxsplit=1)[0]
 
 
 def brief(name: str) -> str:
-    """A name for messages: names of hundreds of characters hide what is said about them."""
+    """Return a name for messages: names of hundreds of characters hide what is said about them."""
     short = short_name(name)
     return short if len(short) <= _BRIEF else f"{short[:_BRIEF]}..."

@@ -14,5 +14,5 @@ class Operator:
 
     @property
     def label(self) -> str:
-        """What names the layer's function in C."""
+        """Return what names the layer's function in C."""
         return self.name

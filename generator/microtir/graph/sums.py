@@ -17,7 +17,7 @@ from microtir.tir.dtype import DType
 
 
 def sums_of(node: Node, inputs: Sequence[Interval | None] = ()) -> SumRange | None:
-    """Bound the sums of an int8 operator; None if it has none.
+    """Return bound the sums of an int8 operator; None if it has none.
 
     Args:
         node: of a legalised graph.
@@ -31,6 +31,6 @@ def sums_of(node: Node, inputs: Sequence[Interval | None] = ()) -> SumRange | No
 
 
 def fits(node: Node) -> bool:
-    """Whether the sums of a node are proven to stay within INT32."""
+    """Return whether the sums of a node are proven to stay within INT32."""
     sums = node.sums if node.sums is not None else sums_of(node)
     return sums is None or sums.fits

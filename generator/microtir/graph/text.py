@@ -12,7 +12,7 @@ from microtir.graph.operator import Operator
 
 
 def to_text(graph: Graph) -> str:
-    """One line per input, constant, node and output; ends with a newline.
+    """Return one line per input, constant, node and output; ends with a newline.
 
     Tensors are written %name, constants @name, with a number where short names repeat; a node
     shows its attributes in braces where they differ from the defaults, and behind a number sign
@@ -29,7 +29,7 @@ def to_text(graph: Graph) -> str:
 
 
 def _labels(graph: Graph) -> dict[Tensor, str]:
-    """Short names: converters join the names of all layers that they fused with semicolons."""
+    """Return short names: converters join names of fused layers with semicolons."""
     labels: dict[Tensor, str] = {}
     taken: dict[str, int] = {}
     for tensor in dict.fromkeys((*graph.tensors(), *graph.outputs)):
@@ -40,7 +40,7 @@ def _labels(graph: Graph) -> dict[Tensor, str]:
 
 
 def type_text(type_: TensorType) -> str:
-    """Scalar type, shape and quantisation, such as ``int8[1, 8] scale 0.5 zero 3``."""
+    """Return scalar type, shape and quantisation, such as ``int8[1, 8] scale 0.5 zero 3``."""
     shape = ", ".join(map(str, type_.shape))
     text = f"{type_.dtype.value}[{shape}]"
     return f"{text} {_quantization_text(type_.quantization)}" if type_.quantization else text

@@ -66,7 +66,7 @@ def _inputs_are_free(graph: Graph) -> Iterator[GraphError]:
 
 
 def _order(graph: Graph) -> Iterator[GraphError]:
-    """Every tensor is produced once, and before it is used."""
+    """Check that every tensor is produced once, and before it is used."""
     known = set(graph.inputs)
     computed = {tensor for node in graph.nodes for tensor in node.outputs}
     for node in graph.nodes:
@@ -135,7 +135,7 @@ def _quantization(tensor: Tensor, quant: Quantization) -> Iterator[tuple[str, st
 
 
 def _each_node(rule: Rule) -> _GraphRule:
-    """A rule over graphs from one over nodes."""
+    """Return a rule over graphs from one over nodes."""
 
     def check(graph: Graph) -> Iterator[GraphError]:
         for node in graph.nodes:

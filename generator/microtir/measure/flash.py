@@ -93,7 +93,7 @@ def _function_bytes(functions: Functions, function: PrimFunc, listing: Listing) 
 
 
 def _instructions(lines: Iterable[str]) -> int:
-    """Of assembly as printed, blocks up to .endr as often as .rept or .irp repeats them."""
+    """Count the instructions of assembly, with what .rept and .irp repeat."""
     counts, repeats = [0], [1]
     for line in lines:
         text = _TEXT.match(line)

@@ -39,22 +39,22 @@ class Functions:
 
     @property
     def distinct(self) -> tuple[PrimFunc, ...]:
-        """All functions but micro-kernels that are equal to an earlier one."""
+        """Return all functions but micro-kernels that are equal to an earlier one."""
         return tuple(f for f in self.everything if self.originals[f] is f)
 
     @property
     def main(self) -> PrimFunc | None:
-        """The entry of a model."""
+        """Return the entry of a model."""
         return self.own[-1] if self.is_model else None
 
     @property
     def layers(self) -> tuple[PrimFunc, ...]:
-        """The functions that the main of a model calls."""
+        """Return the functions that the main of a model calls."""
         return self.own[:-1] if self.is_model else ()
 
     @property
     def roots(self) -> tuple[PrimFunc, ...]:
-        """The functions that an application may call."""
+        """Return the functions that an application may call."""
         return self.own[-1:] if self.is_model else tuple(f for f in self.own if f.exported)
 
 
@@ -65,7 +65,7 @@ def has_intrinsics(kernel: PrimFunc) -> bool:
 
 
 def kernels_of(function: PrimFunc) -> Iterator[PrimFunc]:
-    """Meanings of the micro-kernels that a function calls, innermost first."""
+    """Yield meanings of the micro-kernels that a function calls, innermost first."""
     for node in walk(function):
         if isinstance(node, KernelCall):
             yield from kernels_of(node.meaning)

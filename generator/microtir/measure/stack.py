@@ -142,12 +142,15 @@ class _Program:
 
     @property
     def register(self) -> int:
-        """Bytes of the widest register of any CPU of the program."""
+        """Return the bytes of the widest register of any CPU of the program."""
         targets = (*self.config.targets, self.config.target_host)
         return max(map(_register_bytes, targets))
 
     def name(self, function: PrimFunc) -> str:
-        """What a diagnostic calls a function: the entry of a model by the name that C has."""
+        """Return what a diagnostic calls a function.
+
+        The entry of a model by the name that C has.
+        """
         is_main = function is self.functions.main
         return f"{self.config.module_name}_run" if is_main else function.name
 
@@ -185,7 +188,7 @@ def _depth(chain: tuple[Frame, ...]) -> int:
 
 
 def _register_bytes(target: Target) -> int:
-    """Bytes of a register, or of an INT32 where registers are smaller.
+    """Return the bytes of a register, or of an INT32 where registers are smaller.
 
     C for no CPU in particular may be compiled for one of 64 bits.
     """
@@ -217,7 +220,7 @@ class _Chains:
         return self._known[function]
 
     def _is_assembly(self, function: PrimFunc) -> bool:
-        """Whether a micro-kernel is a list of instructions, which call nothing."""
+        """Return whether a micro-kernel is a list of instructions, which call nothing."""
         is_listed = function in self._functions.assembly and not has_intrinsics(function)
         return self._has_assembly and is_listed
 
@@ -297,7 +300,7 @@ def _places(part: Stmt) -> frozenset[Place]:
 
 
 def _uses(part: Stmt) -> frozenset[tuple[str, Place]]:
-    """Which function is given which place."""
+    """Return which function is given which place."""
     return frozenset(
         (node.function, (view.buffer, view.byte_offset, view.dtype))
         for node in walk(part) if isinstance(node, Invoke)
@@ -306,7 +309,7 @@ def _uses(part: Stmt) -> frozenset[tuple[str, Place]]:
 
 
 def _living(used: Sequence[frozenset[Place]]) -> list[int]:
-    """How many pointers each of some statements has to keep: from first use to last."""
+    """Return how many pointers each of some statements has to keep: from first use to last."""
     first: dict[Place, int] = {}
     last: dict[Place, int] = {}
     for number, places in enumerate(used):
@@ -325,7 +328,7 @@ def _is_variable(node: Node) -> bool:
 
 
 def _in_scope(node: Node) -> int:
-    """The most variables that are in scope at one time: others share their places with them."""
+    """Return most variables that are in scope at one time: others share their places with them."""
     return _is_variable(node) + max(map(_in_scope, children(node)), default=0)
 
 

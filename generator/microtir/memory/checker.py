@@ -239,14 +239,14 @@ def _written(callee: PrimFunc) -> frozenset[Buffer]:
 
 @lru_cache(maxsize=1024)
 def _goes_on(callee: PrimFunc) -> bool:
-    """Whether a function of rows reads what it writes in a parameter that is not by rows."""
+    """Return whether a function of rows reads what it writes in a parameter that is not by rows."""
     whole = {p for p in callee.params if isinstance(p, Buffer)} - {callee.scratch, *callee.rows}
     updated = whole & set(buffers_read(callee.body)) & _written(callee)
     return callee.row_range is not None and bool(updated)
 
 
 def _check_ranges(callee: PrimFunc, scalars: Sequence[int], where: str) -> None:
-    """What a layer reaches was proven for arguments in their ranges, and only for these."""
+    """Check that arguments are in the ranges for which a layer's accesses were proven."""
     variables = [p for p in callee.params if isinstance(p, Var)]
     for var, value in zip(variables, scalars, strict=True):
         known = declared_range(var)
@@ -258,7 +258,7 @@ def _check_ranges(callee: PrimFunc, scalars: Sequence[int], where: str) -> None:
 
 
 def _check_inputs(callee: PrimFunc, call: Invoke, read_only: frozenset[Buffer], where: str) -> None:
-    """No call writes memory that the caller keeps."""
+    """Check that no call writes memory that the caller keeps."""
     for arg, param in zip(call.args, callee.params, strict=True):
         if isinstance(arg, BufferView) and arg.buffer in read_only and param in _written(callee):
             raise MemoryPlanError(
@@ -320,7 +320,7 @@ def _clash(used: Sequence[Span], places: Mapping[Buffer, _Place]) -> Buffer | No
 
 
 def _is_in_order(callee: PrimFunc, scalars: Sequence[int], places: Mapping[Buffer, _Place]) -> bool:
-    """Whether a call reads every byte before another argument takes its place.
+    """Return whether a call reads every byte before another argument takes its place.
 
     Any write of a call may come before any read, unless its accesses, one by one, say otherwise.
     """

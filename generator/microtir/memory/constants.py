@@ -89,7 +89,7 @@ def _starts(arrays: Sequence[Constant], pool: Pool) -> Mapping[Buffer, int]:
 
 
 def _size(arrays: Sequence[Constant], pool: Pool) -> int:
-    """Bytes of a pool with these arrays; nothing if there are none."""
+    """Return the bytes of a pool with these arrays; nothing if there are none."""
     starts = _starts(arrays, pool)
     return max((starts[array.buffer] + array.bytes for array in arrays), default=0)
 

@@ -64,7 +64,7 @@ class Footprints:
         self._known: dict[tuple[PrimFunc, tuple[int, ...]], tuple[Span, ...]] = {}
 
     def of(self, function: PrimFunc, scalars: Sequence[int]) -> Iterator[tuple[Span, ...]]:
-        """The spans of a call, row by row in order if it takes a row range, else all at once."""
+        """Yield spans of a call, row by row in order if it takes a row range, else all at once."""
         if function.row_range is None:
             yield self._one(function, tuple(scalars))
             return
@@ -156,7 +156,7 @@ class _Reader:
             self.note(buffer, indices, (0, 1), is_write=is_write)
 
     def kernel(self, s: KernelCall) -> None:
-        """Notes a kernel's regions, as elements counted from the pointer that it is given."""
+        """Note a kernel's regions, as elements counted from the pointer that it is given."""
         pointers = dict(zip(s.meaning.params, s.args, strict=True))
         for arg in s.args:
             self.exprs(arg.indices if isinstance(arg, BufferArgument) else (arg,))
@@ -168,7 +168,7 @@ class _Reader:
                     self.note(arg.buffer, arg.indices, span, is_write=is_write)
 
     def extern(self, s: ExternCall) -> None:
-        """Notes all elements of the parameters that the function reads or writes."""
+        """Note all elements of the parameters that the function reads or writes."""
         for param, arg in zip(s.function.params, s.args, strict=True):
             if not isinstance(arg, BufferArgument):
                 self.expr(arg)
@@ -183,7 +183,7 @@ class _Reader:
     def note(
         self, buffer: Buffer, indices: Sequence[Expr], reach: tuple[int, int], *, is_write: bool
     ) -> None:
-        """Spans of the elements [index + reach[0], index + reach[1]), a row at a time."""
+        """Note spans of the elements [index + reach[0], index + reach[1]), a row at a time."""
         extents = [dim for dim in buffer.shape if isinstance(dim, int)]
         assert len(extents) == len(buffer.shape), "layers of a model have constant shapes"
         size = buffer.dtype.bytes
@@ -234,7 +234,7 @@ class _Reader:
         return [row for row in rows if row % slots in touched]
 
     def slots(self, index: Expr, slots: int) -> Sequence[int]:
-        """Slots that an outermost index may reach, ascending."""
+        """Return slots that an outermost index may reach, ascending."""
         if isinstance(index, Binary) and index.op is BinaryOp.FLOORMOD and index.b == IntImm(slots):
             rows = self.facts.interval(index.a)
             last = min(rows.high, rows.low + slots - 1)

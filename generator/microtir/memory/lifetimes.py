@@ -62,7 +62,10 @@ class Lifetime:
 
     @property
     def counted(self) -> Bytes:
-        """Bytes per moment that sums count: what may lie over an input is not twice there."""
+        """Return bytes per moment that sums count.
+
+        What may lie over an input is not twice there.
+        """
         sizes = self.high - self.low
         for shared in self.shared.values():
             sizes = sizes - shared
@@ -71,11 +74,11 @@ class Lifetime:
 
     @property
     def end(self) -> int:
-        """The moment after the last one."""
+        """Return the moment after the last one."""
         return self.begin + len(self.low)
 
     def distance(self, above: Lifetime) -> int | None:
-        """Bytes by which `above` must start behind the start of this buffer if it lies above it.
+        """Return the bytes by which `above` must start behind this buffer if it lies above.
 
         None if the two never keep bytes at the same moment.
         """
@@ -186,7 +189,7 @@ def _shared(x: Lifetime, y: Lifetime) -> Bytes:
 
 
 def lower_bound(lives: Sequence[Lifetime]) -> int:
-    """Bytes that no placement of these lifetimes can go below.
+    """Return the bytes that no placement of these lifetimes can go below.
 
     The largest sum of what is kept at one moment, and the largest buffer.
     """
@@ -197,7 +200,7 @@ def lower_bound(lives: Sequence[Lifetime]) -> int:
 
 
 def size_of(buffer: Buffer) -> int:
-    """Bytes of a buffer of constant shape.
+    """Return the bytes of a buffer of constant shape.
 
     Raises:
         MemoryPlanError: an extent is a runtime integer.
@@ -221,7 +224,7 @@ class _Use:
 
 
 def _extents(touched: Sequence[Touch], use: _Use) -> tuple[int, Bytes, Bytes]:
-    """First moment, and from there to the last touch the extent that the buffer keeps.
+    """Return the first moment, and from there to the last touch the extent that the buffer keeps.
 
     Touches count bytes as if every row had a place of its own; a ring's wrap around here.
     """
@@ -247,7 +250,9 @@ def _extents(touched: Sequence[Touch], use: _Use) -> tuple[int, Bytes, Bytes]:
 
 
 def _parts(touched: Sequence[Touch], use: _Use) -> list[tuple[int, int, int, int]] | None:
-    """Parts of a buffer with the first and last moment at which each is kept: start, stop, moments.
+    """Return parts of a buffer with the first and last moment at which each is kept.
+
+    Start, stop, moments.
 
     A call writes all that it declares, so that what a part held is dead from its last read on.
     None if something is read before it is written.

@@ -85,7 +85,7 @@ class Code:
 
     @property
     def is_known(self) -> bool:
-        """Whether a compiler made it."""
+        """Return whether a compiler made it."""
         return self.least == self.most
 
 
@@ -120,7 +120,7 @@ def check_flash(limit: int, weights: Sequence[Weights], code: Code) -> None:
 
 
 def _certainty(arrays: int, code: Code) -> str:
-    """How far one may trust what is said of a program's flash."""
+    """Return how far one may trust what is said of a program's flash."""
     if code.is_known:
         return "as the board's compiler made it with -O2"
     return (

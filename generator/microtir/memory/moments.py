@@ -93,7 +93,7 @@ class _Call:
 def _orders(
     callees: Mapping[str, PrimFunc], made: Mapping[str, Sequence[_Call]]
 ) -> Mapping[Pair, Mapping[int, tuple[int, int]]]:
-    """`Touches.orders` of all calls, given the calls of each function."""
+    """Return `Touches.orders` of all calls, given the calls of each function."""
     found: dict[Pair, dict[int, tuple[int, int]]] = {}
     for name, group in made.items():
         function = callees[name]

@@ -81,7 +81,7 @@ def orders(function: PrimFunc, calls: Sequence[Sequence[int]]) -> Mapping[Pair, 
 
 
 def _order(events: _Events, x: int, y: int, calls: int) -> Order:
-    """How far apart two parameters must be, by their numbers."""
+    """Return how far apart two parameters must be, by their numbers."""
     own = (events.buffer == x) | (events.buffer == -y)
     call, low, high = events.turn[own], events.low[own], events.high[own]
     is_write = events.buffer[own] < 0
@@ -155,7 +155,7 @@ class _Events:
 
     @staticmethod
     def joined(parts: Sequence[_Events]) -> _Events:
-        """Those of statements one after the other, turn by turn."""
+        """Return those of statements one after the other, turn by turn."""
         parts = [part for part in parts if len(part.turn)]
         if len(parts) < 2:
             return parts[0] if parts else _NONE
@@ -316,7 +316,7 @@ class _Reader:
         *,
         is_write: bool,
     ) -> _Events:
-        """Elements [index + span[0], index + span[1]) of a parameter, in every turn."""
+        """Return elements [index + span[0], index + span[1]) of a parameter, in every turn."""
         low = high = np.zeros((), np.int64)
         ranges = Ranges(turns.ranges)
         for index, extent in zip(indices, buffer.shape, strict=True):

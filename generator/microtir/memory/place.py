@@ -132,7 +132,7 @@ def _spread(
 
 
 def _tried(lives: Sequence[Lifetime], alignment: int) -> Mapping[Buffer, int]:
-    """Offsets where buffers are only tried in a pool, which is done many times."""
+    """Return offsets where buffers are only tried in a pool, which is done many times."""
     return first_fit(lives, alignment, WORK // 10)
 
 
@@ -144,7 +144,7 @@ def _block(pool: PlannedPool, number: int, pools: int) -> Buffer:
 def _fit(
     lives: Sequence[Lifetime], alignment: int, placement: Placement
 ) -> tuple[Mapping[Buffer, int], int]:
-    """Offsets, and bytes that no placement of these lifetimes is below."""
+    """Return offsets, and bytes that no placement of these lifetimes is below."""
     match placement:
         case Placement.GREEDY:
             return first_fit(lives, alignment), lower_bound(lives)

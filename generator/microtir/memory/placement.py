@@ -96,7 +96,7 @@ def guarded_fit(lives: Sequence[Lifetime], alignment: int) -> Mapping[Buffer, in
 
 
 def workspace_size(lives: Sequence[Lifetime], offsets: Mapping[Buffer, int]) -> int:
-    """Bytes from 0 to the end of the highest buffer."""
+    """Return the bytes from 0 to the end of the highest buffer."""
     return max((offsets[life.buffer] + life.size for life in lives), default=0)
 
 
@@ -178,13 +178,13 @@ class Fitter:
         return min(free, key=lambda p: (max(top, p + size) - min(bottom, p), abs(p), p))
 
     def finished(self, partial: _Partial) -> Fit:
-        """Offsets from 0 on."""
+        """Return offsets from 0 on."""
         shift = _down(partial.bottom, max(self.alignments, default=1))
         return {n: at - shift for n, at in partial.offsets.items()}, partial.top - shift
 
 
 def _aligned_bound(lives: Sequence[Lifetime], alignment: int) -> int:
-    """Bytes that no placement at multiples of `alignment` can go below.
+    """Return the bytes that no placement at multiples of `alignment` can go below.
 
     Where all buffers of a moment keep all of their bytes, each but the highest is followed by
     another, at a multiple; one that keeps a part may begin its part anywhere.
@@ -203,7 +203,7 @@ def _aligned_bound(lives: Sequence[Lifetime], alignment: int) -> int:
 
 
 def _pair_bound(lives: Sequence[Lifetime], above: Sequence[Mapping[int, int]]) -> int:
-    """Bytes that two buffers need by themselves, whichever lies above the other."""
+    """Return the bytes that two buffers need by themselves, whichever lies above."""
     bound = 0
     for a, others in enumerate(above):
         for b, distance in others.items():

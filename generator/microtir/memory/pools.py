@@ -140,7 +140,7 @@ def assigned(
 
 
 def _apart(lives: Sequence[Lifetime]) -> tuple[Lifetime, ...]:
-    """Lifetimes of one pool: what is in another shares no bytes."""
+    """Return lifetimes of one pool: what is in another shares no bytes."""
     here = frozenset(life.buffer for life in lives)
     return tuple(
         replace(life, shared={b: most for b, most in life.shared.items() if b in here})
@@ -170,7 +170,7 @@ class _Pools:
         return {life.buffer: n for n, lives in enumerate(self.members) for life in lives}
 
     def excess(self) -> int:
-        """Bytes by which pools exceed their limits."""
+        """Return the bytes by which pools exceed their limits."""
         return sum(self._excess(n, lives) for n, lives in enumerate(self.members))
 
     def _fits(self, number: int, life: Lifetime) -> bool:

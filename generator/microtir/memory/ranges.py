@@ -28,7 +28,7 @@ class Ranges:
         self._known = known
 
     def of(self, e: Expr) -> Range:
-        """Values that an integer or BOOL expression may have."""
+        """Return values that an integer or BOOL expression may have."""
         match e:
             case Var():
                 return self._known.get(e) or _range(*_declared(e))
@@ -56,7 +56,7 @@ class Ranges:
                 return _of_type(e)
 
     def may_be(self, condition: Expr, *, truth: bool) -> npt.NDArray[np.bool_]:
-        """Whether a condition may have a value."""
+        """Return whether a condition may have a value."""
         low, high = self.of(condition)
         return high > 0 if truth else low < 1
 

@@ -49,7 +49,7 @@ def peak_of(lives: Sequence[Lifetime], steps: Steps) -> Peak:
 
 
 def kept_at(life: Lifetime, moment: int) -> int:
-    """Bytes that a buffer keeps at a moment."""
+    """Return the bytes that a buffer keeps at a moment."""
     if not life.begin <= moment < life.end:
         return 0
     return int(life.counted[moment - life.begin])

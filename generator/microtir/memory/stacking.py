@@ -51,7 +51,7 @@ class Stacking:
         self._step = len(sizes) + sum(len(others) for others in above)
 
     def stacked(self, order: Sequence[int]) -> Stack:
-        """Every buffer as low as those before it in an order allow."""
+        """Return every buffer as low as those before it in an order allow."""
         offsets, under = [-1] * len(order), [-1] * len(order)
         size, last = 0, -1
         for a in order:

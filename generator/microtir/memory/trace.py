@@ -228,7 +228,7 @@ class _Writer:
                         self.reads(children(item), depth)  # type: ignore[arg-type]  # Exprs
 
     def loads(self, e: Expr) -> Iterator[bool]:
-        """Whether each load of an expression is one that counts."""
+        """Yield whether each load of an expression is one that counts."""
         return (isinstance(node, Load) and node.buffer in self.params for node in walk(e))
 
     def access(
@@ -324,7 +324,7 @@ class _Writer:
 def overwrites_unread(
     accesses: Sequence[Access], starts: Mapping[int, int], sizes: Mapping[int, int]
 ) -> bool:
-    """Whether a call uses a byte that it has written through another parameter.
+    """Return whether a call uses a byte that it has written through another parameter.
 
     Args:
         accesses: of the call, in order.

@@ -87,7 +87,7 @@ def constant_reads(
 def _calls(
     main: PrimFunc, callees: Mapping[str, PrimFunc]
 ) -> Iterator[tuple[Invoke, PrimFunc, Mapping[Buffer, Traffic]]]:
-    """Each call of main with its callee, and what that moves from and to its own buffers."""
+    """Yield each call of main with its callee, and what that moves from and to its own buffers."""
     known: dict[tuple[str, tuple[int, ...]], Mapping[Buffer, Traffic]] = {}
     for call, scalars in calls(main.body, Bounds()):
         callee = callees.get(call.function)

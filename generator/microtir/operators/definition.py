@@ -70,7 +70,7 @@ class Definition:
 
     @property
     def name(self) -> str:
-        """What the operator is called."""
+        """Return what the operator is called."""
         return self.title or self.op.name
 
 

@@ -56,16 +56,16 @@ class OperatorRecord:
 
     @property
     def op(self) -> type[Operator]:
-        """The class of its attributes."""
+        """Return the class of its attributes."""
         return self.definition.op
 
     @property
     def name(self) -> str:
-        """What the operator is called."""
+        """Return what the operator is called."""
         return self.definition.name
 
     def has(self, trait: Trait) -> bool:
-        """Whether the operator has a trait."""
+        """Return whether the operator has a trait."""
         return trait in self.definition.traits
 
     def __repr__(self) -> str:

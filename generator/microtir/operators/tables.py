@@ -19,7 +19,7 @@ from microtir.tir.dtype import DType
 
 
 def has_table(op: Operator, input_type: TensorType, output: TensorType) -> bool:
-    """Whether the operator is a look-up of 256 entries for these types."""
+    """Return whether the operator is a look-up of 256 entries for these types."""
     is_int8 = input_type.dtype is output.dtype is DType.INT8
     return is_int8 and record_of(op).has(Trait.TABULATED)
 

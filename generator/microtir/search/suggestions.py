@@ -91,7 +91,7 @@ class Advice:
     left_out: tuple[Suggestion, ...]
 
     def lines(self) -> tuple[str, ...]:
-        """For a diagnostic: a line for each suggestion that helped, in columns."""
+        """Return for a diagnostic: a line for each suggestion that helped, in columns."""
         lengths = [len(o.suggestion.text) for o in self.outcomes]
         width = max((n for n in lengths if n <= _WIDEST), default=_INDENT)
         digits = max((len(f"{o.taken:,}") for o in self.outcomes), default=0)
@@ -154,7 +154,7 @@ def advice(
 def _legal(
     trials: _Trials, memories: Sequence[Memory]
 ) -> Iterator[tuple[Suggestion, CompilationConfig]]:
-    """The suggestions that change the configuration to another legal one."""
+    """Yield the suggestions that change the configuration to another legal one."""
     for suggestion in _suggestions(trials.config, trials.error, memories):
         config = trials.with_suggestion(suggestion)
         if config is not None and config != trials.config:
@@ -240,7 +240,7 @@ class _Trials:
     _smallest: dict[CompilationConfig, IRModule] = field(default_factory=dict)
 
     def with_suggestion(self, suggestion: Suggestion) -> CompilationConfig | None:
-        """The configuration with a suggestion; None if it contradicts the rest."""
+        """Return the configuration with a suggestion; None if it contradicts the rest."""
         try:
             config = config_from_flags(dict(suggestion.flags), self.config)
         except ConfigError:
@@ -252,7 +252,7 @@ class _Trials:
         return config.with_(budget={**config.budget.known(), "ram": max(room, 1)})
 
     def outcome(self, suggestion: Suggestion, config: CompilationConfig) -> list[Outcome]:
-        """What a suggestion comes to; empty if it does not help."""
+        """Return what a suggestion comes to; empty if it does not help."""
         try:
             if suggestion.is_planned and self._is_ram and not self.promises(config):
                 return []
@@ -316,7 +316,7 @@ class _Trials:
         return least < without
 
     def smallest(self, config: CompilationConfig) -> IRModule:
-        """The program that takes the least RAM with the options of a configuration."""
+        """Return the program that takes the least RAM with the options of a configuration."""
         free = config.without_limits().with_(optimize=Optimize.RAM)
         if free not in self._smallest:
             self._smallest[free] = driver.lower(self.module.with_configuration(free))

@@ -250,7 +250,7 @@ class Reduce:
 
     @property
     def term(self) -> Expr:
-        """The value as it is evaluated: behind the condition, if there is one."""
+        """Return the value as it is evaluated: behind the condition, if there is one."""
         if self.where is None:
             return self.value
         guarded = ir.Select(self.where.node, self.value.node, self.value.node)

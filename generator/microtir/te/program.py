@@ -19,7 +19,7 @@ from microtir.tir.visitor import buffers_read, variables_used
 
 @checked_arguments
 def create_schedule(outputs: Tensor | Sequence[Tensor]) -> Schedule:
-    """Schedule the naive program: nests in order, intermediate results in LOCAL buffers.
+    """Return schedule the naive program: nests in order, intermediate results in LOCAL buffers.
 
     Raises:
         TirError: an output is not computed, is given twice, or a kernel breaks a rule of te.

@@ -395,7 +395,10 @@ def fresh(var: Var, name: str | None = None) -> Var:
 
 
 def linear_index(buffer: Buffer, indices: tuple[Expr, ...]) -> Expr:
-    """Row-major position of an element, in Horner's form: (i * columns + j) * channels + k."""
+    """Return row-major position of an element, in Horner's form.
+
+    (i * columns + j) * channels + k.
+    """
     position: Expr = IntImm(0)
     for extent, place in zip(buffer.shape, indices, strict=True):
         position = add(mul(position, extent), place)

@@ -240,7 +240,7 @@ class _Parser:
         return header
 
     def clause_of(self, depth: int, word: str, symbols: Symbols) -> Cursor | None:
-        """What follows the word that the next line begins with, if that is it."""
+        """Return what follows the word that the next line begins with, if that is it."""
         line = self.starts_with(depth, word)
         if line is None:
             return None

@@ -100,7 +100,7 @@ class Cursor:
         return token.text
 
     def text(self) -> str:
-        """What a string stands for."""
+        """Return what a string stands for."""
         value = self.json(self.string())
         assert isinstance(value, str), "a string is one in JSON, too"
         return value
@@ -112,7 +112,7 @@ class Cursor:
             raise self.error(f"{text} is no JSON") from None
 
     def member(self, kind: type[MemberT], text: str | None = None) -> MemberT:
-        """The member of an Enum whose value is the next word, or `text`."""
+        """Return the member of an Enum whose value is the next word, or `text`."""
         value = self.next().text if text is None else text
         for member in kind:
             if member.value == value:

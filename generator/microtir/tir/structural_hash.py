@@ -114,7 +114,7 @@ class _Writer:
         self.bounds = Bounds()
 
     def number(self, item: Item) -> None:
-        """An item by its number, and where it occurs first with all that is said of it."""
+        """Write an item by its number and, where it occurs first, all that is said of it."""
         known = self.numbers.get(item)
         if known is not None:
             self.tokens.append(known)
@@ -134,7 +134,7 @@ class _Writer:
         self.tokens += (item.name, shape, kinds, item.dtype, item.scope, item.alignment, data)
 
     def load(self, node: Load) -> None:
-        """A load of a constant may be any of its values."""
+        """Write a load, which may be of any value of a constant."""
         buffer = node.buffer
         self.number(buffer)
         if buffer.scope is Scope.CONSTANT and not buffer.dtype.is_float:

@@ -38,7 +38,7 @@ class ConstantPool:
 
     @property
     def size(self) -> int:
-        """Bytes; nothing where no array is placed in it."""
+        """Return the bytes; nothing where no array is placed in it."""
         return self.plan.size
 
     @property
@@ -51,7 +51,7 @@ class ConstantPool:
 
 
 def constant_pools(program: Program) -> tuple[ConstantPool, ...]:
-    """The constant pools, in the order of the configuration."""
+    """Return the constant pools, in the order of the configuration."""
     names = run_names(program)
     for pool in passed_pools(program):
         names.reserve(pool.name)
@@ -66,12 +66,12 @@ def constant_pools(program: Program) -> tuple[ConstantPool, ...]:
 
 
 def passed_constant_pools(program: Program) -> tuple[ConstantPool, ...]:
-    """The constant pools to which functions that read constants take pointers."""
+    """Return the constant pools to which functions that read constants take pointers."""
     return tuple(pool for pool in constant_pools(program) if not pool.is_internal)
 
 
 def constant_pool_data(program: Program, number: str) -> tuple[ConstantPoolData, ...]:
-    """Facts about the constant pools; `number` is the identity of the code."""
+    """Return facts about the constant pools; `number` is the identity of the code."""
     return tuple(
         ConstantPoolData(
             name=pool.info.pool_name,
@@ -89,17 +89,20 @@ def constant_pool_data(program: Program, number: str) -> tuple[ConstantPoolData,
 
 
 def pool_file(program: Program, pool: ConstantPool) -> str:
-    """What the file with the bytes of a pool that is passed is called."""
+    """Return what the file with the bytes of a pool that is passed is called."""
     return f"{program.name}_{pool.member}.bin"
 
 
 def pool_identity(pool: ConstantPool, number: str) -> str:
-    """What a pool begins with, by which code that has the identity `number` knows it."""
+    """Return the first bytes of a pool, by which its code (identity `number`) knows it."""
     return f"0x{hashlib.sha256(f'{number} {pool.member}'.encode()).hexdigest()[:8]}"
 
 
 def pool_bytes(program: Program, pool: ConstantPool, number: str) -> bytes:
-    """What memory for a pool that is passed must hold: its identity `number`, then the arrays."""
+    """Return what memory for a pool that is passed must hold.
+
+    Its identity `number`, then the arrays.
+    """
     data = bytearray(pool.size)
     data[:POOL_IDENTITY_BYTES] = int(number, 16).to_bytes(POOL_IDENTITY_BYTES, "little")
     write_arrays(data, (array for array in program.constants if array.pool == pool.number))
@@ -109,7 +112,7 @@ def pool_bytes(program: Program, pool: ConstantPool, number: str) -> bytes:
 def pool_parts(
     program: Program, pool: ConstantPool, number: str
 ) -> Iterator[tuple[str, npt.NDArray[np.uint8]]]:
-    """The bytes of a pool cut where something begins, each part with a title for a comment."""
+    """Yield bytes of a pool cut where something begins, each part with a title for a comment."""
     data = np.frombuffer(pool_bytes(program, pool, number), np.uint8)
     starts = {0: "which code it is for"}
     for array in program.constants:
@@ -122,7 +125,7 @@ def pool_parts(
 
 
 def constants_struct(program: Program) -> str:
-    """The struct of the pools that functions read, as they hand it on; empty without pools."""
+    """Return struct of the pools that functions read, as they hand it on; empty without pools."""
     if not program.given_pools:
         return ""
     rows = columns([("const uint8_t *" + name + ";",) for name in program.given_pools.values()])
@@ -130,7 +133,7 @@ def constants_struct(program: Program) -> str:
 
 
 def given_constants(program: Program) -> list[str]:
-    """Statements of an entry function that make what the functions below it hand on."""
+    """Return statements of an entry function that make what the functions below it hand on."""
     given = program.given_constants
     if not given.members:
         return []

@@ -14,17 +14,17 @@ from microtir.tir.ir import Device
 
 
 def devices_parameter(program: Program) -> str:
-    """The last parameter in C of a function that uses a device."""
+    """Return the last parameter in C of a function that uses a device."""
     return f"const {struct_name(program)} *devices"
 
 
 def struct_name(program: Program) -> str:
-    """The struct of the application's states."""
+    """Return the struct of the application's states."""
     return f"struct {program.name}_devices"
 
 
 def devices_struct(program: Program) -> list[str]:
-    """The type of what a run is given; nothing where no device is used."""
+    """Return the type of what a run is given; nothing where no device is used."""
     if not program.devices:
         return []
     rows = [
@@ -35,7 +35,7 @@ def devices_struct(program: Program) -> list[str]:
 
 
 def driver_prototypes(program: Program) -> list[str]:
-    """What the driver of each device defines and an entry function calls, without semicolons."""
+    """Return the functions of each device's driver that entries call, without semicolons."""
     return [
         f"int32_t {function}(void *context)"
         for device in program.devices
@@ -44,12 +44,12 @@ def driver_prototypes(program: Program) -> list[str]:
 
 
 def activated_name(name: str) -> str:
-    """The function that runs while devices are active, of the function that applications call."""
+    """Return the name of the function that runs while devices are active."""
     return f"{name}_activated"
 
 
 def activation(program: Program, name: str, arguments: Sequence[str]) -> list[str]:
-    """Statements of the entry function `name`: a run between activation and deactivation."""
+    """Return statements of the entry function `name`: a run between activation and deactivation."""
     call = f"{activated_name(name)}({', '.join(arguments)})"
     first, *rest = _around(program.devices, call)
     return [f"int32_t {first}", *rest, "return status;"]

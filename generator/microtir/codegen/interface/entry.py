@@ -24,7 +24,7 @@ from microtir.tir.visitor import walk
 def model_entries(
     program: Program, model: ModelInfo, requirements: Requirements
 ) -> list[FunctionText]:
-    """The function that runs a model, ahead of time; before it, with devices, what they do."""
+    """Return function that runs a model, ahead of time; before it, with devices, what they do."""
     text = _model_entry(program, model, requirements)
     if not program.devices:
         return [text]
@@ -32,7 +32,7 @@ def model_entries(
 
 
 def activating_entry(program: Program, name: str, parameters: list[str]) -> FunctionText:
-    """The function `name`, which activates the devices, runs the one that uses them, and ends."""
+    """Print the function `name`: it activates the devices, runs what uses them, and ends."""
     arguments = [re.split(r"[ *]", parameter)[-1] for parameter in parameters]
     null = f"{program.macro}_ERROR_NULL_POINTER"
     lines = [*_check("devices == NULL", null), *activation(program, name, arguments)]
@@ -86,17 +86,17 @@ def _model_entry(program: Program, model: ModelInfo, requirements: Requirements)
 
 
 def run_name(program: Program) -> str:
-    """The function that takes structs; where callers have packed arguments, a static one."""
+    """Return the function that takes structs; where callers have packed arguments, a static one."""
     return f"{program.name}_run{'_unpacked' * program.is_packed}"
 
 
 def model_signature(program: Program) -> list[str]:
-    """The function that runs a model, with its parameters."""
+    """Return the function that runs a model, with its parameters."""
     return signature(f"{_storage(program)}int32_t {run_name(program)}", run_parameters(program))
 
 
 def run_parameters(program: Program) -> list[str]:
-    """What a run needs: tensors, memory, and constants that are no arrays of the code."""
+    """Return what a run needs: tensors, memory, and constants that are no arrays of the code."""
     return [
         f"const struct {program.name}_inputs *inputs",
         f"const struct {program.name}_outputs *outputs",
@@ -107,7 +107,7 @@ def run_parameters(program: Program) -> list[str]:
 
 
 def constant_parameters(program: Program) -> list[str]:
-    """Parameters of an entry function for the file of constants, or for the pools of them."""
+    """Return an entry function's parameters for the file or the pools of constants."""
     if program.has_external_params:
         return ["const void *parameters"]
     return [f"const void *{pool.name}" for pool in passed_constant_pools(program)]
@@ -118,7 +118,7 @@ def _storage(program: Program) -> str:
 
 
 def model_checks(program: Program, model: ModelInfo) -> list[str]:
-    """What is checked before a model runs: pointers, alignments, places."""
+    """Return what is checked before a model runs: pointers, alignments, places."""
     pools = passed_pools(program)
     used = [pool for pool in pools if pool.size]
     structs = ["inputs", "outputs", *(pool.name for pool in used)]
@@ -145,20 +145,23 @@ def model_checks(program: Program, model: ModelInfo) -> list[str]:
 
 
 def _pointer(port: Port) -> str:
-    """What must be set for a tensor: where it is, or the function that hands over its rows."""
+    """Return what must be set for a tensor.
+
+    Where it is, or the function that hands over its rows.
+    """
     member = f"{port.kind.value}s->{port.c_name}"
     return member if port.row_bytes is None else f"{member}.move"
 
 
 def _constant_pointers(program: Program) -> list[str]:
-    """The pointers to constants that a run reads."""
+    """Return the pointers to constants that a run reads."""
     if program.has_external_params:
         return ["parameters"]
     return [pool.name for pool in passed_constant_pools(program) if pool.size]
 
 
 def constant_checks(program: Program) -> list[str]:
-    """Checks that the constants are those that this code was generated with."""
+    """Return checks that the constants are those that this code was generated with."""
     status = f"{program.macro}_{PARAMETERS_STATUS}"
     if program.has_external_params:
         # Without the size, weights behind the end of a shorter file would be read.
@@ -175,13 +178,16 @@ def constant_checks(program: Program) -> list[str]:
 
 
 def _foreign(pointer: str, word: int, macro: str) -> str:
-    """Whether constants are misaligned, or their identity, a word of them, is another one."""
+    """Return the condition that constants are misaligned or have another identity."""
     other = f"((const uint32_t *){pointer})[{word}] != {macro}_IDENTITY"
     return f"(uintptr_t){pointer} % {macro}_ALIGNMENT != 0 || {other}"
 
 
 def _place_checks(program: Program, model: ModelInfo) -> list[str]:
-    """Checks that tensors are where the plan has them; none if the caller has other memory."""
+    """Return checks that tensors are where the plan has them.
+
+    None if the caller has other memory.
+    """
     pools, places = workspace_pools(program), []
     for port in model.ports:
         if port.offset is not None:
@@ -202,7 +208,7 @@ def _check(condition: str, status: str) -> list[str]:
 def _workspace_pointers(
     program: Program, workspace: list[Buffer], model: ModelInfo, names: ScopedNames
 ) -> tuple[dict[tuple[int, BufferView, bool], str], dict[int, list[str]]]:
-    """Which view uses which named pointer, and the declarations by the step that needs them."""
+    """Return the named pointer of each view, and the declarations by the step that needs them."""
     views: dict[tuple[int, BufferView, bool], str] = {}
     pointers: dict[tuple[str, int, DType], str] = {}
     lines: dict[int, list[str]] = {}
@@ -225,7 +231,7 @@ def _workspace_pointers(
 
 
 def _views(program: Program) -> Iterator[tuple[int, BufferView, bool]]:
-    """What each step of main is given, and whether it writes that."""
+    """Yield what each step of main is given, and whether it writes that."""
     invokes = (node for node in walk(program.entry) if isinstance(node, Invoke))
     for step, invoke in enumerate(invokes):
         callee = program.callee(invoke.function)
@@ -235,7 +241,7 @@ def _views(program: Program) -> Iterator[tuple[int, BufferView, bool]]:
 
 
 def exported_entry(program: Program, function: PrimFunc) -> FunctionText:
-    """The public function of a user's program: checks, then the static body."""
+    """Return the public function of a user's program: checks, then the static body."""
     names = ScopedNames(program.file_names)
     for parameter in function.params:
         names.define(parameter)
@@ -266,7 +272,7 @@ def exported_entry(program: Program, function: PrimFunc) -> FunctionText:
 
 
 def exported_signature(program: Program, function: PrimFunc) -> list[str]:
-    """The public function with its parameters."""
+    """Return the public function with its parameters."""
     names = ScopedNames(program.file_names)
     parameters = [
         parameter_text(p, names.define(p), p in program.written[function]) for p in function.params
@@ -278,17 +284,17 @@ def exported_signature(program: Program, function: PrimFunc) -> list[str]:
 
 
 def checked_name(program: Program, function: PrimFunc) -> str:
-    """The function that checks plain arguments; a static one where callers have packed ones."""
+    """Return function that checks plain arguments; a static one where callers have packed ones."""
     return f"{exported_name(program, function)}{'_unpacked' * program.is_packed}"
 
 
 def exported_name(program: Program, function: PrimFunc) -> str:
-    """C name of a function of a user's program."""
+    """Return the C name of a function of a user's program."""
     return f"{program.name}_{function.name}"
 
 
 def _outside(var: Var, name: str) -> Iterator[str]:
-    """Conditions under which a scalar is outside its declared range."""
+    """Yield conditions under which a scalar is outside its declared range."""
     # A comparison that a type can never meet warns.
     if var.low is not None and var.low > var.dtype.min:
         yield f"{name} < {integer_literal(var.low, var.dtype)}"

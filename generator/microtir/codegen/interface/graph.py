@@ -61,7 +61,7 @@ class Tensor:
 
     @property
     def place_text(self) -> str:
-        """The place in C."""
+        """Return the tensor's place as C."""
         return f"MICROTIR_GRAPH_{self.place}{f' + {self.pool}' if self.pool else ''}"
 
     @property
@@ -86,11 +86,13 @@ class Node:
 
     @property
     def arguments(self) -> tuple[int, ...]:
-        """All of them, in the order in which the node's function takes them."""
+        """Return all of them, in the order in which the node's function takes them."""
         return (*self.outputs, *self.inputs, *self.scratch)
 
     def cost(self, model: ModelInfo) -> int:
-        """Cycles of its layers, estimated or of tuning records; `UNKNOWN_COST` without either.
+        """Return cycles of its layers, estimated or of tuning records.
+
+        `UNKNOWN_COST` without either.
 
         Who gave a kernel no cycles said how many instructions it takes.
         """
@@ -107,7 +109,7 @@ class Table:
     tensors: tuple[Tensor, ...]
 
     def numbered(self, node: Node) -> tuple[tuple[int, Tensor], ...]:
-        """The tensors of a node in the order of its arguments, with their numbers."""
+        """Return the tensors of a node in the order of its arguments, with their numbers."""
         return tuple((n, self.tensors[n]) for n in node.arguments)
 
 
@@ -175,7 +177,7 @@ def _statements(body: Stmt) -> Iterator[Stmt]:
 
 
 def _written(program: Program, invoke: Invoke) -> Iterator[BufferView]:
-    """What a call writes, scratch and sums included."""
+    """Yield what a call writes, scratch and sums included."""
     callee = program.callee(invoke.function)
     for parameter, argument in zip(callee.params, invoke.args, strict=True):
         if parameter in program.written[callee] and isinstance(argument, BufferView):
@@ -183,7 +185,7 @@ def _written(program: Program, invoke: Invoke) -> Iterator[BufferView]:
 
 
 def _tensors_written(program: Program, invoke: Invoke) -> Iterator[BufferView]:
-    """The tensors of the model among what a call writes."""
+    """Yield the tensors of the model among what a call writes."""
     callee = program.callee(invoke.function)
     tensors = program.tensors_written(callee)
     for parameter, argument in zip(callee.params, invoke.args, strict=True):
@@ -207,13 +209,13 @@ def _tensor(program: Program, model: ModelInfo, step: int, view: BufferView) -> 
 
 
 def _node_name(layers: Sequence[PrimFunc]) -> str:
-    """The name of the operator in the model file, of several the first and the last."""
+    """Return the name of the operator in the model file, of several the first and the last."""
     names = [layer.origin.node if layer.origin else layer.name for layer in layers]
     return names[0] if len(set(names)) == 1 else f"{names[0]} ... {names[-1]}"
 
 
 def graph_text(program: Program, model: ModelInfo, requirements: Requirements) -> GraphText:
-    """The tables and the functions of the nodes."""
+    """Return the tables and the functions of the nodes."""
     table = make_table(program, model)
     nodes = [
         _node_function(program, table, number, requirements) for number in range(len(table.nodes))
@@ -271,7 +273,7 @@ def _pool_rows(program: Program) -> list[str]:
 
 
 def is_debug(program: Program) -> bool:
-    """Whether nodes have names, and a run can be observed."""
+    """Return whether nodes have names, and a run can be observed."""
     return program.config.executor.kind is ExecutorKind.DEBUG
 
 
@@ -307,7 +309,7 @@ def _fields(program: Program, model: ModelInfo, node_count: int) -> list[str]:
 def _node_function(
     program: Program, table: Table, number: int, requirements: Requirements
 ) -> FunctionText:
-    """One node: it finds its tensors by number and runs its statement of main."""
+    """Return one node: it finds its tensors by number and runs its statement of main."""
     node = table.nodes[number]
     model = program.model
     assert model is not None
@@ -340,14 +342,14 @@ def _node_function(
 
 
 def _pointer(tensor: Tensor, name: str, position: int, is_written: bool) -> str:
-    """A pointer of a node, to a tensor at a position of its arguments."""
+    """Return a pointer of a node, to a tensor at a position of its arguments."""
     access, const = ("write", "") if is_written else ("read", "const ")
     place = f"microtir_graph_{access}(executor, tensors[{position}])"
     return f"{const}{C_TYPES[tensor.dtype]} *const {name} = {place};"
 
 
 def graph_entries(program: Program, model: ModelInfo) -> list[FunctionText]:
-    """`<name>_run`, and for debugging the function that tells an observer about the run."""
+    """Return `<name>_run`, and for debugging the function that tells an observer about the run."""
     setup = [*model_checks(program, model), "", *_executor(program, model)]
     if not is_debug(program):
         body = [*setup, "return microtir_graph_run(&executor);"]
@@ -367,7 +369,10 @@ def graph_entries(program: Program, model: ModelInfo) -> list[FunctionText]:
 def _with_devices(
     program: Program, name: str, parameters: list[str], body: list[str]
 ) -> list[FunctionText]:
-    """The function `name`; where devices must be active for it, with the one that sees to that."""
+    """Return function `name`.
+
+    Where devices must be active for it, with the one that sees to that.
+    """
     head = f"static int32_t {activated_name(name)}" if program.devices else f"int32_t {name}"
     text = FunctionText("", "\n".join(signature(head, parameters)), joined(body))
     return [text, activating_entry(program, name, parameters)] if program.devices else [text]
@@ -382,7 +387,7 @@ def _observed_parameters(program: Program) -> list[str]:
 
 
 def _executor(program: Program, model: ModelInfo) -> list[str]:
-    """The executor of one run, on the stack."""
+    """Return the executor of one run, on the stack."""
     members = {
         kind: ", ".join(f"{kind.value}s->{p.c_name}" for p in model.ports if p.kind is kind)
         for kind in PortKind
@@ -403,7 +408,7 @@ def _executor(program: Program, model: ModelInfo) -> list[str]:
 
 
 def graph_files(program: Program, model: ModelInfo) -> Iterator[SourceFile]:
-    """The header of the table, and the graph as JSON."""
+    """Yield the header of the table, and the graph as JSON."""
     name = f"{program.name}_graph"
     counts = columns([
         (f"#define {program.macro}_INPUT_COUNT", str(len(model.inputs))),
@@ -434,7 +439,7 @@ def graph_files(program: Program, model: ModelInfo) -> Iterator[SourceFile]:
 
 
 def _json(program: Program, model: ModelInfo) -> dict[str, object]:
-    """The graph in the form of TVM's graph executor; `offset`, `pool` and `place` are ours.
+    """Return the graph in the form of TVM's graph executor; `offset`, `pool` and `place` are ours.
 
     Inputs come first as nodes without an operator, then the calls; an entry of a node is one of
     the tensors that it writes. Shapes are those of memory: a layout may be wider than the tensor.

@@ -31,7 +31,7 @@ class JointPool:
 def joint_workspace_header(
     names: Sequence[str], pools: Sequence[JointPool], together: Sequence[Sequence[str]]
 ) -> str:
-    """The header of memories that models share.
+    """Return the header of memories that models share.
 
     Args:
         names: the modules.
@@ -69,7 +69,7 @@ def _offset(macro: str, module: str) -> str:
 
 
 def joint_workspace_source(names: Sequence[str], together: Sequence[Sequence[str]]) -> str:
-    """The workspace itself, for modules whose interface is microTVM's: theirs is internal.
+    """Return the workspace itself, for modules whose interface is microTVM's: theirs is internal.
 
     Args:
         names: the modules.

@@ -84,21 +84,21 @@ class Wrapper:
 
 
 def entry_wrappers(program: Program) -> tuple[Wrapper, ...]:
-    """The packed functions that an application calls."""
+    """Return the packed functions that an application calls."""
     if program.model:
         return (_model_wrapper(program, program.model),)
     return tuple(_function_wrapper(program, f) for f in program.exported)
 
 
 def operator_wrappers(program: Program) -> tuple[Wrapper, ...]:
-    """The packed functions through which main calls its operators, if it does."""
+    """Return the packed functions through which main calls its operators, if it does."""
     if not program.config.has_packed_operators():
         return ()
     return tuple(_operator_wrapper(program, layer) for layer in program.layers)
 
 
 def packed_files(program: Program, fingerprint: str) -> Iterator[SourceFile]:
-    """Headers and sources of the packed interface and of the system library."""
+    """Yield headers and sources of the packed interface and of the system library."""
     if program.is_packed or program.config.runtime.system_lib:
         yield _file(program, fingerprint, "packed.h", "the packed interface")
     if program.config.needs_packed_wrapper():
@@ -126,7 +126,10 @@ def _file(program: Program, fingerprint: str, suffix: str, title: str) -> Source
 
 
 def registered(program: Program) -> list[Wrapper]:
-    """What the module's table lists: entry functions, then operators that can be called so."""
+    """Return what the module's table lists.
+
+    Entry functions, then operators that can be called so.
+    """
     return [*entry_wrappers(program), *operator_wrappers(program)]
 
 
@@ -189,7 +192,10 @@ def _workspace_text(pools: int) -> str:
 
 
 def _constant_memories(program: Program, names: ScopedNames, first: int) -> list[Memory]:
-    """Arguments from the index `first` on: the file of constants, or the pools that are passed."""
+    """Return arguments from the index `first` on.
+
+    The file of constants, or the pools that are passed.
+    """
     named = [("parameters", f"{program.macro}_PARAMETERS")] * program.has_external_params
     named += [(names.reserve(p.name), p.macro) for p in passed_constant_pools(program)]
     return [
@@ -199,7 +205,7 @@ def _constant_memories(program: Program, names: ScopedNames, first: int) -> list
 
 
 def _wrapper_name(program: Program, public: str) -> str:
-    """The public name, unless a function with plain arguments has it."""
+    """Return the public name, unless a function with plain arguments has it."""
     return public if program.is_packed else f"{public}_packed"
 
 
@@ -264,7 +270,7 @@ def _operator_wrapper(program: Program, layer: PrimFunc) -> Wrapper:
 def _arguments(
     function: PrimFunc, names: ScopedNames
 ) -> tuple[tuple[Scalar, ...], tuple[Argument, ...], list[str]]:
-    """Integers and tensors of a function, and the text of its arguments in their order."""
+    """Return integers and tensors of a function, and the text of its arguments in their order."""
     defined = {p: names.define(p) for p in function.params}
     scalars, tensors = [], []
     for index, parameter in enumerate(function.params):
@@ -280,7 +286,7 @@ def _arguments(
 
 
 def _names(program: Program, count: int) -> ScopedNames:
-    """Names of a wrapper's variables; each tensor has a shape and a type of its number."""
+    """Return names of a wrapper's variables; each tensor has a shape and a type of its number."""
     numbered = [f"{stem}_{index}" for stem in ("shape", "type") for index in range(count)]
     return ScopedNames((*program.file_names, *_LOCALS, *numbered))
 

@@ -17,22 +17,25 @@ _ALIGNMENT = 4  # at least, so that the header's numbers are aligned
 
 
 def file_name(program: Program) -> str:
-    """What the file is called."""
+    """Return what the file is called."""
     return f"{program.name}.params"
 
 
 def alignment(arrays: Iterable[ConstantArray]) -> int:
-    """What the file must be aligned to where it is read, in bytes."""
+    """Return what the file must be aligned to where it is read, in bytes."""
     return max((_ALIGNMENT, *(array.alignment for array in arrays)))
 
 
 def file_size(arrays: Sequence[ConstantArray]) -> int:
-    """Bytes of the file."""
+    """Return the bytes of the file."""
     return max((FILE_HEADER, *(array.end for array in arrays)))
 
 
 def identity(program: Program, code: Iterable[str]) -> str:
-    """A number of the code that reads constants; others for the same code may replace them."""
+    """Return a number of the code that reads constants.
+
+    Others for the same code may replace them.
+    """
     digest = hashlib.sha256(program.name.encode())
     for text in code:
         digest.update(text.encode())
@@ -42,7 +45,7 @@ def identity(program: Program, code: Iterable[str]) -> str:
 
 
 def file_bytes(program: Program, number: str) -> bytes:
-    """The file, whose identity is `number`; numbers in it are little-endian."""
+    """Return the file, whose identity is `number`; numbers in it are little-endian."""
     data = bytearray(file_size(program.constants))
     write_arrays(data, program.constants)
     checksum = binascii.crc32(data[FILE_HEADER:])

@@ -33,17 +33,17 @@ class WorkspacePool:
 
     @property
     def size(self) -> int:
-        """Bytes; nothing where no buffer is placed in it."""
+        """Return the bytes; nothing where no buffer is placed in it."""
         return self.plan.size
 
     @property
     def has_array(self) -> bool:
-        """Whether the generated code has an array for it."""
+        """Return whether the generated code has an array for it."""
         return self.is_internal and self.size > 0
 
 
 def workspace_pools(program: Program) -> tuple[WorkspacePool, ...]:
-    """The workspace pools of a model, in the order of the configuration."""
+    """Return the workspace pools of a model, in the order of the configuration."""
     if program.model is None:
         return ()
     names = run_names(program)
@@ -60,7 +60,7 @@ def workspace_pools(program: Program) -> tuple[WorkspacePool, ...]:
 
 
 def run_names(program: Program) -> ScopedNames:
-    """The names of a run's parameters, for those of pools."""
+    """Return the names of a run's parameters, for those of pools."""
     names = ScopedNames(program.file_names)
     for taken in ("inputs", "outputs", *(GRAPH_LOCALS if program.is_graph else ())):
         names.reserve(taken)
@@ -68,10 +68,10 @@ def run_names(program: Program) -> ScopedNames:
 
 
 def passed_pools(program: Program) -> tuple[WorkspacePool, ...]:
-    """The pools to which the run function takes pointers."""
+    """Return the pools to which the run function takes pointers."""
     return tuple(pool for pool in workspace_pools(program) if not pool.is_internal)
 
 
 def internal_pools(program: Program) -> tuple[WorkspacePool, ...]:
-    """The pools that are arrays of the generated code."""
+    """Return the pools that are arrays of the generated code."""
     return tuple(pool for pool in workspace_pools(program) if pool.has_array)

@@ -28,7 +28,7 @@ class MicrotvmPart(Enum):
 
 
 def runtime_files(parts: Sequence[MicrotvmPart] = ()) -> tuple[SourceFile, ...]:
-    """The runtime; what belongs to the interface of microTVM lies in the same folders."""
+    """Return the runtime; what belongs to the interface of microTVM lies in the same folders."""
     root = resources.runtime_crt()
     files = {path: text for path, text in _files(root) if not path.startswith(f"{_MICROTVM}/")}
     for part in parts:

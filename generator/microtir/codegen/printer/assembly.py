@@ -15,7 +15,7 @@ LITERAL_LIMIT = 4000
 
 
 def assembly_lines(template: str, kernel: PrimFunc) -> list[str]:
-    """The body of a naked function.
+    """Return the body of a naked function.
 
     A comment of the template begins a new block, so that each stands beside its instructions;
     a block that is too long for one literal is continued in another.
@@ -31,13 +31,13 @@ def assembly_lines(template: str, kernel: PrimFunc) -> list[str]:
 
 
 def native_values(kernel: PrimFunc) -> Mapping[str, Any]:
-    """What the template of a micro-kernel is given."""
+    """Return what the template of a micro-kernel is given."""
     assert kernel.kernel is not None and kernel.kernel.native is not None, "a template is given it"
     return kernel.kernel.native.values
 
 
 def _fitting(comment: list[str]) -> list[str]:
-    """A comment, its lines broken anew if the template has them too long for where they stand."""
+    """Break the lines of a comment that are too long for where they stand."""
     if all(len(line) <= WIDTH for line in comment):
         return comment
     text = " ".join(line.strip().removeprefix("/*").lstrip("* ") for line in comment)
@@ -47,7 +47,7 @@ def _fitting(comment: list[str]) -> list[str]:
 
 
 def _sections(text: str) -> Iterator[tuple[list[str], list[str]]]:
-    """Comments, each with the instructions that follow it."""
+    """Yield comments, each with the instructions that follow it."""
     comment: list[str] = []
     instructions: list[str] = []
     for line in filter(None, map(str.strip, text.splitlines())):
@@ -63,7 +63,7 @@ def _sections(text: str) -> Iterator[tuple[list[str], list[str]]]:
 
 
 def _blocks(instructions: list[str]) -> Iterator[str]:
-    """Statements of basic asm, whose text the compiler passes on as it is."""
+    """Yield statements of basic asm, whose text the compiler passes on as it is."""
     block: list[str] = []
     size = 0
     for instruction in instructions:

@@ -40,17 +40,17 @@ _ELEMENTS: Mapping[DType, str] = MappingProxyType({
 
 
 def runtime_dtype(dtype: DType) -> str:
-    """Initialiser of the runtime's `struct microtir_dtype`."""
+    """Return the initialiser of the runtime's `struct microtir_dtype`."""
     return f"{{MICROTIR_ELEMENT_{_ELEMENTS[dtype]}, {dtype.bits}}}"
 
 
 def is_promoted(dtype: DType) -> bool:
-    """Whether C computes with `int` where TIR computes with this type."""
+    """Return whether C computes with `int` where TIR computes with this type."""
     return not dtype.is_float and dtype.bits < 32
 
 
 def integer_literal(value: int, dtype: DType) -> str:
-    """C text of an integer of a type; may begin with a minus sign.
+    """Return the C text of an integer of a type; may begin with a minus sign.
 
     The lowest value has no literal in C: minus applies to a number that does not fit.
     """
@@ -64,14 +64,14 @@ def integer_literal(value: int, dtype: DType) -> str:
 
 
 def wide_literal(value: int, dtype: DType) -> str:
-    """C text of a non-negative integer that has `dtype` as its C type, not `int`."""
+    """Return the C text of a non-negative integer that has `dtype` as its C type, not `int`."""
     assert value >= 0
     prefix = "UINT" if not dtype.is_signed else "INT"
     return f"{prefix}{dtype.bits}_C({value})"
 
 
 def float_literal(value: float, dtype: DType) -> str:
-    """Shortest decimal text that reads back as the same value, with the type's suffix."""
+    """Return shortest decimal text that reads back as the same value, with the type's suffix."""
     if math.isnan(value):
         return "NAN"
     if math.isinf(value):
@@ -82,5 +82,5 @@ def float_literal(value: float, dtype: DType) -> str:
 
 
 def needs_math_header(value: float) -> bool:
-    """Whether the literal of `value` is a macro of <math.h>."""
+    """Return whether the literal of `value` is a macro of <math.h>."""
     return not math.isfinite(value)

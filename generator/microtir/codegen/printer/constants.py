@@ -38,7 +38,7 @@ class ConstantArray:
 
     @property
     def declaration(self) -> str:
-        """The array with its type, without value or storage class."""
+        """Return the array with its type, without value or storage class."""
         return f"const {C_TYPES[self.dtype]} {self.name}[{self.data.size}]"
 
     @property
@@ -47,7 +47,7 @@ class ConstantArray:
 
     @property
     def end(self) -> int:
-        """The byte behind it in the file or the pool."""
+        """Return the byte behind it in the file or the pool."""
         assert self.offset is not None
         return self.offset + self.bytes
 
@@ -55,7 +55,7 @@ class ConstantArray:
 def named_arrays(
     found: Iterable[ConstantData], prefix: str, names: UniqueNames
 ) -> dict[ConstantData, ConstantArray]:
-    """The arrays of a program as C has them.
+    """Return the arrays of a program as C has them.
 
     Args:
         found: in the order of the file.
@@ -69,7 +69,7 @@ def named_arrays(
 
 
 def one_after_another(arrays: Iterable[ConstantArray], start: int) -> Iterator[ConstantArray]:
-    """Arrays with their places in a file, each aligned, the first at byte `start` or after it."""
+    """Yield arrays with their aligned places in a file, from byte `start` on."""
     end = start
     for array in arrays:
         offset = -(-end // array.alignment) * array.alignment
@@ -85,7 +85,7 @@ def write_arrays(data: bytearray, arrays: Iterable[ConstantArray]) -> None:
 
 
 def value_lines(data: npt.NDArray[np.generic]) -> list[str]:
-    """Values as lines of aligned columns, ready to stand between braces."""
+    """Return values as lines of aligned columns, ready to stand between braces."""
     dtype = DType(data.dtype.name)
     if dtype.is_float:
         cells = [float_literal(float(v), dtype) for v in data]

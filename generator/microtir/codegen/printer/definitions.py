@@ -8,7 +8,9 @@ _DEFINITION = re.compile(r"^[^\s/*][^(\n]*\b(\w+)\([^;{]*\)\n\{$", re.MULTILINE)
 
 
 def definitions(source: str) -> dict[str, tuple[int, ...]]:
-    """First and last line of the definition of each function, its comment left out; from 1 on.
+    """Return first and last line of the definition of each function, its comment left out.
+
+    From 1 on.
 
     From the first to the last definition where there are several, for compilers or CPUs.
     """

@@ -16,7 +16,7 @@ class TemplateError(MicrotirError):
 
 
 def make_environment(folder: Path) -> jinja2.Environment:
-    """An environment for the templates of a folder."""
+    """Return an environment for the templates of a folder."""
     return jinja2.Environment(
         loader=jinja2.FileSystemLoader(folder, encoding="utf-8"),
         autoescape=False,  # C is not HTML
@@ -64,7 +64,7 @@ def render(
 
 
 def _place(error: BaseException, template: str) -> str:
-    """Template and line that an error came from: Jinja rewrites its traceback to them."""
+    """Return template and line that an error came from: Jinja rewrites its traceback to them."""
     traceback, line, name = error.__traceback__, 0, template
     while traceback is not None:
         file = Path(traceback.tb_frame.f_code.co_filename)

@@ -73,7 +73,7 @@ class CText:
     c_type: DType | None = None
 
     def within(self, least: Precedence) -> str:
-        """The text, in parentheses if it binds less than `least`."""
+        """Return the text, in parentheses if it binds less than `least`."""
         return self.text if self.precedence >= least else f"({self.text})"
 
 
@@ -134,18 +134,18 @@ class ExpressionPrinter:
         self._readers = readers
 
     def value(self, e: Expr) -> str:
-        """Text for a place of exactly the expression's type: a store, a Let, an argument."""
+        """Return text for a place of exactly the expression's type: a store, a Let, an argument."""
         printed = self.expr(e)
         if isinstance(e, IntImm) or not is_promoted(e.dtype) or printed.c_type is e.dtype:
             return printed.text
         return _cast(printed, e.dtype).text
 
     def condition(self, e: Expr) -> str:
-        """Text of a BOOL expression inside the parentheses of an `if`."""
+        """Return the text of a BOOL expression inside the parentheses of an `if`."""
         return self.expr(e).text
 
     def element(self, buffer: Buffer, indices: tuple[Expr, ...]) -> str:
-        """Text of an element, as a value or as the target of an assignment."""
+        """Return the text of an element, as a value or as the target of an assignment."""
         name = self.names.of(buffer)
         if buffer.scope is Scope.LOCAL and not buffer.shape:
             return name
@@ -263,7 +263,7 @@ class ExpressionPrinter:
         return self._typed_call(operation, e)
 
     def _raised(self, e: Binary) -> Expr:
-        """The dividend, with multiples of the divisor added if that makes it positive.
+        """Return the dividend, with multiples of the divisor added if that makes it positive.
 
         C's own remainder is right then, and has no branch, so that compilers take it out of loops.
         """
@@ -316,7 +316,7 @@ class ExpressionPrinter:
 
 
 def _computed(dtype: DType) -> DType | None:
-    """C type of an operation on operands of `dtype`."""
+    """Return the C type of an operation on operands of `dtype`."""
     return None if is_promoted(dtype) else dtype
 
 
@@ -326,7 +326,7 @@ def _cast(value: CText, dtype: DType) -> CText:
 
 
 def _widened(value: CText, dtype: DType, e: Expr | None = None) -> CText:
-    """`value` with the C type in which the operation must be done."""
+    """Return `value` with the C type in which the operation must be done."""
     if is_promoted(dtype) or value.c_type is dtype:
         return value
     if isinstance(e, IntImm) and e.value >= 0:
@@ -335,7 +335,7 @@ def _widened(value: CText, dtype: DType, e: Expr | None = None) -> CText:
 
 
 def _negated_literal(e: Expr) -> Expr | None:
-    """The positive literal of a negative one; None for everything else."""
+    """Return the positive literal of a negative one; None for everything else."""
     match e:
         case IntImm(value, dtype) if dtype.min < value < 0:
             return IntImm(-value, dtype)

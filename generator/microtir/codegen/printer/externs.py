@@ -13,7 +13,7 @@ from microtir.tir.ir import ExternFunction, ExternSource, SourceKind
 
 
 def prototype(extern: ExternFunction) -> str:
-    """The declaration of a function, without a semicolon."""
+    """Return the declaration of a function, without a semicolon."""
     names = UniqueNames((extern.name, *(["device"] if extern.device else [])))
     parameters = [parameter_text(p, names.fresh(p.name), p in extern.writes) for p in extern.params]
     parameters += ["void *device"] if extern.device else []
@@ -22,7 +22,7 @@ def prototype(extern: ExternFunction) -> str:
 
 
 def extern_files(program: Program) -> tuple[SourceFile, ...]:
-    """The files of all functions outside the program, each once.
+    """Return the files of all functions outside the program, each once.
 
     Raises:
         UsageError: two have one path and another text, or one has the path of a generated file.
@@ -50,7 +50,7 @@ def extern_files(program: Program) -> tuple[SourceFile, ...]:
 
 
 def _joined(parts: tuple[tuple[ExternFunction, ExternSource], ...]) -> str:
-    """A file of definitions and bodies, each behind its prototype."""
+    """Return a file of definitions and bodies, each behind its prototype."""
     included = dict.fromkeys(i for _, source in parts for i in source.includes)
     functions = [
         {

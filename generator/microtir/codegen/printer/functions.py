@@ -88,7 +88,7 @@ def function_text(program: Program, function: PrimFunc, requirements: Requiremen
 
 
 def _storage(program: Program, function: PrimFunc) -> str:
-    """What stands in front of the return type."""
+    """Return what stands in front of the return type."""
     kernel = function.kernel
     if merges(function):
         return f"{program.macro}_SHARED"
@@ -97,12 +97,12 @@ def _storage(program: Program, function: PrimFunc) -> str:
 
 
 def merges(function: PrimFunc) -> bool:
-    """Whether several layers call the function as what they have in common."""
+    """Return whether several layers call the function as what they have in common."""
     return function.kernel is not None and function.kernel.merges
 
 
 def parameter_pointers(program: Program, function: PrimFunc) -> list[str]:
-    """A pointer to each constant that a function itself reads out of what the run is given."""
+    """Return pointers to the constants that a function reads of what the run is given."""
     constants = (b for b in buffers_read(function) if b.scope is Scope.CONSTANT)
     arrays = {array.name: array for array in (program.arrays[buffer] for buffer in constants)}
     lines = []
@@ -115,12 +115,12 @@ def parameter_pointers(program: Program, function: PrimFunc) -> list[str]:
 
 
 def joined(lines: Sequence[str]) -> str:
-    """Lines of a body, indented once and broken where they are too wide."""
+    """Return lines of a body, indented once and broken where they are too wide."""
     return "\n".join(part for line in indent(lines) for part in wrap(line))
 
 
 def signature(head: str, parameters: Sequence[str]) -> list[str]:
-    """`head(parameters)`; parameters that do not fit the line get lines of their own."""
+    """Return `head(parameters)`; parameters that do not fit the line get lines of their own."""
     line = f"{head}({', '.join(parameters) or 'void'})"
     if len(line) < WIDTH:
         return [line]
@@ -135,7 +135,7 @@ def signature(head: str, parameters: Sequence[str]) -> list[str]:
 
 
 def origin_lines(function: PrimFunc) -> list[str]:
-    """What a function's comment says: the operator of the model file that it computes."""
+    """Return what a function's comment says: the operator of the model file that it computes."""
     origin = function.origin
     if function.kernel is not None and function.kernel.comment:
         *lines, last = function.kernel.comment
@@ -147,7 +147,7 @@ def origin_lines(function: PrimFunc) -> list[str]:
 
 
 def _rings(function: PrimFunc) -> list[str]:
-    """Which parameters hold fewer rows than their tensors have, and where a row lies in them."""
+    """Return which parameters are ring buffers, and where a row lies in them."""
     rings: list[str] = []
     for buffer, access in function.rows.items():
         slots = buffer.shape[0] if buffer.shape else access.height
@@ -159,7 +159,7 @@ def _rings(function: PrimFunc) -> list[str]:
 
 
 def title(origin: Origin) -> str:
-    """One line that names the operator in the model file."""
+    """Return one line that names the operator in the model file."""
     where = f", operator {origin.index} of the model" if origin.index >= 0 else ""
     return f"{origin.operator} '{origin.node}'{where}"
 

@@ -76,7 +76,7 @@ def typed_name(operation: str, dtype: DType) -> str:
 
 
 def _table() -> dict[str, Helper]:
-    """All helpers, each after those that it needs."""
+    """Return all helpers, each after those that it needs."""
     helpers = [
         Helper(
             typed_name(operation, dtype),
@@ -104,7 +104,7 @@ HELPER_NAMES = frozenset(_HELPERS)
 
 
 def with_dependencies(names: Iterable[str]) -> tuple[Helper, ...]:
-    """The named helpers and all that they call, each after those that it needs."""
+    """Return the named helpers and all that they call, each after those that it needs."""
     wanted: set[str] = set()
     pending = list(names)
     while pending:

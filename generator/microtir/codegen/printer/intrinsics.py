@@ -15,7 +15,7 @@ _STORED_TOGETHER = (4, 2, 1)  # pixels
 
 
 def intrinsics_lines(template: str, kernel: PrimFunc, name: str, macro: str) -> list[str]:
-    """The body of a micro-kernel; `name` and `macro` begin the identifiers of its file.
+    """Return the body of a micro-kernel; `name` and `macro` begin the identifiers of its file.
 
     Raises:
         TemplateError: names template and line.
@@ -25,7 +25,7 @@ def intrinsics_lines(template: str, kernel: PrimFunc, name: str, macro: str) -> 
 
 
 def support_text(kernels: Iterable[PrimFunc], name: str, macro: str) -> str:
-    """The functions that bodies share, behind a test for what compiler and CPU can do.
+    """Return the functions that bodies share, behind a test for what compiler and CPU can do.
 
     Args:
         kernels: those of the file; what none of them calls is left out.
@@ -49,7 +49,7 @@ def support_text(kernels: Iterable[PrimFunc], name: str, macro: str) -> str:
 
 
 def _block(pixels: int) -> dict[str, object]:
-    """What the template is given for a block of neighbouring pixels."""
+    """Return what the template is given for a block of neighbouring pixels."""
     groups, first = [], 0
     while first < pixels:
         count = next(n for n in _STORED_TOGETHER if n <= pixels - first)

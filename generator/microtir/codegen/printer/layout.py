@@ -21,12 +21,12 @@ _STRING = re.compile(r'"(?:\\.|[^"\\])*"')
 
 
 def indent(lines: Iterable[str], levels: int = 1) -> list[str]:
-    """The lines moved to the right; empty ones stay empty."""
+    """Return the lines moved to the right; empty ones stay empty."""
     return [INDENT * levels + line if line else line for line in lines]
 
 
 def wrap(line: str, width: int = WIDTH, steps: int = 2) -> list[str]:
-    """Break a statement that is too wide where it binds least, and its parts again if need be.
+    """Break a statement that is too wide where it binds least, and its parts again.
 
     What is assigned gets a line of its own where that is enough, and where the break would come
     before the sign.
@@ -44,7 +44,7 @@ def wrap(line: str, width: int = WIDTH, steps: int = 2) -> list[str]:
 
 
 def _wrapped(line: str, width: int, steps: int) -> list[str]:
-    """The same without a look at what the line is."""
+    """Return the same without a look at what the line is."""
     if len(line) <= width:
         return [line]
     start = len(line) - len(line.lstrip(" "))
@@ -68,7 +68,10 @@ def _wrapped(line: str, width: int, steps: int) -> list[str]:
 
 
 def _assignment(line: str) -> tuple[str, str]:
-    """What is assigned to with the sign, and what is assigned; nothing if it is no assignment."""
+    """Return what is assigned to with the sign, and what is assigned.
+
+    Nothing if it is no assignment.
+    """
     target, sign, _ = _masked(line).partition(" = ")
     if not sign or _depths(target)[-1]:
         return line, ""
@@ -76,13 +79,13 @@ def _assignment(line: str) -> tuple[str, str]:
 
 
 def _joined(line: str, piece: str) -> str:
-    """A line with one more piece of the statement behind it."""
+    """Return a line with one more piece of the statement behind it."""
     gap = "" if line.endswith("(") else " "
     return f"{line}{gap}{piece.strip()}"
 
 
 def _pieces(line: str) -> list[str]:
-    """The line, cut at all the places that bind least; one piece if there is none."""
+    """Return the line, cut at all the places that bind least; one piece if there is none."""
     start = len(line) - len(line.lstrip(" "))
     masked = _masked(line)
     depths = _depths(masked)
@@ -98,12 +101,15 @@ def _pieces(line: str) -> list[str]:
 
 
 def _masked(line: str) -> str:
-    """The line with letters in place of what its strings hold: no line can break in one of them."""
+    """Return line with letters in place of what its strings hold.
+
+    No line can break in one of them.
+    """
     return _STRING.sub(lambda match: f'"{"x" * (len(match[0]) - 2)}"', line)
 
 
 def _depths(line: str) -> list[int]:
-    """Number of open brackets before each character, and behind the last one."""
+    """Count the open brackets before each character, and behind the last one."""
     depth, depths = 0, [0]
     for character in line:
         depth += (character in "([{") - (character in ")]}")
@@ -112,7 +118,7 @@ def _depths(line: str) -> list[int]:
 
 
 def block_comment(lines: Sequence[str]) -> list[str]:
-    """A comment over whole lines; one line stays one line."""
+    """Return a comment over whole lines; one line stays one line."""
     safe = [c_comment(line) for line in lines]
     if len(safe) == 1:
         return [f"/* {safe[0]} */"]
@@ -121,7 +127,7 @@ def block_comment(lines: Sequence[str]) -> list[str]:
 
 
 def columns(rows: Sequence[Sequence[str]], gap: str = " ") -> list[str]:
-    """Rows of cells as lines with aligned columns; the last column is not padded."""
+    """Return rows of cells as lines with aligned columns; the last column is not padded."""
     widths = [
         max((len(row[i]) for row in rows if i < len(row) - 1), default=0)
         for i in range(max(map(len, rows), default=0))

@@ -69,7 +69,7 @@ class MainPrinter(StatementPrinter):
         return lines
 
     def _loop_lines(self, s: For) -> list[str]:
-        """A loop over rows; the outermost one of several layers says what it does."""
+        """Return a loop over rows; the outermost one of several layers says what it does."""
         is_outermost, self._is_in_loop = not self._is_in_loop, True
         lines = super().lines(s)
         if is_outermost:
@@ -85,7 +85,7 @@ class MainPrinter(StatementPrinter):
         return super().view(view, is_written) if name is None else name
 
     def _packed_call(self, callee: PrimFunc, s: Invoke) -> list[str]:
-        """A call through packed arguments: views of the tensors, and what they are."""
+        """Return a call through packed arguments: views of the tensors, and what they are."""
         lines: list[str] = []
         values: list[str] = []
         kinds: list[str] = []
@@ -121,7 +121,7 @@ class MainPrinter(StatementPrinter):
         return ["{", *indent(lines), "}"]
 
     def _tensor(self, name: str, shape: str, data: str, parameter: Buffer) -> list[str]:
-        """A view of a tensor; layers of a model have constant shapes only."""
+        """Return a view of a tensor; layers of a model have constant shapes only."""
         extents = ", ".join(str(extent) for extent in parameter.shape)
         lines = [f"static const int64_t {shape}[] = {{{extents}}};"] if extents else []
         fields = [
@@ -131,7 +131,7 @@ class MainPrinter(StatementPrinter):
         return [*lines, f"const struct microtir_tensor {name} = {{{', '.join(fields)}}};"]
 
     def _hooks(self, callee: PrimFunc, s: Invoke) -> list[str]:
-        """One hook per tensor that the call wrote."""
+        """Return one hook per tensor that the call wrote."""
         layer, tensors = self.program.layers.index(callee), self.program.tensors_written(callee)
         written = [
             argument
@@ -145,7 +145,7 @@ class MainPrinter(StatementPrinter):
         ]
 
     def _rows(self, callee: PrimFunc, s: Invoke, view: BufferView) -> str:
-        """First row and the one after the last that the call computed."""
+        """Return the first row and the one after the last that the call computed."""
         scalars: list[Expr] = [a for a in s.args if not isinstance(a, BufferView)]
         if callee.row_range is not None:
             return ", ".join(self.argument(a, False) for a in scalars[-2:])
@@ -174,7 +174,7 @@ def _loop_comment(callees: Sequence[PrimFunc]) -> list[str]:
 
 
 def views_of(main: PrimFunc | Stmt) -> Iterator[tuple[int, BufferView]]:
-    """Every view that a call is given, with the number of the call in program order."""
+    """Yield every view that a call is given, with the number of the call in program order."""
     invokes = [node for node in walk(main) if isinstance(node, Invoke)]
     for step, invoke in enumerate(invokes):
         for argument in invoke.args:
@@ -188,7 +188,7 @@ def label_of(
     view: BufferView,
     is_written: bool | None = None,
 ) -> str:
-    """The planner's name for the buffer that lives at this place and step.
+    """Return the planner's name for the buffer that lives at this place and step.
 
     Buffers of a nest lie over each other; the one that begins and ends with the view is meant. Of
     several such, if it matters whether the step writes it, the one that is in use at the step: of

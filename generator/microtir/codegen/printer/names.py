@@ -22,7 +22,7 @@ class UniqueNames:
         self._used.update(taken)
 
     def fresh(self, wanted: str) -> str:
-        """`wanted` as a C identifier, with the lowest free number behind it if it is taken."""
+        """Return `wanted` as a C identifier, with the lowest free number if it is taken."""
         stem = c_name(wanted)
         name, number = stem, 1
         while name in self._used:
@@ -66,17 +66,17 @@ class ScopedNames:
         self._names[item] = name
 
     def of(self, item: Var | Buffer) -> str:
-        """The name of a variable or buffer that is visible here; KeyError otherwise."""
+        """Return the name of a variable or buffer that is visible here; KeyError otherwise."""
         self._used.add(item)
         return self._names[item]
 
     def is_used(self, item: Var | Buffer) -> bool:
-        """Whether the name has been asked for."""
+        """Return whether the name has been asked for."""
         return item in self._used
 
     @contextmanager
     def block(self) -> Iterator[None]:
-        """A nested block: what it defines is forgotten at its end."""
+        """Yield a nested block: what it defines is forgotten at its end."""
         self._blocks.append(set())
         try:
             yield

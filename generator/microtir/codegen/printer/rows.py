@@ -26,17 +26,17 @@ STRUCT_COMMENT = (
 
 
 def struct_name(program: Program) -> str:
-    """The C type of a tensor that is handed over row by row."""
+    """Return the C type of a tensor that is handed over row by row."""
     return f"struct {program.name}_rows"
 
 
 def is_row_port(function: PrimFunc) -> bool:
-    """Whether a layer function stands for calls of the application."""
+    """Return whether a layer function stands for calls of the application."""
     return function.row_port is not None
 
 
 def row_port_text(program: Program, function: PrimFunc) -> FunctionText:
-    """A function that calls the application for each of its rows [y0, y1)."""
+    """Return a function that calls the application for each of its rows [y0, y1)."""
     names = ScopedNames(program.file_names)
     is_input = function.row_port is RowPort.INPUT
     source, target, y0, y1 = function.params
@@ -63,7 +63,7 @@ def row_port_text(program: Program, function: PrimFunc) -> FunctionText:
 
 
 def _element(data: Buffer, name: str, row: str, height: int) -> str:
-    """Where a row begins: in its slot of the buffer."""
+    """Return where a row begins: in its slot of the buffer."""
     slots, *inner = (extent for extent in data.shape if isinstance(extent, int))
     size = math.prod(inner)
     if slots == 1:

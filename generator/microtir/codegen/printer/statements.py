@@ -209,7 +209,10 @@ class StatementPrinter:
         return f"{extern.name}({', '.join(texts)})"
 
     def _passed_on(self, call: str) -> list[str]:
-        """A call as a statement whose own status ends the function: a device's driver made it."""
+        """Return a call as a statement whose own status ends the function.
+
+        A device's driver made it.
+        """
         with self.names.block():
             status = self.names.reserve("status")
         body = [f"const int32_t {status} = {call};",
@@ -217,14 +220,14 @@ class StatementPrinter:
         return ["{", *indent(body), "}"]
 
     def _checked(self, call: str, may_fail: bool) -> list[str]:
-        """A call as a statement: one that may fail ends the function."""
+        """Return a call as a statement: one that may fail ends the function."""
         if not may_fail:
             return [f"{call};"]
         failure = f"{self.program.macro}_{EXTERN_STATUS}"
         return [f"if ({call} != 0) {{", *indent([f"return {failure};"]), "}"]
 
     def argument(self, argument: BufferView | BufferArgument | Expr, is_written: bool) -> str:
-        """Text of an argument; a pointer is to const unless the callee writes through it.
+        """Return text of an argument; a pointer is to const unless the callee writes through it.
 
         Raises:
             UsageError: a constant is passed by pointer on a target that cannot read through it.
@@ -253,7 +256,7 @@ class StatementPrinter:
             )
 
     def view(self, view: BufferView, is_written: bool) -> str:
-        """Text of a pointer to part of a buffer, of the view's type."""
+        """Return the text of a pointer to part of a buffer, of the view's type."""
         name = self.names.of(view.buffer)
         if view.buffer.scope is Scope.LOCAL and not view.buffer.shape:
             name = f"&{name}"
@@ -265,7 +268,7 @@ class StatementPrinter:
 
 
 def pointer_cast(name: str, from_: DType, to: DType, offset: int, is_const: bool) -> str:
-    """A pointer into `name`, `offset` bytes further, as a pointer to another type."""
+    """Return a pointer into `name`, `offset` bytes further, as a pointer to another type."""
     const = "const " if is_const else ""
     if from_.bytes > 1:
         name = f"({const}uint8_t *){name}"
@@ -279,7 +282,7 @@ def pointer_cast(name: str, from_: DType, to: DType, offset: int, is_const: bool
 def parameter_text(
     parameter: Param, name: str, is_written: bool, *, is_restrict: bool = False
 ) -> str:
-    """Declaration of a parameter of a function's body.
+    """Return the declaration of a parameter of a function's body.
 
     `is_restrict`: nothing that is written through it is read through another parameter.
     """
@@ -291,7 +294,7 @@ def parameter_text(
 
 
 def _split_first(s: Stmt) -> tuple[Stmt, Stmt]:
-    """The first statement to run, and the rest."""
+    """Return the first statement to run, and the rest."""
     match s:
         case Seq((first, *others)):
             inner, rest = _split_first(first)
@@ -305,7 +308,7 @@ def _reads(e: Expr, buffer: Buffer) -> bool:
 
 
 def _may_change(e: Expr) -> bool:
-    """Whether the value depends on memory that the loop's body might write."""
+    """Return whether the value depends on memory that the loop's body might write."""
     return any(
         isinstance(node, Load) and node.buffer.scope is not Scope.CONSTANT for node in walk(e)
     )

@@ -72,12 +72,12 @@ class _Interface:
 
     @property
     def structs(self) -> tuple[str, ...]:
-        """The struct of pools, if there is one."""
+        """Return the struct of pools, if there is one."""
         return (_POOLS,) if self.pools or self.constants else ()
 
     @property
     def memories(self) -> tuple[str, ...]:
-        """What is passed on as workspace, and as pools of constants."""
+        """Return what is passed on as workspace, and as pools of constants."""
         constants = tuple(_member_of(pool) for pool in self.constants)
         if self.pools is None:
             return (f"{self.prefix}_workspace", *constants)
@@ -94,7 +94,7 @@ def abi_prefix(name: str) -> str:
 
 
 def abi_files(program: Program, model: ModelInfo, fingerprint: str) -> tuple[SourceFile, ...]:
-    """Header and sources of the interface; a workspace that is ours is a file of its own."""
+    """Return header and sources of the interface; a workspace that is ours is a file of its own."""
     interface = _interface(program, model)
     prefix = interface.prefix
     # The graph executor takes its workspace from the application's memory.
@@ -263,7 +263,7 @@ def _text(comment: list[str], head: str, parameters: list[str], body: list[str])
 
 
 def _map(interface: _Interface, group: str) -> FunctionText:
-    """`_map_inputs` or `_map_outputs`: where the tensors lie in the workspace."""
+    """Return `_map_inputs` or `_map_outputs`: where the tensors lie in the workspace."""
     pools = workspace_pools(interface.program)
     places = [
         f"(uint8_t *){_member_of(pools[port.pool])} + {port.offset}"
@@ -281,7 +281,7 @@ def _map(interface: _Interface, group: str) -> FunctionText:
 
 
 def _run(interface: _Interface) -> FunctionText:
-    """`_run`: from microTVM's structs to microtir's."""
+    """Return `_run`: from microTVM's structs to microtir's."""
     name = interface.program.name
     pools = list(interface.structs)
     pools += [_DEVICES] if interface.program.devices else []
@@ -368,7 +368,7 @@ def _packed_run(interface: _Interface, function: str) -> FunctionText:
 
 
 def _main(interface: _Interface) -> FunctionText:
-    """`___tvm_main__`: the tensors as arguments, as some applications call a model."""
+    """Return `___tvm_main__`: the tensors as arguments, as some applications call a model."""
     names = ScopedNames((*interface.program.file_names, "given", "made", "used"))
     arguments = {
         group: [names.reserve(member) for _, member in tensors]

@@ -25,7 +25,7 @@ _METADATA_VERSION = 1
 
 
 def has_module(program: Program) -> bool:
-    """Whether a program is found by name: its graph, or its function in a system library."""
+    """Return whether a program is found by name: its graph, or its function in a system library."""
     return program.is_graph or program.config.runtime.system_lib
 
 
@@ -43,7 +43,7 @@ def listed_functions(prefix: str, packed: str) -> dict[str, str]:
 
 
 def metadata_function(model: ModelInfo, prefix: str) -> FunctionText:
-    """`get_c_metadata`: the packed function that gives the description of the tensors."""
+    """Return `get_c_metadata`: the packed function that gives the description of the tensors."""
     comment = "The description of the model, for TVMAotExecutor_Create(): a struct TVMMetadata."
     table, inputs = tensor_table_name(model, prefix), len(model.inputs)
     outputs = f"&{table}[{inputs}]" if model.outputs else "NULL"
@@ -103,7 +103,7 @@ def _dlpack_dtype(dtype: DType) -> str:
 def module_function(
     program: Program, model: ModelInfo, prefix: str, functions: Mapping[str, str]
 ) -> FunctionText:
-    """`tvmgen_<mod>_module`: the constant description of the program.
+    """Return `tvmgen_<mod>_module`: the constant description of the program.
 
     Args:
         program: what is described.

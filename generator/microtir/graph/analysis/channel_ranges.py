@@ -41,35 +41,35 @@ class ChannelRanges:
 
     @staticmethod
     def full(type_: TensorType) -> ChannelRanges:
-        """All values of the type."""
+        """Return all values of the type."""
         return ChannelRanges.between(type_, type_.dtype.min, type_.dtype.max)
 
     @staticmethod
     def between(type_: TensorType, low: int, high: int) -> ChannelRanges:
-        """The same values for all channels."""
+        """Return the same values for all channels."""
         return ChannelRanges(
             np.full(type_.channels, low, np.int64), np.full(type_.channels, high, np.int64)
         )
 
     @staticmethod
     def of_data(data: npt.NDArray[Any]) -> ChannelRanges:
-        """The values that a constant holds."""
+        """Return the values that a constant holds."""
         flat = data.reshape(-1, data.shape[-1] if data.ndim else 1).astype(np.int64)
         return ChannelRanges(flat.min(axis=0), flat.max(axis=0))
 
     @property
     def is_constant(self) -> npt.NDArray[np.bool_]:
-        """Per channel, whether it always holds one value."""
+        """Return for each channel whether it always holds one value."""
         return np.asarray(self.low == self.high)
 
     def everywhere(self, channels: int) -> ChannelRanges:
-        """The bounds of all channels together, for `channels` channels."""
+        """Return the bounds of all channels together, for `channels` channels."""
         low, high = int(self.low.min()), int(self.high.max())
         return ChannelRanges(np.full(channels, low, np.int64), np.full(channels, high, np.int64))
 
 
 def channel_ranges(graph: Graph) -> Mapping[Tensor, ChannelRanges]:
-    """The ranges of every int8 tensor of a graph."""
+    """Return the ranges of every int8 tensor of a graph."""
     declared = dict(graph.input_ranges)
     ranges: dict[Tensor, ChannelRanges] = {
         t: ChannelRanges.between(t.type, *declared.get(t, (t.dtype.min, t.dtype.max)))
@@ -89,7 +89,7 @@ def channel_ranges(graph: Graph) -> Mapping[Tensor, ChannelRanges]:
 def output_range(
     node: Node, output: Tensor, ranges: Mapping[Tensor, ChannelRanges]
 ) -> ChannelRanges:
-    """The range of an int8 output, from those of the inputs."""
+    """Return the range of an int8 output, from those of the inputs."""
     rule = _RULES.get(type(node.op))
     if any(t not in ranges for t in node.inputs[:1]):
         return ChannelRanges.full(output.type)
@@ -104,7 +104,7 @@ def output_range(
 
 
 def convolution_sums(node: Node, x: ChannelRanges) -> ChannelRanges:
-    """Bounds of the accumulators of a convolution, over every position of the window.
+    """Return bounds of the accumulators of a convolution, over every position of the window.
 
     Taps outside the image add nothing, so each combination of valid rows and valid columns is a
     case of its own; the bounds are those of all cases together.
@@ -128,7 +128,7 @@ def convolution_sums(node: Node, x: ChannelRanges) -> ChannelRanges:
 
 
 def window_classes(node: Node) -> tuple[tuple[slice, ...], tuple[slice, ...]]:
-    """The different sets of taps that lie inside the image, for rows and for columns."""
+    """Return the different sets of taps that lie inside the image, for rows and for columns."""
     op = node.op
     assert isinstance(op, Conv2D | DepthwiseConv2D)
     taps = node.inputs[1].shape[1:3]
@@ -143,7 +143,7 @@ def window_classes(node: Node) -> tuple[tuple[slice, ...], tuple[slice, ...]]:
 
 
 def sees_border(node: Node) -> bool:
-    """Whether some window of a convolution leaves the image."""
+    """Return whether some window of a convolution leaves the image."""
     rows, columns = window_classes(node)
     taps = node.inputs[1].shape[1:3]
     return (rows, columns) != ((slice(0, taps[0]),), (slice(0, taps[1]),))
@@ -152,7 +152,7 @@ def sees_border(node: Node) -> bool:
 def _inside(
     taps: int, size: int, outputs: int, before: int, op: Conv2D | DepthwiseConv2D, axis: int
 ) -> Iterator[tuple[int, int]]:
-    """First and last+1 tap inside the image for each position of the window."""
+    """Yield first and last+1 tap inside the image for each position of the window."""
     stride, dilation = op.strides[axis], op.dilations[axis]
     for position in range(outputs):
         origin = position * stride - before
@@ -171,7 +171,7 @@ def _linear(node: Node) -> tuple[Ints, Ints, LinearParams]:
 
 
 def _requantised(node: Node, sums: ChannelRanges, params: LinearParams) -> ChannelRanges:
-    """The outputs of sums; all values where one of them wraps and no order is kept."""
+    """Return the outputs of sums; all values where one of them wraps and no order is kept."""
     multipliers, shifts = params.multiplier_arrays(len(sums.low))
     largest = np.maximum(~sums.low, sums.high) << np.maximum(shifts, 0)
     if largest.max(initial=0) > INT32_MAX:
@@ -210,7 +210,7 @@ def _fully_connected(node: Node, inputs: list[ChannelRanges]) -> ChannelRanges:
 
 
 def _pool(node: Node, inputs: list[ChannelRanges]) -> ChannelRanges:
-    """A mean or maximum lies between its operands; the clamp of the activation follows."""
+    """Bound a mean or maximum, which lies between its operands, then clamp."""
     x, type_ = inputs[0], node.output.type
     channel = np.stack([x.low, x.high]).reshape(2, 1, 1, -1)
     alone = Tensor("x", TensorType((2, 1, 1, len(x.low)), type_.dtype, type_.quantization))
@@ -222,7 +222,7 @@ def _pool(node: Node, inputs: list[ChannelRanges]) -> ChannelRanges:
 
 
 def _add(node: Node, inputs: list[ChannelRanges]) -> ChannelRanges:
-    """A sum never decreases with either operand: its ends are the sums of the ends."""
+    """Return a sum never decreases with either operand: its ends are the sums of the ends."""
     shapes = {t.shape for t in node.inputs}
     if len(shapes) != 1 or len(inputs) != len(node.inputs):
         return ChannelRanges.full(node.output.type)

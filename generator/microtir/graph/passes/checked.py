@@ -19,7 +19,7 @@ _SEED = 20
 
 
 def rewritten(graph: Graph, passes: Sequence[GraphPass], options: PassConfig) -> Graph:
-    """The graph after the passes, verified.
+    """Return the graph after the passes, verified.
 
     With `tir.verify_each_pass` the rules are checked after each of them, with
     `tir.replay_each_pass` the reference also computes the model before and after each, on random
@@ -69,7 +69,7 @@ def _first(value: Array, actual: dict[str, Array], output: str) -> str:
 
 
 def _random(generator: np.random.Generator, graph: Graph, tensor: Tensor) -> Array:
-    """Elements that an input may have; wide integers, which may be indices, are 0."""
+    """Return elements that an input may have; wide integers, which may be indices, are 0."""
     dtype = np.dtype(tensor.dtype.value)
     if tensor.dtype.is_float:
         return generator.uniform(-2.0, 2.0, tensor.shape).astype(dtype)

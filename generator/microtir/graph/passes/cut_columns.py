@@ -78,7 +78,7 @@ class _Band:
     sources: dict[tuple[Tensor, Columns], Tensor] = field(default_factory=dict)
 
     def nodes_of(self, nodes: Sequence[Node]) -> list[Node]:
-        """The nodes on the band's columns, with the slices that they need."""
+        """Return the nodes on the band's columns, with the slices that they need."""
         made: list[Node] = []
         inside = {node.output for node in nodes}
         for node in nodes:
@@ -100,7 +100,7 @@ class _Band:
     def banded(
         self, node: Node, op: Operator, inputs: tuple[Tensor, ...], columns: Columns
     ) -> Node:
-        """A node that computes some columns of the output."""
+        """Return a node that computes some columns of the output."""
         width, before = width_of(node.output), self.before.get(node.output, Columns(0, 0))
         new = columns.stop - max(columns.first, before.stop)
         per_column = macs(node) // width
@@ -121,7 +121,7 @@ class _Band:
     def slice(
         self, tensor: Tensor, columns: Columns, reader: Node, *, is_inside: bool
     ) -> list[Node]:
-        """What makes columns of a tensor a tensor, if nothing has done so yet."""
+        """Return what makes columns of a tensor a tensor, if nothing has done so yet."""
         if (tensor, columns) in self.sources:
             return []
         whole = Columns(0, width_of(tensor))
@@ -139,7 +139,7 @@ class _Band:
         return [_moved(op, (source,), self.tensor(tensor, columns), reader)]
 
     def tensor(self, tensor: Tensor, columns: Columns) -> Tensor:
-        """Columns of a tensor, made here."""
+        """Return columns of a tensor, made here."""
         height, channels = tensor.shape[1], tensor.shape[3]
         type_ = replace(tensor.type, shape=(1, height, columns.width, channels))
         made = Tensor(f"{tensor.name}, {self.label}, columns {columns}", type_)
@@ -148,14 +148,14 @@ class _Band:
 
 
 def _moved(op: Operator, inputs: Sequence[Tensor], output: Tensor, node: Node) -> Node:
-    """A node that moves columns for another one; its name is the output's."""
+    """Return a node that moves columns for another one; its name is the output's."""
     name = "slice_columns" if isinstance(op, StridedSlice) else op.name
     source = Source(node.source.file, node.source.index, name.upper())
     return Node(op, tuple(inputs), (output,), output.name, source)
 
 
 def _padded(op: Operator, sides: tuple[int, int]) -> Operator:
-    """The operator with so many columns of padding left and right."""
+    """Return the operator with so many columns of padding left and right."""
     if not isinstance(op, Conv2D | DepthwiseConv2D | Pool2D):
         return op
     left, right = sides

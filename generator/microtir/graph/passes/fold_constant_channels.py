@@ -58,7 +58,7 @@ class FoldConstantChannels:
 
 
 def _needed_channels(graph: Graph, ranges: Mapping[Tensor, ChannelRanges]) -> dict[Tensor, Mask]:
-    """Per activation that a node produces, the channels that must be there; from the outputs up."""
+    """Return the channels of each activation that must be there, from the outputs up."""
     produced = {t for node in graph.nodes if _can_narrow(node) for t in node.outputs}
     needed = {
         t: np.full(t.shape[-1], t not in produced or t in graph.outputs, np.bool_)
@@ -79,7 +79,7 @@ def _needed_channels(graph: Graph, ranges: Mapping[Tensor, ChannelRanges]) -> di
 
 
 def _can_narrow(node: Node) -> bool:
-    """Whether an operator can be made to produce fewer channels.
+    """Return whether an operator can be made to produce fewer channels.
 
     Not of floats, also where nobody reads them: what is folded into a bias is an integer.
     """
@@ -98,7 +98,7 @@ def _all(
 
 
 def _foldable(node: Node, ranges: Mapping[Tensor, ChannelRanges]) -> Mask:
-    """Input channels of a linear operator whose share of its sums is a constant."""
+    """Return input channels of a linear operator whose share of its sums is a constant."""
     x = ranges.get(node.inputs[0])
     channels = node.inputs[0].type.channels
     if x is None or not _is_int8_linear(node):
@@ -121,14 +121,14 @@ def _is_int8_linear(node: Node) -> bool:
 def _mixes(
     node: Node, ranges: Mapping[Tensor, ChannelRanges], _needed: Mapping[Tensor, Mask]
 ) -> Mask:
-    """A convolution needs the channels that do not fold."""
+    """Return the channels that a convolution needs: those that do not fold."""
     return ~_foldable(node, ranges)
 
 
 def _dense(
     node: Node, ranges: Mapping[Tensor, ChannelRanges], needed: Mapping[Tensor, Mask]
 ) -> Mask:
-    """A fully connected layer needs the columns that do not fold, if columns are channels."""
+    """Return the channels a dense layer needs: columns that do not fold, if they are channels."""
     if node.inputs[0].type.channels != node.inputs[1].shape[-1]:
         return _all(node, ranges, needed)
     return ~_foldable(node, ranges)
@@ -137,7 +137,7 @@ def _dense(
 def _keeps_channels(
     node: Node, _ranges: Mapping[Tensor, ChannelRanges], needed: Mapping[Tensor, Mask]
 ) -> Mask:
-    """Channel c of the output reads channel c of the input, or c // multiplier."""
+    """Keep channel c of the input, or c // multiplier, for channel c of the output."""
     mask = needed[node.output]
     if isinstance(node.op, DepthwiseConv2D) and _is_int8_linear(node):
         return np.asarray(mask.reshape(-1, node.op.depth_multiplier).any(axis=1))
@@ -147,7 +147,7 @@ def _keeps_channels(
 def _through_reshape(
     node: Node, ranges: Mapping[Tensor, ChannelRanges], needed: Mapping[Tensor, Mask]
 ) -> Mask:
-    """A reshape keeps channels apart if its last axis stays, or takes in whole pixels."""
+    """Return a reshape keeps channels apart if its last axis stays, or takes in whole pixels."""
     old, new = node.inputs[0].shape, node.output.shape
     if not _pixels_per_row(old, new):
         return _all(node, ranges, needed)
@@ -155,7 +155,10 @@ def _through_reshape(
 
 
 def _pixels_per_row(old: tuple[int, ...], new: tuple[int, ...]) -> int:
-    """How many pixels of the old shape one index row of the new holds; 0 if pixels are cut."""
+    """Return how many pixels of the old shape one index row of the new holds.
+
+    0 if pixels are cut.
+    """
     if not old or not new or new[-1] % old[-1]:
         return 0
     return new[-1] // old[-1]
@@ -177,7 +180,7 @@ _PRODUCERS = _FOLLOWERS | {Conv2D}
 
 
 def _settle(graph: Graph, needed: dict[Tensor, Mask]) -> None:
-    """Where output channels follow the input's, keep exactly those whose input is kept.
+    """Keep exactly the channels whose input is kept, where outputs follow inputs.
 
     Another consumer may need more of the input than this operator passes on.
     """
@@ -229,12 +232,12 @@ class _Rewriter:
         return self.needed.get(tensor, np.ones(1, np.bool_))
 
     def _narrowed(self, node: Node, tensor: Tensor, mask: Mask) -> Tensor:
-        """The tensor without the channels that nobody needs."""
+        """Return the tensor without the channels that nobody needs."""
         shape = (*tensor.shape[:-1], int(mask.sum()))
         return replace(tensor, type=replace(tensor.type, shape=shape))
 
     def _linear_constants(self, node: Node, mask_in: Mask, mask_out: Mask) -> tuple[Tensor, Tensor]:
-        """Weights and bias for the channels that are left."""
+        """Return weights and bias for the channels that are left."""
         weights = node.inputs[1]
         assert weights.data is not None
         bias = bias_of(node)
@@ -254,7 +257,7 @@ class _Rewriter:
         )
 
     def _share(self, node: Node, data: npt.NDArray[Any], mask_in: Mask) -> npt.NDArray[np.int64]:
-        """What the removed channels add to the sum of each output channel."""
+        """Return what the removed channels add to the sum of each output channel."""
         x = node.inputs[0]
         offset = (self.ranges[x].low - x.type.quant.zero_point)[~mask_in]
         removed = data[..., ~mask_in].astype(np.int64) * offset
@@ -269,7 +272,7 @@ class _Rewriter:
 
 
 def _constant(like: Tensor, data: npt.NDArray[Any], mask: Mask) -> Tensor:
-    """A constant with new data, and the scales of the channels that are left."""
+    """Return a constant with new data, and the scales of the channels that are left."""
     quantization = like.type.quantization
     if quantization is not None and len(quantization.scales) == mask.size > 1:
         quantization = Quantization(

@@ -42,7 +42,7 @@ class FoldConstants:
 
 
 def _constants(node: Node) -> list[Array] | None:
-    """The values of all inputs, None if one of them is not constant."""
+    """Return the values of all inputs, None if one of them is not constant."""
     values = [tensor.data for tensor in node.inputs if tensor.data is not None]
     return values if len(values) == len(node.inputs) else None
 

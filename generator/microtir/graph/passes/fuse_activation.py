@@ -60,7 +60,7 @@ def _is_fusible(producer: Node, node: Node) -> bool:
 
 
 def _only_clamps(op: Relu, source: TensorType, output: TensorType) -> bool:
-    """Whether an int8 RELU is the clamp of a fused activation."""
+    """Return whether an int8 RELU is the clamp of a fused activation."""
     if source.quantization != output.quantization:
         return False
     params = relu_params(op, source, output)

@@ -73,7 +73,10 @@ def _is_int8(node: Node) -> bool:
 def _gathered(
     producer: Node, reader: Node, ranges: Mapping[Tensor, ChannelRanges]
 ) -> tuple[Node, Node] | None:
-    """Both with the constant channels between them joined; None if none would become free."""
+    """Return both with the constant channels between them joined.
+
+    None if none would become free.
+    """
     x = reader.inputs[0]
     zero_point = x.type.quant.zero_point
     values = ranges[x].low - zero_point
@@ -93,7 +96,7 @@ def _gathered(
 
 
 def _digits(shares: Ints, params: LinearParams, zero_point: int) -> Iterator[Mapping[int, Ints]]:
-    """Ways to write sums as values of channels, zero points off, times int8 weights."""
+    """Yield ways to write sums as values of channels, zero points off, times int8 weights."""
     ends = params.activation_max - zero_point, params.activation_min - zero_point
     largest = max(ends, key=abs)
     if not shares.any():
@@ -115,7 +118,10 @@ def _digits(shares: Ints, params: LinearParams, zero_point: int) -> Iterator[Map
 
 
 def _bias_of(producer: Node, channel: int, value: int) -> int | None:
-    """A bias that alone gives a channel the stored value, its zero point off; None if none does."""
+    """Return a bias that alone gives a channel the stored value, its zero point off.
+
+    None if none does.
+    """
     params = _params(producer)
     multipliers, shifts = params.multiplier_arrays(producer.output.shape[-1])
     multiplier, shift = int(multipliers[channel]), int(shifts[channel])
@@ -147,7 +153,7 @@ def _weights(node: Node) -> Ints:
 
 
 def _making(node: Node, biases: Mapping[int, int]) -> Node:
-    """A convolution whose channels of these numbers have no weights, and such a bias."""
+    """Return a convolution whose channels of these numbers have no weights, and such a bias."""
     weights, bias = _weights(node), bias_of(node).copy()
     for channel, value in biases.items():
         weights[(..., channel) if isinstance(node.op, DepthwiseConv2D) else channel] = 0

@@ -57,7 +57,7 @@ def _root(tensor: Tensor, renamed: dict[Tensor, Tensor]) -> Tensor:
 
 
 def _is_identity(node: Node) -> bool:
-    """Whether the only output equals the first input, type and all."""
+    """Return whether the only output equals the first input, type and all."""
     if len(node.outputs) != 1 or node.inputs[0].type != node.outputs[0].type:
         return False
     # Requantising between equal quantisations is exact: the multiplier is 1.
@@ -70,7 +70,7 @@ def _as_reshape(node: Node) -> Node:
 
 
 def _keeps_all_in_order(node: Node) -> bool:
-    """Whether a transpose, slice or pad gives all elements in their order."""
+    """Return whether a transpose, slice or pad gives all elements in their order."""
     op, shape = node.op, node.inputs[0].shape
     match op:
         case Transpose():

@@ -18,13 +18,13 @@ class GraphPass(Protocol):
 
 
 def with_nodes(graph: Graph, nodes: Iterable[Node]) -> Graph:
-    """The graph with other nodes; itself if they are the same."""
+    """Return the graph with other nodes; itself if they are the same."""
     changed = tuple(nodes)
     return graph if changed == graph.nodes else replace(graph, nodes=changed)
 
 
 def named_apart(graph: Graph) -> Graph:
-    """The graph with a name of its own for each tensor and each node; itself if they have that.
+    """Return graph with a name of its own for each tensor and each node; itself if they have that.
 
     A pass changes a constant for one of the layers that share it, or invents a name that the model
     has already.  Constants that are equal but for their identity become one again; of the others,
@@ -58,7 +58,7 @@ def _is_equal(a: Tensor, b: Tensor) -> bool:
 
 
 def _fresh(name: str, taken: set[str]) -> str:
-    """A name like this one that is new; it is taken from now on."""
+    """Return a name like this one that is new; it is taken from now on."""
     number = 2
     while f"{name}_{number}" in taken:
         number += 1
@@ -67,7 +67,7 @@ def _fresh(name: str, taken: set[str]) -> str:
 
 
 def substitute(node: Node, tensors: Mapping[Tensor, Tensor]) -> Node:
-    """The node with its inputs and outputs replaced; itself if none of them is."""
+    """Return the node with its inputs and outputs replaced; itself if none of them is."""
     inputs = tuple(tensors.get(tensor, tensor) for tensor in node.inputs)
     outputs = tuple(tensors.get(tensor, tensor) for tensor in node.outputs)
     if inputs == node.inputs and outputs == node.outputs:

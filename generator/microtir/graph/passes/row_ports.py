@@ -45,7 +45,7 @@ class RowPorts:
 
 
 def _fresh(name: str, taken: set[str]) -> str:
-    """A name like this one that is new; it is taken from now on."""
+    """Return a name like this one that is new; it is taken from now on."""
     while name in taken:
         name += "_rows"
     taken.add(name)

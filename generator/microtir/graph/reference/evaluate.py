@@ -16,7 +16,7 @@ Observer: TypeAlias = Callable[[Node, tuple[Array, ...]], None]
 
 
 def evaluate(node: Node, inputs: Sequence[Array]) -> tuple[Array, ...]:
-    """Outputs of a node of a verified graph.
+    """Return outputs of a node of a verified graph.
 
     Args:
         node: the operator with the types of its tensors.
@@ -75,7 +75,7 @@ def execute(
 
 
 def value_of(tensor: Tensor, values: Mapping[Tensor, Array]) -> Array:
-    """The array of a tensor: what was computed, or a constant."""
+    """Return the array of a tensor: what was computed, or a constant."""
     return values[tensor] if tensor.data is None else tensor.data
 
 

@@ -33,7 +33,9 @@ def execute_exactly(graph: Graph, inputs: Mapping[str, Array]) -> dict[str, Arra
 
 
 def evaluate_exactly(node: Node, inputs: Sequence[Array]) -> tuple[Array, ...]:
-    """Outputs of a node of a verified graph; an operator of the user computes with its own types.
+    """Return outputs of a node of a verified graph.
+
+    An operator of the user computes with its own types.
 
     Args:
         node: the operator.

@@ -32,7 +32,7 @@ def cost(node: Node) -> int:
 
 
 def keeps_rows(node: Node) -> bool:
-    """Whether element i of the output depends on element i of each input that is not constant."""
+    """Return whether output element i depends on element i of each activation only."""
     shape = node.output.shape
     return all(t.is_constant or t.shape == shape for t in node.inputs)
 

@@ -16,7 +16,7 @@ class Activation(Enum):
 
     @property
     def real_range(self) -> tuple[float, float]:
-        """Inclusive clamp of the real value."""
+        """Return inclusive clamp of the real value."""
         inf = float("inf")
         return {
             Activation.NONE: (-inf, inf),

@@ -19,7 +19,7 @@ class InputRows(Protocol):
 
     @property
     def extents(self) -> Extents:
-        """The input as images."""
+        """Return the input as images."""
 
     def at(self, row: te.ExprLike, column: te.ExprLike, channel: te.ExprLike) -> te.Expr:
         """Return the stored element of a row of the tensor."""
@@ -34,23 +34,23 @@ class FormulaContext(Protocol):
 
     @property
     def node(self) -> Node:
-        """The operator with the types of its tensors."""
+        """Return the operator with the types of its tensors."""
 
     @property
     def takes_row_range(self) -> bool:
-        """Whether some rows of the output are asked for, and not all."""
+        """Return whether some rows of the output are asked for, and not all."""
 
     @property
     def sums_fit(self) -> bool:
-        """Whether INT32 holds all sums of the node."""
+        """Return whether INT32 holds all sums of the node."""
 
     @property
     def weights(self) -> te.Tensor:
-        """Input 1, a constant."""
+        """Return input 1, a constant."""
 
     @property
     def bias(self) -> te.Tensor | None:
-        """Input 2, a constant, if there is one."""
+        """Return input 2, a constant, if there is one."""
 
     def data(self, position: int) -> Array:
         """Return the values of a constant input."""

@@ -65,7 +65,7 @@ def linear_params(
 
 
 def _extent(start: Ints, lows: Ints, highs: Ints) -> SumRange:
-    """Bound the sums of any of the terms in any order, with or without `start`.
+    """Return bound the sums of any of the terms in any order, with or without `start`.
 
     `lows` and `highs` have a row of terms per output channel.
     """
@@ -75,7 +75,7 @@ def _extent(start: Ints, lows: Ints, highs: Ints) -> SumRange:
 
 
 def linear_sums(node: Node, inputs: Sequence[Interval]) -> SumRange | None:
-    """Bound the products of weights (O, ...) and the bias; None where the weights vary."""
+    """Return bound the products of weights (O, ...) and the bias; None where the weights vary."""
     if node.inputs[1].data is None:
         return None
     weights = node.inputs[1].data.astype(np.int64)
@@ -86,7 +86,7 @@ def linear_sums(node: Node, inputs: Sequence[Interval]) -> SumRange | None:
 
 
 def sums_of_products(node: Node, weights: Ints, low: Ints, high: Ints) -> SumRange:
-    """Bound the sums of a row of `weights` per output channel, and the bias.
+    """Return bound the sums of a row of `weights` per output channel, and the bias.
 
     Args:
         node: gives the bias and the zero point of its first input.

@@ -50,7 +50,7 @@ def linear(
 
 
 def _requantize(accumulators: Ints, params: LinearParams) -> Ints:
-    """Scale accumulators (channels last) to stored outputs and clamp them."""
+    """Return scale accumulators (channels last) to stored outputs and clamp them."""
     multipliers, shifts = params.multiplier_arrays(accumulators.shape[-1])
     scaled = multiply_by_quantized_multiplier(accumulators, multipliers, shifts)
     shifted = scaled + params.output_zero_point

@@ -48,5 +48,5 @@ class RowWindow:
 
     @property
     def is_same_row(self) -> bool:
-        """Whether output row y needs input row y and no other."""
+        """Return whether output row y needs input row y and no other."""
         return self == RowWindow()

@@ -23,7 +23,7 @@ def joined(*ranges: SumRange) -> SumRange:
 
 
 def counted(count: int, inputs: Sequence[Interval], zero_point: int) -> SumRange:
-    """Bound the sum of so many elements, less a zero point each or all at once.
+    """Return bound the sum of so many elements, less a zero point each or all at once.
 
     Half the count is for rounding.
     """

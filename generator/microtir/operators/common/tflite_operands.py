@@ -72,12 +72,12 @@ class Operands:
 
     @property
     def present(self) -> tuple[Tensor, ...]:
-        """All inputs, none of which may be left out."""
+        """Return all inputs, none of which may be left out."""
         return tuple(self.input(index) for index in range(len(self.inputs)))
 
     @property
     def output(self) -> Tensor:
-        """The first output."""
+        """Return the first output."""
         return self.outputs[0]
 
     def malformed(self, what: str, legal: str | None = None) -> ModelFileError:

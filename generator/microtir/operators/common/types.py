@@ -31,7 +31,7 @@ class TypeRule:
     signatures: tuple[Signature, ...] | None
 
     def accepts(self, inputs: tuple[DType, ...], outputs: tuple[DType, ...]) -> bool:
-        """Whether an operator takes these types."""
+        """Return whether an operator takes these types."""
         signatures = self.signatures
         return signatures is None or any(s.matches(inputs, outputs) for s in signatures)
 
@@ -44,7 +44,7 @@ class TypeRule:
 
     @property
     def words(self) -> str:
-        """The signatures in words, those that differ only in one type drawn together."""
+        """Return the signatures in words, those that differ only in one type drawn together."""
         if self.signatures is None:
             return "any"
         if any(len(signature.inputs) > 1 for signature in self.signatures):

@@ -40,7 +40,7 @@ class Window:
         return position * self.stride - self.before + tap * self.dilation
 
     def clips(self, outputs: int) -> bool:
-        """Whether any window of the first `outputs` positions leaves the input."""
+        """Return whether any window of the first `outputs` positions leaves the input."""
         last = (outputs - 1) * self.stride - self.before + (self.taps - 1) * self.dilation
         return self.before > 0 or last >= self.size
 
@@ -72,11 +72,11 @@ class Windows:
         return Windows.of(image, window.taps, window.strides, window.dilations, window.padding)
 
     def clip(self, output: Extents) -> bool:
-        """Whether any window leaves the image."""
+        """Return whether any window leaves the image."""
         return self.rows.clips(output.height) or self.columns.clips(output.width)
 
     def is_pointwise(self, output: Extents) -> bool:
-        """Whether output pixel n needs input pixel n and nothing else."""
+        """Return whether output pixel n needs input pixel n and nothing else."""
         rows, columns = self.rows, self.columns
         same = (rows.taps, columns.taps, rows.stride, columns.stride) == (1, 1, 1, 1)
         return same and not self.clip(output)
@@ -115,7 +115,7 @@ class Taps:
 
     @property
     def inside(self) -> te.Expr:
-        """How many taps lie inside the image."""
+        """Return how many taps lie inside the image."""
         return (self.ky.stop - self.ky.start) * (self.kx.stop - self.kx.start)
 
 

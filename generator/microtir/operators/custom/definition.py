@@ -22,5 +22,5 @@ class Custom(UserOperator):
 
     @property
     def label(self) -> str:
-        """What names the layer's function in C."""
+        """Return what names the layer's function in C."""
         return self.function.definition.label

@@ -27,7 +27,7 @@ from microtir.tir.dtype import DType
 
 
 def keeps_rows(node: Node) -> bool:
-    """Whether row r of the output depends on row r of the input alone.
+    """Return whether row r of the output depends on row r of the input alone.
 
     Weights as long as several rows join them, shorter ones cut them.
     """

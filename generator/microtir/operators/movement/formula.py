@@ -93,7 +93,7 @@ def _shifted(at: tuple[te.Expr, ...], axis: int, offset: int) -> tuple[te.Expr, 
 
 
 def slices_within_rows(node: Node) -> bool:
-    """Whether a slice takes some of the elements of every row of images."""
+    """Return whether a slice takes some of the elements of every row of images."""
     op, shape = node.op, node.inputs[0].shape
     assert isinstance(op, StridedSlice)
     return (

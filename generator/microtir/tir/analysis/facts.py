@@ -32,7 +32,7 @@ class Facts:
 
     @contextmanager
     def loop(self, var: Var, start: Expr, stop: Expr) -> Iterator[None]:
-        """Enter a loop, where start <= var < stop."""
+        """Yield enter a loop, where start <= var < stop."""
         low, high = self.interval(start).low, self.interval(stop).high - 1
         # An empty range makes the body unreachable: any interval is right there.
         self.bounds.ranges[var] = Interval(low, max(low, high))
@@ -45,7 +45,7 @@ class Facts:
 
     @contextmanager
     def let(self, var: Var, value: Expr) -> Iterator[None]:
-        """Enter a Let, where var equals value."""
+        """Yield enter a Let, where var equals value."""
         if not value.dtype.is_float:
             self.bounds.ranges[var] = self.bounds.of(value)
             self._forms.define_let(var, value)
@@ -53,7 +53,7 @@ class Facts:
 
     @contextmanager
     def assuming(self, condition: Expr, *, truth: bool = True) -> Iterator[None]:
-        """Enter where a condition is known to hold, or known not to."""
+        """Yield enter where a condition is known to hold, or known not to."""
         with self._forms.layer():
             facts = self._forms.facts(condition, truth=truth)
             before = dict(self.bounds.ranges)

@@ -57,7 +57,10 @@ def pipeline(
 
 
 def micro_kernel(func: PrimFunc) -> PrimFunc:
-    """A scheduled micro-kernel, finished: layers call it as it is, and no pass reaches it later."""
+    """Return a scheduled micro-kernel, finished.
+
+    Layers call it as it is, and no pass reaches it later.
+    """
     for each in (UnrollLoops(), LowerVectorized(), ScalarArrays()):
         func = each(func)
     return func

@@ -192,7 +192,10 @@ class _Placeholders(Rewriter):
 
 
 def _calls(group: Sequence[_Skeleton], number: int) -> Mapping[PrimFunc, PrimFunc]:
-    """The layers of a group as calls of one function; none if they differ in too many numbers."""
+    """Return layers of a group as calls of one function.
+
+    None if they differ in too many numbers.
+    """
     first = group[0]
     columns = list(zip(*(s.numbers for s in group), strict=True))
     distinct = [c for c in dict.fromkeys(columns) if len(set(c)) > 1]
@@ -229,7 +232,10 @@ def _calls(group: Sequence[_Skeleton], number: int) -> Mapping[PrimFunc, PrimFun
 
 
 def _spanning(group: Sequence[_Skeleton], place: int) -> Param:
-    """A parameter for what all members have at a place: the largest extent, the widest range."""
+    """Return a parameter for what all members have at a place.
+
+    The largest extent, the widest range.
+    """
     owned = [[*s.layer.params, *s.constants][place] for s in group]
     made = group[0].function.params[place]
     if isinstance(made, Buffer):

@@ -55,7 +55,7 @@ class _Element:
     scalar: Buffer | Var | None = None
 
     def name(self, name: str, dtype: DType) -> None:
-        """Decides what stands for it: a Var, a scalar, or nothing if it is never read."""
+        """Decide what stands for it: a Var, a scalar, or nothing if it is never read."""
         if self.loads:
             is_let = self.stores == 1 and self.is_first
             self.scalar = Var(name, dtype) if is_let else Buffer(name, (), dtype, Scope.LOCAL)
@@ -106,7 +106,7 @@ class _Scalars(Rewriter):
         self.elements = elements
 
     def of(self, access: Load | Store) -> Buffer | Var | None:
-        """What stands for the element that an access goes to."""
+        """Return what stands for the element that an access goes to."""
         place = _literals(access.indices)
         assert place is not None, "arrays with other indices are kept"
         return self.elements[access.buffer][place].scalar
@@ -133,7 +133,7 @@ class _Scalars(Rewriter):
         return allocated(kept, self.declared(arrays, _statements(body)))
 
     def declared(self, arrays: list[Buffer], statements: tuple[Stmt, ...]) -> Stmt:
-        """The statements, with every scalar brought to life in front of the first that needs it."""
+        """Declare every scalar in front of the first statement that needs it."""
         first = self.first_uses(arrays, statements)
         rest: Stmt = build.NOTHING
         for n, s in reversed(list(enumerate(statements))):
@@ -149,7 +149,7 @@ class _Scalars(Rewriter):
     def first_uses(
         self, arrays: list[Buffer], statements: tuple[Stmt, ...]
     ) -> dict[int, list[Buffer]]:
-        """Scalars of the arrays by the number of the statement that uses them first."""
+        """Return scalars of the arrays by the number of the statement that uses them first."""
         first: dict[Buffer, int] = {}
         for n, s in enumerate(statements):
             for node in walk(s):

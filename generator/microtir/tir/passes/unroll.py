@@ -118,7 +118,7 @@ class _Unroller(Rewriter):
 
 
 def _folded(e: Expr) -> Expr:
-    """An expression of new parts, made as a constructor would."""
+    """Return an expression of new parts, made as a constructor would."""
     match e:
         case Binary(BinaryOp.AND, a, b):
             return build.logical_and(a, b)
@@ -137,7 +137,7 @@ def _folded(e: Expr) -> Expr:
 
 
 def _with_offsets(indices: tuple[Expr, ...]) -> tuple[Expr, ...]:
-    """Indices that end in their constant, so that the copies share what stands before it.
+    """Return indices that end in their constant, so that the copies share what stands before it.
 
     A compiler then has one pointer for all copies, which differ in the offset of an instruction.
     """
@@ -145,7 +145,7 @@ def _with_offsets(indices: tuple[Expr, ...]) -> tuple[Expr, ...]:
 
 
 def _parts(index: Expr) -> tuple[Expr, int]:
-    """An index as a sum of an expression and a constant."""
+    """Return an index as a sum of an expression and a constant."""
     match index:
         case IntImm(value):
             return build.const(0), value
