@@ -86,7 +86,7 @@ def test_equal_data_is_kept_once() -> None:
     first = _reader("layer0_exp", a, _constant("table", data + 1))
     second, third = _reader("layer1_exp", _constant("x", data.copy())), _reader("layer2", b)
     arrays, by_buffer = _arrays(first, second, third)
-    assert [x.name for x in arrays] == ["m_layer0_table", "m_layer0_table_2"]
+    assert [x.name for x in arrays] == ["m_layer0_exp_table", "m_layer0_exp_table_2"]
     assert by_buffer[a] is arrays[0]
     assert by_buffer[b] is arrays[0]
     assert arrays[0].alignment == 8

@@ -128,7 +128,8 @@ class MicroKernel:
     """How a function that layers call by KernelCall is printed.
 
     `noinline` keeps the registers that it fills from the variables of its callers. A function that
-    `merges` layers stands for all of them: its buffers may lie over each other, as theirs.
+    `merges` layers stands for all of them: its buffers may lie over each other, as theirs, and each
+    has the extent of the largest layer, of which a call uses what its own layer has.
     """
 
     comment: tuple[str, ...]  # lines

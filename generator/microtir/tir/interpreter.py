@@ -179,6 +179,8 @@ def _bind(func: PrimFunc | ExternFunction, args: Sequence[Argument], caller: str
             f"{len(args)} arguments for {len(func.params)} parameters of '{func.name}'",
             where=caller,
         )
+    kernel = func.kernel if isinstance(func, PrimFunc) else None
+    merges = kernel is not None and kernel.merges
     values: dict[Var, int] = {}
     for param, arg in zip(func.params, args, strict=True):
         if isinstance(param, Var):
@@ -197,6 +199,8 @@ def _bind(func: PrimFunc | ExternFunction, args: Sequence[Argument], caller: str
             if arg.dtype is not param.dtype:
                 refuse(param, f"{arg.dtype.value} given, {param.dtype.value} needed")
             count = math.prod(values[d] if isinstance(d, Var) else d for d in param.shape)
+            if merges:  # its extents are those of the largest layer; a call gives its own layer's
+                count = min(count, arg.count)
             if arg.count < count:
                 refuse(param, f"{arg.count} elements given, {count} needed")
             if arg.address % param.alignment:

@@ -259,7 +259,8 @@ def _call(skeleton: _Skeleton, body: PrimFunc, numbers: Sequence[int]) -> PrimFu
     ]
     buffers = [p for p in body.params if isinstance(p, Buffer)]
     written = set(buffers_written(body))
-    regions = {b: Region(b, (IntImm(0),), (_elements(b),)) for b in buffers}
+    sizes = (_elements(p) for p in owned if isinstance(p, Buffer))
+    regions = {b: Region(b, (IntImm(0),), (size,)) for b, size in zip(buffers, sizes, strict=True)}
     contract = KernelContract(
         tuple(regions[b] for b in buffers), tuple(regions[b] for b in buffers if b in written)
     )
