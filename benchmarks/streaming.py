@@ -73,7 +73,7 @@ def price(model: str, way: str, board: Board) -> Price:
         profile(whole, board).instructions,
         _workspace(streamed),
         _workspace(whole),
-        sum(a.candidate.kernel is not b.candidate.kernel for a, b in pairs),
+        sum(a.candidate.kernel != b.candidate.kernel for a, b in pairs),
     )
 
 
@@ -96,8 +96,8 @@ def _kernels(plan: Plan, target: str) -> Measured:
         chosen = operator.candidate.kernel
         if not operator.candidate.accumulates:
             for candidate in plan.offered[operator.node]:
-                is_wanted = candidate.kernel is chosen
-                key = Key(signature(operator.node), candidate.kernel.value)
+                is_wanted = candidate.kernel == chosen
+                key = Key(signature(operator.node), candidate.kernel)
                 costs[key] = _WANTED if is_wanted else costs.get(key, _OTHER)
     return Measured(target, MappingProxyType(costs))
 

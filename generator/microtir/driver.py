@@ -19,11 +19,12 @@ from microtir.executor import aot
 from microtir.external import Library, refuse_without_layers
 from microtir.extra_passes import ExtraPasses, applied
 from microtir.function_lowering import FunctionLowering, emitted, merged
+from microtir.graph.ir import Node
 from microtir.graph.more_outputs import with_more_outputs
 from microtir.graph_lowering import lowered_graph
 from microtir.inputs import configured, module_of
 from microtir.ir_module import IRModule, ModelInfo
-from microtir.kernels import candidates, refusals
+from microtir.kernels import candidates, kernel_names, refusals
 from microtir.measure import Functions, constants_of, figures_of
 from microtir.memory_plan import ConstantPlan
 from microtir.plan.ir import PlanConstraints
@@ -96,9 +97,7 @@ def lower(
     if module.graph is None:
         lowered = _lower_functions(module, lowering, see)
     else:
-        lowered = _lower_model(
-            module, name, lowering, see, libraries, records or Measured.of(config), compiler
-        )
+        lowered = _lower_model(module, name, lowering, see, libraries, records, compiler)
     _refuse_excess(lowered, compiler, best_effort=best_effort)
     return lowered
 
@@ -117,10 +116,11 @@ def _lower_model(
     assert original is not None, "functions go another way"
     module = replace(module, graph=with_more_outputs(original, config.pass_config.more_outputs))
     assert module.graph is not None
+    records = records or Measured.of(config, kernel_names())
     # The passes know no limit, so that a search runs them once.
     graph = lowered_graph(
         module.graph, config, lowering.extra, libraries,
-        lambda n: min((c.cost for c in candidates(n, config) if c.is_plain), default=0),
+        lambda node: _least_cost(node, config),
     )  # fmt: skip
     see("graph", graph)
     shared = Shared.of(graph, name, lowering, see, records)
@@ -129,6 +129,12 @@ def _lower_model(
         plan_of, code_of = partial(shared.planned, graph), _code_of(module, compiler)
         return _module_of(module, fit.search(compiled, plan_of, config, code_of))
     return _module_of(module, compiled(PlanConstraints.of(config)))
+
+
+def _least_cost(node: Node, config: CompilationConfig) -> int:
+    """Return the instructions of the cheapest kernel of a node."""
+    plain = (c for c in candidates(node, config) if c.is_plain)
+    return min((c.cost().instructions for c in plain), default=0)
 
 
 def compile_once(

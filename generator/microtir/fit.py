@@ -22,7 +22,7 @@ from microtir.config.enums import Optimize
 from microtir.flash_slack import FlashSlack
 from microtir.graph.ir import Node
 from microtir.limits import workspace_excess
-from microtir.plan.ir import ANY_SPEED, Kernel, Plan, PlanConstraints
+from microtir.plan.ir import ANY_SPEED, Plan, PlanConstraints
 from microtir.plan.work import plan_work
 from microtir.program import Program
 
@@ -222,7 +222,7 @@ class _Search:
             steps = slack.steps(plan, room)[: 1 if is_one else None]
             if not steps or room * _CLOSE < (self._flash or 0):
                 break
-            layers = frozenset[tuple[Node, Kernel]]().union(*(step.layers for step in steps))
+            layers = frozenset[tuple[Node, str]]().union(*(step.layers for step in steps))
             other = self._within_limits(self._asked(plan, raised=plan.constraints.raised | layers))
             is_faster = plan_work(other.use.plan) < plan_work(plan)
             fits = is_faster and self._excess(other, scale) == 0
@@ -237,8 +237,8 @@ class _Search:
         *,
         byte_price: int | None = None,
         kernel_bytes: int | None = None,
-        raised: frozenset[tuple[Node, Kernel]] | None = None,
-        refused: frozenset[tuple[Node, Kernel]] | None = None,
+        raised: frozenset[tuple[Node, str]] | None = None,
+        refused: frozenset[tuple[Node, str]] | None = None,
     ) -> PlanConstraints:
         """Return the constraints of a plan with something changed, and all RAM to spend again."""
         known = plan.constraints
@@ -305,7 +305,7 @@ class _Search:
         return self._asked(use.plan, kernel_bytes=use.plan.kernel_bytes - excess)
 
 
-def _kernels(plan: Plan, node: Node) -> frozenset[Kernel]:
+def _kernels(plan: Plan, node: Node) -> frozenset[str]:
     """Return the kernels that a node can have whatever its neighbours have."""
     legal = (c for c in plan.offered.get(node, ()) if c.is_plain and not c.accumulates)
-    return frozenset(c.kernel for c in legal) - {Kernel.VIEW}
+    return frozenset(c.kernel for c in legal if not c.is_view)

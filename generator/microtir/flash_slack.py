@@ -13,10 +13,10 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 
 from microtir.graph.ir import Node
-from microtir.plan.ir import Candidate, Kernel, Plan
+from microtir.plan.ir import Candidate, Plan
 from microtir.plan.work import work
 
-Raised = frozenset[tuple[Node, Kernel]]
+Raised = frozenset[tuple[Node, str]]
 """Layers with the kernels that they are to have."""
 
 
@@ -29,7 +29,7 @@ class Step:
     """
 
     layers: Raised
-    kernel: Kernel
+    kernel: str
     saved: int
     weights: int
     code: int
@@ -49,7 +49,7 @@ class FlashSlack:
     their kernel was there.
     """
 
-    more: dict[Kernel, int] = field(default_factory=dict)
+    more: dict[str, int] = field(default_factory=dict)
     refuted: set[Raised] = field(default_factory=set)
 
     def steps(self, plan: Plan, room: int) -> tuple[Step, ...]:
@@ -79,13 +79,13 @@ class FlashSlack:
         else:
             self.more[step.kernel] = self.more.get(step.kernel, 0) + unexpected
 
-    def _bytes(self, step: Step, there: Set[Kernel]) -> int:
+    def _bytes(self, step: Step, there: Set[str]) -> int:
         if step.kernel in there:
             return step.weights
         return step.weights + step.code + self.more.get(step.kernel, 0)
 
 
-def _kernels(plan: Plan) -> set[Kernel]:
+def _kernels(plan: Plan) -> set[str]:
     return {op.candidate.kernel for op in plan.operators}
 
 
@@ -111,7 +111,7 @@ def _alone(plan: Plan, node: Node, current: Candidate) -> Iterator[Step]:
 def _together(alone: Sequence[Step]) -> Iterator[Step]:
     """Yield all layers that want the same kernel, which then share its code."""
     for kernel in dict.fromkeys(step.kernel for step in alone):
-        same = [step for step in alone if step.kernel is kernel]
+        same = [step for step in alone if step.kernel == kernel]
         if len(same) > 1:
             yield Step(
                 frozenset().union(*(step.layers for step in same)),

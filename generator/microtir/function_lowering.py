@@ -9,7 +9,7 @@ from microtir.config.enums import Optimize
 from microtir.config.features import Feature
 from microtir.extra_passes import ExtraPasses, applied
 from microtir.kernels import emit, emit_finish, function_names
-from microtir.plan.ir import Kernel, Plan, PlanConstraints, PlannedOperator
+from microtir.plan.ir import Plan, PlanConstraints, PlannedOperator
 from microtir.tir import passes as tir_passes
 from microtir.tir.analysis.access import prove_accesses
 from microtir.tir.ir import PrimFunc
@@ -26,7 +26,7 @@ def tir_passes_of(config: CompilationConfig, *, simple_mode: bool) -> tuple[tir_
 
 def emitted(plan: Plan) -> dict[PlannedOperator, tuple[PrimFunc, ...]]:
     """Return the functions of each operator that needs code, as its kernel writes them."""
-    computed = [op for op in plan.operators if op.candidate.kernel is not Kernel.VIEW]
+    computed = [op for op in plan.operators if not op.candidate.is_view]
     layers: dict[PlannedOperator, tuple[PrimFunc, ...]] = {}
     for op, name in zip(computed, function_names([op.node for op in computed]), strict=True):
         layers[op] = (emit(op, plan.layouts, name),)

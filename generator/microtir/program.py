@@ -9,7 +9,7 @@ from microtir.decisions import Decision
 from microtir.graph.ir import Graph
 from microtir.measure import Figures
 from microtir.memory_plan import ConstantPlan, MemoryPlan
-from microtir.plan.ir import Kernel, Plan, PlannedOperator
+from microtir.plan.ir import Plan, PlannedOperator
 from microtir.tir.ir import PrimFunc
 
 
@@ -44,7 +44,7 @@ class Program:
         found: dict[PlannedOperator, tuple[PrimFunc, ...]] = {}
         remaining = iter(self.functions)
         for op in self.plan.operators:
-            if op.candidate.kernel is not Kernel.VIEW:
+            if not op.candidate.is_view:
                 count = 2 if op.candidate.accumulates else 1
                 found[op] = tuple(next(remaining) for _ in range(count))
         return found

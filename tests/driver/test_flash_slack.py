@@ -16,7 +16,7 @@ from microtir.measure import ConstantData, Figures, FlashUse, Stacks, WorstStack
 from microtir.memory_plan import ConstantPlan, MemoryPlan
 from microtir.operators.common.rows import RowWindow
 from microtir.plan import plan
-from microtir.plan.ir import Candidate, Kernel, LayoutKind, Plan, PlanConstraints
+from microtir.plan.ir import Candidate, Cost, LayoutKind, Plan, PlanConstraints
 from microtir.plan.work import plan_work
 from microtir.program import Program
 from microtir.tir.build import seq
@@ -57,7 +57,7 @@ class Programs:
         """Arrays of each layer, and code of each kernel once."""
         sizes = [op.candidate.weight_bytes for op in made.operators]
         arrays = [ConstantData("w", DType.INT8, np.zeros(n, np.int8), 1, (), ()) for n in sizes]
-        is_fast = any(op.candidate.kernel is Kernel.GEMM for op in made.operators)
+        is_fast = any(op.candidate.kernel == "gemm" for op in made.operators)
         code = (CODE + self.hidden) * is_fast
         return FlashUse(tuple(arrays), code, code, code)
 
@@ -67,8 +67,8 @@ def programs(hidden: int = 0) -> Programs:
     graph, kinds, window = chain(1, [1] * 7), (LayoutKind.NHWC,), (RowWindow(),)
     offered = {
         node: (
-            Candidate(Kernel.DIRECT, kinds, kinds, window, 0, 0, 40 * weights + 5000),
-            Candidate(Kernel.GEMM, kinds, kinds, window, 0, weights, 500, code_bytes=CODE),
+            Candidate("direct", kinds, kinds, window, 0, (Cost(40 * weights + 5000),), (0,)),
+            Candidate("gemm", kinds, kinds, window, weights, (Cost(500),), (0,), code_bytes=CODE),
         )
         for node, weights in zip(graph.nodes, WEIGHTS, strict=True)
     }
@@ -92,7 +92,7 @@ def test_no_other_layer_has_room(hidden: int) -> None:
         slow = [
             weights
             for op, weights in zip(found.operators, WEIGHTS, strict=True)
-            if op.candidate.kernel is Kernel.DIRECT
+            if op.candidate.kernel == "direct"
         ]
         step = min(slow, default=1 << 20) + (0 if use.code else CODE + hidden)
         assert flash - use.bytes < step

@@ -18,7 +18,7 @@ from microtir.config.enums import Optimize
 from microtir.graph.reference import execute
 from microtir.ir_module import IRModule
 from microtir.kernels import candidates
-from microtir.plan.ir import Kernel, Plan
+from microtir.plan.ir import Plan
 from microtir.plan.measured import Cost, Key, Measured, signature
 from tests.support import c_compilers
 from tests.support.batch import load_batch
@@ -31,7 +31,7 @@ from tests.support.seeds import is_soak, seeds
 
 PER_KIND, PER_FORCED = 100, 20  # drawn; run are those that add a remainder or an attribute
 FREE, DEAR = Cost(0, 0), Cost(1 << 40, 1 << 40)
-WITHOUT_SCRATCH = (Kernel.GEMM_BYTES, Kernel.GEMM_BYTES_SINGLE, Kernel.DEPTHWISE_ROWS)
+WITHOUT_SCRATCH = ("gemm_bytes", "gemm_bytes_single", "depthwise_rows")
 
 
 @dataclass(frozen=True)
@@ -48,8 +48,8 @@ class Core:
     triple: str
     instruction: str  # that only its own kernels have
     goals: tuple[Optimize, ...]
-    expected: Mapping[Kernel, int]
-    forced: tuple[Kernel, ...] = ()
+    expected: Mapping[str, int]
+    forced: tuple[str, ...] = ()
 
     @property
     def config(self) -> CompilationConfig:
@@ -60,25 +60,23 @@ CORES = {
     "dsp": Core("cortex-m4", M4, "thumbv7em-none-eabi", "smlad", (
         Optimize.SPEED, Optimize.BALANCED,
     ), {
-        Kernel.GEMM: 8, Kernel.GEMM_COMPACT: 4, Kernel.GEMM_NARROW: 6, Kernel.GEMM_WINDOWS: 5,
-        Kernel.DEPTHWISE_WORDS: 5, Kernel.DEPTHWISE_PLANES: 5, Kernel.DENSE_PAIRS: 10,
-        Kernel.ADD_SHIFTED: 16, Kernel.POOL_WORDS: 4, **dict.fromkeys(WITHOUT_SCRATCH, 8),
-        Kernel.ACCUMULATE_WORDS: 4,
+        "gemm": 8, "gemm_compact": 4, "gemm_narrow": 6, "gemm_windows": 5,
+        "depthwise_words": 5, "depthwise_planes": 5, "dense_pairs": 10,
+        "add_shifted": 16, "pool_words": 4, **dict.fromkeys(WITHOUT_SCRATCH, 8),
+        "accumulate_words": 4,
     }, WITHOUT_SCRATCH),
     "mve": Core("cortex-m55", M55, "thumbv8.1m.main-none-eabihf", "vqrdmulh.s32", (
         Optimize.SPEED,
     ), {
-        Kernel.GEMM_VECTORS: 22, Kernel.DEPTHWISE_VECTORS: 8, Kernel.ADD_VECTORS: 10,
-        Kernel.POOL_VECTORS: 4,
+        "gemm_vectors": 22, "depthwise_vectors": 8, "add_vectors": 10,
+        "pool_vectors": 4,
     }),
 }  # fmt: skip
 
 Batch = tuple[Core, list[DspCase], list[microtir.Artifact]]
 
 
-def compiled(
-    case: DspCase, config: CompilationConfig, chosen: Counter[Kernel]
-) -> microtir.Artifact:
+def compiled(case: DspCase, config: CompilationConfig, chosen: Counter[str]) -> microtir.Artifact:
     """The C of a case; counts the kernel that was chosen for it."""
 
     def observe(stage: str, result: object) -> None:
@@ -89,18 +87,16 @@ def compiled(
     return microtir.build(IRModule(graph=case.graph), config, observe=observe)
 
 
-def forcing(
-    core: Core, kernel: Kernel, folder: Path
-) -> Iterator[tuple[DspCase, CompilationConfig]]:
+def forcing(core: Core, kernel: str, folder: Path) -> Iterator[tuple[DspCase, CompilationConfig]]:
     """Cases that a kernel accepts, each with records by which no other one is chosen."""
     offered = found(kernel, PER_FORCED)
     operators = {case.name: operator for case, operator in offered}
     for case in thinned(case for case, _ in offered):
         operator = operators[case.name]
-        name = f"{case.name}_{kernel.value}"
+        name = f"{case.name}_{kernel}"
         config = core.config.with_(module_name=name, optimize=Optimize.SPEED)
         costs = {
-            Key(signature(operator.node), c.kernel.value): FREE if c.kernel is kernel else DEAR
+            Key(signature(operator.node), c.kernel): FREE if c.kernel == kernel else DEAR
             for c in candidates(operator.node, config)
         }
         records = folder / f"{name}.json"
@@ -117,7 +113,7 @@ PARAMS = [pytest.param(name, marks=pytest.mark.xdist_group(name)) for name in CO
 def batch(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Batch:
     """Cases and their artifacts; every kernel of the core is among them often enough."""
     core = CORES[request.param]
-    chosen: Counter[Kernel] = Counter()
+    chosen: Counter[str] = Counter()
     folder = tmp_path_factory.mktemp("records")
     some = thinned(cases(PER_KIND, seeds(0, PER_KIND).start))
     made = [

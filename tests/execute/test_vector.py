@@ -11,7 +11,6 @@ import microtir
 from microtir import host
 from microtir.graph.reference import execute
 from microtir.ir_module import IRModule
-from microtir.plan.ir import Kernel
 from tests.execute import vector
 from tests.execute.vector import Batch, compare
 from tests.support import c_compilers
@@ -61,7 +60,7 @@ def test_no_compiler_warns(
 
 def test_parameters_that_c_calls_otherwise() -> None:
     """Bodies know parameters by their names in TIR, also where these are taken in the file."""
-    case = next(c for c in cases(1, 500, vector.SIZES) if vector.offers(c, Kernel.GEMM_PANELS))
+    case = next(c for c in cases(1, 500, vector.SIZES) if vector.offers(c, "gemm_panels"))
     config = vector.CONFIG.with_(optimize="speed", constant_pools=["flash"])
     artifact = microtir.build(IRModule(graph=case.graph), config)
     assert "_constants *constants" in artifact.source("default.c")

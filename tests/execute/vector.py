@@ -20,7 +20,7 @@ from microtir.config.enums import Optimize
 from microtir.graph.reference import execute
 from microtir.ir_module import IRModule
 from microtir.kernels import candidates
-from microtir.plan.ir import Kernel, Plan
+from microtir.plan.ir import Plan
 from microtir.plan.measured import Cost, Key, Measured, signature
 from tests.support.batch import load_batch
 from tests.support.dsp_cases import DspCase, Sizes, cases, global_average
@@ -39,33 +39,31 @@ SIZES = Sizes(
 CONFIG = CompilationConfig.from_target(Target("c -mcpu=x86-64"))
 # At least this many of the cases must reach each kernel, or the tests say little.
 EXPECTED = {
-    Kernel.GEMM_PANELS: 18, Kernel.DEPTHWISE_LANES: 8, Kernel.ADD_LANES: 8, Kernel.POOL_LANES: 6,
-    Kernel.GEMM_PANELS_WINDOWS: 6, Kernel.DEPTHWISE_LANES_WINDOWS: 6,
+    "gemm_panels": 18, "depthwise_lanes": 8, "add_lanes": 8, "pool_lanes": 6,
+    "gemm_panels_windows": 6, "depthwise_lanes_windows": 6,
 }  # fmt: skip
 
 Batch = tuple[list[DspCase], list[microtir.Artifact]]
 
 
-WINDOWS = (Kernel.GEMM_PANELS_WINDOWS, Kernel.DEPTHWISE_LANES_WINDOWS)
+WINDOWS = ("gemm_panels_windows", "depthwise_lanes_windows")
 
 
-def offers(case: DspCase, kernel: Kernel) -> bool:
+def offers(case: DspCase, kernel: str) -> bool:
     """Whether a kernel can compute the case."""
-    return any(c.kernel is kernel for c in candidates(case.graph.nodes[0], CONFIG))
+    return any(c.kernel == kernel for c in candidates(case.graph.nodes[0], CONFIG))
 
 
 def records(cases: Sequence[DspCase], folder: Path) -> str:
     """A file of tuning records by which kernels that copy a window at a time cost nothing."""
     nodes = [node for case in cases for node in case.graph.nodes]
-    costs = {Key(signature(node), kernel.value): Cost(0, 0) for node in nodes for kernel in WINDOWS}
+    costs = {Key(signature(node), kernel): Cost(0, 0) for node in nodes for kernel in WINDOWS}
     path = folder / "records.json"
     path.write_text(Measured(str(CONFIG.primary_target()), costs).to_text(), encoding="utf-8")
     return str(path)
 
 
-def compiled(
-    case: DspCase, config: CompilationConfig, chosen: Counter[Kernel]
-) -> microtir.Artifact:
+def compiled(case: DspCase, config: CompilationConfig, chosen: Counter[str]) -> microtir.Artifact:
     """The C of a case; counts the kernels that were chosen for it."""
 
     def observe(stage: str, result: object) -> None:
@@ -79,7 +77,7 @@ def compiled(
 
 def batch(per_kind: int = PER_KIND, first: int = 500) -> Batch:
     """Cases and their artifacts; every kernel is among them often enough."""
-    chosen: Counter[Kernel] = Counter()
+    chosen: Counter[str] = Counter()
     first = seeds(first, per_kind).start
     some = thinned(cases(per_kind, first, SIZES))
     some += [global_average(first + number, SIZES) for number in range(per_kind // 2)]

@@ -7,12 +7,12 @@ from microtir.executor import aot
 from microtir.graph.ir import Graph, Node, Source, Tensor, TensorType
 from microtir.graph.operator import Operator
 from microtir.kernels import emit
-from microtir.kernels.table import candidate, families_of
+from microtir.kernels.table import kernels_of
 from microtir.operators.activations.definition import Relu, Tanh
 from microtir.operators.arithmetic.definition import Add
 from microtir.operators.movement.definition import Reshape
 from microtir.plan import plan
-from microtir.plan.ir import Candidate, Kernel, PlanConstraints
+from microtir.plan.ir import Candidate, PlanConstraints
 from microtir.tir.dtype import DType
 from microtir.tir.function import LayerName
 from microtir.tir.ir import Allocate, Buffer, BufferView, IntImm, Invoke, PrimFunc, Scope, Seq
@@ -30,7 +30,7 @@ def node(op: Operator, inputs: tuple[Tensor, ...], output: Tensor) -> Node:
 
 def offered(node: Node) -> tuple[Candidate, ...]:
     """What lowering offers for a node."""
-    return tuple(candidate(node, family) for family in families_of(node))
+    return tuple(kernel.candidate(node) for kernel in kernels_of(node))
 
 
 def main_of(graph: Graph) -> PrimFunc:
@@ -39,7 +39,7 @@ def main_of(graph: Graph) -> PrimFunc:
     functions = {
         op: (emit(op, planned.layouts, LayerName(f"layer{i}")),)
         for i, op in enumerate(planned.operators)
-        if op.candidate.kernel is not Kernel.VIEW
+        if not op.candidate.is_view
     }
     return aot.main(planned, functions, "main")
 

@@ -8,13 +8,13 @@ import pytest
 from microtir.config.target import Target
 from microtir.graph.ir import Node
 from microtir.graph.operator import Operator
-from microtir.kernels.table import families_of, refusals_of
+from microtir.kernels.table import kernels_of, refusals_of
 from microtir.operators.arithmetic.definition import Add
 from microtir.operators.common.attributes import Activation
 from microtir.operators.convolution.definition import Conv2D, DepthwiseConv2D
 from microtir.operators.dense.definition import FullyConnected
 from microtir.operators.pooling.definition import MaxPool2D
-from microtir.plan.ir import Kernel, Refusal
+from microtir.plan.ir import Refusal
 from microtir.tir.dtype import DType
 from tests.support.graphs import constant, node, per_channel, quant, tensor
 from tests.support.operator_cases import generate, operator_dtypes
@@ -52,24 +52,24 @@ def add(shape: tuple[int, ...]) -> Node:
 
 IMAGE, CONV, CHANNELWISE = (1, 5, 5, 8), (6, 1, 1, 8), (1, 1, 1, 8)
 CASES = {
-    "a float for int8": (linear(Conv2D(), IMAGE, CONV, dtype=DType.FLOAT32), M4, Kernel.GEMM,
+    "a float for int8": (linear(Conv2D(), IMAGE, CONV, dtype=DType.FLOAT32), M4, "gemm",
                          Refusal.TYPES),
     "two images": (linear(DepthwiseConv2D(), (2, 5, 5, 8), CHANNELWISE), M4,
-                   Kernel.DEPTHWISE_WORDS, Refusal.IMAGES),
+                   "depthwise_words", Refusal.IMAGES),
     "a multiplier": (linear(DepthwiseConv2D(depth_multiplier=2), IMAGE, (1, 1, 1, 16)), M55,
-                     Kernel.DEPTHWISE_VECTORS, Refusal.MULTIPLIER),
-    "channels apart": (linear(DepthwiseConv2D(), IMAGE, CHANNELWISE), M4, Kernel.GEMM,
+                     "depthwise_vectors", Refusal.MULTIPLIER),
+    "channels apart": (linear(DepthwiseConv2D(), IMAGE, CHANNELWISE), M4, "gemm",
                        Refusal.MIXES_CHANNELS),
-    "one output": (linear(Conv2D(), IMAGE, (1, 1, 1, 8)), M4, Kernel.GEMM, Refusal.FEW_CHANNELS),
-    "weights of -128": (linear(Conv2D(), IMAGE, CONV, fill=-128), M4, Kernel.GEMM, Refusal.FORM),
-    "sums of 33 bits": (linear(Conv2D(), IMAGE, CONV, bias=2**31 - 1), M4, Kernel.GEMM,
+    "one output": (linear(Conv2D(), IMAGE, (1, 1, 1, 8)), M4, "gemm", Refusal.FEW_CHANNELS),
+    "weights of -128": (linear(Conv2D(), IMAGE, CONV, fill=-128), M4, "gemm", Refusal.FORM),
+    "sums of 33 bits": (linear(Conv2D(), IMAGE, CONV, bias=2**31 - 1), M4, "gemm",
                         Refusal.SUMS),
-    "odd inputs": (linear(FullyConnected(), (1, 7), (4, 7)), M4, Kernel.DENSE_PAIRS,
+    "odd inputs": (linear(FullyConnected(), (1, 7), (4, 7)), M4, "dense_pairs",
                    Refusal.SIZES),
-    "rows in rows": (linear(FullyConnected(), (1, 5, 5, 8), (6, 8)), X86, Kernel.GEMM_PANELS,
+    "rows in rows": (linear(FullyConnected(), (1, 5, 5, 8), (6, 8)), X86, "gemm_panels",
                      Refusal.ROWS),
-    "a clamp": (pool(Activation.RELU6), M55, Kernel.POOL_VECTORS, Refusal.CLAMP),
-    "a broadcast": (add((1, 1, 1, 8)), M4, Kernel.ADD_SHIFTED, Refusal.SHAPES),
+    "a clamp": (pool(Activation.RELU6), M55, "pool_vectors", Refusal.CLAMP),
+    "a broadcast": (add((1, 1, 1, 8)), M4, "add_shifted", Refusal.SHAPES),
 }  # fmt: skip
 
 
@@ -85,6 +85,6 @@ def test_each_kernel_is_offered_or_refused(target: Target) -> None:
     """Never both, over operators of all kinds."""
     for operator, dtype in operator_dtypes():
         for layer in generate(operator, 0, dtype).graph().nodes:
-            offered = {f.kernel for f in families_of(layer, target)}
+            offered = {k.name for k in kernels_of(layer, target)}
             refused = {kernel for kernel, _ in refusals_of(layer, target)}
             assert offered and not offered & refused

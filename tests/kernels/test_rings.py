@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from microtir.graph.ir import Node, Quantization, Source, Tensor, TensorType
 from microtir.graph.operator import Operator
 from microtir.kernels import emit
-from microtir.kernels.table import candidate, families_of
+from microtir.kernels.table import kernels_of
 from microtir.operators.common.attributes import Padding2D
 from microtir.operators.convolution.definition import Conv2D, DepthwiseConv2D
 from microtir.operators.movement.definition import Transpose
@@ -42,7 +42,7 @@ def weights(shape: tuple[int, ...], rng: np.random.Generator) -> Tensor:
 
 def planned(node: Node) -> PlannedOperator:
     """The node with its first candidate."""
-    return PlannedOperator(node, candidate(node, families_of(node)[0]))
+    return PlannedOperator(node, kernels_of(node)[0].candidate(node))
 
 
 def emitted(operator: PlannedOperator, slots: Mapping[Tensor, int]) -> PrimFunc:
@@ -149,5 +149,5 @@ def test_operators_that_mix_rows_offer_no_row_range(op: Operator) -> None:
         image("y", (1, 2) if isinstance(op, Mean) else (1, 4, 4, 2)),
     )
     node = Node(op, (x,), (y,), "n", Source("test", 0, "X"))
-    offered = [candidate(node, f) for f in families_of(node)]
+    offered = [kernel.candidate(node) for kernel in kernels_of(node)]
     assert all(c.accumulates or not c.takes_row_range for c in offered)

@@ -5,14 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from microtir.config.enums import Measure
 from microtir.config.target import Target
 from microtir.graph.ir import Node
 from microtir.graph.operator import Operator
-from microtir.kernels.table import candidate, families_of
+from microtir.kernels.table import kernels_of
 from microtir.operators.common.attributes import Padding2D
 from microtir.operators.convolution.definition import Conv2D, DepthwiseConv2D
 from microtir.operators.dense.definition import FullyConnected
-from microtir.plan.ir import Candidate, Kernel
+from microtir.plan.ir import Candidate
 from microtir.tir.dtype import DType
 from tests.support.graphs import constant, node, per_channel, quant, tensor
 
@@ -34,10 +35,15 @@ def layer(op: Operator, shape: tuple[int, ...], weights: tuple[int, ...]) -> Nod
     return node(op, (x, w), tensor("y", result, DType.INT8, quant(1.0, 3)))
 
 
-def offered(target: str, kernel: Kernel, node_: Node) -> Candidate:
+def offered(target: str, kernel: str, node_: Node) -> Candidate:
     """The candidate of a kernel."""
-    families = families_of(node_, Target(f"c -mcpu={target}"))
-    return candidate(node_, next(f for f in families if f.kernel is kernel))
+    kernels = kernels_of(node_, Target(f"c -mcpu={target}"))
+    return next(k for k in kernels if k.name == kernel).candidate(node_)
+
+
+def by_rows(found: Candidate, together: int = 1) -> int:
+    """Instructions by calls of so many rows."""
+    return found.estimate(Measure.INSTRUCTIONS, together)
 
 
 SAME = Padding2D(1, 1, 1, 1)
@@ -47,15 +53,15 @@ INSIDE = layer(Conv2D(), IMAGE, (8, 3, 3, 16))
 DEPTHWISE = layer(DepthwiseConv2D(), IMAGE, (1, 3, 3, 16))
 DENSE = layer(FullyConnected(), (4, 32), (8, 32))
 DEARER = {
-    "blocks are cut": ("cortex-m3", Kernel.BLOCKED, POINTWISE),
-    "blocks are cut, compact": ("cortex-m3", Kernel.BLOCKED_COMPACT, POINTWISE),
-    "windows are copied": ("cortex-m3", Kernel.BLOCKED, INSIDE),
-    "depthwise windows are copied": ("cortex-m3", Kernel.DEPTHWISE_BLOCKED, DEPTHWISE),
-    "pairs are cut": ("cortex-m55", Kernel.GEMM_VECTORS, POINTWISE),
-    "rows are not paired": ("cortex-m55", Kernel.GEMM_VECTORS, DENSE),
-    "vectors copy windows": ("cortex-m55", Kernel.DEPTHWISE_VECTORS, DEPTHWISE),
-    "panels copy windows": ("x86-64", Kernel.GEMM_PANELS, INSIDE),
-    "lanes copy windows": ("x86-64", Kernel.DEPTHWISE_LANES, DEPTHWISE),
+    "blocks are cut": ("cortex-m3", "blocked", POINTWISE),
+    "blocks are cut, compact": ("cortex-m3", "blocked_compact", POINTWISE),
+    "windows are copied": ("cortex-m3", "blocked", INSIDE),
+    "depthwise windows are copied": ("cortex-m3", "depthwise_blocked", DEPTHWISE),
+    "pairs are cut": ("cortex-m55", "gemm_vectors", POINTWISE),
+    "rows are not paired": ("cortex-m55", "gemm_vectors", DENSE),
+    "vectors copy windows": ("cortex-m55", "depthwise_vectors", DEPTHWISE),
+    "panels copy windows": ("x86-64", "gemm_panels", INSIDE),
+    "lanes copy windows": ("x86-64", "depthwise_lanes", DEPTHWISE),
 }
 
 
@@ -63,14 +69,16 @@ DEARER = {
 def test_rows_cost_more(case: str) -> None:
     """Rows of five pixels, rings of windows that need no border as a whole."""
     found = offered(*DEARER[case])
-    assert found.cost < found.row_cost < 4 * found.cost
+    cost = found.cost().instructions
+    assert cost < by_rows(found) < 4 * cost
 
 
 def test_rows_that_are_copied_anyway_cost_about_as_much() -> None:
     """With SAME padding both forms copy windows: only the borders are filled again."""
     padded = layer(Conv2D(padding=SAME), IMAGE, (8, 3, 3, 16))
-    found = offered("cortex-m3", Kernel.BLOCKED, padded)
-    assert found.cost <= found.row_cost < found.cost * 1.1
+    found = offered("cortex-m3", "blocked", padded)
+    cost = found.cost().instructions
+    assert cost <= by_rows(found) < cost * 1.1
 
 
 def test_narrow_rows_pair_their_pixels_where_a_layer_runs_alone() -> None:
@@ -79,18 +87,18 @@ def test_narrow_rows_pair_their_pixels_where_a_layer_runs_alone() -> None:
     In rings they may lie apart: there a row is a pixel, and the price that of pixels one by one.
     """
     narrow = layer(Conv2D(), (1, 24, 1, 128), (128, 1, 1, 128))
-    found = offered("cortex-m4", Kernel.GEMM, narrow)
+    found = offered("cortex-m4", "gemm", narrow)
     alone = found.running_alone(2)
-    assert alone.pair_cost < alone.cost * 1.03
+    assert by_rows(alone, 2) < by_rows(alone, 0) * 1.03
     assert alone.scratch_bytes == found.scratch_bytes // 2
-    assert found.pair_cost == found.row_cost > alone.pair_cost * 1.15
+    assert by_rows(found, 2) == by_rows(found) > by_rows(alone, 2) * 1.15
 
 
 def test_windows_that_stay_inside_need_no_copies_of_a_whole_image() -> None:
     """A layer that runs alone reads them where they are; rings and borders need scratch."""
-    inside = offered("cortex-m4", Kernel.DEPTHWISE_WORDS, DEPTHWISE)
+    inside = offered("cortex-m4", "depthwise_words", DEPTHWISE)
     op = DepthwiseConv2D(padding=SAME)
-    bordered = offered("cortex-m4", Kernel.DEPTHWISE_WORDS, layer(op, IMAGE, (1, 3, 3, 16)))
+    bordered = offered("cortex-m4", "depthwise_words", layer(op, IMAGE, (1, 3, 3, 16)))
     assert inside.running_alone(1).scratch_bytes == 0 < inside.scratch_bytes
-    assert inside.running_alone(1).row_cost < inside.row_cost
+    assert by_rows(inside.running_alone(1)) < by_rows(inside)
     assert bordered.running_alone(1).scratch_bytes == bordered.scratch_bytes

@@ -19,7 +19,7 @@ from microtir.kernels import candidates
 from microtir.memory.checker import check
 from microtir.memory.lifetimes import Lifetime, lifetimes
 from microtir.memory.place import relocate
-from microtir.plan.ir import Kernel, PlannedOperator
+from microtir.plan.ir import PlannedOperator
 from microtir.tir import build
 from microtir.tir.analysis.bounds import Bounds
 from microtir.tir.analysis.interval import Interval
@@ -306,7 +306,7 @@ def examine(layer: Layer) -> bool:
 
 
 @pytest.mark.parametrize("kernel", CONFIGS)
-def test_kernels_around_register_blocks(kernel: Kernel) -> None:
+def test_kernels_around_register_blocks(kernel: str) -> None:
     """The distance is safe, rounded up, too, and one byte less is not; whatever the calls are."""
     partly = 0
     for number, (_, operator) in enumerate(found(kernel, 9)):
@@ -322,9 +322,9 @@ def plain(operator: str, seed: int, dtype: str) -> PlannedOperator | None:
     offered = [
         c
         for c in candidates(graph.nodes[0], M3)
-        if c.kernel is not Kernel.VIEW and not c.accumulates and c.is_plain
+        if not c.is_view and not c.accumulates and c.is_plain
     ]
-    direct = [c for c in offered if c.kernel in (Kernel.DIRECT, Kernel.TABLE, Kernel.COPY)]
+    direct = [c for c in offered if c.kernel in ("direct", "table", "copy")]
     return PlannedOperator(graph.nodes[0], direct[0]) if direct else None
 
 
@@ -372,7 +372,7 @@ class Poison(Rewriter):
 
 
 @pytest.mark.parametrize("kernel", CONFIGS)
-def test_executed_over_each_other(kernel: Kernel) -> None:
+def test_executed_over_each_other(kernel: str) -> None:
     """At the distance the layer gives the reference's output, though its blocks are poisoned."""
     for number, (given, operator) in enumerate(found(kernel, 6)):
         function = emitted(operator, {})

@@ -12,7 +12,7 @@ from microtir.graph.ir import Node, Source, Tensor, TensorType
 from microtir.memory import moments
 from microtir.operators.arithmetic.definition import Add
 from microtir.operators.common.rows import RowWindow
-from microtir.plan.ir import Candidate, Kernel, LayoutKind, PlannedOperator
+from microtir.plan.ir import Candidate, Cost, LayoutKind, PlannedOperator
 from microtir.plan.nest import Runs, histories, nest_of, runs_of
 from microtir.tir.analysis.bounds import Bounds
 from microtir.tir.dtype import DType
@@ -27,7 +27,7 @@ def image(name: str, height: int) -> Tensor:
 def operator(inputs: Sequence[Tensor], output: Tensor, *windows: RowWindow) -> PlannedOperator:
     """An operator that reads its inputs through windows."""
     kinds = (LayoutKind.NHWC,) * len(inputs)
-    candidate = Candidate(Kernel.DIRECT, kinds, kinds[:1], windows, 0, 0, 1)
+    candidate = Candidate("direct", kinds, kinds[:1], windows, 0, (Cost(1),), (0,))
     source = Source("test", 0, "X")
     node = Node(Add(), tuple(inputs), (output,), output.name, source)
     return PlannedOperator(node, candidate)

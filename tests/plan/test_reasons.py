@@ -12,9 +12,10 @@ from microtir.decisions import Decision
 from microtir.graph.ir import Graph, Node, Source, SumRange, Tensor, TensorType
 from microtir.operators.activations.definition import Relu
 from microtir.operators.common.rows import RowWindow
+from microtir.plan import measured as records
 from microtir.plan import plan
-from microtir.plan.ir import Candidate, Kernel, LayoutKind, PlanConstraints, Refusal
-from microtir.plan.measured import Cost, Key, Measured, signature
+from microtir.plan.ir import Candidate, Cost, LayoutKind, PlanConstraints, Refusal, spread
+from microtir.plan.measured import Key, Measured, signature
 from microtir.plan.reasons import decisions
 from microtir.tir.dtype import DType
 
@@ -39,19 +40,19 @@ def chain(operators: int) -> Graph:
 
 
 def candidate(
-    kernel: Kernel, cost: int, scratch: int = 0, code: int = 0, *, rows: bool = True
+    kernel: str, cost: int, scratch: int = 0, code: int = 0, *, rows: bool = True
 ) -> Candidate:
     """A kernel of one row at a time, or of the whole output."""
     kinds = (LayoutKind.NHWC,)
     windows = (RowWindow(),) if rows else None
     return Candidate(
-        kernel, kinds, kinds, windows, scratch, 0, cost, code_bytes=code, cycles=2 * cost
+        kernel, kinds, kinds, windows, 0, (Cost(cost, 2 * cost),), (scratch,), code_bytes=code
     )
 
 
-FAST = candidate(Kernel.GEMM, 1000, scratch=50, code=500)
-COMPACT = candidate(Kernel.GEMM_COMPACT, 1800, code=100)
-PLAIN = candidate(Kernel.DIRECT, 9000)
+FAST = candidate("gemm", 1000, scratch=50, code=500)
+COMPACT = candidate("gemm_compact", 1800, code=100)
+PLAIN = candidate("direct", 9000)
 
 
 def decided(
@@ -59,7 +60,7 @@ def decided(
     offered: Sequence[Candidate],
     goal: Optimize,
     limit: int | None = None,
-    refused: Sequence[tuple[Kernel, Refusal]] = (),
+    refused: Sequence[tuple[str, Refusal]] = (),
     measure: Measure = Measure.INSTRUCTIONS,
 ) -> Decision:
     """What is decided about the last operator."""
@@ -88,7 +89,7 @@ def test_speed() -> None:
 
 def test_cycles() -> None:
     """More instructions that take fewer cycles; both figures are told of every kernel."""
-    waiting = replace(FAST, cycles=4000)
+    waiting = replace(FAST, costs=(Cost(1000, 4000),))
     found = decided(chain(1), (PLAIN, COMPACT, waiting), Optimize.SPEED, measure=Measure.CYCLES)
     assert (found.kernel, found.reason) == ("gemm_compact", "the fastest of 3, by cycles")
     assert (found.instructions, found.cycles) == (1800 + CALL, 3600 + CALL_CYCLES)
@@ -106,9 +107,9 @@ def test_cycles_against_code() -> None:
 
 def test_cycles_row_by_row() -> None:
     """Calls for a row each take as many more cycles as they take instructions."""
-    slow = replace(PLAIN, row_cost=2 * PLAIN.cost)
+    slow = replace(PLAIN, costs=spread(9000, 18000, lambda calls: 9000 * (1 + (calls.rows == 1))))
     found = decided(chain(3), (slow,), Optimize.RAM, measure=Measure.CYCLES)
-    assert found.by_rows and found.cycles == 2 * slow.cycles + CALL_CYCLES * ROWS
+    assert found.by_rows and found.cycles == 2 * slow.cost().cycles + CALL_CYCLES * ROWS
 
 
 def test_flash() -> None:
@@ -143,7 +144,7 @@ def test_scratch_that_does_not_fit() -> None:
 
 def test_a_stream_takes_kernels_that_come_by_rows() -> None:
     """The layers stream to keep to the limit, so that a kernel of whole tensors cannot be used."""
-    whole = candidate(Kernel.GEMM, 10, rows=False)
+    whole = candidate("gemm", 10, rows=False)
     found = decided(chain(3), (PLAIN, whole), Optimize.RAM)
     assert found.by_rows and found.kernel == "direct"
     assert found.instructions == 9000 + BY_ROWS
@@ -155,7 +156,7 @@ def test_a_stream_takes_kernels_that_come_by_rows() -> None:
 
 def test_an_accumulator_ends_a_stream() -> None:
     """Where nothing streams it is of no use."""
-    sums = replace(candidate(Kernel.ACCUMULATE, 5), accumulator_bytes=32)
+    sums = replace(candidate("accumulate", 5), accumulator_bytes=32)
     found = decided(chain(1), (PLAIN, sums), Optimize.SPEED)
     assert reasons(found) == {"accumulate": "only ends a stream of rows"}
     assert found.reason == "the only one that can compute it"
@@ -163,8 +164,8 @@ def test_an_accumulator_ends_a_stream() -> None:
 
 def test_equals_and_refusals() -> None:
     """A kernel of equal price is no better; one that is refused has no figures."""
-    twin = replace(PLAIN, kernel=Kernel.COPY)
-    refused = ((Kernel.GEMM, Refusal.IMAGES),)
+    twin = replace(PLAIN, kernel="copy")
+    refused = (("gemm", Refusal.IMAGES),)
     found = decided(chain(1), (PLAIN, twin), Optimize.SPEED, refused=refused)
     assert reasons(found) == {"copy": "no better", "gemm": "takes one image at a time"}
     assert [a.instructions for a in found.alternatives] == [9000 + CALL, None]
@@ -173,8 +174,8 @@ def test_equals_and_refusals() -> None:
 def test_tuning_records_are_named() -> None:
     """Measured costs may say that another kernel is faster than was thought."""
     graph = chain(1)
-    key = Key(signature(graph.nodes[0]), Kernel.DIRECT.value)
-    measured = Measured("c", {key: Cost(300)})
+    key = Key(signature(graph.nodes[0]), "direct")
+    measured = Measured("c", {key: records.Cost(300)})
     offered = measured.applied(graph.nodes[0], (PLAIN, FAST))
     found = decided(graph, offered, Optimize.SPEED)
     assert (found.kernel, found.is_measured) == ("direct", True)

@@ -15,7 +15,6 @@ from microtir.config import CompilationConfig
 from microtir.errors import DataFileError
 from microtir.ir_module import IRModule
 from microtir.kernels import candidates
-from microtir.plan.ir import Kernel
 from microtir.plan.measured import Cost, Key, Measured, signature
 from microtir.search import tune
 from tests.support.small_models import module_of, quantised_graph
@@ -28,17 +27,17 @@ def offered(module: IRModule) -> set[Key]:
     """Every kernel that could compute an operator of a model."""
     assert module.graph is not None
     return {
-        Key(signature(node), c.kernel.value)
+        Key(signature(node), c.kernel)
         for node in module.graph.nodes
         for c in candidates(node, M4)
-        if c.kernel is not Kernel.VIEW and not c.accumulates
+        if not c.is_view and not c.accumulates
     }
 
 
 def chosen(module: IRModule, config: CompilationConfig) -> dict[str, str]:
     """The kernel of each operator in the plan."""
     plan = microtir.lower(module.with_configuration(config)).require_program("test").plan
-    return {signature(op.node): op.candidate.kernel.value for op in plan.operators}
+    return {signature(op.node): op.candidate.kernel for op in plan.operators}
 
 
 def test_rounds_measure_every_kernel_once() -> None:

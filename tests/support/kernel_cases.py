@@ -8,7 +8,7 @@ from types import MappingProxyType
 from microtir.config import CompilationConfig, Target
 from microtir.graph.ir import Tensor
 from microtir.kernels import candidates, emit
-from microtir.plan.ir import Kernel, Layout, LayoutKind, PlannedOperator
+from microtir.plan.ir import Layout, LayoutKind, PlannedOperator
 from microtir.tir.analysis.access import prove_accesses
 from microtir.tir.function import LayerName
 from microtir.tir.ir import PrimFunc
@@ -21,40 +21,40 @@ M4 = CompilationConfig.from_target(Target("c -mcpu=cortex-m4"))
 RV32 = CompilationConfig.from_target(Target("c -march=rv32imc"))
 M55 = CompilationConfig.from_target(Target("c -mcpu=cortex-m55"))
 CONVOLUTIONS = {
-    Kernel.GEMM: M4, Kernel.GEMM_COMPACT: M4, Kernel.GEMM_NARROW: M4, Kernel.GEMM_WINDOWS: M4,
-    Kernel.GEMM_APART: M4, Kernel.GEMM_COMPACT_APART: M4,
-    Kernel.GEMM_VECTORS: M55, Kernel.GEMM_BYTES: M4, Kernel.GEMM_BYTES_SINGLE: M4,
-    Kernel.BLOCKED: M3, Kernel.BLOCKED_COMPACT: M3, Kernel.BLOCKED_WIDE: RV32,
+    "gemm": M4, "gemm_compact": M4, "gemm_narrow": M4, "gemm_windows": M4,
+    "gemm_apart": M4, "gemm_compact_apart": M4,
+    "gemm_vectors": M55, "gemm_bytes": M4, "gemm_bytes_single": M4,
+    "blocked": M3, "blocked_compact": M3, "blocked_wide": RV32,
 }  # fmt: skip
 DEPTHWISE = {
-    Kernel.DEPTHWISE_PLANES: M4, Kernel.DEPTHWISE_WORDS: M4, Kernel.DEPTHWISE_SINGLE: M4,
-    Kernel.DEPTHWISE_ROWS: M4, Kernel.DEPTHWISE_BLOCKED: M3, Kernel.DEPTHWISE_WIDE: RV32,
-    Kernel.DEPTHWISE_VECTORS: M55,
+    "depthwise_planes": M4, "depthwise_words": M4, "depthwise_single": M4,
+    "depthwise_rows": M4, "depthwise_blocked": M3, "depthwise_wide": RV32,
+    "depthwise_vectors": M55,
 }  # fmt: skip
-ADDS = {Kernel.ADD_SHIFTED: M4, Kernel.ADD_PORTABLE: M3, Kernel.ADD_VECTORS: M55}
-POOLS = {Kernel.POOL_WORDS: M4, Kernel.POOL_VECTORS: M55}
-ACCUMULATING = {Kernel.ACCUMULATE_WORDS: M4, Kernel.ACCUMULATE_VECTORS: M55}
+ADDS = {"add_shifted": M4, "add_portable": M3, "add_vectors": M55}
+POOLS = {"pool_words": M4, "pool_vectors": M55}
+ACCUMULATING = {"accumulate_words": M4, "accumulate_vectors": M55}
 CONFIGS = CONVOLUTIONS | DEPTHWISE | ADDS | POOLS
 TARGETS = CONFIGS | ACCUMULATING
 
 
-def planned(case: DspCase, kernel: Kernel) -> PlannedOperator | None:
+def planned(case: DspCase, kernel: str) -> PlannedOperator | None:
     """Return the case with a kernel, if it offers that."""
     node = case.graph.nodes[0]
     offered = {c.kernel: c for c in candidates(node, TARGETS[kernel]) if c.is_plain}
     return PlannedOperator(node, offered[kernel]) if kernel in offered else None
 
 
-def found(kernel: Kernel, count: int) -> list[tuple[DspCase, PlannedOperator]]:
+def found(kernel: str, count: int) -> list[tuple[DspCase, PlannedOperator]]:
     """Find cases that a kernel accepts."""
     if kernel in ADDS:
         make = add
     elif kernel in POOLS:
         make = pool
     elif kernel in CONVOLUTIONS:
-        make = partial(convolution, pointwise=kernel is Kernel.GEMM_NARROW)
+        make = partial(convolution, pointwise=kernel == "gemm_narrow")
     else:
-        make = partial(convolution, depthwise=True, square=kernel is Kernel.DEPTHWISE_PLANES)
+        make = partial(convolution, depthwise=True, square=kernel == "depthwise_planes")
     cases: list[tuple[DspCase, PlannedOperator]] = []
     for seed in seeds(5000, 400):
         case = make(seed)

@@ -194,7 +194,7 @@ def _explain(result: Profile, plan: Plan) -> None:
                 (
                     node.source.index if node.source.index >= 0 else None,
                     node.name,
-                    candidate.kernel.value,
+                    candidate.kernel,
                     f"{group_number}, row by row" if group.nest else group_number,
                     ", ".join(texts[:split]),
                     ", ".join(texts[split:]),

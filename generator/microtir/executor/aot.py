@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from microtir.executor.nest import loops
 from microtir.graph.ir import Node, Tensor
 from microtir.operators.streaming.definition import WriteRows
-from microtir.plan.ir import Group, Kernel, Plan, PlannedOperator
+from microtir.plan.ir import Group, Plan, PlannedOperator
 from microtir.tir import build
 from microtir.tir.ir import (
     Allocate,
@@ -121,7 +121,7 @@ class _Calls:
             call = self.rows_from_the_end if backward else self.rows
             return [loops(group.nest, call), *self.finish(sink)]
         (operator,) = group.operators
-        if operator.candidate.kernel is Kernel.VIEW:
+        if operator.candidate.is_view:
             return []
         if operator.candidate.takes_row_range:
             return [self.rows(operator, IntImm(0), IntImm(operator.rows))]

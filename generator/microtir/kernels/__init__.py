@@ -1,4 +1,4 @@
-"""Stage 4: operator family to candidates, and a planned operator to its PrimFunc."""
+"""Stage 4: operators to candidates, and a planned operator to its PrimFunc."""
 
 from __future__ import annotations
 
@@ -6,50 +6,53 @@ from collections.abc import Mapping
 from dataclasses import replace
 from types import MappingProxyType
 
-from microtir import te
 from microtir.config.compilation import CompilationConfig
 from microtir.config.enums import ExecutorKind
 from microtir.graph.ir import Node, Tensor, TensorType
 from microtir.graph.operator import Operator
-from microtir.kernels.common.family import Family
 from microtir.kernels.common.layer import Layer
 from microtir.kernels.common.provenance import function_names, origin_of
-from microtir.kernels.table import candidate, families_of, family_of, refusals_of
+from microtir.kernels.table import KERNELS, kernel_of, kernels_of, refusals_of
 from microtir.operators.common.rows import Extents
 from microtir.operators.streaming.definition import ReadRows, WriteRows
-from microtir.plan.ir import (
-    Candidate,
-    Kernel,
-    Layout,
-    LayoutKind,
-    Planes,
-    PlannedOperator,
-    Refusal,
-)
+from microtir.plan.ir import Candidate, Layout, LayoutKind, Planes, PlannedOperator, Refusal
 from microtir.tir.function import LayerName, PlaneRows, RowPort
 from microtir.tir.ir import PrimFunc, Scope
 from microtir.tir.visitor import buffers_read
 
-__all__ = ["candidates", "emit", "emit_finish", "function_names", "refusals", "weighed"]
+__all__ = [
+    "candidates",
+    "emit",
+    "emit_finish",
+    "function_names",
+    "kernel_names",
+    "refusals",
+    "weighed",
+]
 
 
 def candidates(node: Node, config: CompilationConfig) -> tuple[Candidate, ...]:
     """The kernels that can compute a node on the configured target; emits no TIR."""
-    families = families_of(node, config.primary_target())
+    kernels = kernels_of(node, config.primary_target())
     # Tensors of the graph executors are seen by whoever asks for them: they lie as in the model.
     if config.executor.kind is not ExecutorKind.AOT:
-        families = tuple(f for f in families if f.is_plain)
-    return tuple(candidate(node, family) for family in families)
+        kernels = tuple(k for k in kernels if k.is_plain)
+    return tuple(kernel.candidate(node) for kernel in kernels)
 
 
-def refusals(node: Node, config: CompilationConfig) -> tuple[tuple[Kernel, Refusal], ...]:
+def refusals(node: Node, config: CompilationConfig) -> tuple[tuple[str, Refusal], ...]:
     """The kernels for the configured target that cannot compute a node, and why."""
     return refusals_of(node, config.primary_target())
 
 
+def kernel_names() -> frozenset[str]:
+    """Return the names of all kernels, whatever the target."""
+    return frozenset(kernel.name for kernel in KERNELS)
+
+
 def weighed(node: Node, candidate: Candidate) -> Candidate:
     """The candidate with the bytes of the constants that its kernel reads, as it lays them out."""
-    if candidate.kernel is Kernel.VIEW:
+    if candidate.is_view:
         return candidate
     operator = PlannedOperator(node, candidate)
     kinds = (*candidate.input_layouts, *candidate.output_layouts)
@@ -90,18 +93,9 @@ def emit(operator: PlannedOperator, layouts: Mapping[Tensor, Layout], name: Laye
         row range: rows [y0, y1) of the output are computed.
     """
     node, chosen = operator.node, operator.candidate
-    layer = Layer.of(node, layouts, chosen.takes_row_range, chosen.call_rows)
-    family = _family(operator)
-    if family.emit is not None:
-        family.emit(layer)
-        schedule = te.create_schedule(layer.outputs)
-        function = schedule.primfunc(args=layer.parameters(), name=str(name))
-        function = replace(function, row_range=layer.row_range)
-    else:
-        assert family.build is not None, "a family has one of them"
-        function = family.build(layer, str(name))
+    layer = Layer.of(node, layouts, chosen.takes_row_range, chosen.calls.rows)
     return replace(
-        function,
+        kernel_of(node, chosen).emit(layer, str(name)),
         origin=replace(origin_of(node), is_partial=chosen.accumulates, name=name),
         rows=layer.row_accesses(chosen.windows),
         row_port=_PORTS.get(type(node.op)),
@@ -134,12 +128,6 @@ def emit_finish(
         output.
     """
     layer = Layer.of(operator.node, layouts, takes_row_range=False)
-    finish = _family(operator).finish
-    assert finish is not None, "a family with accumulators has one"
-    function = finish(layer, str(name))
+    function = kernel_of(operator.node, operator.candidate).finish(layer, str(name))
     # The multiply-accumulates are counted where they are done: in the other function.
     return replace(function, origin=replace(origin_of(operator.node), macs=0, name=name))
-
-
-def _family(operator: PlannedOperator) -> Family:
-    return family_of(operator.node, operator.candidate.kernel)

@@ -17,7 +17,7 @@ from functools import cached_property
 import numpy as np
 
 from microtir.graph.ir import Tensor
-from microtir.plan.ir import Group, Kernel, PlannedOperator
+from microtir.plan.ir import Group, PlannedOperator
 from microtir.plan.nest import History, Rows, histories, nest_of, runs_of, streamable
 from microtir.plan.nest_simulations import NestSimulation, NestSimulations, tensors_of
 from microtir.plan.ranking import NO_PRICE, Prices, RankedCandidates, RankedKernels
@@ -206,7 +206,7 @@ def rings(groups: Sequence[Group], storage: Storage) -> dict[Tensor, int]:
 def _whole(storage: Storage, number: int, ranking: RankedCandidates) -> Choice:
     """Return an operator in one call, or in none."""
     taken = 0
-    if ranking.candidates[0].kernel is not Kernel.VIEW:
+    if not ranking.candidates[0].is_view:
         taken = sum(map(storage.bytes, storage.living[number]))
     return Choice(number, (ranking,), np.array([taken]), together=0)
 
@@ -214,9 +214,9 @@ def _whole(storage: Storage, number: int, ranking: RankedCandidates) -> Choice:
 def _ways(ranked: Sequence[RankedKernels]) -> tuple[int, ...]:
     """How many rows a call of a nest may compute: two only where a kernel does better then."""
     steps = [o.rows for o in ranked if o.rows is not None]
-    gains = any(c.pair_cost < c.row_cost for ranking in steps for c in ranking.candidates)
+    gains = any(c.gains_by_pairs for ranking in steps for c in ranking.candidates)
     pairs = (o.alone[1] for o in ranked)
-    gains |= any(c.pair_cost < c.row_cost for o in pairs if o is not None for c in o.candidates)
+    gains |= any(c.gains_by_pairs for o in pairs if o is not None for c in o.candidates)
     return (1, 2) if gains else (1,)
 
 

@@ -12,7 +12,7 @@ Vocabulary
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from types import MappingProxyType
@@ -86,53 +86,6 @@ class Layout:
         return self.rows * self.row_bytes(type_)
 
 
-class Kernel(Enum):
-    """Families of kernels; the value is what metadata and `profile --explain` print."""
-
-    DIRECT = "direct"  # naive loop nest, clipped at the borders
-    GEMM = "gemm"  # patches of 4 pixels times packed weights
-    GEMM_COMPACT = "gemm_compact"  # the same with less code
-    GEMM_APART = "gemm_apart"  # words are loaded one by one: fewer cycles, more instructions
-    GEMM_COMPACT_APART = "gemm_compact_apart"  # the same with less code
-    GEMM_BYTES = "gemm_bytes"  # the input as it is, or two windows of bytes, times packed weights
-    GEMM_BYTES_SINGLE = "gemm_bytes_single"  # the same with one window in scratch
-    GEMM_NARROW = "gemm_narrow"  # sums of up to 8 values, weights of a channel in registers
-    GEMM_WINDOWS = "gemm_windows"  # windows are read where they lie, in rows that are widened
-    DENSE_PAIRS = "dense_pairs"  # eight outputs a pass, two for each packed weight
-    DEPTHWISE_WORDS = "depthwise_words"  # four channels a word, two pixels at a time
-    DEPTHWISE_ROWS = "depthwise_rows"  # the same from rows where they lie, without scratch
-    DEPTHWISE_PLANES = "depthwise_planes"  # 3x3, two columns a word, rows split into channels
-    ADD_SHIFTED = "add_shifted"  # the operand with the larger scale is shifted, not multiplied
-    ADD_PORTABLE = "add_portable"  # the same in plain C
-    DEPTHWISE_SINGLE = "depthwise_single"  # one pixel at a time, with half the code
-    GEMM_VECTORS = "gemm_vectors"  # two pixels by four channels, sixteen products an instruction
-    BLOCKED = "blocked"  # a block of sums in registers, in plain C
-    BLOCKED_COMPACT = "blocked_compact"  # the same with less code
-    BLOCKED_WIDE = "blocked_wide"  # twice the sums, for CPUs with 32 registers
-    BLOCKED_APART = "blocked_apart"  # products and sums of floats are instructions of their own
-    DEPTHWISE_BLOCKED = "depthwise_blocked"  # blocks of depthwise convolutions
-    DEPTHWISE_WIDE = "depthwise_wide"  # the same for CPUs with 32 registers
-    DEPTHWISE_APART = "depthwise_apart"  # the same, with products and sums apart
-    DEPTHWISE_VECTORS = "depthwise_vectors"  # sixteen channels at a time, a row a call
-    ADD_VECTORS = "add_vectors"  # as ADD_SHIFTED, four elements at a time
-    POOL_WORDS = "pool_words"  # four channels of a run of pixels at a time
-    POOL_VECTORS = "pool_vectors"  # all channels of a run of pixels at a time
-    GEMM_PANELS = "gemm_panels"  # pixels times weights of eight channels, for wide vectors
-    GEMM_PANELS_WINDOWS = "gemm_panels_windows"  # the same with one row's window in scratch
-    DEPTHWISE_LANES = "depthwise_lanes"  # sixteen channels of a vector, two taps a product
-    DEPTHWISE_LANES_WINDOWS = "depthwise_lanes_windows"  # the same with one row's window
-    POOL_LANES = "pool_lanes"  # a sum for each channel, channels innermost
-    ADD_LANES = "add_lanes"  # eight sums of a vector
-    TABLE = "table"  # 256-entry look-up
-    VIEW = "view"  # no code: the output is the input's memory
-    COPY = "copy"  # elements move, nothing is computed
-    COPY_WORDS = "copy_words"  # the same for a run of bytes in each row, words at a time
-    CUSTOM = "custom"  # an operator of the user, computed by a function of the user
-    ACCUMULATE = "accumulate"  # input rows go into accumulators; a second function finishes
-    ACCUMULATE_WORDS = "accumulate_words"  # the same, four channels at a time
-    ACCUMULATE_VECTORS = "accumulate_vectors"  # the same by vectors
-
-
 class Refusal(Enum):
     """Why a kernel is not offered for an operator; the value is what metadata say of the kernel."""
 
@@ -156,43 +109,87 @@ class Refusal(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Alone:
-    """What differs where a kernel runs alone, so that all rows of its input and output are there.
+class Calls:
+    """How the rows of an operator are computed.
 
-    Rows follow each other then.  `cost` is that of all calls, each for the same number of rows.
+    `rows` are those of each call, 1 or 2; 0 stands for all of them in one call.  Where an operator
+    stands `alone`, no other runs with it: all rows of its tensors are there, one after the other.
+    Within a group they may lie in rings.
     """
 
-    cost: int
-    scratch_bytes: int
+    rows: int = 0
+    alone: bool = False
+
+
+IN_ONE_CALL = Calls()
+CALLS = tuple(Calls(rows, alone) for alone in (False, True) for rows in range(3))
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What an operator is estimated to take, all of its calls together."""
+
+    instructions: int
+    cycles: int = 0
+
+    def of(self, measure: Measure) -> int:
+        """Return the estimate in a measure."""
+        return self.instructions if measure is Measure.INSTRUCTIONS else self.cycles
+
+
+def spread(instructions: int, cycles: int, by_calls: Callable[[Calls], int]) -> tuple[Cost, ...]:
+    """Return the cost of each of `CALLS`, which take as many more cycles as instructions.
+
+    Args:
+        instructions: of one call for all rows within a group; calls for fewer rows take no fewer.
+        cycles: of that call.
+        by_calls: gives the instructions of other calls.
+    """
+    costs: list[Cost] = []
+    for alone in (False, True):
+        whole = by_calls(Calls(0, alone))
+        of_whole = cycles * whole // max(instructions, 1)
+        for rows in range(3):
+            taken = max(by_calls(Calls(rows, alone)), whole)
+            costs.append(Cost(taken, of_whole * taken // max(whole, 1)))
+    return tuple(costs)
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """What a kernel takes beside its operands and constants, in bytes.
+
+    `code_bytes` count from those of a direct kernel; other layers may share them.
+    """
+
+    scratch_bytes: int = 0
+    accumulator_bytes: int = 0
+    code_bytes: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
     """One way to compute an operator, described without emitting any TIR.
 
-    `windows` holds, per non-constant input, the rows that one output row needs; None means that
-    the kernel computes its whole output in one call. A kernel with accumulators counts rows of its
-    input instead: it adds rows [y0, y1) to `accumulator_bytes` of them, which a second function
-    turns into the output. `cost` is an estimate in instructions of one call for all
-    rows, `row_cost` of a call for each row, `pair_cost` of one for two rows; `cycles` is one of
-    the call for all rows, and calls for fewer take as many more as they take instructions. A kernel
+    `kernel` is the name of a kernel, by which planning and metadata know it.  `windows` holds, per
+    non-constant input, the rows that one output row needs; None means that the kernel computes its
+    whole output in one call. A kernel with accumulators counts rows of its input instead: it adds
+    rows [y0, y1) to `accumulator_bytes` of them, which a second function turns into the output.
+    `costs` and `scratch` are by `CALLS`, or a single entry where calls make no difference. A kernel
     that reads planes says how they lie; one that writes some takes them as their reader wants them.
     """
 
-    kernel: Kernel
+    kernel: str
     input_layouts: tuple[LayoutKind, ...]
     output_layouts: tuple[LayoutKind, ...]
     windows: tuple[RowWindow, ...] | None
-    scratch_bytes: int
     weight_bytes: int
-    cost: int
+    costs: tuple[Cost, ...]
+    scratch: tuple[int, ...] = (0,)
     accumulator_bytes: int = 0
     code_bytes: int = 0  # beyond a direct kernel's, though other layers may share them
-    row_cost: int = 0
-    pair_cost: int = 0
-    cycles: int = 0
-    alone: tuple[Alone, ...] = ()  # in one call, in calls for one row, for two; or no difference
-    call_rows: int = 0  # of a call, if it is made for calls of so few
+    is_view: bool = False  # no code: the output is the input's memory
+    calls: Calls = IN_ONE_CALL  # those that it is taken for
     is_measured: bool = False  # the costs are those of tuning records
     planes: Planes | None = None  # of its input
 
@@ -202,7 +199,7 @@ class Candidate:
         kinds = (("from", self.input_layouts), ("to", self.output_layouts))
         named = [(way, kind) for way, given in kinds for kind in given]
         layouts = (f" {way} {kind.value}" for way, kind in named if kind is not LayoutKind.NHWC)
-        return self.kernel.value + "".join(layouts)
+        return self.kernel + "".join(layouts)
 
     @property
     def is_plain(self) -> bool:
@@ -213,32 +210,32 @@ class Candidate:
     def takes_row_range(self) -> bool:
         return self.windows is not None
 
+    def cost(self, calls: Calls = IN_ONE_CALL) -> Cost:
+        """Return what it takes where it is called so."""
+        return self.costs[CALLS.index(calls) if len(self.costs) > 1 else 0]
+
+    @property
+    def scratch_bytes(self) -> int:
+        """Bytes of scratch for the calls that it is taken for."""
+        return self.scratch[CALLS.index(self.calls) if len(self.scratch) > 1 else 0]
+
+    @property
+    def gains_by_pairs(self) -> bool:
+        """Whether calls for two rows take fewer instructions than calls for one."""
+        one, two = (self.cost(Calls(rows, self.calls.alone)) for rows in (1, 2))
+        return two.instructions < one.instructions
+
     def running_alone(self, together: int) -> Candidate:
         """The candidate where no other operator runs with it.
 
         Args:
             together: rows of a call, 1 or 2; 0 for all of them.
         """
-        if not self.alone:
-            return self
-        whole, rows, pairs = self.alone
-        return replace(
-            self,
-            scratch_bytes=self.alone[together].scratch_bytes,
-            cost=whole.cost,
-            row_cost=rows.cost,
-            pair_cost=pairs.cost,
-            cycles=self.cycles * whole.cost // max(self.cost, 1),
-            call_rows=together,
-        )
+        return replace(self, calls=Calls(together, alone=True))
 
     def estimate(self, measure: Measure, together: int = 0) -> int:
         """What it costs by calls for 1 or 2 rows each, or by one for all of them (0)."""
-        by_calls = (self.cost, self.row_cost, self.pair_cost)[together]
-        instructions = max(by_calls, self.cost)
-        if measure is Measure.INSTRUCTIONS:
-            return instructions
-        return self.cycles * instructions // max(self.cost, 1)
+        return self.cost(Calls(together, self.calls.alone)).of(measure)
 
     @property
     def flash_bytes(self) -> int:
@@ -343,8 +340,9 @@ class PlanConstraints:
     ram: int | None = None
     kernel_bytes: int | None = None
     byte_price: int = 0
-    refused: frozenset[tuple[Node, Kernel]] = frozenset()
-    raised: frozenset[tuple[Node, Kernel]] = frozenset()
+    refused: frozenset[tuple[Node, str]] = frozenset()
+    raised: frozenset[tuple[Node, str]] = frozenset()
+    ignores_code: bool = False
 
     @staticmethod
     def of(config: CompilationConfig) -> PlanConstraints:

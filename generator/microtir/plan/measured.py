@@ -10,7 +10,7 @@ what is not offered is not asked for.)
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
@@ -19,7 +19,8 @@ from typing import TypeGuard
 from microtir.config import CompilationConfig
 from microtir.errors import DataFileError
 from microtir.graph.ir import Node, Tensor
-from microtir.plan.ir import Candidate, Kernel
+from microtir.plan import ir
+from microtir.plan.ir import Candidate
 from microtir.support.reading import WrongDataError, parse_json
 
 _FORMAT = "microtir tuning records"
@@ -58,20 +59,20 @@ class Measured:
         known = self.costs.get(key)
         if known is None:
             return candidate
-        # By rows it costs as much more as it was estimated to.
-        cost, estimate = known.instructions, max(candidate.cost, 1)
-        by_rows = cost * candidate.row_cost // estimate
-        by_pairs = cost * candidate.pair_cost // estimate
-        cycles = cost * candidate.cycles // estimate if known.cycles is None else known.cycles
+        # Whatever the calls, it costs as much more as it was estimated to.
+        whole = candidate.cost()
+        estimate = max(whole.instructions, 1)
+        cycles = known.cycles
+        if cycles is None:
+            cycles = known.instructions * whole.cycles // estimate
+
+        def measured(calls: ir.Calls) -> int:
+            guess = candidate.cost(calls).instructions
+            return max(known.instructions, known.instructions * guess // estimate)
+
         return replace(
             candidate,
-            cost=cost,
-            row_cost=max(cost, by_rows),
-            pair_cost=max(cost, by_pairs),
-            alone=tuple(
-                replace(a, cost=max(cost, cost * a.cost // estimate)) for a in candidate.alone
-            ),
-            cycles=cycles,
+            costs=ir.spread(known.instructions, cycles, measured),
             is_measured=True,
         )
 
@@ -94,19 +95,21 @@ class Measured:
         return json.dumps({**head, "records": records}, indent=1) + "\n"
 
     @staticmethod
-    def of(config: CompilationConfig) -> Measured | None:
-        """Return the records that a configuration names, if it does; raises as `read`."""
+    def of(config: CompilationConfig, kernels: Collection[str]) -> Measured | None:
+        """The records that a configuration names, if it does; arguments and errors as of `read`."""
         if not config.tuning_records:
             return None
-        return Measured.read(Path(config.tuning_records), str(config.primary_target()))
+        target = str(config.primary_target())
+        return Measured.read(Path(config.tuning_records), target, kernels)
 
     @staticmethod
-    def read(path: Path, target: str) -> Measured:
+    def read(path: Path, target: str, kernels: Collection[str] | None = None) -> Measured:
         """Return the records in a file.
 
         Args:
             path: of the file.
             target: that the records must be about.
+            kernels: names that the records may have; None: any.
 
         Raises:
             DataFileError: the file cannot be read, is of another format or target, or is damaged.
@@ -131,18 +134,19 @@ class Measured:
                 legal=f"records of '{target}', for which the model is compiled",
                 fix="tune for a board with this CPU, or leave the records out",
             )
-        return Measured(target, MappingProxyType(_costs(path, data.get("records"))))
+        return Measured(target, MappingProxyType(_costs(path, data.get("records"), kernels)))
 
 
-def _costs(path: Path, records: object) -> dict[Key, Cost]:
+def _costs(path: Path, records: object, kernels: Collection[str] | None) -> dict[Key, Cost]:
     costs: dict[Key, Cost] = {}
-    kernels = {kernel.value for kernel in Kernel}
     for number, record in enumerate(records if isinstance(records, list) else [None]):
         values = record if isinstance(record, dict) else {}
         name, kernel = values.get("operator"), values.get("kernel")
         instructions, cycles = values.get("instructions"), values.get("cycles")
-        family = kernel.partition(" ")[0] if isinstance(kernel, str) else ""  # layouts follow it
-        if not isinstance(name, str) or not isinstance(kernel, str) or family not in kernels:
+        if not isinstance(name, str) or not isinstance(kernel, str):
+            raise _refused(path, f"record {number} names no operator and kernel")
+        # Layouts follow the name of a kernel.
+        if kernels is not None and kernel.partition(" ")[0] not in kernels:
             raise _refused(path, f"record {number} names no operator and kernel")
         if not _is_count(instructions):
             raise _refused(path, f"record {number} has no number of instructions")

@@ -21,7 +21,7 @@ from microtir.graph.macs import macs
 from microtir.plan.bands import cuts_worth_planning
 from microtir.plan.edges import Edge, Kinds, agreeing, edges_of, layouts_of, possible, uniform
 from microtir.plan.grouping import Choices, rings
-from microtir.plan.ir import Candidate, Group, Kernel, Layout, LayoutKind, Plan, PlanConstraints
+from microtir.plan.ir import Candidate, Group, Layout, LayoutKind, Plan, PlanConstraints
 from microtir.plan.nest_simulations import NestSimulations
 from microtir.plan.orders import orders_worth_planning, whole_peak
 from microtir.plan.prices import cheapest_price
@@ -273,7 +273,7 @@ class _Either:
 
 def _legal(node: Node, candidates_of: CandidatesOf, views: Views) -> tuple[Candidate, ...]:
     offered = candidates_of(node)
-    return tuple(c for c in offered if c.kernel is not Kernel.VIEW or views.merge(node))
+    return tuple(c for c in offered if not c.is_view or views.merge(node))
 
 
 def _ranked_kernels(

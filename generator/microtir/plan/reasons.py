@@ -9,19 +9,12 @@ from types import MappingProxyType
 from microtir.config.enums import Measure, Optimize
 from microtir.decisions import Alternative, Decision
 from microtir.graph.ir import Node, Tensor
-from microtir.plan.ir import (
-    Candidate,
-    Group,
-    Kernel,
-    LayoutKind,
-    Plan,
-    PlannedOperator,
-    Refusal,
-)
+from microtir.operators import record_of
+from microtir.plan.ir import Candidate, Group, LayoutKind, Plan, PlannedOperator, Refusal
 from microtir.plan.ranking import PRICE_PER_BYTE, price_of
 from microtir.plan.work import work
 
-RefusalsOf = Callable[[Node], Sequence[tuple[Kernel, Refusal]]]
+RefusalsOf = Callable[[Node], Sequence[tuple[str, Refusal]]]
 
 _MERITS: Mapping[Optimize, str] = MappingProxyType(
     {
@@ -81,7 +74,7 @@ class _Choice:
         """Rows of a call, or 0."""
         return self.group.nest.together if self.group.nest is not None else 0
 
-    def decision(self, number: int, refused: Sequence[tuple[Kernel, Refusal]]) -> Decision:
+    def decision(self, number: int, refused: Sequence[tuple[str, Refusal]]) -> Decision:
         """Return what was decided, the operator's group having this number."""
         node, chosen = self.operator.node, self.chosen
         offered = self.plan.offered.get(node, ())
@@ -91,7 +84,7 @@ class _Choice:
         return Decision(
             layer=node.name,
             index=node.source.index,
-            kernel=chosen.kernel.value,
+            kernel=chosen.kernel,
             reason="; ".join(
                 filter(None, (self._merit(others), self._lie(), self._run(), self._again()))
             ),
@@ -104,7 +97,7 @@ class _Choice:
             by_rows=self.by_rows,
             alternatives=(
                 *(self._alternative(c) for c in others),
-                *(Alternative(kernel.value, reason.value) for kernel, reason in refused),
+                *(Alternative(kernel, reason.value) for kernel, reason in refused),
             ),
             sums=node.sums,
         )
@@ -172,7 +165,7 @@ class _Choice:
 
     def _merit(self, others: Sequence[Candidate]) -> str:
         """Why the chosen candidate was chosen."""
-        if self.chosen.kernel is Kernel.CUSTOM:
+        if record_of(self.operator.node.op).function is not None:
             return "computed by a function that was given for it"
         rivals = [c for c in others if self._mismatch(c) is None]
         if not rivals:

@@ -6,7 +6,7 @@ from types import MappingProxyType
 
 from microtir.config.enums import Measure
 from microtir.graph.ir import Node
-from microtir.plan.ir import Candidate, Kernel, Plan, PlannedOperator
+from microtir.plan.ir import Candidate, Plan, PlannedOperator
 
 # Of a call of a layer function: its arguments, registers saved, loops set up.
 _CALL = MappingProxyType({Measure.INSTRUCTIONS: 40, Measure.CYCLES: 60})
@@ -21,7 +21,7 @@ def work(node: Node, candidate: Candidate, measure: Measure, *, together: int = 
         measure: what it is counted in.
         together: rows of a call, 1 or 2; 0 for all of them.
     """
-    calls = 0 if candidate.kernel is Kernel.VIEW else 1
+    calls = 0 if candidate.is_view else 1
     if together:
         steps = (node.inputs if candidate.accumulates else node.outputs)[0].type.rows
         calls = -(-steps // together)

@@ -29,7 +29,7 @@ def _layer(
         number=calls.numbers[op],
         name=op.node.name,
         operator=op.node.source.operator,
-        kernel=op.candidate.kernel.value,
+        kernel=op.candidate.kernel,
         inputs=tuple(shape_text(t.shape) for t in op.node.activations),
         outputs=tuple(shape_text(t.shape) for t in op.node.outputs),
         macs=origin.macs if origin else 0,

@@ -17,7 +17,7 @@ from microtir import driver
 from microtir.config import Budget, CompilationConfig, Measure, Optimize
 from microtir.graph.ir import Graph
 from microtir.ir_module import IRModule
-from microtir.plan.ir import Kernel, Plan, PlannedOperator
+from microtir.plan.ir import Plan, PlannedOperator
 from microtir.plan.measured import Cost, Key, Measured, signature
 from microtir.project import load_board
 from microtir.project.profile import profile
@@ -128,5 +128,5 @@ def _keys(plan: Plan) -> dict[PlannedOperator, Key]:
     return {
         operator: Key(signature(operator.node), operator.candidate.name)
         for operator in plan.operators
-        if operator.candidate.kernel is not Kernel.VIEW
+        if not operator.candidate.is_view
     }

@@ -12,36 +12,41 @@ from dataclasses import dataclass
 import numpy as np
 
 from microtir import te
+from microtir.config.features import Feature
 from microtir.graph.ir import Node
 from microtir.kernels.arm_dsp.borders_kernels import LONGEST
 from microtir.kernels.arm_dsp.gather import Patches
-from microtir.kernels.arm_dsp.gemm_kernels import (
-    CHANNELS,
-    STEPS,
-    TOGETHER,
-    gemm,
-    pack_quads,
-)
+from microtir.kernels.arm_dsp.gemm_kernels import CHANNELS, STEPS, TOGETHER, gemm, pack_quads
 from microtir.kernels.arm_dsp.outputs import Outputs
 from microtir.kernels.arm_dsp.outputs import planes_refusal as planar_refusal
 from microtir.kernels.arm_dsp.patch import GROUP, Segments
 from microtir.kernels.common.convolution_geometry import Geometry
+from microtir.kernels.common.kernel import Kernel
 from microtir.kernels.common.layer import Layer, Rows
 from microtir.kernels.common.made_once import of_node
-from microtir.kernels.common.micro_kernel import FAST, Unroll, call
+from microtir.kernels.common.micro_kernel import Unroll, call, turns
 from microtir.kernels.common.packing import constant, requantised
 from microtir.kernels.common.refusals import int8_refusal, mixed_refusal
 from microtir.kernels.common.requantise import Rescaling
 from microtir.kernels.common.statements import at, each, let, loop, seq
 from microtir.kernels.common.weights import QUAD, channel_quads, pack_pairs
+from microtir.operators.common.rows import RowWindow
 from microtir.operators.convolution.definition import Conv2D, DepthwiseConv2D, conv_params
-from microtir.plan.ir import Refusal
+from microtir.operators.convolution.formula import row_window
+from microtir.plan.ir import Calls, LayoutKind, Refusal
 from microtir.schedule import KernelDescription
 from microtir.tir import ir
 from microtir.tir.dtype import DType
 
 _IMMEDIATE = 4095  # largest offset of a load or store
 _FAR = 1 << 24  # bytes from one channel to another that constants hold
+
+# Bytes of a kernel beside its steps, of a step, and what a layer is charged of one that it shares.
+_CODE = {TOGETHER: 350, 1: 230}
+_STEP_CODE = {TOGETHER: 48, 1: 28}
+_APART_CODE = 8  # more where words are loaded one by one
+_SHARED_CODE = {TOGETHER: 330, 1: 130}
+_BORDERS_CODE = 60
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -112,9 +117,106 @@ def planes_refusal(node: Node) -> Refusal | None:
     return planar_refusal(output) or refusal(node)
 
 
-def emit(layer: Layer, name: str, unroll: Unroll = FAST) -> ir.PrimFunc:
-    """The layer function: patches in `scratch`, products of many pixels, then of single ones."""
-    return _Emitter(layer, unroll).function(name)
+class Gemm(Kernel):
+    """Patches of pixels times packed weights of four channels.
+
+    Args:
+        name: of the kernel.
+        unroll: of the sums.
+        writes: NHWC, or planes.
+    """
+
+    operators = (Conv2D, DepthwiseConv2D)
+    needs = Feature.DSP
+    depends_on_calls = True
+
+    def __init__(self, name: str, unroll: Unroll, writes: LayoutKind) -> None:
+        self.name, self.unroll, self.writes = name, unroll, writes
+        # Less where words are loaded one by one.
+        self.cycles = (112 if unroll.apart else 135) + 2 * self.is_planar
+
+    @property
+    def is_planar(self) -> bool:
+        """Whether outputs are planes."""
+        return self.writes is not LayoutKind.NHWC
+
+    def reject(self, node: Node) -> Refusal | None:
+        return planes_refusal(node) if self.is_planar else refusal(node)
+
+    def window(self, node: Node) -> RowWindow | None:
+        return row_window(node)
+
+    def scratch_bytes(self, node: Node, calls: Calls) -> int:
+        """Of one patch."""
+        geometry = Geometry.of(node)
+        return geometry.segments.elements(self._patch(geometry, calls)) * DType.INT16.bytes
+
+    def instructions(self, node: Node, calls: Calls) -> int:
+        """Instructions from counts of the emulated Cortex-M4.
+
+        Patches span the rows of a call where these follow each other.
+        """
+        geometry = Geometry.of(node)
+        rows, width = geometry.output.images * geometry.output.height, geometry.output.width
+        if not self._spans_rows(geometry) or (calls.rows and not calls.alone):
+            return rows * self._line(geometry, width)
+        together, patch = calls.rows or max(rows, 1), self._patch(geometry, calls)
+        count, left = divmod(rows, together)
+        cost = count * self._line(geometry, together * width, patch)
+        return cost + left * self._line(geometry, width, patch)
+
+    def emit(self, layer: Layer, name: str) -> ir.PrimFunc:
+        """Return the layer function: patches in scratch, products of many pixels, then of one."""
+        return _Emitter(layer, self.unroll).function(name)
+
+    def _spans_rows(self, geometry: Geometry) -> bool:
+        return geometry.is_pointwise and not self.is_planar
+
+    def _patch(self, geometry: Geometry, calls: Calls) -> int:
+        """Pixels of a patch."""
+        few = calls.rows if calls.alone and self._spans_rows(geometry) else 0
+        return geometry.pixels_of_calls(few)
+
+    def code_bytes(self, node: Node) -> int:
+        """Of the kernels for two pixels and for one; those with a loop are shared by layers."""
+        geometry = Geometry.of(node)
+        steps = geometry.segments.steps
+        pixels = (TOGETHER, 1) if geometry.output.width % TOGETHER else (TOGETHER,)
+        borders = _BORDERS_CODE if self.is_planar else 0
+        if not self.unroll.is_straight(steps):
+            return borders + sum(_SHARED_CODE[count] for count in pixels)
+        loads = _APART_CODE * steps * self.unroll.apart
+        return borders + loads + sum(_CODE[count] + _STEP_CODE[count] * steps for count in pixels)
+
+    def _line(self, geometry: Geometry, pixels: int, patch: int = 0) -> int:
+        """Instructions for pixels that patches may span: patch by patch, then two, then one."""
+        channels, steps = geometry.output.channels, geometry.segments.steps
+        quads, patch = -(-channels // QUAD), patch or geometry.patch_pixels
+        patches, rest = divmod(pixels, patch)
+        looped = 1 + 3 * turns(steps, self.unroll) + self.is_planar
+        # For four channels: 12 a step and 55 beside them for two pixels, 7 and 33 for a single one,
+        # which takes an odd step alone.
+        block = ((12 + 2 * self.unroll.apart) * steps + looped + 55) * quads + 12
+        single = (7 * steps + steps % 2 + looped + 33) * quads + 3 * steps + 60
+        group = 7 * steps + 30
+        blocks, last = patches * patch // TOGETHER, rest // TOGETHER
+        by_two = 40 + 8 * steps + 40
+        filled = by_two if patch == TOGETHER else 40 + group * patch // GROUP
+        calls = patches * filled + last * by_two
+        borders = 3 * channels // 2 + 40 if self.is_planar else 0
+        beside = _gathered(geometry, pixels) if not geometry.is_pointwise else 0
+        return (blocks + last) * block + calls + rest % TOGETHER * single + borders + beside
+
+
+def _gathered(geometry: Geometry, pixels: int) -> int:
+    """Instructions of a row beside those that widen: a call each kernel row, taps at its ends."""
+    rows, columns = geometry.windows.rows, geometry.windows.columns
+    last = (geometry.output.width - 1) * columns.stride - columns.before
+    sides = (columns.before > 0) + (last + (columns.taps - 1) * columns.dilation >= columns.size)
+    length = geometry.segments.length
+    end = max(13 * length - 34, 0) if geometry.image.channels % QUAD else 150
+    groups = -(-pixels // GROUP)
+    return rows.taps * (16 * groups + sides * end) + geometry.segments.steps * groups
 
 
 class _Emitter:

@@ -8,8 +8,10 @@ import numpy as np
 import numpy.typing as npt
 
 from microtir import te
+from microtir.config.features import Feature
 from microtir.graph.ir import Node
 from microtir.kernels.arm_dsp.gemm_kernels import cleared, local_sums, split_lane
+from microtir.kernels.common.kernel import SAME_ROW, Kernel
 from microtir.kernels.common.layer import Layer
 from microtir.kernels.common.made_once import made_once
 from microtir.kernels.common.micro_kernel import call, describe
@@ -17,8 +19,10 @@ from microtir.kernels.common.packing import PackedLinear, pack_linear
 from microtir.kernels.common.refusals import int8_refusal
 from microtir.kernels.common.requantise import WORDS, Rescaling
 from microtir.kernels.common.statements import at, let, load, loop, seq, store
+from microtir.operators.common.rows import RowWindow
 from microtir.operators.dense.definition import FullyConnected, fully_connected_params
-from microtir.plan.ir import Refusal
+from microtir.operators.dense.formula import keeps_rows
+from microtir.plan.ir import Calls, Refusal
 from microtir.schedule import KernelDescription
 from microtir.tir import ir
 from microtir.tir.dtype import DType
@@ -79,62 +83,73 @@ def _packed(node: Node) -> list[tuple[_Block, PackedLinear]] | None:
     return parts
 
 
-def refusal(node: Node) -> Refusal | None:
-    """What speaks against it: int8, whole quads of inputs, weights that fit the packed form."""
-    reason = int8_refusal(node)
-    if reason is not None:
-        return reason
-    outputs, inputs = node.inputs[1].shape
-    if outputs == 1:
-        return Refusal.FEW_CHANNELS
-    if inputs % _QUAD or max(inputs, outputs) > _LARGEST:
-        return Refusal.SIZES
-    return Refusal.FORM if _packed(node) is None else None
+class Dense(Kernel):
+    """Eight outputs a pass, two for each packed weight."""
 
+    name = "dense_pairs"
+    operators = (FullyConnected,)
+    needs = Feature.DSP
+    cycles = 139
 
-def cost(node: Node) -> int:
-    """Instructions, from counts of the emulated Cortex-M4."""
-    outputs, inputs = node.inputs[1].shape
-    rows = node.output.type.elements // outputs
-    return rows * (outputs * inputs + outputs * 8 + 60)
+    def window(self, node: Node) -> RowWindow | None:
+        return SAME_ROW if keeps_rows(node) else None
 
+    def reject(self, node: Node) -> Refusal | None:
+        """What speaks against it: int8, whole quads of inputs, weights that fit the packed form."""
+        reason = int8_refusal(node)
+        if reason is not None:
+            return reason
+        outputs, inputs = node.inputs[1].shape
+        if outputs == 1:
+            return Refusal.FEW_CHANNELS
+        if inputs % _QUAD or max(inputs, outputs) > _LARGEST:
+            return Refusal.SIZES
+        return Refusal.FORM if _packed(node) is None else None
 
-def code_bytes(node: Node) -> int:
-    """Of the kernels; other layers may use the same."""
-    return sum(150 + 168 * block.pairs for block in _blocks(node.inputs[1].shape[0]))
+    def instructions(self, node: Node, _calls: Calls) -> int:
+        """Instructions, from counts of the emulated Cortex-M4."""
+        outputs, inputs = node.inputs[1].shape
+        rows = node.output.type.elements // outputs
+        return rows * (outputs * inputs + outputs * 8 + 60)
 
+    def code_bytes(self, node: Node) -> int:
+        """Of the kernels; other layers may use the same."""
+        return sum(150 + 168 * block.pairs for block in _blocks(node.inputs[1].shape[0]))
 
-def emit(layer: Layer, name: str) -> ir.PrimFunc:
-    """The layer function: one call of the kernel, or two, for each row of inputs."""
-    node = layer.node
-    parts = _packed(node)
-    assert parts is not None, "refusal() was asked"
-    outputs, inputs = node.inputs[1].shape
-    rows = node.output.type.elements // outputs
-    if layer.takes_row_range:
-        x, y = layer.input_rows(0), layer.output_rows()
-        pointers = (lambda row: x.at(row, 0, 0)), (lambda row, first: y.at(row, 0, first))
-    else:
-        source, target = layer.input_matrix(0, (rows, inputs)), layer.output_matrix((rows, outputs))
-        pointers = (
-            (lambda row: at(source, row, 0)),
-            (lambda row, first: at(target, row, first)),
-        )
-    start, stop = (layer.y0, layer.y1) if layer.takes_row_range else (0, rows)
-    body = loop(
-        "row", start, stop,
-        lambda row: seq(*(
-            call(
-                dense(inputs, block.pairs, block.passes, packed.rescaling),
-                pointers[0](row),
-                at(packed.weights, 0, 0, 0, 0, 0),
-                at(packed.constants, 0, 0),
-                pointers[1](row, block.first),
+    def emit(self, layer: Layer, name: str) -> ir.PrimFunc:
+        """The layer function: one call of the kernel, or two, for each row of inputs."""
+        node = layer.node
+        parts = _packed(node)
+        assert parts is not None, "refusal() was asked"
+        outputs, inputs = node.inputs[1].shape
+        rows = node.output.type.elements // outputs
+        if layer.takes_row_range:
+            x, y = layer.input_rows(0), layer.output_rows()
+            pointers = (lambda row: x.at(row, 0, 0)), (lambda row, first: y.at(row, 0, first))
+        else:
+            source, target = (
+                layer.input_matrix(0, (rows, inputs)),
+                layer.output_matrix((rows, outputs)),
             )
-            for block, packed in parts
-        )),
-    )  # fmt: skip
-    return layer.function(name, None, body)
+            pointers = (
+                (lambda row: at(source, row, 0)),
+                (lambda row, first: at(target, row, first)),
+            )
+        start, stop = (layer.y0, layer.y1) if layer.takes_row_range else (0, rows)
+        body = loop(
+            "row", start, stop,
+            lambda row: seq(*(
+                call(
+                    dense(inputs, block.pairs, block.passes, packed.rescaling),
+                    pointers[0](row),
+                    at(packed.weights, 0, 0, 0, 0, 0),
+                    at(packed.constants, 0, 0),
+                    pointers[1](row, block.first),
+                )
+                for block, packed in parts
+            )),
+        )  # fmt: skip
+        return layer.function(name, None, body)
 
 
 @made_once

@@ -9,11 +9,13 @@ import numpy as np
 import numpy.typing as npt
 
 from microtir import te
+from microtir.config.features import Feature
 from microtir.graph.ir import Node
 from microtir.kernels.arm_dsp.copy_kernels import copy
 from microtir.kernels.arm_dsp.depthwise_kernels import WORD_ORDER, depthwise
 from microtir.kernels.common.bordered_rows import Geometry, Window, windowed_rows
 from microtir.kernels.common.depthwise_taps import Taps
+from microtir.kernels.common.kernel import Kernel
 from microtir.kernels.common.layer import Layer
 from microtir.kernels.common.made_once import of_node
 from microtir.kernels.common.micro_kernel import call
@@ -22,8 +24,10 @@ from microtir.kernels.common.refusals import depthwise_refusal
 from microtir.kernels.common.requantise import Requantisation
 from microtir.kernels.common.statements import at, loop, seq
 from microtir.kernels.common.weights import QUAD, channel_quads
+from microtir.operators.common.rows import RowWindow
 from microtir.operators.convolution.definition import DepthwiseConv2D, conv_params
-from microtir.plan.ir import Alone, Refusal
+from microtir.operators.convolution.formula import row_window
+from microtir.plan.ir import Calls, Refusal
 from microtir.tir import ir
 
 _IMMEDIATE = 4095  # largest offset of a load
@@ -71,67 +75,64 @@ def _reaches_input(geometry: Geometry) -> bool:
     return taps.reach(_pixels(geometry)) <= _IMMEDIATE
 
 
+def _is_direct(geometry: Geometry, calls: Calls) -> bool:
+    """Whether windows are read where they lie: all rows are there, and none leaves the image."""
+    return calls.alone and _reaches_input(geometry) and not geometry.is_bordered
+
+
 def _copied_taps(geometry: Geometry) -> Taps:
     return Taps.of(geometry.windows, geometry.image.channels, geometry.copied_step)
 
 
-def scratch_bytes(node: Node) -> int:
-    """Of one window of rows with their borders."""
-    return Geometry.of(node).window_elements
+class Depthwise(Kernel):
+    """Four channels a word, one pixel or two at a time; one takes half the code."""
 
+    operators = (DepthwiseConv2D,)
+    needs = Feature.DSP
+    depends_on_calls = True
 
-def alone(node: Node, _together: int, pixels: int = 2) -> Alone:
-    """Where all rows of the input are there, windows that stay inside the image need no copies."""
-    geometry = Geometry.of(node)
-    is_direct = _reaches_input(geometry) and not geometry.is_bordered
-    scratch = 0 if is_direct else scratch_bytes(node)
-    return Alone(cost(node, pixels, copies=not is_direct), scratch)
+    def __init__(self, name: str, pixels: int, cycles: int) -> None:
+        self.name, self.pixels, self.cycles = name, pixels, cycles
 
+    def reject(self, node: Node) -> Refusal | None:
+        return refusal(node)
 
-def cost(node: Node, pixels: int = 2, *, copies: bool = True) -> int:
-    """Instructions of a kernel for `pixels` pixels, from counts of the emulated Cortex-M4."""
-    geometry = Geometry.of(node)
-    output, taps = geometry.output, _copied_taps(geometry)
-    elements = output.height * output.width * output.channels
-    copied = output.height * taps.rows * geometry.copied * output.channels
-    pair = min(pixels, output.width) == 2  # shares inputs: 7 instructions for 4 products, not 8
-    sums = taps.count * 7 // 4 + 8 if pair else taps.count * 2 + 11
-    return elements * sums + copies * (copied * 5 // 8) + output.height * 60
+    def window(self, node: Node) -> RowWindow | None:
+        return row_window(node)
 
+    def scratch_bytes(self, node: Node, calls: Calls) -> int:
+        """Of one window of rows with their borders, if they are copied."""
+        geometry = Geometry.of(node)
+        return 0 if _is_direct(geometry, calls) else geometry.window_elements
 
-def code_bytes(node: Node, pixels: int = 2) -> int:
-    """Of the kernels; other layers may use the same."""
-    geometry = Geometry.of(node)
-    width, taps = geometry.output.width, _copied_taps(geometry).count
-    single = 190 + 32 * taps
-    if pixels == 1 or width == 1:
-        return single
-    return 250 + 56 * taps + (single if width % 2 else 0)
+    def instructions(self, node: Node, calls: Calls) -> int:
+        """Instructions from counts of the emulated Cortex-M4."""
+        geometry = Geometry.of(node)
+        output, taps = geometry.output, _copied_taps(geometry)
+        elements = output.height * output.width * output.channels
+        copied = output.height * taps.rows * geometry.copied * output.channels
+        pair = (
+            min(self.pixels, output.width) == 2
+        )  # shares inputs: 7 instructions for 4 products, not 8
+        sums = taps.count * 7 // 4 + 8 if pair else taps.count * 2 + 11
+        return (
+            elements * sums
+            + (not _is_direct(geometry, calls)) * (copied * 5 // 8)
+            + output.height * 60
+        )
 
+    def code_bytes(self, node: Node) -> int:
+        """Of the kernels; other layers may use the same."""
+        geometry = Geometry.of(node)
+        width, taps = geometry.output.width, _copied_taps(geometry).count
+        single = 190 + 32 * taps
+        if self.pixels == 1 or width == 1:
+            return single
+        return 250 + 56 * taps + (single if width % 2 else 0)
 
-def emit(layer: Layer, name: str) -> ir.PrimFunc:
-    """The layer function: a window of rows in scratch, then two pixels at a time."""
-    return _Emitter(layer, 2).function(name)
-
-
-def emit_single(layer: Layer, name: str) -> ir.PrimFunc:
-    """The same one pixel at a time, with half the code."""
-    return _Emitter(layer, 1).function(name)
-
-
-def single_cost(node: Node) -> int:
-    """Instructions of the form for one pixel at a time."""
-    return cost(node, 1)
-
-
-def single_alone(node: Node, together: int) -> Alone:
-    """What differs for one pixel at a time where the layer runs alone."""
-    return alone(node, together, 1)
-
-
-def single_code_bytes(node: Node) -> int:
-    """Code of the form for one pixel at a time."""
-    return code_bytes(node, 1)
+    def emit(self, layer: Layer, name: str) -> ir.PrimFunc:
+        """The layer function: a window of rows in scratch, then pixel by pixel."""
+        return _Emitter(layer, self.pixels).function(name)
 
 
 class _Emitter:

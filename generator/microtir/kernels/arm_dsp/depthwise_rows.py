@@ -12,17 +12,22 @@ from dataclasses import dataclass
 import numpy as np
 
 from microtir import te
+from microtir.config.features import Feature
 from microtir.graph.ir import Node
 from microtir.kernels.arm_dsp.depthwise import arrange, factors
 from microtir.kernels.arm_dsp.depthwise_rows_kernels import Taps, depthwise_rows
 from microtir.kernels.common.bordered_rows import Geometry
+from microtir.kernels.common.kernel import Kernel
 from microtir.kernels.common.layer import Layer
 from microtir.kernels.common.micro_kernel import call
 from microtir.kernels.common.packing import constant
 from microtir.kernels.common.refusals import depthwise_refusal
 from microtir.kernels.common.statements import at, let, loop, seq, when
 from microtir.kernels.common.weights import QUAD, channel_quads
-from microtir.plan.ir import Refusal
+from microtir.operators.common.rows import RowWindow
+from microtir.operators.convolution.definition import DepthwiseConv2D
+from microtir.operators.convolution.formula import row_window
+from microtir.plan.ir import Calls, Refusal
 from microtir.tir import ir
 from microtir.tir.dtype import DType
 
@@ -42,7 +47,7 @@ class _Call:
     count: int
 
 
-def _calls(geometry: Geometry) -> list[_Call]:
+def _row_calls(geometry: Geometry) -> list[_Call]:
     """How an output row is computed: two pixels at a time, and the last one of an odd width."""
     rows, columns = geometry.windows.rows, geometry.windows.columns
     found: list[_Call] = []
@@ -72,39 +77,60 @@ def _has_short_borders(geometry: Geometry) -> bool:
     return all(o in ([], [taps[0]], [taps[-1]]) for o in outside)
 
 
-def refusal(node: Node) -> Refusal | None:
-    """What speaks against it: int8, one image, one output per channel, short windows."""
-    reason = depthwise_refusal(node)
-    if reason is not None:
-        return reason
-    geometry = Geometry.of(node)
-    channels = geometry.image.channels
-    if channels < QUAD:
-        return Refusal.FEW_CHANNELS
-    if not _has_short_borders(geometry):
-        return Refusal.WINDOWS
-    calls = _calls(geometry)
-    if not all(c.taps.inside for c in calls):
-        return Refusal.WINDOWS
-    in_reach = (
-        geometry.windows.rows.taps <= _ROWS
-        and all(c.taps.count <= _TAPS and c.taps.reach <= _IMMEDIATE for c in calls)
-        and 2 * channels <= _IMMEDIATE
-    )
-    if not in_reach:
-        return Refusal.SIZES
-    return Refusal.FORM if factors(node) is None else None
+class DepthwiseRows(Kernel):
+    """Four channels a word from rows where they lie, without scratch."""
 
+    name = "depthwise_rows"
+    operators = (DepthwiseConv2D,)
+    needs = Feature.DSP
+    cycles = 141
 
-def cost(node: Node) -> int:
-    """Instructions, whatever the rows of a call, by counts of kernels on the Cortex-M4."""
-    geometry, found = Geometry.of(node), factors(node)
-    assert found is not None, "refusal() was asked"
-    quads = -(-geometry.image.channels // QUAD)
-    return geometry.output.height * sum(
-        c.count * (quads * _turn(c.taps, found.rescaling.instructions) + 35)
-        for c in _calls(geometry)
-    )
+    def window(self, node: Node) -> RowWindow | None:
+        return row_window(node)
+
+    def reject(self, node: Node) -> Refusal | None:
+        """What speaks against it: int8, one image, one output per channel, short windows."""
+        reason = depthwise_refusal(node)
+        if reason is not None:
+            return reason
+        geometry = Geometry.of(node)
+        channels = geometry.image.channels
+        if channels < QUAD:
+            return Refusal.FEW_CHANNELS
+        if not _has_short_borders(geometry):
+            return Refusal.WINDOWS
+        calls = _row_calls(geometry)
+        if not all(c.taps.inside for c in calls):
+            return Refusal.WINDOWS
+        in_reach = (
+            geometry.windows.rows.taps <= _ROWS
+            and all(c.taps.count <= _TAPS and c.taps.reach <= _IMMEDIATE for c in calls)
+            and 2 * channels <= _IMMEDIATE
+        )
+        if not in_reach:
+            return Refusal.SIZES
+        return Refusal.FORM if factors(node) is None else None
+
+    def instructions(self, node: Node, _calls: Calls) -> int:
+        """Instructions, whatever the rows of a call, by counts of kernels on the Cortex-M4."""
+        geometry, found = Geometry.of(node), factors(node)
+        assert found is not None, "refusal() was asked"
+        quads = -(-geometry.image.channels // QUAD)
+        return geometry.output.height * sum(
+            c.count * (quads * _turn(c.taps, found.rescaling.instructions) + 35)
+            for c in _row_calls(geometry)
+        )
+
+    def code_bytes(self, node: Node) -> int:
+        """Of the kernels; other layers may use the same."""
+        geometry, found = Geometry.of(node), factors(node)
+        assert found is not None, "refusal() was asked"
+        kernels = dict.fromkeys(c.taps for c in _row_calls(geometry))
+        return sum(60 + 4 * _turn(taps, found.rescaling.instructions) for taps in kernels)
+
+    def emit(self, layer: Layer, name: str) -> ir.PrimFunc:
+        """The layer function: row by row, two pixels at a time."""
+        return _Emitter(layer).function(name)
 
 
 def _turn(taps: Taps, requantising: int) -> int:
@@ -113,19 +139,6 @@ def _turn(taps: Taps, requantising: int) -> int:
     inside = len(taps.inside)
     row = 2 + 3 * inside + (len(used) - inside) + 5 * sum(map(len, used.values()))
     return taps.rows * row + QUAD * taps.pixels * (requantising + 1) + 13
-
-
-def code_bytes(node: Node) -> int:
-    """Of the kernels; other layers may use the same."""
-    geometry, found = Geometry.of(node), factors(node)
-    assert found is not None, "refusal() was asked"
-    kernels = dict.fromkeys(c.taps for c in _calls(geometry))
-    return sum(60 + 4 * _turn(taps, found.rescaling.instructions) for taps in kernels)
-
-
-def emit(layer: Layer, name: str) -> ir.PrimFunc:
-    """The layer function: row by row, two pixels at a time."""
-    return _Emitter(layer).function(name)
 
 
 Rows = Sequence[Callable[[te.Expr], ir.BufferArgument]]
@@ -137,7 +150,7 @@ class _Emitter:
         self.layer = layer
         self.geometry = geometry = Geometry.of(layer.node)
         self.x, self.y = layer.input_rows(0), layer.output_rows()
-        self.calls = _calls(geometry)
+        self.calls = _row_calls(geometry)
         found = factors(layer.node)
         assert found is not None, "refusal() was asked"
         self.rescaling = found.rescaling

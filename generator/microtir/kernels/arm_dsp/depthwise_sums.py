@@ -9,9 +9,11 @@ from __future__ import annotations
 import numpy as np
 
 from microtir import te
+from microtir.config.features import Feature
 from microtir.graph.ir import Node
 from microtir.kernels.arm_dsp.depthwise_sums_kernels import add_products
 from microtir.kernels.common.bordered_rows import Geometry
+from microtir.kernels.common.kernel import Kernel
 from microtir.kernels.common.layer import Layer
 from microtir.kernels.common.micro_kernel import call
 from microtir.kernels.common.packing import constant
@@ -20,7 +22,7 @@ from microtir.kernels.common.statements import at, load, loop, seq, store, when
 from microtir.kernels.common.weights import QUAD, folded_bias
 from microtir.kernels.portable import accumulate
 from microtir.operators.convolution.definition import DepthwiseConv2D, conv_params
-from microtir.plan.ir import Refusal
+from microtir.plan.ir import Calls, Refusal
 from microtir.tir import ir
 from microtir.tir.dtype import DType
 from microtir.tir.function import RowRange
@@ -29,57 +31,68 @@ _IMMEDIATE = 4095  # largest offset of a load
 _PIXELS = 16  # they are all unrolled
 
 
-def refusal(node: Node) -> Refusal | None:
-    """What speaks against it: one window of neighbouring columns, all inside, whole quads."""
-    reason = depthwise_refusal(node) or accumulate.refusal(node)
-    if reason is not None:
-        return reason
-    geometry = Geometry.of(node)
-    windows, channels = geometry.windows, geometry.image.channels
-    is_run = windows.columns.taps == 1 or windows.columns.dilation == 1
-    if geometry.output.width != 1 or windows.clip(geometry.output) or not is_run:
-        return Refusal.WINDOWS
-    taps = windows.columns.taps
-    if channels % QUAD or taps > _PIXELS or taps * channels > _IMMEDIATE:
-        return Refusal.SIZES
-    return None
+class DepthwiseSums(Kernel):
+    """Rows go into sums, four channels at a time."""
 
+    name = "accumulate_words"
+    operators = (DepthwiseConv2D,)
+    needs = Feature.DSP
+    cycles = 130
 
-def cost(node: Node) -> int:
-    """Instructions of all rows and of the outputs, by counts of kernels on the Cortex-M4."""
-    geometry = Geometry.of(node)
-    channels, rows = geometry.image.channels, geometry.windows.rows.taps
-    turn = 4 + 10 * geometry.windows.columns.taps
-    return rows * (turn * channels // QUAD + 20) + 46 * channels
+    def reject(self, node: Node) -> Refusal | None:
+        """What speaks against it: one window of neighbouring columns, all inside, whole quads."""
+        reason = depthwise_refusal(node) or accumulate.refusal(node)
+        if reason is not None:
+            return reason
+        geometry = Geometry.of(node)
+        windows, channels = geometry.windows, geometry.image.channels
+        is_run = windows.columns.taps == 1 or windows.columns.dilation == 1
+        if geometry.output.width != 1 or windows.clip(geometry.output) or not is_run:
+            return Refusal.WINDOWS
+        taps = windows.columns.taps
+        if channels % QUAD or taps > _PIXELS or taps * channels > _IMMEDIATE:
+            return Refusal.SIZES
+        return None
 
+    def instructions(self, node: Node, _calls: Calls) -> int:
+        """Instructions of all rows and of the outputs, by counts of kernels on the Cortex-M4."""
+        geometry = Geometry.of(node)
+        channels, rows = geometry.image.channels, geometry.windows.rows.taps
+        turn = 4 + 10 * geometry.windows.columns.taps
+        return rows * (turn * channels // QUAD + 20) + 46 * channels
 
-def code_bytes(node: Node) -> int:
-    """Of the kernel."""
-    return 40 + 40 * Geometry.of(node).windows.columns.taps
+    def code_bytes(self, node: Node) -> int:
+        """Of the kernel."""
+        return 40 + 40 * Geometry.of(node).windows.columns.taps
 
+    def emit(self, layer: Layer, name: str) -> ir.PrimFunc:
+        """The function that adds rows [y0, y1): parameters x, the sums, y0 and y1."""
+        node, x = layer.node, layer.input_rows(0)
+        geometry = Geometry.of(node)
+        height, channels = geometry.image.height, geometry.image.channels
+        taps = geometry.windows.columns.taps
+        y0, y1 = te.var("y0", low=0, high=height), te.var("y1", low=0, high=height)
+        sums = ir.Buffer("sums", (1, channels), DType.INT32)
+        bias, weights = constant("bias", _bias(node)), constant("weights", _rows_of_weights(layer))
+        kernel = add_products(taps, channels)
+        body = seq(
+            when(
+                y0 == 0,
+                loop("channel", 0, channels, lambda c: store(sums, (0, c), load(bias, c))),
+            ),
+            loop(
+                "row", y0, y1,
+                lambda row: call(kernel, x.at(row, 0, 0), at(weights, row, 0), at(sums, 0, 0)),
+            ),
+        )  # fmt: skip
+        rows = RowRange(y0.var, y1.var)
+        return ir.PrimFunc(name, (x.buffer, sums, rows.start, rows.stop), body, row_range=rows)
 
-def emit(layer: Layer, name: str) -> ir.PrimFunc:
-    """The function that adds rows [y0, y1): parameters x, the sums, y0 and y1."""
-    node, x = layer.node, layer.input_rows(0)
-    geometry = Geometry.of(node)
-    height, channels = geometry.image.height, geometry.image.channels
-    taps = geometry.windows.columns.taps
-    y0, y1 = te.var("y0", low=0, high=height), te.var("y1", low=0, high=height)
-    sums = ir.Buffer("sums", (1, channels), DType.INT32)
-    bias, weights = constant("bias", _bias(node)), constant("weights", _rows_of_weights(layer))
-    kernel = add_products(taps, channels)
-    body = seq(
-        when(
-            y0 == 0,
-            loop("channel", 0, channels, lambda c: store(sums, (0, c), load(bias, c))),
-        ),
-        loop(
-            "row", y0, y1,
-            lambda row: call(kernel, x.at(row, 0, 0), at(weights, row, 0), at(sums, 0, 0)),
-        ),
-    )  # fmt: skip
-    rows = RowRange(y0.var, y1.var)
-    return ir.PrimFunc(name, (x.buffer, sums, rows.start, rows.stop), body, row_range=rows)
+    def accumulator_bytes(self, node: Node) -> int:
+        return accumulate.accumulator_bytes(node)
+
+    def finish(self, layer: Layer, name: str) -> ir.PrimFunc:
+        return accumulate.emit_finish(layer, name)
 
 
 def _bias(node: Node) -> np.ndarray[tuple[int, ...], np.dtype[np.int32]]:

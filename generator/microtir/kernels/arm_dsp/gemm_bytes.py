@@ -7,9 +7,8 @@ windows are gathered, at half the bytes; a small one of a single pixel on the st
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from microtir import te
+from microtir.config.features import Feature
 from microtir.graph.ir import Node
 from microtir.kernels.arm_dsp import convolution
 from microtir.kernels.arm_dsp.copy_kernels import copy, fill, fill_spread, spread
@@ -22,12 +21,16 @@ from microtir.kernels.arm_dsp.gemm_bytes_kernels import (
 )
 from microtir.kernels.arm_dsp.gemm_kernels import TOGETHER
 from microtir.kernels.common.convolution_geometry import Geometry
+from microtir.kernels.common.kernel import Kernel
 from microtir.kernels.common.layer import Layer
 from microtir.kernels.common.made_once import of_node
 from microtir.kernels.common.micro_kernel import call, turns
 from microtir.kernels.common.statements import at, each, let, loop, seq, store, when
 from microtir.kernels.common.weights import OCTET, QUAD
-from microtir.plan.ir import Alone, Refusal
+from microtir.operators.common.rows import RowWindow
+from microtir.operators.convolution.definition import Conv2D, DepthwiseConv2D
+from microtir.operators.convolution.formula import row_window
+from microtir.plan.ir import IN_ONE_CALL, Calls, Refusal
 from microtir.tir import ir
 from microtir.tir.dtype import DType
 
@@ -62,16 +65,25 @@ def _single_packed_of(node: Node) -> convolution.Packed | None:
     return convolution.packed_of(node, together=together, values=_values(geometry))
 
 
-@dataclass(frozen=True, slots=True)
-class Form:
-    """`pixels`, one or two, at a time; what is left of a row of two is a single one.
+class GemmBytes(Kernel):
+    """The input as it is, or windows of bytes, times packed weights.
 
+    `pixels`, one or two, are taken at a time; what is left of a row of two is a single one.
     Those that come singly are computed by eight channels a turn where there are so many.
     """
 
-    pixels: int
+    operators = (Conv2D, DepthwiseConv2D)
+    needs = Feature.DSP
+    cycles = 120
+    depends_on_calls = True
 
-    def refusal(self, node: Node) -> Refusal | None:
+    def __init__(self, name: str, pixels: int) -> None:
+        self.name, self.pixels = name, pixels
+
+    def window(self, node: Node) -> RowWindow | None:
+        return row_window(node)
+
+    def reject(self, node: Node) -> Refusal | None:
         """What speaks against it, beside what speaks against patches."""
         reason = convolution.refusal(node)
         if reason is not None:
@@ -92,37 +104,23 @@ class Form:
         beyond = width * geometry.windows.columns.stride > geometry.image.width
         return Refusal.WINDOWS if reads_input and beyond else None
 
-    def scratch_bytes(self, node: Node) -> int:
+    def scratch_bytes(self, node: Node, _calls: Calls) -> int:
         """Of a patch, where there is one that is not on the stack."""
         geometry = Geometry.of(node)
         size = self.pixels * _values(geometry)
         on_stack = self.pixels == 1 and size <= _ON_STACK
         return 0 if on_stack or _reads_input(geometry) else size
 
-    def cost(self, node: Node) -> int:
-        """Instructions of all rows in one call, by counts of kernels on the Cortex-M4."""
+    def instructions(self, node: Node, calls: Calls) -> int:
+        """Instructions by counts of kernels on the Cortex-M4: lines are rows, or all of a call."""
         geometry = Geometry.of(node)
-        output = geometry.output
-        if geometry.is_pointwise:
-            return self._line(geometry, output.images * output.height * output.width)
-        return self.row_cost(node)
-
-    def row_cost(self, node: Node) -> int:
-        """Instructions where every row is a call of its own."""
-        geometry = Geometry.of(node)
-        output = geometry.output
-        return output.images * output.height * self._line(geometry, output.width)
-
-    def alone(self, node: Node, together: int) -> Alone:
-        """Where the layer runs alone: pixels of calls are one line."""
-        geometry = Geometry.of(node)
-        scratch = self.scratch_bytes(node)
-        if not geometry.is_pointwise or not together:
-            return Alone(self.cost(node), scratch)
         rows, width = geometry.output.images * geometry.output.height, geometry.output.width
-        calls, left = divmod(rows, together)
-        cost = calls * self._line(geometry, together * width)
-        return Alone(cost + left * self._line(geometry, width), scratch)
+        if not geometry.is_pointwise or (calls.rows and not calls.alone):
+            return rows * self._line(geometry, width)
+        together = calls.rows or max(rows, 1)
+        count, left = divmod(rows, together)
+        cost = count * self._line(geometry, together * width)
+        return cost + left * self._line(geometry, width)
 
     def code_bytes(self, node: Node) -> int:
         """Of the kernels for two pixels and for one."""
@@ -140,7 +138,9 @@ class Form:
     def emit(self, layer: Layer, name: str) -> ir.PrimFunc:
         """The layer function."""
         if not _reads_input(Geometry.of(layer.node)):
-            return _Patches(layer, self.pixels, self.scratch_bytes(layer.node)).function(name)
+            return _Patches(
+                layer, self.pixels, self.scratch_bytes(layer.node, IN_ONE_CALL)
+            ).function(name)
         return _Input(layer, self.pixels).function(name)
 
     def _is_by_octets(self, geometry: Geometry) -> bool:
@@ -171,9 +171,6 @@ class Form:
         blocks, rest = divmod(pixels, self.pixels)
         whole = block + 60 if self.pixels == TOGETHER else single
         return pixels * (copied + 20) + blocks * whole + rest * single
-
-
-PAIRS, SINGLE = Form(TOGETHER), Form(1)
 
 
 class _Emitter:

@@ -9,7 +9,7 @@ from microtir.kernels.common.layer import Rows
 from microtir.kernels.common.micro_kernel import call
 from microtir.kernels.common.statements import seq
 from microtir.operators.common.rows import Extents
-from microtir.plan.ir import Refusal
+from microtir.plan.ir import LayoutKind, Refusal
 from microtir.tir import ir
 
 
@@ -18,6 +18,11 @@ def planes_refusal(output: Extents) -> Refusal | None:
     if output.images != 1:
         return Refusal.IMAGES
     return None if takes(output.width) else Refusal.SIZES
+
+
+def borders_cost(output: Extents, writes: LayoutKind) -> int:
+    """Return the instructions that set the borders of all rows, if they are planes."""
+    return 0 if writes is LayoutKind.NHWC else output.height * (3 * output.channels // 2 + 40)
 
 
 class Outputs:

@@ -8,11 +8,11 @@ point, for which the bias accounts.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from microtir import te
+from microtir.config.features import Feature
 from microtir.graph.ir import Node
 from microtir.kernels.arm_dsp import depthwise as words
 from microtir.kernels.arm_dsp.copy_kernels import fill
@@ -26,12 +26,16 @@ from microtir.kernels.arm_dsp.planes_kernels import (
     words_of,
 )
 from microtir.kernels.common.bordered_rows import Geometry
+from microtir.kernels.common.kernel import Kernel
 from microtir.kernels.common.layer import Layer
 from microtir.kernels.common.micro_kernel import call
 from microtir.kernels.common.packing import constant
 from microtir.kernels.common.refusals import depthwise_refusal
 from microtir.kernels.common.statements import at, let, loop, seq, when
-from microtir.plan.ir import Planes, Refusal
+from microtir.operators.common.rows import RowWindow
+from microtir.operators.convolution.definition import DepthwiseConv2D
+from microtir.operators.convolution.formula import row_window
+from microtir.plan.ir import Calls, LayoutKind, Planes, Refusal
 from microtir.tir import ir
 from microtir.tir.dtype import DType
 
@@ -48,55 +52,60 @@ def _plane(geometry: Geometry, dtype: DType = DType.INT16) -> Plane:
     )
 
 
-def refusal(node: Node) -> Refusal | None:
-    """What speaks against it: int8, one image, one output per channel, 3x3 taps, whole words."""
-    reason = depthwise_refusal(node)
-    if reason is not None:
-        return reason
-    geometry = Geometry.of(node)
-    rows, columns, plane = geometry.windows.rows, geometry.windows.columns, _plane(geometry)
-    fits = (
-        (rows.taps, columns.taps) == (TAPS, TAPS)
-        and (rows.dilation, columns.dilation) == (1, 1)
-        and columns.stride in _STRIDES
-    )
-    if not fits:
-        return Refusal.WINDOWS
-    if plane.channels < OUTPUTS:
-        return Refusal.FEW_CHANNELS
-    if (OUTPUTS - 1) * max(plane.channels, plane.bytes) > _IMMEDIATE or plane.copied < 1:
-        return Refusal.SIZES
-    return Refusal.FORM if words.factors(node) is None else None
+class DepthwisePlanes(Kernel):
+    """3x3 taps, two columns a word, from rows that it splits into planes of channels."""
 
+    name = "depthwise_planes"
+    operators = (DepthwiseConv2D,)
+    needs = Feature.DSP
+    cycles = 111
+    depends_on_calls = True
 
-def scratch_bytes(node: Node) -> int:
-    """Of the planes of three rows."""
-    return TAPS * _plane(Geometry.of(node)).elements * DType.INT16.bytes
+    def window(self, node: Node) -> RowWindow | None:
+        return row_window(node)
 
+    def reject(self, node: Node) -> Refusal | None:
+        """What speaks against it: int8, one image, one output a channel, 3x3 taps, whole words."""
+        reason = depthwise_refusal(node)
+        if reason is not None:
+            return reason
+        geometry = Geometry.of(node)
+        rows, columns, plane = geometry.windows.rows, geometry.windows.columns, _plane(geometry)
+        fits = (
+            (rows.taps, columns.taps) == (TAPS, TAPS)
+            and (rows.dilation, columns.dilation) == (1, 1)
+            and columns.stride in _STRIDES
+        )
+        if not fits:
+            return Refusal.WINDOWS
+        if plane.channels < OUTPUTS:
+            return Refusal.FEW_CHANNELS
+        if (OUTPUTS - 1) * max(plane.channels, plane.bytes) > _IMMEDIATE or plane.copied < 1:
+            return Refusal.SIZES
+        return Refusal.FORM if words.factors(node) is None else None
 
-def cost(node: Node) -> int:
-    """Instructions of all rows in one call, from counts of the emulated Cortex-M4."""
-    geometry = Geometry.of(node)
-    rows, output = geometry.windows.rows, geometry.output
-    split_rows = min((output.height - 1) * rows.stride + TAPS, geometry.image.height)
-    return split_rows * _split_cost(node) + output.height * _row_cost(node)
+    def scratch_bytes(self, node: Node, _calls: Calls) -> int:
+        """Of the planes of three rows."""
+        return TAPS * _plane(Geometry.of(node)).elements * DType.INT16.bytes
 
+    def instructions(self, node: Node, calls: Calls) -> int:
+        """Instructions from counts of the emulated Cortex-M4; rows of a call share planes."""
+        geometry = Geometry.of(node)
+        rows, output = geometry.windows.rows, geometry.output
+        if not calls.rows:
+            split_rows = min((output.height - 1) * rows.stride + TAPS, geometry.image.height)
+            return split_rows * _split_cost(node) + output.height * _row_cost(node)
+        count = -(-output.height // calls.rows)
+        split_rows = TAPS + (calls.rows - 1) * min(rows.stride, TAPS)
+        return count * split_rows * _split_cost(node) + output.height * _row_cost(node)
 
-def row_cost(node: Node) -> int:
-    """Instructions where every row is a call of its own and splits all that it needs."""
-    return _calls_cost(node, 1)
+    def code_bytes(self, node: Node) -> int:
+        """Of the kernels; other layers may use the same."""
+        return _SPLIT_CODE + _code_bytes(_plane(Geometry.of(node)))
 
-
-def pair_cost(node: Node) -> int:
-    """Instructions where two rows are a call, and share what they split."""
-    return _calls_cost(node, 2)
-
-
-def _calls_cost(node: Node, together: int) -> int:
-    geometry = Geometry.of(node)
-    calls = -(-geometry.output.height // together)
-    split_rows = TAPS + (together - 1) * min(geometry.windows.rows.stride, TAPS)
-    return calls * split_rows * _split_cost(node) + geometry.output.height * _row_cost(node)
+    def emit(self, layer: Layer, name: str) -> ir.PrimFunc:
+        """Return the layer function: new rows into planes, then the kernel, row by row."""
+        return _Split(layer).function(name)
 
 
 def _split_cost(node: Node) -> int:
@@ -110,32 +119,28 @@ def _row_cost(node: Node) -> int:
     return instructions(_plane(Geometry.of(node)))
 
 
-def code_bytes(node: Node) -> int:
-    """Of the kernels; other layers may use the same."""
-    return _SPLIT_CODE + Planar(DType.INT16).code_bytes(node)
+def _code_bytes(plane: Plane) -> int:
+    """Of the kernel; other layers may use the same."""
+    turns, rest = divmod(plane.outputs, OUTPUTS)
+    return _KERNEL_CODE + 260 * (turns > 0) + (70 + 45 * rest if rest else 0)
 
 
-def emit(layer: Layer, name: str) -> ir.PrimFunc:
-    """The layer function: for each output row the new rows into planes, if need be; the kernel."""
-    if layer.layouts[layer.node.inputs[0]].planes is not None:
-        return _Planar(layer).function(name)
-    return _Split(layer).function(name)
+class DepthwisePlanar(DepthwisePlanes):
+    """The same over planes, of elements of a type, that the producer has written."""
 
+    depends_on_calls = False
 
-@dataclass(frozen=True, slots=True)
-class Planar:
-    """The kernel over planes, of elements of a type, that the producer has written."""
-
-    dtype: DType
+    def __init__(self, reads: LayoutKind, dtype: DType) -> None:
+        self.reads, self.dtype = reads, dtype
 
     def planes(self, node: Node) -> Planes:
         """How the input is to lie."""
         plane = self._plane(node)
         return Planes(plane.before, plane.columns)
 
-    def refusal(self, node: Node) -> Refusal | None:
+    def reject(self, node: Node) -> Refusal | None:
         """As above, and more than one row above or below the image."""
-        reason = refusal(node)
+        reason = super().reject(node)
         if reason is not None:
             return reason
         geometry, plane = Geometry.of(node), self._plane(node)
@@ -145,21 +150,24 @@ class Planar:
             return Refusal.WINDOWS
         return None if plane.before + geometry.image.width <= plane.columns else Refusal.SIZES
 
-    def scratch_bytes(self, node: Node) -> int:
+    def scratch_bytes(self, node: Node, _calls: Calls) -> int:
         """Of a row outside the image."""
         geometry = Geometry.of(node)
         clips = geometry.windows.rows.clips(geometry.output.height)
         return self._plane(node).elements * self.dtype.bytes if clips else 0
 
-    def cost(self, node: Node) -> int:
+    def instructions(self, node: Node, calls: Calls) -> int:
         """Instructions of all rows, whatever the calls."""
-        outside = self.scratch_bytes(node)
+        outside = self.scratch_bytes(node, calls)
         return outside + Geometry.of(node).output.height * (instructions(self._plane(node)) + 10)
 
     def code_bytes(self, node: Node) -> int:
         """Of the kernel; other layers may use the same."""
-        turns, rest = divmod(self._plane(node).outputs, OUTPUTS)
-        return _KERNEL_CODE + 260 * (turns > 0) + (70 + 45 * rest if rest else 0)
+        return _code_bytes(self._plane(node))
+
+    def emit(self, layer: Layer, name: str) -> ir.PrimFunc:
+        """Return the layer function: the kernel, and planes for rows outside the image."""
+        return _Planar(layer).function(name)
 
     def _plane(self, node: Node) -> Plane:
         return _plane(Geometry.of(node), self.dtype)

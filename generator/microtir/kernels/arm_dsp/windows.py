@@ -6,20 +6,20 @@ image are the input's zero point, for which the bias accounts.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
 from microtir import te
+from microtir.config.features import Feature
 from microtir.graph.ir import Node
 from microtir.kernels.arm_dsp.copy_kernels import fill
-from microtir.kernels.arm_dsp.outputs import Outputs
-from microtir.kernels.arm_dsp.outputs import planes_refusal as planar_refusal
+from microtir.kernels.arm_dsp.outputs import Outputs, borders_cost, planes_refusal
 from microtir.kernels.arm_dsp.windows_kernels import Outputs as RowOutputs
 from microtir.kernels.arm_dsp.windows_kernels import pack, tile_loads, windows
 from microtir.kernels.arm_dsp.windows_rows import PAIR, PIXELS, WidenedRows, keep_rows, widen_row
 from microtir.kernels.common.bordered_rows import Geometry
+from microtir.kernels.common.kernel import Kernel
 from microtir.kernels.common.layer import Layer
 from microtir.kernels.common.micro_kernel import call
 from microtir.kernels.common.packing import constant, requantised
@@ -27,8 +27,10 @@ from microtir.kernels.common.refusals import int8_refusal, mixed_refusal
 from microtir.kernels.common.requantise import Requantisation
 from microtir.kernels.common.statements import at, let, loop, seq, store, when
 from microtir.kernels.common.weights import channel_pairs, pack_pairs
-from microtir.operators.convolution.definition import Conv2D, conv_params
-from microtir.plan.ir import Refusal
+from microtir.operators.common.rows import RowWindow
+from microtir.operators.convolution.definition import Conv2D, DepthwiseConv2D, conv_params
+from microtir.operators.convolution.formula import row_window
+from microtir.plan.ir import Calls, LayoutKind, Refusal
 from microtir.tir import ir
 from microtir.tir.dtype import DType
 
@@ -115,101 +117,85 @@ def _packed(node: Node, channel_bytes: int = 1) -> tuple[ir.Buffer, Requantisati
     return constant("words", words), factors
 
 
-def refusal(node: Node) -> Refusal | None:
-    """What speaks against it: int8 over one image, whole tiles of windows of some steps."""
-    reason = int8_refusal(node) or mixed_refusal(node)
-    if reason is not None:
-        return reason
-    if not isinstance(node.op, Conv2D):
-        return Refusal.OPERATOR
-    form = _Form.of(node)
-    geometry, rows = form.geometry, form.rows
-    if geometry.image.images != 1:
-        return Refusal.IMAGES
-    if geometry.windows.columns.dilation != 1 or rows.length == 1:
-        return Refusal.WINDOWS
-    if geometry.output.channels < PAIR:
-        return Refusal.FEW_CHANNELS
-    fits = (
-        (rows.is_short or (rows.turns and rows.steps <= _STEPS))
-        and rows.words <= _CHAIN * max(rows.apart, 1)
-        and rows.width >= PIXELS
-        and form.copied > 1
-        and rows.reach(PIXELS) * DType.INT16.bytes <= _IMMEDIATE
-        and PIXELS * max(rows.step * DType.INT16.bytes, geometry.output.channels) <= _IMMEDIATE
-        and geometry.output.channels * (rows.steps + 9) * 2 < _PACKED
-    )
-    if not fits:
-        return Refusal.SIZES
-    return Refusal.FORM if _packed(node) is None else None
+class GemmWindows(Kernel):
+    """Windows are read where they lie, in rows that are widened."""
 
+    name = "gemm_windows"
+    operators = (Conv2D, DepthwiseConv2D)
+    needs = Feature.DSP
+    cycles = 116
+    depends_on_calls = True
 
-def planes_refusal(node: Node) -> Refusal | None:
-    """What speaks against writing planes, beside what `refusal` knows."""
-    return planar_refusal(Geometry.of(node).output) or refusal(node)
+    def __init__(self, writes: LayoutKind) -> None:
+        self.writes = writes
 
+    def window(self, node: Node) -> RowWindow | None:
+        return row_window(node)
 
-def scratch_bytes(node: Node) -> int:
-    """Of the widened rows."""
-    rows = _Form.of(node).rows
-    return rows.taps * rows.distance * DType.INT16.bytes
+    def reject(self, node: Node) -> Refusal | None:
+        """What speaks against it: int8 over one image, whole tiles of windows of some steps."""
+        is_planar = self.writes is not LayoutKind.NHWC
+        reason = planes_refusal(Geometry.of(node).output) if is_planar else None
+        reason = reason or int8_refusal(node) or mixed_refusal(node)
+        if reason is not None:
+            return reason
+        if not isinstance(node.op, Conv2D):
+            return Refusal.OPERATOR
+        form = _Form.of(node)
+        geometry, rows = form.geometry, form.rows
+        if geometry.image.images != 1:
+            return Refusal.IMAGES
+        if geometry.windows.columns.dilation != 1 or rows.length == 1:
+            return Refusal.WINDOWS
+        if geometry.output.channels < PAIR:
+            return Refusal.FEW_CHANNELS
+        fits = (
+            (rows.is_short or (rows.turns and rows.steps <= _STEPS))
+            and rows.words <= _CHAIN * max(rows.apart, 1)
+            and rows.width >= PIXELS
+            and form.copied > 1
+            and rows.reach(PIXELS) * DType.INT16.bytes <= _IMMEDIATE
+            and PIXELS * max(rows.step * DType.INT16.bytes, geometry.output.channels) <= _IMMEDIATE
+            and geometry.output.channels * (rows.steps + 9) * 2 < _PACKED
+        )
+        if not fits:
+            return Refusal.SIZES
+        return Refusal.FORM if _packed(node) is None else None
 
+    def scratch_bytes(self, node: Node, _calls: Calls) -> int:
+        """Of the widened rows."""
+        rows = _Form.of(node).rows
+        return rows.taps * rows.distance * DType.INT16.bytes
 
-def cost(node: Node) -> int:
-    """Instructions of all rows in one call, from counts of the emulated Cortex-M4."""
-    return _calls_cost(node, Geometry.of(node).output.height)
+    def instructions(self, node: Node, calls: Calls) -> int:
+        """Instructions from counts of the emulated Cortex-M4; calls share what they widen."""
+        form, factors = _Form.of(node), _factors(node)
+        assert factors is not None, "refusal() was asked"
+        rows, output, requantised_ = form.rows, form.geometry.output, factors.rescaling.instructions
+        new = rows.copies * (form.copied * 11 // 8 + 40)
+        kept = form.kept * rows.distance // 6 + 40 if form.kept else 0
+        count = -(-output.height // (calls.rows or output.height))
+        widened = count * rows.taps * new
+        widened += (output.height - count) * ((rows.taps - form.kept) * new + kept)
+        looped = 9 + 5 * rows.turns if rows.turns else 0
+        tile = tile_loads(rows) + 10 * rows.steps + 8 * requantised_ + 22 + looped
+        copied = rows.steps // 4 + 24
+        single = rows.steps * 9 // 2 + 2 * requantised_ + 12
+        tiles, rest = divmod(rows.width, PIXELS)
+        pairs = -(-output.channels // PAIR)
+        row = pairs * (tiles * tile + copied + rest * single) + 40
+        return widened + output.height * row + borders_cost(output, self.writes)
 
+    def code_bytes(self, node: Node) -> int:
+        """Of the kernels."""
+        rows = _Form.of(node).rows
+        single = _SINGLE_CODE + _SINGLE_STEP_CODE * rows.steps if rows.width % PIXELS else 0
+        tile = (_STEP_CODE * rows.steps + 4 * tile_loads(rows)) // max(rows.turns, 1)
+        return _CODE + tile + single + _WIDEN_CODE * rows.copies + _KEEP_CODE
 
-def row_cost(node: Node) -> int:
-    """Instructions where every row is a call of its own and widens all that it needs."""
-    return _calls_cost(node, 1)
-
-
-def pair_cost(node: Node) -> int:
-    """Instructions where two rows are a call, and share what they widen."""
-    return _calls_cost(node, 2)
-
-
-def _calls_cost(node: Node, together: int) -> int:
-    form, factors = _Form.of(node), _factors(node)
-    assert factors is not None, "refusal() was asked"
-    rows, output, requantised_ = form.rows, form.geometry.output, factors.rescaling.instructions
-    new = rows.copies * (form.copied * 11 // 8 + 40)
-    kept = form.kept * rows.distance // 6 + 40 if form.kept else 0
-    calls = -(-output.height // together)
-    widened = calls * rows.taps * new
-    widened += (output.height - calls) * ((rows.taps - form.kept) * new + kept)
-    looped = 9 + 5 * rows.turns if rows.turns else 0
-    tile = tile_loads(rows) + 10 * rows.steps + 8 * requantised_ + 22 + looped
-    copied = rows.steps // 4 + 24
-    single = rows.steps * 9 // 2 + 2 * requantised_ + 12
-    tiles, rest = divmod(rows.width, PIXELS)
-    pairs = -(-output.channels // PAIR)
-    row = pairs * (tiles * tile + copied + rest * single) + 40
-    return widened + output.height * row
-
-
-def into_planes(cost: Callable[[Node], int]) -> Callable[[Node], int]:
-    """A cost where outputs are planes, whose borders are set."""
-
-    def planar(node: Node) -> int:
-        output = Geometry.of(node).output
-        return cost(node) + output.height * (3 * output.channels // 2 + 40)
-
-    return planar
-
-
-def code_bytes(node: Node) -> int:
-    """Of the kernels."""
-    rows = _Form.of(node).rows
-    single = _SINGLE_CODE + _SINGLE_STEP_CODE * rows.steps if rows.width % PIXELS else 0
-    tile = (_STEP_CODE * rows.steps + 4 * tile_loads(rows)) // max(rows.turns, 1)
-    return _CODE + tile + single + _WIDEN_CODE * rows.copies + _KEEP_CODE
-
-
-def emit(layer: Layer, name: str) -> ir.PrimFunc:
-    """The layer function: the rows behind an output row, then tiles of it, then single pixels."""
-    return _Emitter(layer).function(name)
+    def emit(self, layer: Layer, name: str) -> ir.PrimFunc:
+        """The layer function: rows behind an output row, then tiles of it, then single pixels."""
+        return _Emitter(layer).function(name)
 
 
 class _Emitter:

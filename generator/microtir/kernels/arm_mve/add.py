@@ -9,10 +9,12 @@ from microtir.config.features import Feature
 from microtir.graph.ir import Node
 from microtir.kernels.arm_mve.requantise import Rescaling
 from microtir.kernels.common.halved_add import WIDENED, add_refusal, emit_rows, halved_add
+from microtir.kernels.common.kernel import Kernel
 from microtir.kernels.common.layer import Layer
 from microtir.kernels.common.micro_kernel import describe
 from microtir.kernels.common.statements import load, loop, store
-from microtir.plan.ir import Refusal
+from microtir.operators.arithmetic.definition import Add
+from microtir.plan.ir import Calls, Refusal
 from microtir.schedule import KernelDescription
 from microtir.tir import ir
 from microtir.tir.dtype import DType
@@ -61,24 +63,30 @@ def _sum(node: Node) -> _Sum | None:
     return _Sum(found.half, rescaling, words)
 
 
-def refusal(node: Node) -> Refusal | None:
-    """What speaks against it: int8 activations of one shape, one factor of a half."""
-    reason = add_refusal(node, _LARGEST)
-    return Refusal.SCALES if reason is None and _sum(node) is None else reason
+class Add4(Kernel):
+    """One operand is shifted, the other one multiplied, four elements at a time."""
 
+    name = "add_vectors"
+    operators = (Add,)
+    needs = Feature.MVE
+    cycles = 176
 
-def cost(node: Node) -> int:
-    """Instructions, from counts of the emulated Cortex-M55."""
-    return node.output.type.elements * 9 // 2 + node.output.type.rows * 30
+    def reject(self, node: Node) -> Refusal | None:
+        """What speaks against it: int8 activations of one shape, one factor of a half."""
+        reason = add_refusal(node, _LARGEST)
+        return Refusal.SCALES if reason is None and _sum(node) is None else reason
 
+    def instructions(self, node: Node, _calls: Calls) -> int:
+        """Instructions, from counts of the emulated Cortex-M55."""
+        return node.output.type.elements * 9 // 2 + node.output.type.rows * 30
 
-def emit(layer: Layer, name: str) -> ir.PrimFunc:
-    """The layer function: one call of the kernel for each row."""
-    node = layer.node
-    total = _sum(node)
-    assert total is not None, "refusal() was asked"
-    kernel = _add(node.output.type.row_elements, total)
-    return emit_rows(layer, name, kernel, total.half, total.words)
+    def emit(self, layer: Layer, name: str) -> ir.PrimFunc:
+        """The layer function: one call of the kernel for each row."""
+        node = layer.node
+        total = _sum(node)
+        assert total is not None, "refusal() was asked"
+        kernel = _add(node.output.type.row_elements, total)
+        return emit_rows(layer, name, kernel, total.half, total.words)
 
 
 def _add(count: int, total: _Sum) -> KernelDescription:

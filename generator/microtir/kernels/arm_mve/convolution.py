@@ -8,17 +8,21 @@ that the full sum of weights folds into the bias.
 from __future__ import annotations
 
 from microtir import te
+from microtir.config.features import Feature
 from microtir.graph.ir import Node
 from microtir.kernels.arm_mve.copy_kernels import copy, fill, gather, gather_code
 from microtir.kernels.arm_mve.gemm_kernels import PIXELS, code_size, gemm, instructions
 from microtir.kernels.arm_mve.linear import BYTES, PackedLinear, pack_linear
 from microtir.kernels.common.convolution_geometry import Geometry
+from microtir.kernels.common.kernel import Kernel
 from microtir.kernels.common.layer import Layer
 from microtir.kernels.common.micro_kernel import call
 from microtir.kernels.common.refusals import int8_refusal, mixed_refusal
 from microtir.kernels.common.statements import at, let, load, loop, seq, store, when
+from microtir.operators.common.rows import RowWindow
 from microtir.operators.convolution.definition import Conv2D, DepthwiseConv2D, conv_params
-from microtir.plan.ir import Refusal
+from microtir.operators.convolution.formula import row_window
+from microtir.plan.ir import Calls, Refusal
 from microtir.tir import ir
 from microtir.tir.dtype import DType
 
@@ -48,39 +52,59 @@ def _is_run(geometry: Geometry) -> bool:
     return geometry.segments.count == 1 and not geometry.windows.clip(geometry.output)
 
 
-def refusal(node: Node) -> Refusal | None:
-    """What speaks against it: int8 over one image, factors below 1."""
-    reason = int8_refusal(node) or mixed_refusal(node)
-    if reason is not None:
-        return reason
-    geometry = Geometry.of(node)
-    if geometry.image.images != 1 and not geometry.is_pointwise:
-        return Refusal.IMAGES
-    fits = geometry.output.channels <= _IMMEDIATE and geometry.pixel_stride <= _LARGEST
-    row = geometry.image.width * geometry.image.channels * geometry.windows.rows.dilation
-    sizes = 0 < _values(geometry) <= _LARGEST and row <= _LARGEST
-    if not (fits and sizes):
-        return Refusal.SIZES
-    return Refusal.FORM if _packed(node) is None else None
+class Gemm(Kernel):
+    """Two pixels by four channels, sixteen products an instruction."""
 
+    name = "gemm_vectors"
+    operators = (Conv2D, DepthwiseConv2D)
+    needs = Feature.MVE
+    cycles = 156
+    depends_on_calls = True
 
-def scratch_bytes(node: Node) -> int:
-    """Of the copied windows."""
-    geometry = Geometry.of(node)
-    return 0 if _is_run(geometry) else PIXELS * _values(geometry)
+    def window(self, node: Node) -> RowWindow | None:
+        return row_window(node)
 
+    def reject(self, node: Node) -> Refusal | None:
+        """What speaks against it: int8 over one image, factors below 1."""
+        reason = int8_refusal(node) or mixed_refusal(node)
+        if reason is not None:
+            return reason
+        geometry = Geometry.of(node)
+        if geometry.image.images != 1 and not geometry.is_pointwise:
+            return Refusal.IMAGES
+        fits = geometry.output.channels <= _IMMEDIATE and geometry.pixel_stride <= _LARGEST
+        row = geometry.image.width * geometry.image.channels * geometry.windows.rows.dilation
+        sizes = 0 < _values(geometry) <= _LARGEST and row <= _LARGEST
+        if not (fits and sizes):
+            return Refusal.SIZES
+        return Refusal.FORM if _packed(node) is None else None
 
-def cost(node: Node) -> int:
-    """Instructions, from counts of the emulated Cortex-M55."""
-    geometry = Geometry.of(node)
-    lines = 1 if geometry.is_pointwise else geometry.output.images * geometry.output.height
-    return _lines_cost(geometry, lines)
+    def scratch_bytes(self, node: Node, _calls: Calls) -> int:
+        """Of the copied windows."""
+        geometry = Geometry.of(node)
+        return 0 if _is_run(geometry) else PIXELS * _values(geometry)
 
+    def instructions(self, node: Node, calls: Calls) -> int:
+        """Instructions from counts of the emulated Cortex-M55; pairs do not span calls."""
+        geometry = Geometry.of(node)
+        lines = geometry.output.images * geometry.output.height
+        if geometry.is_pointwise and not calls.rows:
+            lines = 1
+        return _lines_cost(geometry, lines)
 
-def row_cost(node: Node) -> int:
-    """Instructions where every row is a call of its own: pairs of pixels do not span rows."""
-    geometry = Geometry.of(node)
-    return _lines_cost(geometry, geometry.output.images * geometry.output.height)
+    def code_bytes(self, node: Node) -> int:
+        """Of the kernels for two pixels and for one; other layers may use the same."""
+        geometry = Geometry.of(node)
+        flat = geometry.is_pointwise
+        width = geometry.output.width * (geometry.output.height if flat else 1)
+        values = _values(geometry)
+        return code_size(PIXELS, values) + (code_size(1, values) if width % PIXELS else 0)
+
+    def emit(self, layer: Layer, name: str) -> ir.PrimFunc:
+        """The layer function: two pixels at a time, then single ones."""
+        packed = _packed(layer.node)
+        assert packed is not None, "refusal() was asked"
+        return _Emitter(layer, Geometry.of(layer.node), packed).function(name)
 
 
 def _lines_cost(geometry: Geometry, lines: int) -> int:
@@ -94,22 +118,6 @@ def _lines_cost(geometry: Geometry, lines: int) -> int:
         pieces = -(-geometry.segments.length // BYTES) * geometry.segments.count
         line += pixels * (3 * pieces + 20)
     return lines * line
-
-
-def code_bytes(node: Node) -> int:
-    """Of the kernels for two pixels and for one; other layers may use the same."""
-    geometry = Geometry.of(node)
-    flat = geometry.is_pointwise
-    width = geometry.output.width * (geometry.output.height if flat else 1)
-    values = _values(geometry)
-    return code_size(PIXELS, values) + (code_size(1, values) if width % PIXELS else 0)
-
-
-def emit(layer: Layer, name: str) -> ir.PrimFunc:
-    """The layer function: two pixels at a time, then single ones."""
-    packed = _packed(layer.node)
-    assert packed is not None, "refusal() was asked"
-    return _Emitter(layer, Geometry.of(layer.node), packed).function(name)
 
 
 class _Emitter:

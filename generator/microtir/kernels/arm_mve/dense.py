@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from microtir import te
+from microtir.config.features import Feature
 from microtir.graph.ir import Node
 from microtir.kernels.arm_mve.gemm_kernels import PIXELS, code_size, gemm, instructions
 from microtir.kernels.arm_mve.linear import PackedLinear, pack_linear
+from microtir.kernels.common.kernel import SAME_ROW, Kernel
 from microtir.kernels.common.layer import Layer
 from microtir.kernels.common.micro_kernel import call
 from microtir.kernels.common.refusals import int8_refusal
 from microtir.kernels.common.statements import at, let, loop, seq
+from microtir.operators.common.rows import RowWindow
 from microtir.operators.dense.definition import FullyConnected, fully_connected_params
-from microtir.plan.ir import Refusal
+from microtir.operators.dense.formula import keeps_rows
+from microtir.plan.ir import Calls, Refusal
 from microtir.tir import ir
 from microtir.tir.dtype import DType
 
@@ -31,79 +35,84 @@ def _rows(node: Node) -> int:
     return node.output.type.elements // node.inputs[1].shape[0]
 
 
-def refusal(node: Node) -> Refusal | None:
-    """What speaks against it: int8, factors below 1."""
-    reason = int8_refusal(node)
-    if reason is not None:
-        return reason
-    outputs, inputs = node.inputs[1].shape
-    if not (0 < inputs <= _LARGEST and 0 < outputs <= _IMMEDIATE):
-        return Refusal.SIZES
-    return Refusal.FORM if _packed(node) is None else None
+class Dense(Kernel):
+    """The matrix product of one row of inputs, or of two."""
 
+    name = "gemm_vectors"
+    operators = (FullyConnected,)
+    needs = Feature.MVE
+    cycles = 145
+    depends_on_calls = True
 
-def cost(node: Node) -> int:
-    """Instructions, from counts of the emulated Cortex-M55."""
-    outputs, inputs = node.inputs[1].shape
-    pairs, single = divmod(_rows(node), PIXELS)
-    several = pairs * instructions(PIXELS, inputs, outputs)
-    return several + single * instructions(1, inputs, outputs) + 20
+    def window(self, node: Node) -> RowWindow | None:
+        return SAME_ROW if keeps_rows(node) else None
 
+    def reject(self, node: Node) -> Refusal | None:
+        """What speaks against it: int8, factors below 1."""
+        reason = int8_refusal(node)
+        if reason is not None:
+            return reason
+        outputs, inputs = node.inputs[1].shape
+        if not (0 < inputs <= _LARGEST and 0 < outputs <= _IMMEDIATE):
+            return Refusal.SIZES
+        return Refusal.FORM if _packed(node) is None else None
 
-def row_cost(node: Node) -> int:
-    """Instructions where every row is a call of its own."""
-    outputs, inputs = node.inputs[1].shape
-    return _rows(node) * (instructions(1, inputs, outputs) + 20)
+    def instructions(self, node: Node, calls: Calls) -> int:
+        """Instructions from counts of the emulated Cortex-M55; calls for few rows pair none."""
+        outputs, inputs = node.inputs[1].shape
+        if calls.rows:
+            return _rows(node) * (instructions(1, inputs, outputs) + 20)
+        pairs, single = divmod(_rows(node), PIXELS)
+        several = pairs * instructions(PIXELS, inputs, outputs)
+        return several + single * instructions(1, inputs, outputs) + 20
 
+    def code_bytes(self, node: Node) -> int:
+        """Of the kernels for two rows and for one, beyond the direct one; layers may share them."""
+        inputs, rows = node.inputs[1].shape[1], _rows(node)
+        pair = code_size(PIXELS, inputs) if rows > 1 else 0
+        return max(code_size(1, inputs) + pair - _DIRECT, 1)
 
-def code_bytes(node: Node) -> int:
-    """Of the kernels for two rows and for one, beyond the direct one; others may use them, too."""
-    inputs, rows = node.inputs[1].shape[1], _rows(node)
-    pair = code_size(PIXELS, inputs) if rows > 1 else 0
-    return max(code_size(1, inputs) + pair - _DIRECT, 1)
+    def emit(self, layer: Layer, name: str) -> ir.PrimFunc:
+        """The layer function: one call of a kernel for two rows of inputs, then for single ones."""
+        node = layer.node
+        packed = _packed(node)
+        assert packed is not None, "refusal() was asked"
+        outputs, inputs = node.inputs[1].shape
+        rows = _rows(node)
 
+        def product(count: int, x: ir.BufferArgument, y: ir.BufferArgument) -> ir.Stmt:
+            return call(
+                gemm(count, inputs, inputs, outputs, packed.rescaling),
+                x, at(packed.weights, 0, 0, 0, 0), at(packed.constants, 0, 0, 0), y,
+            )  # fmt: skip
 
-def emit(layer: Layer, name: str) -> ir.PrimFunc:
-    """The layer function: one call of a kernel for two rows of inputs, then for single ones."""
-    node = layer.node
-    packed = _packed(node)
-    assert packed is not None, "refusal() was asked"
-    outputs, inputs = node.inputs[1].shape
-    rows = _rows(node)
+        if layer.takes_row_range:
+            source, target = layer.input_rows(0), layer.output_rows()
+            together = rows > 1 and source.is_whole and target.is_whole
+            start, stop = te.as_expr(layer.y0), te.as_expr(layer.y1)
 
-    def product(count: int, x: ir.BufferArgument, y: ir.BufferArgument) -> ir.Stmt:
-        return call(
-            gemm(count, inputs, inputs, outputs, packed.rescaling),
-            x, at(packed.weights, 0, 0, 0, 0), at(packed.constants, 0, 0, 0), y,
+            def some(row: te.Expr, count: int) -> ir.Stmt:
+                return product(count, source.at(row, 0, 0), target.at(row, 0, 0))
+
+        else:
+            x, y = layer.input_matrix(0, (rows, inputs)), layer.output_matrix((rows, outputs))
+            together = rows > 1
+            start, stop = te.as_expr(0, DType.INT32), te.as_expr(rows, DType.INT32)
+
+            def some(row: te.Expr, count: int) -> ir.Stmt:
+                return product(count, at(x, row, 0), at(y, row, 0))
+
+        def single(first: te.ExprLike) -> ir.Stmt:
+            return loop("row", first, stop, lambda row: some(row, 1))
+
+        if not together:
+            return layer.function(name, None, single(start))
+        # An empty range may be given with y1 < y0.
+        body = let(
+            "pairs", te.maximum(stop - start, 0) // PIXELS,
+            lambda pairs: seq(
+                loop("pair", 0, pairs, lambda pair: some(start + pair * PIXELS, PIXELS)),
+                single(start + pairs * PIXELS),
+            ),
         )  # fmt: skip
-
-    if layer.takes_row_range:
-        source, target = layer.input_rows(0), layer.output_rows()
-        together = rows > 1 and source.is_whole and target.is_whole
-        start, stop = te.as_expr(layer.y0), te.as_expr(layer.y1)
-
-        def some(row: te.Expr, count: int) -> ir.Stmt:
-            return product(count, source.at(row, 0, 0), target.at(row, 0, 0))
-
-    else:
-        x, y = layer.input_matrix(0, (rows, inputs)), layer.output_matrix((rows, outputs))
-        together = rows > 1
-        start, stop = te.as_expr(0, DType.INT32), te.as_expr(rows, DType.INT32)
-
-        def some(row: te.Expr, count: int) -> ir.Stmt:
-            return product(count, at(x, row, 0), at(y, row, 0))
-
-    def single(first: te.ExprLike) -> ir.Stmt:
-        return loop("row", first, stop, lambda row: some(row, 1))
-
-    if not together:
-        return layer.function(name, None, single(start))
-    # An empty range may be given with y1 < y0.
-    body = let(
-        "pairs", te.maximum(stop - start, 0) // PIXELS,
-        lambda pairs: seq(
-            loop("pair", 0, pairs, lambda pair: some(start + pair * PIXELS, PIXELS)),
-            single(start + pairs * PIXELS),
-        ),
-    )  # fmt: skip
-    return layer.function(name, None, body)
+        return layer.function(name, None, body)

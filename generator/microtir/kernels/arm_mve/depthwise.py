@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from microtir import te
+from microtir.config.features import Feature
 from microtir.graph.ir import Node
 from microtir.kernels.arm_mve.copy_kernels import copy
 from microtir.kernels.arm_mve.depthwise_kernels import (
@@ -22,14 +23,17 @@ from microtir.kernels.arm_mve.linear import BYTES, channel_constants
 from microtir.kernels.arm_mve.requantise import BIAS, LANES, MULTIPLIER, SHIFT, Ints, Rescaling
 from microtir.kernels.common.bordered_rows import Geometry, Window, windowed_rows
 from microtir.kernels.common.depthwise_taps import Taps
+from microtir.kernels.common.kernel import Kernel
 from microtir.kernels.common.layer import Layer
 from microtir.kernels.common.micro_kernel import call
 from microtir.kernels.common.packing import constant
 from microtir.kernels.common.refusals import depthwise_refusal
 from microtir.kernels.common.statements import at, seq
 from microtir.operators.common.linear import LinearParams
+from microtir.operators.common.rows import RowWindow
 from microtir.operators.convolution.definition import DepthwiseConv2D, conv_params
-from microtir.plan.ir import Refusal
+from microtir.operators.convolution.formula import row_window
+from microtir.plan.ir import Calls, Refusal
 from microtir.tir import ir
 from microtir.tir.dtype import DType
 
@@ -65,94 +69,97 @@ def _together(geometry: Geometry) -> int:
     return min(choices, key=lambda n: (Line(1, n * channels).blocks / n, n))
 
 
-def refusal(node: Node) -> Refusal | None:
-    """What speaks against it: int8, one image, one output per input channel."""
-    reason = depthwise_refusal(node)
-    if reason is not None:
-        return reason
-    geometry = Geometry.of(node)
-    taps, channels = _copied_taps(geometry), geometry.image.channels
-    in_reach = (
-        taps.count <= _TAPS
-        and fits(taps)
-        and taps.row_step <= _LARGEST
-        and taps.stride * channels <= _LARGEST
-        and geometry.output.width * channels <= _LARGEST
-        and 0 < geometry.copied * channels <= _LARGEST
-    )
-    if not in_reach:
-        return Refusal.SIZES
-    return Refusal.FORM if _constants(node) is None else None
+class Depthwise(Kernel):
+    """Sixteen channels at a time, a row a call."""
+
+    name = "depthwise_vectors"
+    operators = (DepthwiseConv2D,)
+    needs = Feature.MVE
+    cycles = 157
+    depends_on_calls = True
+
+    def window(self, node: Node) -> RowWindow | None:
+        return row_window(node)
+
+    def reject(self, node: Node) -> Refusal | None:
+        """What speaks against it: int8, one image, one output per input channel."""
+        reason = depthwise_refusal(node)
+        if reason is not None:
+            return reason
+        geometry = Geometry.of(node)
+        taps, channels = _copied_taps(geometry), geometry.image.channels
+        in_reach = (
+            taps.count <= _TAPS
+            and fits(taps)
+            and taps.row_step <= _LARGEST
+            and taps.stride * channels <= _LARGEST
+            and geometry.output.width * channels <= _LARGEST
+            and 0 < geometry.copied * channels <= _LARGEST
+        )
+        if not in_reach:
+            return Refusal.SIZES
+        return Refusal.FORM if _constants(node) is None else None
+
+    def scratch_bytes(self, node: Node, _calls: Calls) -> int:
+        """Of one window of rows with their borders."""
+        return Geometry.of(node).window_elements
+
+    def instructions(self, node: Node, calls: Calls) -> int:
+        """Instructions from counts of the emulated Cortex-M55: calls for few rows copy windows."""
+        by_rows, geometry = calls.rows > 0, Geometry.of(node)
+        channels, together = geometry.image.channels, _together(geometry)
+        line = Line(-(-geometry.output.width // together), together * channels)
+        row = instructions(line, _copied_taps(geometry), Rescaling.of(_params(node)).corrects_ties)
+        taps = geometry.windows.rows.taps
+        if geometry.is_bordered or (by_rows and taps > 1):
+            row += taps * (geometry.copied * channels // BYTES * 3 + 20)
+            border = (geometry.padded - geometry.copied) * channels if by_rows else 0
+            row += taps * border // 4
+        return geometry.output.height * (row + 10)
+
+    def code_bytes(self, node: Node) -> int:
+        """Of the kernels; other layers may use the same."""
+        geometry = Geometry.of(node)
+        kernels = 1 + (geometry.output.width % _together(geometry) > 0)
+        return kernels * code_size(_copied_taps(geometry))
+
+    def emit(self, layer: Layer, name: str) -> ir.PrimFunc:
+        """The layer function: a window of rows in scratch, then a row of pixels."""
+        node, geometry = layer.node, Geometry.of(layer.node)
+        constants, rescaling = _constants(node), Rescaling.of(_params(node))
+        assert constants is not None, "refusal() was asked"
+        x, y = layer.input_rows(0), layer.output_rows()
+        channels, together = geometry.image.channels, _together(geometry)
+        group = Line(1, together * channels)
+        packed_weights = constant("weights", _arranged_weights(layer.data(1), group))
+        packed_constants = constant("constants", _arranged_constants(constants, group))
+
+        stride = geometry.windows.columns.stride
+
+        def pixels(row: te.Expr, row_step: int, source: Window) -> ir.Stmt:
+            """Groups of pixels; what is left of the row ends one that overlaps the last."""
+            taps = Taps.of(geometry.windows, channels, row_step)
+            whole, left = divmod(geometry.output.width, together)
+
+            def some(count: int, column: int) -> ir.Stmt:
+                return call(
+                    depthwise(Line(count, group.size), taps, rescaling),
+                    source(te.as_expr(column * stride, DType.INT32)),
+                    at(packed_weights, 0, 0, 0),
+                    at(packed_constants, 0, 0, 0),
+                    y.at(row, column, 0),
+                )
+
+            rest = some(1, geometry.output.width - together) if left else seq()
+            return seq(some(whole, 0), rest)
+
+        return windowed_rows(
+            layer, geometry, x, name, pixels, copy, reaches_input=geometry.direct_step <= _LARGEST
+        )
 
 
 def _copied_taps(geometry: Geometry) -> Taps:
     return Taps.of(geometry.windows, geometry.image.channels, geometry.copied_step)
-
-
-def scratch_bytes(node: Node) -> int:
-    """Of one window of rows with their borders."""
-    return Geometry.of(node).window_elements
-
-
-def cost(node: Node, *, by_rows: bool = False) -> int:
-    """Instructions, from counts of the emulated Cortex-M55."""
-    geometry = Geometry.of(node)
-    channels, together = geometry.image.channels, _together(geometry)
-    line = Line(-(-geometry.output.width // together), together * channels)
-    row = instructions(line, _copied_taps(geometry), Rescaling.of(_params(node)).corrects_ties)
-    taps = geometry.windows.rows.taps
-    if geometry.is_bordered or (by_rows and taps > 1):
-        row += taps * (geometry.copied * channels // BYTES * 3 + 20)
-        border = (geometry.padded - geometry.copied) * channels if by_rows else 0
-        row += taps * border // 4
-    return geometry.output.height * (row + 10)
-
-
-def row_cost(node: Node) -> int:
-    """Instructions where every row is a call of its own, and comes from a ring."""
-    return cost(node, by_rows=True)
-
-
-def code_bytes(node: Node) -> int:
-    """Of the kernels; other layers may use the same."""
-    geometry = Geometry.of(node)
-    kernels = 1 + (geometry.output.width % _together(geometry) > 0)
-    return kernels * code_size(_copied_taps(geometry))
-
-
-def emit(layer: Layer, name: str) -> ir.PrimFunc:
-    """The layer function: a window of rows in scratch, then a row of pixels."""
-    node, geometry = layer.node, Geometry.of(layer.node)
-    constants, rescaling = _constants(node), Rescaling.of(_params(node))
-    assert constants is not None, "refusal() was asked"
-    x, y = layer.input_rows(0), layer.output_rows()
-    channels, together = geometry.image.channels, _together(geometry)
-    group = Line(1, together * channels)
-    packed_weights = constant("weights", _arranged_weights(layer.data(1), group))
-    packed_constants = constant("constants", _arranged_constants(constants, group))
-
-    stride = geometry.windows.columns.stride
-
-    def pixels(row: te.Expr, row_step: int, source: Window) -> ir.Stmt:
-        """Groups of pixels; what is left of the row is the end of one that overlaps the last."""
-        taps = Taps.of(geometry.windows, channels, row_step)
-        whole, left = divmod(geometry.output.width, together)
-
-        def some(count: int, column: int) -> ir.Stmt:
-            return call(
-                depthwise(Line(count, group.size), taps, rescaling),
-                source(te.as_expr(column * stride, DType.INT32)),
-                at(packed_weights, 0, 0, 0),
-                at(packed_constants, 0, 0, 0),
-                y.at(row, column, 0),
-            )
-
-        rest = some(1, geometry.output.width - together) if left else seq()
-        return seq(some(whole, 0), rest)
-
-    return windowed_rows(
-        layer, geometry, x, name, pixels, copy, reaches_input=geometry.direct_step <= _LARGEST
-    )
 
 
 def _bytes_of(group: Line, channels: int) -> list[list[int]]:

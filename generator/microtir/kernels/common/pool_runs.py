@@ -15,15 +15,16 @@ from dataclasses import dataclass
 
 from microtir import te
 from microtir.graph.ir import Node
+from microtir.kernels.common.kernel import Kernel
 from microtir.kernels.common.layer import Layer, Rows
 from microtir.kernels.common.micro_kernel import call
 from microtir.kernels.common.pool_kernels import divides_exactly
 from microtir.kernels.common.statements import at, let, loop, seq, when
-from microtir.operators.common.rows import Extents
+from microtir.operators.common.rows import Extents, RowWindow
 from microtir.operators.common.windows import Windows
-from microtir.operators.pooling.definition import AveragePool2D, Pool2D, pool_params
-from microtir.operators.pooling.formula import windows_of
-from microtir.plan.ir import Refusal
+from microtir.operators.pooling.definition import AveragePool2D, MaxPool2D, Pool2D, pool_params
+from microtir.operators.pooling.formula import row_window, windows_of
+from microtir.plan.ir import Calls, Refusal
 from microtir.schedule import KernelDescription
 from microtir.tir import ir
 from microtir.tir.dtype import DType
@@ -113,69 +114,89 @@ def refusal(node: Node) -> Refusal | None:
     return None if pool.high == DType.INT8.max else Refusal.CLAMP
 
 
-def refusal_rows(node: Node) -> Refusal | None:
-    """What speaks against it: averages of a whole image of several rows, that come singly."""
-    if not isinstance(node.op, AveragePool2D):
-        return Refusal.OPERATOR
-    reason = refusal(node)
-    if reason is not None:
-        return reason
-    pool = Pool.of(node)
-    whole = pool.is_run and pool.windows.rows.taps == pool.image.height > 1
-    return None if whole else Refusal.WINDOWS
+class PoolRowsByRuns(Kernel):
+    """Averages of whole images, whose rows are added to sums as they come."""
 
+    operators = (AveragePool2D,)
+    micro_kernels: PoolKernels
 
-def scratch_bytes(node: Node) -> int:
-    """A sum or a maximum for each channel."""
-    pool = Pool.of(node)
-    return pool.image.channels * pool.dtype.bytes
+    def accumulator_bytes(self, node: Node) -> int:
+        """A sum for each channel."""
+        pool = Pool.of(node)
+        return pool.image.channels * pool.dtype.bytes
 
+    def reject(self, node: Node) -> Refusal | None:
+        """What speaks against it: averages of a whole image of several rows, that come singly."""
+        if not isinstance(node.op, AveragePool2D):
+            return Refusal.OPERATOR
+        reason = refusal(node)
+        if reason is not None:
+            return reason
+        pool = Pool.of(node)
+        whole = pool.is_run and pool.windows.rows.taps == pool.image.height > 1
+        return None if whole else Refusal.WINDOWS
 
-def emit(layer: Layer, name: str, *, kernels: PoolKernels) -> ir.PrimFunc:
-    """The layer function: output pixels one by one."""
-    pool = Pool.of(layer.node)
-    x, y = layer.input_rows(0), layer.output_rows()
-    channels, scratch = pool.image.channels, pool.collected()
-    collected = at(scratch, 0, 0)
-    start = kernels.fill(channels, 0 if pool.averages else pool.low, pool.dtype)
-    finish = _average(pool, kernels) if pool.averages else kernels.copy(channels)
-
-    def pixel(row: te.Expr, column: te.Expr) -> ir.Stmt:
-        return seq(
-            call(start, collected),
-            _window(pool, kernels, x, collected, row, column),
-            call(finish, collected, y.at(row, column, 0)),
+    def emit(self, layer: Layer, name: str) -> ir.PrimFunc:
+        """The function that adds rows [y0, y1): parameters x, the sums, y0 and y1."""
+        kernels, pool, x = self.micro_kernels, Pool.of(layer.node), layer.input_rows(0)
+        image = pool.image
+        y0, y1 = te.var("y0", low=0, high=image.height), te.var("y1", low=0, high=image.height)
+        sums = pool.collected()
+        run, fill = kernels.add_run(image.width, image.channels), kernels.fill
+        body = seq(
+            when(y0 == 0, call(fill(image.channels, 0, pool.dtype), at(sums, 0, 0))),
+            loop("row", y0, y1, lambda row: call(run, x.at(row, 0, 0), at(sums, 0, 0))),
         )
+        rows = RowRange(y0.var, y1.var)
+        return ir.PrimFunc(name, (x.buffer, sums, rows.start, rows.stop), body, row_range=rows)
 
-    body = loop(
-        "row", layer.y0, layer.y1,
-        lambda row: loop("col", 0, pool.output.width, lambda column: pixel(row, column)),
-    )  # fmt: skip
-    return layer.function(name, scratch, body)
-
-
-def emit_rows(layer: Layer, name: str, *, kernels: PoolKernels) -> ir.PrimFunc:
-    """The function that adds rows [y0, y1): parameters x, the sums, y0 and y1."""
-    pool, x = Pool.of(layer.node), layer.input_rows(0)
-    image = pool.image
-    y0, y1 = te.var("y0", low=0, high=image.height), te.var("y1", low=0, high=image.height)
-    sums = pool.collected()
-    run, fill = kernels.add_run(image.width, image.channels), kernels.fill
-    body = seq(
-        when(y0 == 0, call(fill(image.channels, 0, pool.dtype), at(sums, 0, 0))),
-        loop("row", y0, y1, lambda row: call(run, x.at(row, 0, 0), at(sums, 0, 0))),
-    )
-    rows = RowRange(y0.var, y1.var)
-    return ir.PrimFunc(name, (x.buffer, sums, rows.start, rows.stop), body, row_range=rows)
+    def finish(self, layer: Layer, name: str) -> ir.PrimFunc:
+        """The function that turns sums into averages: parameters sums and y."""
+        pool, y = Pool.of(layer.node), layer.output_rows()
+        sums = pool.collected()
+        first = y.at(te.as_expr(0, DType.INT32), 0, 0)
+        body = call(_average(pool, self.micro_kernels), at(sums, 0, 0), first)
+        return ir.PrimFunc(name, (sums, y.buffer), body)
 
 
-def emit_finish(layer: Layer, name: str, *, kernels: PoolKernels) -> ir.PrimFunc:
-    """The function that turns sums into averages: parameters sums and y."""
-    pool, y = Pool.of(layer.node), layer.output_rows()
-    sums = pool.collected()
-    first = y.at(te.as_expr(0, DType.INT32), 0, 0)
-    body = call(_average(pool, kernels), at(sums, 0, 0), first)
-    return ir.PrimFunc(name, (sums, y.buffer), body)
+class PoolByRuns(Kernel):
+    """Averages and maxima of windows, by micro-kernels of an instruction set."""
+
+    operators = (AveragePool2D, MaxPool2D)
+    micro_kernels: PoolKernels
+
+    def window(self, node: Node) -> RowWindow | None:
+        return row_window(node)
+
+    def scratch_bytes(self, node: Node, _calls: Calls) -> int:
+        """A sum or a maximum for each channel."""
+        pool = Pool.of(node)
+        return pool.image.channels * pool.dtype.bytes
+
+    def emit(self, layer: Layer, name: str) -> ir.PrimFunc:
+        """The layer function: output pixels one by one."""
+        kernels, pool = self.micro_kernels, Pool.of(layer.node)
+        x, y = layer.input_rows(0), layer.output_rows()
+        channels, scratch = pool.image.channels, pool.collected()
+        collected = at(scratch, 0, 0)
+        start = kernels.fill(channels, 0 if pool.averages else pool.low, pool.dtype)
+        finish = _average(pool, kernels) if pool.averages else kernels.copy(channels)
+
+        def pixel(row: te.Expr, column: te.Expr) -> ir.Stmt:
+            return seq(
+                call(start, collected),
+                _window(pool, kernels, x, collected, row, column),
+                call(finish, collected, y.at(row, column, 0)),
+            )
+
+        body = loop(
+            "row", layer.y0, layer.y1,
+            lambda row: loop("col", 0, pool.output.width, lambda column: pixel(row, column)),
+        )  # fmt: skip
+        return layer.function(name, scratch, body)
+
+    def reject(self, node: Node) -> Refusal | None:
+        return refusal(node)
 
 
 def _average(pool: Pool, kernels: PoolKernels) -> KernelDescription:

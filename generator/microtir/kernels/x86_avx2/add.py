@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from microtir import te
+from microtir.config.features import Feature
 from microtir.graph.ir import Node
 from microtir.kernels.common.halved_add import (
     LARGEST_SUM,
@@ -15,12 +16,14 @@ from microtir.kernels.common.halved_add import (
     halved_add,
     scaled_once,
 )
+from microtir.kernels.common.kernel import Kernel
 from microtir.kernels.common.layer import Layer
 from microtir.kernels.common.made_once import made_once
 from microtir.kernels.common.statements import at, let, load, loop
 from microtir.kernels.x86_avx2.micro_kernel import LANES, call, constant, describe
 from microtir.kernels.x86_avx2.requantise import Output, Rescaling
-from microtir.plan.ir import Refusal
+from microtir.operators.arithmetic.definition import Add
+from microtir.plan.ir import Calls, Refusal
 from microtir.schedule import KernelDescription
 from microtir.tir import ir
 from microtir.tir.dtype import DType
@@ -61,38 +64,43 @@ def _sum(node: Node) -> _Sum | None:
     return _Sum(found.half, -other.shift, output.rescaling, words, channel.rounding)
 
 
-def refusal(node: Node) -> Refusal | None:
-    """What speaks against it: int8 activations of one shape, one factor of a half."""
-    reason = add_refusal(node)
-    return Refusal.SCALES if reason is None and _sum(node) is None else reason
+class Add8(Kernel):
+    """Eight sums of a vector."""
 
+    name = "add_lanes"
+    operators = (Add,)
+    needs = Feature.VECTOR
 
-def cost(node: Node) -> int:
-    """Instructions, from counts of the compiled kernel for AVX2."""
-    return node.output.type.elements * 5 + node.output.type.rows * 20
+    def reject(self, node: Node) -> Refusal | None:
+        """What speaks against it: int8 activations of one shape, one factor of a half."""
+        reason = add_refusal(node)
+        return Refusal.SCALES if reason is None and _sum(node) is None else reason
 
+    def instructions(self, node: Node, _calls: Calls) -> int:
+        """Instructions, from counts of the compiled kernel for AVX2."""
+        return node.output.type.elements * 5 + node.output.type.rows * 20
 
-def emit(layer: Layer, name: str) -> ir.PrimFunc:
-    """The layer function: one call of the kernel for each row."""
-    total = _sum(layer.node)
-    assert total is not None, "refusal() was asked"
-    edges = [layer.input_rows(0), layer.input_rows(1)]
-    y = layer.output_rows()
-    words = constant("constants", np.array(total.words, np.int32))
-    rounding = constant("rounding", np.array([total.rounding], np.int64))
-    kernel = add(layer.node.output.type.row_elements, total.shift, total.rescaling)
-    body = loop(
-        "row", layer.y0, layer.y1,
-        lambda row: call(
-            kernel,
-            edges[total.half].at(row, 0, 0),
-            edges[1 - total.half].at(row, 0, 0),
-            at(words, 0),
-            at(rounding, 0),
-            y.at(row, 0, 0),
-        ),
-    )  # fmt: skip
-    return layer.function(name, None, body)
+    def emit(self, layer: Layer, name: str) -> ir.PrimFunc:
+        """The layer function: one call of the kernel for each row."""
+        total = _sum(layer.node)
+        assert total is not None, "refusal() was asked"
+        edges = [layer.input_rows(0), layer.input_rows(1)]
+        y = layer.output_rows()
+        words = constant("constants", np.array(total.words, np.int32))
+        rounding = constant("rounding", np.array([total.rounding], np.int64))
+        kernel = add(layer.node.output.type.row_elements, total.shift, total.rescaling)
+        body = loop(
+            "row", layer.y0, layer.y1,
+            lambda row: call(
+                kernel,
+                edges[total.half].at(row, 0, 0),
+                edges[1 - total.half].at(row, 0, 0),
+                at(words, 0),
+                at(rounding, 0),
+                y.at(row, 0, 0),
+            ),
+        )  # fmt: skip
+        return layer.function(name, None, body)
 
 
 @made_once

@@ -11,7 +11,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from microtir import te
+from microtir.config.features import Feature
 from microtir.graph.ir import Node
+from microtir.kernels.common.kernel import Kernel
 from microtir.kernels.common.layer import Layer
 from microtir.kernels.common.made_once import of_node
 from microtir.kernels.common.refusals import int8_refusal, mixed_refusal
@@ -20,11 +22,12 @@ from microtir.kernels.x86_avx2.gemm import PackedLinear, Source, gemm, pack
 from microtir.kernels.x86_avx2.image import WindowedImage, reach
 from microtir.kernels.x86_avx2.micro_kernel import call
 from microtir.kernels.x86_avx2.rows import in_blocks
-from microtir.operators.common.rows import Extents
+from microtir.operators.common.rows import Extents, RowWindow
 from microtir.operators.convolution.definition import Conv2D, DepthwiseConv2D, conv_params
+from microtir.operators.convolution.formula import row_window
 from microtir.operators.dense import formula as dense
 from microtir.operators.dense.definition import FullyConnected, fully_connected_params
-from microtir.plan.ir import Refusal
+from microtir.plan.ir import Calls, Refusal
 from microtir.tir import ir
 
 _MOST_LANES = 16384  # bytes of stack for the inputs of one kernel
@@ -93,65 +96,56 @@ def refusal(node: Node) -> Refusal | None:
     return Refusal.FORM if _packed(node) is None else None
 
 
-def scratch_bytes(node: Node) -> int:
-    """Of the image with its border."""
-    geometry = _Geometry.of(node)
-    return geometry.padded.bytes if _needs_scratch(geometry) else 0
+class Gemm(Kernel):
+    """Pixels times weights of eight channels."""
+
+    name = "gemm_panels"
+    operators = (Conv2D, DepthwiseConv2D)
+    needs = Feature.VECTOR
+    depends_on_calls = True
+
+    def reject(self, node: Node) -> Refusal | None:
+        return refusal(node)
+
+    def window(self, node: Node) -> RowWindow | None:
+        return row_window(node)
+
+    def scratch_bytes(self, node: Node, _calls: Calls) -> int:
+        """Of the image with its border."""
+        geometry = _Geometry.of(node)
+        return geometry.padded.bytes if _needs_scratch(geometry) else 0
+
+    def instructions(self, node: Node, calls: Calls) -> int:
+        """Instructions from counts of the compiled kernels for AVX2."""
+        geometry, output = _Geometry.of(node), Extents.of(node.output.type)
+        source, pixels = geometry.source(1, 0), output.images * output.height * output.width
+        products = source.segments * source.quads * output.channels // 6
+        widened = source.segments * source.segment // 8
+        copies = 0
+        if _needs_scratch(geometry):
+            copies = geometry.padded.copy_cost(self._copies(node, calls))
+        return pixels * (products + 2 * output.channels + widened + 4) + copies
+
+    def _copies(self, node: Node, calls: Calls) -> int:
+        """How often windows are copied."""
+        return node.output.type.rows if calls.rows else 1
+
+    def emit(self, layer: Layer, name: str) -> ir.PrimFunc:
+        """The layer function: kernels over runs of pixels."""
+        geometry, packed = _Geometry.of(layer.node), _packed(layer.node)
+        assert packed is not None, "refusal() was asked"
+        if geometry.is_pointwise:
+            return _emit_flat(layer, name, packed, geometry.image.channels, geometry.output.width)
+        return _Emitter(layer, geometry, packed, by_window=False).function(name)
+
+    def code_bytes(self, _node: Node) -> int:
+        """Of a kernel beyond what it shares with those of other layers, at -O2."""
+        return _CODE
 
 
 def _needs_scratch(geometry: _Geometry) -> bool:
     """Rows of a ring do not follow each other; which layout an input has is not known yet."""
     return geometry.is_padded or geometry.windows.rows.taps > 1
-
-
-def cost(node: Node, calls: int = 1) -> int:
-    """Instructions of the output in so many calls, from counts of the compiled kernels for AVX2."""
-    geometry, output = _Geometry.of(node), Extents.of(node.output.type)
-    source, pixels = geometry.source(1, 0), output.images * output.height * output.width
-    products = source.segments * source.quads * output.channels // 6
-    widened = source.segments * source.segment // 8
-    copies = geometry.padded.copy_cost(calls) if _needs_scratch(geometry) else 0
-    return pixels * (products + 2 * output.channels + widened + 4) + copies
-
-
-def code_bytes(node: Node) -> int:
-    """Of a kernel beyond what it shares with those of other layers, at -O2."""
-    return _CODE_DENSE if isinstance(node.op, FullyConnected) else _CODE
-
-
-def row_cost(node: Node) -> int:
-    """Instructions where every row is a call of its own, and copies its window."""
-    return cost(node, node.output.type.rows)
-
-
-def refusal_window(node: Node) -> Refusal | None:
-    """What speaks against copying the window of a row at a time."""
-    reason = refusal(node)
-    if reason is not None:
-        return reason
-    is_same = node.output.type.rows == 1 or not _needs_scratch(_Geometry.of(node))
-    return Refusal.WINDOWS if is_same else None
-
-
-def window_bytes(node: Node) -> int:
-    """Scratch for the window of a row."""
-    return _Geometry.of(node).padded.bytes_behind(1)
-
-
-def emit_windows(layer: Layer, name: str) -> ir.PrimFunc:
-    """The layer function that copies a window, computes its row, and goes on to the next."""
-    geometry, packed = _Geometry.of(layer.node), _packed(layer.node)
-    assert packed is not None, "refusal_window() was asked"
-    return _Emitter(layer, geometry, packed, by_window=True).function(name)
-
-
-def emit(layer: Layer, name: str) -> ir.PrimFunc:
-    """The layer function: kernels over runs of pixels."""
-    geometry, packed = _Geometry.of(layer.node), _packed(layer.node)
-    assert packed is not None, "refusal() was asked"
-    if geometry.is_pointwise:
-        return _emit_flat(layer, name, packed, geometry.image.channels, geometry.output.width)
-    return _Emitter(layer, geometry, packed, by_window=False).function(name)
 
 
 def _product(source: Source, pixels: int, packed: PackedLinear, x: ir.BufferArgument,
@@ -185,6 +179,32 @@ def _emit_flat(
         return loop("tile", 0, tiles, tile)
 
     return layer.function(name, None, in_blocks(layer, together, some))
+
+
+class GemmByWindow(Gemm):
+    """The same with the window of one row at a time in scratch."""
+
+    name = "gemm_panels_windows"
+
+    def reject(self, node: Node) -> Refusal | None:
+        reason = super().reject(node)
+        if reason is not None:
+            return reason
+        is_same = node.output.type.rows == 1 or not _needs_scratch(_Geometry.of(node))
+        return Refusal.WINDOWS if is_same else None
+
+    def scratch_bytes(self, node: Node, _calls: Calls) -> int:
+        """Of the window of a row."""
+        return _Geometry.of(node).padded.bytes_behind(1)
+
+    def emit(self, layer: Layer, name: str) -> ir.PrimFunc:
+        """Return the function that copies a window, computes its row, and goes on to the next."""
+        geometry, packed = _Geometry.of(layer.node), _packed(layer.node)
+        assert packed is not None, "reject() was asked"
+        return _Emitter(layer, geometry, packed, by_window=True).function(name)
+
+    def _copies(self, node: Node, _calls: Calls) -> int:
+        return node.output.type.rows
 
 
 class _Emitter:
@@ -254,28 +274,37 @@ def _packed_dense(node: Node) -> PackedLinear | None:
     return pack(weights.reshape(len(weights), 1, -1), node, fully_connected_params(op, *types))
 
 
-def refusal_dense(node: Node) -> Refusal | None:
-    """What speaks against it: int8, rows that are those of the input, factors that fit."""
-    reason = int8_refusal(node)
-    if reason is not None:
-        return reason
-    if not (0 < 2 * node.inputs[1].shape[1] <= _MOST_LANES and node.output.type.elements > 0):
-        return Refusal.SIZES
-    if not dense.keeps_rows(node):
-        return Refusal.ROWS
-    return Refusal.FORM if _packed_dense(node) is None else None
+class Dense(Kernel):
+    """Rows of inputs are pixels."""
 
+    name = "gemm_panels"
+    operators = (FullyConnected,)
+    needs = Feature.VECTOR
 
-def cost_dense(node: Node) -> int:
-    """Instructions, from counts of the compiled kernels for AVX2."""
-    outputs, inputs = node.inputs[1].shape
-    rows = node.output.type.elements // outputs
-    return rows * (outputs * inputs // 16 + 3 * outputs + inputs // 8)
+    def reject(self, node: Node) -> Refusal | None:
+        """What speaks against it: int8, rows that are those of the input, factors that fit."""
+        reason = int8_refusal(node)
+        if reason is not None:
+            return reason
+        if not (0 < 2 * node.inputs[1].shape[1] <= _MOST_LANES and node.output.type.elements > 0):
+            return Refusal.SIZES
+        if not dense.keeps_rows(node):
+            return Refusal.ROWS
+        return Refusal.FORM if _packed_dense(node) is None else None
 
+    def instructions(self, node: Node, _calls: Calls) -> int:
+        """Instructions, from counts of the compiled kernels for AVX2."""
+        outputs, inputs = node.inputs[1].shape
+        rows = node.output.type.elements // outputs
+        return rows * (outputs * inputs // 16 + 3 * outputs + inputs // 8)
 
-def emit_dense(layer: Layer, name: str) -> ir.PrimFunc:
-    """The layer function: rows of inputs are pixels."""
-    packed = _packed_dense(layer.node)
-    assert packed is not None, "refusal_dense() was asked"
-    inputs = layer.node.inputs[1].shape[1]
-    return _emit_flat(layer, name, packed, inputs, Extents.of(layer.node.output.type).width)
+    def emit(self, layer: Layer, name: str) -> ir.PrimFunc:
+        """The layer function: rows of inputs are pixels."""
+        packed = _packed_dense(layer.node)
+        assert packed is not None, "reject() was asked"
+        inputs = layer.node.inputs[1].shape[1]
+        return _emit_flat(layer, name, packed, inputs, Extents.of(layer.node.output.type).width)
+
+    def code_bytes(self, _node: Node) -> int:
+        """Of a kernel beyond what it shares with those of other layers, at -O2."""
+        return _CODE_DENSE

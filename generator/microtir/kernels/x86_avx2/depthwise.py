@@ -9,23 +9,21 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from microtir import te
+from microtir.config.features import Feature
 from microtir.graph.ir import Node
+from microtir.kernels.common.kernel import Kernel
 from microtir.kernels.common.layer import Layer
 from microtir.kernels.common.made_once import of_node
 from microtir.kernels.common.refusals import depthwise_refusal
 from microtir.kernels.common.statements import at, seq
-from microtir.kernels.x86_avx2.depthwise_kernel import (
-    BLOCK,
-    Grid,
-    PackedDepthwise,
-    depthwise,
-    pack,
-)
+from microtir.kernels.x86_avx2.depthwise_kernel import BLOCK, Grid, PackedDepthwise, depthwise, pack
 from microtir.kernels.x86_avx2.image import WindowedImage
 from microtir.kernels.x86_avx2.micro_kernel import call
 from microtir.kernels.x86_avx2.rows import in_blocks
+from microtir.operators.common.rows import RowWindow
 from microtir.operators.convolution.definition import DepthwiseConv2D, conv_params
-from microtir.plan.ir import Refusal
+from microtir.operators.convolution.formula import row_window
+from microtir.plan.ir import Calls, Refusal
 from microtir.tir import ir
 
 _MOST_TAPS = 64  # their code is printed one by one
@@ -76,82 +74,88 @@ def refusal(node: Node) -> Refusal | None:
     return Refusal.FORM if _packed(node) is None else None
 
 
-def scratch_bytes(node: Node) -> int:
-    """Of the image with its border."""
-    return _Geometry.of(node).padded.bytes
+class Depthwise(Kernel):
+    """Sixteen channels of a vector, two taps a product."""
+
+    name = "depthwise_lanes"
+    operators = (DepthwiseConv2D,)
+    needs = Feature.VECTOR
+    depends_on_calls = True
+    by_window = False
+
+    def reject(self, node: Node) -> Refusal | None:
+        return refusal(node)
+
+    def window(self, node: Node) -> RowWindow | None:
+        return row_window(node)
+
+    def scratch_bytes(self, node: Node, _calls: Calls) -> int:
+        """Of the image with its border."""
+        return _Geometry.of(node).padded.bytes
+
+    def instructions(self, node: Node, calls: Calls) -> int:
+        """Instructions from counts of the compiled kernel for AVX2."""
+        count = node.output.type.rows if calls.rows or self.by_window else 1
+        geometry = _Geometry.of(node)
+        taps, output = geometry.windows.rows.taps * geometry.windows.columns.taps, geometry.output
+        blocks = -(-output.channels // BLOCK)
+        pixels = output.height * output.width // geometry.copies
+        return pixels * (blocks * (5 * taps + 30) + 4) + geometry.padded.copy_cost(count)
+
+    def code_bytes(self, node: Node) -> int:
+        """Of the kernels, beyond the direct one, for several rows and for one, at -O2."""
+        return _row_code_bytes(node) * (2 if node.output.type.rows > 1 else 1) + 100
+
+    def emit(self, layer: Layer, name: str) -> ir.PrimFunc:
+        """Return the layer function: the border, then kernels for all rows, or for one by one."""
+        node, geometry, packed = layer.node, _Geometry.of(layer.node), _packed(layer.node)
+        assert packed is not None, "refusal() was asked"
+        x, y = layer.input_rows(0), layer.output_rows()
+        image = geometry.padded
+        scratch = image.buffer(1 if self.by_window else None)
+        zero_point = node.inputs[0].type.quant.zero_point
+        whole = geometry.output.height if y.is_whole else 1
+
+        def some(row: te.Expr, count: int) -> ir.Stmt:
+            start = row if self.by_window else layer.y0
+            place = (row - start) * (geometry.windows.rows.stride * image.row_elements)
+            return call(
+                depthwise(geometry.grid(count), packed),
+                at(scratch, 0, place),
+                at(packed.weights, 0, 0, 0, 0, 0),
+                at(packed.constants, 0, 0, 0, 0),
+                at(packed.rounding, 0, 0, 0, 0),
+                y.at(row, 0, 0),
+            )
+
+        if self.by_window:
+            body = in_blocks(
+                layer, 1,
+                lambda row, _: seq(image.fill_window(scratch, x, zero_point, row), some(row, 1)),
+            )  # fmt: skip
+            return layer.function(name, scratch, body)
+        fill = image.fill(scratch, x, zero_point, layer.y0, layer.y1)
+        return layer.function(name, scratch, seq(fill, in_blocks(layer, whole, some)))
 
 
-def cost(node: Node, calls: int = 1) -> int:
-    """Instructions of the output in so many calls, from counts of the compiled kernel for AVX2."""
-    geometry = _Geometry.of(node)
-    taps, output = geometry.windows.rows.taps * geometry.windows.columns.taps, geometry.output
-    blocks = -(-output.channels // BLOCK)
-    pixels = output.height * output.width // geometry.copies
-    return pixels * (blocks * (5 * taps + 30) + 4) + geometry.padded.copy_cost(calls)
-
-
-def code_bytes(node: Node) -> int:
-    """Of the kernels, beyond the direct one, for several rows and for one, at -O2."""
-    return window_code_bytes(node) * (2 if node.output.type.rows > 1 else 1) + 100
-
-
-def window_code_bytes(node: Node) -> int:
+def _row_code_bytes(node: Node) -> int:
     """Of the kernel for one row; its taps are printed one by one."""
     rows, columns = node.inputs[1].shape[1:3]
     return 150 + 24 * rows * columns
 
 
-def row_cost(node: Node) -> int:
-    """Instructions where every row is a call of its own, and copies its window."""
-    return cost(node, node.output.type.rows)
+class DepthwiseByWindow(Depthwise):
+    """The same with the window of one row at a time in scratch."""
 
+    name = "depthwise_lanes_windows"
+    by_window = True
 
-def refusal_window(node: Node) -> Refusal | None:
-    """What speaks against copying the window of a row at a time."""
-    return refusal(node) or (Refusal.WINDOWS if node.output.type.rows == 1 else None)
+    def reject(self, node: Node) -> Refusal | None:
+        return refusal(node) or (Refusal.WINDOWS if node.output.type.rows == 1 else None)
 
+    def scratch_bytes(self, node: Node, _calls: Calls) -> int:
+        """Of the window of a row."""
+        return _Geometry.of(node).padded.bytes_behind(1)
 
-def window_bytes(node: Node) -> int:
-    """Scratch for the window of a row."""
-    return _Geometry.of(node).padded.bytes_behind(1)
-
-
-def emit_windows(layer: Layer, name: str) -> ir.PrimFunc:
-    """The layer function that copies a window, computes its row, and goes on to the next."""
-    return _emit(layer, name, by_window=True)
-
-
-def emit(layer: Layer, name: str) -> ir.PrimFunc:
-    """The layer function: the border, then kernels for all rows, or for one after the other."""
-    return _emit(layer, name, by_window=False)
-
-
-def _emit(layer: Layer, name: str, *, by_window: bool) -> ir.PrimFunc:
-    node, geometry, packed = layer.node, _Geometry.of(layer.node), _packed(layer.node)
-    assert packed is not None, "refusal() was asked"
-    x, y = layer.input_rows(0), layer.output_rows()
-    image = geometry.padded
-    scratch = image.buffer(1 if by_window else None)
-    zero_point = node.inputs[0].type.quant.zero_point
-    whole = geometry.output.height if y.is_whole else 1
-
-    def some(row: te.Expr, count: int) -> ir.Stmt:
-        start = row if by_window else layer.y0
-        place = (row - start) * (geometry.windows.rows.stride * image.row_elements)
-        return call(
-            depthwise(geometry.grid(count), packed),
-            at(scratch, 0, place),
-            at(packed.weights, 0, 0, 0, 0, 0),
-            at(packed.constants, 0, 0, 0, 0),
-            at(packed.rounding, 0, 0, 0, 0),
-            y.at(row, 0, 0),
-        )
-
-    if by_window:
-        body = in_blocks(
-            layer, 1,
-            lambda row, _: seq(image.fill_window(scratch, x, zero_point, row), some(row, 1)),
-        )  # fmt: skip
-        return layer.function(name, scratch, body)
-    fill = image.fill(scratch, x, zero_point, layer.y0, layer.y1)
-    return layer.function(name, scratch, seq(fill, in_blocks(layer, whole, some)))
+    def code_bytes(self, node: Node) -> int:
+        return _row_code_bytes(node)

@@ -3,73 +3,86 @@
 from __future__ import annotations
 
 from microtir import te
+from microtir.config.features import Feature
 from microtir.graph.ir import Node
+from microtir.kernels.common.kernel import Kernel, work
 from microtir.kernels.common.layer import Layer
 from microtir.kernels.common.statements import let, load, loop, seq, store
-from microtir.operators.common.rows import Extents
+from microtir.operators.common.rows import Extents, RowWindow
 from microtir.operators.pooling.definition import AveragePool2D, pool_params
-from microtir.operators.pooling.formula import windows_of
-from microtir.plan.ir import Refusal
+from microtir.operators.pooling.formula import row_window, windows_of
+from microtir.plan.ir import Calls, Refusal
 from microtir.tir import ir
 from microtir.tir.dtype import DType
 
 _MOST_CHANNELS = 2048  # sums on the stack
 
 
-def refusal(node: Node) -> Refusal | None:
-    """What speaks against it: int8 windows of the size of their only image."""
-    image = Extents.of(node.inputs[0].type)
-    if node.inputs[0].dtype is not DType.INT8:
-        return Refusal.TYPES
-    if image.images != 1:
-        return Refusal.IMAGES
-    if not 0 < image.channels <= _MOST_CHANNELS:
-        return Refusal.SIZES
-    windows, count = windows_of(node), image.height * image.width
-    whole = (windows.rows.taps, windows.columns.taps) == (image.height, image.width)
-    one = node.output.type.elements == image.channels
-    inside = not windows.clip(Extents.of(node.output.type)) and count > 0
-    return None if whole and one and inside else Refusal.WINDOWS
+class GlobalAverage(Kernel):
+    """A sum for each channel, channels innermost."""
 
+    name = "pool_lanes"
+    operators = (AveragePool2D,)
+    needs = Feature.VECTOR
 
-def code_bytes(_node: Node) -> int:
-    """Of the loops as compilers vectorise them, beyond those of the direct kernel."""
-    return 400
+    def window(self, node: Node) -> RowWindow | None:
+        return row_window(node)
 
+    def instructions(self, node: Node, _calls: Calls) -> int:
+        return work(node)
 
-def emit(layer: Layer, name: str) -> ir.PrimFunc:
-    """The layer function."""
-    node, image = layer.node, Extents.of(layer.node.inputs[0].type)
-    x, y = layer.input_rows(0), layer.output_rows()
-    sums = ir.Buffer("sums", (image.channels,), DType.INT32, ir.Scope.LOCAL)
-    params, count = pool_params(_op(node), node.output.type), image.height * image.width
+    def reject(self, node: Node) -> Refusal | None:
+        """What speaks against it: int8 windows of the size of their only image."""
+        image = Extents.of(node.inputs[0].type)
+        if node.inputs[0].dtype is not DType.INT8:
+            return Refusal.TYPES
+        if image.images != 1:
+            return Refusal.IMAGES
+        if not 0 < image.channels <= _MOST_CHANNELS:
+            return Refusal.SIZES
+        windows, count = windows_of(node), image.height * image.width
+        whole = (windows.rows.taps, windows.columns.taps) == (image.height, image.width)
+        one = node.output.type.elements == image.channels
+        inside = not windows.clip(Extents.of(node.output.type)) and count > 0
+        return None if whole and one and inside else Refusal.WINDOWS
 
-    def added(row: te.Expr, column: te.Expr, channel: te.Expr) -> ir.Stmt:
-        value = te.cast(DType.INT32, load(x.buffer, x.slot(row), column, channel))
-        return store(sums, (channel,), load(sums, channel) + value)
+    def code_bytes(self, _node: Node) -> int:
+        """Of the loops as compilers vectorise them, beyond those of the direct kernel."""
+        return 400
 
-    def output(row: te.Expr, channel: te.Expr) -> ir.Stmt:
-        def rounded(total: te.Expr) -> ir.Stmt:
-            half = te.select(total > 0, total + count // 2, total - count // 2)
-            value = te.clamp(
-                te.truncdiv(half, te.as_expr(count, DType.INT32)),
-                params.activation_min, params.activation_max,
-            )  # fmt: skip
-            return store(y.buffer, (y.slot(row), 0, channel), te.cast(DType.INT8, value))
+    def emit(self, layer: Layer, name: str) -> ir.PrimFunc:
+        """The layer function."""
+        node, image = layer.node, Extents.of(layer.node.inputs[0].type)
+        x, y = layer.input_rows(0), layer.output_rows()
+        sums = ir.Buffer("sums", (image.channels,), DType.INT32, ir.Scope.LOCAL)
+        params, count = pool_params(_op(node), node.output.type), image.height * image.width
 
-        return let("total", load(sums, channel), rounded)
+        def added(row: te.Expr, column: te.Expr, channel: te.Expr) -> ir.Stmt:
+            value = te.cast(DType.INT32, load(x.buffer, x.slot(row), column, channel))
+            return store(sums, (channel,), load(sums, channel) + value)
 
-    def image_of(row: te.Expr) -> ir.Stmt:
-        every = image.channels
-        return ir.Allocate(sums, seq(
-            loop("ch", 0, every, lambda channel: store(sums, (channel,), 0)),
-            loop("y_in", 0, image.height, lambda y_in: loop(
-                "col", 0, image.width, lambda column: loop(
-                    "ch", 0, every, lambda channel: added(y_in, column, channel)))),
-            loop("ch", 0, every, lambda channel: output(row, channel)),
-        ))  # fmt: skip
+        def output(row: te.Expr, channel: te.Expr) -> ir.Stmt:
+            def rounded(total: te.Expr) -> ir.Stmt:
+                half = te.select(total > 0, total + count // 2, total - count // 2)
+                value = te.clamp(
+                    te.truncdiv(half, te.as_expr(count, DType.INT32)),
+                    params.activation_min, params.activation_max,
+                )  # fmt: skip
+                return store(y.buffer, (y.slot(row), 0, channel), te.cast(DType.INT8, value))
 
-    return layer.function(name, None, loop("row", layer.y0, layer.y1, image_of))
+            return let("total", load(sums, channel), rounded)
+
+        def image_of(row: te.Expr) -> ir.Stmt:
+            every = image.channels
+            return ir.Allocate(sums, seq(
+                loop("ch", 0, every, lambda channel: store(sums, (channel,), 0)),
+                loop("y_in", 0, image.height, lambda y_in: loop(
+                    "col", 0, image.width, lambda column: loop(
+                        "ch", 0, every, lambda channel: added(y_in, column, channel)))),
+                loop("ch", 0, every, lambda channel: output(row, channel)),
+            ))  # fmt: skip
+
+        return layer.function(name, None, loop("row", layer.y0, layer.y1, image_of))
 
 
 def _op(node: Node) -> AveragePool2D:

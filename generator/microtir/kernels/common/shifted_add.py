@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from microtir import te
+from microtir.config.features import Feature
+from microtir.config.target import Target
 from microtir.graph.ir import Node
 from microtir.kernels.common.halved_add import (
     LARGEST_SUM,
@@ -14,12 +16,14 @@ from microtir.kernels.common.halved_add import (
     halved_add,
     scaled_once,
 )
+from microtir.kernels.common.kernel import Kernel, passes_constants
 from microtir.kernels.common.layer import Layer
 from microtir.kernels.common.made_once import made_once
 from microtir.kernels.common.micro_kernel import describe, repeated
 from microtir.kernels.common.requantise import Rescaling, rescaling_of
 from microtir.kernels.common.statements import let, load, loop, store
-from microtir.plan.ir import Refusal
+from microtir.operators.arithmetic.definition import Add
+from microtir.plan.ir import Calls, Refusal
 from microtir.schedule import KernelDescription
 from microtir.tir import ir
 from microtir.tir.dtype import DType
@@ -63,36 +67,43 @@ def _sum(node: Node) -> _Sum | None:
     return _Sum(found.half, -other.shift, rescaling, words)
 
 
-def refusal(node: Node) -> Refusal | None:
-    """What speaks against it: int8 activations of one shape, one factor of a half."""
-    reason = add_refusal(node, _LARGEST)
-    return Refusal.SCALES if reason is None and _sum(node) is None else reason
+class ShiftedAdd(Kernel):
+    """The kernel with the assembly for CPUs with Arm's DSP extension, or as C alone.
 
+    Args:
+        name: of the kernel.
+        per_element: instructions, from counts of the emulated Cortex-M4 and, for C, Cortex-M3.
+        cycles: of 100 instructions.
+        has_assembly: or not.
+    """
 
-def cost(node: Node) -> int:
-    """Instructions, from counts of the emulated Cortex-M4."""
-    return node.output.type.elements * 15 + node.output.type.rows * 40
+    operators = (Add,)
 
+    def __init__(self, name: str, per_element: int, cycles: int, *, has_assembly: bool) -> None:
+        self.name, self.per_element, self.cycles = name, per_element, cycles
+        self.has_assembly = has_assembly
+        self.needs = Feature.DSP if has_assembly else None
 
-def portable_cost(node: Node) -> int:
-    """Instructions of the kernel's C, from counts of the emulated Cortex-M3."""
-    return node.output.type.elements * 27 + node.output.type.rows * 40
+    def suits(self, target: Target) -> bool:
+        return self.has_assembly or passes_constants(target)
 
+    def reject(self, node: Node) -> Refusal | None:
+        """What speaks against it: int8 activations of one shape, one factor of a half."""
+        reason = add_refusal(node, _LARGEST)
+        return Refusal.SCALES if reason is None and _sum(node) is None else reason
 
-def emit_portable(layer: Layer, name: str) -> ir.PrimFunc:
-    """The layer function for CPUs without the extension: the same kernel as C alone."""
-    return emit(layer, name, has_assembly=False)
+    def instructions(self, node: Node, _calls: Calls) -> int:
+        return node.output.type.elements * self.per_element + node.output.type.rows * 40
 
-
-def emit(layer: Layer, name: str, *, has_assembly: bool = True) -> ir.PrimFunc:
-    """The layer function: one call of the kernel for each row."""
-    node = layer.node
-    total = _sum(node)
-    assert total is not None, "refusal() was asked"
-    kernel = add(node.output.type.row_elements, total.shift, total.rescaling)
-    if not has_assembly:
-        kernel = replace(kernel, assembly=None)
-    return emit_rows(layer, name, kernel, total.half, total.words)
+    def emit(self, layer: Layer, name: str) -> ir.PrimFunc:
+        """The layer function: one call of the kernel for each row."""
+        node = layer.node
+        total = _sum(node)
+        assert total is not None, "refusal() was asked"
+        kernel = add(node.output.type.row_elements, total.shift, total.rescaling)
+        if not self.has_assembly:
+            kernel = replace(kernel, assembly=None)
+        return emit_rows(layer, name, kernel, total.half, total.words)
 
 
 @made_once

@@ -1,0 +1,48 @@
+"""The kernels for Arm cores with the DSP extension."""
+
+from __future__ import annotations
+
+from microtir.kernels.arm_dsp.convolution import Gemm
+from microtir.kernels.arm_dsp.copying import CopyWords
+from microtir.kernels.arm_dsp.dense import Dense
+from microtir.kernels.arm_dsp.depthwise import Depthwise
+from microtir.kernels.arm_dsp.depthwise_rows import DepthwiseRows
+from microtir.kernels.arm_dsp.depthwise_sums import DepthwiseSums
+from microtir.kernels.arm_dsp.gemm_bytes import GemmBytes
+from microtir.kernels.arm_dsp.narrow import GemmNarrow
+from microtir.kernels.arm_dsp.planes import DepthwisePlanar, DepthwisePlanes
+from microtir.kernels.arm_dsp.pooling import PoolRowsWords, PoolWords
+from microtir.kernels.arm_dsp.windows import GemmWindows
+from microtir.kernels.common.kernel import Kernel
+from microtir.kernels.common.micro_kernel import COMPACT, COMPACT_APART, FAST, FAST_APART
+from microtir.kernels.common.shifted_add import ShiftedAdd
+from microtir.plan.ir import LayoutKind
+from microtir.tir.dtype import DType
+
+_LAYOUTS = (LayoutKind.NHWC, LayoutKind.PLANES16, LayoutKind.PLANES8)
+_FORMS = (
+    ("gemm", FAST),
+    ("gemm_compact", COMPACT),
+    ("gemm_apart", FAST_APART),
+    ("gemm_compact_apart", COMPACT_APART),
+)
+
+KERNELS: tuple[Kernel, ...] = (
+    *(Gemm(name, unroll, kind) for kind in _LAYOUTS for name, unroll in _FORMS),
+    GemmBytes("gemm_bytes", 2),
+    GemmBytes("gemm_bytes_single", 1),
+    *map(GemmNarrow, _LAYOUTS),
+    *map(GemmWindows, _LAYOUTS),
+    Depthwise("depthwise_words", 2, 141),
+    Depthwise("depthwise_single", 1, 150),
+    DepthwiseRows(),
+    DepthwiseSums(),
+    DepthwisePlanes(),
+    DepthwisePlanar(LayoutKind.PLANES16, DType.INT16),
+    DepthwisePlanar(LayoutKind.PLANES8, DType.INT8),
+    Dense(),
+    PoolRowsWords(),
+    PoolWords(),
+    ShiftedAdd("add_shifted", 15, 106, has_assembly=True),
+    CopyWords(),
+)

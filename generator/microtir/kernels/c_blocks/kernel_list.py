@@ -1,0 +1,182 @@
+"""The kernels in plain C: blocks of sums in registers, of int8 and of float32."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from microtir.config.features import Family, Feature
+from microtir.config.target import Target
+from microtir.graph.ir import Node
+from microtir.kernels.c_blocks import convolution, dense, depthwise
+from microtir.kernels.common import bordered_rows
+from microtir.kernels.common.kernel import SAME_ROW, Kernel, passes_constants
+from microtir.kernels.common.layer import Layer
+from microtir.kernels.common.shifted_add import ShiftedAdd
+from microtir.operators.common.rows import RowWindow
+from microtir.operators.convolution.definition import Conv2D, DepthwiseConv2D
+from microtir.operators.convolution.formula import row_window
+from microtir.operators.dense.definition import FullyConnected
+from microtir.operators.dense.formula import keeps_rows
+from microtir.plan.ir import Calls, Refusal
+from microtir.tir import ir
+
+Suits = Callable[[Target], bool]
+
+
+def _is_riscv(target: Target) -> bool:
+    return passes_constants(target) and target.family is Family.RISCV
+
+
+def _takes_long_turns(target: Target) -> bool:
+    """Compilers for RISC-V load all elements of a turn first, and spill."""
+    return passes_constants(target) and not _is_riscv(target)
+
+
+def _waits_for_products(target: Target) -> bool:
+    """Whether a multiply-add of floats takes longer than a product and a sum: on a Cortex-M4."""
+    return target.march == "armv7e-m" and not target.has(Feature.FPU_DOUBLE)
+
+
+class _Blocks(Kernel):
+    """A block of sums in registers, of int8 or of float32.
+
+    Args:
+        name: of the kernel.
+        cycles: of 100 instructions.
+        suits: says which targets it is meant for.
+        is_float: whether it computes float32, where there are instructions for that.
+    """
+
+    def __init__(self, name: str, cycles: int, suits: Suits, *, is_float: bool = False) -> None:
+        self.name, self.cycles, self._suits, self.is_float = name, cycles, suits, is_float
+        self.needs = Feature.FPU if is_float else None
+
+    def suits(self, target: Target) -> bool:
+        return self._suits(target)
+
+
+class Convolution(_Blocks):
+    """Pixels by output channels."""
+
+    operators = (Conv2D, DepthwiseConv2D)
+    depends_on_calls = True
+
+    def __init__(
+        self,
+        name: str,
+        form: convolution.Form,
+        cycles: int,
+        suits: Suits = passes_constants,
+        *,
+        is_float: bool = False,
+    ) -> None:
+        super().__init__(name, cycles, suits, is_float=is_float)
+        self.form = form
+
+    def reject(self, node: Node) -> Refusal | None:
+        refusal = convolution.refusal_float if self.is_float else convolution.refusal_int8
+        return refusal(node)
+
+    def window(self, node: Node) -> RowWindow | None:
+        return row_window(node)
+
+    def instructions(self, node: Node, calls: Calls) -> int:
+        return convolution.cost(node, self.form, by_rows=calls.rows > 0)
+
+    def scratch_bytes(self, node: Node, _calls: Calls) -> int:
+        return bordered_rows.scratch_bytes(node)
+
+    def code_bytes(self, node: Node) -> int:
+        return convolution.code_bytes(node, self.form)
+
+    def emit(self, layer: Layer, name: str) -> ir.PrimFunc:
+        return convolution.emit(layer, name, self.form)
+
+
+class Depthwise(_Blocks):
+    """Pixels of a channel, whose windows share weights and elements."""
+
+    operators = (DepthwiseConv2D,)
+    depends_on_calls = True
+
+    def __init__(
+        self,
+        name: str,
+        form: depthwise.Form,
+        cycles: int,
+        suits: Suits = passes_constants,
+        *,
+        is_float: bool = False,
+    ) -> None:
+        super().__init__(name, cycles, suits, is_float=is_float)
+        self.form = form
+
+    def reject(self, node: Node) -> Refusal | None:
+        refusal = depthwise.refusal_float if self.is_float else depthwise.refusal_int8
+        return refusal(node)
+
+    def window(self, node: Node) -> RowWindow | None:
+        return row_window(node)
+
+    def instructions(self, node: Node, calls: Calls) -> int:
+        return depthwise.cost(node, self.form, by_rows=calls.rows > 0)
+
+    def scratch_bytes(self, node: Node, _calls: Calls) -> int:
+        return bordered_rows.scratch_bytes(node)
+
+    def code_bytes(self, node: Node) -> int:
+        return depthwise.code_bytes(node, self.form)
+
+    def emit(self, layer: Layer, name: str) -> ir.PrimFunc:
+        return depthwise.emit(layer, name, self.form)
+
+
+class Dense(_Blocks):
+    """Several outputs for each pass over the inputs."""
+
+    operators = (FullyConnected,)
+
+    def __init__(
+        self,
+        name: str,
+        cycles: int,
+        suits: Suits = passes_constants,
+        *,
+        is_float: bool = False,
+        apart: bool = False,
+    ) -> None:
+        super().__init__(name, cycles, suits, is_float=is_float)
+        self.apart = apart
+
+    def reject(self, node: Node) -> Refusal | None:
+        return dense.refusal_float(node) if self.is_float else dense.refusal_int8(node)
+
+    def window(self, node: Node) -> RowWindow | None:
+        return SAME_ROW if keeps_rows(node) else None
+
+    def instructions(self, node: Node, _calls: Calls) -> int:
+        return dense.cost(node, apart=self.apart)
+
+    def code_bytes(self, node: Node) -> int:
+        return dense.code_bytes(node, apart=self.apart)
+
+    def emit(self, layer: Layer, name: str) -> ir.PrimFunc:
+        return dense.emit(layer, name, apart=self.apart)
+
+
+KERNELS: tuple[Kernel, ...] = (
+    Convolution("blocked", convolution.FAST, 126, _takes_long_turns),
+    Convolution("blocked_compact", convolution.COMPACT, 128),
+    Convolution("blocked_wide", convolution.WIDE, 128, _is_riscv),
+    Convolution("blocked", convolution.FAST, 234, _takes_long_turns, is_float=True),
+    Convolution("blocked_compact", convolution.COMPACT, 214, is_float=True),
+    Convolution("blocked_apart", convolution.APART, 115, _waits_for_products, is_float=True),
+    Depthwise("depthwise_blocked", depthwise.FAST, 125, _takes_long_turns),
+    Depthwise("depthwise_wide", depthwise.WIDE, 125, _is_riscv),
+    Depthwise("depthwise_blocked", depthwise.FAST, 176, is_float=True),
+    Depthwise("depthwise_apart", depthwise.APART, 118, _waits_for_products, is_float=True),
+    Dense("blocked", 123),
+    Dense("blocked", 190, is_float=True),
+    Dense("blocked_apart", 116, _waits_for_products, is_float=True, apart=True),
+    ShiftedAdd("add_portable", 27, 118, has_assembly=False),
+)

@@ -1,0 +1,164 @@
+"""What a kernel is: one way to compute some operators, as planning and emission see it.
+
+A kernel is a class; its forms (tiles, layouts that it writes) are instances.  Planning is given
+what speaks against a node (`refusal`) and what the kernel costs and takes (`candidate`), and knows
+no more of it; emission asks it for one function (`emit`), or two where it accumulates (`finish`).
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+from microtir.config.features import Feature
+from microtir.config.target import Target
+from microtir.graph.ir import Node
+from microtir.graph.macs import macs
+from microtir.graph.operator import Operator
+from microtir.graph.sums import fits
+from microtir.kernels.common.layer import Layer
+from microtir.operators.common.rows import RowWindow
+from microtir.plan.ir import (
+    CALLS,
+    IN_ONE_CALL,
+    Calls,
+    Candidate,
+    Cost,
+    LayoutKind,
+    Memory,
+    Planes,
+    Refusal,
+    spread,
+)
+from microtir.tir.ir import PrimFunc
+
+SAME_ROW = RowWindow()
+
+
+class Kernel(ABC):
+    """One way to compute operators of some types.
+
+    Attributes:
+        name: what planning, metadata and tuning records know it by.
+        operators: types of the operators that it computes.
+        needs: what it takes of a target, if anything.
+        reads: layout of its inputs.
+        writes: layout of its outputs.
+        cycles: what 100 of its instructions take on the CPUs that it is meant for.
+        depends_on_calls: whether its cost or its scratch differs by how it is called.
+        has_wide_sums: whether its accumulators have more than 32 bits where that is needed.
+        is_view: whether it has no code, because its output is the memory of its input.
+    """
+
+    name: str
+    operators: tuple[type[Operator], ...]
+    needs: Feature | None = None
+    reads = LayoutKind.NHWC
+    writes = LayoutKind.NHWC
+    cycles = 150
+    depends_on_calls = False
+    has_wide_sums = False
+    is_view = False
+
+    # --- what a kernel says of itself ---------------------------------------------------------
+
+    def suits(self, _target: Target) -> bool:
+        """Return whether it is meant for a target that has what it needs."""
+        return True
+
+    def reject(self, _node: Node) -> Refusal | None:
+        """Return what speaks against it for a node of one of its operators, or None."""
+        return None
+
+    def window(self, _node: Node) -> RowWindow | None:
+        """Return the input rows behind an output row; None: it computes all of them in one call."""
+        return SAME_ROW
+
+    @abstractmethod
+    def instructions(self, node: Node, calls: Calls) -> int:
+        """Return the estimated number of instructions of all calls for a node."""
+
+    def scratch_bytes(self, _node: Node, _calls: Calls) -> int:
+        """Return the bytes that last for one call."""
+        return 0
+
+    def accumulator_bytes(self, _node: Node) -> int:
+        """Return the bytes of the sums that rows are added to, if it accumulates."""
+        return 0
+
+    def code_bytes(self, _node: Node) -> int:
+        """Return the bytes of code beyond those of a direct kernel; layers may share them."""
+        return 0
+
+    def planes(self, _node: Node) -> Planes | None:
+        """Return how the planes that it reads lie, if it reads some."""
+        return None
+
+    @abstractmethod
+    def emit(self, layer: Layer, name: str) -> PrimFunc:
+        """Return the function of a layer; parameters as `kernels.emit` has them."""
+
+    def finish(self, layer: Layer, name: str) -> PrimFunc:
+        """Return the function that turns accumulators into the output of a layer."""
+        raise AssertionError(f"{name}: {self.name} has no accumulators for {layer.node.name}")
+
+    # --- what others ask ----------------------------------------------------------------------
+
+    def is_for(self, target: Target) -> bool:
+        """Return whether a target has what the kernel needs, and should use it."""
+        return (self.needs is None or target.has(self.needs)) and self.suits(target)
+
+    def refusal(self, node: Node) -> Refusal | None:
+        """Return what speaks against the kernel for a node, or None."""
+        return self.reject(node) if self.has_wide_sums or fits(node) else Refusal.SUMS
+
+    def costs(self, node: Node) -> tuple[Cost, ...]:
+        """Return the cost of each of `CALLS`, or one where they make no difference."""
+        whole = self.instructions(node, IN_ONE_CALL)
+        cycles = whole * self.cycles // 100
+        if not self.depends_on_calls:
+            return (Cost(whole, cycles),)
+        return spread(whole, cycles, lambda calls: self.instructions(node, calls))
+
+    def cost(self, node: Node, calls: Calls) -> Cost:
+        """Return the estimate for all calls of a node."""
+        costs = self.costs(node)
+        return costs[CALLS.index(calls) if len(costs) > 1 else 0]
+
+    def memory(self, node: Node, calls: Calls) -> Memory:
+        """Return what it takes beside operands and constants."""
+        return Memory(
+            self.scratch_bytes(node, calls), self.accumulator_bytes(node), self.code_bytes(node)
+        )
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether all that it reads and writes is NHWC."""
+        return self.reads is self.writes is LayoutKind.NHWC
+
+    def candidate(self, node: Node) -> Candidate:
+        """Return the description of the kernel for a node that it does not refuse."""
+        window, activations = self.window(node), node.activations
+        calls = CALLS if self.depends_on_calls else (IN_ONE_CALL,)
+        return Candidate(
+            kernel=self.name,
+            input_layouts=(self.reads,) * len(activations),
+            output_layouts=(self.writes,) * len(node.outputs),
+            windows=None if window is None else (window,) * len(activations),
+            weight_bytes=sum(t.type.bytes for t in node.inputs if t.is_constant),
+            costs=self.costs(node),
+            scratch=tuple(self.scratch_bytes(node, way) for way in calls),
+            accumulator_bytes=self.accumulator_bytes(node),
+            code_bytes=self.code_bytes(node),
+            is_view=self.is_view,
+            planes=self.planes(node),
+        )
+
+
+def work(node: Node) -> int:
+    """Return what direct kernels count: multiply-accumulates, or elements of the outputs."""
+    return max(macs(node), sum(t.type.elements for t in node.outputs))
+
+
+def passes_constants(target: Target) -> bool:
+    """Return whether a function can be given a pointer to constants: on an AVR it cannot."""
+    return not target.has(Feature.AVR_PROGMEM)
