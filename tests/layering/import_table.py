@@ -43,7 +43,9 @@ ALLOWED: dict[str, frozenset[str]] = {
     "config": frozenset({"support.arguments", "errors", "resources", "compat.microtvm"}),
     "decisions": frozenset({"graph.ir"}),
     "memory_plan": frozenset({"errors", "tir.ir"}),
-    "measure": COMMON | TIR | {"memory_plan"},
+    # facts of machine code, for whoever reads or measures it
+    "instruction_sets": COMMON,
+    "measure": COMMON | TIR | {"instruction_sets", "memory_plan"},
     "limits": COMMON | {"memory_plan"},
     "program": COMMON | GRAPH_IR | {"decisions", "measure", "memory_plan", "plan.ir"},
     "ir_module": COMMON | GRAPH_IR | {"decisions", "memory_plan", "program"},
@@ -92,6 +94,7 @@ ALLOWED: dict[str, frozenset[str]] = {
     | {
         "artifact",
         "files",
+        "instruction_sets",
         "support.scratch",
         "support.encoding",
         "support.processes",

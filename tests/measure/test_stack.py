@@ -14,10 +14,10 @@ import pytest
 from microtir.codegen import measured
 from microtir.codegen.program import Program, make_program
 from microtir.config import CompilationConfig, Executor, Runtime
-from microtir.config.features import Family
 from microtir.driver import build, lower
 from microtir.frontend import from_tflite
 from microtir.graph.ir import Graph
+from microtir.instruction_sets.arm import Arm
 from microtir.ir_module import IRModule
 from microtir.measure.functions import has_intrinsics
 from microtir.operators.common.attributes import Padding2D
@@ -185,7 +185,7 @@ def test_assembly_takes_what_its_contract_says(core: str, tmp_path: Path) -> Non
                 if isinstance(n, KernelCall) and n.meaning in program.assembly:
                     assert not has_intrinsics(n.meaning)
                     name = program.names[n.meaning]
-                    taken = pushed(code[name], Family.ARM)
+                    taken = pushed(code[name], Arm())
                     assert taken <= n.contract.stack_bytes <= taken + 32, name
                     seen += 1
     assert seen >= 6

@@ -5,9 +5,12 @@ from __future__ import annotations
 import pytest
 
 from microtir.config import Target
-from microtir.config.features import Family
-from microtir.project.cpu_costs import Kind, cpu_costs
-from microtir.project.cycles import block_cycles, estimate, kind_of
+from microtir.instruction_sets import cpu_costs, instruction_set
+from microtir.instruction_sets.arm import Arm
+from microtir.instruction_sets.avr import Avr
+from microtir.instruction_sets.record import Kind
+from microtir.instruction_sets.riscv import RiscV
+from microtir.project.cycles import block_cycles, estimate
 from microtir.project.disassembly import Instruction, parse
 from microtir.project.link_map import Piece, Sizes, model_sizes, parse_map
 from microtir.project.measure import BlockCost
@@ -70,7 +73,7 @@ def cycles(cpu: str, *lines: str) -> int:
     target = Target(f"c -m{'arch' if cpu.startswith('rv') else 'cpu'}={cpu}")
     costs = cpu_costs(target)
     assert costs is not None
-    return block_cycles(code(*lines), costs, target.family is Family.ARM)
+    return block_cycles(code(*lines), costs, instruction_set(target.family))
 
 
 def test_disassembly() -> None:
@@ -120,7 +123,7 @@ def test_disassembly() -> None:
 )
 def test_kinds_of_arm(mnemonic: str, kind: Kind) -> None:
     """Instructions that cost the same are one kind."""
-    assert kind_of(code(mnemonic)[0], is_arm=True) is kind
+    assert Arm().kind_of(code(mnemonic)[0].mnemonic) is kind
 
 
 @pytest.mark.parametrize(
@@ -131,7 +134,7 @@ def test_kinds_of_arm(mnemonic: str, kind: Kind) -> None:
 )  # fmt: skip
 def test_kinds_of_riscv(mnemonic: str, kind: Kind) -> None:
     """The same for RISC-V, whose names overlap with Arm's."""
-    assert kind_of(code(mnemonic)[0], is_arm=False) is kind
+    assert RiscV().kind_of(code(mnemonic)[0].mnemonic) is kind
 
 
 def test_cycles_of_blocks() -> None:
@@ -166,7 +169,7 @@ def test_estimate_counts_taken_branches() -> None:
     assert costs is not None
     program = {i.address: i for i in code("ldr r0, [r1]", "bne.n 0")}
     blocks = [BlockCost("f", 0, 4, 2, executions=10, taken=9), BlockCost("g", 0, 2, 1, 3, 3)]
-    assert estimate(blocks, program, costs, is_arm=True) == {"f": 10 * 3 + 9 * 2, "g": 3 * 2 + 6}
+    assert estimate(blocks, program, costs, Arm()) == {"f": 10 * 3 + 9 * 2, "g": 3 * 2 + 6}
 
 
 def test_no_table() -> None:
@@ -177,25 +180,25 @@ def test_no_table() -> None:
 def test_frames_in_machine_code() -> None:
     """What instructions push counts together as far as it is there at once."""
     arm = parse(ARM).values()
-    assert pushed([i for i in arm if i.function == "outer"], Family.ARM) == 8
-    assert pushed([i for i in arm if i.function == "inner"], Family.ARM) == 36 + 24 + 16
+    assert pushed([i for i in arm if i.function == "outer"], Arm()) == 8
+    assert pushed([i for i in arm if i.function == "inner"], Arm()) == 36 + 24 + 16
     riscv = parse(RISCV).values()
-    assert pushed([i for i in riscv if i.function == "inner"], Family.RISCV) == 48
+    assert pushed([i for i in riscv if i.function == "inner"], RiscV()) == 48
 
 
 def test_stack_bound() -> None:
     """Frames add up along calls; the compiler's frame counts where it is larger."""
-    assert stack_bound("outer", parse(ARM), {}, Family.ARM, 0) == StackBound(8 + 76, ())
+    assert stack_bound("outer", parse(ARM), {}, Arm(), 0) == StackBound(8 + 76, ())
     larger = {"inner": 200, "outer": 4}
-    assert stack_bound("outer", parse(ARM), larger, Family.ARM, 0) == StackBound(208, ())
-    assert stack_bound("outer", parse(AVR), {}, Family.AVR, 3).bytes == 2 + 3 + 1 + 3
+    assert stack_bound("outer", parse(ARM), larger, Arm(), 0) == StackBound(208, ())
+    assert stack_bound("outer", parse(AVR), {}, Avr(), 3).bytes == 2 + 3 + 1 + 3
     # gcc's frames on AVR have the return address in them.
-    assert stack_bound("outer", parse(AVR), {"outer": 9}, Family.AVR, 3).bytes == 9 + 1 + 3
+    assert stack_bound("outer", parse(AVR), {"outer": 9}, Avr(), 3).bytes == 9 + 1 + 3
 
 
 def test_stack_without_a_bound() -> None:
     """Recursion and calls through pointers are said, not hidden."""
-    bound = stack_bound("outer", parse(RISCV), {}, Family.RISCV, 0)
+    bound = stack_bound("outer", parse(RISCV), {}, RiscV(), 0)
     assert bound.unknown == ("outer calls itself", "inner calls through a pointer")
 
 
@@ -269,6 +272,6 @@ def test_parts_of_a_routine_that_jump_to_each_other_are_a_loop() -> None:
         "00000200 <divide>:\n 200:\trjmp\t0x300\t; 0x300 <entry>\n"
         "00000300 <entry>:\n 300:\tbrne\t0x200\t; 0x200 <divide>\n 302:\tret\n"
     )
-    assert stack_bound("outer", parse(text), {}, Family.AVR, 3) == StackBound(9, ())
+    assert stack_bound("outer", parse(text), {}, Avr(), 3) == StackBound(9, ())
     again = text.replace("brne", "call")
-    assert stack_bound("outer", parse(again), {}, Family.AVR, 3).unknown == ("divide calls itself",)
+    assert stack_bound("outer", parse(again), {}, Avr(), 3).unknown == ("divide calls itself",)

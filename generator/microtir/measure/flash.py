@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from microtir.config import Target
-from microtir.config.features import Family
+from microtir.instruction_sets import instruction_set
 from microtir.measure.constants import ConstantData
 from microtir.measure.functions import Functions, has_intrinsics
 from microtir.tir.ir import For, If, PrimFunc, Select, Store
@@ -21,11 +21,6 @@ from microtir.tir.visitor import walk
 
 _FUNCTION, _LOOP, _BRANCH, _STORE = 120, 50, 60, 8  # bytes
 _BYTES_OF_FIVE = 16  # instructions of Thumb-2
-_PERCENT_OF_AVR = 270  # arithmetic of 32 bits takes an AVR so much more
-# What GCC made with -O2, in percent of the estimate: the least and the most of all programs that
-# were measured.
-_MEASURED = {Family.AVR: (90, 115)}
-_MEASURED_ON_M4, _MEASURED_ELSEWHERE = (64, 109), (56, 141)
 _TEXT = re.compile(r'^\s*"(.*)\\n"')
 _REPEAT = re.compile(r"\.rept\s+(\d+)")
 _FOR_EACH = re.compile(r"\.irp\s+\w+,(.*)")
@@ -65,12 +60,10 @@ def flash_of(
         target: what it is compiled for.
         listing: of assembly.
     """
+    machine = instruction_set(target.family)
     code = sum(_function_bytes(functions, f, listing) for f in functions.distinct)
-    if target.family is Family.AVR:
-        code = code * _PERCENT_OF_AVR // 100
-    least, most = _MEASURED.get(target.family, _MEASURED_ELSEWHERE)
-    if target.mcpu == "cortex-m4":
-        least, most = _MEASURED_ON_M4
+    code = code * machine.percent_of_code // 100
+    least, most = machine.measured_code(target)
     return FlashUse(arrays, code, code * least // 100, -(-code * most // 100))
 
 

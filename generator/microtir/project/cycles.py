@@ -6,49 +6,9 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from microtir.project.cpu_costs import CpuCosts, Issue, Kind
+from microtir.instruction_sets.record import CpuCosts, InstructionSet, Issue, Kind
 from microtir.project.disassembly import Instruction
 from microtir.project.measure import BlockCost
-
-# In this order: the first pattern that matches a mnemonic says what kind it is.
-_ARM = (
-    (r"v(ldm|pop)", Kind.LOAD_MANY),
-    (r"v(stm|push)", Kind.STORE_MANY),
-    (r"v(ldr|ld[24])[bhwd]?[0-9]?\.[us]?(8|16|32|64)$|vld[24]", Kind.VECTOR_MEMORY),
-    (r"v(str|st[24])[bhwd]?[0-9]?\.(8|16|32|64)$|vst[24]", Kind.VECTOR_MEMORY),
-    (r"vldr", Kind.LOAD),
-    (r"vstr", Kind.STORE),
-    (r"v(div|sqrt)", Kind.FLOAT_DIVIDE),
-    (r"v(n?ml[as]|fn?m[as])\w*\.f(32|64)$", Kind.FLOAT_MULTIPLY_ADD),
-    (r"v\w*\.f(32|64)|v(mov|mrs|msr|cvt)", Kind.FLOAT),
-    (r"v", Kind.VECTOR),
-    (r"[su]div", Kind.DIVIDE),
-    (r"([su]mull|[su]mlal|umaal)", Kind.MULTIPLY_LONG),
-    (r"(ml[as]|sm[lu]|smm|smus)", Kind.MULTIPLY_ADD),
-    (r"mul", Kind.MULTIPLY),
-    (r"(ldm|pop)", Kind.LOAD_MANY),
-    (r"(stm|push)", Kind.STORE_MANY),
-    (r"ldrd", Kind.LOAD_MANY),
-    (r"strd", Kind.STORE_MANY),
-    (r"(ldr|tb[bh])", Kind.LOAD),
-    (r"str", Kind.STORE),
-    (r"l(e|etp)$", Kind.LOOP),
-    (r"(bl|blx)(\.|$)", Kind.CALL),
-    (r"bx", Kind.JUMP),
-    (r"(b|b[a-z]{2}|cbn?z)(\.|$)", Kind.BRANCH),
-)
-_RISCV = (
-    (r"mulh", Kind.MULTIPLY_LONG),
-    (r"mul", Kind.MULTIPLY),
-    (r"(div|rem)", Kind.DIVIDE),
-    (r"l[bhw]u?$", Kind.LOAD),
-    (r"s[bhw]$", Kind.STORE),
-    (r"(jal|j|call|tail)$", Kind.CALL),
-    (r"(jalr|jr|ret)$", Kind.JUMP),
-    (r"b", Kind.BRANCH),
-)
-# Bit operations whose names begin as a branch does.
-_ARM_PLAIN = re.compile(r"(bic|bfi|bfc|bkpt)")
 
 _MEMORY = (Kind.LOAD, Kind.STORE)
 _ALL_MEMORY = (*_MEMORY, Kind.LOAD_MANY, Kind.STORE_MANY, Kind.VECTOR_MEMORY)
@@ -67,8 +27,8 @@ class _Step:
     read: frozenset[str]
 
     @staticmethod
-    def of(instruction: Instruction, is_arm: bool) -> _Step:
-        kind = kind_of(instruction, is_arm)
+    def of(instruction: Instruction, machine: InstructionSet) -> _Step:
+        kind = machine.kind_of(instruction.mnemonic)
         registers = _REGISTER.findall(instruction.operands)
         # The first operand is what most instructions write; a store only reads.
         writes = kind not in (Kind.STORE, Kind.STORE_MANY, *_JUMPS)
@@ -78,17 +38,6 @@ class _Step:
             frozenset(registers[:1] if writes else ()),
             frozenset(registers[1:] if writes and kind not in _MULTIPLIES else registers),
         )
-
-
-def kind_of(instruction: Instruction, is_arm: bool) -> Kind:
-    """Return the class that an instruction belongs to."""
-    mnemonic = instruction.mnemonic
-    if is_arm and _ARM_PLAIN.match(mnemonic):
-        return Kind.PLAIN
-    for pattern, kind in _ARM if is_arm else _RISCV:
-        if re.match(pattern, mnemonic):
-            return kind
-    return Kind.PLAIN
 
 
 def _register_count(instruction: Instruction) -> int:
@@ -103,13 +52,15 @@ def _register_count(instruction: Instruction) -> int:
     return count * 2 if listed[1].strip().startswith("d") else count
 
 
-def block_cycles(instructions: Sequence[Instruction], costs: CpuCosts, is_arm: bool) -> int:
+def block_cycles(
+    instructions: Sequence[Instruction], costs: CpuCosts, machine: InstructionSet
+) -> int:
     """Return the cycles of instructions that run one after another, without the last jump."""
     total = 0
     previous: _Step | None = None
     is_second = False  # the previous one started together with the one before it
     for instruction in instructions:
-        step = _Step.of(instruction, is_arm)
+        step = _Step.of(instruction, machine)
         cost = costs.cycles(step.kind, step.count)
         is_paired = False
         if previous is not None:
@@ -140,7 +91,7 @@ def estimate(
     blocks: Iterable[BlockCost],
     program: Mapping[int, Instruction],
     costs: CpuCosts,
-    is_arm: bool,
+    machine: InstructionSet,
 ) -> dict[str, int]:
     """Estimate the cycles of one inference by function.
 
@@ -148,7 +99,7 @@ def estimate(
         blocks: executed machine code, with how often control left it by a jump.
         program: all instructions of the program.
         costs: of the CPU.
-        is_arm: whether the mnemonics are Arm's; else they are those of RISC-V.
+        machine: whose instructions these are.
     """
     known: dict[tuple[int, int], tuple[int, bool]] = {}
     cycles: dict[str, int] = {}
@@ -157,8 +108,8 @@ def estimate(
         if key not in known:
             addresses = range(block.start, block.end, 2)
             found = [program[address] for address in addresses if address in program]
-            is_loop = bool(found) and kind_of(found[-1], is_arm) is Kind.LOOP
-            known[key] = (block_cycles(found, costs, is_arm), is_loop)
+            is_loop = bool(found) and machine.kind_of(found[-1].mnemonic) is Kind.LOOP
+            known[key] = (block_cycles(found, costs, machine), is_loop)
         cost, is_loop = known[key]
         jumps = 0 if is_loop else block.taken * costs.taken
         cycles[block.function] = cycles.get(block.function, 0) + cost * block.executions + jumps

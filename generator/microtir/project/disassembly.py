@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from microtir.config import Target
+from microtir.instruction_sets import instruction_set
 from microtir.project.boards import Toolchain
 from microtir.project.toolchain import capture
 
@@ -15,9 +17,6 @@ _INSTRUCTION = re.compile(r"^\s*([0-9a-f]+):\t(\S+)(.*)$")
 # What objdump adds to the operands: a comment, or the name of an address.
 _REMARK = re.compile(r"\s*(?:[@;<]| # )")
 _TARGET = re.compile(r"<([^>+]+)(\+0x[0-9a-f]+)?>")
-
-# Without the architecture objdump shows vectors of Armv8.1-M as undefined instructions.
-_HELIUM = "armv8.1-m.main"
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,15 +36,13 @@ class Instruction:
     target: str | None
 
 
-def disassemble(
-    toolchain: Toolchain, program: Path, march: str | None
-) -> Mapping[int, Instruction]:
+def disassemble(toolchain: Toolchain, program: Path, target: Target) -> Mapping[int, Instruction]:
     """Return all instructions of a program, by address and in its order.
 
     Raises:
         MissingToolError: the toolchain has no objdump.
     """
-    more = ["-m", _HELIUM] if march == _HELIUM else []
+    more = instruction_set(target.family).objdump_options(target.march)
     text = capture([f"{toolchain.prefix}objdump", "-d", "--no-show-raw-insn", *more, str(program)])
     return parse(text)
 

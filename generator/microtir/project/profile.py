@@ -17,8 +17,8 @@ from typing import TypedDict
 
 from microtir.artifact import Artifact, Footprint, footprint
 from microtir.config.features import Family
+from microtir.instruction_sets import cpu_costs, instruction_set
 from microtir.project.boards import Board, EmulatorKind, MemoryKind, ProjectType
-from microtir.project.cpu_costs import cpu_costs
 from microtir.project.cycles import estimate
 from microtir.project.disassembly import disassemble
 from microtir.project.emulate import DEFAULT_TIMEOUT
@@ -254,17 +254,17 @@ def _from_machine_code(
     """Return cycles by function and the bound of the stack."""
     board = project.board
     target = board.target
-    program = disassemble(board.toolchain, project.program_path, target.march)
-    costs = cpu_costs(target)
+    program = disassemble(board.toolchain, project.program_path, target)
+    costs, machine = cpu_costs(target), instruction_set(target.family)
     if measured.cycles is not None or costs is None:
         cycles = {cost.function: cost.cycles or 0 for cost in measured.by_function}
     else:
-        cycles = estimate(measured.blocks, program, costs, target.family is Family.ARM)
+        cycles = estimate(measured.blocks, program, costs, machine)
     bound = stack_bound(
         f"run_{project.models[0].name}",  # the application's function that painting measures
         program,
         read_frames(project.folder / "build"),
-        target.family,
+        machine,
         _return_bytes(board),
     )
     return cycles, bound
