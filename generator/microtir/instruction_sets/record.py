@@ -64,7 +64,7 @@ class CpuCosts:
     overlapping_vectors: bool = False
 
     def cycles(self, kind: Kind, registers: int) -> int:
-        """Cycles of an instruction by itself."""
+        """Return the cycles of an instruction by itself."""
         cost = self.costs.get(kind, 1)
         return 1 + cost * registers if kind in (Kind.LOAD_MANY, Kind.STORE_MANY) else cost
 

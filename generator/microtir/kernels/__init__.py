@@ -32,7 +32,7 @@ __all__ = [
 
 
 def candidates(node: Node, config: CompilationConfig) -> tuple[Candidate, ...]:
-    """The kernels that can compute a node on the configured target; emits no TIR."""
+    """Return the kernels that can compute a node on the configured target; emits no TIR."""
     kernels = kernels_of(node, config.primary_target())
     # Tensors of the graph executors are seen by whoever asks for them: they lie as in the model.
     if config.executor.kind is not ExecutorKind.AOT:
@@ -41,7 +41,7 @@ def candidates(node: Node, config: CompilationConfig) -> tuple[Candidate, ...]:
 
 
 def refusals(node: Node, config: CompilationConfig) -> tuple[tuple[str, Refusal], ...]:
-    """The kernels for the configured target that cannot compute a node, and why."""
+    """Return the kernels for the configured target that cannot compute a node, and why."""
     return refusals_of(node, config.primary_target())
 
 
@@ -51,7 +51,7 @@ def kernel_names() -> frozenset[str]:
 
 
 def weighed(node: Node, candidate: Candidate) -> Candidate:
-    """The candidate with the bytes of the constants that its kernel reads, as it lays them out."""
+    """Return the candidate with the bytes of its kernel's constants as they are laid out."""
     if candidate.is_view:
         return candidate
     operator = PlannedOperator(node, candidate)
@@ -72,7 +72,7 @@ def weighed(node: Node, candidate: Candidate) -> Candidate:
 
 
 def _whole(type_: TensorType, kind: LayoutKind, read: Planes | None) -> Layout:
-    """The layout of a whole tensor; where planes begin and end matters to nothing constant."""
+    """Return layout of a whole tensor; where planes begin and end matters to nothing constant."""
     if kind is LayoutKind.NHWC:
         return Layout.whole(type_)
     width = Extents.of(type_).width
@@ -80,7 +80,7 @@ def _whole(type_: TensorType, kind: LayoutKind, read: Planes | None) -> Layout:
 
 
 def emit(operator: PlannedOperator, layouts: Mapping[Tensor, Layout], name: LayerName) -> PrimFunc:
-    """The PrimFunc of a planned operator.
+    """Emit the PrimFunc of a planned operator.
 
     Args:
         operator: with a candidate that `candidates` offered; not a VIEW.
@@ -104,7 +104,7 @@ def emit(operator: PlannedOperator, layouts: Mapping[Tensor, Layout], name: Laye
 
 
 def _plane_rows(node: Node, layouts: Mapping[Tensor, Layout]) -> PlaneRows | None:
-    """What tells the values of an output from the borders of its planes, if it is planes."""
+    """Return what tells the values of an output from the borders of its planes, if it is planes."""
     planes = layouts[node.outputs[0]].planes
     if planes is None:
         return None
@@ -121,7 +121,7 @@ _PORTS: Mapping[type[Operator], RowPort] = MappingProxyType({
 def emit_finish(
     operator: PlannedOperator, layouts: Mapping[Tensor, Layout], name: LayerName
 ) -> PrimFunc:
-    """The second function of an operator whose candidate accumulates.
+    """Emit the second function of an operator whose candidate accumulates.
 
     Returns:
         Parameters: the accumulators, which are the second parameter of what `emit` gives, and the

@@ -129,7 +129,7 @@ def _cut_nests(
     storage: Storage,
     simulations: NestSimulations,
 ) -> Iterator[_Piece]:
-    """Every nest of several operators that ends in `sink`, cut into bands."""
+    """Yield every nest of several operators that ends in `sink`, cut into bands."""
     members, _, known = longest_members(steps, sink, stop, 1, simulations)
     image = sink.operator.node.output
     if column_window(sink.node) is None:
@@ -175,7 +175,7 @@ class _Cutting:
                 yield _Piece(first, self.stop, need, again, cut)
 
     def _stays(self, tensor: Tensor) -> bool:
-        """Whether a tensor is seen inside the nest only, and its rows come in time."""
+        """Return whether a tensor is seen inside the nest only, and its rows come in time."""
         return self.storage.is_internal(tensor, self.stop) and not self.known[tensor].missing
 
     def _ring(self, tensor: Tensor, bands: Sequence[Mapping[Tensor, Columns]]) -> Bytes:

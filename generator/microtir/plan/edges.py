@@ -74,7 +74,7 @@ def possible(
 
 
 def uniform(edges: Sequence[Edge]) -> tuple[Kinds, ...]:
-    """For each layout but NHWC: all edges that know it have it."""
+    """Return one choice for each layout but NHWC: all edges that know it have it."""
     kinds = dict.fromkeys(kind for edge in edges for kind in edge.planes)
     return tuple({e.tensor: kind for e in edges if kind in e.planes} for kind in kinds)
 
@@ -89,7 +89,7 @@ def agreeing(node: Node, candidates: Sequence[Candidate], kinds: Kinds) -> tuple
 def layouts_of(tensors: Sequence[Tensor], edges: Sequence[Edge], kinds: Kinds) -> dict[
     Tensor, Layout
 ]:  # fmt: skip
-    """Layouts of whole tensors."""
+    """Return layouts of whole tensors."""
     layouts = {t: Layout.whole(t.type) for t in tensors}
     for edge in edges:
         kind = kinds.get(edge.tensor, LayoutKind.NHWC)

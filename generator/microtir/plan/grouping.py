@@ -94,16 +94,16 @@ class Choices:
 
     @cached_property
     def least(self) -> int:
-        """The smallest limit, in bytes, within which there is a plan."""
+        """Return the smallest limit, in bytes, within which there is a plan."""
         return self._best(self._prices.least, np.maximum)[1]
 
     def needs(self) -> Iterator[tuple[int, int, int]]:
-        """First operator and the one behind the last of each choice, and its least bytes."""
+        """Yield first operator and the one behind the last of each choice, and its least bytes."""
         for choice, least in zip(self._all, self._prices.least.tolist(), strict=True):
             yield choice.start, choice.stop, least
 
     def _priced(self, limit: int) -> Rows:
-        """The price of each choice within a limit: a limit that was compared is often taken."""
+        """Return price of each choice within a limit: a limit that was compared is often taken."""
         if limit not in self._within:
             self._within[limit] = self._prices.within(limit)
         return self._within[limit]
@@ -118,7 +118,7 @@ class Choices:
         return _turned([choice.group(limit) for choice in path], self._storage)
 
     def _by_single_rows(self, limit: int) -> Rows:
-        """The price of each choice within a limit, less pairs of rows that need the least of all.
+        """Return the price of each choice within a limit, without pairs of rows.
 
         Overlaps are counted by rows here.  What an output takes over within a row, placement finds
         on top, so that a choice at the least limit may turn out smaller, and the program with it.
@@ -140,7 +140,7 @@ class Choices:
         return np.where(dear, NO_PRICE, prices)
 
     def _best(self, values: Rows, join: np.ufunc) -> tuple[tuple[Choice, ...], int]:
-        """The path of adjoining choices from first to last operator of least value, and that.
+        """Return path of adjoining choices from first to last operator of least value, and that.
 
         Args:
             values: one for each choice, NO_PRICE for what cannot be chosen.
@@ -190,7 +190,7 @@ def _turned(groups: Sequence[Group], storage: Storage) -> tuple[Group, ...]:
 
 
 def rings(groups: Sequence[Group], storage: Storage) -> dict[Tensor, int]:
-    """Row slots of each tensor that stays inside its group."""
+    """Return the row slots of each tensor that stays inside its group."""
     heights: dict[Tensor, int] = {}
     stop = 0
     for group in groups:
@@ -212,7 +212,10 @@ def _whole(storage: Storage, number: int, ranking: RankedCandidates) -> Choice:
 
 
 def _ways(ranked: Sequence[RankedKernels]) -> tuple[int, ...]:
-    """How many rows a call of a nest may compute: two only where a kernel does better then."""
+    """Return how many rows a call of a nest may compute.
+
+    Two only where a kernel does better then.
+    """
     steps = [o.rows for o in ranked if o.rows is not None]
     gains = any(c.gains_by_pairs for ranking in steps for c in ranking.candidates)
     pairs = (o.alone[1] for o in ranked)
@@ -241,7 +244,7 @@ def _nests(
     together: int,
     simulations: NestSimulations,
 ) -> Iterator[Choice]:
-    """Every nest that ends in `sink` and keeps its rings within a limit, `together` rows a call.
+    """Yield every nest that ends in `sink`, its rings within a limit, `together` rows a call.
 
     What a tensor goes through does not depend on operators before its own, so one execution of
     the longest nest prices all of them.

@@ -58,31 +58,31 @@ class Layout:
 
     @staticmethod
     def whole(type_: TensorType) -> Layout:
-        """The plain layout of model inputs and outputs."""
+        """Return the plain layout of model inputs and outputs."""
         return Layout(LayoutKind.NHWC, type_.rows)
 
     def dtype(self, type_: TensorType) -> DType:
-        """What the elements of a tensor of `type_` are in this layout."""
+        """Return what the elements of a tensor of `type_` are in this layout."""
         return DType.INT16 if self.kind is LayoutKind.PLANES16 else type_.dtype
 
     @property
     def alignment(self) -> int:
-        """Bytes that its address is a multiple of, if its elements do not ask for more."""
+        """Return bytes that its address is a multiple of, if its elements do not ask for more."""
         return 4 if self.kind is LayoutKind.PLANES16 else 1
 
     def row_shape(self, type_: TensorType) -> tuple[int, int]:
-        """(W, C), or (C, columns) for planes."""
+        """Return (W, C), or (C, columns) for planes."""
         channels = type_.channels
         if self.planes is None:
             return type_.row_elements // max(channels, 1), channels
         return channels, self.planes.columns
 
     def row_bytes(self, type_: TensorType) -> int:
-        """Bytes of one row of a tensor of `type_`."""
+        """Return the bytes of one row of a tensor of `type_`."""
         return math.prod(self.row_shape(type_)) * self.dtype(type_).bytes
 
     def bytes(self, type_: TensorType) -> int:
-        """Bytes that a tensor of `type_` takes in this layout."""
+        """Return the bytes that a tensor of `type_` takes in this layout."""
         return self.rows * self.row_bytes(type_)
 
 
@@ -195,7 +195,7 @@ class Candidate:
 
     @property
     def name(self) -> str:
-        """Tells it from the other candidates of a node: its kernel, and layouts but NHWC."""
+        """Tell it from the other candidates of a node: its kernel, and layouts but NHWC."""
         kinds = (("from", self.input_layouts), ("to", self.output_layouts))
         named = [(way, kind) for way, given in kinds for kind in given]
         layouts = (f" {way} {kind.value}" for way, kind in named if kind is not LayoutKind.NHWC)
@@ -203,7 +203,7 @@ class Candidate:
 
     @property
     def is_plain(self) -> bool:
-        """Whether all that it reads and writes is NHWC."""
+        """Return whether all that it reads and writes is NHWC."""
         return all(k is LayoutKind.NHWC for k in (*self.input_layouts, *self.output_layouts))
 
     @property
@@ -216,17 +216,17 @@ class Candidate:
 
     @property
     def scratch_bytes(self) -> int:
-        """Bytes of scratch for the calls that it is taken for."""
+        """Return the bytes of scratch for the calls that it is taken for."""
         return self.scratch[CALLS.index(self.calls) if len(self.scratch) > 1 else 0]
 
     @property
     def gains_by_pairs(self) -> bool:
-        """Whether calls for two rows take fewer instructions than calls for one."""
+        """Return whether calls for two rows take fewer instructions than calls for one."""
         one, two = (self.cost(Calls(rows, self.calls.alone)) for rows in (1, 2))
         return two.instructions < one.instructions
 
     def running_alone(self, together: int) -> Candidate:
-        """The candidate where no other operator runs with it.
+        """Return the candidate where no other operator runs with it.
 
         Args:
             together: rows of a call, 1 or 2; 0 for all of them.
@@ -234,12 +234,12 @@ class Candidate:
         return replace(self, calls=Calls(together, alone=True))
 
     def estimate(self, measure: Measure, together: int = 0) -> int:
-        """What it costs by calls for 1 or 2 rows each, or by one for all of them (0)."""
+        """Return what it costs by calls for 1 or 2 rows each, or by one for all of them (0)."""
         return self.cost(Calls(together, self.calls.alone)).of(measure)
 
     @property
     def flash_bytes(self) -> int:
-        """What it takes where no other layer shares anything of it."""
+        """Return what it takes where no other layer shares anything of it."""
         return self.weight_bytes + self.code_bytes
 
     @property
@@ -256,18 +256,18 @@ class PlannedOperator:
 
     @property
     def rows(self) -> int:
-        """How many rows its row range counts: of the output, or of what is accumulated."""
+        """Return how many rows its row range counts: of the output, or of what is accumulated."""
         if self.candidate.accumulates:
             return self.inputs[0].type.rows
         return self.node.outputs[0].type.rows
 
     @property
     def inputs(self) -> tuple[Tensor, ...]:
-        """Inputs that are not constant, each once."""
+        """Return inputs that are not constant, each once."""
         return tuple(dict.fromkeys(self.node.activations))
 
     def window(self, tensor: Tensor) -> RowWindow:
-        """Rows of an input behind one row of the row range.
+        """Return rows of an input behind one row of the row range.
 
         Raises:
             KeyError: not an input, or the kernel takes no row range.
@@ -351,7 +351,7 @@ class PlanConstraints:
 
     @property
     def ranking(self) -> Optimize:
-        """The goal that kernels are ranked by."""
+        """Return the goal that kernels are ranked by."""
         return self.ranking_of(self.goal)
 
     def ranking_of(self, goal: Optimize) -> Optimize:
@@ -387,5 +387,5 @@ class Plan:
 
     @property
     def kernel_bytes(self) -> int:
-        """Bytes of flash of all kernels, each for itself."""
+        """Return the bytes of flash of all kernels, each for itself."""
         return sum(op.candidate.flash_bytes for op in self.operators)

@@ -77,7 +77,7 @@ class Measured:
         )
 
     def joined(self, more: Mapping[Key, Cost]) -> Measured:
-        """With more records, which replace older ones of the same kernels."""
+        """Join more records, which replace older ones of the same kernels."""
         return Measured(self.target, MappingProxyType({**self.costs, **more}))
 
     def to_text(self) -> str:
@@ -96,7 +96,10 @@ class Measured:
 
     @staticmethod
     def of(config: CompilationConfig, kernels: Collection[str]) -> Measured | None:
-        """The records that a configuration names, if it does; arguments and errors as of `read`."""
+        """Return records that a configuration names, if it does.
+
+        Arguments and errors as of `read`.
+        """
         if not config.tuning_records:
             return None
         target = str(config.primary_target())

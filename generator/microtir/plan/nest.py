@@ -25,7 +25,7 @@ NEVER = np.iinfo(np.int64).max
 
 
 def streamable(operator: PlannedOperator) -> bool:
-    """Whether an operator can be a step of a nest.
+    """Return whether an operator can be a step of a nest.
 
     Windows of several images do not slide into each other, so a batch runs row by row only where
     every row stands for itself.
@@ -53,7 +53,7 @@ def nest_of(operators: Sequence[PlannedOperator], together: int = 1) -> Step | N
 
 
 def longest_nest(operators: Sequence[PlannedOperator], together: int = 1) -> tuple[int, Step]:
-    """The nest of as many of the last operators as all feed the last one, and where it begins.
+    """Return nest of as many of the last operators as all feed the last one, and where it begins.
 
     Args:
         operators: streamable ones in graph order.
@@ -74,7 +74,7 @@ def longest_nest(operators: Sequence[PlannedOperator], together: int = 1) -> tup
 
 
 def _leaders(operators: Sequence[PlannedOperator]) -> Mapping[int, int]:
-    """The consumer at whose demand each operator runs, by number, from the last but one on down.
+    """Return consumer at whose demand each operator runs, by number, from the last but one on down.
 
     It ends before the first operator that feeds nobody.
     """
@@ -102,7 +102,7 @@ def _leaders(operators: Sequence[PlannedOperator]) -> Mapping[int, int]:
 
 
 def _needed(window: RowWindow, rows: Rows, height: int) -> Rows:
-    """`RowWindow.needed` of several rows, which ascend."""
+    """Return `RowWindow.needed` of several rows, which ascend."""
     ends = (rows - 1) * window.stride + (window.offset + window.extent)
     needed: Rows = np.minimum(np.maximum(ends, 0), height)
     return needed if rows[0] else np.where(rows > 0, needed, 0)
@@ -125,7 +125,7 @@ class Runs:
 
 
 def runs_of(nest: Step) -> Runs:
-    """Every call that a nest makes, in order.
+    """Return every call that a nest makes, in order.
 
     A step that nothing feeds computes all rows that are asked for in one call.
     """
@@ -176,7 +176,7 @@ def _block(step: Step, bounds: Rows) -> _Block:
 
 
 def _turns(needed: Rows, together: int) -> tuple[Rows, Rows]:
-    """The bounds of the turns in which so many rows are made, and how many turns there are then.
+    """Return bounds of the turns in which so many rows are made, and how many turns there are then.
 
     Args:
         needed: rows that must exist, which ascend from 0.
@@ -189,7 +189,7 @@ def _turns(needed: Rows, together: int) -> tuple[Rows, Rows]:
 
 
 def _calls(block: _Block, starts: Rows) -> Iterator[tuple[PlannedOperator, Rows, Rows, Rows]]:
-    """For each step its operator, which calls are its own, and their first row and the one behind.
+    """Yield for each step its operator, its calls, their first row and the one behind.
 
     Args:
         block: whose first turns run.
@@ -232,12 +232,15 @@ class History:
 
     @property
     def is_complete(self) -> bool:
-        """Whether the nest makes all rows in the end."""
+        """Return whether the nest makes all rows in the end."""
         return int(self.made[-1]) == self.rows
 
 
 def histories(runs: Runs, tensors: Sequence[Tensor]) -> Mapping[Tensor, History]:
-    """The history of each of `tensors`; one that no run makes has all its rows from the start."""
+    """Return history of each of `tensors`.
+
+    One that no run makes has all its rows from the start.
+    """
     shape = len(tensors), len(runs)
     made, wanted, reads = (
         np.zeros(shape, np.int64),

@@ -55,7 +55,7 @@ class NestSimulations:
         return self._simulations[key]
 
     def _shape(self, operators: Sequence[PlannedOperator]) -> list[object]:
-        """Which operator reads what of which other one, and how many rows there are."""
+        """Return which operator reads what of which other one, and how many rows there are."""
         numbers: dict[Tensor, int] = {}
         shape: list[object] = []
         for operator in operators:
@@ -68,7 +68,7 @@ class NestSimulations:
         return shape
 
     def distance(self, reader: History, writer: History, reader_row: int, writer_row: int) -> int:
-        """Bytes by which what is read must start behind what is written over it, at least.
+        """Return bytes by which what is read must start behind what is written over it, at least.
 
         Args:
             reader: of a tensor that dies.

@@ -43,7 +43,7 @@ def orders_worth_planning(
 
 
 def whole_peak(graph: Graph, ranked: Sequence[RankedKernels], storage: Storage) -> int:
-    """The most bytes that live at once where each operator is one call of its best kernel."""
+    """Return the most bytes that live at once where each operator is one call."""
     saved = [_saved(o.whole.node, o.rows, storage) for o in ranked]
     best = [o.whole.candidates[0].scratch_bytes for o in ranked]
     return _demand(graph, storage, best, saved).peak(range(len(graph.nodes)))
@@ -56,7 +56,7 @@ def _feeds(first: Node, second: Node) -> bool:
 def _saved(
     node: Node, rows: RankedCandidates | None, storage: Storage
 ) -> Mapping[tuple[Tensor, Tensor], int]:
-    """Bytes that an input and an output of a node share where the input dies under it."""
+    """Return bytes that an input and an output of a node share where the input dies under it."""
     nest = nest_of([rows.operator]) if rows is not None else None
     if nest is None:
         return {}

@@ -81,7 +81,7 @@ def _plan(
     others: Sequence[Graph],
     simulations: NestSimulations,
 ) -> Plan:
-    """`plan` for a price that is known."""
+    """Return `plan` for a price that is known."""
     limit, ranking = constraints.ram, constraints.ranking
     orders = [graph, *(g for g in others if set(g.nodes) == set(graph.nodes))]
     if limit is None and ranking in (Optimize.SPEED, Optimize.FLASH):
@@ -118,7 +118,7 @@ def alternatives(
     workspace_io: bool = False,
     simulations: NestSimulations | None = None,
 ) -> tuple[tuple[Graph, tuple[Cut, ...]], ...]:
-    """Graphs that promise less memory, and the ways to cut their images into bands, if any.
+    """Return graphs that promise less memory, and the ways to cut their images into bands, if any.
 
     Args:
         graph: as for `plan`, as are `candidates_of`, `goal` and `workspace_io`.
@@ -167,7 +167,7 @@ class _Task:
 
     @staticmethod
     def of(graph: Graph, candidates_of: CandidatesOf, constraints: PlanConstraints) -> _Task:
-        """All edges are NHWC."""
+        """Return that all edges are NHWC."""
         views = Views(graph)
         offered = {node: _legal(node, candidates_of, views) for node in graph.nodes}
         roots = {t: views.root(t) for t in graph.tensors() if not t.is_constant}
@@ -184,7 +184,7 @@ class _Task:
         return replace(self, kinds=kinds, ranked=ranked)
 
     def can_be(self, kinds: Kinds) -> bool:
-        """Whether each node has a kernel for these layouts that is not refused."""
+        """Return whether each node has a kernel for these layouts that is not refused."""
         return all(
             any(
                 not c.accumulates and (node, c.kernel) not in self.constraints.refused
@@ -194,7 +194,7 @@ class _Task:
         )
 
     def cheapest_kinds(self) -> Kinds:
-        """The layouts for which producer and reader of each edge are charged least, in turns."""
+        """Return layouts for which producer and reader of each edge are charged least, in turns."""
         kinds: dict[Tensor, LayoutKind] = {}
 
         def charged(edge: Edge, kind: LayoutKind) -> int:
@@ -212,18 +212,18 @@ class _Task:
         return kinds
 
     def storage(self, *, workspace_io: bool) -> Storage:
-        """Where tensors live."""
+        """Return where tensors live."""
         ports = (*self.graph.inputs, *self.graph.outputs)
         caller = () if workspace_io else ports
         return Storage.of(self.graph, self.roots, caller, self.layouts())
 
     def whole_peak(self, *, workspace_io: bool) -> int:
-        """The most bytes that live at once where each operator is one call of its best kernel."""
+        """Return the most bytes that live at once where each operator is one call."""
         storage = self.storage(workspace_io=workspace_io)
         return whole_peak(self.graph, self.ranked, storage)
 
     def layouts(self) -> dict[Tensor, Layout]:
-        """Of whole tensors."""
+        """Return the layouts of whole tensors."""
         return layouts_of(tuple(self.roots), self.edges, self.kinds)
 
     def plan(self, groups: tuple[Group, ...], heights: Mapping[Tensor, int]) -> Plan:
@@ -251,7 +251,7 @@ class _Either:
         self.most = max(c.most for c in choices)
 
     def sizes(self, most: int) -> tuple[int, ...]:
-        """Limits up to `most` to compare plans at: evenly from the least of each graph on.
+        """Return limits up to `most` to compare plans at: evenly from the least of each graph on.
 
         What the first graph, which is as the model has it, needs to be fastest bounds them, too.
         """
@@ -288,7 +288,7 @@ def _ranked_kernels(
 
 
 def _size(choices: _Either, goal: Optimize, limit: int | None, apart: int) -> int:
-    """The bytes within which the cheapest groups are what the goal wants, and a limit allows.
+    """Return bytes within which the cheapest groups are what the goal wants, and a limit allows.
 
     Args:
         choices: of the graphs.

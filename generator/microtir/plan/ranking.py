@@ -67,7 +67,7 @@ class RankedCandidates:
 
     @property
     def least(self) -> int:
-        """Bytes of scratch that it cannot do without."""
+        """Return the bytes of scratch that it cannot do without."""
         return min(c.scratch_bytes for c in self.candidates)
 
     def within(self, scratch: int) -> Candidate:
@@ -93,7 +93,7 @@ class RankedKernels:
     alone: tuple[RankedCandidates | None, RankedCandidates | None]
 
     def steps(self, together: int) -> tuple[RankedCandidates | None, RankedCandidates | None]:
-        """As a step of a nest and as its end, with so many rows a call."""
+        """Return the offer as a step of a nest and as its end, with so many rows a call."""
         if together == 1:
             return self.rows, self.accumulated
         return self.pairs, self.accumulated_pairs

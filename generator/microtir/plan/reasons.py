@@ -71,7 +71,7 @@ class _Choice:
 
     @property
     def together(self) -> int:
-        """Rows of a call, or 0."""
+        """Return rows of a call, or 0."""
         return self.group.nest.together if self.group.nest is not None else 0
 
     def decision(self, number: int, refused: Sequence[tuple[str, Refusal]]) -> Decision:
@@ -127,7 +127,7 @@ class _Choice:
         )
 
     def _mismatch(self, c: Candidate) -> str | None:
-        """Why a candidate cannot make the calls that the plan wants, if it cannot."""
+        """Return why a candidate cannot make the calls that the plan wants, if it cannot."""
         if (self.operator.node, c.kernel) in self.plan.constraints.refused:
             return "takes more stack than the budget has"
         if c.input_layouts != self.chosen.input_layouts:
@@ -143,7 +143,7 @@ class _Choice:
         return None
 
     def _is_better(self, c: Candidate) -> bool:
-        """Whether a candidate would have been chosen if there were room for its scratch."""
+        """Return whether a candidate would have been chosen if there were room for its scratch."""
         price = price_of(self.plan.constraints, self.operator.node, self.goal)
         return price(self._work(c), c) < price(self._work(self.chosen), self.chosen)
 
@@ -164,7 +164,7 @@ class _Choice:
         return f"{' and '.join(more)} more" + (f", {less[0]} less" if less else "")
 
     def _merit(self, others: Sequence[Candidate]) -> str:
-        """Why the chosen candidate was chosen."""
+        """Return why the chosen candidate was chosen."""
         if record_of(self.operator.node.op).function is not None:
             return "computed by a function that was given for it"
         rivals = [c for c in others if self._mismatch(c) is None]
@@ -194,7 +194,7 @@ class _Choice:
         return self.plan.layouts[tensor].kind.value
 
     def _lie(self) -> str:
-        """Which of its tensors are planes, and for whom."""
+        """Return which of its tensors are planes, and for whom."""
         kinds = [
             f"{way} {kind.value}{whose}"
             for way, given, whose in (
@@ -207,7 +207,7 @@ class _Choice:
         return " and ".join(kinds)
 
     def _run(self) -> str:
-        """Why the operators of the group run as they do."""
+        """Return why the operators of the group run as they do."""
         others = len(self.group.operators) - 1
         if not self.by_rows:
             return ""

@@ -132,7 +132,7 @@ def best_order(demand: Demand) -> tuple[int, ...]:
 
 
 def depth_first(demand: Demand) -> tuple[int, ...]:
-    """The order in which what needs the newest result runs next, so that chains stay together."""
+    """Return the order in which what needs the newest result runs next."""
     order: list[int] = []
     done: Bits = 0
     ready = [(0, number) for number, use in enumerate(demand.uses) if not use.after]
@@ -167,7 +167,7 @@ class _Kin:
         return _Kin(before, behind)
 
     def segments(self) -> Iterator[tuple[int, int]]:
-        """First operator and the one behind the last of what stays together in any order.
+        """Yield first operator and the one behind the last of what stays together in any order.
 
         Each but the last ends in an operator that all others come before or behind.
         """
@@ -180,7 +180,7 @@ class _Kin:
             yield first, len(self.before)
 
     def bound(self, demand: Demand, operator: int) -> int:
-        """Bytes that live while an operator runs, whatever the order."""
+        """Return the bytes that live while an operator runs, whatever the order."""
         use = demand.uses[operator]
         before, later = self.before[operator], self.behind[operator] | 1 << operator
         least = use.scratch - max((saved for *_, saved in use.saved), default=0)
@@ -272,7 +272,7 @@ class _Search:
         return None
 
     def beam(self, below: int) -> Sequence[int] | None:
-        """An order with a peak lower than `below` by the best few states at each turn, or None."""
+        """Search an order with a peak below `below` by the best few states; None if none."""
         paths = [self._start]
         best: Sequence[int] | None = None
         # There are no more turns than chains, and no more ways to go on.
@@ -292,7 +292,7 @@ class _Search:
         return best
 
     def _next(self, path: _Path) -> Iterator[_Path]:
-        """Each way to go on."""
+        """Yield each way to go on."""
         for chain in path.ready:
             after = self._demand.run_all(path.state, self._chains[chain])
             yield self._settled(self._longer(path, chain, after))
@@ -319,7 +319,7 @@ class _Search:
 
 
 def _chains(demand: Demand, operators: Sequence[int]) -> list[tuple[int, ...]]:
-    """The operators, joined where one may as well wait for the only one that needs its result.
+    """Return operators, joined where one may as well wait for the only one that needs its result.
 
     So it is where the first takes no less memory when it is done, and where it lives at its peak
     beside no more than the second does then.
@@ -390,7 +390,7 @@ class _Profile:
         return _Profile(low, high, left)
 
     def waits_for(self, second: _Profile) -> bool:
-        """Whether it may as well run just before the one that reads it."""
+        """Return whether it may as well run just before the one that reads it."""
         return self.left >= 0 and self.high - self.left <= second.low
 
 

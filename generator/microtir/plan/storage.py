@@ -103,15 +103,15 @@ class Storage:
         )
 
     def bytes(self, tensor: Tensor) -> int:
-        """Of a whole tensor."""
+        """Return the bytes of a whole tensor."""
         return self.sizes[tensor][0]
 
     def row_bytes(self, tensor: Tensor) -> int:
-        """Of one of its rows."""
+        """Return the bytes of one of its rows."""
         return self.sizes[tensor][1]
 
     def is_internal(self, tensor: Tensor, stop: int) -> bool:
-        """Whether nobody behind operators [.., stop) sees a tensor, nor what it shares with."""
+        """Return whether nobody behind operators [.., stop) sees a tensor or what it shares."""
         return (
             tensor not in self.shared
             and tensor not in self.caller
@@ -140,7 +140,7 @@ class Overlaps:
         self._pairs: dict[tuple[Tensor, Tensor], int] = {}
 
     def most(self, around: Iterable[Tensor], start: int, stop: int) -> int:
-        """Most bytes that one output of [start, stop) takes over from one input.
+        """Return most bytes that one output of [start, stop) takes over from one input.
 
         Args:
             around: what lives while they run and does not stay inside.
@@ -153,13 +153,13 @@ class Overlaps:
         return max((self.saved(x, y) for x in dying for y in new), default=0)
 
     def saved(self, x: Tensor, y: Tensor) -> int:
-        """Bytes that one output takes over from one input, which dies."""
+        """Return the bytes that one output takes over from one input, which dies."""
         if (x, y) not in self._pairs:
             self._pairs[x, y] = self._saved(x, y)
         return self._pairs[x, y]
 
     def _saved(self, x: Tensor, y: Tensor) -> int:
-        """Bytes saved by placing y below x at their distance."""
+        """Return the bytes saved by placing y below x at their distance."""
         readers, writers = self._seen.get(x, ()), self._seen.get(y, ())
         if len(readers) != 1 or len(writers) != 1:
             return 0

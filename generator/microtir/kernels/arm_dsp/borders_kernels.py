@@ -23,7 +23,7 @@ _BORDER = 8  # columns; more than windows of 3 need beside an image, and roundin
 
 
 def takes(width: int) -> bool:
-    """Whether planes of an image of so many columns are short enough, whoever reads them."""
+    """Return whether planes of an image of so many columns are short enough, whoever reads them."""
     return (width + _BORDER) * DType.INT16.bytes <= LONGEST
 
 
@@ -31,7 +31,7 @@ def takes(width: int) -> bool:
 def borders(
     planes: Planes, channels: int, width: int, value: int, dtype: DType
 ) -> KernelDescription:
-    """Sets all columns of a row (channels, columns) but those of the image, `width` of them.
+    """Set all columns of a row (channels, columns) but those of the image, `width` of them.
 
     Its planes are LONGEST bytes or less.
     """
@@ -83,7 +83,7 @@ def _values(
 
 
 def _pieces(place: int, count: int) -> list[dict[str, str]]:
-    """Stores of `count` bytes from `place` on; STR and STRH need no alignment."""
+    """Return stores of `count` bytes from `place` on; STR and STRH need no alignment."""
     pieces = []
     for size, name in _STORES:
         for _ in range(count // size):

@@ -60,7 +60,7 @@ class Packed:
 def packed_of(
     node: Node, distance: int = 1, *, together: int = QUAD, values: int = 0
 ) -> Packed | None:
-    """The constants of a layer; None: weights or factors do not fit the packed form.
+    """Return the constants of a layer; None: weights or factors do not fit the packed form.
 
     Args:
         node: the layer.
@@ -92,7 +92,10 @@ def packed_of(
 
 @of_node
 def refusal(node: Node) -> Refusal | None:
-    """What speaks against it: int8 over one image, weights and factors that fit the packed form."""
+    """Return what speaks against it.
+
+    Int8 over one image, weights and factors that fit the packed form.
+    """
     reason = int8_refusal(node) or mixed_refusal(node)
     if reason is not None:
         return reason
@@ -110,7 +113,7 @@ def refusal(node: Node) -> Refusal | None:
 
 
 def planes_refusal(node: Node) -> Refusal | None:
-    """What speaks against writing planes, beside what `refusal` knows."""
+    """Return what speaks against writing planes, beside what `refusal` knows."""
     output = Geometry.of(node).output
     if output.channels * LONGEST >= _FAR:
         return Refusal.SIZES
@@ -137,7 +140,7 @@ class Gemm(Kernel):
 
     @property
     def is_planar(self) -> bool:
-        """Whether outputs are planes."""
+        """Return whether outputs are planes."""
         return self.writes is not LayoutKind.NHWC
 
     def reject(self, node: Node) -> Refusal | None:
@@ -147,12 +150,12 @@ class Gemm(Kernel):
         return row_window(node)
 
     def scratch_bytes(self, node: Node, calls: Calls) -> int:
-        """Of one patch."""
+        """Return the bytes of one patch."""
         geometry = Geometry.of(node)
         return geometry.segments.elements(self._patch(geometry, calls)) * DType.INT16.bytes
 
     def instructions(self, node: Node, calls: Calls) -> int:
-        """Instructions from counts of the emulated Cortex-M4.
+        """Return the instructions from counts of the emulated Cortex-M4.
 
         Patches span the rows of a call where these follow each other.
         """
@@ -173,12 +176,15 @@ class Gemm(Kernel):
         return geometry.is_pointwise and not self.is_planar
 
     def _patch(self, geometry: Geometry, calls: Calls) -> int:
-        """Pixels of a patch."""
+        """Return the pixels of a patch."""
         few = calls.rows if calls.alone and self._spans_rows(geometry) else 0
         return geometry.pixels_of_calls(few)
 
     def code_bytes(self, node: Node) -> int:
-        """Of the kernels for two pixels and for one; those with a loop are shared by layers."""
+        """Return bytes of the kernels for two pixels and for one.
+
+        Those with a loop are shared by layers.
+        """
         geometry = Geometry.of(node)
         steps = geometry.segments.steps
         pixels = (TOGETHER, 1) if geometry.output.width % TOGETHER else (TOGETHER,)
@@ -189,7 +195,10 @@ class Gemm(Kernel):
         return borders + loads + sum(_CODE[count] + _STEP_CODE[count] * steps for count in pixels)
 
     def _line(self, geometry: Geometry, pixels: int, patch: int = 0) -> int:
-        """Instructions for pixels that patches may span: patch by patch, then two, then one."""
+        """Return instructions for pixels that patches may span.
+
+        Patch by patch, then two, then one.
+        """
         channels, steps = geometry.output.channels, geometry.segments.steps
         quads, patch = -(-channels // QUAD), patch or geometry.patch_pixels
         patches, rest = divmod(pixels, patch)
@@ -209,7 +218,10 @@ class Gemm(Kernel):
 
 
 def _gathered(geometry: Geometry, pixels: int) -> int:
-    """Instructions of a row beside those that widen: a call each kernel row, taps at its ends."""
+    """Return instructions of a row beside those that widen.
+
+    A call each kernel row, taps at its ends.
+    """
     rows, columns = geometry.windows.rows, geometry.windows.columns
     last = (geometry.output.width - 1) * columns.stride - columns.before
     sides = (columns.before > 0) + (last + (columns.taps - 1) * columns.dilation >= columns.size)
@@ -247,17 +259,17 @@ class _Emitter:
         return self.layer.function(name, self.patch, body)
 
     def clear_gaps(self) -> ir.Stmt:
-        """Sets what patches hold beside values of the input."""
+        """Set what patches hold beside values of the input."""
         has_singles = self.flat or self.geometry.output.width % TOGETHER
         single = self.single.clear_gap(1) if has_singles else seq()
         return seq(self.patches.clear_gap(self.pixels), single)
 
     def patches_of(self, pixels: int) -> Patches:
-        """Those that the product of so many pixels reads."""
+        """Return those that the product of so many pixels reads."""
         return self.single if pixels == 1 else self.patches
 
     def flat_pixels(self) -> ir.Stmt:
-        """All pixels of the row range as one line: rows of any width fill whole patches."""
+        """Emit all pixels of the row range as one line: rows of any width fill whole patches."""
         width, layer = self.geometry.output.width, self.layer
         first, pixels = layer.y0 * width, (layer.y1 - layer.y0) * width
 
@@ -274,7 +286,7 @@ class _Emitter:
             return seq(*filled, self.product(count, pixel // width, pixel % width))
 
         def tail(start: te.Expr) -> ir.Stmt:
-            """What is left behind whole patches, or one of their groups."""
+            """Emit what is left behind whole patches, or one of their groups."""
             stop = first + pixels
 
             def pairs(count: te.Expr) -> ir.Stmt:
@@ -309,7 +321,7 @@ class _Emitter:
             return seq(each("pixel", count // together, fill), self.product(count, row, column))
 
         def parts(row: te.Expr) -> ir.Stmt:
-            """Whole patches, then two pixels and one."""
+            """Emit whole patches, then two pixels and one."""
             whole = loop("patch", 0, patches, lambda n: some(row, n * self.pixels, self.pixels))
             last = te.as_expr(width - rest, DType.INT32)
             pair = [some(row, last, TOGETHER)] * (rest // TOGETHER)
@@ -319,7 +331,7 @@ class _Emitter:
         return loop("row", self.layer.y0, self.layer.y1, parts)
 
     def product(self, pixels: int, row: te.Expr, column: te.Expr) -> ir.Stmt:
-        """The micro-kernel for all channels of some pixels, from a column of a row on."""
+        """Emit the micro-kernel for all channels of some pixels, from a column of a row on."""
         return call(
             self.kernel(pixels),
             at(self.patch, 0, 0),

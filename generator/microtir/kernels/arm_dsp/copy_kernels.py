@@ -17,7 +17,7 @@ _BLOCKS_PER_TURN = 4
 
 @made_once
 def copy(size: int) -> KernelDescription:
-    """Moves `size` bytes; parameters: from, to."""
+    """Move `size` bytes; parameters: from, to."""
     source = ir.Buffer("source", (size,), DType.INT8)
     target = ir.Buffer("target", (size,), DType.INT8)
     return describe(
@@ -34,7 +34,7 @@ def copy(size: int) -> KernelDescription:
 
 @made_once
 def spread(size: int, every: int) -> KernelDescription:
-    """Moves whole words, `size` bytes, to every so many words; parameters: from, to."""
+    """Move whole words, `size` bytes, to every so many words; parameters: from, to."""
     words = size // _WORD
     source = ir.Buffer("source", (size,), DType.INT8)
     target = ir.Buffer("target", (every * (size - _WORD) + _WORD,), DType.INT8)
@@ -59,7 +59,7 @@ def spread(size: int, every: int) -> KernelDescription:
 
 
 def _values(size: int, every: int = 1) -> dict[str, object]:
-    """What the template is given: one word into `every` so many is written."""
+    """Return what the template is given: one word into `every` so many is written."""
     blocks, words = size // _BLOCK, size % _BLOCK // _WORD
     return {
         **repeated(blocks, _BLOCKS_PER_TURN),
@@ -75,7 +75,7 @@ def _values(size: int, every: int = 1) -> dict[str, object]:
 
 @made_once
 def fill(size: int, value: int, dtype: DType) -> KernelDescription:
-    """Sets `size` elements to `value`; parameter: to.  The compiler knows how."""
+    """Set `size` elements to `value`; parameter: to.  The compiler knows how."""
     target = ir.Buffer("target", (size,), dtype)
     return describe(
         f"fill_{size}_{dtype.value}_{value}".replace("-", "m"),
@@ -91,7 +91,7 @@ def fill(size: int, value: int, dtype: DType) -> KernelDescription:
 
 @made_once
 def fill_spread(size: int, every: int, value: int) -> KernelDescription:
-    """Sets whole words, `size` bytes, every so many words; parameter: to."""
+    """Set whole words, `size` bytes, every so many words; parameter: to."""
     target = ir.Buffer("target", (every * (size - _WORD) + _WORD,), DType.INT8)
 
     def word(number: te.Expr) -> ir.Stmt:

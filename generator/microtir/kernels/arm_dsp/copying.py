@@ -27,7 +27,7 @@ class CopyWords(Kernel):
     needs = Feature.DSP
 
     def reject(self, node: Node) -> Refusal | None:
-        """What speaks against one run of bytes for each row."""
+        """Return what speaks against one run of bytes for each row."""
         if node.output.dtype is not DType.INT8:
             return Refusal.TYPES
         op = node.op
@@ -39,12 +39,12 @@ class CopyWords(Kernel):
         return None if is_run else Refusal.ROWS
 
     def instructions(self, node: Node, _calls: Calls) -> int:
-        """Instructions: two for each word, and what a row needs."""
+        """Return the instructions: two for each word, and what a row needs."""
         type_ = node.output.type
         return type_.elements // 2 + _CALL * type_.rows
 
     def emit(self, layer: Layer, name: str) -> ir.PrimFunc:
-        """Copies a run of bytes for each row."""
+        """Copy a run of bytes for each row."""
         op, x = layer.node.op, layer.input_rows(0)
         if isinstance(op, PlaceColumns):
             source, column, width = 0, op.column, op.width

@@ -47,7 +47,7 @@ class _Block:
 
 
 def _blocks(outputs: int) -> list[_Block]:
-    """Covers all outputs; where their number is odd, one of them is computed twice."""
+    """Cover all outputs; where their number is odd, one of them is computed twice."""
     passes, rest = divmod(outputs, _PASS)
     blocks = [_Block(0, _PASS // 2, passes)] if passes else []
     if rest % 2 and passes:
@@ -58,7 +58,7 @@ def _blocks(outputs: int) -> list[_Block]:
 
 
 def _arrange(weights: npt.NDArray[np.int8]) -> npt.NDArray[np.int8]:
-    """Weights (outputs, K) by what one input word meets: (outputs, K / 4, 2, 2)."""
+    """Return weights (outputs, K) by what one input word meets: (outputs, K / 4, 2, 2)."""
     quads = weights.reshape(len(weights), -1, 2, 2)
     arranged: npt.NDArray[np.int8] = quads.transpose(0, 1, 3, 2)
     return arranged
@@ -95,7 +95,10 @@ class Dense(Kernel):
         return SAME_ROW if keeps_rows(node) else None
 
     def reject(self, node: Node) -> Refusal | None:
-        """What speaks against it: int8, whole quads of inputs, weights that fit the packed form."""
+        """Return what speaks against it.
+
+        Int8, whole quads of inputs, weights that fit the packed form.
+        """
         reason = int8_refusal(node)
         if reason is not None:
             return reason
@@ -107,17 +110,17 @@ class Dense(Kernel):
         return Refusal.FORM if _packed(node) is None else None
 
     def instructions(self, node: Node, _calls: Calls) -> int:
-        """Instructions, from counts of the emulated Cortex-M4."""
+        """Return the instructions, from counts of the emulated Cortex-M4."""
         outputs, inputs = node.inputs[1].shape
         rows = node.output.type.elements // outputs
         return rows * (outputs * inputs + outputs * 8 + 60)
 
     def code_bytes(self, node: Node) -> int:
-        """Of the kernels; other layers may use the same."""
+        """Return the bytes of the kernels; other layers may use the same."""
         return sum(150 + 168 * block.pairs for block in _blocks(node.inputs[1].shape[0]))
 
     def emit(self, layer: Layer, name: str) -> ir.PrimFunc:
-        """The layer function: one call of the kernel, or two, for each row of inputs."""
+        """Emit the layer function: one call of the kernel, or two, for each row of inputs."""
         node = layer.node
         parts = _packed(node)
         assert parts is not None, "refusal() was asked"
@@ -154,7 +157,7 @@ class Dense(Kernel):
 
 @made_once
 def dense(inputs: int, pairs: int, passes: int, rescaling: Rescaling) -> KernelDescription:
-    """`passes` over `inputs` values (a multiple of 4) of 2 * `pairs` outputs each, at most 8.
+    """Compute `passes` over `inputs` values (a multiple of 4), each of 2 * `pairs` <= 8 outputs.
 
     Returns:
         Parameters: inputs, weights (passes, inputs / 4, 2, pairs, 2) dual-packed int16, constants
@@ -214,7 +217,7 @@ def dense(inputs: int, pairs: int, passes: int, rescaling: Rescaling) -> KernelD
 
 
 def _registers(pairs: int) -> dict[str, object]:
-    """Registers of the sums, r0 to r7, and which pairs load their weights together."""
+    """Return the registers of the sums, r0 to r7, and which pairs load their weights together."""
     sums = [{"low": f"r{2 * n}", "high": f"r{2 * n + 1}"} for n in range(pairs)]
     groups = [
         {"first": sums[n], "second": sums[n + 1] if n + 1 < pairs else None}

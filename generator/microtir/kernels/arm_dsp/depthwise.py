@@ -37,7 +37,7 @@ _LARGEST = 0xFFFF  # what MOVW loads
 
 @of_node
 def factors(node: Node) -> Requantisation | None:
-    """Constants of the channels; None if they do not fit the sequence."""
+    """Return constants of the channels; None if they do not fit the sequence."""
     op, weights = node.op, node.inputs[1].data
     assert isinstance(op, DepthwiseConv2D) and weights is not None
     params = conv_params(op, node.inputs[0].type, node.inputs[1].type, node.output.type)
@@ -45,7 +45,10 @@ def factors(node: Node) -> Requantisation | None:
 
 
 def refusal(node: Node) -> Refusal | None:
-    """What speaks against it: int8, one image, one output per channel, a word of channels."""
+    """Return what speaks against it.
+
+    Int8, one image, one output per channel, a word of channels.
+    """
     reason = depthwise_refusal(node)
     if reason is not None:
         return reason
@@ -65,18 +68,21 @@ def refusal(node: Node) -> Refusal | None:
 
 
 def _pixels(geometry: Geometry) -> int:
-    """Pixels of one call."""
+    """Return the pixels of one call."""
     return min(2, geometry.output.width)
 
 
 def _reaches_input(geometry: Geometry) -> bool:
-    """Whether a kernel reaches all taps of its windows in the input itself."""
+    """Return whether a kernel reaches all taps of its windows in the input itself."""
     taps = Taps.of(geometry.windows, geometry.image.channels, geometry.direct_step)
     return taps.reach(_pixels(geometry)) <= _IMMEDIATE
 
 
 def _is_direct(geometry: Geometry, calls: Calls) -> bool:
-    """Whether windows are read where they lie: all rows are there, and none leaves the image."""
+    """Return whether windows are read where they lie.
+
+    All rows are there, and none leaves the image.
+    """
     return calls.alone and _reaches_input(geometry) and not geometry.is_bordered
 
 
@@ -101,12 +107,12 @@ class Depthwise(Kernel):
         return row_window(node)
 
     def scratch_bytes(self, node: Node, calls: Calls) -> int:
-        """Of one window of rows with their borders, if they are copied."""
+        """Return the bytes of one window of rows with their borders, if they are copied."""
         geometry = Geometry.of(node)
         return 0 if _is_direct(geometry, calls) else geometry.window_elements
 
     def instructions(self, node: Node, calls: Calls) -> int:
-        """Instructions from counts of the emulated Cortex-M4."""
+        """Return the instructions from counts of the emulated Cortex-M4."""
         geometry = Geometry.of(node)
         output, taps = geometry.output, _copied_taps(geometry)
         elements = output.height * output.width * output.channels
@@ -122,7 +128,7 @@ class Depthwise(Kernel):
         )
 
     def code_bytes(self, node: Node) -> int:
-        """Of the kernels; other layers may use the same."""
+        """Return the bytes of the kernels; other layers may use the same."""
         geometry = Geometry.of(node)
         width, taps = geometry.output.width, _copied_taps(geometry).count
         single = 190 + 32 * taps
@@ -131,7 +137,7 @@ class Depthwise(Kernel):
         return 250 + 56 * taps + (single if width % 2 else 0)
 
     def emit(self, layer: Layer, name: str) -> ir.PrimFunc:
-        """The layer function: a window of rows in scratch, then pixel by pixel."""
+        """Emit the layer function: a window of rows in scratch, then pixel by pixel."""
         return _Emitter(layer, self.pixels).function(name)
 
 
@@ -158,7 +164,7 @@ class _Emitter:
         return Taps.of(self.geometry.windows, self.geometry.image.channels, row_step)
 
     def pixels(self, row: te.Expr, row_step: int, source: Window) -> ir.Stmt:
-        """Two pixels at a time, and the last one of an odd width by itself; or all of them."""
+        """Emit two pixels at a time, and the last one of an odd width by itself; or all of them."""
         width, stride = self.geometry.output.width, self.geometry.windows.columns.stride
         taps = self.taps(row_step)
         pairs = width // 2 if self.together == 2 else 0
@@ -179,7 +185,7 @@ class _Emitter:
 
 
 def arrange(weights: npt.NDArray[np.int8], order: list[int]) -> npt.NDArray[np.int16]:
-    """Weights (1, KH, KW, C) as (words, taps, 4), the channels of a word in WORD_ORDER.
+    """Return weights (1, KH, KW, C) as (words, taps, 4), the channels of a word in WORD_ORDER.
 
     `order` holds the channels word by word.
     """

@@ -18,7 +18,7 @@ WORD_ORDER = (0, 2, 1, 3)  # as SXTB16 splits them
 
 @made_once
 def depthwise(pixels: int, taps: Taps, rescaling: Rescaling) -> KernelDescription:
-    """All channels (4 or more) of `pixels` (1 or 2) neighbouring pixels.
+    """Compute all channels (4 or more) of `pixels` (1 or 2) neighbouring pixels.
 
     Returns:
         Parameters: the first tap of the first pixel, weights (words, taps, 4) int16 with the
@@ -72,7 +72,7 @@ def depthwise(pixels: int, taps: Taps, rescaling: Rescaling) -> KernelDescriptio
 
 
 def _values(pixels: int, taps: Taps, rescaling: Rescaling) -> dict[str, object]:
-    """What the template is given."""
+    """Return what the template is given."""
     channels = taps.channels
     return {
         "rescaling": rescaling.values(),
@@ -88,7 +88,7 @@ def _values(pixels: int, taps: Taps, rescaling: Rescaling) -> dict[str, object]:
 
 
 def _columns(pixels: int, taps: Taps) -> list[dict[str, object]]:
-    """The input words in order, each with the pixels and taps that it takes part in."""
+    """Return the input words in order, each with the pixels and taps that it takes part in."""
     sums = [dict(zip("abcd", (f"r{p * QUAD + c}" for c in range(QUAD)), strict=True))
             for p in range(pixels)]  # fmt: skip
     started: set[int] = set()

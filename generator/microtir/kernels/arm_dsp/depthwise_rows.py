@@ -48,7 +48,10 @@ class _Call:
 
 
 def _row_calls(geometry: Geometry) -> list[_Call]:
-    """How an output row is computed: two pixels at a time, and the last one of an odd width."""
+    """Return how an output row is computed.
+
+    Two pixels at a time, and the last one of an odd width.
+    """
     rows, columns = geometry.windows.rows, geometry.windows.columns
     found: list[_Call] = []
     for first in range(0, geometry.output.width, 2):
@@ -69,7 +72,7 @@ def _row_calls(geometry: Geometry) -> list[_Call]:
 
 
 def _has_short_borders(geometry: Geometry) -> bool:
-    """Whether of each window at most one row lies outside the image, the first or the last."""
+    """Return whether at most one row of a window, first or last, lies outside the image."""
     rows = geometry.windows.rows
     tops = (row * rows.stride - rows.before for row in range(geometry.output.height))
     taps = range(0, rows.taps * rows.dilation, rows.dilation)
@@ -89,7 +92,7 @@ class DepthwiseRows(Kernel):
         return row_window(node)
 
     def reject(self, node: Node) -> Refusal | None:
-        """What speaks against it: int8, one image, one output per channel, short windows."""
+        """Return what speaks against it: int8, one image, one output per channel, short windows."""
         reason = depthwise_refusal(node)
         if reason is not None:
             return reason
@@ -112,7 +115,7 @@ class DepthwiseRows(Kernel):
         return Refusal.FORM if factors(node) is None else None
 
     def instructions(self, node: Node, _calls: Calls) -> int:
-        """Instructions, whatever the rows of a call, by counts of kernels on the Cortex-M4."""
+        """Return the instructions for any rows of a call, by counts on the Cortex-M4."""
         geometry, found = Geometry.of(node), factors(node)
         assert found is not None, "refusal() was asked"
         quads = -(-geometry.image.channels // QUAD)
@@ -122,19 +125,19 @@ class DepthwiseRows(Kernel):
         )
 
     def code_bytes(self, node: Node) -> int:
-        """Of the kernels; other layers may use the same."""
+        """Return the bytes of the kernels; other layers may use the same."""
         geometry, found = Geometry.of(node), factors(node)
         assert found is not None, "refusal() was asked"
         kernels = dict.fromkeys(c.taps for c in _row_calls(geometry))
         return sum(60 + 4 * _turn(taps, found.rescaling.instructions) for taps in kernels)
 
     def emit(self, layer: Layer, name: str) -> ir.PrimFunc:
-        """The layer function: row by row, two pixels at a time."""
+        """Emit the layer function: row by row, two pixels at a time."""
         return _Emitter(layer).function(name)
 
 
 def _turn(taps: Taps, requantising: int) -> int:
-    """Instructions of a kernel for four channels."""
+    """Return the instructions of a kernel for four channels."""
     used = taps.uses()
     inside = len(taps.inside)
     row = 2 + 3 * inside + (len(used) - inside) + 5 * sum(map(len, used.values()))
@@ -170,7 +173,7 @@ class _Emitter:
         return self.layer.function(name, None, body)
 
     def output(self, row: te.Expr, top: te.Expr) -> ir.Stmt:
-        """An output row from those that begin at `top`, the first or last of them maybe outside."""
+        """Emit an output row from the rows at `top`, the first or last of them perhaps outside."""
         window = self.geometry.windows.rows
         taps = [self.image_row(top + n * window.dilation) for n in range(window.taps)]
         inside = self.pixels(row, taps)
@@ -189,7 +192,7 @@ class _Emitter:
         return lambda column: self.x.at(y, column, 0)
 
     def pixels(self, row: te.Expr, rows: Rows) -> ir.Stmt:
-        """All pixels of an output row."""
+        """Emit all pixels of an output row."""
         columns = self.geometry.windows.columns
 
         def some(c: _Call, column: te.Expr) -> ir.Stmt:

@@ -46,30 +46,30 @@ class Taps:
 
     @property
     def inside(self) -> list[int]:
-        """Places of taps inside the image, in order."""
+        """Return places of taps inside the image, in order."""
         return [place for place in self.uses() if self.is_inside(place)]
 
     @property
     def reach(self) -> int:
-        """Bytes of a row from the first of these to behind the last one."""
+        """Return the bytes of a row from the first of these to behind the last one."""
         inside = self.inside
         return (inside[-1] - inside[0] + 1) * self.channels
 
     @property
     def clips(self) -> bool:
-        """Whether a place lies outside the image."""
+        """Return whether a place lies outside the image."""
         return self.left + self.right > 0
 
     def place(self, pixel: int, column: int) -> int:
-        """That of a tap."""
+        """Return that of a tap."""
         return pixel * self.stride + column * self.dilation
 
     def is_inside(self, place: int) -> bool:
-        """Whether a place lies inside the image."""
+        """Return whether a place lies inside the image."""
         return self.left <= place < self.places - self.right
 
     def uses(self) -> dict[int, list[tuple[int, int]]]:
-        """For each place in order the (pixel, column) that multiply what is there."""
+        """Return for each place, in order, the (pixel, column) that multiply what is there."""
         found: dict[int, list[tuple[int, int]]] = {}
         for pixel in range(self.pixels):
             for column in range(self.columns):
@@ -78,7 +78,7 @@ class Taps:
 
     @property
     def name(self) -> str:
-        """Distinguishes kernels."""
+        """Distinguish kernels."""
         outside = f"_outside{self.left}_{self.right}" if self.clips else ""
         steps = f"{self.dilation}_{self.stride}"
         return f"{self.pixels}_{self.rows}x{self.columns}_{self.channels}_{steps}{outside}"
@@ -86,7 +86,7 @@ class Taps:
 
 @made_once
 def depthwise_rows(taps: Taps, zero_point: int, rescaling: Rescaling) -> KernelDescription:
-    """All channels (4 or more) of one or two neighbouring pixels.
+    """Compute all channels (4 or more) of one or two neighbouring pixels.
 
     Args:
         taps: of the windows, one or more of them inside the image.
@@ -147,7 +147,7 @@ class _Product:
     def sums(
         self, total: ir.Buffer, pixel: int, quad: te.Expr, number: te.Expr, channel: te.Expr
     ) -> Iterator[ir.Stmt]:
-        """Adds all taps of a pixel: what lies outside the image is the zero point."""
+        """Add all taps of a pixel: what lies outside the image is the zero point."""
         taps, lane = self.taps, number % 2 * 2 + number // 2  # as SXTB16 splits them
         inside = [c for c in range(taps.columns) if taps.is_inside(taps.place(pixel, c))]
         outside = te.as_expr(self.zero_point, DType.INT32)
@@ -172,7 +172,7 @@ class _Product:
 
 
 def _values(taps: Taps, zero_point: int, rescaling: Rescaling) -> dict[str, object]:
-    """What the template is given."""
+    """Return what the template is given."""
     channels, after = taps.channels, _FRAME + 4 * taps.rows
     return {
         "rescaling": rescaling.values(),
@@ -197,7 +197,10 @@ def _values(taps: Taps, zero_point: int, rescaling: Rescaling) -> dict[str, obje
 
 
 def _columns(taps: Taps, row: int, zero_point: int) -> list[dict[str, object]]:
-    """What a row is multiplied by, place by place; the first load of it moves on to the next."""
+    """Return what a row is multiplied by, place by place.
+
+    The first load of it moves on to the next.
+    """
     found: list[dict[str, object]] = []
     begun = False
     started: set[int] = set()
@@ -223,7 +226,7 @@ def _columns(taps: Taps, row: int, zero_point: int) -> list[dict[str, object]]:
 
 
 def _zeros(zero_point: int) -> str:
-    """The instruction that sets both halves of r9."""
+    """Return the instruction that sets both halves of r9."""
     if zero_point < 0:
         return f"mvn r9, #{~zero_point * 0x10001}"
     return f"mov r9, #{zero_point * 0x10001}"

@@ -40,7 +40,10 @@ class DepthwiseSums(Kernel):
     cycles = 130
 
     def reject(self, node: Node) -> Refusal | None:
-        """What speaks against it: one window of neighbouring columns, all inside, whole quads."""
+        """Return what speaks against it.
+
+        One window of neighbouring columns, all inside, whole quads.
+        """
         reason = depthwise_refusal(node) or accumulate.refusal(node)
         if reason is not None:
             return reason
@@ -55,18 +58,18 @@ class DepthwiseSums(Kernel):
         return None
 
     def instructions(self, node: Node, _calls: Calls) -> int:
-        """Instructions of all rows and of the outputs, by counts of kernels on the Cortex-M4."""
+        """Return the instructions of all rows and of the outputs, by counts on the Cortex-M4."""
         geometry = Geometry.of(node)
         channels, rows = geometry.image.channels, geometry.windows.rows.taps
         turn = 4 + 10 * geometry.windows.columns.taps
         return rows * (turn * channels // QUAD + 20) + 46 * channels
 
     def code_bytes(self, node: Node) -> int:
-        """Of the kernel."""
+        """Return the bytes of the kernel."""
         return 40 + 40 * Geometry.of(node).windows.columns.taps
 
     def emit(self, layer: Layer, name: str) -> ir.PrimFunc:
-        """The function that adds rows [y0, y1): parameters x, the sums, y0 and y1."""
+        """Emit the function that adds rows [y0, y1): parameters x, the sums, y0 and y1."""
         node, x = layer.node, layer.input_rows(0)
         geometry = Geometry.of(node)
         height, channels = geometry.image.height, geometry.image.channels
@@ -96,7 +99,7 @@ class DepthwiseSums(Kernel):
 
 
 def _bias(node: Node) -> np.ndarray[tuple[int, ...], np.dtype[np.int32]]:
-    """What sums begin with: the bias, the share of the input's zero point taken off."""
+    """Return what sums begin with: the bias, the share of the input's zero point taken off."""
     op, weights = node.op, node.inputs[1].data
     given = node.inputs[2].data if len(node.inputs) > 2 else None
     assert isinstance(op, DepthwiseConv2D) and weights is not None

@@ -14,7 +14,7 @@ from microtir.tir.dtype import DType
 
 @made_once
 def add_products(pixels: int, channels: int) -> KernelDescription:
-    """Adds the products of neighbouring pixels and their weights to the sums of their channels.
+    """Add the products of neighbouring pixels and their weights to the sums of their channels.
 
     Args:
         pixels: of the row, at least 1.

@@ -30,7 +30,7 @@ class Patches:
         self.zero_point = x.type.quant.zero_point
 
     def clear_gap(self, pixels: int) -> ir.Stmt:
-        """The lane without a partner meets weights of 0; it only must hold some number."""
+        """Set the lane without a partner, which meets weights of 0, to some number."""
         segments = self.segments
         if not segments.has_gap:
             return seq()
@@ -45,7 +45,7 @@ class Patches:
 
     def widen(self, pixels: int, source: ir.BufferArgument, segment: te.Expr, lane: te.ExprLike
               ) -> ir.Stmt:  # fmt: skip
-        """One segment, from `source` on, into the patch."""
+        """Emit one segment, from `source` on, into the patch."""
         segments = self.segments
         offset = segments.lane(lane)
         args = [source, at(self.patch, 0, segments.quad_index(segment) + offset)]
@@ -54,7 +54,7 @@ class Patches:
         return call(widen(pixels, segments, self.geometry.pixel_stride), *args)
 
     def gather(self, row: te.Expr, column: te.Expr, pixels: int, lane: te.ExprLike) -> ir.Stmt:
-        """`pixels` neighbouring output pixels, in the patch from `lane` on."""
+        """Emit `pixels` neighbouring output pixels, in the patch from `lane` on."""
         rows, columns = self.geometry.windows.rows, self.geometry.windows.columns
         left, first = column * columns.stride - columns.before, te.as_expr(lane, DType.INT32)
 
@@ -74,7 +74,10 @@ class Patches:
     def _gather_row(
         self, ky: te.Expr, y: te.Expr, left: te.Expr, pixels: int, lane: te.Expr
     ) -> ir.Stmt:
-        """One kernel row of some pixels: at once where none leaves the image, else one by one."""
+        """Emit one kernel row of some pixels.
+
+        At once where none leaves the image, else one by one.
+        """
         columns = self.geometry.windows.columns
         if pixels == 1:
             return self._gather_pixel(ky, y, left, lane)
@@ -96,7 +99,7 @@ class Patches:
     def _segments_of(
         self, ky: te.Expr, y: te.Expr, left: te.Expr, pixels: int, lane: te.ExprLike
     ) -> ir.Stmt:
-        """All segments of a kernel row that lies inside the image."""
+        """Emit all segments of a kernel row that lies inside the image."""
         count, dilation = self.geometry.per_row, self.geometry.windows.columns.dilation
         return loop(
             "part", 0, count,
@@ -129,13 +132,13 @@ class Patches:
         )
 
     def _tap_index(self, ky: te.Expr, kx: te.Expr, lane: te.Expr) -> te.Expr:
-        """Where a tap of whole quads begins in the patch."""
+        """Return where a tap of whole quads begins in the patch."""
         steps = self.geometry.image.channels // 2
         tap = ky * self.geometry.windows.columns.taps + kx
         return tap * (steps * self.segments.lanes) + self.segments.lane(lane)
 
     def _fill_rows(self, ky: te.Expr, pixels: int, lane: te.Expr) -> ir.Stmt:
-        """A kernel row outside the image, of pixels from `lane` on."""
+        """Emit a kernel row outside the image, of pixels from `lane` on."""
         segments, taps = self.segments, self.geometry.windows.columns.taps
         together = segments.together
         if segments.tails or pixels % together:
@@ -151,7 +154,7 @@ class Patches:
         return each("block", pixels // together, block)
 
     def _fill_tap(self, ky: te.Expr, kx: te.Expr, lane: te.Expr) -> ir.Stmt:
-        """A tap outside the image: the zero point, for which the bias accounts."""
+        """Emit a tap outside the image: the zero point, for which the bias accounts."""
         channels, zero = self.geometry.image.channels, self.zero_point
         if channels % QUAD:
             return self._each_value(ky, kx, lane, lambda _: te.as_expr(zero, DType.INT16))
@@ -166,7 +169,7 @@ class Patches:
     def _copy_tap(
         self, ky: te.Expr, kx: te.Expr, lane: te.Expr, y: te.Expr, column: te.Expr
     ) -> ir.Stmt:
-        """A tap whose channels are not whole quads, value by value."""
+        """Emit a tap whose channels are not whole quads, value by value."""
 
         def value(channel: te.Expr) -> te.Expr:
             stored = load(self.x.buffer, self.x.slot(y), column, channel)
@@ -177,7 +180,7 @@ class Patches:
     def _each_value(
         self, ky: te.Expr, kx: te.Expr, lane: te.Expr, value: Callable[[te.Expr], te.Expr]
     ) -> ir.Stmt:
-        """Stores `value(channel)` of one tap where its segment has it."""
+        """Store `value(channel)` of one tap where its segment has it."""
         segments, channels = self.segments, self.geometry.image.channels
         joined = self.geometry.per_row == 1
         segment = ky if joined else ky * self.geometry.per_row + kx

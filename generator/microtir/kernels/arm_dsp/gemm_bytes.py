@@ -42,19 +42,19 @@ _ON_STACK = 64  # bytes of a patch there
 
 
 def _reads_input(geometry: Geometry) -> bool:
-    """Whether every window is one tap inside the image."""
+    """Return whether every window is one tap inside the image."""
     windows = geometry.windows
     return windows.rows.taps == windows.columns.taps == 1 and not windows.clip(geometry.output)
 
 
 def _values(geometry: Geometry) -> int:
-    """Of a pixel, the last word filled up."""
+    """Return the values of a pixel, the last word filled up."""
     count = geometry.segments.count * geometry.segments.length
     return -(-count // WORD) * WORD
 
 
 def _by_octets(geometry: Geometry) -> bool:
-    """Whether a single pixel is computed by eight channels a turn."""
+    """Return whether a single pixel is computed by eight channels a turn."""
     return geometry.output.channels >= OCTET
 
 
@@ -84,7 +84,7 @@ class GemmBytes(Kernel):
         return row_window(node)
 
     def reject(self, node: Node) -> Refusal | None:
-        """What speaks against it, beside what speaks against patches."""
+        """Return what speaks against it, beside what speaks against patches."""
         reason = convolution.refusal(node)
         if reason is not None:
             return reason
@@ -105,14 +105,17 @@ class GemmBytes(Kernel):
         return Refusal.WINDOWS if reads_input and beyond else None
 
     def scratch_bytes(self, node: Node, _calls: Calls) -> int:
-        """Of a patch, where there is one that is not on the stack."""
+        """Return the bytes of a patch, where there is one that is not on the stack."""
         geometry = Geometry.of(node)
         size = self.pixels * _values(geometry)
         on_stack = self.pixels == 1 and size <= _ON_STACK
         return 0 if on_stack or _reads_input(geometry) else size
 
     def instructions(self, node: Node, calls: Calls) -> int:
-        """Instructions by counts of kernels on the Cortex-M4: lines are rows, or all of a call."""
+        """Return instructions by counts of kernels on the Cortex-M4.
+
+        Lines are rows, or all of a call.
+        """
         geometry = Geometry.of(node)
         rows, width = geometry.output.images * geometry.output.height, geometry.output.width
         if not geometry.is_pointwise or (calls.rows and not calls.alone):
@@ -123,7 +126,7 @@ class GemmBytes(Kernel):
         return cost + left * self._line(geometry, width)
 
     def code_bytes(self, node: Node) -> int:
-        """Of the kernels for two pixels and for one."""
+        """Return the bytes of the kernels for two pixels and for one."""
         geometry = Geometry.of(node)
         words = _values(geometry) // WORD
         gather = 0 if _reads_input(geometry) else _GATHER_CODE
@@ -136,7 +139,7 @@ class GemmBytes(Kernel):
         return gather + sum(_CODE[n] + _WORD_CODE[n] * printed for n in counts)
 
     def emit(self, layer: Layer, name: str) -> ir.PrimFunc:
-        """The layer function."""
+        """Emit the layer function."""
         if not _reads_input(Geometry.of(layer.node)):
             return _Patches(
                 layer, self.pixels, self.scratch_bytes(layer.node, IN_ONE_CALL)
@@ -147,11 +150,11 @@ class GemmBytes(Kernel):
         return self.pixels == 1 and _by_octets(geometry)
 
     def _distance(self, geometry: Geometry) -> int:
-        """Bytes between the pixels of a block."""
+        """Return the bytes between the pixels of a block."""
         return geometry.pixel_stride if _reads_input(geometry) else _values(geometry)
 
     def _line(self, geometry: Geometry, pixels: int) -> int:
-        """Instructions for pixels of one line: block by block, then one by one."""
+        """Return the instructions for pixels of one line: block by block, then one by one."""
         words, quads = _values(geometry) // WORD, -(-geometry.output.channels // QUAD)
         looped = 1 + 3 * turns(words, UNROLL)
         of_word = 30 if _reads_input(geometry) else 28
@@ -188,7 +191,7 @@ class _Emitter:
     def product(
         self, pixels: int, distance: int, source: ir.BufferArgument, target: ir.BufferArgument
     ) -> ir.Stmt:
-        """All channels of some pixels."""
+        """Emit all channels of some pixels."""
         channels, values = self.geometry.output.channels, _values(self.geometry)
         rescaling = self.packed.rescaling
         if self.pixels == 1 and _by_octets(self.geometry):
@@ -217,7 +220,7 @@ class _Input(_Emitter):
         return self.product(pixels, distance, source, self.y.at(row, column, 0))
 
     def row(self, row: te.Expr) -> ir.Stmt:
-        """Calls for some blocks, one for those left, and the last pixel; or for each pixel."""
+        """Emit calls for some blocks, one for those left, and the last pixel; or for each pixel."""
         width, most = self.geometry.output.width, self.geometry.patch_pixels
         if self.pixels == 1:
             return each("pixel", width, lambda p: self.some(row, p, 1))
@@ -231,7 +234,7 @@ class _Input(_Emitter):
         return seq(*parts)
 
     def flat(self, first: te.Expr, pixels: te.Expr) -> ir.Stmt:
-        """All pixels of the row range as one line."""
+        """Emit all pixels of the row range as one line."""
         width, most = self.geometry.output.width, self.geometry.patch_pixels
 
         def some(pixel: te.Expr, count: int) -> ir.Stmt:
@@ -278,7 +281,7 @@ class _Patches(_Emitter):
         return self.layer.function(name, self.scratch, body)
 
     def fill_up(self) -> ir.Stmt:
-        """What the last word has beyond the window meets weights of 0; it must be some number."""
+        """Set what the last word has beyond the window, which meets weights of 0."""
         segments = self.geometry.segments
         count = segments.count * segments.length
         return loop("i", count, self.values, lambda i: store(self.patch, (0, i), 0))
@@ -296,7 +299,7 @@ class _Patches(_Emitter):
         return seq(whole, some(last, rest)) if rest else whole
 
     def gather(self, row: te.Expr, column: te.Expr, pixels: int) -> ir.Stmt:
-        """The windows of some pixels, kernel row by kernel row."""
+        """Emit the windows of some pixels, kernel row by kernel row."""
         rows, columns = self.geometry.windows.rows, self.geometry.windows.columns
         size = columns.taps * self.geometry.image.channels
 
@@ -323,7 +326,7 @@ class _Patches(_Emitter):
         return loop("ky", 0, rows.taps, kernel_row)
 
     def gather_row(self, y: te.Expr, left: te.Expr, target: te.Expr, every: int) -> ir.Stmt:
-        """One row of a window: at once where it is a run inside the image, else tap by tap.
+        """Emit one row of a window: at once where it is a run inside the image, else tap by tap.
 
         Its words are put from `target` on, one into `every` so many.
         """
@@ -356,7 +359,7 @@ class _Patches(_Emitter):
         return when((left >= 0) & (left + (columns.taps - 1) < columns.size), run, one_by_one)
 
     def fill_tap(self, place: te.Expr, every: int) -> ir.Stmt:
-        """Values outside the image: the zero point, for which the bias accounts."""
+        """Emit values outside the image: the zero point, for which the bias accounts."""
         channels = self.geometry.image.channels
         if every == 1:
             filled = fill(channels, self.zero_point, DType.INT8)

@@ -40,7 +40,7 @@ _OCTETS_BYTES = 124
 def gemm_bytes(
     pixels: int, distance: int, values: int, channels: int, rescaling: Rescaling
 ) -> KernelDescription:
-    """Two pixels, or a single one, by four channels a turn.
+    """Compute two pixels, or a single one, by four channels a turn.
 
     Args:
         pixels: an even number, or 1.
@@ -97,7 +97,7 @@ def gemm_bytes(
 
 @made_once
 def gemm_bytes_octets(values: int, channels: int, rescaling: Rescaling) -> KernelDescription:
-    """A single pixel by eight channels a turn: a word of it is widened half as often.
+    """Describe a single pixel by eight channels a turn: a word of it is widened half as often.
 
     Args:
         values: of the pixel, whole words.
@@ -159,7 +159,7 @@ class _Product(Product):
         self.distance = distance
 
     def products(self, block: te.Expr, quad: te.Expr) -> ir.Stmt:
-        """Bytes 0 and 2 of each word, then 1 and 3, as SXTB16 gives them."""
+        """Emit bytes 0 and 2 of each word, then 1 and 3, as SXTB16 gives them."""
 
         def half(word: te.Expr, first: int) -> ir.Stmt:
             def value(pixel: te.Expr, number: int) -> te.Expr:

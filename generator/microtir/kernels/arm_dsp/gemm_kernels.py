@@ -47,16 +47,16 @@ class PlaneRow:
 
     @property
     def bytes(self) -> int:
-        """Of a plane."""
+        """Return the bytes of a plane."""
         return self.columns * self.dtype.bytes
 
     @property
     def name(self) -> str:
-        """Tells kernels for planes of one width from others."""
+        """Tell kernels for planes of one width from others."""
         return f"_planes{self.dtype.bits}of{self.columns}"
 
     def values(self) -> dict[str, str]:
-        """What the templates are given."""
+        """Return what the templates are given."""
         is_wide = self.dtype is DType.INT16
         return {
             "store": "strh" if is_wide else "strb",
@@ -76,7 +76,7 @@ def gemm(
     unroll: Unroll,
     planes: PlaneRow | None = None,
 ) -> KernelDescription:
-    """Two pixels, or a single one, by four channels a turn.
+    """Compute two pixels, or a single one, by four channels a turn.
 
     Args:
         pixels: of the patch, an even number; or 1, the first one of a patch.
@@ -175,7 +175,7 @@ class Product:
         return ir.Allocate(low, ir.Allocate(high, whole))
 
     def products(self, block: te.Expr, quad: te.Expr) -> ir.Stmt:
-        """All steps of the sums."""
+        """Emit all steps of the sums."""
 
         def step(number: te.Expr) -> ir.Stmt:
             return self.step(quad, number, lambda p, n: load(self.patch, block, number, p, n))
@@ -183,14 +183,14 @@ class Product:
         return loop("step", 0, self.steps, step)
 
     def step(self, quad: te.Expr, number: te.Expr, value: Value) -> ir.Stmt:
-        """Adds the two values of a step of each pixel, times the weights of all pairs."""
+        """Add the two values of a step of each pixel, times the weights of all pairs."""
         lanes = ((pair, lane) for pair in range(self.pairs) for lane in range(2))
         return seq(*(self.multiply(quad, number, value, *lane) for lane in lanes))
 
     def multiply(
         self, quad: te.Expr, step: te.Expr, value: Value, pair: int, number: int
     ) -> ir.Stmt:
-        """Adds value `number` of a step, times the weights of a pair, to each pixel's sums."""
+        """Add value `number` of a step, times the weights of a pair, to each pixel's sums."""
         low, high = self.sums
         word = load(self.packed, quad, step, pair)
         lane = word >> 16 if number else (word & 0xFFFF ^ 0x8000) - 0x8000
@@ -208,7 +208,7 @@ class Product:
         return split_lane(lane, products)
 
     def output(self, block: te.Expr, quad: te.Expr, pixel: te.Expr, number: int) -> ir.Stmt:
-        """Stores channel `number` of those of a turn."""
+        """Store channel `number` of those of a turn."""
 
         def word(n: int) -> te.Expr:
             line, place = divmod(number * WORDS + n, self.pairs)
@@ -226,7 +226,7 @@ class Product:
 
 
 def _unrolled(together: int, steps: int, unroll: Unroll) -> dict[str, str | bool]:
-    """How sums are unrolled: step by step, or two at a time for a single pixel."""
+    """Return how sums are unrolled: step by step, or two at a time for a single pixel."""
     if together > 1:
         return unrolled(steps, unroll, _STEP_BYTES + _APART_BYTES * unroll.apart)
     pairs = unrolled(-(-steps // 2), unroll.of_pairs(), _PAIR_BYTES)
@@ -250,12 +250,12 @@ def _about(together: int, steps: int | None, planes: PlaneRow | None) -> str:
 
 
 def pixels_named(together: int) -> str:
-    """How comments call so many pixels."""
+    """Return how comments call so many pixels."""
     return "1 pixel" if together == 1 else f"{together} pixels"
 
 
 def number_of(extent: ir.Dim) -> te.Expr:
-    """An extent as an expression."""
+    """Return an extent as an expression."""
     return te.as_expr(extent, DType.INT32)
 
 
@@ -266,7 +266,7 @@ def pack_quads(
     distance: int = 1,
     together: int = QUAD,
 ) -> npt.NDArray[np.int32]:
-    """Weights and constants in the order in which the kernels read them.
+    """Return weights and constants in the order in which the kernels read them.
 
     Args:
         lanes: dual-packed weights of channel pairs, (2 * quads, steps, 2).
@@ -290,18 +290,18 @@ def pack_quads(
 
 
 def cleared(count: int, low: ir.Buffer, high: ir.Buffer) -> ir.Stmt:
-    """Sets all sums to 0."""
+    """Set all sums to 0."""
     return loop("i", 0, count, lambda i: seq(store(low, (i,), 0), store(high, (i,), 0)))
 
 
 def local_sums(count: int) -> tuple[ir.Buffer, ir.Buffer]:
-    """Sums of the low bytes and of the high ones."""
+    """Return sums of the low bytes and of the high ones."""
     low = ir.Buffer("low", (count,), DType.INT32, ir.Scope.LOCAL)
     return low, ir.Buffer("high", (count,), DType.INT32, ir.Scope.LOCAL)
 
 
 def split_lane(lane: te.Expr, body: Callable[[te.Expr, te.Expr], ir.Stmt]) -> ir.Stmt:
-    """Names the two weights of a dual-packed lane for `body(a, b)`."""
+    """Emit names the two weights of a dual-packed lane for `body(a, b)`."""
     wide = te.cast(DType.INT32, lane)
     low = (wide + 128) % 256 - 128
     return let("a", low, lambda a: let("b", (wide - a) >> 8, lambda b: body(a, b)))

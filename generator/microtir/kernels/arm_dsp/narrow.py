@@ -61,7 +61,10 @@ class GemmNarrow(Kernel):
         return row_window(node)
 
     def reject(self, node: Node) -> Refusal | None:
-        """What speaks against it: int8, pixels of one or two quads that outputs stand for."""
+        """Return what speaks against it.
+
+        Int8, pixels of one or two quads that outputs stand for.
+        """
         is_planar = self.writes is not LayoutKind.NHWC
         reason = planes_refusal(Geometry.of(node).output) if is_planar else None
         reason = reason or int8_refusal(node) or mixed_refusal(node)
@@ -78,12 +81,12 @@ class GemmNarrow(Kernel):
         return Refusal.FORM if _factors(node) is None else None
 
     def scratch_bytes(self, node: Node, _calls: Calls) -> int:
-        """Of a patch."""
+        """Return the bytes of a patch."""
         geometry = Geometry.of(node)
         return _part(geometry) * geometry.image.channels * DType.INT16.bytes
 
     def instructions(self, node: Node, _calls: Calls) -> int:
-        """Instructions, whatever the rows of a call, from counts of the emulated Cortex-M4."""
+        """Return the instructions for any rows of a call, from counts of the Cortex-M4."""
         geometry, factors = Geometry.of(node), _factors(node)
         assert factors is not None, "refusal() was asked"
         output, values = geometry.output, geometry.image.channels
@@ -96,14 +99,14 @@ class GemmNarrow(Kernel):
         return instructions + borders_cost(output, self.writes)
 
     def code_bytes(self, node: Node) -> int:
-        """Of the kernels; widening is shared."""
+        """Return the bytes of the kernels; widening is shared."""
         factors = _factors(node)
         assert factors is not None, "refusal() was asked"
         values = Geometry.of(node).image.channels
         return 240 + (TURN + 1) * 4 * (values // 2 + factors.rescaling.instructions + 1)
 
     def emit(self, layer: Layer, name: str) -> ir.PrimFunc:
-        """The layer function: parts of a row into a patch, then all channels of it."""
+        """Emit the layer function: parts of a row into a patch, then all channels of it."""
         node, x, outputs = layer.node, layer.input_rows(0), Outputs(layer.output_rows())
         geometry, factors, weights = Geometry.of(node), _factors(node), layer.data(1)
         assert factors is not None, "refusal() was asked"
@@ -130,6 +133,6 @@ class GemmNarrow(Kernel):
 
 
 def _part(geometry: Geometry) -> int:
-    """Pixels of a patch: the parts of a row are as equal as can be."""
+    """Return the pixels of a patch: the parts of a row are as equal as can be."""
     width = geometry.output.width
     return -(-width // -(-width // PIXELS))

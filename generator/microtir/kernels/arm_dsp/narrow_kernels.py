@@ -32,7 +32,7 @@ _ORDER = (0, 2, 1, 3)  # of four values, as SXTB16 splits them
 
 @made_once
 def widen(values: int) -> KernelDescription:
-    """Widens whole quads.
+    """Widen whole quads.
 
     Returns:
         Parameters: values int8; the same as int16, bytes 0 and 2 of each word, then 1 and 3.
@@ -65,7 +65,7 @@ def widen(values: int) -> KernelDescription:
 def narrow(
     pixels: int, values: int, channels: int, rescaling: Rescaling, planes: PlaneRow | None = None
 ) -> KernelDescription:
-    """All channels of some pixels.
+    """Compute all channels of some pixels.
 
     Args:
         pixels: of the patch.
@@ -122,7 +122,7 @@ Place = Callable[[te.Expr, te.Expr], tuple[te.Expr, te.Expr]]
 def _outputs(
     pixels: ir.Var, channels: int, planes: PlaneRow | None, sizes: Sizes
 ) -> tuple[ir.Buffer, ir.Var | None, Place]:
-    """The outputs of a patch, and for planes the column of its first pixel."""
+    """Return the outputs of a patch, and for planes the column of its first pixel."""
     if planes is None:
         y = ir.Buffer("y", (pixels, channels), DType.INT8)
         return y, None, lambda channel, pixel: (pixel, channel)
@@ -160,7 +160,7 @@ def _add_both(
     channel: te.Expr,
     step: te.Expr,
 ) -> ir.Stmt:
-    """Adds the products of a word of a pixel and one of weights."""
+    """Add the products of a word of a pixel and one of weights."""
     word = load(words, channel, step)
     low, high = (word & 0xFFFF ^ 0x8000) - 0x8000, word >> 16
     first, second = (te.cast(DType.INT32, load(patch, pixel, step * 2 + n)) for n in range(2))
@@ -168,7 +168,7 @@ def _add_both(
 
 
 def pack(weights: npt.NDArray[np.int8], constants: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
-    """Weights, doubled so that sums are doubled accumulators, and constants of each channel.
+    """Return weights, doubled so that sums are doubled accumulators, and constants of each channel.
 
     Args:
         weights: (channels, values), whole quads.

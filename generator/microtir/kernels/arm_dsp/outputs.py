@@ -14,7 +14,7 @@ from microtir.tir import ir
 
 
 def planes_refusal(output: Extents) -> Refusal | None:
-    """What speaks against writing planes, whatever the product."""
+    """Return what speaks against writing planes, whatever the product."""
     if output.images != 1:
         return Refusal.IMAGES
     return None if takes(output.width) else Refusal.SIZES
@@ -38,13 +38,13 @@ class Outputs:
         self.row = PlaneRow(rows.buffer.dtype, self._planes.columns) if self._planes else None
 
     def at(self, row: te.Expr, column: te.Expr) -> tuple[ir.BufferArgument | te.Expr, ...]:
-        """What a kernel is given that writes from a column of a row on."""
+        """Return what a kernel is given that writes from a column of a row on."""
         if self._planes is None:
             return (self._rows.at(row, column, 0),)
         return self._rows.row(row), self._planes.before + column
 
     def borders(self, row: te.Expr) -> ir.Stmt:
-        """What whoever reads planes finds beside the image of a row: the zero point."""
+        """Emit what whoever reads planes finds beside the image of a row: the zero point."""
         if self._planes is None:
             return seq()
         output, zero = Extents.of(self._rows.type), self._rows.type.quant.zero_point

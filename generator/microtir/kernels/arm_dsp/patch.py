@@ -40,54 +40,57 @@ class Segments:
 
     @property
     def single(self) -> Segments:
-        """Those of a pixel whose words follow each other."""
+        """Return those of a pixel whose words follow each other."""
         return replace(self, together=1)
 
     @property
     def lanes(self) -> int:
-        """int16 values of a step of a block: two for each pixel."""
+        """Return int16 values of a step of a block: two for each pixel."""
         return 2 * self.together
 
     @property
     def quads(self) -> int:
-        """Groups of four values of one segment."""
+        """Return groups of four values of one segment."""
         return self.length // QUAD
 
     @property
     def tails(self) -> int:
-        """Values of one segment behind its quads."""
+        """Return values of one segment behind its quads."""
         return self.length % QUAD
 
     @property
     def tail_steps(self) -> int:
-        """Steps that hold the n-th tail value of all segments."""
+        """Return steps that hold the n-th tail value of all segments."""
         return -(-self.count // 2)
 
     @property
     def steps(self) -> int:
-        """Of the whole product, two values each."""
+        """Return the steps of the whole product, two values each."""
         return self.count * self.quads * 2 + self.tails * self.tail_steps
 
     @property
     def block(self) -> int:
-        """int16 values of a block."""
+        """Return int16 values of a block."""
         return self.steps * self.lanes
 
     def elements(self, pixels: int) -> int:
-        """int16 values of a patch."""
+        """Return int16 values of a patch."""
         return -(-pixels // self.together) * self.block
 
     def lane(self, pixel: te.ExprLike) -> te.Expr:
-        """Where the values of a pixel begin."""
+        """Return where the values of a pixel begin."""
         p = te.as_expr(pixel, DType.INT32)
         return p // self.together * self.block + p % self.together * 2
 
     def quad_index(self, segment: te.ExprLike) -> te.Expr:
-        """Where the quads of a segment begin in a block."""
+        """Return where the quads of a segment begin in a block."""
         return te.as_expr(segment, DType.INT32) * (self.quads * 2 * self.lanes)
 
     def tail_index(self, segment: te.Expr) -> te.Expr:
-        """Where the first tail value of a segment lies; the next ones follow by `tail_stride`."""
+        """Return where the first tail value of a segment lies.
+
+        The next ones follow by `tail_stride`.
+        """
         words = segment // 2 + self.count * self.quads * 2
         return words * self.lanes + segment % 2
 
@@ -97,11 +100,11 @@ class Segments:
 
     @property
     def has_gap(self) -> bool:
-        """Whether the last tail of an odd number of segments has no partner."""
+        """Return whether the last tail of an odd number of segments has no partner."""
         return self.tails > 0 and self.count % 2 == 1
 
     def arrange(self, weights: npt.NDArray[np.int8]) -> npt.NDArray[np.int8]:
-        """Weights (channels, count, length) as (channels, steps, 2), in the order of the patch."""
+        """Arrange weights (channels, count, length) as the patch: (channels, steps, 2)."""
         channels, split = len(weights), self.quads * QUAD
         quads = weights[:, :, :split].reshape(channels, self.count * self.quads, 2, 2)
         paired = quads.transpose(0, 1, 3, 2).reshape(channels, -1, 2)
@@ -114,7 +117,7 @@ class Segments:
 
 @made_once
 def widen(pixels: int, segments: Segments, stride: int) -> KernelDescription:
-    """Widens one segment of `pixels` (1, or whole groups) neighbouring pixels into a patch.
+    """Widen one segment of `pixels` (1, or whole groups) neighbouring pixels into a patch.
 
     Args:
         pixels: a single one is written into the lane that the pointers begin at; of a patch
@@ -172,7 +175,7 @@ def widen(pixels: int, segments: Segments, stride: int) -> KernelDescription:
 
 
 def _values(pixels: int, segments: Segments, stride: int) -> dict[str, object]:
-    """What the templates are given."""
+    """Return what the templates are given."""
     quads, tails = segments.quads, segments.tails
     together, block = min(pixels, GROUP), segments.block * DType.INT16.bytes
     bases = ("r2", "r12")  # of each block

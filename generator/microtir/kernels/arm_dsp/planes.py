@@ -65,7 +65,10 @@ class DepthwisePlanes(Kernel):
         return row_window(node)
 
     def reject(self, node: Node) -> Refusal | None:
-        """What speaks against it: int8, one image, one output a channel, 3x3 taps, whole words."""
+        """Return what speaks against it.
+
+        Int8, one image, one output a channel, 3x3 taps, whole words.
+        """
         reason = depthwise_refusal(node)
         if reason is not None:
             return reason
@@ -85,11 +88,14 @@ class DepthwisePlanes(Kernel):
         return Refusal.FORM if words.factors(node) is None else None
 
     def scratch_bytes(self, node: Node, _calls: Calls) -> int:
-        """Of the planes of three rows."""
+        """Return the bytes of the planes of three rows."""
         return TAPS * _plane(Geometry.of(node)).elements * DType.INT16.bytes
 
     def instructions(self, node: Node, calls: Calls) -> int:
-        """Instructions from counts of the emulated Cortex-M4; rows of a call share planes."""
+        """Return instructions from counts of the emulated Cortex-M4.
+
+        Rows of a call share planes.
+        """
         geometry = Geometry.of(node)
         rows, output = geometry.windows.rows, geometry.output
         if not calls.rows:
@@ -100,7 +106,7 @@ class DepthwisePlanes(Kernel):
         return count * split_rows * _split_cost(node) + output.height * _row_cost(node)
 
     def code_bytes(self, node: Node) -> int:
-        """Of the kernels; other layers may use the same."""
+        """Return the bytes of the kernels; other layers may use the same."""
         return _SPLIT_CODE + _code_bytes(_plane(Geometry.of(node)))
 
     def emit(self, layer: Layer, name: str) -> ir.PrimFunc:
@@ -109,18 +115,18 @@ class DepthwisePlanes(Kernel):
 
 
 def _split_cost(node: Node) -> int:
-    """Instructions of splitting one row."""
+    """Return the instructions of splitting one row."""
     plane = _plane(Geometry.of(node))
     return plane.elements * 7 // 4 + plane.channels * 2 + 30
 
 
 def _row_cost(node: Node) -> int:
-    """Instructions of one output row."""
+    """Return the instructions of one output row."""
     return instructions(_plane(Geometry.of(node)))
 
 
 def _code_bytes(plane: Plane) -> int:
-    """Of the kernel; other layers may use the same."""
+    """Return the bytes of the kernel; other layers may use the same."""
     turns, rest = divmod(plane.outputs, OUTPUTS)
     return _KERNEL_CODE + 260 * (turns > 0) + (70 + 45 * rest if rest else 0)
 
@@ -134,12 +140,12 @@ class DepthwisePlanar(DepthwisePlanes):
         self.reads, self.dtype = reads, dtype
 
     def planes(self, node: Node) -> Planes:
-        """How the input is to lie."""
+        """Return how the input is to lie."""
         plane = self._plane(node)
         return Planes(plane.before, plane.columns)
 
     def reject(self, node: Node) -> Refusal | None:
-        """As above, and more than one row above or below the image."""
+        """Return what speaks against it: as above, and rows beyond the image."""
         reason = super().reject(node)
         if reason is not None:
             return reason
@@ -151,18 +157,18 @@ class DepthwisePlanar(DepthwisePlanes):
         return None if plane.before + geometry.image.width <= plane.columns else Refusal.SIZES
 
     def scratch_bytes(self, node: Node, _calls: Calls) -> int:
-        """Of a row outside the image."""
+        """Return the bytes of a row outside the image."""
         geometry = Geometry.of(node)
         clips = geometry.windows.rows.clips(geometry.output.height)
         return self._plane(node).elements * self.dtype.bytes if clips else 0
 
     def instructions(self, node: Node, calls: Calls) -> int:
-        """Instructions of all rows, whatever the calls."""
+        """Return the instructions of all rows, whatever the calls."""
         outside = self.scratch_bytes(node, calls)
         return outside + Geometry.of(node).output.height * (instructions(self._plane(node)) + 10)
 
     def code_bytes(self, node: Node) -> int:
-        """Of the kernel; other layers may use the same."""
+        """Return the bytes of the kernel; other layers may use the same."""
         return _code_bytes(self._plane(node))
 
     def emit(self, layer: Layer, name: str) -> ir.PrimFunc:
@@ -190,7 +196,7 @@ class _Emitter:
         self.zero_point = layer.node.inputs[0].type.quant.zero_point
 
     def row_of(self, row: te.Expr, taps: Sequence[ir.BufferArgument]) -> ir.Stmt:
-        """An output row from the planes of the rows behind it."""
+        """Emit an output row from the planes of the rows behind it."""
         return call(
             self.kernel,
             *taps,
@@ -199,7 +205,10 @@ class _Emitter:
         )
 
     def scratch(self, rows: int) -> ir.Buffer:
-        """Planes of some rows: one row, so that whoever follows rows of buffers sees one span."""
+        """Return planes of some rows.
+
+        One row, so that whoever follows rows of buffers sees one span.
+        """
         shape = (1, rows * self.plane.elements)
         return ir.Buffer("scratch", shape, self.plane.dtype, alignment=4)
 
@@ -218,7 +227,7 @@ class _Split(_Emitter):
         ))  # fmt: skip
 
     def fetch(self, row: te.Expr) -> ir.Stmt:
-        """The rows behind an output row that the one before did not have."""
+        """Emit the rows behind an output row that the one before did not have."""
         rows = self.geometry.windows.rows
         top = row * rows.stride - rows.before
         kept = max(TAPS - rows.stride, 0)
@@ -226,7 +235,7 @@ class _Split(_Emitter):
         return loop("y_in", first, top + TAPS, self.split)
 
     def split(self, y: te.Expr) -> ir.Stmt:
-        """One row of the image, or what stands for one outside of it."""
+        """Emit one row of the image, or what stands for one outside of it."""
         rows, target = self.geometry.windows.rows, self.planes_of(y)
         inside = call(split(self.plane, self.zero_point), self.x.at(y, 0, 0), target)
         if not rows.clips(self.geometry.output.height):
@@ -235,7 +244,7 @@ class _Split(_Emitter):
         return when((y >= 0) & (y < rows.size), inside, outside)
 
     def planes_of(self, y: te.Expr) -> ir.BufferArgument:
-        """Where the planes of a row lie."""
+        """Return where the planes of a row lie."""
         return at(self.planes, 0, y % TAPS * self.plane.elements)
 
     def output(self, row: te.Expr) -> ir.Stmt:

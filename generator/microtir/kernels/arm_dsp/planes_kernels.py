@@ -55,12 +55,12 @@ class Plane:
 
     @property
     def elements(self) -> int:
-        """Of the planes of a row."""
+        """Return the elements of the planes of a row."""
         return self.channels * self.columns
 
     @property
     def alignment(self) -> int:
-        """Of a row: words that are widened may lie anywhere."""
+        """Return the alignment of a row: words that are widened may lie anywhere."""
         return 1 if self.dtype is DType.INT8 else 4
 
     @property
@@ -70,7 +70,7 @@ class Plane:
 
 @made_once
 def split(plane: Plane, zero_point: int) -> KernelDescription:
-    """Splits a row of the image into planes of int16.
+    """Split a row of the image into planes of int16.
 
     Returns:
         Parameters: the row (W, C), planes (C, columns).
@@ -131,13 +131,13 @@ def _split_values(plane: Plane, zero_point: int) -> dict[str, object]:
 
 
 def _has(left: bool, right: bool) -> dict[str, bool]:
-    """Which of the columns of a word are of the image."""
+    """Return which of the columns of a word are of the image."""
     return {"left": left, "right": right}
 
 
 @made_once
 def depthwise(plane: Plane, rescaling: Rescaling) -> KernelDescription:
-    """An output row from the planes of three rows.
+    """Compute an output row from the planes of three rows.
 
     Returns:
         Parameters: the planes of each row, the words of the channels as `words_of(plane)` packs
@@ -180,7 +180,7 @@ def depthwise(plane: Plane, rescaling: Rescaling) -> KernelDescription:
 
 
 def instructions(plane: Plane) -> int:
-    """Of an output row, from counts of the emulated Cortex-M4."""
+    """Return the instructions of an output row, from counts of the emulated Cortex-M4."""
     turns, rest = divmod(plane.outputs, OUTPUTS)
     widened = plane.dtype is DType.INT8
     turn = 57 + 12 * plane.stride if widened else 58 + 4 * plane.stride
@@ -189,7 +189,7 @@ def instructions(plane: Plane) -> int:
 
 
 def words_of(plane: Plane) -> Words:
-    """How the constants of the channels are packed for planes."""
+    """Return how the constants of the channels are packed for planes."""
     if plane.dtype is DType.INT8:
         return SPREAD
     return NEIGHBOURS if plane.stride == 1 else ADJACENT
@@ -222,7 +222,7 @@ def _depthwise_values(plane: Plane, rescaling: Rescaling) -> dict[str, object]:
 
 
 def _turn(plane: Plane, outputs: int, *, step: bool) -> dict[str, object]:
-    """Neighbouring outputs, and whether the pointers go on to the next ones."""
+    """Return neighbouring outputs, and whether the pointers go on to the next ones."""
     sums = ("r4", "r5", "r6", "r7")[:outputs]
     # Until it is begun, the last sum is twice the bias, which the others begin with.
     bias = sums[-1]
@@ -248,7 +248,7 @@ def _turn(plane: Plane, outputs: int, *, step: bool) -> dict[str, object]:
 
 
 def _loads(words: Mapping[str, int]) -> list[dict[str, str]]:
-    """Registers, and where in a channel the words are that they get."""
+    """Register, and where in a channel the words are that they get."""
     return [
         {"register": register, "offset": str(number * DType.INT32.bytes)}
         for register, number in words.items()

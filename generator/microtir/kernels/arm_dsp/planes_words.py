@@ -62,11 +62,11 @@ class Words:
 
     @property
     def last_has_shift(self) -> bool:
-        """Whether a word of the last row has the shift."""
+        """Return whether a word of the last row has the shift."""
         return self.rows[-1].other == self.shift
 
     def weight(self, words: ir.Buffer, channel: te.Expr, row: int, tap: int) -> te.Expr:
-        """Twice a weight."""
+        """Return twice a weight."""
         place = next(place for place in self.rows[row].places if place.tap == tap)
         word = load(words, channel, place.word)
         return word >> 16 if place.half else (word & 0xFFFF ^ 0x8000) - 0x8000
@@ -74,7 +74,7 @@ class Words:
     def rescale(
         self, rescaling: Rescaling, total: te.Expr, words: ir.Buffer, channel: te.Expr
     ) -> te.Expr:
-        """The stored value of a sum that began with the first word."""
+        """Return the stored value of a sum that began with the first word."""
         multiplier, rounding, shift = (
             load(words, channel, n) for n in (self.multiplier, self.multiplier + 1, self.shift)
         )
@@ -83,7 +83,7 @@ class Words:
     def pack(
         self, weights: npt.NDArray[np.int8], constants: npt.NDArray[np.int32]
     ) -> npt.NDArray[np.int32]:
-        """Arranges the constants of a layer.
+        """Arrange the constants of a layer.
 
         Args:
             weights: (3, 3, channels).
@@ -105,14 +105,14 @@ class Words:
 
 
 def _neighbours(pair: int) -> Row:
-    """Weights 0 and 1, then 1 and 2."""
+    """Return weights 0 and 1, then 1 and 2."""
     other = pair + 1
     places = (Place(0, pair, 0), Place(1, pair, 1), Place(1, other, 0), Place(2, other, 1))
     return Row(places, pair, other)
 
 
 def _pairs(left: int, right: int, single: int) -> Words:
-    """Two weights of each row are a word; of the words of the third ones the last has the shift."""
+    """Pack two weights of each row into a word; the last word of the third ones has the shift."""
 
     def row(pair: int, other: int, half: int, *, loads_other: bool = True) -> Row:
         places = (Place(left, pair, 0), Place(right, pair, 1), Place(single, other, half))

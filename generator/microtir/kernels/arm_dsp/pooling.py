@@ -21,7 +21,7 @@ class PoolRowsWords(PoolRowsByRuns):
     micro_kernels = KERNELS
 
     def instructions(self, node: Node, _calls: Calls) -> int:
-        """Instructions of rows that are added one by one, and of the averages."""
+        """Return the instructions of rows that are added one by one, and of the averages."""
         pool = Pool.of(node)
         words, rest = divmod(pool.image.channels, 4)
         row = 40 + words * 9 + rest * 6 + pool.image.width * 3 * (words + rest)
@@ -32,7 +32,7 @@ class PoolRowsWords(PoolRowsByRuns):
 
 
 def _code_bytes(node: Node) -> int:
-    """Of a run, of the averages, and of the loops around them, beyond those of plain C."""
+    """Return the bytes of run, averages and the loops around, beyond those of plain C."""
     return 200 if Pool.of(node).averages else 120
 
 
@@ -45,7 +45,7 @@ class PoolWords(PoolByRuns):
     micro_kernels = KERNELS
 
     def instructions(self, node: Node, _calls: Calls) -> int:
-        """Instructions, from counts of the emulated Cortex-M4."""
+        """Return the instructions, from counts of the emulated Cortex-M4."""
         pool = Pool.of(node)
         words, rest = divmod(pool.image.channels, 4)
         taken = pool.runs * (20 + words * 9 + rest * 6) + pool.taps * 3 * (words + rest)

@@ -16,21 +16,21 @@ _WORD = 4  # channels
 
 @made_once
 def add_run(pixels: int, channels: int) -> KernelDescription:
-    """As `pool_kernels.add_run`."""
+    """Describe `pool_kernels.add_run` for this CPU."""
     assembly = _run("kernels/pool_add.j2", pixels, channels, DType.INT16, 28)
     return pool_kernels.add_run(pixels, channels, assembly)
 
 
 @made_once
 def max_run(pixels: int, channels: int) -> KernelDescription:
-    """As `pool_kernels.max_run`."""
+    """Describe `pool_kernels.max_run` for this CPU."""
     assembly = _run("kernels/pool_max.j2", pixels, channels, DType.INT8, 20)
     return pool_kernels.max_run(pixels, channels, assembly)
 
 
 @made_once
 def average(count: int, channels: int, low: int, high: int) -> KernelDescription:
-    """As `pool_kernels.average`."""
+    """Describe `pool_kernels.average` for this CPU."""
     values = pool_kernels.average_values(count, channels, low, high)
     assembly = Assembly("kernels/pool_average.j2", values, 20, Feature.DSP)
     return pool_kernels.average(count, channels, low, high, assembly)

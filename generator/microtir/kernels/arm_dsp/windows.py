@@ -64,30 +64,30 @@ class _Form:
 
     @property
     def first(self) -> int:
-        """Where the image begins in a row."""
+        """Return where the image begins in a row."""
         return self.geometry.windows.columns.before * self.geometry.image.channels
 
     @property
     def copied(self) -> int:
-        """Values of the image in a row."""
+        """Return values of the image in a row."""
         return min(
             self.geometry.copied * self.geometry.image.channels, self.rows.pitch - self.first
         )
 
     @property
     def kept(self) -> int:
-        """Rows that an output row shares with the next one."""
+        """Return rows that an output row shares with the next one."""
         rows = self.geometry.windows.rows
         return max(rows.taps - rows.stride, 0) if rows.dilation == 1 else 0
 
     @property
     def tiled(self) -> int:
-        """Pixels of a row in whole tiles."""
+        """Return the pixels of a row in whole tiles."""
         return self.rows.width // PIXELS * PIXELS
 
     @property
     def copies(self) -> tuple[tuple[int, int, int], ...]:
-        """For each copy of a row: the first value of the image, its place, and how many."""
+        """Return for each copy of a row: the first value of the image, its place, and how many."""
         if self.rows.copies == 1:
             return ((0, self.first, self.copied),)
         skipped, pitch = int(self.first == 0), self.rows.pitch
@@ -103,7 +103,7 @@ def _factors(node: Node) -> Requantisation | None:
 
 
 def _packed(node: Node, channel_bytes: int = 1) -> tuple[ir.Buffer, Requantisation] | None:
-    """What the kernels read, for outputs whose channels lie so many bytes apart."""
+    """Return the constants that the kernels read, for outputs so many bytes apart."""
     weights, rows, factors = node.inputs[1].data, _Form.of(node).rows, _factors(node)
     assert weights is not None
     matrix = weights.reshape(len(weights), rows.taps, rows.length)
@@ -133,7 +133,10 @@ class GemmWindows(Kernel):
         return row_window(node)
 
     def reject(self, node: Node) -> Refusal | None:
-        """What speaks against it: int8 over one image, whole tiles of windows of some steps."""
+        """Return what speaks against it.
+
+        Int8 over one image, whole tiles of windows of some steps.
+        """
         is_planar = self.writes is not LayoutKind.NHWC
         reason = planes_refusal(Geometry.of(node).output) if is_planar else None
         reason = reason or int8_refusal(node) or mixed_refusal(node)
@@ -163,12 +166,15 @@ class GemmWindows(Kernel):
         return Refusal.FORM if _packed(node) is None else None
 
     def scratch_bytes(self, node: Node, _calls: Calls) -> int:
-        """Of the widened rows."""
+        """Return the bytes of the widened rows."""
         rows = _Form.of(node).rows
         return rows.taps * rows.distance * DType.INT16.bytes
 
     def instructions(self, node: Node, calls: Calls) -> int:
-        """Instructions from counts of the emulated Cortex-M4; calls share what they widen."""
+        """Return instructions from counts of the emulated Cortex-M4.
+
+        Calls share what they widen.
+        """
         form, factors = _Form.of(node), _factors(node)
         assert factors is not None, "refusal() was asked"
         rows, output, requantised_ = form.rows, form.geometry.output, factors.rescaling.instructions
@@ -187,14 +193,14 @@ class GemmWindows(Kernel):
         return widened + output.height * row + borders_cost(output, self.writes)
 
     def code_bytes(self, node: Node) -> int:
-        """Of the kernels."""
+        """Return the bytes of the kernels."""
         rows = _Form.of(node).rows
         single = _SINGLE_CODE + _SINGLE_STEP_CODE * rows.steps if rows.width % PIXELS else 0
         tile = (_STEP_CODE * rows.steps + 4 * tile_loads(rows)) // max(rows.turns, 1)
         return _CODE + tile + single + _WIDEN_CODE * rows.copies + _KEEP_CODE
 
     def emit(self, layer: Layer, name: str) -> ir.PrimFunc:
-        """The layer function: rows behind an output row, then tiles of it, then single pixels."""
+        """Emit the layer function: rows behind an output row, its tiles, then single pixels."""
         return _Emitter(layer).function(name)
 
 
@@ -218,7 +224,7 @@ class _Emitter:
         return self.layer.function(name, self.scratch, seq(self.fill_borders(), body))
 
     def fill_borders(self) -> ir.Stmt:
-        """What lies beside the image in each row, once: rows are widened between it."""
+        """Emit what lies beside the image in each row, once: rows are widened between it."""
         ends, begin = [], 0
         for number, (_, place, count) in enumerate(self.form.copies, 1):
             ends += [(begin, place), (place + count, number * self.rows.pitch)]
@@ -235,7 +241,7 @@ class _Emitter:
         return loop("ky", 0, self.rows.taps, lambda ky: seq(*(part(ky, a, b) for a, b in parts)))
 
     def row(self, row: te.Expr) -> ir.Stmt:
-        """An output row."""
+        """Emit an output row."""
         window = self.form.geometry.windows.rows
 
         def tap(ky: te.Expr) -> ir.Stmt:
@@ -262,17 +268,17 @@ class _Emitter:
         )  # fmt: skip
 
     def keep(self, row: te.Expr) -> ir.Stmt:
-        """What the row before has widened, behind the first one of a call."""
+        """Emit what the row before has widened, behind the first one of a call."""
         stride = self.form.geometry.windows.rows.stride
         return when(row > self.layer.y0, call(keep_rows(self.rows, stride), self.target(0, 0)))
 
     def place(self, column: int) -> int:
-        """Where the window of a pixel begins in the rows."""
+        """Return where the window of a pixel begins in the rows."""
         even, odd = divmod(column, self.rows.copies)
         return even * self.rows.copies * self.rows.step + odd * self.rows.odd
 
     def widen(self, ky: te.Expr, y: te.Expr) -> ir.Stmt:
-        """A row of the image into its place among the rows of the window."""
+        """Emit a row of the image into its place among the rows of the window."""
         channels = self.form.geometry.image.channels
         return seq(*(
             call(
@@ -284,7 +290,7 @@ class _Emitter:
         ))  # fmt: skip
 
     def outside(self, ky: te.Expr) -> ir.Stmt:
-        """The zero point in place of a row."""
+        """Emit the zero point in place of a row."""
         return seq(*(
             call(fill(count, self.zero_point, DType.INT16), self.target(ky, place))
             for _, place, count in self.form.copies
@@ -294,7 +300,7 @@ class _Emitter:
         return at(self.scratch, 0, te.as_expr(ky, DType.INT32) * self.rows.distance + place)
 
     def product(self, pixels: int, row: te.Expr, column: te.Expr, place: int) -> ir.Stmt:
-        """All channels of some pixels, from a column on whose window begins at a place."""
+        """Emit all channels of some pixels, from a column on whose window begins at a place."""
         return call(
             windows(self.rows, pixels, self.written, self.factors.rescaling),
             at(self.scratch, 0, place),

@@ -47,22 +47,22 @@ class Outputs:
 
     @property
     def pairs(self) -> int:
-        """Of channels; the last one overlaps if their number is odd."""
+        """Return the pairs of channels; the last one overlaps if their number is odd."""
         return -(-self.channels // PAIR)
 
     @property
     def channel_bytes(self) -> int:
-        """From a channel to the next."""
+        """Return the bytes from a channel to the next."""
         return self.planes.bytes if self.planes else 1
 
     @property
     def pixel_bytes(self) -> int:
-        """From a pixel to the next."""
+        """Return the bytes from a pixel to the next."""
         return self.planes.dtype.bytes if self.planes else self.channels
 
     @property
     def span(self) -> int:
-        """From the first output of a tile to the last."""
+        """Return the elements from the first output of a tile to the last."""
         return (PIXELS - 1) * self.pixel_bytes + (PAIR - 1) * self.channel_bytes
 
     @property
@@ -74,7 +74,7 @@ class Outputs:
 def windows(
     rows: WidenedRows, pixels: int, outputs: Outputs, rescaling: Rescaling
 ) -> KernelDescription:
-    """All channels of some neighbouring pixels.
+    """Compute all channels of some neighbouring pixels.
 
     Args:
         rows: behind the output row.
@@ -113,12 +113,12 @@ def windows(
 
 
 def stack_bytes(rows: WidenedRows) -> int:
-    """Of the weights and constants of two channels, pointers, and what the loop needs."""
+    """Return the bytes of two channels' weights and constants, of pointers and the loop."""
     return _frame(rows) + rows.turns * WORD
 
 
 def _frame(rows: WidenedRows) -> int:
-    """Bytes on the stack beside the registers; the loop goes below."""
+    """Return the bytes on the stack beside the registers; the loop goes below."""
     words = rows.steps + PAIR * WORDS + rows.turns
     return -(-(words * WORD + _SLOTS) // 8) * 8
 
@@ -157,7 +157,7 @@ class _Tile:
     def multiply(
         self, pair: te.Expr, pixel: te.Expr, ky: te.Expr, word: te.Expr, number: int
     ) -> ir.Stmt:
-        """Adds a value times the weights of both channels."""
+        """Add a value times the weights of both channels."""
         low, high = self.sums
         lanes = load(self.packed, pair, self.rows.weights(ky, word))
         lane = lanes >> 16 if number else (lanes & 0xFFFF ^ 0x8000) - 0x8000
@@ -172,7 +172,7 @@ class _Tile:
         return split_lane(lane, products)
 
     def output(self, pair: te.Expr, pixel: te.Expr, number: int) -> ir.Stmt:
-        """Stores a channel of the pair."""
+        """Store a channel of the pair."""
         first = self.rows.steps + number * WORDS
         constants = (load(self.packed, pair, first + n) for n in (MULTIPLIER, ROUNDING, SHIFT))
         total = load(self.sums[number], 0) * 2 + load(self.packed, pair, first + BIAS)
@@ -191,7 +191,7 @@ def pack(
     pairs: list[tuple[int, int]],
     channel_bytes: int,
 ) -> npt.NDArray[np.int32]:
-    """Weights and constants in the order in which the kernels read them.
+    """Return weights and constants in the order in which the kernels read them.
 
     Args:
         lanes: dual-packed weights, (pairs, steps, 2), in the `order` of the rows.
@@ -213,14 +213,14 @@ def pack(
 
 
 def tile_loads(rows: WidenedRows) -> int:
-    """Words of windows that a tile loads; the others are in registers already."""
+    """Return words of windows that a tile loads; the others are in registers already."""
     return rows.taps * sum(
         PIXELS + (len(chain) - 1) * rows.copies for chain in _chains(rows)
     )  # fmt: skip
 
 
 def _chains(rows: WidenedRows) -> list[range]:
-    """Words of a row, in runs of which each finds most of its values in registers."""
+    """Return words of a row, in runs of which each finds most of its values in registers."""
     return [range(first, rows.words, rows.apart) for first in range(min(rows.apart, rows.words))]
 
 
@@ -259,7 +259,7 @@ def _values(
 
 
 def _body(rows: WidenedRows) -> dict[str, object]:
-    """The sums of a tile: straight, or with a loop."""
+    """Return the sums of a tile: straight, or with a loop."""
     tile = PIXELS * rows.step * DType.INT16.bytes
     if not rows.turns:
         return {
@@ -284,7 +284,10 @@ def _body(rows: WidenedRows) -> dict[str, object]:
 
 
 def _groups(rows: WidenedRows, first: int, row: str) -> list[dict[str, object]]:
-    """Chains of equal length that follow each other, from chain `first` on: one text for all."""
+    """Return chains of equal length that follow each other, from chain `first` on.
+
+    One text for all.
+    """
     chains = _chains(rows)[first:]
     lengths = dict.fromkeys(map(len, chains))
     return [
@@ -297,7 +300,7 @@ def _groups(rows: WidenedRows, first: int, row: str) -> list[dict[str, object]]:
 
 
 def _chain(rows: WidenedRows, length: int, row: str, word: str) -> list[dict[str, object]]:
-    """The steps of a chain.
+    """Return the steps of a chain.
 
     Args:
         rows: of the windows.
@@ -334,7 +337,7 @@ def _chain(rows: WidenedRows, length: int, row: str, word: str) -> list[dict[str
 
 
 def _single_values(rows: WidenedRows) -> dict[str, object]:
-    """One pixel: chunks of a row's words."""
+    """Return one pixel: chunks of a row's words."""
     chunks = [range(n, min(n + _CHUNK, rows.words)) for n in range(0, rows.words, _CHUNK)]
     weights = ("r10", "r11", "r12", "lr")
     return {

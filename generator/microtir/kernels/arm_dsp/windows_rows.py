@@ -37,37 +37,37 @@ class WidenedRows:
 
     @property
     def copies(self) -> int:
-        """Of each row."""
+        """Return the copies of each row."""
         return 1 + self.step % 2
 
     @property
     def words(self) -> int:
-        """Of a pixel in a row; the last one may reach a value beyond."""
+        """Return the words of a pixel in a row; the last one may reach a value beyond."""
         return -(-self.length // PAIR)
 
     @property
     def steps(self) -> int:
-        """Words of a window."""
+        """Return words of a window."""
         return self.taps * self.words
 
     @property
     def pitch(self) -> int:
-        """Values of a row: whole words."""
+        """Return values of a row: whole words."""
         return -(-((self.width - 1) * self.step + self.words * PAIR) // PAIR) * PAIR
 
     @property
     def distance(self) -> int:
-        """Values from a row to the next."""
+        """Return values from a row to the next."""
         return self.copies * self.pitch
 
     @property
     def apart(self) -> int:
-        """Words from a window to one that begins at a word of the same copy, in the same order."""
+        """Return the words between two windows that begin at a word of the same copy."""
         return self.step * self.copies // PAIR
 
     @property
     def turns(self) -> int:
-        """Of the loop over words of a tap, which long sums have; 0: there is none.
+        """Return the turns of the loop over words of a tap, which long sums have, else 0.
 
         Windows must move by whole taps then, and fill tiles.
         """
@@ -77,11 +77,11 @@ class WidenedRows:
 
     @property
     def is_short(self) -> bool:
-        """Whether a sum needs no loop."""
+        """Return whether a sum needs no loop."""
         return self.steps <= _STRAIGHT
 
     def order(self) -> list[int]:
-        """The steps as their weights follow each other.
+        """Return the steps as their weights follow each other.
 
         The loop takes its weights from the last to the first: what it has read may then be below
         the stack pointer, and nothing that it will read is.
@@ -92,7 +92,7 @@ class WidenedRows:
         return [n for run in runs for n in (reversed(run) if self.turns else run)]
 
     def weights(self, ky: te.Expr, word: te.Expr) -> te.Expr:
-        """Where the weights of a word of a row lie, as `order` says."""
+        """Return where the weights of a word of a row lie, as `order` says."""
         if not self.turns:
             return ky * self.words + word
         first = ky * self.words + word // self.apart * self.apart
@@ -100,17 +100,17 @@ class WidenedRows:
 
     @property
     def odd(self) -> int:
-        """Values from an even pixel to the odd one beside it."""
+        """Return values from an even pixel to the odd one beside it."""
         return self.step if self.copies == 1 else self.pitch + self.step - 1
 
     def place(self, pixel: te.Expr) -> te.Expr:
-        """Where the window of a pixel begins, seen from an even one."""
+        """Return where the window of a pixel begins, seen from an even one."""
         if self.copies == 1:
             return pixel * self.step
         return pixel // 2 * (2 * self.step) + pixel % 2 * self.odd
 
     def reach(self, pixels: int) -> int:
-        """Values from the window of an even pixel to the end of those of so many pixels."""
+        """Return values from the window of an even pixel to the end of those of so many pixels."""
         beside = (pixels - 1) // 2 * 2 * self.step + (pixels > 1) * self.odd
         if self.copies == 1:
             beside = (pixels - 1) * self.step
@@ -118,13 +118,13 @@ class WidenedRows:
 
     @property
     def name(self) -> str:
-        """Tells kernels apart."""
+        """Tell kernels apart."""
         return f"{self.taps}x{self.length}by{self.step}in{self.pitch}"
 
 
 @made_once
 def widen_row(values: int, *, at_words: bool) -> KernelDescription:
-    """Widens part of a row.
+    """Widen part of a row.
 
     Args:
         values: of the row.
@@ -156,7 +156,7 @@ def widen_row(values: int, *, at_words: bool) -> KernelDescription:
 
 @made_once
 def keep_rows(rows: WidenedRows, stride: int) -> KernelDescription:
-    """Moves the rows that the next output row needs, too, to where it finds them.
+    """Move the rows that the next output row needs, too, to where it finds them.
 
     Args:
         rows: of a window.

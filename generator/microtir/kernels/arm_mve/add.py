@@ -36,7 +36,7 @@ class _Sum:
 
     @property
     def divides_operand(self) -> bool:
-        """Whether the multiplied operand is rounded a second time."""
+        """Return whether the multiplied operand is rounded a second time."""
         return self.words[_SHIFT2] < 0
 
     @property
@@ -72,16 +72,16 @@ class Add4(Kernel):
     cycles = 176
 
     def reject(self, node: Node) -> Refusal | None:
-        """What speaks against it: int8 activations of one shape, one factor of a half."""
+        """Return what speaks against it: int8 activations of one shape, one factor of a half."""
         reason = add_refusal(node, _LARGEST)
         return Refusal.SCALES if reason is None and _sum(node) is None else reason
 
     def instructions(self, node: Node, _calls: Calls) -> int:
-        """Instructions, from counts of the emulated Cortex-M55."""
+        """Return the instructions, from counts of the emulated Cortex-M55."""
         return node.output.type.elements * 9 // 2 + node.output.type.rows * 30
 
     def emit(self, layer: Layer, name: str) -> ir.PrimFunc:
-        """The layer function: one call of the kernel for each row."""
+        """Emit the layer function: one call of the kernel for each row."""
         node = layer.node
         total = _sum(node)
         assert total is not None, "refusal() was asked"
@@ -90,7 +90,7 @@ class Add4(Kernel):
 
 
 def _add(count: int, total: _Sum) -> KernelDescription:
-    """Adds `count` elements.
+    """Add `count` elements.
 
     Returns:
         Parameters: the operand that is shifted, the one that is multiplied, the output, and the

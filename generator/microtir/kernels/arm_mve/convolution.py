@@ -43,12 +43,12 @@ def _packed(node: Node) -> PackedLinear | None:
 
 
 def _values(geometry: Geometry) -> int:
-    """Values of a sum."""
+    """Return values of a sum."""
     return geometry.segments.count * geometry.segments.length
 
 
 def _is_run(geometry: Geometry) -> bool:
-    """Whether the values behind every pixel follow each other in the input."""
+    """Return whether the values behind every pixel follow each other in the input."""
     return geometry.segments.count == 1 and not geometry.windows.clip(geometry.output)
 
 
@@ -65,7 +65,7 @@ class Gemm(Kernel):
         return row_window(node)
 
     def reject(self, node: Node) -> Refusal | None:
-        """What speaks against it: int8 over one image, factors below 1."""
+        """Return what speaks against it: int8 over one image, factors below 1."""
         reason = int8_refusal(node) or mixed_refusal(node)
         if reason is not None:
             return reason
@@ -80,12 +80,12 @@ class Gemm(Kernel):
         return Refusal.FORM if _packed(node) is None else None
 
     def scratch_bytes(self, node: Node, _calls: Calls) -> int:
-        """Of the copied windows."""
+        """Return the bytes of the copied windows."""
         geometry = Geometry.of(node)
         return 0 if _is_run(geometry) else PIXELS * _values(geometry)
 
     def instructions(self, node: Node, calls: Calls) -> int:
-        """Instructions from counts of the emulated Cortex-M55; pairs do not span calls."""
+        """Return instructions from counts of the emulated Cortex-M55; pairs do not span calls."""
         geometry = Geometry.of(node)
         lines = geometry.output.images * geometry.output.height
         if geometry.is_pointwise and not calls.rows:
@@ -93,7 +93,7 @@ class Gemm(Kernel):
         return _lines_cost(geometry, lines)
 
     def code_bytes(self, node: Node) -> int:
-        """Of the kernels for two pixels and for one; other layers may use the same."""
+        """Return bytes of the kernels for two pixels and for one; other layers may use the same."""
         geometry = Geometry.of(node)
         flat = geometry.is_pointwise
         width = geometry.output.width * (geometry.output.height if flat else 1)
@@ -101,14 +101,14 @@ class Gemm(Kernel):
         return code_size(PIXELS, values) + (code_size(1, values) if width % PIXELS else 0)
 
     def emit(self, layer: Layer, name: str) -> ir.PrimFunc:
-        """The layer function: two pixels at a time, then single ones."""
+        """Emit the layer function: two pixels at a time, then single ones."""
         packed = _packed(layer.node)
         assert packed is not None, "refusal() was asked"
         return _Emitter(layer, Geometry.of(layer.node), packed).function(name)
 
 
 def _lines_cost(geometry: Geometry, lines: int) -> int:
-    """Instructions of an output that is computed in lines of pixels of the same length."""
+    """Return instructions of an output that is computed in lines of pixels of the same length."""
     output, values = geometry.output, _values(geometry)
     pixels = output.images * output.height * output.width // lines
     pairs, single = divmod(pixels, PIXELS)
@@ -140,7 +140,7 @@ class _Emitter:
     # --- loops ---
 
     def flat_pixels(self) -> ir.Stmt:
-        """All pixels of the row range as one line: rows of any width fill whole pairs."""
+        """Emit all pixels of the row range as one line: rows of any width fill whole pairs."""
         width, layer = self.geometry.output.width, self.layer
         first, pixels = layer.y0 * width, (layer.y1 - layer.y0) * width
 
@@ -182,7 +182,7 @@ class _Emitter:
         )
 
     def product(self, pixels: int, x: ir.BufferArgument, row: te.Expr, column: te.Expr) -> ir.Stmt:
-        """The micro-kernel for all channels of some pixels."""
+        """Emit the micro-kernel for all channels of some pixels."""
         stride = self.geometry.pixel_stride if self.is_run else self.values
         channels = self.geometry.output.channels
         return call(
@@ -196,7 +196,7 @@ class _Emitter:
     # --- copies of windows ---
 
     def copy_windows(self, row: te.Expr, column: te.Expr, pixels: int) -> ir.Stmt:
-        """Windows of neighbouring output pixels: at once where none leaves the image."""
+        """Emit windows of neighbouring output pixels: at once where none leaves the image."""
         rows, columns = self.geometry.windows.rows, self.geometry.windows.columns
 
         def one_by_one(top: te.Expr, left: te.Expr) -> ir.Stmt:
@@ -237,7 +237,7 @@ class _Emitter:
         return (left >= 0) & (left + last < columns.size)
 
     def copy_window(self, top: te.Expr, left: te.Expr, target: te.Expr) -> ir.Stmt:
-        """One window, row by row, to `target` in scratch."""
+        """Emit one window, row by row, to `target` in scratch."""
         rows = self.geometry.windows.rows
         size = self.values // rows.taps
 
@@ -253,7 +253,7 @@ class _Emitter:
         return loop("ky", 0, rows.taps, kernel_row)
 
     def copy_row(self, y: te.Expr, left: te.Expr, place: te.Expr) -> ir.Stmt:
-        """A row of a window: whole segments if all of it lies inside, else tap by tap."""
+        """Emit a row of a window: whole segments if all of it lies inside, else tap by tap."""
         columns, channels = self.geometry.windows.columns, self.geometry.image.channels
         count, length = self.geometry.per_row, self.geometry.segments.length
 
@@ -275,7 +275,7 @@ class _Emitter:
         )  # fmt: skip
 
     def copy(self, size: int, y: te.Expr, column: te.Expr, place: te.Expr) -> ir.Stmt:
-        """Some bytes from a column of a row on."""
+        """Emit some bytes from a column of a row on."""
         if size < _LEAST_CALL:
             return seq(*(
                 store(self.windows, (0, place + n), self.element(y, column, n))
@@ -284,13 +284,13 @@ class _Emitter:
         return call(copy(size), self.x.at(y, column, 0), at(self.windows, 0, place))
 
     def element(self, y: te.Expr, column: te.Expr, number: int) -> te.Expr:
-        """Byte `number` from a column of a row on."""
+        """Return byte `number` from a column of a row on."""
         channels = self.geometry.image.channels
         ahead, channel = divmod(number, channels)
         return load(self.x.buffer, self.x.slot(y), column + ahead, channel)
 
     def fill(self, size: int, place: te.Expr) -> ir.Stmt:
-        """Values outside the image: the zero point, for which the bias accounts."""
+        """Emit values outside the image: the zero point, for which the bias accounts."""
         if size < _LEAST_CALL:
             return seq(*(
                 store(self.windows, (0, place + n), self.zero_point) for n in range(size)

@@ -16,7 +16,7 @@ _UNROLLED = 16  # vectors that are printed one by one
 
 @made_once
 def copy(size: int) -> KernelDescription:
-    """Moves `size` bytes; parameters: from, to."""
+    """Move `size` bytes; parameters: from, to."""
     source = ir.Buffer("source", (size,), DType.INT8)
     target = ir.Buffer("target", (size,), DType.INT8)
     return describe(
@@ -34,7 +34,7 @@ def copy(size: int) -> KernelDescription:
 
 @made_once
 def fill(size: int, value: int, dtype: DType = DType.INT8) -> KernelDescription:
-    """Sets `size` elements to `value`, which is a byte, or 0 of any type; parameter: to."""
+    """Set `size` elements to `value`, which is a byte, or 0 of any type; parameter: to."""
     assert value == 0 or dtype is DType.INT8
     target = ir.Buffer("target", (size,), dtype)
     return describe(
@@ -52,7 +52,7 @@ def fill(size: int, value: int, dtype: DType = DType.INT8) -> KernelDescription:
 
 @made_once
 def gather(rows: int, size: int, step: int, pixels: int, stride: int) -> KernelDescription:
-    """Windows of neighbouring pixels, one after another.
+    """Compute windows of neighbouring pixels, one after another.
 
     Args:
         rows: of a window.
@@ -98,12 +98,12 @@ def gather(rows: int, size: int, step: int, pixels: int, stride: int) -> KernelD
 
 
 def gather_code(rows: int, size: int, pixels: int) -> int:
-    """Instructions of `gather`, all of which are printed."""
+    """Return the instructions of `gather`, all of which are printed."""
     return pixels * rows * (2 * -(-size // BYTES) + 1)
 
 
 def _pieces(size: int) -> dict[str, object]:
-    """Whole vectors, and what is left: it overlaps the last of them, or is masked."""
+    """Return whole vectors, and what is left: it overlaps the last of them, or is masked."""
     whole, rest = divmod(size, BYTES)
     return {
         "size": str(size),

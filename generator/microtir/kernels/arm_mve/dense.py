@@ -48,7 +48,7 @@ class Dense(Kernel):
         return SAME_ROW if keeps_rows(node) else None
 
     def reject(self, node: Node) -> Refusal | None:
-        """What speaks against it: int8, factors below 1."""
+        """Return what speaks against it: int8, factors below 1."""
         reason = int8_refusal(node)
         if reason is not None:
             return reason
@@ -58,7 +58,10 @@ class Dense(Kernel):
         return Refusal.FORM if _packed(node) is None else None
 
     def instructions(self, node: Node, calls: Calls) -> int:
-        """Instructions from counts of the emulated Cortex-M55; calls for few rows pair none."""
+        """Return instructions from counts of the emulated Cortex-M55.
+
+        Calls for few rows pair none.
+        """
         outputs, inputs = node.inputs[1].shape
         if calls.rows:
             return _rows(node) * (instructions(1, inputs, outputs) + 20)
@@ -67,13 +70,16 @@ class Dense(Kernel):
         return several + single * instructions(1, inputs, outputs) + 20
 
     def code_bytes(self, node: Node) -> int:
-        """Of the kernels for two rows and for one, beyond the direct one; layers may share them."""
+        """Return bytes of the kernels for two rows and for one, beyond the direct one.
+
+        Layers may share them.
+        """
         inputs, rows = node.inputs[1].shape[1], _rows(node)
         pair = code_size(PIXELS, inputs) if rows > 1 else 0
         return max(code_size(1, inputs) + pair - _DIRECT, 1)
 
     def emit(self, layer: Layer, name: str) -> ir.PrimFunc:
-        """The layer function: one call of a kernel for two rows of inputs, then for single ones."""
+        """Emit the layer function: a call for each two rows of inputs, then for single ones."""
         node = layer.node
         packed = _packed(node)
         assert packed is not None, "refusal() was asked"

@@ -50,7 +50,7 @@ def _params(node: Node) -> LinearParams:
 
 
 def _constants(node: Node) -> Ints | None:
-    """Constants of the channels; None if they or the weights do not fit."""
+    """Return constants of the channels; None if they or the weights do not fit."""
     weights = node.inputs[1].data
     assert weights is not None
     matrix = weights.reshape(-1, weights.shape[-1])
@@ -61,7 +61,7 @@ def _constants(node: Node) -> Ints | None:
 
 
 def _together(geometry: Geometry) -> int:
-    """How many pixels share vectors: neighbours' windows must be one column apart."""
+    """Return how many pixels share vectors: neighbours' windows must be one column apart."""
     channels, width = geometry.image.channels, geometry.output.width
     if geometry.windows.columns.stride > 1 or channels % BYTES == 0:
         return 1
@@ -82,7 +82,7 @@ class Depthwise(Kernel):
         return row_window(node)
 
     def reject(self, node: Node) -> Refusal | None:
-        """What speaks against it: int8, one image, one output per input channel."""
+        """Return what speaks against it: int8, one image, one output per input channel."""
         reason = depthwise_refusal(node)
         if reason is not None:
             return reason
@@ -101,11 +101,14 @@ class Depthwise(Kernel):
         return Refusal.FORM if _constants(node) is None else None
 
     def scratch_bytes(self, node: Node, _calls: Calls) -> int:
-        """Of one window of rows with their borders."""
+        """Return the bytes of one window of rows with their borders."""
         return Geometry.of(node).window_elements
 
     def instructions(self, node: Node, calls: Calls) -> int:
-        """Instructions from counts of the emulated Cortex-M55: calls for few rows copy windows."""
+        """Return instructions from counts of the emulated Cortex-M55.
+
+        Calls for few rows copy windows.
+        """
         by_rows, geometry = calls.rows > 0, Geometry.of(node)
         channels, together = geometry.image.channels, _together(geometry)
         line = Line(-(-geometry.output.width // together), together * channels)
@@ -118,13 +121,13 @@ class Depthwise(Kernel):
         return geometry.output.height * (row + 10)
 
     def code_bytes(self, node: Node) -> int:
-        """Of the kernels; other layers may use the same."""
+        """Return the bytes of the kernels; other layers may use the same."""
         geometry = Geometry.of(node)
         kernels = 1 + (geometry.output.width % _together(geometry) > 0)
         return kernels * code_size(_copied_taps(geometry))
 
     def emit(self, layer: Layer, name: str) -> ir.PrimFunc:
-        """The layer function: a window of rows in scratch, then a row of pixels."""
+        """Emit the layer function: a window of rows in scratch, then a row of pixels."""
         node, geometry = layer.node, Geometry.of(layer.node)
         constants, rescaling = _constants(node), Rescaling.of(_params(node))
         assert constants is not None, "refusal() was asked"
@@ -137,7 +140,7 @@ class Depthwise(Kernel):
         stride = geometry.windows.columns.stride
 
         def pixels(row: te.Expr, row_step: int, source: Window) -> ir.Stmt:
-            """Groups of pixels; what is left of the row ends one that overlaps the last."""
+            """Emit groups of pixels; what is left of the row ends one that overlaps the last."""
             taps = Taps.of(geometry.windows, channels, row_step)
             whole, left = divmod(geometry.output.width, together)
 
@@ -163,7 +166,7 @@ def _copied_taps(geometry: Geometry) -> Taps:
 
 
 def _bytes_of(group: Line, channels: int) -> list[list[int]]:
-    """The channel of every byte, block by block; -1 behind the last one."""
+    """Return the channel of every byte, block by block; -1 behind the last one."""
     return [
         [(start + n) % channels if start + n < group.size else -1 for n in range(BYTES)]
         for start in group.starts()
@@ -171,7 +174,7 @@ def _bytes_of(group: Line, channels: int) -> list[list[int]]:
 
 
 def _arranged_weights(weights: npt.NDArray[np.int8], group: Line) -> npt.NDArray[np.int8]:
-    """Weights (1, KH, KW, C) as (blocks, taps, 16), zeros behind the last channel."""
+    """Return weights (1, KH, KW, C) as (blocks, taps, 16), zeros behind the last channel."""
     taps = weights.reshape(-1, weights.shape[-1])
     padded = np.pad(taps, ((0, 0), (0, 1)))
     order = np.array(_bytes_of(group, weights.shape[-1]))
@@ -180,7 +183,7 @@ def _arranged_weights(weights: npt.NDArray[np.int8], group: Line) -> npt.NDArray
 
 
 def _arranged_constants(constants: Ints, group: Line) -> npt.NDArray[np.int32]:
-    """Constants (channels, 3) as (blocks, 12, 4), see `depthwise`."""
+    """Return constants (channels, 3) as (blocks, 12, 4), see `depthwise`."""
     padded = np.pad(constants, ((0, 1), (0, 0)))
     order = np.array(_bytes_of(group, len(constants)))[:, list(ORDER)]
     vectors = padded[order].reshape(len(order), VECTORS, LANES, -1)

@@ -47,17 +47,20 @@ class Line:
 
     @property
     def back(self) -> int:
-        """Bytes that the second vector shares with the first one; 0 if there is one vector."""
+        """Return bytes that the second vector shares with the first one.
+
+        0 if there is one vector.
+        """
         return self.blocks * BYTES - self.size if self.blocks > 1 else 0
 
     def starts(self) -> list[int]:
-        """Where the vectors of a group begin."""
+        """Return where the vectors of a group begin."""
         return [max(block * BYTES - self.back, 0) for block in range(self.blocks)]
 
 
 @made_once
 def depthwise(line: Line, taps: Taps, rescaling: Rescaling) -> KernelDescription:
-    """All channels of a row of pixels.
+    """Compute all channels of a row of pixels.
 
     Args:
         line: the outputs; several pixels make a group only if neighbours' windows are one column
@@ -102,7 +105,7 @@ class _Params(NamedTuple):
 
 
 def _meaning(params: _Params, line: Line, taps: Taps, rescaling: Rescaling, step: int) -> ir.Stmt:
-    """The loops that a kernel stands for; `step` is the distance between groups of the input."""
+    """Emit loops that a kernel stands for; `step` is the distance between groups of the input."""
     x, weights, constants, y = params
 
     def output(group: te.Expr, block: te.Expr, lane: te.Expr, byte: te.Expr) -> ir.Stmt:
@@ -142,7 +145,7 @@ def _meaning(params: _Params, line: Line, taps: Taps, rescaling: Rescaling, step
 
 
 def _values(line: Line, taps: Taps, rescaling: Rescaling, step: int) -> dict[str, object]:
-    """What the template is given."""
+    """Return what the template is given."""
     masked = line.size < BYTES
     jump = step - (0 if masked else line.size)
     return {
@@ -165,12 +168,12 @@ def _last_column(taps: Taps) -> int:
 
 
 def _centre(taps: Taps) -> int:
-    """Where the pointers of a row of taps are, so that offsets fit their instruction."""
+    """Return where the pointers of a row of taps are, so that offsets fit their instruction."""
     return min(max(_last_column(taps) - _IMMEDIATE, 0), _IMMEDIATE)
 
 
 def _tap(taps: Taps, row: int, column: int) -> dict[str, object]:
-    """How the inputs of a tap are reached, and which products wait before and after it."""
+    """Return how the inputs of a tap are reached, and which products wait before and after it."""
     number = row * taps.columns + column
     offset = column * taps.column_step * taps.channels - _centre(taps)
     base = "r12" if row else "r0"
@@ -186,12 +189,12 @@ def _tap(taps: Taps, row: int, column: int) -> dict[str, object]:
 
 
 def fits(taps: Taps) -> bool:
-    """Whether every tap is in reach of the instructions."""
+    """Return whether every tap is in reach of the instructions."""
     return _last_column(taps) <= LARGEST_ADD
 
 
 def instructions(line: Line, taps: Taps, corrects_ties: bool) -> int:
-    """Of one call, from counts of the emulated Cortex-M55."""
+    """Return the instructions of one call, from counts of the emulated Cortex-M55."""
     masks = taps.count + 2 if line.size < BYTES else 0
     products = taps.count * 9 + taps.rows + masks
     if _last_column(taps) > 2 * _IMMEDIATE:
@@ -201,5 +204,5 @@ def instructions(line: Line, taps: Taps, corrects_ties: bool) -> int:
 
 
 def code_size(taps: Taps) -> int:
-    """Bytes of the kernel."""
+    """Return the bytes of the kernel."""
     return 260 + 40 * taps.count

@@ -23,7 +23,7 @@ UNROLL = Unroll(12, 6)
 def gemm(
     pixels: int, values: int, stride: int, channels: int, rescaling: Rescaling
 ) -> KernelDescription:
-    """`pixels` (2 or 1) by four channels a turn.
+    """Compute `pixels` (2 or 1) by four channels a turn.
 
     Args:
         pixels: how many.
@@ -78,7 +78,7 @@ def _products(
     total: ir.Buffer,
     operands: Callable[[te.ExprLike, te.ExprLike, te.Expr], tuple[te.Expr, te.Expr]],
 ) -> ir.Stmt:
-    """Adds all products to `total`: `operands(step, first value of the step, n)`."""
+    """Add all products to `total`: `operands(step, first value of the step, n)`."""
 
     def step(number: te.ExprLike, first: te.ExprLike, length: int) -> ir.Stmt:
         def product(n: te.Expr) -> ir.Stmt:
@@ -95,7 +95,7 @@ def _products(
 
 
 def _values(values: int, stride: int, channels: int, rescaling: Rescaling) -> dict[str, object]:
-    """What the templates are given."""
+    """Return what the templates are given."""
     whole, rest = divmod(values, BYTES)
     before, loops = (_printed_before(whole, UNROLL), _turns(whole, UNROLL)) if whole else (0, 0)
     return {
@@ -118,7 +118,7 @@ def _pixels(count: int) -> str:
 
 
 def instructions(pixels: int, values: int, channels: int) -> int:
-    """Of one call, from counts of the emulated Cortex-M55."""
+    """Return the instructions of one call, from counts of the emulated Cortex-M55."""
     groups, steps = -(-channels // LANES), steps_of(values)
     loops = 2 * _turns(values // BYTES, UNROLL) if values >= BYTES else 4
     if pixels == PIXELS:
@@ -127,23 +127,23 @@ def instructions(pixels: int, values: int, channels: int) -> int:
 
 
 def code_size(pixels: int, values: int) -> int:
-    """Bytes of the kernel."""
+    """Return the bytes of the kernel."""
     whole = values // BYTES
     printed_steps = (_printed(whole, UNROLL) if whole else 0) + (values % BYTES > 0)
     return 150 + 56 * printed_steps if pixels == PIXELS else 110 + 36 * printed_steps
 
 
 def _printed_before(steps: int, unroll: Unroll) -> int:
-    """Steps in front of the loop; all of them if there is none."""
+    """Return steps in front of the loop; all of them if there is none."""
     return steps if unroll.is_straight(steps) else steps % unroll.turn or unroll.turn
 
 
 def _printed(steps: int, unroll: Unroll) -> int:
-    """Steps that are printed, in front of the loop and in it."""
+    """Return steps that are printed, in front of the loop and in it."""
     before = _printed_before(steps, unroll)
     return before if before == steps else before + unroll.turn
 
 
 def _turns(steps: int, unroll: Unroll) -> int:
-    """How often the loop runs."""
+    """Return how often the loop runs."""
     return (steps - _printed_before(steps, unroll)) // unroll.turn

@@ -27,14 +27,14 @@ class PackedLinear:
 
 
 def steps_of(values: int) -> int:
-    """Vectors that a sum of so many products takes."""
+    """Return how many vectors a sum of so many products takes."""
     return -(-values // BYTES)
 
 
 def channel_constants(
     matrix: npt.NDArray[np.int8], node: Node, params: LinearParams
 ) -> Ints | None:
-    """Constants of the channels of `matrix` (channels, K); None if they do not fit."""
+    """Return constants of the channels of `matrix` (channels, K); None if they do not fit."""
     wide = matrix.astype(np.int64)
     given = node.inputs[2].data if len(node.inputs) > 2 else None
     bias = folded_bias(wide, given, params.input_zero_point)
@@ -62,7 +62,7 @@ def pack_linear(
 
 
 def _arranged(matrix: npt.NDArray[np.int8]) -> npt.NDArray[np.int8]:
-    """Weights by what one vector meets: (groups, steps, 4, 16).
+    """Return weights by what one vector meets: (groups, steps, 4, 16).
 
     The last vector of a sum ends with its last value.  Where it overlaps the one before it meets
     weights of 0, so that nothing behind the values is ever read.

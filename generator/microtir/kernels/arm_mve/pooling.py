@@ -21,7 +21,7 @@ class PoolRowsVectors(PoolRowsByRuns):
     micro_kernels = KERNELS
 
     def instructions(self, node: Node, _calls: Calls) -> int:
-        """Instructions of rows that are added one by one, and of the averages."""
+        """Return the instructions of rows that are added one by one, and of the averages."""
         pool = Pool.of(node)
         vectors = -(-pool.image.channels // 8)
         row = 40 + vectors * (5 + 2 * pool.image.width)
@@ -32,7 +32,7 @@ class PoolRowsVectors(PoolRowsByRuns):
 
 
 def _code_bytes(node: Node) -> int:
-    """Of a run, and of the averages, beyond the loops of the direct kernel."""
+    """Return the bytes of a run, and of the averages, beyond the loops of the direct kernel."""
     return 120 if Pool.of(node).averages else 80
 
 
@@ -45,7 +45,7 @@ class PoolVectors(PoolByRuns):
     micro_kernels = KERNELS
 
     def instructions(self, node: Node, _calls: Calls) -> int:
-        """Instructions, from counts of the emulated Cortex-M55."""
+        """Return the instructions, from counts of the emulated Cortex-M55."""
         pool = Pool.of(node)
         channels, lanes = pool.image.channels, 16 // pool.dtype.bytes
         vectors = -(-channels // lanes)

@@ -24,19 +24,19 @@ _MAXIMA = {
 
 @made_once
 def add_run(pixels: int, channels: int) -> KernelDescription:
-    """As `pool_kernels.add_run`."""
+    """Describe `pool_kernels.add_run` for this CPU."""
     return pool_kernels.add_run(pixels, channels, _run(pixels, channels, _SUMS))
 
 
 @made_once
 def max_run(pixels: int, channels: int) -> KernelDescription:
-    """As `pool_kernels.max_run`."""
+    """Describe `pool_kernels.max_run` for this CPU."""
     return pool_kernels.max_run(pixels, channels, _run(pixels, channels, _MAXIMA))
 
 
 @made_once
 def average(count: int, channels: int, low: int, high: int) -> KernelDescription:
-    """As `pool_kernels.average`."""
+    """Describe `pool_kernels.average` for this CPU."""
     values = pool_kernels.average_values(count, channels, low, high)
     assembly = Assembly("kernels/mve/pool_average.j2", values, 16, Feature.MVE)
     return pool_kernels.average(count, channels, low, high, assembly)

@@ -51,11 +51,11 @@ class Rescaling:
 
     @property
     def name(self) -> str:
-        """Distinguishes kernels."""
+        """Distinguish kernels."""
         return "_".join(_signed(n) for n in (self.zero_point, self.low, self.high))
 
     def values(self) -> Mapping[str, str | bool]:
-        """What the assembly templates are given."""
+        """Return what the assembly templates are given."""
         return {
             "corrects_ties": self.corrects_ties,
             "zero_point": str(self.zero_point),
@@ -64,7 +64,7 @@ class Rescaling:
         }
 
     def apply(self, total: te.Expr, multiplier: te.Expr, shift: te.Expr) -> te.Expr:
-        """The stored value of an accumulator, bias included."""
+        """Return the stored value of an accumulator, bias included."""
         high = te.saturating_rounding_doubling_high_mul(total, multiplier)
         scaled = te.rounding_divide_by_pot(high, -shift)
         return te.cast(DType.INT8, te.clamp(scaled + self.zero_point, self.low, self.high))
@@ -75,7 +75,7 @@ def _signed(number: int) -> str:
 
 
 def constants_of(params: LinearParams, bias: Ints, magnitude: Ints) -> Ints | None:
-    """Bias, multiplier and shift of the channels, (channels, 3); None if one does not fit.
+    """Return bias, multiplier and shift of the channels, (channels, 3); None if one does not fit.
 
     Args:
         params: of the layer.
@@ -91,7 +91,7 @@ def constants_of(params: LinearParams, bias: Ints, magnitude: Ints) -> Ints | No
 
 
 def by_lanes(constants: Ints) -> npt.NDArray[np.int32]:
-    """Constants (channels, 3) as (groups, 3, 4), zeros where a group has less than 4 channels."""
+    """Arrange constants (channels, 3) as (groups, 3, 4), with zeros for missing channels."""
     groups = -(-len(constants) // LANES)
     padded = np.zeros((groups * LANES, WORDS), np.int32)
     padded[: len(constants)] = constants

@@ -79,19 +79,19 @@ class _Packed:
 
 
 def _matrix(node: Node) -> npt.NDArray[np.generic]:
-    """Weights (channels, rows, columns, input channels)."""
+    """Return weights (channels, rows, columns, input channels)."""
     weights = node.inputs[1].data
     assert weights is not None
     return weights.transpose(3, 1, 2, 0) if isinstance(node.op, DepthwiseConv2D) else weights
 
 
 def _most(node: Node, form: Form) -> Block:
-    """The block where there are enough pixels and channels."""
+    """Return the block where there are enough pixels and channels."""
     return form.int8 if node.inputs[0].dtype is DType.INT8 else form.float32
 
 
 def _block(node: Node, form: Form) -> Block:
-    """The block of whole pixels."""
+    """Return the block of whole pixels."""
     most = _most(node, form)
     channels = min(most.channels, node.output.shape[-1])
     geometry = Geometry.of(node)
@@ -102,7 +102,7 @@ def _block(node: Node, form: Form) -> Block:
 
 
 def _runs(node: Node, form: Form, row_step: int | None = None) -> Runs:
-    """What a pixel reads; `row_step` is that of rows in scratch by default."""
+    """Return what a pixel reads; `row_step` is that of rows in scratch by default."""
     geometry, turn = Geometry.of(node), _most(node, form).turn
     rows, columns = geometry.windows.rows, geometry.windows.columns
     channels = geometry.image.channels
@@ -117,7 +117,7 @@ def _runs(node: Node, form: Form, row_step: int | None = None) -> Runs:
 def finish_of(
     node: Node, matrix: npt.NDArray[np.generic], *, apart: bool = False
 ) -> tuple[Finish, Table | None] | None:
-    """What the layer does with its sums, and the table that is read for it."""
+    """Return what the layer does with its sums, and the table that is read for it."""
     op = node.op
     assert isinstance(op, Conv2D | DepthwiseConv2D)
     if node.inputs[0].dtype is DType.INT8:
@@ -129,7 +129,7 @@ def finish_of(
 
 
 def _shape_refusal(node: Node) -> Refusal | None:
-    """Against what does not sum over all input channels, and windows that cannot be found."""
+    """Refuse what does not sum over all input channels, and windows that cannot be found."""
     if not Geometry.of(node).has_one_image:
         return Refusal.IMAGES
     return mixed_refusal(node)
@@ -137,7 +137,10 @@ def _shape_refusal(node: Node) -> Refusal | None:
 
 @of_node
 def refusal_int8(node: Node) -> Refusal | None:
-    """What speaks against it: int8 over one image, factors that fit the short requantisation."""
+    """Return what speaks against it.
+
+    Int8 over one image, factors that fit the short requantisation.
+    """
     reason = int8_refusal(node) or _shape_refusal(node)
     if reason is not None:
         return reason
@@ -145,12 +148,12 @@ def refusal_int8(node: Node) -> Refusal | None:
 
 
 def refusal_float(node: Node) -> Refusal | None:
-    """What speaks against it: float32 over one image; weights are float32, too."""
+    """Return what speaks against it: float32 over one image; weights are float32, too."""
     return float_refusal(node) or _shape_refusal(node)
 
 
 def _blocks(node: Node, block: Block, *, by_rows: bool = False) -> list[tuple[int, int]]:
-    """How often blocks of how many pixels are computed for the whole output."""
+    """Return how often blocks of how many pixels are computed for the whole output."""
     geometry = Geometry.of(node)
     rows, width = geometry.output.images * geometry.output.height, geometry.output.width
     if geometry.is_pointwise and not by_rows:
@@ -162,7 +165,7 @@ def _blocks(node: Node, block: Block, *, by_rows: bool = False) -> list[tuple[in
 
 
 def cost(node: Node, form: Form = FAST, *, by_rows: bool = False) -> int:
-    """Instructions, from counts of emulated Cortex-M3 and M4."""
+    """Return the instructions, from counts of emulated Cortex-M3 and M4."""
     block, runs = _block(node, form), _runs(node, form)
     channels = block.channels
     found = finish_of(node, _matrix(node), apart=form.apart)
@@ -179,12 +182,12 @@ def cost(node: Node, form: Form = FAST, *, by_rows: bool = False) -> int:
 
 
 def row_cost(node: Node, form: Form = FAST) -> int:
-    """Instructions where every row is a call of its own."""
+    """Return the instructions where every row is a call of its own."""
     return cost(node, form, by_rows=True)
 
 
 def code_bytes(node: Node, form: Form = FAST) -> int:
-    """Of the kernels; other layers may use the same."""
+    """Return the bytes of the kernels; other layers may use the same."""
     block, runs = _block(node, form), _runs(node, form)
     found = finish_of(node, _matrix(node), apart=form.apart)
     assert found is not None, "refusal was asked"
@@ -198,27 +201,27 @@ def code_bytes(node: Node, form: Form = FAST) -> int:
 
 
 def emit(layer: Layer, name: str, form: Form = FAST) -> ir.PrimFunc:
-    """The layer function: blocks of pixels, then those that are left of a row."""
+    """Emit the layer function: blocks of pixels, then those that are left of a row."""
     return _Emitter(layer, form).function(name)
 
 
 def compact_cost(node: Node) -> int:
-    """Instructions of the compact form."""
+    """Return the instructions of the compact form."""
     return cost(node, COMPACT)
 
 
 def compact_row_cost(node: Node) -> int:
-    """The same where every row is a call of its own."""
+    """Return the same where every row is a call of its own."""
     return cost(node, COMPACT, by_rows=True)
 
 
 def compact_code_bytes(node: Node) -> int:
-    """Code of the compact form."""
+    """Return code of the compact form."""
     return code_bytes(node, COMPACT)
 
 
 def emit_compact(layer: Layer, name: str) -> ir.PrimFunc:
-    """The same with less code."""
+    """Emit the same with less code."""
     return emit(layer, name, COMPACT)
 
 
@@ -247,7 +250,7 @@ class _Emitter:
     def some(
         self, pixels: int, row_step: int, source: ir.BufferArgument, target: ir.BufferArgument
     ) -> ir.Stmt:
-        """The block of some pixels."""
+        """Emit the block of some pixels."""
         block = replace(self.block, pixels=pixels)
         runs = _runs(self.layer.node, self.form, row_step)
         kernel = product(block, runs, self.geometry.output.channels, self.packed.finish)
@@ -255,7 +258,7 @@ class _Emitter:
         return call(kernel, source, at(self.packed.weights, 0, 0, 0, 0), *table, target)
 
     def pixels(self) -> Pixels:
-        """An output row from its bordered rows."""
+        """Return an output row from its bordered rows."""
         y, width, together = self.layer.output_rows(), self.geometry.output.width, self.block.pixels
         blocks, rest = divmod(width, together)
         stride = self.geometry.windows.columns.stride
@@ -271,7 +274,7 @@ class _Emitter:
         return row_of
 
     def flat_pixels(self, name: str) -> ir.PrimFunc:
-        """All pixels of the row range as one line: rows of any width fill whole blocks."""
+        """Return all pixels of the row range as one line: rows of any width fill whole blocks."""
         layer, width, together = self.layer, self.geometry.output.width, self.block.pixels
         x, y = layer.input_rows(0), layer.output_rows()
         first, pixels = layer.y0 * width, (layer.y1 - layer.y0) * width

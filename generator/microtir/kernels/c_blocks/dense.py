@@ -33,7 +33,7 @@ def _finish(node: Node, *, apart: bool = False) -> tuple[Finish, Table | None] |
 
 
 def refusal_int8(node: Node) -> Refusal | None:
-    """What speaks against it: int8, factors that fit the short requantisation."""
+    """Return what speaks against it: int8, factors that fit the short requantisation."""
     reason = int8_refusal(node)
     if reason is not None:
         return reason
@@ -41,18 +41,18 @@ def refusal_int8(node: Node) -> Refusal | None:
 
 
 def refusal_float(node: Node) -> Refusal | None:
-    """What speaks against it: float32, weights too."""
+    """Return what speaks against it: float32, weights too."""
     return float_refusal(node)
 
 
 def _turn_cost(inputs: int, together: int, finish: Finish) -> int:
-    """Instructions of one pass over the inputs."""
+    """Return the instructions of one pass over the inputs."""
     products = together * (1 + finish.per_product)
     return inputs * (products + 1) + 6 * inputs // _TURN + together * finish.instructions + 20
 
 
 def _together(node: Node, finish: Finish) -> int:
-    """Outputs of one pass: what makes all of them cheapest."""
+    """Return outputs of one pass: what makes all of them cheapest."""
     outputs, inputs = node.inputs[1].shape
     return min(
         range(1, min(_MOST, outputs) + 1),
@@ -61,7 +61,7 @@ def _together(node: Node, finish: Finish) -> int:
 
 
 def cost(node: Node, *, apart: bool = False) -> int:
-    """Instructions, from counts of emulated Cortex-M3 and M4."""
+    """Return the instructions, from counts of emulated Cortex-M3 and M4."""
     found = _finish(node, apart=apart)
     assert found is not None, "refusal was asked"
     outputs, inputs = node.inputs[1].shape
@@ -71,7 +71,7 @@ def cost(node: Node, *, apart: bool = False) -> int:
 
 
 def code_bytes(node: Node, *, apart: bool = False) -> int:
-    """Of the kernel; other layers may use the same."""
+    """Return the bytes of the kernel; other layers may use the same."""
     found = _finish(node, apart=apart)
     assert found is not None, "refusal was asked"
     together = _together(node, found[0])
@@ -80,7 +80,7 @@ def code_bytes(node: Node, *, apart: bool = False) -> int:
 
 
 def emit(layer: Layer, name: str, *, apart: bool = False) -> ir.PrimFunc:
-    """The layer function: one call of the kernel for each row of inputs."""
+    """Emit the layer function: one call of the kernel for each row of inputs."""
     node = layer.node
     found, matrix = _finish(node, apart=apart), layer.data(1)
     assert found is not None, "refusal was asked"

@@ -61,7 +61,7 @@ _UNROLLED = 16  # taps
 
 
 def _weights(node: Node) -> Array:
-    """Weights (channels, rows, columns)."""
+    """Return weights (channels, rows, columns)."""
     weights = node.inputs[1].data
     assert weights is not None
     by_channel: Array = weights[0].transpose(2, 0, 1)
@@ -73,7 +73,7 @@ def _finish(node: Node, *, apart: bool = False) -> tuple[Finish, Table | None] |
 
 
 def _shape_refusal(node: Node) -> Refusal | None:
-    """One image, one output per input channel, more than one channel."""
+    """Return one image, one output per input channel, more than one channel."""
     reason = channelwise_refusal(node)
     if reason is None and node.inputs[0].shape[-1] == 1:
         return Refusal.FEW_CHANNELS
@@ -82,7 +82,7 @@ def _shape_refusal(node: Node) -> Refusal | None:
 
 @of_node
 def refusal_int8(node: Node) -> Refusal | None:
-    """What speaks against it: int8, factors that fit the short requantisation."""
+    """Return what speaks against it: int8, factors that fit the short requantisation."""
     reason = int8_refusal(node) or _shape_refusal(node)
     if reason is not None:
         return reason
@@ -90,7 +90,7 @@ def refusal_int8(node: Node) -> Refusal | None:
 
 
 def refusal_float(node: Node) -> Refusal | None:
-    """What speaks against it: float32, weights too."""
+    """Return what speaks against it: float32, weights too."""
     return float_refusal(node) or _shape_refusal(node)
 
 
@@ -106,14 +106,14 @@ def _taps(geometry: Geometry, row_step: int) -> Taps:
 
 
 def _row_cost(taps: Taps, pixels: int, finish: Finish) -> int:
-    """Instructions of one channel of a block."""
+    """Return the instructions of one channel of a block."""
     loads = taps.rows * (taps.loads(pixels) + taps.columns)
     products = taps.count * pixels * finish.per_product
     return loads + products + pixels * finish.instructions + 12
 
 
 def _pixels(node: Node, finish: Finish, form: Form) -> int:
-    """Pixels of a block: what makes a row of the output cheapest."""
+    """Return the pixels of a block: what makes a row of the output cheapest."""
     geometry = Geometry.of(node)
     taps, width = _taps(geometry, geometry.copied_step), geometry.output.width
 
@@ -127,7 +127,7 @@ def _pixels(node: Node, finish: Finish, form: Form) -> int:
 
 
 def cost(node: Node, form: Form = FAST, *, by_rows: bool = False) -> int:
-    """Instructions, from counts of emulated Cortex-M3 and M4."""
+    """Return the instructions, from counts of emulated Cortex-M3 and M4."""
     geometry, found = Geometry.of(node), _finish(node, apart=form.apart)
     assert found is not None, "refusal was asked"
     taps, pixels = _taps(geometry, geometry.copied_step), _pixels(node, found[0], form)
@@ -140,12 +140,12 @@ def cost(node: Node, form: Form = FAST, *, by_rows: bool = False) -> int:
 
 
 def row_cost(node: Node, form: Form = FAST) -> int:
-    """Instructions where every row is a call of its own."""
+    """Return the instructions where every row is a call of its own."""
     return cost(node, form, by_rows=True)
 
 
 def code_bytes(node: Node, form: Form = FAST) -> int:
-    """Of the kernels; other layers may use the same."""
+    """Return the bytes of the kernels; other layers may use the same."""
     geometry, found = Geometry.of(node), _finish(node, apart=form.apart)
     assert found is not None, "refusal was asked"
     taps, pixels = _taps(geometry, geometry.copied_step), _pixels(node, found[0], form)
@@ -154,7 +154,7 @@ def code_bytes(node: Node, form: Form = FAST) -> int:
 
 
 def emit(layer: Layer, name: str, form: Form = FAST) -> ir.PrimFunc:
-    """The layer function: blocks of pixels of each row, then those that are left."""
+    """Emit the layer function: blocks of pixels of each row, then those that are left."""
     node, geometry = layer.node, Geometry.of(layer.node)
     found = _finish(node, apart=form.apart)
     assert found is not None, "refusal was asked"

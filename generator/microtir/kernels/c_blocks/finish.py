@@ -31,36 +31,36 @@ class Finish(Protocol):
 
     @property
     def name(self) -> str:
-        """Distinguishes kernels."""
+        """Distinguish kernels."""
 
     @property
     def element(self) -> DType:
-        """Type of inputs, weights and outputs."""
+        """Return type of inputs, weights and outputs."""
 
     @property
     def sum(self) -> DType:
-        """Type of the sums."""
+        """Return type of the sums."""
 
     @property
     def words(self) -> int:
-        """Columns of the table of constants, whose rows are channels; 0 if it needs none."""
+        """Return columns of the table of constants, whose rows are channels; 0 if it needs none."""
 
     @property
     def instructions(self) -> int:
-        """Per output."""
+        """Return the instructions of one output."""
 
     @property
     def per_product(self) -> int:
-        """Instructions of a product that is added to a sum."""
+        """Return the instructions of a product that is added to a sum."""
 
     def product(self, value: te.Expr, weight: te.Expr) -> te.Expr:
-        """What is added to a sum."""
+        """Return what is added to a sum."""
 
     def start(self, table: te.Tensor, channel: te.Expr) -> te.Expr:
-        """What the sums of a channel begin with."""
+        """Return what the sums of a channel begin with."""
 
     def output(self, table: te.Tensor, channel: te.Expr, total: te.Expr) -> te.Expr:
-        """What a sum of the channel is stored as."""
+        """Return what a sum of the channel is stored as."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +109,9 @@ class Requantise:
 
 
 def _upper_word(product: te.Expr) -> te.Expr:
-    """The upper word of a product, rounded: a sum of words needs no carry, as one of 64 bits does.
+    """Return upper word of a product, rounded.
+
+    A sum of words needs no carry, as one of 64 bits does.
 
     CPUs without flags have to compare for a carry; Arm's adds the shifted word in one instruction.
     """
@@ -120,7 +122,7 @@ def _upper_word(product: te.Expr) -> te.Expr:
 def requantise(
     node: Node, params: LinearParams, matrix: npt.NDArray[np.int8]
 ) -> tuple[Requantise, Table] | None:
-    """The finish of an int8 layer and its table, (channels, 4); None if a channel does not fit.
+    """Return finish of an int8 layer and its table, (channels, 4); None if a channel does not fit.
 
     Args:
         node: with a bias as third input, or without.

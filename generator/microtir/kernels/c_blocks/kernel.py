@@ -23,7 +23,7 @@ def portable(
     *,
     noinline: bool = True,
 ) -> KernelDescription:
-    """Describes a micro-kernel that is printed as C for every CPU.
+    """Describe a micro-kernel that is printed as C for every CPU.
 
     Args:
         name: says what it is specialised for; equal kernels have equal names.
@@ -57,7 +57,7 @@ def unroll_by(steps: Schedule, loop: Loop, extent: int, turn: int) -> None:
 
 
 def unroll_all(steps: Schedule, tensor: te.Tensor, axis: str) -> None:
-    """Unrolls the loops over an axis of a tensor, those that cache_write has made included."""
+    """Unroll the loops over an axis of a tensor, those that cache_write has made included."""
     for loop in steps.loops(tensor):
         if loop.name in (axis, f"{axis}_init", f"{axis}_write"):
             steps.unroll(loop, limit=_WIDEST)
@@ -65,7 +65,7 @@ def unroll_all(steps: Schedule, tensor: te.Tensor, axis: str) -> None:
 
 @made_once
 def copy(size: int, dtype: DType, turn: int = 1) -> KernelDescription:
-    """Moves `size` elements, `turn` of them at a time; parameters: from, to."""
+    """Move `size` elements, `turn` of them at a time; parameters: from, to."""
     source = te.placeholder((size,), dtype, "source")
     target = te.compute((size,), lambda i: source[i], "target")
     steps = te.create_schedule(target)

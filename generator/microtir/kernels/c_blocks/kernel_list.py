@@ -28,12 +28,15 @@ def _is_riscv(target: Target) -> bool:
 
 
 def _takes_long_turns(target: Target) -> bool:
-    """Compilers for RISC-V load all elements of a turn first, and spill."""
+    """Return whether compilers load all elements of a turn first and spill, as on RISC-V."""
     return passes_constants(target) and not _is_riscv(target)
 
 
 def _waits_for_products(target: Target) -> bool:
-    """Whether a multiply-add of floats takes longer than a product and a sum: on a Cortex-M4."""
+    """Return whether a multiply-add of floats takes longer than a product and a sum.
+
+    On a Cortex-M4.
+    """
     return target.march == "armv7e-m" and not target.has(Feature.FPU_DOUBLE)
 
 

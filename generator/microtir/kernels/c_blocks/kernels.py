@@ -32,18 +32,18 @@ class Runs:
     pixel_step: int
 
     def reach(self, pixels: int) -> int:
-        """Elements from the first to behind the last one of `pixels` pixels."""
+        """Return elements from the first to behind the last one of `pixels` pixels."""
         last = (self.rows - 1) * self.row_step + (self.parts - 1) * self.part_step
         return last + (pixels - 1) * self.pixel_step + self.length
 
     @property
     def taps(self) -> int:
-        """Products of one output."""
+        """Return products of one output."""
         return self.rows * self.parts * self.length
 
     @property
     def name(self) -> str:
-        """Distinguishes kernels."""
+        """Distinguish kernels."""
         steps = f"{self.row_step}_{self.part_step}_{self.pixel_step}"
         return f"{self.rows}x{self.parts}x{self.length}_{steps}"
 
@@ -63,18 +63,18 @@ class Block:
 
     @property
     def name(self) -> str:
-        """Distinguishes kernels, but for pixels and channels."""
+        """Distinguish kernels, but for pixels and channels."""
         return f"{self.turn}{'_in_turn' * self.in_turn}"
 
 
 def turns_of(channels: int, together: int) -> list[int]:
-    """First channel of each turn of `together` channels; the last turn may overlap."""
+    """Return the first channel of each turn of `together` channels; the last turn may overlap."""
     return [min(first, channels - together) for first in range(0, channels, together)]
 
 
 @made_once
 def product(block: Block, runs: Runs, channels: int, finish: Finish) -> KernelDescription:
-    """All `channels` (at least those of the block) of the pixels of a block.
+    """Compute all `channels` (at least those of the block) of the pixels of a block.
 
     Weights are (turns, rows, parts, length * block.channels), turns those of `turns_of`.
     """
@@ -157,7 +157,7 @@ class Taps:
     pixel_step: int
 
     def reach(self, pixels: int, channels: int) -> int:
-        """Elements from the first to behind the last one of `pixels` pixels."""
+        """Return elements from the first to behind the last one of `pixels` pixels."""
         last = (self.rows - 1) * self.row_step + (self.columns - 1) * self.column_step
         return last + (pixels - 1) * self.pixel_step + channels
 
@@ -167,12 +167,12 @@ class Taps:
 
     @property
     def name(self) -> str:
-        """Distinguishes kernels."""
+        """Distinguish kernels."""
         steps = f"{self.row_step}_{self.column_step}_{self.pixel_step}"
         return f"{self.rows}x{self.columns}_{steps}"
 
     def loads(self, pixels: int) -> int:
-        """Elements of a row that the windows of neighbouring pixels share."""
+        """Return elements of a row that the windows of neighbouring pixels share."""
         return len({
             pixel * self.pixel_step + column * self.column_step
             for pixel in range(pixels)
@@ -184,7 +184,9 @@ class Taps:
 def depthwise(
     pixels: int, taps: Taps, channels: int, finish: Finish, *, rolled: bool, in_turn: bool
 ) -> KernelDescription:
-    """All channels of `pixels` neighbouring pixels, channel by channel; weights (channels, taps).
+    """Compute all channels of `pixels` neighbouring pixels, channel by channel.
+
+    Weights (channels, taps).
 
     Every element that the windows of a row reach is read once, for all pixels that need it.
 

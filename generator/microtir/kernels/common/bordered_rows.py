@@ -40,47 +40,47 @@ class Geometry:
 
     @property
     def copied(self) -> int:
-        """Columns of a row of the input that windows reach."""
+        """Return columns of a row of the input that windows reach."""
         return min(self.image.width, self.padded - self.windows.columns.before)
 
     @property
     def is_pointwise(self) -> bool:
-        """Whether output pixel n needs input pixel n and nothing else."""
+        """Return whether output pixel n needs input pixel n and nothing else."""
         return self.windows.is_pointwise(self.output)
 
     @property
     def is_bordered(self) -> bool:
-        """Whether windows leave the image."""
+        """Return whether windows leave the image."""
         return self.windows.clip(self.output)
 
     @property
     def has_one_image(self) -> bool:
-        """Whether an output row has its window where its number says."""
+        """Return whether an output row has its window where its number says."""
         return self.image.images == 1 or self.is_pointwise
 
     @property
     def direct_step(self) -> int:
-        """Elements between the window's rows in a whole input."""
+        """Return elements between the window's rows in a whole input."""
         return self.windows.rows.dilation * self.image.width * self.image.channels
 
     @property
     def copied_step(self) -> int:
-        """Elements between the window's rows in scratch."""
+        """Return elements between the window's rows in scratch."""
         return self.padded * self.image.channels
 
     @property
     def window_elements(self) -> int:
-        """Of the rows in scratch."""
+        """Return the elements of the rows in scratch."""
         return self.windows.rows.taps * self.copied_step
 
     def copies(self, x: Rows) -> bool:
-        """Whether rows go through scratch."""
+        """Return whether rows go through scratch."""
         apart = not x.is_whole and self.windows.rows.taps > 1
         return self.is_bordered or apart
 
 
 def copy_cost(node: Node, *, by_rows: bool = False) -> int:
-    """Instructions of copying the rows behind every output row, if that is needed.
+    """Return the instructions of copying the rows behind every output row, if that is needed.
 
     Rows that are called for one by one come from a ring, and every call fills the borders.
     """
@@ -94,7 +94,7 @@ def copy_cost(node: Node, *, by_rows: bool = False) -> int:
 
 
 def scratch_bytes(node: Node) -> int:
-    """Of the bordered rows; a ring needs them, too."""
+    """Return the bytes of the bordered rows; a ring needs them, too."""
     geometry = Geometry.of(node)
     if geometry.windows.rows.taps == 1 and not geometry.is_bordered:
         return 0
@@ -122,7 +122,7 @@ class BorderedRows:
         self.border = te.as_expr(zero, dtype)
 
     def fill_borders(self) -> ir.Stmt:
-        """The columns left and right of the image, once: rows are copied between them."""
+        """Emit the columns left and right of the image, once: rows are copied between them."""
         before = self.geometry.windows.columns.before
         after = before + self.geometry.copied
         taps = self.geometry.windows.rows.taps
@@ -132,7 +132,7 @@ class BorderedRows:
         return loop("ky", 0, taps, lambda ky: seq(*(self._fill(ky, a, b) for a, b in parts)))
 
     def of(self, row: te.Expr) -> ir.Stmt:
-        """Fetches the rows behind an output row."""
+        """Emit fetches the rows behind an output row."""
         rows = self.geometry.windows.rows
 
         def tap(ky: te.Expr) -> ir.Stmt:
@@ -146,7 +146,7 @@ class BorderedRows:
         return loop("ky", 0, rows.taps, tap)
 
     def at(self, column: te.Expr) -> ir.BufferArgument:
-        """The first element of a window."""
+        """Return the first element of a window."""
         return at(self.buffer, 0, column, 0)
 
     def _outside(self, ky: te.Expr) -> ir.Stmt:
@@ -185,7 +185,7 @@ def windowed_rows(
     *,
     reaches_input: bool = True,
 ) -> ir.PrimFunc:
-    """The layer function that computes output rows one by one.
+    """Return the layer function that computes output rows one by one.
 
     Args:
         layer: whose input is the image.

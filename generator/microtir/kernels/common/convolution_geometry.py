@@ -37,22 +37,22 @@ class Geometry:
 
     @property
     def per_row(self) -> int:
-        """Segments of one kernel row."""
+        """Return segments of one kernel row."""
         return self.segments.count // self.windows.rows.taps
 
     @property
     def pixel_stride(self) -> int:
-        """Bytes between the inputs of neighbouring output pixels."""
+        """Return the bytes between the inputs of neighbouring output pixels."""
         return self.windows.columns.stride * self.image.channels
 
     @property
     def is_pointwise(self) -> bool:
-        """Whether output pixel n needs input pixel n and nothing else."""
+        """Return whether output pixel n needs input pixel n and nothing else."""
         return self.windows.is_pointwise(self.output)
 
     @property
     def patch_pixels(self) -> int:
-        """Pixels of a patch: groups that leave few pixels of a row over.
+        """Return the pixels of a patch: groups that leave few pixels of a row over.
 
         Where windows may leave the image, and patches are gathered tap by tap, it is one group.
         """
@@ -63,7 +63,9 @@ class Geometry:
         return GROUP * min(groups, key=lambda n: width % (GROUP * n))
 
     def pixels_of_calls(self, rows: int) -> int:
-        """Pixels of a patch where rows follow each other, in calls for so few of them; 0 for all.
+        """Return pixels of a patch where rows follow each other, in calls for so few of them.
+
+        0 for all.
 
         It holds the pixels of a call, and at least a block of them.
         """

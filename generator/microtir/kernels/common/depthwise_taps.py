@@ -20,7 +20,7 @@ class Taps:
 
     @staticmethod
     def of(windows: Windows, channels: int, row_step: int) -> Taps:
-        """Those of a convolution, with so many bytes between the rows of a window."""
+        """Return those of a convolution, with so many bytes between the rows of a window."""
         rows, columns = windows.rows, windows.columns
         return Taps(rows.taps, columns.taps, row_step, columns.dilation, columns.stride, channels)
 
@@ -29,12 +29,12 @@ class Taps:
         return self.rows * self.columns
 
     def offset(self, row: int, column: int, pixel: int) -> int:
-        """Bytes from the first tap of pixel 0 to a tap of a pixel."""
+        """Return the bytes from the first tap of pixel 0 to a tap of a pixel."""
         return row * self.row_step + self.column(column, pixel) * self.channels
 
     def column(self, column: int, pixel: int) -> int:
         return pixel * self.stride + column * self.column_step
 
     def reach(self, pixels: int) -> int:
-        """Bytes from the first to behind the last byte of `pixels` windows."""
+        """Return the bytes from the first to behind the last byte of `pixels` windows."""
         return self.offset(self.rows - 1, self.columns - 1, pixels - 1) + self.channels

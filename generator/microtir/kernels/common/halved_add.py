@@ -49,7 +49,7 @@ class HalvedAdd:
 
 
 def halved_add(node: Node) -> HalvedAdd | None:
-    """The parameters of an ADD; None if no factor is one half."""
+    """Return the parameters of an ADD; None if no factor is one half."""
     assert isinstance(node.op, Add)
     p = add_params(node.op, node.inputs[0].type, node.inputs[1].type, node.output.type)
     factors, zero_points = (p.input1, p.input2), (p.input1_zero_point, p.input2_zero_point)
@@ -60,7 +60,10 @@ def halved_add(node: Node) -> HalvedAdd | None:
 
 
 def add_refusal(node: Node, most: int | None = None) -> Refusal | None:
-    """What speaks against a kernel for rows: int8 activations of one shape, at most so many."""
+    """Return what speaks against a kernel for rows.
+
+    Int8 activations of one shape, at most so many.
+    """
     reason = activations_refusal(node)
     if reason is not None:
         return reason
@@ -69,7 +72,7 @@ def add_refusal(node: Node, most: int | None = None) -> Refusal | None:
 
 
 def scaled_once(x: te.Expr, offset: te.Expr, multiplier: te.Expr) -> te.Expr:
-    """The operand that is multiplied, rounded once.
+    """Return the operand that is multiplied, rounded once.
 
     It is widened by a bit more than TFLite does, so that the upper word of its product is rounded.
 
@@ -86,7 +89,7 @@ def scaled_once(x: te.Expr, offset: te.Expr, multiplier: te.Expr) -> te.Expr:
 def emit_rows(
     layer: Layer, name: str, kernel: KernelDescription, half: int, words: Sequence[int]
 ) -> ir.PrimFunc:
-    """The layer function that adds row by row.
+    """Emit the layer function that adds row by row.
 
     Args:
         layer: of an addition.

@@ -132,7 +132,7 @@ class Kernel(ABC):
 
     @property
     def is_plain(self) -> bool:
-        """Whether all that it reads and writes is NHWC."""
+        """Return whether all that it reads and writes is NHWC."""
         return self.reads is self.writes is LayoutKind.NHWC
 
     def candidate(self, node: Node) -> Candidate:

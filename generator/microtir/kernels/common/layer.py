@@ -37,7 +37,7 @@ class Edge:
         return Extents.of(self.type)
 
     def at(self, row: te.ExprLike, column: te.ExprLike, channel: te.ExprLike) -> te.Expr:
-        """The stored element of a row of the tensor."""
+        """Return the stored element of a row of the tensor."""
         return self.storage[_slot(row, self.type, self.layout), column, channel]
 
 
@@ -59,21 +59,21 @@ class Rows:
 
     @property
     def is_whole(self) -> bool:
-        """Whether every row has a slot of its own, so that rows follow each other."""
+        """Return whether every row has a slot of its own, so that rows follow each other."""
         return self.layout.rows == self.type.rows
 
     def slot(self, row: te.Expr) -> te.ExprLike:
-        """Where a row of the tensor lies."""
+        """Return where a row of the tensor lies."""
         return _slot(row, self.type, self.layout)
 
     def at(self, row: te.Expr, column: te.ExprLike, channel: te.ExprLike) -> ir.BufferArgument:
-        """A pointer to an element of a row of the tensor, which is no row of planes."""
+        """Return a pointer to an element of a row of the tensor, which is no row of planes."""
         assert self.layout.planes is None
         handles = (te.as_expr(i, DType.INT32) for i in (self.slot(row), column, channel))
         return ir.BufferArgument(self.buffer, tuple(handle.node for handle in handles))
 
     def row(self, row: te.Expr) -> ir.BufferArgument:
-        """A pointer to a row of the tensor, borders included."""
+        """Return a pointer to a row of the tensor, borders included."""
         handles = (te.as_expr(i, DType.INT32) for i in (self.slot(row), 0, 0))
         return ir.BufferArgument(self.buffer, tuple(handle.node for handle in handles))
 
@@ -102,13 +102,13 @@ class Layer:
 
     @property
     def sums_fit(self) -> bool:
-        """Whether INT32 holds all sums of the node."""
+        """Return whether INT32 holds all sums of the node."""
         return fits(self.node)
 
     # --- inputs -------------------------------------------------------------------------------
 
     def image(self, position: int) -> Edge:
-        """Input `position` as rows of (W, C), in the layout that the plan gave its edge."""
+        """Return input `position` as rows of (W, C), in the layout that the plan gave its edge."""
         tensor = self.node.inputs[position]
         layout = Layout.whole(tensor.type) if tensor.is_constant else self.layouts[tensor]
         assert layout.kind is LayoutKind.NHWC, "the only kind that tensor expressions read"
@@ -119,18 +119,18 @@ class Layer:
         return Edge(self._input(tensor, shape, layout), tensor.type, layout)
 
     def whole(self, position: int, shape: tuple[int, ...] | None = None) -> te.Tensor:
-        """Input `position` as a whole tensor, in its own shape or in another of equal size."""
+        """Return input `position` as a whole tensor, in its own shape or one of equal size."""
         tensor = self.node.inputs[position]
         return self._input(tensor, tensor.shape if shape is None else shape)
 
     @property
     def weights(self) -> te.Tensor:
-        """Input 1 of a linear operator, a constant."""
+        """Return input 1 of a linear operator, a constant."""
         return te.constant(self.data(1), "weights")
 
     @property
     def bias(self) -> te.Tensor | None:
-        """Input 2 of a linear operator as it is, a constant, if there is one."""
+        """Return input 2 of a linear operator as it is, a constant, if there is one."""
         return te.constant(self.data(2), "bias") if len(self.node.inputs) > 2 else None
 
     def _input(
@@ -149,7 +149,7 @@ class Layer:
         return self._placeholders[tensor]
 
     def data(self, position: int) -> Array:
-        """The values of a constant input."""
+        """Return the values of a constant input."""
         data = self.node.inputs[position].data
         assert data is not None
         return data
@@ -157,7 +157,7 @@ class Layer:
     # --- outputs ------------------------------------------------------------------------------
 
     def rows(self, element: Callable[[te.Expr, te.Expr, te.Expr], te.ExprLike]) -> te.Tensor:
-        """The output, computed row by row: `element(row, column, channel)`.
+        """Return the output, computed row by row: `element(row, column, channel)`.
 
         Covers rows [y0, y1) if the layer takes a row range and all rows otherwise.
         """
@@ -166,7 +166,7 @@ class Layer:
     def columns(
         self, element: Callable[[te.Expr, te.Expr, te.Expr], te.ExprLike], first: int, width: int
     ) -> te.Tensor:
-        """As `rows`, from column `first` on of an image of `width` columns."""
+        """Compute as `rows` does, from column `first` on of an image of `width` columns."""
         tensor = self.node.output
         layout, extents = self.layouts[tensor], Extents.of(tensor.type)
         output = te.compute(
@@ -188,7 +188,7 @@ class Layer:
     def tensor(
         self, element: Callable[..., te.ExprLike], shape: tuple[int, ...] | None = None
     ) -> te.Tensor:
-        """The next output as a whole tensor: `element(i, j, ...)` over its shape."""
+        """Return the next output as a whole tensor: `element(i, j, ...)` over its shape."""
         number = len(self._outputs)
         tensor = self.node.outputs[number]
         name = "y" if len(self.node.outputs) == 1 else f"y{number}"
@@ -200,13 +200,13 @@ class Layer:
     # --- kernels written in TIR ---------------------------------------------------------------
 
     def input_rows(self, position: int) -> Rows:
-        """Input `position`, an activation, as rows of (W, C) or of planes."""
+        """Return input `position`, an activation, as rows of (W, C) or of planes."""
         tensor = self.node.inputs[position]
         edge = self._edge(tensor, self.layouts[tensor])
         return Rows(edge.storage.buffer, edge.type, edge.layout)
 
     def output_rows(self, width: int | None = None) -> Rows:
-        """The output as rows of planes, or of (W, C) within an image of `width` columns."""
+        """Return the output as rows of planes, or of (W, C) within an image of `width` columns."""
         tensor = self.node.output
         layout = self.layouts[tensor]
         row = layout.row_shape(tensor.type)
@@ -216,16 +216,16 @@ class Layer:
         return Rows(self._written[-1], tensor.type, layout)
 
     def input_matrix(self, position: int, shape: tuple[int, ...]) -> Buffer:
-        """Input `position`, an activation, as a whole tensor of another shape."""
+        """Return input `position`, an activation, as a whole tensor of another shape."""
         return self.whole(position, shape).buffer
 
     def output_matrix(self, shape: tuple[int, ...]) -> Buffer:
-        """The output as a whole tensor of another shape."""
+        """Return the output as a whole tensor of another shape."""
         self._written.append(Buffer("y", shape, self.node.output.dtype))
         return self._written[-1]
 
     def function(self, name: str, scratch: ir.Buffer | None, body: ir.Stmt) -> ir.PrimFunc:
-        """The layer function of `body`; `scratch` follows the outputs."""
+        """Return the layer function of `body`; `scratch` follows the outputs."""
         between = () if scratch is None else (scratch,)
         params = (*self.buffers(), *between, *self._row_parameters())
         return ir.PrimFunc(name, params, body, row_range=self.row_range, scratch=scratch)
@@ -237,24 +237,27 @@ class Layer:
         return tuple(self._outputs)
 
     def parameters(self) -> tuple[Param, ...]:
-        """Inputs that are not constant, outputs, then the row range."""
+        """Return inputs that are not constant, outputs, then the row range."""
         return (*self.buffers(), *self._row_parameters())
 
     @property
     def row_range(self) -> RowRange | None:
-        """The parameters for the rows of a call, if it takes some."""
+        """Return the parameters for the rows of a call, if it takes some."""
         return RowRange(self.y0.var, self.y1.var) if self.takes_row_range else None
 
     def _row_parameters(self) -> tuple[ir.Var, ...]:
         return (self.y0.var, self.y1.var) if self.takes_row_range else ()
 
     def buffers(self) -> tuple[Buffer, ...]:
-        """Inputs that are not constant, then outputs."""
+        """Return inputs that are not constant, then outputs."""
         inputs = [self._placeholders[t].buffer for t in dict.fromkeys(self.node.activations)]
         return (*inputs, *(y.buffer for y in self._outputs), *self._written)
 
     def row_accesses(self, windows: Sequence[RowWindow] | None) -> Mapping[Buffer, RowAccess]:
-        """What a call for a row range touches of each parameter; `windows` as in Candidate."""
+        """Return what a call for a row range touches of each parameter.
+
+        `windows` as in Candidate.
+        """
         op = self.node.op
         adds = isinstance(op, PlaceColumns) and op.column > 0  # columns are placed left to right
         found: dict[Buffer, RowAccess] = {}

@@ -21,10 +21,10 @@ _NODES = 4  # the weights of a model are not kept for longer
 
 
 def made_once(make: Callable[P, KernelDescription]) -> Callable[P, KernelDescription]:
-    """`make`, which gives the same kernel for the same arguments; these are hashable."""
+    """Return `make`, which gives the same kernel for the same arguments; these are hashable."""
     return cast("Callable[P, KernelDescription]", lru_cache(maxsize=_KEPT)(make))
 
 
 def of_node(ask: Callable[[Node], Fact]) -> Callable[[Node], Fact]:
-    """`ask`, which reads the weights of a node, and is asked by one family after the other."""
+    """Keep what `ask` says of a node, since one kernel after the other asks it."""
     return lru_cache(maxsize=_NODES)(ask)

@@ -24,11 +24,11 @@ class Unroll(NamedTuple):
     apart: bool = False  # words are loaded one by one: fewer cycles, more instructions
 
     def is_straight(self, steps: int) -> bool:
-        """Whether such a sum has no loop."""
+        """Return whether such a sum has no loop."""
         return steps <= self.full
 
     def of_pairs(self) -> Unroll:
-        """The same where two steps are taken at a time."""
+        """Return the same where two steps are taken at a time."""
         return Unroll(self.full // 2, self.turn // 2)
 
 
@@ -44,14 +44,14 @@ class Sizes:
         self.relations: list[Expr] = []
 
     def number(self, name: str, value: int, low: int, high: int) -> ir.Var:
-        """A parameter in [low, high]; usable as an extent."""
+        """Return a parameter in [low, high]; usable as an extent."""
         assert low <= value <= high, "refusal() was asked"
         var = ir.Var(name, low=low, high=high)
         self.values[var] = value
         return var
 
     def hold(self, relation: Expr) -> None:
-        """Makes a relation between numbers a precondition."""
+        """Make a relation between numbers a precondition."""
         self.relations.append(relation)
 
 
@@ -68,7 +68,7 @@ def describe(
     sizes: Sizes | None = None,
     scalars: tuple[ir.Var, ...] = (),
 ) -> KernelDescription:
-    """A micro-kernel that reads all of its parameters but `written`, and writes all of those.
+    """Describe a micro-kernel that reads all parameters but `written`, and writes all of those.
 
     Args:
         name: says what it is specialised for; equal kernels have equal names.
@@ -104,14 +104,14 @@ def _all_of(buffer: ir.Buffer, numbers: Mapping[ir.Var, int]) -> ir.Region:
 
 
 def call(kernel: KernelDescription, *args: ir.BufferArgument | Expr) -> ir.KernelCall:
-    """A call with arguments in the order of the kernel's parameters, without its sizes."""
+    """Return a call with arguments in the order of the kernel's parameters, without its sizes."""
     plain = tuple(a.node if isinstance(a, Expr) else a for a in args)
     sizes = tuple(ir.IntImm(size) for size in kernel.sizes)
     return ir.KernelCall(kernel.meaning, (*plain, *sizes), kernel.contract, kernel.assembly)
 
 
 def unrolled(steps: int, unroll: Unroll, step_bytes: int) -> dict[str, str | bool]:
-    """How a template repeats a step after the first one, which sets the sums.
+    """Return how a template repeats a step after the first one, which sets the sums.
 
     Either as often as there are steps, or in a loop that is entered where what is left of the
     steps are whole turns.  Empty text stands for what there is none of.
@@ -134,12 +134,12 @@ def unrolled(steps: int, unroll: Unroll, step_bytes: int) -> dict[str, str | boo
 
 
 def turns(steps: int, unroll: Unroll) -> int:
-    """How often the loop runs."""
+    """Return how often the loop runs."""
     return 0 if unroll.is_straight(steps) else -(-(steps - 1) // unroll.turn)
 
 
 def repeated(turns: int, most: int, straight: int | None = None) -> dict[str, str | bool]:
-    """How often a part is printed, and whether that is one turn of a loop over `turns` parts.
+    """Return how often a part is printed, and whether that is a turn of a loop over `turns`.
 
     Args:
         turns: of the loop.

@@ -25,14 +25,14 @@ class PackedLinear:
     arranged: npt.NDArray[np.int8]
 
     def lanes_of(self, first: int, channels: int) -> npt.NDArray[np.int16] | None:
-        """Lanes of an even number of channels from `first` on: (channels / 2, ...).
+        """Return lanes of an even number of channels from `first` on: (channels / 2, ...).
 
         None if they do not fit: other channels share lanes than in `weights`.
         """
         return pack_pairs(self.arranged[first : first + channels])
 
     def part(self, lanes: npt.NDArray[np.int16], first: int, channels: int) -> PackedLinear:
-        """The constants of some channels, with their weights in another order."""
+        """Return the constants of some channels, with their weights in another order."""
         data = self.constants.data
         assert data is not None
         rows = data[first : first + channels]
@@ -42,7 +42,7 @@ class PackedLinear:
 
 
 def constant(name: str, data: npt.NDArray[np.generic]) -> ir.Buffer:
-    """A constant that is read by words."""
+    """Return a constant that is read by words."""
     values = np.ascontiguousarray(data)
     values.setflags(write=False)
     dtype = DType(values.dtype.name)
@@ -52,7 +52,10 @@ def constant(name: str, data: npt.NDArray[np.generic]) -> ir.Buffer:
 def requantised(
     matrix: npt.NDArray[np.int8], node: Node, params: LinearParams
 ) -> Requantisation | None:
-    """Constants of the channels of `matrix` (channels, K); None if they do not fit the sequence."""
+    """Return constants of the channels of `matrix` (channels, K).
+
+    None if they do not fit the sequence.
+    """
     wide = matrix.astype(np.int64)
     given = node.inputs[2].data if len(node.inputs) > 2 else None
     bias = folded_bias(wide, given, params.input_zero_point)

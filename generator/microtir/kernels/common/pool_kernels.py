@@ -27,7 +27,7 @@ class Assembly:
 
 
 def add_run(pixels: int, channels: int, assembly: Assembly) -> KernelDescription:
-    """Adds neighbouring pixels to 16-bit sums; parameters: the first pixel, sums."""
+    """Add neighbouring pixels to 16-bit sums; parameters: the first pixel, sums."""
     x, sums = ir.Buffer("x", (pixels * channels,), DType.INT8), _sums(channels, DType.INT16)
 
     def element(pixel: te.Expr, channel: te.Expr) -> te.Expr:
@@ -40,7 +40,10 @@ def add_run(pixels: int, channels: int, assembly: Assembly) -> KernelDescription
 
 
 def max_run(pixels: int, channels: int, assembly: Assembly) -> KernelDescription:
-    """Maxima of neighbouring pixels and earlier ones; parameters: the first pixel, maxima."""
+    """Compute maxima of neighbouring pixels and earlier ones.
+
+    Parameters: the first pixel, maxima.
+    """
     x, top = ir.Buffer("x", (pixels * channels,), DType.INT8), _sums(channels, DType.INT8)
 
     def element(pixel: te.Expr, channel: te.Expr) -> te.Expr:
@@ -54,7 +57,7 @@ def max_run(pixels: int, channels: int, assembly: Assembly) -> KernelDescription
 def average(
     count: int, channels: int, low: int, high: int, assembly: Assembly
 ) -> KernelDescription:
-    """Sums of `count` elements divided, halves away from zero; parameters: sums, output.
+    """Compute sums of `count` elements divided, halves away from zero; parameters: sums, output.
 
     The division of the magnitude is a multiplication by the reciprocal, rounded up, of which the
     high word is exact for every sum (see `divides_exactly`).
@@ -73,7 +76,7 @@ def average(
 
 
 def average_values(count: int, channels: int, low: int, high: int) -> Mapping[str, str]:
-    """What the templates of an average are given."""
+    """Return what the templates of an average are given."""
     reciprocal = _reciprocal(count)
     return {
         "channels": str(channels),
@@ -86,7 +89,7 @@ def average_values(count: int, channels: int, low: int, high: int) -> Mapping[st
 
 
 def run_values(pixels: int, channels: int, printed: int, step: int) -> Mapping[str, str | bool]:
-    """What the templates of a run are given.
+    """Return what the templates of a run are given.
 
     Args:
         pixels: of the run.
@@ -105,7 +108,7 @@ def run_values(pixels: int, channels: int, printed: int, step: int) -> Mapping[s
 
 
 def divides_exactly(count: int) -> bool:
-    """Whether `average` can divide by `count`, and 16 bits hold its sums.
+    """Return whether `average` can divide by `count`, and 16 bits hold its sums.
 
     The reciprocal is too large by e / count, so that a quotient n / count is right if n * e stays
     below 2^32.
@@ -137,7 +140,7 @@ def _pixels(count: int) -> str:
 def _described(
     name: str, about: str, params: tuple[ir.Buffer, ir.Buffer], body: ir.Stmt, assembly: Assembly
 ) -> KernelDescription:
-    """A kernel that writes the second of its parameters."""
+    """Describe a kernel that writes the second of its parameters."""
     return describe(
         name, (about,), params, params[1:], body, assembly.template, assembly.values,
         assembly.stack_bytes, assembly.needs,

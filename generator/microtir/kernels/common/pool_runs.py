@@ -76,7 +76,7 @@ class Pool:
 
     @property
     def dtype(self) -> DType:
-        """Of what is collected in scratch."""
+        """Return the type of what is collected in scratch."""
         return DType.INT16 if self.averages else DType.INT8
 
     @property
@@ -85,23 +85,26 @@ class Pool:
 
     @property
     def is_run(self) -> bool:
-        """Whether a window in a whole input is one run."""
+        """Return whether a window in a whole input is one run."""
         return not self.clips and self.windows.columns.taps == self.image.width
 
     @property
     def runs(self) -> int:
-        """How many runs the window of an output pixel is taken in."""
+        """Return how many runs the window of an output pixel is taken in."""
         rows = self.windows.rows.taps
         return self.taps if self.windows.columns.clips(self.output.width) else rows
 
     def collected(self) -> ir.Buffer:
-        """A sum or a maximum for each channel."""
+        """Return a sum or a maximum for each channel."""
         # One row, so that whoever follows rows of buffers sees one span of bytes.
         return ir.Buffer("scratch", (1, self.image.channels), self.dtype, alignment=4)
 
 
 def refusal(node: Node) -> Refusal | None:
-    """What speaks against it: int8, one image, averages inside it, maxima without upper clamp."""
+    """Return what speaks against it.
+
+    Int8, one image, averages inside it, maxima without upper clamp.
+    """
     if node.inputs[0].dtype is not DType.INT8:
         return Refusal.TYPES
     pool = Pool.of(node)
@@ -121,12 +124,15 @@ class PoolRowsByRuns(Kernel):
     micro_kernels: PoolKernels
 
     def accumulator_bytes(self, node: Node) -> int:
-        """A sum for each channel."""
+        """Return a sum for each channel."""
         pool = Pool.of(node)
         return pool.image.channels * pool.dtype.bytes
 
     def reject(self, node: Node) -> Refusal | None:
-        """What speaks against it: averages of a whole image of several rows, that come singly."""
+        """Return what speaks against it.
+
+        Averages of a whole image of several rows, that come singly.
+        """
         if not isinstance(node.op, AveragePool2D):
             return Refusal.OPERATOR
         reason = refusal(node)
@@ -137,7 +143,7 @@ class PoolRowsByRuns(Kernel):
         return None if whole else Refusal.WINDOWS
 
     def emit(self, layer: Layer, name: str) -> ir.PrimFunc:
-        """The function that adds rows [y0, y1): parameters x, the sums, y0 and y1."""
+        """Emit the function that adds rows [y0, y1): parameters x, the sums, y0 and y1."""
         kernels, pool, x = self.micro_kernels, Pool.of(layer.node), layer.input_rows(0)
         image = pool.image
         y0, y1 = te.var("y0", low=0, high=image.height), te.var("y1", low=0, high=image.height)
@@ -151,7 +157,7 @@ class PoolRowsByRuns(Kernel):
         return ir.PrimFunc(name, (x.buffer, sums, rows.start, rows.stop), body, row_range=rows)
 
     def finish(self, layer: Layer, name: str) -> ir.PrimFunc:
-        """The function that turns sums into averages: parameters sums and y."""
+        """Return the function that turns sums into averages: parameters sums and y."""
         pool, y = Pool.of(layer.node), layer.output_rows()
         sums = pool.collected()
         first = y.at(te.as_expr(0, DType.INT32), 0, 0)
@@ -169,12 +175,12 @@ class PoolByRuns(Kernel):
         return row_window(node)
 
     def scratch_bytes(self, node: Node, _calls: Calls) -> int:
-        """A sum or a maximum for each channel."""
+        """Return a sum or a maximum for each channel."""
         pool = Pool.of(node)
         return pool.image.channels * pool.dtype.bytes
 
     def emit(self, layer: Layer, name: str) -> ir.PrimFunc:
-        """The layer function: output pixels one by one."""
+        """Emit the layer function: output pixels one by one."""
         kernels, pool = self.micro_kernels, Pool.of(layer.node)
         x, y = layer.input_rows(0), layer.output_rows()
         channels, scratch = pool.image.channels, pool.collected()
@@ -211,7 +217,7 @@ def _window(
     row: te.Expr,
     column: te.Expr,
 ) -> ir.Stmt:
-    """Takes the window of an output pixel into scratch."""
+    """Take the window of an output pixel into scratch."""
     rows, columns = pool.windows.rows, pool.windows.columns
     top, left = row * rows.stride - rows.before, column * columns.stride - columns.before
 

@@ -19,7 +19,7 @@ _SHOWN_SCALES = 2
 
 
 def origin_of(node: Node) -> Origin:
-    """The Origin of a node: operator, name, position, tensors with their types, attributes."""
+    """Return Origin of a node: operator, name, position, tensors with their types, attributes."""
     facts = [
         *(_fact(_role(node, i), describe_type(t.type)) for i, t in enumerate(node.inputs)),
         *(_fact("output", describe_type(t.type)) for t in node.outputs),
@@ -39,7 +39,7 @@ def origin_of(node: Node) -> Origin:
 
 
 def function_names(nodes: Sequence[Node]) -> list[LayerName]:
-    """Names of functions: number and operator, where the number is that of the model file.
+    """Return names of functions: number and operator, where the number is that of the model file.
 
     It is the one that `inspect`, reports, profiles and metadata say.  What the file does not have
     has none; what stands for the same operator of the file is told apart behind the name.
@@ -66,7 +66,7 @@ def _fact(label: str, text: str) -> str:
 
 
 def describe_type(type_: TensorType) -> str:
-    """A type in one line: ``1x49x10x1 int8, scale 0.58, zero point 83``."""
+    """Return a type in one line: ``1x49x10x1 int8, scale 0.58, zero point 83``."""
     shape = "x".join(map(str, type_.shape)) or "scalar"
     text = f"{shape} {type_.dtype.value}"
     return f"{text}, {_quantization(type_.quantization)}" if type_.quantization else text

@@ -9,12 +9,12 @@ from microtir.tir.dtype import DType
 
 
 def int8_refusal(node: Node) -> Refusal | None:
-    """Against a linear operator that is not of int8, or whose weights vary."""
+    """Refuse a linear operator that is not of int8, or whose weights vary."""
     return _weighted(node, DType.INT8)
 
 
 def float_refusal(node: Node) -> Refusal | None:
-    """Against a linear operator that is not of float32, or whose weights vary."""
+    """Refuse a linear operator that is not of float32, or whose weights vary."""
     return _weighted(node, DType.FLOAT32)
 
 
@@ -26,13 +26,13 @@ def _weighted(node: Node, dtype: DType) -> Refusal | None:
 
 
 def mixed_refusal(node: Node) -> Refusal | None:
-    """Against a depthwise convolution, unless it has one input channel, as a convolution may."""
+    """Refuse a depthwise convolution, unless it has one input channel."""
     is_depthwise = isinstance(node.op, DepthwiseConv2D) and node.inputs[0].shape[-1] > 1
     return Refusal.MIXES_CHANNELS if is_depthwise else None
 
 
 def channelwise_refusal(node: Node) -> Refusal | None:
-    """Against all but depthwise convolutions over one image, one output per input channel."""
+    """Refuse all but depthwise convolutions over one image, one output per input channel."""
     op = node.op
     if not isinstance(op, DepthwiseConv2D):
         return Refusal.OPERATOR
@@ -42,12 +42,12 @@ def channelwise_refusal(node: Node) -> Refusal | None:
 
 
 def depthwise_refusal(node: Node) -> Refusal | None:
-    """As `channelwise_refusal`, and of int8."""
+    """Refuse as `channelwise_refusal` does, and what is not of int8."""
     return int8_refusal(node) or channelwise_refusal(node)
 
 
 def activations_refusal(node: Node) -> Refusal | None:
-    """Against operands that are not two int8 activations of the shape of the result."""
+    """Refuse operands that are not two int8 activations of the shape of the result."""
     if any(t.dtype is not DType.INT8 for t in node.inputs):
         return Refusal.TYPES
     shape = node.output.shape

@@ -51,19 +51,19 @@ class Rescaling:
 
     @property
     def instructions(self) -> int:
-        """Per value, without the store."""
+        """Return the instructions of one value, without the store."""
         clamps = (self.low > DType.INT8.min) + (self.high < DType.INT8.max)
         return 3 + 2 * self.corrects_ties + (self.shift is None) + 3 * clamps
 
     @property
     def name(self) -> str:
-        """Distinguishes kernels."""
+        """Distinguish kernels."""
         shift = "" if self.shift is None else f"_shift{self.shift}"
         clamp = "" if (self.low, self.high) == (-128, 127) else "_clamped"
         return f"{'linear' if self.corrects_ties else 'relu'}{shift}{clamp}"
 
     def values(self) -> Mapping[str, str | bool]:
-        """What the assembly templates are given."""
+        """Return what the assembly templates are given."""
         return {
             "corrects_ties": self.corrects_ties,
             "shift": "" if self.shift is None else str(self.shift),
@@ -72,7 +72,7 @@ class Rescaling:
         }
 
     def apply(self, doubled: te.Expr, constants: ir.Buffer, channel: te.ExprLike) -> te.Expr:
-        """The stored value of twice an accumulator (bias excluded), as the assembly computes it."""
+        """Return the stored value of twice an accumulator without bias, as the assembly does."""
 
         def word(number: int) -> te.Expr:
             return load(constants, channel, number)
@@ -83,7 +83,7 @@ class Rescaling:
     def rescale(
         self, doubled: te.Expr, multiplier: te.Expr, rounding: te.Expr, shift: te.Expr
     ) -> te.Expr:
-        """The stored value of twice a number, with the given constants of its channel."""
+        """Return the stored value of twice a number, with the given constants of its channel."""
         product = te.cast(DType.INT64, doubled) * te.cast(DType.INT64, multiplier)
         high = te.cast(DType.INT32, (product + _INT32_LIMIT) >> 32)
         if self.corrects_ties:
@@ -101,7 +101,7 @@ class Requantisation:
 
 
 def requantisation(params: LinearParams, bias: Ints, magnitude: Ints) -> Requantisation | None:
-    """The constants of a layer; None if one of its channels does not fit the sequence.
+    """Return the constants of a layer; None if one of its channels does not fit the sequence.
 
     Args:
         params: of the layer; its zero points are folded here and into the bias.
@@ -125,7 +125,9 @@ def requantisation(params: LinearParams, bias: Ints, magnitude: Ints) -> Requant
 def rescaling_of(
     factor: QuantizedMultiplier, largest: int, zero_point: int, low: int, high: int
 ) -> tuple[Rescaling, tuple[int, int, int]] | None:
-    """Sequence of a single factor and its multiplier, rounding, shift; None if it does not fit.
+    """Return sequence of a single factor and its multiplier, rounding, shift.
+
+    None if it does not fit.
 
     Args:
         factor: of numbers whose magnitude is at most `largest`.
@@ -158,7 +160,7 @@ class _Clamp:
         return Rescaling(self.corrects_ties, shift or None, self.low, self.high)
 
     def stored(self, accumulator: int, factor: QuantizedMultiplier) -> int:
-        """TFLite's result for an accumulator, bias included."""
+        """Return TFLite's result for an accumulator, bias included."""
         scaled = multiply_by_quantized_multiplier(accumulator, *factor)
         return max(self.low, min(self.high, scaled + self.zero_point))
 
@@ -168,7 +170,7 @@ class _Clamp:
 def _channel(
     factor: QuantizedMultiplier, bias: int, magnitude: int, clamp: _Clamp
 ) -> tuple[int, int, int, int] | None:
-    """The words of a channel whose sum of products is at most `magnitude`."""
+    """Return the words of a channel whose sum of products is at most `magnitude`."""
     multiplier, exponent = factor.multiplier, -factor.shift
     lowest, highest = bias - magnitude, bias + magnitude
     largest = max(-lowest, highest)

@@ -88,7 +88,7 @@ class ShiftedAdd(Kernel):
         return self.has_assembly or passes_constants(target)
 
     def reject(self, node: Node) -> Refusal | None:
-        """What speaks against it: int8 activations of one shape, one factor of a half."""
+        """Return what speaks against it: int8 activations of one shape, one factor of a half."""
         reason = add_refusal(node, _LARGEST)
         return Refusal.SCALES if reason is None and _sum(node) is None else reason
 
@@ -96,7 +96,7 @@ class ShiftedAdd(Kernel):
         return node.output.type.elements * self.per_element + node.output.type.rows * 40
 
     def emit(self, layer: Layer, name: str) -> ir.PrimFunc:
-        """The layer function: one call of the kernel for each row."""
+        """Emit the layer function: one call of the kernel for each row."""
         node = layer.node
         total = _sum(node)
         assert total is not None, "refusal() was asked"
@@ -108,7 +108,7 @@ class ShiftedAdd(Kernel):
 
 @made_once
 def add(count: int, shift: int, rescaling: Rescaling) -> KernelDescription:
-    """Adds `count` elements.
+    """Add `count` elements.
 
     Args:
         count: of elements.

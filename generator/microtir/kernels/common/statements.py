@@ -13,50 +13,50 @@ from microtir.tir.dtype import DType
 
 
 def indices(items: tuple[ExprLike, ...]) -> tuple[ir.Expr, ...]:
-    """Index expressions as TIR."""
+    """Return the index expressions as TIR."""
     return tuple(as_expr(item, DType.INT32).node for item in items)
 
 
 def load(buffer: ir.Buffer, *items: ExprLike) -> Expr:
-    """An element."""
+    """Return an element."""
     return Expr(ir.Load(buffer, indices(items)))
 
 
 def store(buffer: ir.Buffer, items: tuple[ExprLike, ...], value: ExprLike) -> ir.Stmt:
-    """Writes an element; a Python number takes the buffer's type."""
+    """Write an element; a Python number takes the buffer's type."""
     return ir.Store(buffer, indices(items), as_expr(value, buffer.dtype).node)
 
 
 def loop(name: str, start: ExprLike, stop: ExprLike, body: Callable[[Expr], ir.Stmt]) -> ir.Stmt:
-    """`for name in [start, stop)`."""
+    """Emit `for name in [start, stop)`."""
     var = ir.Var(name)
     first, last = indices((start, stop))
     return ir.For(var, first, last, body(Expr(var)))
 
 
 def each(name: str, count: int | ir.Var, body: Callable[[Expr], ir.Stmt]) -> ir.Stmt:
-    """A loop over [0, count), or the body alone if there is one turn."""
+    """Emit a loop over [0, count), or the body alone if there is one turn."""
     if count == 1:
         return body(as_expr(0, DType.INT32))
     return loop(name, 0, as_expr(count, DType.INT32), body)
 
 
 def let(name: str, value: Expr, body: Callable[[Expr], ir.Stmt]) -> ir.Stmt:
-    """Names a value for `body`."""
+    """Emit names a value for `body`."""
     var = ir.Var(name, value.dtype)
     return ir.Let(var, value.node, body(Expr(var)))
 
 
 def when(condition: Expr, then: ir.Stmt, otherwise: ir.Stmt | None = None) -> ir.Stmt:
-    """Runs `then` where the condition holds, else `otherwise`."""
+    """Run `then` where the condition holds, else `otherwise`."""
     return ir.If(condition.node, then, otherwise)
 
 
 def seq(*statements: ir.Stmt) -> ir.Stmt:
-    """Statements in order."""
+    """Emit statements in order."""
     return build.seq(*statements)
 
 
 def at(buffer: ir.Buffer, *items: ExprLike) -> ir.BufferArgument:
-    """A pointer to an element."""
+    """Return a pointer to an element."""
     return ir.BufferArgument(buffer, indices(items))

@@ -20,7 +20,9 @@ _LANE = np.iinfo(np.int16)
 
 
 def channel_pairs(channels: int) -> list[tuple[int, int]]:
-    """Which output channels share lanes; with an odd number the last pair overlaps the one before.
+    """Return which output channels share lanes.
+
+    With an odd number the last pair overlaps the one before.
 
     The overlap computes a channel twice, to the same value: cheaper than a kernel of its own.
     """
@@ -29,13 +31,13 @@ def channel_pairs(channels: int) -> list[tuple[int, int]]:
 
 
 def channel_quads(channels: int, together: int = QUAD) -> list[int]:
-    """Channels four by four, or so many together; the last ones overlap those before."""
+    """Return channels four by four, or so many together; the last ones overlap those before."""
     starts = [min(first, channels - together) for first in range(0, channels, together)]
     return [start + n for start in starts for n in range(together)]
 
 
 def pack_pairs(weights: npt.NDArray[np.int8]) -> npt.NDArray[np.int16] | None:
-    """Dual-packed weights of channel pairs.
+    """Return dual-packed weights of channel pairs.
 
     Args:
         weights: (channels, ...), at least two channels.
@@ -53,13 +55,16 @@ def pack_pairs(weights: npt.NDArray[np.int8]) -> npt.NDArray[np.int16] | None:
 
 
 def folded_bias(weights: Ints, bias: Ints | None, zero_point: int) -> Ints:
-    """Bias per output channel less the share of the input's zero point: (channels, K) weights."""
+    """Return bias per output channel less the share of the input's zero point.
+
+    (channels, K) weights.
+    """
     given = np.zeros(len(weights), np.int64) if bias is None else bias.astype(np.int64)
     folded: Ints = given - zero_point * weights.astype(np.int64).sum(axis=1)
     return folded
 
 
 def largest_sums(weights: Ints) -> Ints:
-    """Largest magnitude of the sum of products per channel, for any int8 input."""
+    """Return the largest magnitude of the sum of products per channel, for any int8 input."""
     sums: Ints = INPUT_MAGNITUDE * np.abs(weights.astype(np.int64)).sum(axis=1)
     return sums

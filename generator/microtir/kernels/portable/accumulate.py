@@ -44,7 +44,7 @@ class _Reduction:
 
 
 def refusal(node: Node) -> Refusal | None:
-    """What speaks against it: one row of output, to which every row of the input adds."""
+    """Return what speaks against it: one row of output, to which every row of the input adds."""
     x, y, op = node.inputs[0], node.outputs[0], node.op
     if len(x.shape) != 4 or x.shape[0] != 1:
         return Refusal.IMAGES
@@ -64,20 +64,20 @@ def refusal(node: Node) -> Refusal | None:
 
 
 def accumulator_bytes(node: Node) -> int:
-    """Bytes of the accumulators."""
+    """Return the bytes of the accumulators."""
     columns, channels = _extents(node)
     return columns * channels * DType.INT32.bytes
 
 
 def cost(node: Node) -> int:
-    """Instructions of all rows, from counts of emulated boards."""
+    """Return the instructions of all rows, from counts of emulated boards."""
     if isinstance(node.op, DepthwiseConv2D):
         return 17 * macs(node)
     return 9 * macs(node) or 7 * node.inputs[0].type.elements
 
 
 def emit(layer: Layer, name: str) -> PrimFunc:
-    """The function that adds rows: parameters x, the accumulators, y0 and y1."""
+    """Emit the function that adds rows: parameters x, the accumulators, y0 and y1."""
     node, x = layer.node, layer.image(0)
     reduction, height = _reduction(layer), x.type.rows
     y0, y1 = te.var("y0", low=0, high=height), te.var("y1", low=0, high=height)
@@ -99,7 +99,7 @@ def emit(layer: Layer, name: str) -> PrimFunc:
 
 
 def emit_finish(layer: Layer, name: str) -> PrimFunc:
-    """The function that turns accumulators into the output: parameters sums and y."""
+    """Emit the function that turns accumulators into the output: parameters sums and y."""
     node = layer.node
     reduction = _reduction(layer)
     sums = te.placeholder(_extents(node), _accumulator_type(node), "sums")
@@ -110,7 +110,7 @@ def emit_finish(layer: Layer, name: str) -> PrimFunc:
 
 
 def _extents(node: Node) -> tuple[int, int]:
-    """Columns and channels of the accumulators."""
+    """Return columns and channels of the accumulators."""
     channels = node.output.shape[-1]
     return node.output.type.elements // channels, channels
 

@@ -13,7 +13,7 @@ from microtir.tir.ir import Buffer, Param, PrimFunc
 
 
 def emit(layer: Layer, name: str) -> PrimFunc:
-    """The function that the user's operator builds for a node.
+    """Emit the function that the user's operator builds for a node.
 
     Raises:
         UsageError: its parameters are not what main passes.
@@ -34,7 +34,7 @@ def emit(layer: Layer, name: str) -> PrimFunc:
 
 
 def scratch_bytes(node: Node) -> int:
-    """What the operator says of itself."""
+    """Return what the operator says of itself."""
     return _written(node).scratch_bytes(node)
 
 
@@ -45,7 +45,7 @@ def _written(node: Node) -> WrittenFunction:
 
 
 def _fits(param: Param, tensor: Tensor) -> bool:
-    """Whether a parameter can be given all of a tensor."""
+    """Return whether a parameter can be given all of a tensor."""
     if not isinstance(param, Buffer) or param.dtype is not tensor.dtype:
         return False
     extents = [extent for extent in param.shape if isinstance(extent, int)]

@@ -72,16 +72,16 @@ class Add8(Kernel):
     needs = Feature.VECTOR
 
     def reject(self, node: Node) -> Refusal | None:
-        """What speaks against it: int8 activations of one shape, one factor of a half."""
+        """Return what speaks against it: int8 activations of one shape, one factor of a half."""
         reason = add_refusal(node)
         return Refusal.SCALES if reason is None and _sum(node) is None else reason
 
     def instructions(self, node: Node, _calls: Calls) -> int:
-        """Instructions, from counts of the compiled kernel for AVX2."""
+        """Return the instructions, from counts of the compiled kernel for AVX2."""
         return node.output.type.elements * 5 + node.output.type.rows * 20
 
     def emit(self, layer: Layer, name: str) -> ir.PrimFunc:
-        """The layer function: one call of the kernel for each row."""
+        """Emit the layer function: one call of the kernel for each row."""
         total = _sum(layer.node)
         assert total is not None, "refusal() was asked"
         edges = [layer.input_rows(0), layer.input_rows(1)]
@@ -105,7 +105,7 @@ class Add8(Kernel):
 
 @made_once
 def add(count: int, shift: int, rescaling: Rescaling) -> KernelDescription:
-    """Adds `count` elements.
+    """Add `count` elements.
 
     Args:
         count: of elements.

@@ -39,7 +39,7 @@ _CODE, _CODE_DENSE = 750, 150  # bytes of a layer with a kernel beyond those of 
 class _Geometry(WindowedImage):
     @property
     def is_pointwise(self) -> bool:
-        """Whether output pixel n needs input pixel n and nothing else."""
+        """Return whether output pixel n needs input pixel n and nothing else."""
         return self.windows.is_pointwise(self.output)
 
     @property
@@ -47,7 +47,7 @@ class _Geometry(WindowedImage):
         return self.windows.clip(self.output)
 
     def source(self, pixels: int, row_elements: int) -> Source:
-        """The inputs of neighbouring pixels of one row, in rows of so many elements."""
+        """Return the inputs of neighbouring pixels of one row, in rows of so many elements."""
         rows, columns, channels = self.windows.rows, self.windows.columns, self.image.channels
         joined = columns.dilation == 1
         return Source(
@@ -61,7 +61,7 @@ class _Geometry(WindowedImage):
         )
 
     def pixels_of_kernel(self) -> int | None:
-        """How many pixels of a row one kernel computes; None if not even one fits."""
+        """Return how many pixels of a row one kernel computes; None if not even one fits."""
         parts = 1
         while True:
             pixels = -(-self.output.width // parts)
@@ -84,7 +84,7 @@ def _packed(node: Node) -> PackedLinear | None:
 
 @of_node
 def refusal(node: Node) -> Refusal | None:
-    """What speaks against it: int8 over one image, factors that fit the packed form."""
+    """Return what speaks against it: int8 over one image, factors that fit the packed form."""
     reason = int8_refusal(node) or mixed_refusal(node)
     if reason is not None:
         return reason
@@ -111,12 +111,12 @@ class Gemm(Kernel):
         return row_window(node)
 
     def scratch_bytes(self, node: Node, _calls: Calls) -> int:
-        """Of the image with its border."""
+        """Return the bytes of the image with its border."""
         geometry = _Geometry.of(node)
         return geometry.padded.bytes if _needs_scratch(geometry) else 0
 
     def instructions(self, node: Node, calls: Calls) -> int:
-        """Instructions from counts of the compiled kernels for AVX2."""
+        """Return the instructions from counts of the compiled kernels for AVX2."""
         geometry, output = _Geometry.of(node), Extents.of(node.output.type)
         source, pixels = geometry.source(1, 0), output.images * output.height * output.width
         products = source.segments * source.quads * output.channels // 6
@@ -127,11 +127,11 @@ class Gemm(Kernel):
         return pixels * (products + 2 * output.channels + widened + 4) + copies
 
     def _copies(self, node: Node, calls: Calls) -> int:
-        """How often windows are copied."""
+        """Return how often windows are copied."""
         return node.output.type.rows if calls.rows else 1
 
     def emit(self, layer: Layer, name: str) -> ir.PrimFunc:
-        """The layer function: kernels over runs of pixels."""
+        """Emit the layer function: kernels over runs of pixels."""
         geometry, packed = _Geometry.of(layer.node), _packed(layer.node)
         assert packed is not None, "refusal() was asked"
         if geometry.is_pointwise:
@@ -139,12 +139,12 @@ class Gemm(Kernel):
         return _Emitter(layer, geometry, packed, by_window=False).function(name)
 
     def code_bytes(self, _node: Node) -> int:
-        """Of a kernel beyond what it shares with those of other layers, at -O2."""
+        """Return the bytes of a kernel beyond what it shares with those of other layers, at -O2."""
         return _CODE
 
 
 def _needs_scratch(geometry: _Geometry) -> bool:
-    """Rows of a ring do not follow each other; which layout an input has is not known yet."""
+    """Return whether rows may not follow each other, as in a ring."""
     return geometry.is_padded or geometry.windows.rows.taps > 1
 
 
@@ -158,7 +158,7 @@ def _product(source: Source, pixels: int, packed: PackedLinear, x: ir.BufferArgu
 def _emit_flat(
     layer: Layer, name: str, packed: PackedLinear, values: int, width: int
 ) -> ir.PrimFunc:
-    """Pixels of `values` inputs each, several rows at a time where they follow each other."""
+    """Emit pixels of `values` inputs each, several rows at a time where they follow each other."""
     x, y = layer.input_rows(0), layer.output_rows()
     together = 1
     if x.is_whole and y.is_whole:
@@ -194,7 +194,7 @@ class GemmByWindow(Gemm):
         return Refusal.WINDOWS if is_same else None
 
     def scratch_bytes(self, node: Node, _calls: Calls) -> int:
-        """Of the window of a row."""
+        """Return the bytes of the window of a row."""
         return _Geometry.of(node).padded.bytes_behind(1)
 
     def emit(self, layer: Layer, name: str) -> ir.PrimFunc:
@@ -254,7 +254,7 @@ class _Emitter:
         return layer.function(name, scratch, seq(fill, rows))
 
     def inputs(self, row: te.Expr, first: te.Expr) -> ir.BufferArgument:
-        """Where the inputs of output pixel (row, first) begin."""
+        """Return where the inputs of output pixel (row, first) begin."""
         rows, columns = self.geometry.windows.rows, self.geometry.windows.columns
         if self.scratch is None:
             return self.x.at(row * rows.stride, first * columns.stride, 0)
@@ -282,7 +282,10 @@ class Dense(Kernel):
     needs = Feature.VECTOR
 
     def reject(self, node: Node) -> Refusal | None:
-        """What speaks against it: int8, rows that are those of the input, factors that fit."""
+        """Return what speaks against it.
+
+        Int8, rows that are those of the input, factors that fit.
+        """
         reason = int8_refusal(node)
         if reason is not None:
             return reason
@@ -293,18 +296,18 @@ class Dense(Kernel):
         return Refusal.FORM if _packed_dense(node) is None else None
 
     def instructions(self, node: Node, _calls: Calls) -> int:
-        """Instructions, from counts of the compiled kernels for AVX2."""
+        """Return the instructions, from counts of the compiled kernels for AVX2."""
         outputs, inputs = node.inputs[1].shape
         rows = node.output.type.elements // outputs
         return rows * (outputs * inputs // 16 + 3 * outputs + inputs // 8)
 
     def emit(self, layer: Layer, name: str) -> ir.PrimFunc:
-        """The layer function: rows of inputs are pixels."""
+        """Emit the layer function: rows of inputs are pixels."""
         packed = _packed_dense(layer.node)
         assert packed is not None, "reject() was asked"
         inputs = layer.node.inputs[1].shape[1]
         return _emit_flat(layer, name, packed, inputs, Extents.of(layer.node.output.type).width)
 
     def code_bytes(self, _node: Node) -> int:
-        """Of a kernel beyond what it shares with those of other layers, at -O2."""
+        """Return the bytes of a kernel beyond what it shares with those of other layers, at -O2."""
         return _CODE_DENSE

@@ -33,13 +33,13 @@ _MOST_TAPS = 64  # their code is printed one by one
 class _Geometry(WindowedImage):
     @property
     def copies(self) -> int:
-        """Neighbouring pixels that share a vector."""
+        """Return neighbouring pixels that share a vector."""
         channels, width = self.output.channels, self.output.width
         shares = self.windows.columns.stride == 1 and BLOCK % channels == 0
         return BLOCK // channels if shares and width * channels % BLOCK == 0 else 1
 
     def grid(self, rows: int) -> Grid:
-        """What a kernel for some rows reads and writes."""
+        """Return what a kernel for some rows reads and writes."""
         channels, row_elements = self.image.channels, self.padded.row_elements
         down, across = self.windows.rows, self.windows.columns
         return Grid(
@@ -64,7 +64,7 @@ def _packed(node: Node) -> PackedDepthwise | None:
 
 @of_node
 def refusal(node: Node) -> Refusal | None:
-    """What speaks against it: int8, one image, one output per channel, factors that fit."""
+    """Return what speaks against it: int8, one image, one output per channel, factors that fit."""
     reason = depthwise_refusal(node)
     if reason is not None:
         return reason
@@ -90,11 +90,11 @@ class Depthwise(Kernel):
         return row_window(node)
 
     def scratch_bytes(self, node: Node, _calls: Calls) -> int:
-        """Of the image with its border."""
+        """Return the bytes of the image with its border."""
         return _Geometry.of(node).padded.bytes
 
     def instructions(self, node: Node, calls: Calls) -> int:
-        """Instructions from counts of the compiled kernel for AVX2."""
+        """Return the instructions from counts of the compiled kernel for AVX2."""
         count = node.output.type.rows if calls.rows or self.by_window else 1
         geometry = _Geometry.of(node)
         taps, output = geometry.windows.rows.taps * geometry.windows.columns.taps, geometry.output
@@ -103,7 +103,7 @@ class Depthwise(Kernel):
         return pixels * (blocks * (5 * taps + 30) + 4) + geometry.padded.copy_cost(count)
 
     def code_bytes(self, node: Node) -> int:
-        """Of the kernels, beyond the direct one, for several rows and for one, at -O2."""
+        """Return the bytes of the kernels for several rows and for one, beyond the direct one."""
         return _row_code_bytes(node) * (2 if node.output.type.rows > 1 else 1) + 100
 
     def emit(self, layer: Layer, name: str) -> ir.PrimFunc:
@@ -139,7 +139,7 @@ class Depthwise(Kernel):
 
 
 def _row_code_bytes(node: Node) -> int:
-    """Of the kernel for one row; its taps are printed one by one."""
+    """Return the bytes of the kernel for one row; its taps are printed one by one."""
     rows, columns = node.inputs[1].shape[1:3]
     return 150 + 24 * rows * columns
 
@@ -154,7 +154,7 @@ class DepthwiseByWindow(Depthwise):
         return refusal(node) or (Refusal.WINDOWS if node.output.type.rows == 1 else None)
 
     def scratch_bytes(self, node: Node, _calls: Calls) -> int:
-        """Of the window of a row."""
+        """Return the bytes of the window of a row."""
         return _Geometry.of(node).padded.bytes_behind(1)
 
     def code_bytes(self, node: Node) -> int:

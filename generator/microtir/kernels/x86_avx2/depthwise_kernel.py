@@ -51,7 +51,7 @@ class Grid:
 
     @property
     def offsets(self) -> list[int]:
-        """Of all taps, row by row."""
+        """Return the offsets of all taps, row by row."""
         return [
             row * self.tap_steps[0] + column * self.tap_steps[1]
             for row in range(self.taps[0])
@@ -60,13 +60,13 @@ class Grid:
 
     @property
     def span(self) -> int:
-        """Elements from the first one read to the last: whole vectors are read."""
+        """Return elements from the first one read to the last: whole vectors are read."""
         pixel = (self.rows - 1) * self.row_step + (self.pixels - 1) * self.step
         return pixel + self.offsets[-1] + max(self.channels, BLOCK)
 
     @property
     def output_span(self) -> int:
-        """Elements from the first one written to the last."""
+        """Return elements from the first one written to the last."""
         return (self.rows - 1) * self.output_row + self.pixels * self.channels
 
 
@@ -86,7 +86,7 @@ class PackedDepthwise:
 
 
 def channel_of(half: te.Expr, lane: te.Expr) -> te.Expr:
-    """Which channel of a block a lane holds."""
+    """Return which channel of a block a lane holds."""
     return lane // 4 * LANES + half * 4 + lane % 4
 
 
@@ -95,7 +95,7 @@ _ORDER = np.array([[lane // 4 * LANES + half * 4 + lane % 4 for lane in range(LA
 
 
 def blocks_of(channels: int) -> list[int]:
-    """First channel of each block."""
+    """Return the first channel of each block."""
     last = max(channels - BLOCK, 0)
     return [min(first, last) for first in range(0, channels, BLOCK)]
 
@@ -126,7 +126,7 @@ def pack(
     firsts = blocks_of(channels)
 
     def blocks(values: npt.NDArray[np.generic]) -> npt.NDArray[np.generic]:
-        """Values (..., channels) as (blocks, ..., halves, lanes)."""
+        """Return values (..., channels) as (blocks, ..., halves, lanes)."""
         tiled = np.concatenate([values] * copies, axis=-1)
         padded = np.pad(tiled, [*[(0, 0)] * (values.ndim - 1), (0, padding)])
         return np.stack([padded[..., first + _ORDER] for first in firsts])
@@ -143,7 +143,7 @@ def pack(
 
 
 def depthwise(grid: Grid, packed: PackedDepthwise) -> KernelDescription:
-    """All channels of the pixels of `grid`.
+    """Compute all channels of the pixels of `grid`.
 
     Returns:
         Parameters: inputs of the first pixel, weights, constants, rounding, its outputs.
@@ -227,7 +227,7 @@ def _meaning(grid: Grid, rescaling: Rescaling, params: tuple[ir.Buffer, ...]) ->
 
 
 def _values(grid: Grid, rescaling: Rescaling) -> dict[str, object]:
-    """What the template is given."""
+    """Return what the template is given."""
     offsets = grid.offsets
     # The partner of a last tap without one has the weight 0.
     even = [*offsets, offsets[-1]] if len(offsets) % 2 else offsets

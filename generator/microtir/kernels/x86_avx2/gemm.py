@@ -52,27 +52,27 @@ class Source:
 
     @property
     def span(self) -> int:
-        """Elements from the first one read to the last."""
+        """Return elements from the first one read to the last."""
         return (self.rows - 1) * self.stride + self.length
 
     @property
     def quads(self) -> int:
-        """Groups of four values of a segment, the last one filled up by weights of 0."""
+        """Return groups of four values of a segment, the last one filled up by weights of 0."""
         return -(-self.segment // QUAD)
 
     @property
     def lane_bytes(self) -> int:
-        """Stack for the widened inputs."""
+        """Return stack for the widened inputs."""
         return (self.rows * self.length + QUAD) * _BYTES_OF_LANES
 
     @property
     def segments(self) -> int:
-        """Of one pixel."""
+        """Return the segments of one pixel."""
         return self.rows * self.parts
 
     @property
     def offsets(self) -> list[int]:
-        """Of the segments of pixel 0, in the runs laid behind each other."""
+        """Return the offsets of the segments of pixel 0, in the runs laid behind each other."""
         return [
             row * self.length + part * self.part_step
             for row in range(self.rows)
@@ -97,7 +97,7 @@ class PackedLinear:
 
 
 def panels_of(channels: int) -> list[int]:
-    """First channel of each panel."""
+    """Return the first channel of each panel."""
     last = max(channels - LANES, 0)
     return [min(first, last) for first in range(0, channels, LANES)]
 
@@ -137,12 +137,12 @@ def pack(segments: npt.NDArray[np.int8], node: Node, params: LinearParams) -> Pa
 
 
 def _panels(values: npt.NDArray[np.generic], firsts: list[int]) -> npt.NDArray[np.generic]:
-    """The last axis cut into panels, which come first."""
+    """Return the last axis cut into panels, which come first."""
     return np.stack([values[..., first : first + LANES] for first in firsts])
 
 
 def gemm(source: Source, pixels: int, packed: PackedLinear) -> KernelDescription:
-    """All channels of `pixels` pixels, which lie `packed.channels` apart in the output.
+    """Compute all channels of `pixels` pixels, which lie `packed.channels` apart in the output.
 
     Returns:
         Parameters: inputs of the first pixel, weights, constants, rounding, its outputs.
@@ -165,7 +165,7 @@ def gemm(source: Source, pixels: int, packed: PackedLinear) -> KernelDescription
 
 
 def _like(packed: PackedLinear) -> tuple[ir.Buffer, ir.Buffer, ir.Buffer]:
-    """Parameters for the constants of a layer."""
+    """Return parameters for the constants of a layer."""
     first, second, third = (
         ir.Buffer(b.name, b.shape, b.dtype)
         for b in (packed.weights, packed.constants, packed.rounding)
@@ -230,7 +230,7 @@ def _meaning(
 
 
 def _values(source: Source, pixels: int, packed: PackedLinear) -> dict[str, object]:
-    """What the template is given."""
+    """Return what the template is given."""
     firsts = panels_of(packed.channels)
     return {
         "part": "product",

@@ -37,12 +37,12 @@ class WindowedImage:
 
     @classmethod
     def of(cls: type[_Image], node: Node) -> _Image:
-        """What a convolution reads and writes."""
+        """Return what a convolution reads and writes."""
         return cls(windows_of(node), Extents.of(node.inputs[0].type), Extents.of(node.output.type))
 
     @property
     def padded(self) -> PaddedImage:
-        """The same with a border."""
+        """Return the same with a border."""
         return PaddedImage(self.windows, self.image, self.output)
 
 
@@ -56,7 +56,7 @@ class PaddedImage:
 
     @property
     def width(self) -> int:
-        """Pixels of a row."""
+        """Return the pixels of a row."""
         return reach(self.windows.columns, self.output.width)
 
     @property
@@ -64,21 +64,21 @@ class PaddedImage:
         return self.width * self.image.channels
 
     def bytes_behind(self, rows: int) -> int:
-        """Scratch for what so many output rows read."""
+        """Return scratch for what so many output rows read."""
         return reach(self.windows.rows, rows) * self.row_elements + SLACK
 
     @property
     def bytes(self) -> int:
-        """Scratch for the rows of a whole call."""
+        """Return scratch for the rows of a whole call."""
         return self.bytes_behind(self.output.height)
 
     def copy_cost(self, calls: int) -> int:
-        """Instructions of filling the scratch of so many calls for the same number of rows."""
+        """Return the instructions of filling the scratch of so many calls."""
         rows = reach(self.windows.rows, -(-self.output.height // calls))
         return calls * rows * (self.row_elements // 32 + 20)
 
     def buffer(self, rows: int | None = None) -> ir.Buffer:
-        """The scratch of so many output rows, or of all.
+        """Return the scratch of so many output rows, or of all.
 
         It is one row, so that whoever follows rows of buffers sees one span of bytes.
         """
@@ -88,13 +88,13 @@ class PaddedImage:
     def fill(
         self, scratch: ir.Buffer, x: Rows, zero_point: int, y0: te.Expr, y1: te.Expr
     ) -> ir.Stmt:
-        """Copies what the output rows [y0, y1) read to the beginning of `scratch`."""
+        """Copy what the output rows [y0, y1) read to the beginning of `scratch`."""
         rows = self.windows.rows
         count = te.maximum((y1 - y0 - 1) * rows.stride + reach(rows, 1), 0)
         return self._fill(scratch, x, zero_point, y0, count)
 
     def fill_window(self, scratch: ir.Buffer, x: Rows, zero_point: int, y: te.Expr) -> ir.Stmt:
-        """Copies what output row y reads to the beginning of `scratch`."""
+        """Copy what output row y reads to the beginning of `scratch`."""
         return self._fill(scratch, x, zero_point, y, reach(self.windows.rows, 1))
 
     def _fill(
@@ -139,7 +139,7 @@ class _Fill(Protocol):
 
 @made_once
 def _copy(count: int) -> KernelDescription:
-    """Copies `count` values; parameters: from, to."""
+    """Copy `count` values; parameters: from, to."""
     x, y = ir.Buffer("x", (count,), DType.INT8), ir.Buffer("y", (count,), DType.INT8)
     return describe(
         f"copy_{count}",
@@ -154,5 +154,5 @@ def _copy(count: int) -> KernelDescription:
 
 
 def reach(window: Window, outputs: int) -> int:
-    """Input positions that the first `outputs` positions of the output span."""
+    """Return input positions that the first `outputs` positions of the output span."""
     return (outputs - 1) * window.stride + (window.taps - 1) * window.dilation + 1

@@ -29,7 +29,7 @@ def describe(
     values: Mapping[str, object],
     stack_bytes: int,
 ) -> KernelDescription:
-    """A micro-kernel that reads all of its parameters but `written`, and writes all of that.
+    """Describe a micro-kernel that reads all parameters but `written`, and writes all of that.
 
     Args:
         name: says what it is specialised for.
@@ -58,13 +58,13 @@ def _all_of(buffer: ir.Buffer) -> ir.Region:
 
 
 def call(kernel: KernelDescription, *args: ir.BufferArgument | Expr) -> ir.KernelCall:
-    """A call with arguments in the order of the kernel's parameters."""
+    """Return a call with arguments in the order of the kernel's parameters."""
     plain = tuple(a.node if isinstance(a, Expr) else a for a in args)
     return ir.KernelCall(kernel.meaning, plain, kernel.contract, kernel.assembly)
 
 
 def constant(name: str, data: npt.NDArray[np.generic]) -> ir.Buffer:
-    """A constant array."""
+    """Return a constant array."""
     values = np.ascontiguousarray(data)
     values.setflags(write=False)
     dtype = DType(values.dtype.name)

@@ -32,7 +32,7 @@ class GlobalAverage(Kernel):
         return work(node)
 
     def reject(self, node: Node) -> Refusal | None:
-        """What speaks against it: int8 windows of the size of their only image."""
+        """Return what speaks against it: int8 windows of the size of their only image."""
         image = Extents.of(node.inputs[0].type)
         if node.inputs[0].dtype is not DType.INT8:
             return Refusal.TYPES
@@ -47,11 +47,11 @@ class GlobalAverage(Kernel):
         return None if whole and one and inside else Refusal.WINDOWS
 
     def code_bytes(self, _node: Node) -> int:
-        """Of the loops as compilers vectorise them, beyond those of the direct kernel."""
+        """Return the bytes of vectorised loops beyond those of the direct kernel."""
         return 400
 
     def emit(self, layer: Layer, name: str) -> ir.PrimFunc:
-        """The layer function."""
+        """Emit the layer function."""
         node, image = layer.node, Extents.of(layer.node.inputs[0].type)
         x, y = layer.input_rows(0), layer.output_rows()
         sums = ir.Buffer("sums", (image.channels,), DType.INT32, ir.Scope.LOCAL)

@@ -45,12 +45,12 @@ class Rescaling:
 
     @property
     def name(self) -> str:
-        """Distinguishes kernels."""
+        """Distinguish kernels."""
         clamp = "" if (self.low, self.high) == (-128, 127) else f"_{self.low}_{self.high}"
         return f"{'linear' if self.corrects_ties else 'relu'}{clamp}".replace("-", "m")
 
     def values(self) -> dict[str, str]:
-        """What templates are given."""
+        """Return what templates are given."""
         return {
             "corrects_ties": str(int(self.corrects_ties)),
             "low": str(self.low),
@@ -61,7 +61,7 @@ class Rescaling:
         self, y: ir.Buffer, place: te.ExprLike, total: te.Expr,
         factor: tuple[te.Expr, te.Expr, te.Expr],
     ) -> ir.Stmt:  # fmt: skip
-        """Stores the result of a sum, bias included.
+        """Store the result of a sum, bias included.
 
         Args:
             y: the output.
@@ -120,11 +120,11 @@ class Output:
 
     @property
     def rescaling(self) -> Rescaling:
-        """What the channels share."""
+        """Return what the channels share."""
         return Rescaling(self.low < self.zero_point, self.low, self.high)
 
     def channel(self, factor: QuantizedMultiplier, bias: int, magnitude: int) -> Channel | None:
-        """The constants of a channel whose sum of products is at most `magnitude`, if they fit."""
+        """Return a channel's constants, if they fit, for sums of products up to `magnitude`."""
         exponent = -factor.shift
         largest = abs(bias) + magnitude
         if largest >= _INT32_LIMIT or exponent < 0:
@@ -141,13 +141,13 @@ class Output:
         return Channel(bias, factor.multiplier, exponent - 1, rounding)
 
     def _stored(self, total: int, factor: QuantizedMultiplier) -> int:
-        """TFLite's result for a sum, bias included."""
+        """Return TFLite's result for a sum, bias included."""
         scaled = multiply_by_quantized_multiplier(total, *factor) + self.zero_point
         return max(self.low, min(self.high, scaled))
 
 
 def requantisation(params: LinearParams, bias: Ints, magnitude: Ints) -> Requantisation | None:
-    """The constants of a layer; None if one of its channels does not fit the sequence.
+    """Return the constants of a layer; None if one of its channels does not fit the sequence.
 
     Args:
         params: of the layer; its input zero point is folded into the bias.

@@ -11,7 +11,10 @@ from microtir.tir import ir
 
 
 def in_blocks(layer: Layer, together: int, some: Callable[[te.Expr, int], ir.Stmt]) -> ir.Stmt:
-    """`some(row, count)` for the rows of the range: blocks of `together` rows, then single ones."""
+    """Emit `some(row, count)` for the rows of the range.
+
+    Blocks of `together` rows, then single ones.
+    """
 
     def rest(first: te.Expr) -> ir.Stmt:
         return loop("row", first, layer.y1, lambda row: some(row, 1))
