@@ -130,7 +130,7 @@ def of_operators() -> dict[str, Case]:
     function = custom.from_te(
         "double", lambda _, x: te.compute((4,), lambda i: x[i] * 2, "y"), doubled
     )
-    used = {"function": function, "inputs": [kind], "outputs": [kind]}
+    used = {"operator": function, "inputs": [kind], "outputs": [kind]}
     return {
         "as_model": (custom.as_model, used),
         "check": (custom.check, {**used, "samples": 1}),

@@ -82,11 +82,13 @@ def batch(per_kind: int = PER_KIND, first: int = 500) -> Batch:
     some = thinned(cases(per_kind, first, SIZES))
     some += [global_average(first + number, SIZES) for number in range(per_kind // 2)]
     artifacts = [compiled(case, CONFIG, chosen) for case in some]
-    again = [
-        replace(case, name=f"{case.name}_windows")
+    # A depthwise convolution of one channel is one that both kernels compute.
+    of_windows = {
+        case.name: replace(case, name=f"{case.name}_windows")
         for kernel in WINDOWS
         for case in [c for c in some if offers(c, kernel)][: per_kind // 2]
-    ]
+    }
+    again = list(of_windows.values())
     with TemporaryDirectory(prefix="microtir-windows-") as folder:
         config = CONFIG.with_(tuning_records=records(again, Path(folder)))
         artifacts += [compiled(case, config, chosen) for case in again]
