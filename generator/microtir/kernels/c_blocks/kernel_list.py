@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Generic, TypeVar
 
 from microtir.config.features import Family, Feature
 from microtir.config.target import Target
@@ -21,6 +22,7 @@ from microtir.plan.ir import Calls, Refusal
 from microtir.tir import ir
 
 Suits = Callable[[Target], bool]
+Form = TypeVar("Form")
 
 
 def _is_riscv(target: Target) -> bool:
@@ -58,16 +60,23 @@ class _Blocks(Kernel):
         return self._suits(target)
 
 
-class Convolution(_Blocks):
-    """Pixels by output channels."""
+class _WindowedBlocks(_Blocks, Generic[Form]):
+    """Blocks of pixels, which read windows of rows with borders.
 
-    operators = (Conv2D, DepthwiseConv2D)
+    Args:
+        name: of the kernel.
+        form: the blocks.
+        cycles: of 100 instructions.
+        suits: says which targets it is meant for.
+        is_float: whether it computes float32.
+    """
+
     depends_on_calls = True
 
     def __init__(
         self,
         name: str,
-        form: convolution.Form,
+        form: Form,
         cycles: int,
         suits: Suits = passes_constants,
         *,
@@ -76,18 +85,24 @@ class Convolution(_Blocks):
         super().__init__(name, cycles, suits, is_float=is_float)
         self.form = form
 
+    def window(self, node: Node) -> RowWindow | None:
+        return row_window(node)
+
+    def scratch_bytes(self, node: Node, _calls: Calls) -> int:
+        return bordered_rows.scratch_bytes(node)
+
+
+class Convolution(_WindowedBlocks[convolution.Form]):
+    """Pixels by output channels."""
+
+    operators = (Conv2D, DepthwiseConv2D)
+
     def reject(self, node: Node) -> Refusal | None:
         refusal = convolution.refusal_float if self.is_float else convolution.refusal_int8
         return refusal(node)
 
-    def window(self, node: Node) -> RowWindow | None:
-        return row_window(node)
-
     def instructions(self, node: Node, calls: Calls) -> int:
         return convolution.cost(node, self.form, by_rows=calls.rows > 0)
-
-    def scratch_bytes(self, node: Node, _calls: Calls) -> int:
-        return bordered_rows.scratch_bytes(node)
 
     def code_bytes(self, node: Node) -> int:
         return convolution.code_bytes(node, self.form)
@@ -96,36 +111,17 @@ class Convolution(_Blocks):
         return convolution.emit(layer, name, self.form)
 
 
-class Depthwise(_Blocks):
+class Depthwise(_WindowedBlocks[depthwise.Form]):
     """Pixels of a channel, whose windows share weights and elements."""
 
     operators = (DepthwiseConv2D,)
-    depends_on_calls = True
-
-    def __init__(
-        self,
-        name: str,
-        form: depthwise.Form,
-        cycles: int,
-        suits: Suits = passes_constants,
-        *,
-        is_float: bool = False,
-    ) -> None:
-        super().__init__(name, cycles, suits, is_float=is_float)
-        self.form = form
 
     def reject(self, node: Node) -> Refusal | None:
         refusal = depthwise.refusal_float if self.is_float else depthwise.refusal_int8
         return refusal(node)
 
-    def window(self, node: Node) -> RowWindow | None:
-        return row_window(node)
-
     def instructions(self, node: Node, calls: Calls) -> int:
         return depthwise.cost(node, self.form, by_rows=calls.rows > 0)
-
-    def scratch_bytes(self, node: Node, _calls: Calls) -> int:
-        return bordered_rows.scratch_bytes(node)
 
     def code_bytes(self, node: Node) -> int:
         return depthwise.code_bytes(node, self.form)
