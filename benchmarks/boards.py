@@ -18,18 +18,12 @@ import numpy as np
 import microtir
 from microtir import driver, resources
 from microtir.artifact import Artifact
+from microtir.boards import Board, Label, ProjectType, all_boards
+from microtir.boards.errors import BuildError, ModelTooLargeError
 from microtir.config.names import module_name_from
 from microtir.errors import MicrotirError
-from microtir.project import (
-    Board,
-    Label,
-    Profile,
-    ProjectType,
-    all_boards,
-    profile,
-    run_samples,
-)
-from microtir.project.errors import BuildError, ModelTooLargeError
+from microtir.profiling import Profile, profile
+from microtir.projects import run_samples
 
 RECORDED = Path(__file__).parent / "boards.json"
 EXAMPLE = "digits_int8"

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from microtir.project.build import run_build
-from microtir.project.emulate import run_program
-from microtir.project.errors import BuildError
+from microtir.boards.errors import BuildError
+from microtir.device.emulate import run_program
+from microtir.projects.build import run_build
 from microtir.support import processes
 from tests.layering.source import PACKAGE
 
@@ -24,9 +24,9 @@ ROOT = PACKAGE.parent
 SCRIPT = "echo $$ >> {0}; sh -c 'echo $$ >> {0}; sleep 60' & sleep 60"
 STARTS = {
     "run": "from microtir.support import processes; processes.run({0!r}, timeout=60)",
-    "emulator": "from microtir.project.emulate import run_program; run_program({0!r}, 60)",
-    "link": "from microtir.project.link import ProcessLink; ProcessLink({0!r}).read(60)",
-    "build": "from pathlib import Path; from microtir.project.build import run_build; "
+    "emulator": "from microtir.device.emulate import run_program; run_program({0!r}, 60)",
+    "link": "from microtir.device.link import ProcessLink; ProcessLink({0!r}).read(60)",
+    "build": "from pathlib import Path; from microtir.projects.build import run_build; "
     "run_build({0!r}, Path('/'))",
     "from a thread": "import threading, time; from microtir.support.processes import Child; "
     "t = threading.Thread(target=Child, args=({0!r},)); t.start(); t.join(); time.sleep(60)",
@@ -87,7 +87,7 @@ def test_helpers_of_a_build_that_takes_too_long_end(
         processes.run(["/bin/sh", "-c", SCRIPT.format(file)], timeout=0.5)
     numbers = list(map(int, file.read_text().split()))
     assert len(numbers) == 2 and wait_for(lambda: not any(map(is_alive, numbers)))
-    monkeypatch.setattr("microtir.project.build.TIMEOUT", 0.2)
+    monkeypatch.setattr("microtir.projects.build.TIMEOUT", 0.2)
     with pytest.raises(BuildError, match="took over"):
         run_build(["/bin/sh", "-c", "sleep 60"], tmp_path)
 

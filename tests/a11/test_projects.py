@@ -17,12 +17,12 @@ import pytest
 import microtir
 from microtir import CompilationConfig, export_model_library_format
 from microtir.artifact import Artifact
+from microtir.boards.errors import EmulatorError, ProjectError
+from microtir.device.link import ProcessLink, SerialLink, find_port
+from microtir.device.session import PROTOCOL, Message, Session
+from microtir.device.transport import Decoder, Frame, encode
 from microtir.errors import MicrotirError
-from microtir.project import ProjectOptions, generate, load_project
-from microtir.project.errors import EmulatorError, ProjectError
-from microtir.project.link import ProcessLink, SerialLink, find_port
-from microtir.project.session import PROTOCOL, Message, Session
-from microtir.project.transport import Decoder, Frame, encode
+from microtir.projects import ProjectOptions, generate, load_project
 from tests.support.command import Command
 from tests.support.small_models import module_of, quantised_graph, tiny_graph
 

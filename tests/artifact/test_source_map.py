@@ -10,8 +10,8 @@ import pytest
 import microtir
 from microtir import CompilationConfig
 from microtir.artifact import Artifact, layers_at, places_in
-from microtir.project.build import run_build
-from microtir.project.errors import BuildError
+from microtir.boards.errors import BuildError
+from microtir.projects.build import run_build
 from tests.support.command import INT8, Command
 
 

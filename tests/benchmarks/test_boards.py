@@ -8,7 +8,7 @@ import pytest
 
 from benchmarks import boards
 from benchmarks.boards import EXAMPLE, INT8_MODELS, LARGE_BOARDS, BoardFigures, dearer
-from microtir.project import load_board
+from microtir.boards import load_board
 
 RECORDED = boards.read_recorded()
 NAMES = [board.name for board in boards.counting_boards()]

@@ -6,7 +6,7 @@ import pytest
 
 from benchmarks import streaming
 from benchmarks.boards import INT8_MODELS, TOLERANCE
-from microtir.project import load_board
+from microtir.boards import load_board
 
 
 def test_every_model_is_recorded() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from microtir.project import Label, ProjectType, all_boards
+from microtir.boards import Label, ProjectType, all_boards
 from tests.support.command import INT8, TEST_SET, Command
 
 COMMON = ("example:digits", "--board", "mps2_an386")

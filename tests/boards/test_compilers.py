@@ -12,9 +12,10 @@ import pytest
 import microtir
 from microtir import CompilationConfig, Executor
 from microtir.artifact import Artifact
+from microtir.boards import ProjectType, load_board
+from microtir.device.emulate import emulator_command, run_program
 from microtir.graph.ir import Graph
-from microtir.project import ProjectOptions, ProjectType, Samples, generate, load_board
-from microtir.project.emulate import emulator_command, run_program
+from microtir.projects import ProjectOptions, Samples, generate
 from tests.support.board_projects import digits, digits_samples
 from tests.support.small_models import (
     branching_graph,

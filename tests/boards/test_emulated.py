@@ -8,15 +8,9 @@ from pathlib import Path
 import pytest
 
 from microtir import CompilationConfig, Executor, build, frontend, resources
-from microtir.project import (
-    Console,
-    ProjectOptions,
-    ProjectType,
-    generate,
-    load_board,
-    measure,
-    profile,
-)
+from microtir.boards import Console, ProjectType, load_board
+from microtir.profiling import measure, profile
+from microtir.projects import ProjectOptions, generate
 from tests.support.board_projects import digits, digits_samples, executed_boards, with_main
 
 BOARDS = executed_boards()

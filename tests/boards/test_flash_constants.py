@@ -9,10 +9,10 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+from microtir.boards import load_board
 from microtir.config import CompilationConfig
+from microtir.device.emulate import emulator_command, run_program
 from microtir.ir_module import IRModule
-from microtir.project import load_board
-from microtir.project.emulate import emulator_command, run_program
 from microtir.tir.build import add, cast
 from microtir.tir.dtype import DType
 from microtir.tir.ir import Buffer, IntImm, Load, PrimFunc, Scope, Store, Var

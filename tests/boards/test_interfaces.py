@@ -8,7 +8,8 @@ import pytest
 
 import microtir
 from microtir import CompilationConfig, Executor, resources
-from microtir.project import ProjectOptions, ProjectType, Samples, generate, load_board
+from microtir.boards import ProjectType, load_board
+from microtir.projects import ProjectOptions, Samples, generate
 from tests.support.board_projects import digits_samples
 from tests.support.small_models import (
     module_of,

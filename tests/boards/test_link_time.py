@@ -8,10 +8,11 @@ import pytest
 
 import microtir
 from microtir import CompilationConfig
+from microtir.boards import ProjectType, load_board
 from microtir.graph.ir import Graph
 from microtir.operators.activations.definition import HardSwish
 from microtir.operators.conversion.definition import Dequantize, Quantize
-from microtir.project import ProjectOptions, ProjectType, Samples, generate, load_board
+from microtir.projects import ProjectOptions, Samples, generate
 from microtir.tir.dtype import DType
 from tests.support.board_projects import digits, digits_samples
 from tests.support.graphs import graph, node, quant, tensor

@@ -8,7 +8,7 @@ import pytest
 
 import microtir
 from microtir import CompilationConfig
-from microtir.project import generate
+from microtir.projects import generate
 from tests.integration.test_microtvm_dropin import APPS, expected
 from tests.support.small_models import module_of, quantised_graph
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from microtir.project import all_boards
+from microtir.boards import all_boards
 from tests.support.command import ROOT, Command
 
 

@@ -9,9 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from microtir.project import Board, ProjectOptions, ProjectType, Samples, generate, load_board
-from microtir.project import profile as profile_on
-from microtir.project.errors import BoardError, ModelTooLargeError
+from microtir.boards import Board, ProjectType, load_board
+from microtir.boards.errors import BoardError, ModelTooLargeError
+from microtir.profiling import profile as profile_on
+from microtir.projects import ProjectOptions, Samples, generate
 from tests.support.board_projects import digits, digits_samples
 from tests.support.command import Command
 

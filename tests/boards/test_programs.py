@@ -9,24 +9,18 @@ from pathlib import Path
 import pytest
 
 from microtir.artifact import Artifact
-from microtir.config import CompilationConfig, ConstantPoolInfo, WorkspacePoolInfo
-from microtir.project import (
-    Project,
-    ProjectOptions,
-    ProjectType,
-    Samples,
-    generate,
-    load_board,
-    measure,
-)
-from microtir.project.errors import (
+from microtir.boards import ProjectType, load_board
+from microtir.boards.errors import (
     BoardError,
     BuildError,
     EmulatorError,
     ModelTooLargeError,
     ProjectError,
 )
-from microtir.project.toolchain import symbols
+from microtir.boards.toolchain import symbols
+from microtir.config import CompilationConfig, ConstantPoolInfo, WorkspacePoolInfo
+from microtir.profiling import measure
+from microtir.projects import Project, ProjectOptions, Samples, generate
 from tests.support.board_projects import (
     digits,
     digits_samples,

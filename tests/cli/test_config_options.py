@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from microtir.boards import load_board
+from microtir.boards.board import MemoryKind
 from microtir.config import FLAGS, CompilationConfig, microcontroller
-from microtir.project import load_board
-from microtir.project.boards import MemoryKind
 from tests.support.command import INT8, Command
 
 VERBS = ("compile", "verify", "run", "check")

@@ -9,13 +9,15 @@ import pytest
 
 import microtir as package
 from microtir.artifact import footprint
+from microtir.boards import load_board
+from microtir.boards.board import Board
+from microtir.boards.search import BOARD_PATH
 from microtir.config import CompilationConfig
 from microtir.errors import MicrotirError
-from microtir.project import ProjectOptions, generate, load_board, profile
-from microtir.project.board_search import BOARD_PATH
-from microtir.project.boards import Board
-from microtir.project.capacity import demand, project_footprint
-from microtir.project.models import describe_models
+from microtir.profiling import profile
+from microtir.projects import ProjectOptions, generate
+from microtir.projects.capacity import demand, project_footprint
+from microtir.projects.models import describe_models
 from tests.support.command import INT8, Command
 
 RAM, STACK, RESERVE, IO = 8192, 4096, 512, 64 + 10

@@ -18,6 +18,7 @@ import pytest
 import microtir
 from microtir import CompilationConfig, Target
 from microtir.artifact import Artifact
+from microtir.boards import ProjectType, load_board
 from microtir.config import External, ExternalLibrary
 from microtir.errors import ConfigError, RunError, ToolError
 from microtir.frontend import from_tflite
@@ -26,9 +27,9 @@ from microtir.host.samples import Samples
 from microtir.host.tolerance import Share
 from microtir.host.verify import verify
 from microtir.ir_module import IRModule
-from microtir.project import ProjectType, generate, load_board
-from microtir.project.profile import Profile, profile
-from microtir.project.remote import run_samples
+from microtir.profiling.profile import Profile, profile
+from microtir.projects import generate
+from microtir.projects.remote import run_samples
 from microtir.search.external import choose_external
 from tests.support.c_compilers import HOST_COMPILERS, strict_problems
 from tests.support.command import Command

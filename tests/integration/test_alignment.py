@@ -12,12 +12,13 @@ import pytest
 
 import microtir
 from microtir.artifact import Artifact
+from microtir.boards import ProjectType
 from microtir.config import CompilationConfig, ConstantPoolInfo, Executor
 from microtir.graph.ir import Array, Graph
 from microtir.host.backend import Library
 from microtir.host.build import Build
 from microtir.host.toolchain import find_compiler
-from microtir.project import ProjectType, generate
+from microtir.projects import generate
 from tests.support.c_compilers import INCLUDES, STRICT, compiler_output
 from tests.support.small_models import (
     mixed_graph,

@@ -14,13 +14,14 @@ import pytest
 import microtir
 from microtir import CompilationConfig, Executor, Runtime, Target, export_model_library_format
 from microtir.artifact import Artifact
+from microtir.boards import ProjectType, load_board
 from microtir.codegen.printer.environment import make_environment
 from microtir.config import ConstantPoolInfo, WorkspacePoolInfo
 from microtir.config.names import MAX_C_NAME
 from microtir.frontend import from_tflite
 from microtir.graph.ir import Graph, Tensor
 from microtir.ir_module import IRModule
-from microtir.project import ProjectOptions, ProjectType, Samples, generate
+from microtir.projects import ProjectOptions, Samples, generate
 from microtir.resources import templates
 from tests.support.c_compilers import compiler_output, strict_problems
 from tests.support.dsp_cases import add, convolution, pool
@@ -200,7 +201,7 @@ def test_projects(rendered: set[str], tmp_path: Path) -> None:
     samples = {MODULE: Samples({name: values[None] for name, values in inputs.items()})}
     for type_, boards in BOARDS.items():
         for number, board in enumerate(boards):
-            target = str(microtir.project.load_board(board).target)
+            target = str(load_board(board).target)
             artifacts = [
                 built(two_ports_graph(), targets=target, executor=APART),
                 built(two_ports_graph(), targets=target, module_name=OTHER),

@@ -8,8 +8,8 @@ package of that name and everything below it, less what `PRIVATE` lists.
 from __future__ import annotations
 
 COMMON = frozenset({
-    "version", "support.arguments", "errors", "config", "resources", "tir.ir", "tir.function",
-    "tir.dtype",
+    "version", "support.arguments", "support.arrays", "errors", "config", "resources", "tir.ir",
+    "tir.function", "tir.dtype",
 })  # fmt: skip
 # Tensors and nodes, and below them what operators are defined with.
 GRAPH_BASE = frozenset({"graph.ir", "graph.operator", "graph.names"})
@@ -23,7 +23,8 @@ TIR = frozenset({"tir"})  # the IR and what reads it: text, verifier, interprete
 MODULE = frozenset({"ir_module", "decisions", "memory_plan"})
 # The two ends of the road that a user calls himself (`microtir.frontend.from_tflite`,
 # `microtir.host.load`, a project): what lies between them is reached through the driver only.
-ENDS = frozenset({"frontend", "host", "project", "artifact"})
+BOARDS = frozenset({"boards", "device", "projects", "profiling"})
+ENDS = frozenset({"frontend", "host", "artifact"}) | BOARDS
 
 # TIR passes rewrite modules: they are steps of the driver, not part of the language.  What reaches
 # no module is a micro-kernel: its schedule finishes it.
@@ -89,17 +90,23 @@ ALLOWED: dict[str, frozenset[str]] = {
     | MODULE
     | GRAPH_IR
     | {"artifact", "graph.macs", "graph.reference", "support.processes", "support.scratch"},
-    "project": COMMON
+    "boards": COMMON | {"support.processes"},
+    "device": COMMON | MODULE | {"artifact", "boards", "support.processes", "support.scratch"},
+    "projects": COMMON
     | MODULE
     | {
         "artifact",
+        "boards",
+        "device",
         "files",
-        "instruction_sets",
         "support.scratch",
         "support.encoding",
         "support.processes",
         "support.reading",
     },
+    "profiling": COMMON
+    | MODULE
+    | {"artifact", "boards", "device", "instruction_sets", "projects", "support.scratch"},
     "inputs": COMMON | TIR | MODULE | {"te", "schedule"},
     "ports": COMMON | MODULE | {"graph.ir", "graph.more_outputs"},
     "graph_lowering": COMMON | GRAPH_IR | {"external", "extra_passes", "graph"},
@@ -135,7 +142,7 @@ ALLOWED: dict[str, frozenset[str]] = {
     | {"te", "schedule", "driver", "host"}
     | {"graph.reference"},
     # it measures what the driver makes on emulated boards
-    "search": COMMON | MODULE | GRAPH_IR | PLAN_IR | {"driver", "artifact", "project"},
+    "search": COMMON | MODULE | GRAPH_IR | PLAN_IR | {"driver", "artifact"} | BOARDS,
     # a report describes the program that the driver made
     "report": COMMON
     | MODULE

@@ -27,7 +27,7 @@ ONLY_PYTHON = (
     "host/tensors.py",
     "inputs.py",
     "ir_module.py",
-    "project/options.py",
+    "projects/options.py",
     "schedule/",
     "te/",
     "tir/",

@@ -33,6 +33,6 @@ def test_second_definition_is_found() -> None:
     modules = [
         parse("cli/main.py", "def build(): ..."),
         parse("driver.py", "def build(): ..."),
-        parse("project/project.py", "class Project:\n    def build(self): ..."),
+        parse("projects/project.py", "class Project:\n    def build(self): ..."),
     ]
     assert _definitions(modules, "build") == ["cli/main.py", "driver.py"]

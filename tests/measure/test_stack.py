@@ -26,8 +26,8 @@ from microtir.operators.dense.definition import FullyConnected
 from microtir.operators.movement.definition import Reshape
 from microtir.operators.pooling.definition import AveragePool2D
 from microtir.operators.softmax.definition import Softmax
-from microtir.project.disassembly import Instruction, parse
-from microtir.project.stack_bound import pushed
+from microtir.profiling.disassembly import Instruction, parse
+from microtir.profiling.stack_bound import pushed
 from microtir.tir.dtype import DType
 from microtir.tir.ir import Invoke, KernelCall, PrimFunc
 from microtir.tir.visitor import walk

@@ -11,8 +11,9 @@ import numpy as np
 import microtir
 from microtir import resources
 from microtir.artifact import Artifact
-from microtir.project import Label, Project, ProjectType, Samples, all_boards
-from microtir.project.project import Layer, ProjectModel
+from microtir.boards import Label, ProjectType, all_boards
+from microtir.projects import Project, Samples
+from microtir.projects.project import Layer, ProjectModel
 
 
 @cache

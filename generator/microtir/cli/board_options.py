@@ -12,7 +12,7 @@ from microtir.errors import UsageError
 if TYPE_CHECKING:
     from microtir.artifact import Artifact
     from microtir.host.verify import Runner
-    from microtir.project import BoardCompiler
+    from microtir.profiling import BoardCompiler
 
 Board = Annotated[
     str,
@@ -69,7 +69,8 @@ def compiler_of(board: str | None) -> BoardCompiler | None:
     """Return what compiles code to learn its size; None without a board or its compiler."""
     if board is None:
         return None
-    from microtir.project import BoardCompiler, load_board
+    from microtir.boards import load_board
+    from microtir.profiling import BoardCompiler
 
     return BoardCompiler.of(load_board(board))
 
@@ -80,7 +81,8 @@ def board_runner(
     """Return what runs a model on a board; None without a board."""
     if board is None:
         return None
-    from microtir.project import load_board, run_samples
+    from microtir.boards import load_board
+    from microtir.projects import run_samples
 
     chosen = load_board(board)
     return lambda samples: run_samples(artifact, chosen, samples.values, port=port, timeout=timeout)

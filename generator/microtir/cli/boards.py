@@ -9,12 +9,12 @@ from microtir.cli.output import write, write_json, write_table
 from microtir.errors import ExitCode
 
 if TYPE_CHECKING:
-    from microtir.project import Board
+    from microtir.boards import Board
 
 
 def boards(as_json: AsJson = False) -> ExitCode:
     """Lists the boards: CPU, memories, project types and how far each is tested."""
-    from microtir.project import all_boards
+    from microtir.boards import all_boards
 
     found = all_boards()
     if as_json:

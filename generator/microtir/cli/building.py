@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from microtir.artifact import Artifact
     from microtir.graph.ir import Graph
     from microtir.ir_module import ModelInfo
+    from microtir.profiling import BoardCompiler
     from microtir.program import Program
-    from microtir.project import BoardCompiler
 
 
 @dataclass(frozen=True, slots=True)

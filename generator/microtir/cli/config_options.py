@@ -82,7 +82,7 @@ def configuration(
     """
     base = microcontroller()
     if board is not None:
-        from microtir.project.board_search import load_board
+        from microtir.boards.search import load_board
 
         base = CompilationConfig.from_target(load_board(board).target)
     asked = [flag for flag in _BUDGETS if given.get(flag) == _OF_BOARD]
@@ -112,8 +112,8 @@ def _limits_of_board(
     flag = f"--{asked[0].replace('_', '-')} {_OF_BOARD}"
     if board is None:
         raise UsageError(f"{flag} needs a board", where=flag, fix="add --board, or give bytes")
-    from microtir.project.board_search import load_board
-    from microtir.project.capacity import workspace_room
+    from microtir.boards.search import load_board
+    from microtir.projects.capacity import workspace_room
 
     chosen = load_board(board)
     known: dict[str, int | None] = {}

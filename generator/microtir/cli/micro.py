@@ -37,7 +37,7 @@ from microtir.config import CompilationConfig
 from microtir.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:
-    from microtir.project import Project
+    from microtir.projects import Project
 
 ProjectBoard = Annotated[
     str | None,
@@ -172,7 +172,7 @@ def build_project(
     """Builds a project with the board's own tools."""
     assert not listing
     del force  # every build renews what changed
-    from microtir.project import load_project
+    from microtir.projects import load_project
 
     project = load_project(folder)
     given = build_arguments(arguments or (), project_option or (), project)
@@ -192,7 +192,7 @@ def flash(
 ) -> ExitCode:
     """Writes a program that was built to its board."""
     assert not listing
-    from microtir.project import load_project
+    from microtir.projects import load_project
 
     project = load_project(folder)
     check_platform([platform] if platform else [], project.type.value)
@@ -210,10 +210,10 @@ def run(folder: Folder, port: SerialPort = None, timeout: Timeout = 120.0) -> Ex
     In the emulator, or with --port on the board: then reset it, its lines are waited for. Exit
     status 1 means that an output was not the expected one.
     """
-    from microtir.project import load_project
-    from microtir.project.console import read_console
-    from microtir.project.emulate import RunResult, check_result
-    from microtir.project.printed import status_of
+    from microtir.device.emulate import RunResult, check_result
+    from microtir.device.printed import status_of
+    from microtir.projects import load_project
+    from microtir.projects.console import read_console
 
     project = load_project(folder)
     if port is not None:

@@ -55,10 +55,11 @@ def run_nodes(
         program = host.load(artifact)
         runs = [program.run_nodes(sample) for sample in samples.values]
     else:
-        from microtir import project
+        from microtir.boards import load_board
+        from microtir.projects import run_nodes
 
-        chosen = project.load_board(board)
-        runs = project.run_nodes(artifact, chosen, samples.values, port=port, timeout=timeout)
+        chosen = load_board(board)
+        runs = run_nodes(artifact, chosen, samples.values, port=port, timeout=timeout)
     return [dict(outputs) for outputs, _ in runs], [nodes for _, nodes in runs]
 
 

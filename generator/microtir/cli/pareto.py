@@ -18,7 +18,7 @@ from microtir.files import replace_file
 
 if TYPE_CHECKING:
     from microtir.artifact import Artifact
-    from microtir.project import Board as BoardFacts
+    from microtir.boards import Board as BoardFacts
     from microtir.search.pareto import Cost, Frontier
 
 
@@ -45,7 +45,7 @@ def pareto(
     Builds and measures the model for every goal and for budgets of RAM between the fastest
     program and the smallest: RAM without the stack, instructions, flash, and the flags to get it.
     """
-    from microtir.project import load_board
+    from microtir.boards import load_board
     from microtir.search.pareto import pareto as search
 
     chosen = load_board(board)
@@ -70,7 +70,7 @@ def pareto(
 
 
 def _cost(artifact: Artifact, board: BoardFacts, timeout: float) -> Cost:
-    from microtir.project.profile import profile
+    from microtir.profiling.profile import profile
     from microtir.search.pareto import Cost
 
     result = profile(artifact, board, timeout=timeout)

@@ -18,10 +18,10 @@ from microtir.config.processors import for_processors
 from microtir.errors import ExitCode
 
 if TYPE_CHECKING:
+    from microtir.boards import Board as BoardFacts
     from microtir.decisions import Alternative, Decision
     from microtir.plan.ir import Plan
-    from microtir.project import Board as BoardFacts
-    from microtir.project.profile import LayerCost, Profile
+    from microtir.profiling.profile import LayerCost, Profile
 
 
 def profile(
@@ -54,8 +54,8 @@ def profile(
 
     Per layer and in all: instructions, cycles, flash, RAM and stack of one inference.
     """
-    from microtir.project import load_board
-    from microtir.project.profile import profile as profile_on
+    from microtir.boards import load_board
+    from microtir.profiling.profile import profile as profile_on
 
     chosen = load_board(board)
     if choose_external:

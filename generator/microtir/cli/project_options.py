@@ -15,7 +15,7 @@ from microtir.cli.output import write, write_table
 from microtir.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:
-    from microtir.project import Project
+    from microtir.projects import Project
 
 _WHERE = "--project-option"
 _CREATE = "microtir micro create-project"
@@ -119,7 +119,7 @@ def _lister(names: Sequence[str]) -> Callable[[bool], None]:
 
 
 def _write_boards() -> None:
-    from microtir.project import all_boards
+    from microtir.boards import all_boards
 
     boards = all_boards()
     for platform, kind in PLATFORMS.items():

@@ -20,8 +20,9 @@ from microtir.errors import UsageError
 
 if TYPE_CHECKING:
     from microtir.artifact import Artifact
+    from microtir.boards import Board
     from microtir.graph.ir import Graph
-    from microtir.project import Board, Project, Samples
+    from microtir.projects import Project, Samples
 
 ProjectTypeName = Annotated[
     str | None,
@@ -88,7 +89,8 @@ def create_project(
     Raises:
         MicrotirError: any diagnostic of compiling or generating.
     """
-    from microtir.project import ProjectOptions, generate, load_board
+    from microtir.boards import load_board
+    from microtir.projects import ProjectOptions, generate
 
     chosen = load_board(board)
     if project_type is None:
@@ -125,7 +127,7 @@ def create_project(
 
 def _default_type(board: Board) -> str:
     """Return the first type that can be built here; say what the types before it lack."""
-    from microtir.project import default_type
+    from microtir.projects import default_type
 
     choice = default_type(board)
     if choice.missing:
@@ -154,7 +156,7 @@ def _samples(file: Path, artifact: Artifact, graph: Graph | None, count: int) ->
 
     from microtir.host.samples import read_golden
     from microtir.host.tolerance import HYBRID_PLAUSIBLE, largest_share, rounding_of
-    from microtir.project import Samples
+    from microtir.projects import Samples
 
     model = artifact.module.model
     if model is None:
@@ -173,7 +175,7 @@ def _samples(file: Path, artifact: Artifact, graph: Graph | None, count: int) ->
 
 def print_project(project: Project) -> None:
     """Write what was made and what to do with it."""
-    from microtir.project import Label
+    from microtir.boards import Label
 
     board, kind = project.board, project.type
     label = board.support(kind).label

@@ -9,7 +9,7 @@ from microtir.errors import LimitError, Resource
 if TYPE_CHECKING:
     from microtir.config import CompilationConfig
     from microtir.ir_module import IRModule
-    from microtir.project import BoardCompiler
+    from microtir.profiling import BoardCompiler
     from microtir.report.data import Limit, Report
 
 
@@ -28,10 +28,10 @@ def with_suggestions(
 
     if board is None:
         return error.with_tried(advice(module, error, compiler=compiler).lines())
+    from microtir.boards import load_board
+    from microtir.boards.board import MemoryKind
     from microtir.ports import io_bytes
-    from microtir.project import load_board
-    from microtir.project.boards import MemoryKind
-    from microtir.project.capacity import workspace_room
+    from microtir.projects.capacity import workspace_room
 
     chosen = load_board(board)
 

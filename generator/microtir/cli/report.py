@@ -89,8 +89,8 @@ def _limits_of(board: str | None) -> LimitsOf | None:
     """Return the memories of a board as limits; None without a board."""
     if board is None:
         return None
-    from microtir.project import load_board
-    from microtir.project.capacity import memory_uses
+    from microtir.boards import load_board
+    from microtir.projects.capacity import memory_uses
     from microtir.report.data import Limit
 
     chosen = load_board(board)

@@ -60,7 +60,7 @@ if TYPE_CHECKING:
     from microtir.host.samples import Samples
     from microtir.host.verify import Runner
     from microtir.ir_module import ModelInfo
-    from microtir.project import Project
+    from microtir.projects import Project
 
 _FILLS = ("zeros", "ones", "random")
 Inputs = Annotated[

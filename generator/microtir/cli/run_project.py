@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from microtir.artifact import NodeResult
     from microtir.host.samples import Samples
     from microtir.ir_module import ModelInfo
-    from microtir.project import Project
+    from microtir.projects import Project
 
 CPU, MICRO = "cpu", "micro"
 Device = Annotated[
@@ -148,8 +148,8 @@ def run_served(
         RunError: the model returned an error status.
         MicrotirError: the program was not built, or nobody answers.
     """
-    from microtir.project import node_results
-    from microtir.project.session import check_models
+    from microtir.device.session import check_models
+    from microtir.projects import node_results
 
     nodes = project.nodes(project.models[0].name) if wants_nodes else ()
     found: list[ServedRun] = []
@@ -192,7 +192,7 @@ def served_project(path: str) -> Project:
         UsageError: it is a file or an archive.
         MicrotirError: there is no project in the folder.
     """
-    from microtir.project import load_project
+    from microtir.projects import load_project
 
     folder = Path(path)
     if not folder.is_dir():

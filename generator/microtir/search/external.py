@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from microtir import driver
+from microtir.boards.board import Board
 from microtir.config import CompilationConfig, External, Measure
+from microtir.device.emulate import DEFAULT_TIMEOUT
 from microtir.errors import UsageError
 from microtir.ir_module import IRModule
-from microtir.project.boards import Board
-from microtir.project.code_size import BoardCompiler
-from microtir.project.emulate import DEFAULT_TIMEOUT
-from microtir.project.profile import profile
+from microtir.profiling.code_size import BoardCompiler
+from microtir.profiling.profile import profile
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,13 +14,13 @@ from concurrent.futures import Executor, as_completed
 from dataclasses import dataclass
 
 from microtir import driver
+from microtir.boards import load_board
 from microtir.config import Budget, CompilationConfig, Measure, Optimize
 from microtir.graph.ir import Graph
 from microtir.ir_module import IRModule
 from microtir.plan.ir import Plan, PlannedOperator
 from microtir.plan.measured import Cost, Key, Measured, signature
-from microtir.project import load_board
-from microtir.project.profile import profile
+from microtir.profiling.profile import profile
 
 _TRIED = Cost(1 << 40)  # more than any kernel takes, so that one not tried is preferred
 

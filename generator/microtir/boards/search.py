@@ -1,0 +1,58 @@
+"""Where boards are found: folders the user names, then those that come with microtir."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from microtir import resources
+from microtir.boards.board import BOARD_FILE, Board, read_board
+from microtir.boards.errors import BoardError
+from microtir.errors import nearest
+
+BOARD_PATH = "MICROTIR_BOARD_PATH"
+"""Environment variable with more folders of boards, separated as PATH is."""
+
+
+def load_board(name: str, board_dirs: Sequence[str | os.PathLike[str]] = ()) -> Board:
+    """Load the board of this name.
+
+    Args:
+        name: of the folder with its `board.toml`.
+        board_dirs: folders of boards to look in first; then those of MICROTIR_BOARD_PATH.
+
+    Raises:
+        BoardError: there is none, with the nearest name, or its file is wrong.
+    """
+    folders = _folders(board_dirs)
+    if name not in folders:
+        hint = nearest(name, folders)
+        what = f"there is no board '{name}'"
+        raise BoardError(
+            f"{what}: {hint}" if hint else what,
+            where="board",
+            legal=", ".join(sorted(folders)),
+            fix=f"to add a board write NAME/{BOARD_FILE} and name the folder above it",
+        )
+    return read_board(folders[name])
+
+
+def all_boards(board_dirs: Sequence[str | os.PathLike[str]] = ()) -> tuple[Board, ...]:
+    """Return every board, by name; BoardError if one of the files is wrong."""
+    return tuple(read_board(folder) for _, folder in sorted(_folders(board_dirs).items()))
+
+
+def _folders(board_dirs: Sequence[str | os.PathLike[str]]) -> dict[str, Path]:
+    """Return board folders by name; the first place that has a name wins."""
+    given = [Path(place) for place in board_dirs]
+    for place in given:
+        if not place.is_dir():
+            raise BoardError("there is no such folder", where=str(place), legal="a board folder")
+    environment = [Path(p) for p in os.environ.get(BOARD_PATH, "").split(os.pathsep) if p]
+    found: dict[str, Path] = {}
+    for place in (*given, *environment, resources.boards()):
+        for folder in sorted(place.iterdir()) if place.is_dir() else ():
+            if (folder / BOARD_FILE).is_file():
+                found.setdefault(folder.name, folder)
+    return found

@@ -1,0 +1,109 @@
+"""Compilers: whether they are there, and what they say about a program."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from microtir.boards.board import Requirement, Toolchain
+from microtir.boards.errors import MissingToolError
+from microtir.support import processes
+
+TIMEOUT = 60  # seconds; these tools answer at once
+
+
+@dataclass(frozen=True, slots=True)
+class Symbol:
+    """A function or variable of a program.
+
+    Args:
+        kind: the letter of nm: t and T are code, r and R constants, d, D, b and B variables.
+    """
+
+    name: str
+    kind: str
+    address: int
+    size: int  # bytes
+
+
+def check_requirements(toolchain: Toolchain | None, more: Iterable[Requirement] = ()) -> None:
+    """Refuse to go on without a tool.
+
+    Args:
+        toolchain: the compiler, unless something else finds one.
+        more: programs besides.
+
+    Raises:
+        MissingToolError: names the program and the Debian package to install.
+    """
+    for requirement in more:
+        if requirement.program is not None:
+            require_program(requirement.program, requirement.package)
+    if toolchain is None:
+        return
+    for requirement in toolchain.requires:
+        if requirement.program is not None:
+            require_program(requirement.program, requirement.package, toolchain.note)
+        elif requirement.file is not None and not _has_file(toolchain, requirement.file):
+            raise MissingToolError(
+                f"{toolchain.compiler} has no {requirement.file}",
+                where="toolchain",
+                fix=install_text(requirement.package),
+            )
+    require_program(toolchain.compiler, None, toolchain.note)
+
+
+def require_program(program: str, package: str | None, note: str | None = None) -> str:
+    """Return the program's path; MissingToolError with what to install if it is not there."""
+    path = shutil.which(program)
+    if path is None:
+        raise MissingToolError(
+            f"{program} is not on this machine",
+            where="PATH",
+            fix=install_text(package) if package else note,
+        )
+    return path
+
+
+def install_text(package: str) -> str:
+    """Return the command that installs a Debian package."""
+    return f"sudo apt-get install {package}"
+
+
+def compiler_version(toolchain: Toolchain) -> str:
+    """Name and version of the compiler: the first line that it prints about itself."""
+    return capture([toolchain.compiler, "--version"]).splitlines()[0]
+
+
+def symbols(toolchain: Toolchain, program: Path) -> tuple[Symbol, ...]:
+    """Return all symbols of a program that have a size, by address."""
+    text = capture([f"{toolchain.prefix}nm", "-S", "--defined-only", str(program)])
+    rows = re.findall(r"^([0-9a-f]+) ([0-9a-f]+) (\w) (\S+)$", text, re.MULTILINE)
+    found = (Symbol(name, kind, int(at, 16), int(size, 16)) for at, size, kind, name in rows)
+    return tuple(sorted(found, key=lambda symbol: (symbol.address, symbol.name)))
+
+
+def capture(command: Sequence[str]) -> str:
+    """Return what a tool of the compiler prints; MissingToolError if missing or failing."""
+    try:
+        done = processes.run(command, timeout=TIMEOUT)
+        said = None if done.returncode == 0 else f"status {done.returncode}: {done.stderr.strip()}"
+    except OSError as error:
+        said = str(error)
+    if said is not None:
+        raise MissingToolError(
+            f"{command[0]} does not work: {said}",
+            where="toolchain",
+            fix=f"see why `{' '.join(command)}` fails",
+        )
+    return done.stdout
+
+
+def _has_file(toolchain: Toolchain, name: str) -> bool:
+    """Return whether a compiler has a file: it prints its path, else the bare name."""
+    plain = [flag for flag in toolchain.flags if not flag.startswith("--specs")]
+    answer = capture([toolchain.compiler, *plain, f"-print-file-name={name}"]).strip()
+    return Path(answer).is_absolute()

@@ -1,0 +1,11 @@
+"""What runs a program and talks with it: emulators, serial lines, sessions."""
+
+from __future__ import annotations
+
+from microtir.device.emulate import RunResult
+from microtir.device.session import Session
+
+__all__ = [
+    "RunResult",
+    "Session",
+]

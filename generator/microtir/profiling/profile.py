@@ -1,0 +1,328 @@
+"""What an inference costs on a board, by layer and in all: instructions, cycles, flash, RAM, stack.
+
+Instructions are exact (`measure`).  Cycles are exact on AVR, elsewhere the estimate of `cycles`.
+Bytes are those that the model adds to the empty program: neither the application nor its samples
+count.  The stack is given twice: what one inference touched, and what the calls in the machine code
+can reach.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypedDict
+
+from microtir.artifact import Artifact, Footprint, footprint
+from microtir.boards.board import Board, EmulatorKind, MemoryKind, ProjectType
+from microtir.boards.errors import BoardError
+from microtir.config.features import Family
+from microtir.device.emulate import DEFAULT_TIMEOUT
+from microtir.instruction_sets import cpu_costs, instruction_set
+from microtir.profiling.cycles import estimate
+from microtir.profiling.disassembly import disassemble
+from microtir.profiling.link_map import Piece, Sizes, model_sizes, parse_map
+from microtir.profiling.measure import FunctionCost, Measurement, measure
+from microtir.profiling.stack_bound import StackBound, read_frames, stack_bound
+from microtir.projects.generate import generate
+from microtir.projects.options import ProjectOptions
+from microtir.projects.project import Project
+
+_MAP = "build/program.map"
+
+
+class FlashData(TypedDict):
+    code: int
+    weights: int
+    total: int
+
+
+class RamData(TypedDict):
+    """Uses of RAM in bytes; see `Footprint`."""
+
+    workspace: int
+    scratch: int
+    io: int
+    data: int
+    stack: int
+    reserve: int
+    total: int
+
+
+class LayerCostData(TypedDict):
+    name: str
+    index: int | None
+    operator: str
+    macs: int
+    macs_executed: int
+    macs_recomputed: int
+    instructions: int
+    cycles_estimate: int
+
+
+class ProfileData(TypedDict):
+    """What `profile --json` writes: figures of one inference."""
+
+    model: str
+    targets: list[str]
+    board: str
+    compiler: str
+    instructions: int
+    cycles_estimate: int
+    flash: FlashData
+    ram: RamData
+    layers: list[LayerCostData]
+
+
+# Operators that are there because an image is computed in bands of columns.
+_MOVES_COLUMNS = ("SLICE_COLUMNS", "PLACE_COLUMNS")
+
+
+@dataclass(frozen=True, slots=True)
+class LayerCost:
+    """One function of the model; the run function, which calls the others, comes first.
+
+    Args:
+        name: of the layer in the model, or the C function's for the run function.
+        index: position of the operator in the model file; None for what the file does not have.
+        macs_recomputed: of those executed, what another function does, too.
+        calls: how often the function was entered.
+    """
+
+    name: str
+    index: int | None
+    operator: str
+    function: str
+    macs: int
+    macs_executed: int
+    macs_recomputed: int
+    instructions: int
+    cycles: int
+    calls: int
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """The costs of one inference; `cycles_are_exact` where the emulator knows them.
+
+    Args:
+        targets: what the model was compiled for.
+        code, weights: bytes of flash.
+        ram: its stack is what one inference touched, found by painting.
+        stack_bound: what the calls in the machine code can reach.
+    """
+
+    model: str
+    targets: tuple[str, ...]
+    board: str
+    compiler: str
+    layers: tuple[LayerCost, ...]
+    cycles_are_exact: bool
+    code: int
+    weights: int
+    ram: Footprint
+    stack_bound: StackBound
+
+    @property
+    def instructions(self) -> int:
+        return sum(layer.instructions for layer in self.layers)
+
+    @property
+    def cycles(self) -> int:
+        return sum(layer.cycles for layer in self.layers)
+
+    @property
+    def macs_recomputed(self) -> int:
+        return sum(layer.macs_recomputed for layer in self.layers)
+
+    @property
+    def recomputing(self) -> int:
+        """Return the instructions of what is computed twice, by share of layers, and copies."""
+        twice = sum(
+            layer.instructions * layer.macs_recomputed // layer.macs_executed
+            for layer in self.layers
+            if layer.macs_executed
+        )
+        moved = (layer for layer in self.layers if layer.operator in _MOVES_COLUMNS)
+        return twice + sum(layer.instructions for layer in moved)
+
+    def to_dict(self) -> ProfileData:
+        """Return the facts as JSON values."""
+        ram = self.ram
+        return {
+            "model": self.model,
+            "targets": list(self.targets),
+            "board": self.board,
+            "compiler": self.compiler,
+            "instructions": self.instructions,
+            "cycles_estimate": self.cycles,
+            "flash": {
+                "code": self.code,
+                "weights": self.weights,
+                "total": self.code + self.weights,
+            },
+            "ram": {
+                "workspace": ram.workspace,
+                "scratch": ram.scratch,
+                "io": ram.io,
+                "data": ram.data,
+                "stack": ram.stack,
+                "reserve": ram.reserve,
+                "total": ram.total,
+            },
+            "layers": [
+                {
+                    "name": layer.name,
+                    "index": layer.index,
+                    "operator": layer.operator,
+                    "macs": layer.macs,
+                    "macs_executed": layer.macs_executed,
+                    "macs_recomputed": layer.macs_recomputed,
+                    "instructions": layer.instructions,
+                    "cycles_estimate": layer.cycles,
+                }
+                for layer in self.layers
+            ],
+        }
+
+
+def profile(
+    artifact: Artifact,
+    board: Board,
+    *,
+    options: ProjectOptions | None = None,
+    folder: str | os.PathLike[str] | None = None,
+    timeout: float = DEFAULT_TIMEOUT,
+) -> Profile:
+    """Build a model for an emulated board, run it once and measure everything.
+
+    Args:
+        artifact: a compiled model.
+        board: with an emulator that counts.
+        options: of the project; without samples the model runs on arbitrary values.
+        folder: where to leave the project; it is replaced. By default nothing is left.
+        timeout: seconds for the emulator.
+
+    Raises:
+        BoardError: the board has no emulator that counts, or no table of cycles.
+        ModelTooLargeError: the model does not fit the board.
+        MissingToolError: a tool is not on this machine; says which package to install.
+        BuildError: the compiler's own message.
+        EmulatorError: the program failed or did not end.
+    """
+    _check_counting(board)
+    options = options or ProjectOptions()
+    with tempfile.TemporaryDirectory(prefix="microtir-profile-") as scratch:
+        place = Path(scratch) / "model" if folder is None else Path(folder)
+        project = generate(
+            artifact, board, ProjectType.BAREMETAL, place, force=True, options=options
+        )
+        pieces = _build(project, options)
+        empty = generate([], board, ProjectType.BAREMETAL, Path(scratch) / "empty")
+        sizes = model_sizes(pieces, _build(empty, options))
+        measured = measure(project, timeout=timeout)
+        cycles, bound = _from_machine_code(project, measured)
+    return _profile(artifact, board, measured, cycles, sizes, bound)
+
+
+def _check_counting(board: Board) -> None:
+    kind = board.emulator.kind if board.emulator else None
+    if kind not in (EmulatorKind.QEMU, EmulatorKind.SIMAVR):
+        raise BoardError(
+            f"instructions cannot be counted on '{board.name}'",
+            where=f"{board.file}: emulator",
+            legal="a board that QEMU or simavr emulates",
+            fix="`microtir boards` shows the emulator of each",
+        )
+    if kind is EmulatorKind.QEMU and cpu_costs(board.target) is None:
+        raise BoardError(
+            f"there is no table of cycles for '{board.target}'", where=f"{board.file}: target"
+        )
+
+
+def _build(project: Project, options: ProjectOptions) -> tuple[Piece, ...]:
+    """Build with everything that is read afterwards: link map and stack frames."""
+    project.build([f"CFLAGS={options.optimization} -fstack-usage -Wl,-Map={_MAP}"])
+    return parse_map((project.folder / _MAP).read_text(encoding="utf-8"))
+
+
+def _from_machine_code(
+    project: Project, measured: Measurement
+) -> tuple[Mapping[str, int], StackBound]:
+    """Return cycles by function and the bound of the stack."""
+    board = project.board
+    target = board.target
+    program = disassemble(board.toolchain, project.program_path, target)
+    costs, machine = cpu_costs(target), instruction_set(target.family)
+    if measured.cycles is not None or costs is None:
+        cycles = {cost.function: cost.cycles or 0 for cost in measured.by_function}
+    else:
+        cycles = estimate(measured.blocks, program, costs, machine)
+    bound = stack_bound(
+        f"run_{project.models[0].name}",  # the application's function that painting measures
+        program,
+        read_frames(project.folder / "build"),
+        machine,
+        _return_bytes(board),
+    )
+    return cycles, bound
+
+
+def _return_bytes(board: Board) -> int:
+    """Return the bytes a call itself pushes: on AVR an address, as wide as flash is large."""
+    if board.target.family is not Family.AVR:
+        return 0
+    flash = sum(m.size for m in board.memories if m.kind is MemoryKind.FLASH)
+    return 3 if flash > 0x2_0000 else 2
+
+
+def _profile(
+    artifact: Artifact,
+    board: Board,
+    measured: Measurement,
+    cycles: Mapping[str, int],
+    sizes: Sizes,
+    bound: StackBound,
+) -> Profile:
+    facts = artifact.metadata
+    known = {layer.function: layer for layer in facts.layers}
+
+    def layer(cost: FunctionCost) -> LayerCost:
+        found = known.get(cost.function)
+        return LayerCost(
+            name=cost.layer.name if cost.layer else cost.function,
+            index=found.index if found and found.index >= 0 else None,
+            operator=cost.layer.operator if cost.layer else "main",
+            function=cost.function,
+            macs=cost.layer.macs if cost.layer else 0,
+            macs_executed=found.macs_executed if found else 0,
+            macs_recomputed=found.macs_recomputed if found else 0,
+            instructions=cost.instructions,
+            cycles=cycles.get(cost.function, 0),
+            calls=cost.calls,
+        )
+
+    layers = tuple(map(layer, measured.by_function))
+    return Profile(
+        model=facts.model.file if facts.model else facts.module_name,
+        targets=tuple(str(t) for t in artifact.module.require_config("profile").targets),
+        board=board.name,
+        compiler=measured.compiler,
+        layers=layers,
+        cycles_are_exact=measured.cycles is not None,
+        code=sizes.code,
+        weights=sizes.weights,
+        ram=_ram(artifact, board, sizes, measured.stack_painted),
+        stack_bound=bound,
+    )
+
+
+def _ram(artifact: Artifact, board: Board, sizes: Sizes, stack: int) -> Footprint:
+    memory = artifact.metadata.memory
+    assert memory is not None  # `generate` refuses what is no model
+    # Arrays of internal pools are in the model's own .bss, unless a linker script moves them.
+    inside = sum(p.size for p in memory.pools if p.is_internal and not p.section)
+    data = max(sizes.data - inside, 0)
+    return footprint(artifact.metadata, data=data, stack=stack, reserve=board.reserve)

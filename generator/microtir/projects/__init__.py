@@ -1,0 +1,22 @@
+"""Projects for boards: generated, built, run and written to a board."""
+
+from __future__ import annotations
+
+from microtir.projects.buildable import Choice, default_type
+from microtir.projects.generate import generate
+from microtir.projects.options import ProjectOptions, Samples
+from microtir.projects.project import Project, load_project
+from microtir.projects.remote import node_results, run_nodes, run_samples
+
+__all__ = [
+    "Choice",
+    "Project",
+    "ProjectOptions",
+    "Samples",
+    "default_type",
+    "generate",
+    "load_project",
+    "node_results",
+    "run_nodes",
+    "run_samples",
+]

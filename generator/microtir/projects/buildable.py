@@ -1,0 +1,55 @@
+"""Which projects can be built with what is on this machine."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from microtir.boards.board import Board, ProjectType, Toolchain
+from microtir.boards.errors import MissingToolError
+from microtir.boards.toolchain import check_requirements, require_program
+from microtir.projects.template import Step, TemplateFiles
+
+
+def check_step(step: Step, toolchain: Toolchain, arguments: Sequence[str] = ()) -> None:
+    """Refuse to go on without what a step needs.
+
+    Args:
+        step: to be taken.
+        toolchain: of the board.
+        arguments: more of them for the step's command.
+
+    Raises:
+        MissingToolError: names what is missing, and the command that gets it.
+    """
+    if step.framework is not None and not step.framework.is_here(arguments):
+        raise step.framework.missing()
+    check_requirements(None if step.own_compiler else toolchain, step.requires)
+    require_program(step.command[0], None, step.note)
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """The type of project that is made where none was asked for.
+
+    Args:
+        missing: why types that come before it were passed by, by type.
+    """
+
+    type: ProjectType
+    missing: tuple[tuple[ProjectType, MissingToolError], ...]
+
+
+def default_type(board: Board) -> Choice:
+    """Return the first of the board's types that can be built here; else its first one."""
+    missing: list[tuple[ProjectType, MissingToolError]] = []
+    files = TemplateFiles(None, board.folder)
+    for support in board.projects:
+        step = files.manifest(support.type).build_for(support)
+        try:
+            if step is not None:
+                check_step(step, board.toolchain)
+            return Choice(support.type, tuple(missing))
+        except MissingToolError as error:
+            missing.append((support.type, error))
+    return Choice(board.projects[0].type, ())

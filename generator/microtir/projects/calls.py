@@ -1,0 +1,112 @@
+"""How the application of a project calls a model: by structs, or with packed arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from microtir.artifact import Artifact, Metadata
+from microtir.config.enums import CallingConvention
+from microtir.ir_module import Port
+from microtir.projects.pools import ConstantValues, PoolValues
+from microtir.support.encoding import Encoded, c_code
+from microtir.tir.dtype import DType
+
+_BYTES_PER_LINE = 16
+
+
+@dataclass(frozen=True, slots=True)
+class PackedTensor:
+    """A tensor among packed arguments: texts of C."""
+
+    data: Encoded
+    rank: int
+    dtype: Encoded
+    shape: Encoded
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """What the application passes to a run.
+
+    Args:
+        arguments: of the C interface.
+        alone: the same, for an application with one model.
+        packed: of the packed interface; empty where the model has the other.
+        parameters: whether the weights are a file, which becomes a part of the program.
+        devices: whether a struct of devices is passed.
+    """
+
+    arguments: Encoded
+    alone: Encoded
+    packed: tuple[PackedTensor, ...]
+    parameters: bool
+    devices: bool
+
+    @property
+    def resource(self) -> Encoded:
+        """Return what a packed function is given besides its tensors."""
+        return c_code("(void *)(uintptr_t)&devices" if self.devices else "NULL")
+
+
+def call_of(
+    artifact: Artifact,
+    ports: Sequence[tuple[Port, str]],
+    pools: Sequence[PoolValues],
+    constants: Sequence[ConstantValues],
+) -> Call:
+    """Describe how a model is called.
+
+    Args:
+        artifact: the model.
+        ports: its tensors, and for each a pointer to it as text of C.
+        pools: the memories that it is given.
+        constants: the constant pools that it is given.
+    """
+    config = artifact.module.require_config("project")
+    facts, name = artifact.metadata, artifact.metadata.module_name
+    apart = facts.parameters is not None
+    rest = [pool.argument for pool in constants]
+    rest += [f"{name}_parameters"] * apart + ["&devices"] * bool(facts.devices)
+    packed = config.entry_calling_convention() is CallingConvention.PACKED
+    return Call(
+        c_code(", ".join(["&inputs", "&outputs", *(pool.place for pool in pools), *rest])),
+        c_code(", ".join(["&inputs", "&outputs", *(pool.argument for pool in pools), *rest])),
+        tuple(_packed(facts, ports, pools, constants)) if packed else (),
+        apart,
+        bool(facts.devices),
+    )
+
+
+def _packed(
+    facts: Metadata,
+    ports: Sequence[tuple[Port, str]],
+    pools: Sequence[PoolValues],
+    constants: Sequence[ConstantValues],
+) -> Iterator[PackedTensor]:
+    name, parameters = facts.module_name, facts.parameters
+    for port, place in ports:
+        shape = c_code(", ".join(map(str, port.type.shape)))
+        yield PackedTensor(c_code(place), len(port.type.shape), _dtype(port.type.dtype), shape)
+    byte = _dtype(DType.UINT8)
+    for pool in pools:
+        yield PackedTensor(c_code(pool.place), 1, byte, c_code(str(max(pool.bytes, 1))))
+    given = [(pool.argument, pool.bytes) for pool in constants]
+    if parameters is not None:
+        given.append((f"{name}_parameters", parameters.bytes))
+    for place, size in given:
+        data = c_code(f"(void *)(uintptr_t){place}")
+        yield PackedTensor(data, 1, byte, c_code(str(max(size, 1))))
+
+
+def _dtype(dtype: DType) -> Encoded:
+    """Return the members of a struct microtir_dtype."""
+    kind = "FLOAT" if dtype.is_float else "SIGNED" if dtype.min < 0 else "UNSIGNED"
+    kind = "BOOL" if dtype is DType.BOOL else kind
+    return c_code(f"{{MICROTIR_ELEMENT_{kind}, {dtype.bytes * 8}}}")
+
+
+def byte_lines(content: bytes) -> list[Encoded]:
+    """Return the elements of an array of bytes, in lines."""
+    rows = (content[i : i + _BYTES_PER_LINE] for i in range(0, len(content), _BYTES_PER_LINE))
+    return [c_code(" ".join(f"{byte}," for byte in row)) for row in rows]

@@ -1,0 +1,234 @@
+"""Generating a project: models, a board, a project type → a folder."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path, PurePosixPath
+
+from microtir.artifact import Artifact
+from microtir.boards.board import Board, Console, EmulatorKind, ProjectSupport, ProjectType
+from microtir.boards.errors import ProjectError
+from microtir.boards.search import load_board
+from microtir.config.names import macro_name
+from microtir.errors import nearest
+from microtir.projects.calls import byte_lines
+from microtir.projects.capacity import check_fit, demand, project_footprint
+from microtir.projects.folder import write_folder
+from microtir.projects.models import Models, describe_models
+from microtir.projects.options import ProjectOptions
+from microtir.projects.project import (
+    BOARD_FOLDER,
+    PROJECT_FILE,
+    Layer,
+    Project,
+    ProjectModel,
+    project_text,
+)
+from microtir.projects.template import Part, Template, TemplateFiles, project_path
+from microtir.projects.values import build_values, package_name, project_values
+
+RUNTIME_FOLDER = "runtime_crt/"  # in the files of an artifact
+
+
+def generate(
+    artifacts: Artifact | Sequence[Artifact],
+    board: str | Board,
+    project_type: ProjectType | str,
+    folder: str | os.PathLike[str],
+    *,
+    force: bool = False,
+    options: ProjectOptions | None = None,
+    board_dirs: Sequence[str | os.PathLike[str]] = (),
+    template_dir: str | os.PathLike[str] | None = None,
+) -> Project:
+    """Write a project that builds with the board's own tools and needs no Python.
+
+    Args:
+        artifacts: compiled models; several share one workspace, and none makes the empty program
+            that others are compared with.
+        board: its name, or a Board.
+        project_type: what the project is for.
+        folder: must not exist, or be empty, unless `force` is given.
+        force: replace the folder, and everything in it is lost.
+        options: samples, console, stack and more.
+        board_dirs: folders of boards to look in before those of microtir.
+        template_dir: files in it replace those of `templates/projects` of the same path.
+
+    Returns:
+        The project, ready to be built.
+
+    Raises:
+        BoardError: the board is unknown, or has no project of this type.
+        ProjectError: an option or an artifact does not fit.
+        ModelTooLargeError: with the table of what needs how much.
+        ProjectTemplateError: a template is broken, or its file would lie outside the folder.
+        OutputError: the folder exists, or cannot be written. Nothing was changed then.
+    """
+    chosen = load_board(board, board_dirs) if isinstance(board, str) else board
+    support = chosen.support(_project_type(project_type))
+    options = options or ProjectOptions()
+    given = (artifacts,) if isinstance(artifacts, Artifact) else tuple(artifacts)
+    models = describe_models(given, options)
+    stack = options.stack or support.stack
+    check_fit(chosen, demand(models, project_footprint(models, given, chosen, stack)))
+    files = TemplateFiles(Path(template_dir) if template_dir is not None else None, chosen.folder)
+    template = files.manifest(support.type).named(package_name(models.names))
+    project = Project(
+        folder=Path(folder),
+        type=support.type,
+        board=chosen,
+        models=tuple(map(_project_model, given)),
+        program=_program(template, chosen),
+        build_step=template.build_for(support),
+        flash_step=template.flash,
+    )
+    sources = _model_files(given, template) | _parameter_files(given, template, files)
+    values = project_values(project, support, models, options, stack)
+    targets = files.targets(_parts(template, support, options), values)
+    _check_headers(models, list(targets))
+    values |= build_values(project, template, [*targets, *sources])
+    rendered = files.render(targets, values)
+    write_folder(project.folder, sources | rendered | _data_files(project), force=force)
+    return project
+
+
+def _data_files(project: Project) -> dict[str, bytes]:
+    """Return what microtir itself reads when the project is opened again."""
+    file = project.board.file
+    return {
+        PROJECT_FILE: project_text(project).encode(),
+        f"{BOARD_FOLDER}/{project.board.name}/{file.name}": file.read_bytes(),
+    }
+
+
+def _project_type(given: ProjectType | str) -> ProjectType:
+    if isinstance(given, ProjectType):
+        return given
+    names = [kind.value for kind in ProjectType]
+    if given not in names:
+        raise ProjectError(
+            f"'{given}' is no project type",
+            where="project.generate(project_type)",
+            legal=", ".join(names),
+            fix=nearest(given, names) or None,
+        )
+    return ProjectType(given)
+
+
+def _project_model(artifact: Artifact) -> ProjectModel:
+    facts = artifact.metadata
+    layers = (Layer(row.name, row.operator, row.function, row.macs) for row in facts.layers)
+    return ProjectModel(facts.module_name, f"{facts.module_name}_run", tuple(layers))
+
+
+def _parts(template: Template, support: ProjectSupport, options: ProjectOptions) -> list[Part]:
+    """Return all folders of templates that the project is made of, in order of precedence."""
+    _check_options(template, options)
+    return [*template.parts, *_board_parts(support, options), *_server_parts(support, options)]
+
+
+def _check_options(template: Template, options: ProjectOptions) -> None:
+    """Refuse an option that projects of this type would not heed."""
+    default = ProjectOptions()
+    for name in ("definitions", "optimization"):
+        given = getattr(options, name)
+        if tuple(given) != tuple(getattr(default, name)) and name not in template.honours:
+            raise ProjectError(
+                f"got {given!r}, and projects of type '{template.type.value}' have no place for it",
+                where=f"options.{name}",
+                fix=f"leave it out, and set it where your framework does: {template.settings}",
+            )
+
+
+def _program(template: Template, board: Board) -> str | None:
+    """Return what a build makes: for other boards than the host perhaps only the library."""
+    is_host = board.emulator is not None and board.emulator.kind is EmulatorKind.NATIVE
+    return template.program if is_host or template.library is None else template.library
+
+
+def _model_files(artifacts: Sequence[Artifact], template: Template) -> dict[str, bytes]:
+    """Return each model in its own folder, and one C runtime for all models that use it."""
+    files: dict[str, bytes] = {}
+    seen: dict[str, str] = {}
+    for artifact in artifacts:
+        name = artifact.metadata.module_name
+        for source in artifact.sources:
+            # A program has one system library: its functions would be defined for each model.
+            is_twice = len(artifacts) > 1 and source.path == f"{name}_system_lib.c"
+            # So would those of a library, or of an operator of the user, that two models call.
+            is_shared = source.path.endswith(".c") and not source.path.startswith(f"{name}_")
+            is_twice |= is_shared and seen.setdefault(source.path, name) != name
+            if not is_twice:
+                path = _place(source.path, name, template)
+                files |= {project_path(path, source.path): source.text.encode()} if path else {}
+    return files
+
+
+def _parameter_files(
+    artifacts: Sequence[Artifact], template: Template, files: TemplateFiles
+) -> dict[str, bytes]:
+    """Return the weights that models have in a file, as arrays of the program."""
+    found: dict[str, bytes] = {}
+    for artifact in artifacts:
+        name, parameters = artifact.metadata.module_name, artifact.metadata.parameters
+        for file in artifact.data if parameters is not None else ():
+            values = {
+                "name": name, "macro": macro_name(name), "lines": byte_lines(file.content),
+            }  # fmt: skip
+            stem = f"{template.models}/{name}/{name}_parameters"
+            made = {f"{stem}.{end}": f"parameters/parameters.{end}.j2" for end in ("h", "c")}
+            found |= files.render(made, values)
+    return found
+
+
+def _place(path: str, name: str, template: Template) -> str | None:
+    """Return where a file of an artifact lies in a project; None for what people read."""
+    for folder, place in (
+        (f"{RUNTIME_FOLDER}include/", template.runtime_headers),
+        (f"{RUNTIME_FOLDER}src/", template.runtime_sources),
+    ):
+        if path.startswith(folder):
+            return f"{place}/{path.removeprefix(folder)}"
+    return None if path.startswith(RUNTIME_FOLDER) else f"{template.models}/{name}/{path}"
+
+
+def _check_headers(models: Models, paths: Sequence[str]) -> None:
+    """Refuse a model whose header has the name of a header of the application."""
+    names = [PurePosixPath(path).name for path in paths]
+    for model in models.models:
+        if f"{model.name}.h" in names:
+            raise ProjectError(
+                f"the project has a file '{model.name}.h' of its own",
+                where="project.generate(artifact)",
+                fix="give the model another module_name in its configuration",
+            )
+
+
+def _board_parts(support: ProjectSupport, options: ProjectOptions) -> list[Part]:
+    """Return the parts that the board asks for, and the driver of the console."""
+    console = options.console or support.consoles[0]
+    if console not in support.consoles:
+        raise ProjectError(
+            f"the board has no console '{console.value}'",
+            where="options.console",
+            legal=", ".join(known.value for known in support.consoles),
+        )
+    drivers = {Console.UART: support.uart, Console.SEMIHOSTING: "semihosting", Console.STDIO: None}
+    driver = drivers[console]
+    names = [*support.parts, *([driver] if driver else [])]
+    return [Part(f"{support.type.value}/{name}", ".") for name in names]
+
+
+def _server_parts(support: ProjectSupport, options: ProjectOptions) -> list[Part]:
+    """Return what makes the program answer a computer instead of running samples."""
+    if not options.server:
+        return []
+    console = options.console or support.consoles[0]
+    if support.type is not ProjectType.BAREMETAL or console is Console.SEMIHOSTING:
+        raise ProjectError(
+            f"a project of type '{support.type.value}' on {console.value} cannot serve",
+            where="options.server",
+            legal="a bare-metal project with a serial port",
+        )
+    return [Part("server", "src"), Part(f"{support.type.value}/server", ".")]

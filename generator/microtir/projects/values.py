@@ -1,0 +1,235 @@
+"""What the templates of projects may speak of: finished texts and lists of them.
+
+`project_values` needs no file of the project; `build_values` adds what depends on which files
+there are.  Both together are the contract of the templates: docs/boards.md lists them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import PurePosixPath
+
+from microtir.boards.board import (
+    Board,
+    Console,
+    Memory,
+    MemoryKind,
+    ProjectSupport,
+    ProjectType,
+)
+from microtir.device.emulate import make_command
+from microtir.projects.models import Models
+from microtir.projects.options import ProjectOptions
+from microtir.projects.project import Project
+from microtir.projects.template import Template
+from microtir.support.encoding import Encoded, cmake_code, cmake_words, make_code, make_recipe
+from microtir.version import __version__
+
+Values = dict[str, object]
+
+_NAMED_MODELS = 3
+
+_CONSOLE_TEXTS = {
+    Console.UART: "Connect a terminal to the board's serial port. These lines come:",
+    Console.SEMIHOSTING: "A debugger that takes semihosting calls shows these lines:",
+    Console.STDIO: "These lines come:",
+}
+
+_FOLDER_TEXTS = {
+    "model": "the models: generated, not to be changed",
+    "src": "the application: runs each model on its samples and prints the outputs",
+    "board": "start-up, linker script, console of this board",
+    "board_data": "what microtir knows of the board",
+}
+
+
+def project_values(
+    project: Project, support: ProjectSupport, models: Models, options: ProjectOptions, stack: int
+) -> Values:
+    """Return facts about models, board and options."""
+    board = project.board
+    names = models.names
+    console = options.console or support.consoles[0]
+    definitions = [*support.definitions, *options.definitions]
+    if support.semihosting:
+        definitions.append("SEMIHOSTING")
+    if options.server:
+        definitions.append("SERVER")
+    return {
+        "version": __version__,
+        "title": " and ".join(names) or "the empty program",
+        "package": package_name(names),
+        "board": board,
+        "support": support,
+        "toolchain": board.toolchain,
+        "size_tool": f"{board.toolchain.prefix}size",
+        "program": project.program,
+        "models": models.models,
+        "shared_pools": models.shared_pools,
+        "together": [", ".join(names) for names in models.together.sorted()],
+        "model_count": len(names),
+        "has_own_tensors": any(model.own_ports for model in models.models),
+        "has_rows": any(port.by_rows for model in models.models for port in model.ports),
+        "uses_math": any(model.uses_math for model in models.models),
+        "sample_arrays": models.sample_arrays,
+        "memory_table": _memory_table(models, stack, project.board.reserve),
+        "workspace_bytes": models.workspace_bytes,
+        "stack_bytes": stack,
+        "optimization": options.optimization,
+        "definitions": definitions,
+        "definition_flags": [
+            *(f"-D{definition}" for definition in definitions),
+            # The models' files see the hooks before their own first line.
+            *(["-include", "src/layer_hooks.h"] if options.server else ()),
+        ],
+        "layers_max": max((model.layer_count for model in models.models), default=1),
+        "console_text": _CONSOLE_TEXTS[console],
+        **_arduino_values(support),
+        **_memory_values(board),
+        **_tool_values(project),
+    }
+
+
+def build_values(project: Project, template: Template, paths: Sequence[str]) -> Values:
+    """Return what depends on the files of the project."""
+    sources = sorted(path for path in paths if path.endswith(".c"))
+    library = [path for path in sources if _is_library(path, template)]
+    headers = [path for path in paths if path.endswith(".h")]
+    folders = sorted({_include_folder(path, template) for path in headers})
+    library_folders = {_include_folder(p, template) for p in headers if _is_library(p, template)}
+    script = "board/link.ld" if "board/link.ld" in paths else None
+    link = [*project.board.toolchain.link_flags]
+    # AVR's own script stays in place: ours is one more file, which only checks.
+    is_whole = script is not None and project.board.toolchain.prefix != "avr-"
+    start = ["-nostartfiles"] if is_whole else []
+    option = "-T" if is_whole else ""
+    place = "${CMAKE_CURRENT_SOURCE_DIR}/"
+    top = sorted({PurePosixPath(path).parts[0] for path in paths})
+    return {
+        "sources": sources,
+        "library_sources": library,
+        "application_sources": [path for path in sources if path not in library],
+        "library_folders": sorted(library_folders),
+        "application_files": [PurePosixPath(path).name for path in sources if path not in library],
+        "module_sources": [_beside(path, template) for path in library],
+        "module_folders": [_beside(path, template) for path in sorted(library_folders)],
+        "include_folders": folders,
+        "include_flags": [f"-I{folder}" for folder in folders],
+        "linker_script": script,
+        "link_flags": [*link, *start, *([f"{option}{script}"] if script else [])],
+        "cmake_link_flags": cmake_code(
+            " ".join(
+                [cmake_words([*link, *start]), *([f"{option}{place}{script}"] if script else [])]
+            )
+        ),
+        "file_table": [
+            {"path": f"{name}/", "text": text}
+            for name, text in _FOLDER_TEXTS.items()
+            if name in [*top, "board_data"]
+        ],
+    }
+
+
+def _is_library(path: str, template: Template) -> bool:
+    """Return whether a file belongs to models or C runtime, not to the application."""
+    folders = (template.models, template.runtime_headers, template.runtime_sources)
+    return any(PurePosixPath(path).is_relative_to(folder) for folder in folders)
+
+
+def _arduino_values(support: ProjectSupport) -> Values:
+    """Return values of a board's name package:architecture:board; AVR's core is Debian's."""
+    if support.type is not ProjectType.ARDUINO:
+        return {}
+    package, architecture, *_ = (support.board or "").split(":")
+    return {
+        "arduino_architecture": architecture,
+        "arduino_is_packaged": (package, architecture) == ("arduino", "avr"),
+    }
+
+
+def package_name(names: Sequence[str]) -> str:
+    """Return a name for the models' library: a C identifier, which every framework takes."""
+    few = len(names) <= _NAMED_MODELS
+    return "_".join([*(names if few else [names[0], "and_others"]), "models"])
+
+
+def _beside(path: str, template: Template) -> str:
+    """Return a library file's path as seen from the folder above the models' folder."""
+    folder = PurePosixPath(template.models).parent
+    inside = PurePosixPath(path)
+    return (inside.relative_to(folder) if inside.is_relative_to(folder) else inside).as_posix()
+
+
+def _include_folder(header: str, template: Template) -> str:
+    """Return the folder to search for a header.
+
+    Those of models and of the runtime are included with their folder: "microtir/runtime.h".
+    """
+    path = PurePosixPath(header)
+    for folder in (template.runtime_headers, template.models):
+        if path.is_relative_to(folder):
+            return folder
+    return path.parent.as_posix()
+
+
+def _memory_table(models: Models, stack: int, reserve: int) -> list[dict[str, object]]:
+    rows = [
+        ("workspace, shared by all models", models.workspace_bytes),
+        ("inputs and outputs, shared, too", models.tensor_bytes),
+        ("stack set aside", stack),
+        *([("reserve of the board", reserve)] if reserve else []),
+        ("weights, in flash", models.weights_bytes),
+    ]
+    return [{"what": what, "bytes": size} for what, size in rows]
+
+
+def _memory_values(board: Board) -> Values:
+    if board.code is None or board.data is None:
+        return {"memories": [], "other_memories": [], "code": None, "data": None}
+    return {
+        "memories": [_memory(memory) for memory in board.memories],
+        "other_memories": [_memory(m) for m in board.memories if m not in (board.code, board.data)],
+        "code": _memory(board.code),
+        "data": _memory(board.data),
+    }
+
+
+def _memory(memory: Memory) -> dict[str, object]:
+    return {
+        "region": memory.name.upper(),
+        "section": memory.name,
+        "is_copied": memory.kind is not MemoryKind.FLASH,
+        "attributes": "rx" if memory.kind is MemoryKind.FLASH else "rwx",
+        "origin": f"{memory.address:#x}",
+        "length": f"{memory.size:#x}",
+        "end": f"{memory.address + memory.size:#x}",
+    }
+
+
+def _tool_values(project: Project) -> Values:
+    board = project.board
+    requires = (
+        *board.toolchain.requires,
+        *(project.build_step.requires if project.build_step else ()),
+    )
+    emulator, flasher = board.emulator, board.flasher
+    command = make_command(emulator, project.program) if emulator and project.program else []
+    flash = [
+        word.replace("{program}", project.program or "")
+        for word in (flasher.command if flasher else ())
+    ]
+    return {
+        "tools": [r.program for r in requires if r.program],
+        "packages": sorted({r.package for r in requires}),
+        "run_command": command,
+        "emulator_package": emulator.package if emulator else None,
+        "flash_command": _flash_recipe(flash),
+        "flash_example": [word.replace("{port}", "/dev/ttyACM0") for word in flash],
+        "flash_package": flasher.package if flasher else None,
+    }
+
+
+def _flash_recipe(words: Sequence[str]) -> Encoded:
+    """Return the command in a Makefile, where the caller of make names the serial port."""
+    parts = ([make_recipe([part] * bool(part)) for part in word.split("{port}")] for word in words)
+    return make_code(" ".join("$(PORT)".join(part) for part in parts))
