@@ -11,7 +11,7 @@ import numpy.typing as npt
 from microtir import te
 from microtir.config.features import Feature
 from microtir.graph.ir import Node
-from microtir.kernels.arm_dsp.copy_kernels import copy
+from microtir.kernels.arm_dsp.copying import copy
 from microtir.kernels.arm_dsp.depthwise_kernels import WORD_ORDER, depthwise
 from microtir.kernels.common.bordered_rows import Geometry, Window, windowed_rows
 from microtir.kernels.common.depthwise_taps import Taps

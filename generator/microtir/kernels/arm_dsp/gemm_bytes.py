@@ -11,7 +11,7 @@ from microtir import te
 from microtir.config.features import Feature
 from microtir.graph.ir import Node
 from microtir.kernels.arm_dsp import convolution
-from microtir.kernels.arm_dsp.copy_kernels import copy, fill, fill_spread, spread
+from microtir.kernels.arm_dsp.copying import copy, fill, fill_spread, spread
 from microtir.kernels.arm_dsp.gemm_bytes_kernels import (
     UNROLL,
     UNROLL_OCTETS,

@@ -11,10 +11,11 @@ from microtir.kernels.arm_dsp.depthwise_sums import DepthwiseSums
 from microtir.kernels.arm_dsp.gemm_bytes import GemmBytes
 from microtir.kernels.arm_dsp.narrow import GemmNarrow
 from microtir.kernels.arm_dsp.planes import DepthwisePlanar, DepthwisePlanes
-from microtir.kernels.arm_dsp.pooling import PoolRowsWords, PoolWords
+from microtir.kernels.arm_dsp.pooling import WORDS
 from microtir.kernels.arm_dsp.windows import GemmWindows
 from microtir.kernels.common.kernel import Kernel
 from microtir.kernels.common.micro_kernel import COMPACT, COMPACT_APART, FAST, FAST_APART
+from microtir.kernels.common.pool_runs import PoolByRuns, PoolRowsByRuns
 from microtir.kernels.common.shifted_add import ShiftedAdd
 from microtir.plan.ir import LayoutKind
 from microtir.tir.dtype import DType
@@ -41,8 +42,8 @@ KERNELS: tuple[Kernel, ...] = (
     DepthwisePlanar(LayoutKind.PLANES16, DType.INT16),
     DepthwisePlanar(LayoutKind.PLANES8, DType.INT8),
     Dense(),
-    PoolRowsWords(),
-    PoolWords(),
+    PoolRowsByRuns("accumulate_words", WORDS),
+    PoolByRuns("pool_words", WORDS),
     ShiftedAdd("add_shifted", 15, 106, has_assembly=True),
     CopyWords(),
 )

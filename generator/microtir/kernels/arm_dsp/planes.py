@@ -15,7 +15,7 @@ from microtir import te
 from microtir.config.features import Feature
 from microtir.graph.ir import Node
 from microtir.kernels.arm_dsp import depthwise as words
-from microtir.kernels.arm_dsp.copy_kernels import fill
+from microtir.kernels.arm_dsp.copying import fill
 from microtir.kernels.arm_dsp.planes_kernels import (
     OUTPUTS,
     TAPS,

@@ -3,54 +3,43 @@
 from __future__ import annotations
 
 from microtir.config.features import Feature
-from microtir.graph.ir import Node
-from microtir.kernels.arm_dsp.copy_kernels import copy, fill
-from microtir.kernels.arm_dsp.pooling_kernels import add_run, average, max_run
-from microtir.kernels.common.pool_runs import Pool, PoolByRuns, PoolKernels, PoolRowsByRuns
-from microtir.plan.ir import Calls
+from microtir.kernels.arm_dsp.copying import copy, fill
+from microtir.kernels.common.pool_kernels import Assembly, PoolKernels
+from microtir.tir.dtype import DType
 
-KERNELS = PoolKernels(add_run, max_run, average, fill, copy)
+_WORD = 4  # channels
+_RUNS = {DType.INT16: ("kernels/pool_add.j2", 28), DType.INT8: ("kernels/pool_max.j2", 20)}
 
 
-class PoolRowsWords(PoolRowsByRuns):
-    """Averages of images whose rows come one by one."""
+class _Words(PoolKernels):
+    """Costs are from counts of the emulated Cortex-M4."""
 
-    name = "accumulate_words"
     needs = Feature.DSP
     cycles = 139
-    micro_kernels = KERNELS
+    printed = 8
+    longest_step = 255
+    average_template, average_stack = "kernels/pool_average.j2", 20
+    code_bytes = 200, 120
 
-    def instructions(self, node: Node, _calls: Calls) -> int:
-        """Return the instructions of rows that are added one by one, and of the averages."""
-        pool = Pool.of(node)
-        words, rest = divmod(pool.image.channels, 4)
-        row = 40 + words * 9 + rest * 6 + pool.image.width * 3 * (words + rest)
-        return pool.image.height * row + pool.image.channels * 11
+    def run_assembly(self, pixels: int, channels: int, dtype: DType) -> Assembly:
+        words, rest = divmod(channels, _WORD)
+        template, stack_bytes = _RUNS[dtype]
+        values = {
+            **self.run_values(pixels, channels),
+            "collected_bytes": str(words * _WORD * dtype.bytes) if words else "",
+            "rest": str(rest) if rest else "",
+        }
+        return Assembly(template, values, stack_bytes)
 
-    def code_bytes(self, node: Node) -> int:
-        return _code_bytes(node)
+    def run_cost(self, channels: int, _dtype: DType) -> tuple[int, int]:
+        words, rest = divmod(channels, _WORD)
+        return words * 9 + rest * 6, 3 * (words + rest)
+
+    def pixel_cost(self, channels: int) -> int:
+        return channels + 60
+
+    def finish_cost(self, channels: int, dtype: DType) -> int:
+        return channels * 11 if dtype is DType.INT16 else channels
 
 
-def _code_bytes(node: Node) -> int:
-    """Return the bytes of run, averages and the loops around, beyond those of plain C."""
-    return 200 if Pool.of(node).averages else 120
-
-
-class PoolWords(PoolByRuns):
-    """Averages and maxima of windows."""
-
-    name = "pool_words"
-    needs = Feature.DSP
-    cycles = 139
-    micro_kernels = KERNELS
-
-    def instructions(self, node: Node, _calls: Calls) -> int:
-        """Return the instructions, from counts of the emulated Cortex-M4."""
-        pool = Pool.of(node)
-        words, rest = divmod(pool.image.channels, 4)
-        taken = pool.runs * (20 + words * 9 + rest * 6) + pool.taps * 3 * (words + rest)
-        finish = pool.image.channels * 11 if pool.averages else pool.image.channels
-        return pool.output.height * pool.output.width * (taken + finish + pool.image.channels + 60)
-
-    def code_bytes(self, node: Node) -> int:
-        return _code_bytes(node)
+WORDS = _Words(copy, fill)

@@ -13,7 +13,7 @@ import numpy as np
 from microtir import te
 from microtir.config.features import Feature
 from microtir.graph.ir import Node
-from microtir.kernels.arm_dsp.copy_kernels import fill
+from microtir.kernels.arm_dsp.copying import fill
 from microtir.kernels.arm_dsp.outputs import Outputs, borders_cost, planes_refusal
 from microtir.kernels.arm_dsp.windows_kernels import Outputs as RowOutputs
 from microtir.kernels.arm_dsp.windows_kernels import pack, tile_loads, windows

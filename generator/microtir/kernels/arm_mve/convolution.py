@@ -10,7 +10,7 @@ from __future__ import annotations
 from microtir import te
 from microtir.config.features import Feature
 from microtir.graph.ir import Node
-from microtir.kernels.arm_mve.copy_kernels import copy, fill, gather, gather_code
+from microtir.kernels.arm_mve.copying import copy, fill, gather, gather_code
 from microtir.kernels.arm_mve.gemm_kernels import PIXELS, code_size, gemm, instructions
 from microtir.kernels.arm_mve.linear import BYTES, PackedLinear, pack_linear
 from microtir.kernels.common.convolution_geometry import Geometry

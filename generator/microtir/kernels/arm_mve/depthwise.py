@@ -8,7 +8,7 @@ import numpy.typing as npt
 from microtir import te
 from microtir.config.features import Feature
 from microtir.graph.ir import Node
-from microtir.kernels.arm_mve.copy_kernels import copy
+from microtir.kernels.arm_mve.copying import copy
 from microtir.kernels.arm_mve.depthwise_kernels import (
     ORDER,
     ROWS,

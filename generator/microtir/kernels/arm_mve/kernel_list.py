@@ -6,14 +6,15 @@ from microtir.kernels.arm_mve.add import Add4
 from microtir.kernels.arm_mve.convolution import Gemm
 from microtir.kernels.arm_mve.dense import Dense
 from microtir.kernels.arm_mve.depthwise import Depthwise
-from microtir.kernels.arm_mve.pooling import PoolRowsVectors, PoolVectors
+from microtir.kernels.arm_mve.pooling import VECTORS
 from microtir.kernels.common.kernel import Kernel
+from microtir.kernels.common.pool_runs import PoolByRuns, PoolRowsByRuns
 
 KERNELS: tuple[Kernel, ...] = (
     Gemm(),
     Depthwise(),
     Dense(),
-    PoolRowsVectors(),
-    PoolVectors(),
+    PoolRowsByRuns("accumulate_vectors", VECTORS),
+    PoolByRuns("pool_vectors", VECTORS),
     Add4(),
 )

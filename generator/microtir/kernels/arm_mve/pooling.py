@@ -1,57 +1,47 @@
-"""AVERAGE_POOL_2D and MAX_POOL_2D by vectors: all channels of a run of pixels at a time."""
+"""AVERAGE_POOL_2D and MAX_POOL_2D by vectors: as many channels as lanes of a run at a time."""
 
 from __future__ import annotations
 
 from microtir.config.features import Feature
-from microtir.graph.ir import Node
-from microtir.kernels.arm_mve.copy_kernels import copy, fill
-from microtir.kernels.arm_mve.pooling_kernels import add_run, average, max_run
-from microtir.kernels.common.pool_runs import Pool, PoolByRuns, PoolKernels, PoolRowsByRuns
-from microtir.plan.ir import Calls
+from microtir.kernels.arm_mve.copying import copy, fill
+from microtir.kernels.common.pool_kernels import Assembly, PoolKernels
+from microtir.tir.dtype import DType
 
-KERNELS = PoolKernels(add_run, max_run, average, fill, copy)
+_OPERATIONS = {
+    DType.INT16: {
+        "width": "16", "lanes": "8", "load": "vldrb.s16", "load_sum": "vldrh.u16",
+        "store_sum": "vstrh.16", "operation": "vadd.i16",
+    },
+    DType.INT8: {
+        "width": "8", "lanes": "16", "load": "vldrb.u8", "load_sum": "vldrb.u8",
+        "store_sum": "vstrb.8", "operation": "vmax.s8",
+    },
+}  # fmt: skip
 
 
-class PoolRowsVectors(PoolRowsByRuns):
-    """Averages of images whose rows come one by one."""
+class _Vectors(PoolKernels):
+    """Costs are from counts of the emulated Cortex-M55."""
 
-    name = "accumulate_vectors"
     needs = Feature.MVE
     cycles = 123
-    micro_kernels = KERNELS
+    printed = 16
+    longest_step = 127  # of bytes
+    average_template, average_stack = "kernels/mve/pool_average.j2", 16
+    code_bytes = 120, 80
 
-    def instructions(self, node: Node, _calls: Calls) -> int:
-        """Return the instructions of rows that are added one by one, and of the averages."""
-        pool = Pool.of(node)
-        vectors = -(-pool.image.channels // 8)
-        row = 40 + vectors * (5 + 2 * pool.image.width)
-        return pool.image.height * row + pool.image.channels * 9 // 4
+    def run_assembly(self, pixels: int, channels: int, dtype: DType) -> Assembly:
+        values = {**self.run_values(pixels, channels), **_OPERATIONS[dtype]}
+        return Assembly("kernels/mve/pool_run.j2", values, 8)
 
-    def code_bytes(self, node: Node) -> int:
-        return _code_bytes(node)
+    def run_cost(self, channels: int, dtype: DType) -> tuple[int, int]:
+        vectors = -(-channels // (16 // dtype.bytes))
+        return vectors * 5, vectors * 2
+
+    def pixel_cost(self, _channels: int) -> int:
+        return 40
+
+    def finish_cost(self, channels: int, dtype: DType) -> int:
+        return channels * 9 // 4 if dtype is DType.INT16 else channels // 8
 
 
-def _code_bytes(node: Node) -> int:
-    """Return the bytes of a run, and of the averages, beyond the loops of the direct kernel."""
-    return 120 if Pool.of(node).averages else 80
-
-
-class PoolVectors(PoolByRuns):
-    """Averages and maxima of windows."""
-
-    name = "pool_vectors"
-    needs = Feature.MVE
-    cycles = 123
-    micro_kernels = KERNELS
-
-    def instructions(self, node: Node, _calls: Calls) -> int:
-        """Return the instructions, from counts of the emulated Cortex-M55."""
-        pool = Pool.of(node)
-        channels, lanes = pool.image.channels, 16 // pool.dtype.bytes
-        vectors = -(-channels // lanes)
-        taken = pool.runs * (20 + vectors * 5) + pool.taps * vectors * 2
-        finish = channels * 9 // 4 if pool.averages else channels // 8
-        return pool.output.height * pool.output.width * (taken + finish + 40)
-
-    def code_bytes(self, node: Node) -> int:
-        return _code_bytes(node)
+VECTORS = _Vectors(copy, fill)

@@ -5,12 +5,12 @@ whole of it.  Windows that leave the image are taken pixel by pixel; averages ar
 do not, since the divisor is a constant.  A global average may also be fed row by row: then what is
 scratch otherwise are the accumulators.
 
-The micro-kernels are those of a CPU (`PoolKernels`); the loops around them are the same for all.
+The micro-kernels are those of an instruction set (`PoolKernels`); the loops around them are the
+same for all.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from microtir import te
@@ -18,7 +18,7 @@ from microtir.graph.ir import Node
 from microtir.kernels.common.kernel import Kernel
 from microtir.kernels.common.layer import Layer, Rows
 from microtir.kernels.common.micro_kernel import call
-from microtir.kernels.common.pool_kernels import divides_exactly
+from microtir.kernels.common.pool_kernels import PoolKernels, divides_exactly
 from microtir.kernels.common.statements import at, let, loop, seq, when
 from microtir.operators.common.rows import Extents, RowWindow
 from microtir.operators.common.windows import Windows
@@ -32,17 +32,6 @@ from microtir.tir.function import RowRange
 
 _IMMEDIATE = 4095  # largest addend
 _LARGEST_RUN = 1 << 11  # pixels
-
-
-@dataclass(frozen=True, slots=True)
-class PoolKernels:
-    """The micro-kernels of a CPU."""
-
-    add_run: Callable[[int, int], KernelDescription]
-    max_run: Callable[[int, int], KernelDescription]
-    average: Callable[[int, int, int, int], KernelDescription]
-    fill: Callable[[int, int, DType], KernelDescription]
-    copy: Callable[[int], KernelDescription]
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,11 +106,31 @@ def refusal(node: Node) -> Refusal | None:
     return None if pool.high == DType.INT8.max else Refusal.CLAMP
 
 
-class PoolRowsByRuns(Kernel):
+class _ByRuns(Kernel):
+    """A kernel whose micro-kernels are those of an instruction set."""
+
+    def __init__(self, name: str, micro_kernels: PoolKernels) -> None:
+        self.name, self.micro_kernels = name, micro_kernels
+        self.needs, self.cycles = micro_kernels.needs, micro_kernels.cycles
+
+    def code_bytes(self, node: Node) -> int:
+        """Return the bytes of a run, and of the averages, beyond the loops of the direct kernel."""
+        averages, maxima = self.micro_kernels.code_bytes
+        return averages if Pool.of(node).averages else maxima
+
+
+class PoolRowsByRuns(_ByRuns):
     """Averages of whole images, whose rows are added to sums as they come."""
 
     operators = (AveragePool2D,)
-    micro_kernels: PoolKernels
+
+    def instructions(self, node: Node, _calls: Calls) -> int:
+        """Return the instructions of rows that are added one by one, and of the averages."""
+        pool, kernels = Pool.of(node), self.micro_kernels
+        channels = pool.image.channels
+        run, pixel = kernels.run_cost(channels, pool.dtype)
+        row = 40 + run + pool.image.width * pixel
+        return pool.image.height * row + kernels.finish_cost(channels, pool.dtype)
 
     def accumulator_bytes(self, node: Node) -> int:
         """Return a sum for each channel."""
@@ -133,8 +142,6 @@ class PoolRowsByRuns(Kernel):
 
         Averages of a whole image of several rows, that come singly.
         """
-        if not isinstance(node.op, AveragePool2D):
-            return Refusal.OPERATOR
         reason = refusal(node)
         if reason is not None:
             return reason
@@ -165,11 +172,19 @@ class PoolRowsByRuns(Kernel):
         return ir.PrimFunc(name, (sums, y.buffer), body)
 
 
-class PoolByRuns(Kernel):
-    """Averages and maxima of windows, by micro-kernels of an instruction set."""
+class PoolByRuns(_ByRuns):
+    """Averages and maxima of windows."""
 
     operators = (AveragePool2D, MaxPool2D)
-    micro_kernels: PoolKernels
+
+    def instructions(self, node: Node, _calls: Calls) -> int:
+        """Return the instructions, from counts on emulated cores."""
+        pool, kernels = Pool.of(node), self.micro_kernels
+        channels, pixels = pool.image.channels, pool.output.height * pool.output.width
+        run, pixel = kernels.run_cost(channels, pool.dtype)
+        taken = pool.runs * (20 + run) + pool.taps * pixel
+        finish = kernels.finish_cost(channels, pool.dtype)
+        return pixels * (taken + finish + kernels.pixel_cost(channels))
 
     def window(self, node: Node) -> RowWindow | None:
         return row_window(node)

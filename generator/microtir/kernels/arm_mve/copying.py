@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from microtir.config.features import Feature
 from microtir.kernels.arm_mve.linear import BYTES
+from microtir.kernels.common.copies import copying, filling
 from microtir.kernels.common.made_once import made_once
 from microtir.kernels.common.micro_kernel import describe
 from microtir.kernels.common.statements import load, loop, store
@@ -17,37 +18,15 @@ _UNROLLED = 16  # vectors that are printed one by one
 @made_once
 def copy(size: int) -> KernelDescription:
     """Move `size` bytes; parameters: from, to."""
-    source = ir.Buffer("source", (size,), DType.INT8)
-    target = ir.Buffer("target", (size,), DType.INT8)
-    return describe(
-        f"move_{size}",
-        (f"Copies {size} bytes",),
-        (source, target),
-        (target,),
-        loop("i", 0, size, lambda i: store(target, (i,), load(source, i))),
-        "kernels/mve/copy.j2",
-        _pieces(size),
-        stack_bytes=8,
-        needs=Feature.MVE,
-    )
+    return copying("move", size, "kernels/mve/copy.j2", _pieces(size), 8, Feature.MVE)
 
 
 @made_once
 def fill(size: int, value: int, dtype: DType = DType.INT8) -> KernelDescription:
     """Set `size` elements to `value`, which is a byte, or 0 of any type; parameter: to."""
     assert value == 0 or dtype is DType.INT8
-    target = ir.Buffer("target", (size,), dtype)
-    return describe(
-        f"fill_{size}_{dtype.value}_{value}".replace("-", "m"),
-        (f"Sets {size} elements to {value}",),
-        (target,),
-        (target,),
-        loop("i", 0, size, lambda i: store(target, (i,), value)),
-        "kernels/mve/fill.j2",
-        {"value": str(value), "size": str(size * dtype.bytes)},
-        stack_bytes=8,
-        needs=Feature.MVE,
-    )
+    values = {"value": str(value), "size": str(size * dtype.bytes)}
+    return filling(size, value, dtype, "kernels/mve/fill.j2", values, 8, Feature.MVE)
 
 
 @made_once

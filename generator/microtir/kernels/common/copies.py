@@ -1,0 +1,60 @@
+"""What the micro-kernels compute that move bytes and set elements."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from microtir.config.features import Feature
+from microtir.kernels.common.micro_kernel import describe
+from microtir.kernels.common.statements import load, loop, store
+from microtir.schedule import KernelDescription
+from microtir.tir import ir
+from microtir.tir.dtype import DType
+
+
+def copying(
+    name: str,
+    size: int,
+    template: str,
+    values: Mapping[str, object],
+    stack_bytes: int,
+    needs: Feature,
+) -> KernelDescription:
+    """Describe a kernel that moves `size` bytes; parameters: from, to."""
+    source = ir.Buffer("source", (size,), DType.INT8)
+    target = ir.Buffer("target", (size,), DType.INT8)
+    return describe(
+        f"{name}_{size}",
+        (f"Copies {size} bytes",),
+        (source, target),
+        (target,),
+        loop("i", 0, size, lambda i: store(target, (i,), load(source, i))),
+        template,
+        values,
+        stack_bytes,
+        needs,
+    )
+
+
+def filling(
+    size: int,
+    value: int,
+    dtype: DType,
+    template: str | None,
+    values: Mapping[str, object],
+    stack_bytes: int,
+    needs: Feature,
+) -> KernelDescription:
+    """Describe a kernel that sets `size` elements to `value`; parameter: to."""
+    target = ir.Buffer("target", (size,), dtype)
+    return describe(
+        f"fill_{size}_{dtype.value}_{value}".replace("-", "m"),
+        (f"Sets {size} elements to {value}",),
+        (target,),
+        (target,),
+        loop("i", 0, size, lambda i: store(target, (i,), value)),
+        template,
+        values,
+        stack_bytes,
+        needs,
+    )
