@@ -34,9 +34,9 @@ class Fix(str):
     command: str
 
     def __new__(cls, python: str, command: str) -> Fix:
-        made = super().__new__(cls, python)
-        made.command = command
-        return made
+        fix = super().__new__(cls, python)
+        fix.command = command
+        return fix
 
     def __reduce__(self) -> tuple[Any, ...]:  # a diagnostic may come from another process
         return Fix, (str(self), self.command)
@@ -75,9 +75,9 @@ class MicrotirError(Exception):
 
     def for_command_line(self) -> MicrotirError:
         """Return the same diagnostic with a fix that can be typed."""
-        found = copy.copy(self)
-        found.fix = self.fix.command if isinstance(self.fix, Fix) else self.fix
-        return found
+        error = copy.copy(self)
+        error.fix = self.fix.command if isinstance(self.fix, Fix) else self.fix
+        return error
 
     def __str__(self) -> str:
         lines = [f"{self.where}: {self.what}" if self.where else self.what]
@@ -138,10 +138,10 @@ class UnsupportedModelError(MicrotirError):
 
     def for_command_line(self) -> MicrotirError:
         """Return the same diagnostic with fixes that can be typed."""
-        found = super().for_command_line()
-        assert isinstance(found, UnsupportedModelError)
-        found.problems = tuple(problem.for_command_line() for problem in self.problems)
-        return found
+        error = super().for_command_line()
+        assert isinstance(error, UnsupportedModelError)
+        error.problems = tuple(problem.for_command_line() for problem in self.problems)
+        return error
 
     def __str__(self) -> str:
         return "\n".join([super().__str__(), *(f"- {p}" for p in self.problems)])
@@ -220,9 +220,9 @@ class LimitError(MemoryPlanError):
 
     def with_tried(self, tried: Iterable[str]) -> LimitError:
         """Return the same refusal, and what other options came to."""
-        made = copy.copy(self)
-        made.tried = tuple(tried)
-        return made
+        error = copy.copy(self)
+        error.tried = tuple(tried)
+        return error
 
     def __str__(self) -> str:
         heads = ("  tried: ", *["         "] * len(self.tried))

@@ -72,5 +72,5 @@ def _written(folder: Path) -> str | None:
         listed, owner = {str(name) for name in written["files"]}, whose_in(written)
     except (OSError, WrongDataError, KeyError, TypeError):
         return None
-    found = {p.relative_to(folder).as_posix() for p in folder.rglob("*") if not p.is_dir()}
-    return owner if found <= listed else None
+    present = {p.relative_to(folder).as_posix() for p in folder.rglob("*") if not p.is_dir()}
+    return owner if present <= listed else None

@@ -89,7 +89,7 @@ def joint_workspace(artifacts: Sequence[Contents], together: Together) -> list[J
             if not pool.is_internal:
                 share = Share(pool.size, pool.alignment)
                 shares.setdefault(pool.name, {})[artifact.metadata.module_name] = share
-    return [joint_pool(c_name(name), found, together) for name, found in shares.items()]
+    return [joint_pool(c_name(name), of_modules, together) for name, of_modules in shares.items()]
 
 
 @dataclass(frozen=True, slots=True)

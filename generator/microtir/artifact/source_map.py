@@ -14,10 +14,10 @@ _PLACE = r"(?<![\w.])(?:\S*/)?{name}(?:_lib0)?\.c[:,](?: line )?(\d+)"
 
 def is_described(source: str, metadata: Metadata) -> bool:
     """Return whether a C file has its functions in the lines in which they were generated."""
-    found = definitions(source)
-    told = [(layer.function, layer.lines) for layer in metadata.layers]
-    told += [(kernel.function, kernel.lines) for kernel in metadata.kernels]
-    return all(found.get(function, ()) == lines for function, lines in told)
+    printed = definitions(source)
+    described = [(layer.function, layer.lines) for layer in metadata.layers]
+    described += [(kernel.function, kernel.lines) for kernel in metadata.kernels]
+    return all(printed.get(function, ()) == lines for function, lines in described)
 
 
 def layers_at(metadata: Metadata, line: int) -> tuple[LayerData, ...]:
@@ -27,11 +27,11 @@ def layers_at(metadata: Metadata, line: int) -> tuple[LayerData, ...]:
     layer is in particular.
     """
     layers = metadata.layers
-    found = [layer for layer in layers if _holds(layer.lines, line)]
+    matches = [layer for layer in layers if _holds(layer.lines, line)]
     for kernel in metadata.kernels:
         if _holds(kernel.lines, line):
-            found += [layer for layer in layers if layer.function in kernel.layers]
-    return tuple(found)
+            matches += [layer for layer in layers if layer.function in kernel.layers]
+    return tuple(matches)
 
 
 def layer_text(metadata: Metadata, layer: LayerData) -> str:

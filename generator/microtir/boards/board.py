@@ -179,9 +179,9 @@ class ProjectSupport:
     @property
     def consoles(self) -> tuple[Console, ...]:
         """Return where a program can print, the usual place first."""
-        found = [Console.UART] if self.uart else []
-        found += [Console.SEMIHOSTING] if self.semihosting else []
-        return tuple(found) or (Console.STDIO,)
+        consoles = [Console.UART] if self.uart else []
+        consoles += [Console.SEMIHOSTING] if self.semihosting else []
+        return tuple(consoles) or (Console.STDIO,)
 
 
 @dataclass(frozen=True, slots=True)
@@ -285,7 +285,7 @@ def _target(table: TomlTable) -> Target:
 
 
 def _memories(top: TomlTable) -> tuple[Memory, ...]:
-    found: list[Memory] = []
+    memories: list[Memory] = []
     for table in top.tables("memory"):
         memory = Memory(
             name=table.required_text("name", IDENTIFIER),
@@ -299,13 +299,13 @@ def _memories(top: TomlTable) -> tuple[Memory, ...]:
         table.done()
         if memory.size == 0:
             raise table.problem("size", f"the memory '{memory.name}' has no bytes")
-        for other in found:
+        for other in memories:
             if memory.name == other.name:
                 raise table.problem("name", f"there are two memories '{memory.name}'")
             if _overlap(memory, other):
                 raise table.problem("address", f"'{memory.name}' overlaps '{other.name}'")
-        found.append(memory)
-    return tuple(found)
+        memories.append(memory)
+    return tuple(memories)
 
 
 def _overlap(a: Memory, b: Memory) -> bool:
@@ -398,14 +398,14 @@ def _serial(table: TomlTable | None) -> Serial | None:
 
 def _projects(table: TomlTable) -> tuple[ProjectSupport, ...]:
     names = [kind.value for kind in ProjectType]
-    found = []
+    supports = []
     for name, entry in table.named_tables():
         if name not in names:
             hint = nearest(name, names)
             what = f"'{name}' is no project type"
             raise table.problem(name, f"{what}: {hint}" if hint else what, ", ".join(names))
-        found.append(_support(ProjectType(name), entry))
-    return tuple(found)
+        supports.append(_support(ProjectType(name), entry))
+    return tuple(supports)
 
 
 # Project types whose framework has a name of its own for the board.

@@ -50,9 +50,9 @@ def _folders(board_dirs: Sequence[str | os.PathLike[str]]) -> dict[str, Path]:
         if not place.is_dir():
             raise BoardError("there is no such folder", where=str(place), legal="a board folder")
     environment = [Path(p) for p in os.environ.get(BOARD_PATH, "").split(os.pathsep) if p]
-    found: dict[str, Path] = {}
+    folders: dict[str, Path] = {}
     for place in (*given, *environment, resources.boards()):
         for folder in sorted(place.iterdir()) if place.is_dir() else ():
             if (folder / BOARD_FILE).is_file():
-                found.setdefault(folder.name, folder)
-    return found
+                folders.setdefault(folder.name, folder)
+    return folders

@@ -92,8 +92,8 @@ class TomlTable:
         def is_list(value: object) -> bool:
             return isinstance(value, list) and all(isinstance(v, str) and v for v in value)
 
-        found = self._read(key, "a list of texts", is_list, _text_tuple) or ()
-        return tuple(self._checked(key, text, rule) for text in found)
+        texts = self._read(key, "a list of texts", is_list, _text_tuple) or ()
+        return tuple(self._checked(key, text, rule) for text in texts)
 
     def choice(self, key: str, kind: type[E]) -> E | None:
         text = self.text(key, LINE)
@@ -116,10 +116,10 @@ class TomlTable:
         def is_list(value: object) -> bool:
             return isinstance(value, list) and all(isinstance(v, dict) for v in value)
 
-        found = self._read(key, "a list of tables", is_list, _table_list) or []
+        tables = self._read(key, "a list of tables", is_list, _table_list) or []
         return tuple(
             self._inner(values, f"{self._dotted(key)}[{number}]")
-            for number, values in enumerate(found)
+            for number, values in enumerate(tables)
         )
 
     def named_tables(self) -> tuple[tuple[str, TomlTable], ...]:

@@ -82,8 +82,8 @@ def symbols(toolchain: Toolchain, program: Path) -> tuple[Symbol, ...]:
     """Return all symbols of a program that have a size, by address."""
     text = capture([f"{toolchain.prefix}nm", "-S", "--defined-only", str(program)])
     rows = re.findall(r"^([0-9a-f]+) ([0-9a-f]+) (\w) (\S+)$", text, re.MULTILINE)
-    found = (Symbol(name, kind, int(at, 16), int(size, 16)) for at, size, kind, name in rows)
-    return tuple(sorted(found, key=lambda symbol: (symbol.address, symbol.name)))
+    symbols = (Symbol(name, kind, int(at, 16), int(size, 16)) for at, size, kind, name in rows)
+    return tuple(sorted(symbols, key=lambda symbol: (symbol.address, symbol.name)))
 
 
 def capture(command: Sequence[str]) -> str:

@@ -66,12 +66,12 @@ def one_program(
         UsageError: an archive with several.
         MicrotirError: any diagnostic of reading or compiling.
     """
-    found = programs(model, config, progress, board)
-    if len(found) > 1:
-        names = ", ".join(artifact.metadata.module_name for artifact in found)
+    artifacts = programs(model, config, progress, board)
+    if len(artifacts) > 1:
+        names = ", ".join(artifact.metadata.module_name for artifact in artifacts)
         raise UsageError(
-            f"the archive holds {len(found)} models: {names}",
+            f"the archive holds {len(artifacts)} models: {names}",
             where=model,
             fix="make a project with all of them: microtir micro create-project",
         )
-    return found[0]
+    return artifacts[0]

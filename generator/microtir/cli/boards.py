@@ -16,13 +16,13 @@ def boards(as_json: AsJson = False) -> ExitCode:
     """Lists the boards: CPU, memories, project types and how far each is tested."""
     from microtir.boards import all_boards
 
-    found = all_boards()
+    known = all_boards()
     if as_json:
-        write_json([_facts(board) for board in found])
+        write_json([_facts(board) for board in known])
         return ExitCode.DONE
     write_table(
         ("board", "CPU", "flash", "RAM", "project types", "emulator"),
-        [_row(board) for board in found],
+        [_row(board) for board in known],
     )
     write(
         "\nexecuted: built and run in an emulator, outputs compared; built: compiled and linked\n"

@@ -7,18 +7,18 @@ from collections.abc import Iterable
 from microtir.errors import UsageError, nearest
 
 
-def check_choice(what: str, given: str, legal: Iterable[str], where: str) -> None:
+def check_choice(what: str, word: str, legal: Iterable[str], where: str) -> None:
     """Refuse a word that is not one of the legal ones.
 
     Raises:
         UsageError: says the nearest.
     """
-    known = list(legal)
-    if given not in known:
+    values = list(legal)
+    if word not in values:
         raise UsageError(
-            f"there is no {what} '{given}': {nearest(given, known)}".removesuffix(": "),
+            f"there is no {what} '{word}': {nearest(word, values)}".removesuffix(": "),
             where=where,
-            legal=", ".join(known),
+            legal=", ".join(values),
         )
 
 

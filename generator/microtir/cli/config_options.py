@@ -147,8 +147,8 @@ def _io_bytes(models: Sequence[str], config: CompilationConfig) -> int:
 
 def _panel(flag: Flag) -> str:
     """Return the part of the help that a flag stands in: first what most people set."""
-    found = (panel for start, panel in _PANELS.items() if flag.name.startswith(start))
-    return next(found, PANEL)
+    panels = (panel for start, panel in _PANELS.items() if flag.name.startswith(start))
+    return next(panels, PANEL)
 
 
 def _flag_parameters() -> list[inspect.Parameter]:

@@ -46,7 +46,7 @@ def check(model: Model, config: CompilationConfig, as_json: AsJson = False) -> E
     if not as_json and len(problems) == 1 and isinstance(problems[0], ModelFileError):
         raise problems[0]
     problems = tuple(problem.for_command_line() for problem in problems)
-    found = frontend.causes(problems)
+    causes = frontend.causes(problems)
     processors = for_processors(config.targets)
     if as_json:
         write_json({
@@ -54,10 +54,10 @@ def check(model: Model, config: CompilationConfig, as_json: AsJson = False) -> E
             "targets": [str(target) for target in config.targets],
             "ok": not problems,
             "problems": [*map(_problem, problems)],
-            "causes": [_cause(cause, problems) for cause in found],
+            "causes": [_cause(cause, problems) for cause in causes],
         })  # fmt: skip
     elif problems:
-        _write_causes(path.name, processors, found)
+        _write_causes(path.name, processors, causes)
     else:
         assert lowered is not None and lowered.model is not None
         memory = lowered.model.memory
@@ -70,13 +70,13 @@ def check(model: Model, config: CompilationConfig, as_json: AsJson = False) -> E
     return max((problem.exit_code for problem in problems), default=ExitCode.DONE)
 
 
-def _write_causes(file: str, processors: str, found: Sequence[Cause]) -> None:
+def _write_causes(file: str, processors: str, causes: Sequence[Cause]) -> None:
     """Print each cause with its fix, then every place where it shows."""
-    total = sum(len(cause.problems) for cause in found)
+    total = sum(len(cause.problems) for cause in causes)
     noun = "problem" if total == 1 else "problems"
-    of_causes = "" if len(found) == total else f", {len(found)} cause{'s' * (len(found) > 1)}"
+    of_causes = "" if len(causes) == total else f", {len(causes)} cause{'s' * (len(causes) > 1)}"
     write(f"{file}: {total} {noun}{of_causes}, {processors}")
-    for cause in found:
+    for cause in causes:
         if len(cause.problems) == 1:
             write(f"\n{cause.problems[0]}")
             continue

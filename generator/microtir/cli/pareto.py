@@ -52,7 +52,7 @@ def pareto(
     with Progress() as progress:
         progress.show("reading the model")
         module = read_model(model, config)
-        found = search(
+        frontier = search(
             module, config, lambda a: _cost(a, chosen, timeout), points, progress.show,
             board_compiler(board, config),
         )  # fmt: skip
@@ -61,11 +61,11 @@ def pareto(
     if plot is not None:
         from microtir.search.chart import to_svg
 
-        replace_file(plot, to_svg(found, title).encode())
+        replace_file(plot, to_svg(frontier, title).encode())
     if json is not None:
-        write_json(_facts(found, title), json)
+        write_json(_facts(frontier, title), json)
     if str(json) != "-":
-        _print(found, title)
+        _print(frontier, title)
     return ExitCode.DONE
 
 

@@ -43,10 +43,10 @@ def run(arguments: Sequence[str] | None = None) -> int:
 def _take_debug(arguments: list[str]) -> bool:
     """Remove `--debug`, which is legal anywhere: it is added to a command line that failed."""
     options = arguments[: arguments.index("--")] if "--" in arguments else arguments
-    found = "--debug" in options
-    if found:
+    is_debug = "--debug" in options
+    if is_debug:
         arguments.remove("--debug")
-    return found
+    return is_debug
 
 
 def _write_any_text() -> None:

@@ -123,8 +123,8 @@ def _write_boards() -> None:
 
     boards = all_boards()
     for platform, kind in PLATFORMS.items():
-        found = [b.name for b in boards if kind in {s.type.value for s in b.projects}]
-        write(f"\nboards of {platform}: {', '.join(found)}")
+        names = [b.name for b in boards if kind in {s.type.value for s in b.projects}]
+        write(f"\nboards of {platform}: {', '.join(names)}")
 
 
 @dataclass(frozen=True, slots=True)

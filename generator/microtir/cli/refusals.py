@@ -46,11 +46,11 @@ def with_suggestions(
         if m.kind is MemoryKind.RAM
     ]
     is_of_board = config.budget.ram is not None and config.budget.ram == room
-    found = advice(
+    suggestions = advice(
         module, error, compiler=compiler, memories=memories,
         room_of=room_of if is_of_board else None,
     )  # fmt: skip
-    return error.with_tried(found.lines())
+    return error.with_tried(suggestions.lines())
 
 
 def limit_error(limit: Limit, report: Report) -> LimitError | None:

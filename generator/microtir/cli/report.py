@@ -69,20 +69,20 @@ def report(
         module = read_model(model, config)
         progress.show("compiling")
         compiler = compiler_of(board)
-        found = describe(module, measured, compiler=compiler, limits_of=_limits_of(board))
-        errors = (limit_error(limit, found) for limit in found.limits if limit.free < 0)
+        result = describe(module, measured, compiler=compiler, limits_of=_limits_of(board))
+        errors = (limit_error(limit, result) for limit in result.limits if limit.free < 0)
         error = next((error for error in errors if error is not None), None)
         if error is not None:
             progress.show("trying what would help")
-            found = replace(found, tried=with_suggestions(error, module, board, compiler).tried)
+            result = replace(result, tried=with_suggestions(error, module, board, compiler).tried)
     if output is not None:
         # A file's name may be no text.
-        replace_file(output, to_html(found).encode(errors="backslashreplace"))
+        replace_file(output, to_html(result).encode(errors="backslashreplace"))
     if as_json:
-        write_json(found.to_dict())
+        write_json(result.to_dict())
     else:
-        _print(found, summary_only=output is not None)
-    return ExitCode.DONE if found.fits else ExitCode.ANSWER_IS_NO
+        _print(result, summary_only=output is not None)
+    return ExitCode.DONE if result.fits else ExitCode.ANSWER_IS_NO
 
 
 def _limits_of(board: str | None) -> LimitsOf | None:
@@ -100,24 +100,24 @@ def _limits_of(board: str | None) -> LimitsOf | None:
     ]
 
 
-def _print(found: Report, *, summary_only: bool) -> None:
+def _print(report: Report, *, summary_only: bool) -> None:
     from microtir.report import summary
     from microtir.report.text import memory_map
 
-    facts([*summary.facts(found), *summary.profile_facts(found)])
+    facts([*summary.facts(report), *summary.profile_facts(report)])
     write("")
-    _table(summary.largest_table(found))
+    _table(summary.largest_table(report))
     if summary_only:
         return
-    for pool in found.pools:
+    for pool in report.pools:
         write("")
-        if len(found.pools) > 1:
+        if len(report.pools) > 1:
             write(f"pool {pool.name}")
-        write("\n".join(memory_map(found, pool)))
+        write("\n".join(memory_map(report, pool)))
         write("")
-        _table(summary.buffer_table(found, pool.buffers))
+        _table(summary.buffer_table(report, pool.buffers))
     write("")
-    _table(summary.layer_table(found))
+    _table(summary.layer_table(report))
 
 
 def _table(table: Table) -> None:

@@ -200,8 +200,8 @@ def _json(runs: _Runs, top: int | None) -> object:
 
 def _refuse_board(board: str | None, sanitize: bool) -> None:
     """Refuse a board beside a project, which has its own, and beside sanitizers."""
-    for flag, given in (("--board", board is not None), ("--sanitize", sanitize)):
-        if given:
+    for flag, is_given in (("--board", board is not None), ("--sanitize", sanitize)):
+        if is_given:
             raise UsageError(
                 f"{flag} is of no use with --device micro", where="microtir run", fix="leave it out"
             )
@@ -243,8 +243,8 @@ def _samples(info: ModelInfo, inputs: Path | None, fill_mode: str | None, seed: 
 
     if inputs is not None:
         return read_inputs(inputs, info)
-    made = filled(info.inputs, 1, Fill(fill_mode or "random"), seed)
-    return Samples(made.values, stacked=False)
+    samples = filled(info.inputs, 1, Fill(fill_mode or "random"), seed)
+    return Samples(samples.values, stacked=False)
 
 
 def _save_all(

@@ -79,13 +79,13 @@ class Times:
             raise UsageError(
                 "--project-option is for --device micro", where="microtir run", fix="use --port"
             )
-        for flag, given in (
+        for flag, is_given in (
             ("--profile", self.profile),
             ("--print-time", self.print_time),
             ("--repeat", self.repeat > 1),
             ("--number", self.number > 1),
         ):
-            if given:
+            if is_given:
                 raise UsageError(
                     f"{flag} is for --device micro",
                     where="microtir run",
@@ -152,7 +152,7 @@ def run_served(
     from microtir.projects import node_results
 
     nodes = project.nodes(project.models[0].name) if wants_nodes else ()
-    found: list[ServedRun] = []
+    runs: list[ServedRun] = []
     with project.transport(port, timeout) as session:
         check_models(session, _names(project))
         for number, sample in enumerate(samples.values):
@@ -167,8 +167,8 @@ def run_served(
             ticks = [sum(r.ticks for r in done[i : i + times.number]) for i in starts]
             seen = node_results(session, model, sample, last, nodes) if nodes else ()
             means = tuple(total / times.number for total in ticks)
-            found.append(ServedRun(dict(last.outputs), means, seen))
-    return found
+            runs.append(ServedRun(dict(last.outputs), means, seen))
+    return runs
 
 
 def is_debugged(project: Project) -> bool:

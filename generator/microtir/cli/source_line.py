@@ -67,8 +67,8 @@ def _metadata(source: Path) -> Metadata:
 
     path = source.with_name(METADATA_FILE)
     try:
-        found = read_metadata(path.read_bytes())
-        name = found.module_name
+        metadata = read_metadata(path.read_bytes())
+        name = metadata.module_name
     except (OSError, ValueError, MicrotirError):
         raise UsageError(
             f"there is no {METADATA_FILE} of a model beside it",
@@ -79,4 +79,4 @@ def _metadata(source: Path) -> Metadata:
         raise UsageError(
             f"the layers of '{name}' are in {name}.c", where=str(source), legal=f"{name}.c"
         )
-    return found
+    return metadata

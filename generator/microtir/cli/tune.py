@@ -73,22 +73,22 @@ def tune(
             replace_file(records, measured.to_text().encode())
             advance()
 
-        found = search.tune(todo, board, timeout, known, executor, done)
+        measured = search.tune(todo, board, timeout, known, executor, done)
     if not records.exists():
-        replace_file(records, found.to_text().encode())
+        replace_file(records, measured.to_text().encode())
     name = module.graph.name if module.graph else model
     title = f"{name} {for_processors(config.targets)} on {board}"
-    _print(title, todo, len(found.costs) - before, len(found.costs), records)
+    _print(title, todo, len(measured.costs) - before, len(measured.costs), records)
     return ExitCode.DONE
 
 
-def _print(title: str, todo: list[Round], fresh: int, kept: int, records: Path) -> None:
+def _print(title: str, todo: list[Round], fresh: int, total: int, records: Path) -> None:
     facts(
         [
             ("model", title),
             ("programs built and run", len(todo)),
             ("kernels measured", fresh),
-            ("records", f"{cell(kept)} in {records}"),
+            ("records", f"{cell(total)} in {records}"),
             ("use them", f"--tuning-records {records}"),
         ]
     )

@@ -141,11 +141,11 @@ def _print_layers(verdict: Verification) -> None:
 
 
 def _layer_text(layer: WrongLayer) -> str:
-    found = layer.difference
+    wrong = layer.difference
     return (
         f"first wrong layer: operator {layer.index} {layer.operator} '{layer.name}', "
         f"C function {layer.function}\n"
-        f"  sample {found.sample}, tensor '{found.output}': {cell(found.mismatches)} of "
-        f"{cell(found.values)} values differ by up to {found.max_abs_error:.6g};\n"
-        f"  first at {list(found.index)}: expected {found.expected:.9g}, got {found.got:.9g}"
+        f"  sample {wrong.sample}, tensor '{wrong.output}': {cell(wrong.mismatches)} of "
+        f"{cell(wrong.values)} values differ by up to {wrong.max_abs_error:.6g};\n"
+        f"  first at {list(wrong.index)}: expected {wrong.expected:.9g}, got {wrong.got:.9g}"
     )

@@ -206,8 +206,8 @@ class Program:
 def make_program(module: IRModule) -> Program:
     """Collect functions and constants of a lowered module and give them C names."""
     config = module.require_config("codegen")
-    found = Functions.of(module.functions, is_model=module.model is not None)
-    everything, originals, functions = found.everything, found.originals, found.distinct
+    collected = Functions.of(module.functions, is_model=module.model is not None)
+    everything, originals, functions = collected.everything, collected.originals, collected.distinct
     externs = _externs(everything)
     unique = UniqueNames(extern.name for extern in externs)
     prefix = config.module_name
@@ -228,7 +228,7 @@ def make_program(module: IRModule) -> Program:
         tuple(arrays.values()),
         MappingProxyType(holders),
         MappingProxyType(_written(module, everything)),
-        found.assembly,
+        collected.assembly,
         externs,
         _fallible(module, everything),
         _readers(module, everything, holders, originals),
@@ -263,9 +263,9 @@ def _externs(functions: tuple[PrimFunc, ...]) -> tuple[ExternFunction, ...]:
     Raises:
         UsageError: they do not.
     """
-    found: dict[str, ExternFunction] = {}
+    externs: dict[str, ExternFunction] = {}
     for extern in extern_functions(functions):
-        known = found.setdefault(extern.name, extern)
+        known = externs.setdefault(extern.name, extern)
         if _interface(known) != _interface(extern):
             raise UsageError(
                 f"two C functions are called '{extern.name}'",
@@ -273,7 +273,7 @@ def _externs(functions: tuple[PrimFunc, ...]) -> tuple[ExternFunction, ...]:
                 legal="one C function of a name: the same parameter types, the same sources",
                 fix="give one of them another name",
             )
-    return tuple(found.values())
+    return tuple(externs.values())
 
 
 def _interface(extern: ExternFunction) -> tuple[object, ...]:
@@ -284,17 +284,17 @@ def _interface(extern: ExternFunction) -> tuple[object, ...]:
 def _fallible(module: IRModule, functions: tuple[PrimFunc, ...]) -> frozenset[PrimFunc]:
     """Return functions through which a failure of an extern comes back; callees come first."""
     by_name = {f.name: f for f in module.functions}
-    found: set[PrimFunc] = set()
+    fallible: set[PrimFunc] = set()
     for function in functions:
         for node in walk(function):
             match node:
                 case ExternCall(extern) if extern.returns_status:
-                    found.add(function)
-                case Invoke(name) if by_name[name] in found:
-                    found.add(function)
+                    fallible.add(function)
+                case Invoke(name) if by_name[name] in fallible:
+                    fallible.add(function)
                 case _:
                     pass
-    return frozenset(found)
+    return frozenset(fallible)
 
 
 def _device_users(module: IRModule, functions: tuple[PrimFunc, ...]) -> frozenset[PrimFunc]:
@@ -305,20 +305,20 @@ def _device_users(module: IRModule, functions: tuple[PrimFunc, ...]) -> frozense
             devices of one name have different functions.
     """
     by_name = {f.name: f for f in module.functions}
-    found: set[PrimFunc] = set()
+    users: set[PrimFunc] = set()
     devices: dict[str, Device] = {}
     for function in functions:
         for node in walk(function):
             match node:
                 case ExternCall(extern) if extern.device is not None:
-                    found.add(function)
+                    users.add(function)
                     known = devices.setdefault(extern.device.name, extern.device)
                     _check_device(module, extern, known)
-                case Invoke(name) if by_name[name] in found:
-                    found.add(function)
+                case Invoke(name) if by_name[name] in users:
+                    users.add(function)
                 case _:
                     pass
-    return frozenset(found)
+    return frozenset(users)
 
 
 def _check_device(module: IRModule, extern: ExternFunction, known: Device) -> None:
@@ -352,7 +352,7 @@ def _readers(
     """
     given = {buffer for buffer, array in arrays.items() if array.offset is not None}
     by_name = {f.name: f for f in module.functions}
-    found: set[PrimFunc] = set()
+    readers: set[PrimFunc] = set()
     for function in functions:
         callees = [
             by_name[node.function] if isinstance(node, Invoke) else node.meaning
@@ -360,9 +360,9 @@ def _readers(
             if isinstance(node, Invoke | KernelCall)
         ]
         reads = any(buffer in given for buffer in buffers_read(originals[function]))
-        if reads or any(callee in found for callee in callees):
-            found.add(function)
-    return frozenset(found)
+        if reads or any(callee in readers for callee in callees):
+            readers.add(function)
+    return frozenset(readers)
 
 
 def _written(

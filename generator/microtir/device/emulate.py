@@ -127,9 +127,9 @@ def _read(
                 if is_last:
                     return _text(data), True
                 continue
-            found = os.read(process.stdout.fileno(), _CHUNK)
-            data += found
-            if not found:
+            chunk = os.read(process.stdout.fileno(), _CHUNK)
+            data += chunk
+            if not chunk:
                 return _text(data), _has_ended(process, left)
     return _text(data), False
 

@@ -158,7 +158,7 @@ def find_port(vid: int, pid: int | None) -> str | None:
         from serial.tools import list_ports
     except ImportError:
         return None
-    found = [
+    ports = [
         port.device for port in list_ports.comports() if port.vid == vid and pid in (None, port.pid)
     ]
-    return found[0] if len(found) == 1 else None
+    return ports[0] if len(ports) == 1 else None

@@ -248,14 +248,14 @@ class Session:
         return b"".join(parts)
 
     def _layer_ticks(self, number: int) -> tuple[int, ...]:
-        found: list[int] = []
+        ticks: list[int] = []
         step = self._payload // 4
         layers = self.models[number].layers
         for first in range(0, layers, step):
             count = min(step, layers - first)
             answer = self._ask(Message.LAYERS, struct.pack("<BHH", number, first, count))
-            found += self._fields(f"<{count}I", answer)
-        return tuple(found)
+            ticks += self._fields(f"<{count}I", answer)
+        return tuple(ticks)
 
     def _start(self) -> tuple[RemoteModel, ...]:
         """Say hello until the program answers: it may be starting still."""
@@ -340,10 +340,10 @@ def check_models(session: Session, names: Sequence[str]) -> None:
     Raises:
         EmulatorError: says which it has.
     """
-    found = [model.name for model in session.models]
-    if found != list(names):
+    names_there = [model.name for model in session.models]
+    if names_there != list(names):
         raise EmulatorError(
-            f"the program on the board has the models {', '.join(found) or 'none'}",
+            f"the program on the board has the models {', '.join(names_there) or 'none'}",
             where="session",
             legal=", ".join(names),
             fix="flash the project again",

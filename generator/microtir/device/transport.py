@@ -57,17 +57,17 @@ class Decoder:
     def feed(self, data: bytes) -> list[Frame]:
         """Take bytes as they come, and give the frames that they complete."""
         self._pending += data
-        found = []
+        frames = []
         while self._pending:
             size = self._frame_size()
             if size is None:
                 break
             if size:
-                found.append(_frame(bytes(self._pending[:size])))
+                frames.append(_frame(bytes(self._pending[:size])))
             else:
                 self._other.append(self._pending[0])
             del self._pending[: size or 1]
-        return found
+        return frames
 
     def _frame_size(self) -> int | None:
         """Return the size of the frame at the start, 0 if none is there, None if unknown yet."""

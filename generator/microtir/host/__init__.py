@@ -46,10 +46,10 @@ def load(
     Raises:
         ToolError: there is no compiler, or it failed.
     """
-    found = find_compiler(compiler)
-    build = _build(artifact, found, opt_level, debug)
+    tool = find_compiler(compiler)
+    build = _build(artifact, tool, opt_level, debug)
     if sanitize:
-        return Model(artifact, Harness(artifact, found, native=build.native))
+        return Model(artifact, Harness(artifact, tool, native=build.native))
     return Model(artifact, Library.compiled(artifact, build))
 
 

@@ -290,9 +290,9 @@ class Harness:
         facts = self._artifact.metadata.ports
         ports = zip((*inputs, *outputs), facts, strict=True)
         # What lies in a pool is passed, and comes back, with it.
-        apart = [array for array, port in ports if port.pool is None]
-        first = len(apart)
-        arguments = [*apart, *workspace, *self._interface.extra]
+        separate = [array for array, port in ports if port.pool is None]
+        first = len(separate)
+        arguments = [*separate, *workspace, *self._interface.extra]
         strict = {n: pool.alignment for n, pool in enumerate(self._pools, first)}
         strict |= enumerate(self._interface.alignments, first + len(workspace))
         guards = dict(enumerate(self._guards, first))

@@ -67,17 +67,17 @@ def compare(expected: Sequence[Values], got: Sequence[Values], tolerance: Tolera
     differences = []
     for sample, (reference, outputs) in enumerate(zip(expected, got, strict=True)):
         for name, array in reference.items():
-            found = outputs.get(name)
-            if found is None or found.shape != array.shape or found.dtype != array.dtype:
+            actual = outputs.get(name)
+            if actual is None or actual.shape != array.shape or actual.dtype != array.dtype:
                 raise RunError(
-                    f"got {_described(found)}, the reference has {_described(array)}",
+                    f"got {_described(actual)}, the reference has {_described(array)}",
                     where=f"output '{name}' of sample {sample}",
                 )
-            judgement = judge(array, found, tolerance, sample, name)
-            difference = _difference(sample, name, array, found, judgement)
+            judgement = judge(array, actual, tolerance, sample, name)
+            difference = _difference(sample, name, array, actual, judgement)
             rough = max(rough, judgement.reference_error)
             values += array.size
-            worst = _larger(worst, max_abs_error(array, found))
+            worst = _larger(worst, max_abs_error(array, actual))
             if difference is not None:
                 wrong += difference.mismatches
                 differences.append(difference)

@@ -61,18 +61,18 @@ def first_wrong_layer(
             difference = _layer_difference(sample, layer, node, expected, own)
             if difference is not None:
                 wrong.append((order[layer.name], layer, difference))
-            for tensor, array, found in zip(node.outputs, expected, layer.outputs, strict=True):
-                values[tensor] = _completed(array, found)
+            for tensor, array, actual in zip(node.outputs, expected, layer.outputs, strict=True):
+                values[tensor] = _completed(array, actual)
         if wrong:
             _, layer, difference = min(wrong, key=lambda item: item[0])
             return WrongLayer(layer.name, layer.operator, layer.index, layer.function, difference)
     return None
 
 
-def _completed(expected: Array, found: Array) -> Array:
+def _completed(expected: Array, actual: Array) -> Array:
     """Return a layer's output, completed by the reference's last rows where nobody reads them."""
     whole: Array = expected.copy()
-    whole.reshape(-1)[: found.size] = found.reshape(-1)
+    whole.reshape(-1)[: actual.size] = actual.reshape(-1)
     return whole
 
 

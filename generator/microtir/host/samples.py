@@ -117,11 +117,11 @@ def read_inputs(path: Path, model: ModelInfo) -> Samples:
         RunError: a shape or type does not fit the model.
     """
     arrays, ports = _read(path), model.inputs
-    found = {port.name: _found(path, arrays, port, ports, bare=True) for port in ports}
-    if all(found[port.name].shape == port.type.shape for port in ports):
+    inputs = {port.name: _found(path, arrays, port, ports, bare=True) for port in ports}
+    if all(inputs[port.name].shape == port.type.shape for port in ports):
         for port in ports:
-            _check_dtype(path, port, found[port.name])
-        return Samples((found,), stacked=False)
+            _check_dtype(path, port, inputs[port.name])
+        return Samples((inputs,), stacked=False)
     return _stacks(path, arrays, ports, bare=True)
 
 
@@ -196,8 +196,8 @@ def _array(path: Path, stream: IO[bytes], name: str, room: _Room) -> Array:
     content = stream.read(size)
     if len(content) != size:
         raise _no_arrays(path, f"'{name}' has {len(content)} bytes of the {size} in its header")
-    found: Array = np.frombuffer(content, dtype)
-    return found.reshape(shape, order="F" if in_columns else "C")
+    values: Array = np.frombuffer(content, dtype)
+    return values.reshape(shape, order="F" if in_columns else "C")
 
 
 def _no_arrays(path: Path, why: str) -> DataFileError:

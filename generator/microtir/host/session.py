@@ -175,8 +175,8 @@ class Session:
         info = self.outputs[names.index(name)]
         size = int(np.prod(info.shape, dtype=np.int64)) * info.dtype.itemsize
         data = self._transport.read(self._number, names.index(name), size)
-        found: Array = np.frombuffer(data, info.dtype).reshape(info.shape).copy()
-        return found
+        values: Array = np.frombuffer(data, info.dtype).reshape(info.shape).copy()
+        return values
 
     def _let_go(self) -> None:
         """Let a run that waits go on to its end."""

@@ -72,18 +72,18 @@ def matched(expected: Sequence[TensorInfo], given: Mapping[str, Array]) -> list[
     """
     names = {name: info for info in expected for name in (info.member, info.name)}
     legal = ", ".join(_described(info) for info in expected)
-    found: dict[str, Array] = {}
+    arrays: dict[str, Array] = {}
     for name, array in given.items():
         if name not in names:
             hint = nearest(name, names)
             raise RunError(f"no input '{name}'", where="run(inputs)", legal=legal, fix=hint or None)
-        if names[name].name in found:
+        if names[name].name in arrays:
             raise RunError(f"input '{names[name].name}' is given twice", where="run(inputs)")
-        found[names[name].name] = _checked(names[name], array)
-    missing = [info.name for info in expected if info.name not in found]
+        arrays[names[name].name] = _checked(names[name], array)
+    missing = [info.name for info in expected if info.name not in arrays]
     if missing:
         raise RunError(f"input '{missing[0]}' is missing", where="run(inputs)", legal=legal)
-    return [found[info.name] for info in expected]
+    return [arrays[info.name] for info in expected]
 
 
 def _described(info: TensorInfo) -> str:

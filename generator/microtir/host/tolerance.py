@@ -129,19 +129,19 @@ def judge(expected: Array, got: Array, tolerance: Tolerance, sample: int, name: 
         return Judgement(~same)
     with np.errstate(invalid="ignore", over="ignore"):
         largest = _largest(expected)
-        apart = np.abs(got.astype(np.float64) - expected.astype(np.float64))
+        distance = np.abs(got.astype(np.float64) - expected.astype(np.float64))
         if isinstance(tolerance, Share):
-            return Judgement(~(same | (apart <= tolerance.rtol * largest)))
+            return Judgement(~(same | (distance <= tolerance.rtol * largest)))
         limit = tolerance.share * largest
-        # With e = |reference - exact|, |ours - exact| is at most apart + e: less than 2 e if apart
-        # is less than e, else less than 2 apart.  So half the limit needs no exact value.
-        near = same | (apart <= limit / 2)
+        # With e = |reference - exact|, |ours - exact| is at most distance + e: less than 2 e
+        # if distance is less than e, else 2 distance. So half the limit needs no exact value.
+        near = same | (distance <= limit / 2)
         if near.all():
             return Judgement(~near)
         exact = tolerance.exact(sample)[name].reshape(expected.shape)
         theirs = np.abs(expected - exact)
         legal = np.abs(got - exact) <= np.maximum(2 * theirs, limit)
-        legal &= apart <= tolerance.plausible * largest
+        legal &= distance <= tolerance.plausible * largest
         finite = theirs[np.isfinite(theirs)]
         error = float(finite.max(initial=0.0)) / largest if largest else 0.0
         return Judgement(~(near | legal), error)

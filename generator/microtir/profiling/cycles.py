@@ -107,9 +107,9 @@ def estimate(
         key = (block.start, block.end)
         if key not in known:
             addresses = range(block.start, block.end, 2)
-            found = [program[address] for address in addresses if address in program]
-            is_loop = bool(found) and machine.kind_of(found[-1].mnemonic) is Kind.LOOP
-            known[key] = (block_cycles(found, costs, machine), is_loop)
+            instructions = [program[address] for address in addresses if address in program]
+            is_loop = bool(instructions) and machine.kind_of(instructions[-1].mnemonic) is Kind.LOOP
+            known[key] = (block_cycles(instructions, costs, machine), is_loop)
         cost, is_loop = known[key]
         jumps = 0 if is_loop else block.taken * costs.taken
         cycles[block.function] = cycles.get(block.function, 0) + cost * block.executions + jumps

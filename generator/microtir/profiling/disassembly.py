@@ -49,7 +49,7 @@ def disassemble(toolchain: Toolchain, program: Path, target: Target) -> Mapping[
 
 def parse(text: str) -> dict[int, Instruction]:
     """Parse the instructions in a text of `objdump -d --no-show-raw-insn`, without data."""
-    found: dict[int, Instruction] = {}
+    instructions: dict[int, Instruction] = {}
     function = ""
     for line in text.splitlines():
         heading = _FUNCTION.match(line)
@@ -62,7 +62,7 @@ def parse(text: str) -> dict[int, Instruction]:
         names = _TARGET.search(match[3])
         target = names[1] if names and not names[2] else None
         operands = _REMARK.split(match[3].strip(), maxsplit=1)[0]
-        found[int(match[1], 16)] = Instruction(
+        instructions[int(match[1], 16)] = Instruction(
             int(match[1], 16), match[2], operands, function, target
         )
-    return found
+    return instructions

@@ -45,13 +45,13 @@ def parse_map(text: str) -> tuple[Piece, ...]:
     placed = text[text.find(_START) :]
     # A name that is too long for its column has its numbers in the next line.
     joined = re.sub(r"^( \S+)\n +(?=0x)", r"\1 ", placed, flags=re.MULTILINE)
-    found = []
+    pieces = []
     parts = _OUTPUT.split(joined)
     for output, body in zip(parts[1::2], parts[2::2], strict=True):
         if output in (*_FLASH, *_RAM):
-            pieces = (Piece(output, int(size, 16), name) for size, name in _INPUT.findall(body))
-            found += [piece for piece in pieces if piece.size]
-    return tuple(found)
+            listed = (Piece(output, int(size, 16), name) for size, name in _INPUT.findall(body))
+            pieces += [piece for piece in listed if piece.size]
+    return tuple(pieces)
 
 
 @dataclass(frozen=True, slots=True)

@@ -151,10 +151,10 @@ def _kind(region: _Region) -> str:
     return "layer" if region.layer else "run"
 
 
-def _regions(model: ProjectModel, found: Sequence[Symbol], program: str) -> tuple[_Region, ...]:
+def _regions(model: ProjectModel, symbols: Sequence[Symbol], program: str) -> tuple[_Region, ...]:
     """Return address ranges of the model's functions, with gcc's copies (NAME.constprop.0)."""
     code: dict[str, list[Symbol]] = {}
-    for symbol in found:
+    for symbol in symbols:
         if symbol.kind in "tT" and symbol.size:
             code.setdefault(symbol.name.split(".")[0], []).append(symbol)
     if model.run not in code:

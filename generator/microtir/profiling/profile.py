@@ -290,15 +290,15 @@ def _profile(
     known = {layer.function: layer for layer in facts.layers}
 
     def layer(cost: FunctionCost) -> LayerCost:
-        found = known.get(cost.function)
+        facts_of = known.get(cost.function)
         return LayerCost(
             name=cost.layer.name if cost.layer else cost.function,
-            index=found.index if found and found.index >= 0 else None,
+            index=facts_of.index if facts_of and facts_of.index >= 0 else None,
             operator=cost.layer.operator if cost.layer else "main",
             function=cost.function,
             macs=cost.layer.macs if cost.layer else 0,
-            macs_executed=found.macs_executed if found else 0,
-            macs_recomputed=found.macs_recomputed if found else 0,
+            macs_executed=facts_of.macs_executed if facts_of else 0,
+            macs_recomputed=facts_of.macs_recomputed if facts_of else 0,
             instructions=cost.instructions,
             cycles=cycles.get(cost.function, 0),
             calls=cost.calls,

@@ -112,13 +112,13 @@ class _Walker:
 
     def _callees(self, code: Sequence[Instruction]) -> dict[str, bool]:
         """Return the functions that code runs, and whether it calls them or only jumps there."""
-        found: dict[str, bool] = {}
+        callees: dict[str, bool] = {}
         for i in code:
             if i.target and self.machine.is_jump(i.mnemonic):
-                found[i.target] = found.get(i.target, False) or self.machine.is_call(
+                callees[i.target] = callees.get(i.target, False) or self.machine.is_call(
                     i.mnemonic, i.operands
                 )
-        return found
+        return callees
 
     def _is_indirect(self, i: Instruction) -> bool:
         return self.machine.is_indirect(i.mnemonic, i.operands, is_named=i.target is not None)

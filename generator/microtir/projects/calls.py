@@ -65,15 +65,15 @@ def call_of(
     """
     config = artifact.module.require_config("project")
     facts, name = artifact.metadata, artifact.metadata.module_name
-    apart = facts.parameters is not None
+    is_external = facts.parameters is not None
     rest = [pool.argument for pool in constants]
-    rest += [f"{name}_parameters"] * apart + ["&devices"] * bool(facts.devices)
+    rest += [f"{name}_parameters"] * is_external + ["&devices"] * bool(facts.devices)
     packed = config.entry_calling_convention() is CallingConvention.PACKED
     return Call(
         c_code(", ".join(["&inputs", "&outputs", *(pool.place for pool in pools), *rest])),
         c_code(", ".join(["&inputs", "&outputs", *(pool.argument for pool in pools), *rest])),
         tuple(_packed(facts, ports, pools, constants)) if packed else (),
-        apart,
+        is_external,
         bool(facts.devices),
     )
 

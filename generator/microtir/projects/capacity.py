@@ -174,9 +174,9 @@ def workspace_room(board: Board, config: CompilationConfig, io: int) -> int | No
     if board.data is None:
         return None
     needs = [_memory(board, Need("pool", 0, section), board.data) for section in sections]
-    found = [memory for memory in board.memories if memory in needs]
-    room = sum(memory.size for memory in found)
-    if board.data not in found:
+    memories = [memory for memory in board.memories if memory in needs]
+    room = sum(memory.size for memory in memories)
+    if board.data not in memories:
         return room
     if board.code == board.data or copies_weights(config, board):
         return None
@@ -193,9 +193,9 @@ def by_memory(board: Board, needs: Demand) -> list[tuple[Memory, list[Need]]]:
     """Return the memories of a board that are needed, each with what lies in it."""
     if board.code is None or board.data is None:
         return []
-    found = [(_memory(board, need, board.code), need) for need in needs.flash]
-    found += [(_memory(board, need, board.data), need) for need in needs.ram]
-    all_of = [(m, [need for place, need in found if place == m]) for m in board.memories]
+    places = [(_memory(board, need, board.code), need) for need in needs.flash]
+    places += [(_memory(board, need, board.data), need) for need in needs.ram]
+    all_of = [(m, [need for place, need in places if place == m]) for m in board.memories]
     return [(memory, parts) for memory, parts in all_of if parts]
 
 

@@ -169,7 +169,7 @@ def _parameter_files(
     artifacts: Sequence[Artifact], template: Template, files: TemplateFiles
 ) -> dict[str, bytes]:
     """Return the weights that models have in a file, as arrays of the program."""
-    found: dict[str, bytes] = {}
+    files_of: dict[str, bytes] = {}
     for artifact in artifacts:
         name, parameters = artifact.metadata.module_name, artifact.metadata.parameters
         for file in artifact.data if parameters is not None else ():
@@ -177,9 +177,9 @@ def _parameter_files(
                 "name": name, "macro": macro_name(name), "lines": byte_lines(file.content),
             }  # fmt: skip
             stem = f"{template.models}/{name}/{name}_parameters"
-            made = {f"{stem}.{end}": f"parameters/parameters.{end}.j2" for end in ("h", "c")}
-            found |= files.render(made, values)
-    return found
+            targets = {f"{stem}.{end}": f"parameters/parameters.{end}.j2" for end in ("h", "c")}
+            files_of |= files.render(targets, values)
+    return files_of
 
 
 def _place(path: str, name: str, template: Template) -> str | None:

@@ -120,9 +120,9 @@ def shared_pools(pools: Iterable[PoolValues]) -> tuple[SharedPool, ...]:
     Raises:
         ProjectError: pools of one name are in different sections.
     """
-    found: dict[str, list[PoolValues]] = {}
+    pools_of: dict[str, list[PoolValues]] = {}
     for pool in pools:
-        same = found.setdefault(pool.memory, [])
+        same = pools_of.setdefault(pool.memory, [])
         same.append(pool)
         if pool.section != same[0].section:
             raise ProjectError(
@@ -131,4 +131,6 @@ def shared_pools(pools: Iterable[PoolValues]) -> tuple[SharedPool, ...]:
                 where="project.generate(artifact)",
                 fix="give both the same section, or the pools different names",
             )
-    return tuple(SharedPool(memory, same[0].section, tuple(same)) for memory, same in found.items())
+    return tuple(
+        SharedPool(memory, same[0].section, tuple(same)) for memory, same in pools_of.items()
+    )

@@ -431,6 +431,6 @@ def _step(facts: _StepData | None) -> Step | None:
     command, then = tuple(facts["command"]), tuple(facts["then"])
     if not command:
         raise WrongDataError("a step has no command")
-    found = facts.get("framework")
-    framework = None if found is None else Framework.from_data(found)
+    framework_data = facts.get("framework")
+    framework = None if framework_data is None else Framework.from_data(framework_data)
     return Step(command, requires, then, facts["note"], facts["own_compiler"], framework)

@@ -69,12 +69,12 @@ def run_nodes(
         MicrotirError: as for `run_samples`.
     """
     nodes = graph_nodes(artifact)
-    found = []
+    results = []
     with _served(artifact, board, port, timeout) as (session, model):
         for number, sample in enumerate(samples):
             done = _run(session, model, number, sample)
-            found.append((done.outputs, node_results(session, model, sample, done, nodes)))
-    return found
+            results.append((done.outputs, node_results(session, model, sample, done, nodes)))
+    return results
 
 
 def node_results(

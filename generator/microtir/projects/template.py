@@ -171,7 +171,7 @@ class TemplateFiles:
         Raises:
             ProjectTemplateError: a part has no files, or one of them would lie elsewhere.
         """
-        found: dict[str, str] = {}
+        targets: dict[str, str] = {}
         for part in parts:
             names = self._names(part.folder)
             if not names:
@@ -179,8 +179,8 @@ class TemplateFiles:
             for name in names:
                 inside = PurePosixPath(name).relative_to(part.folder).as_posix()
                 target = f"{part.to}/{self._filled(name, inside, values).removesuffix('.j2')}"
-                found[project_path(target, name)] = name
-        return found
+                targets[project_path(target, name)] = name
+        return targets
 
     def render(self, targets: Mapping[str, str], values: Mapping[str, object]) -> dict[str, bytes]:
         """Return the files by path in the project; ProjectTemplateError names template and line."""
@@ -189,12 +189,12 @@ class TemplateFiles:
     def _names(self, folder: str) -> list[str]:
         """Return files below a folder of any root, as paths below `templates/projects`, sorted."""
         checked_path(folder, "part")
-        found: set[str] = set()
+        names: set[str] = set()
         for root in self._roots:
             for path in (root / folder).rglob("*"):
                 if path.is_file():
-                    found.add(path.relative_to(root).as_posix())
-        return sorted(found)
+                    names.add(path.relative_to(root).as_posix())
+        return sorted(names)
 
     def _content(self, name: str, values: Mapping[str, object]) -> bytes:
         if name.endswith(".j2"):

@@ -84,26 +84,26 @@ def spans(placement: BufferPlacement, alone: frozenset[int]) -> tuple[data.Span,
         alone: the steps that are a nest of their own. Of one that shares its nest the calls
             alternate with those of others, so that only the extent over all of them means much.
     """
-    found: list[data.Span] = []
-    for kept in placement.kept:
-        span = _span(placement.offset, kept, kept.step in alone)
-        before = found[-1] if found else span
+    result: list[data.Span] = []
+    for part in placement.kept:
+        span = _span(placement.offset, part, part.step in alone)
+        before = result[-1] if result else span
         is_next = before.is_steady and span.is_steady and before.last + 1 == span.first
         if is_next and before.begin == span.begin:
-            found[-1] = replace(before, last=span.last)
+            result[-1] = replace(before, last=span.last)
         else:
-            found.append(span)
-    return tuple(found)
+            result.append(span)
+    return tuple(result)
 
 
-def _span(offset: int, kept: KeptBytes, is_alone: bool) -> data.Span:
-    extent = kept.low, kept.high
-    (low, high), (first, stop) = (kept.first, kept.last) if is_alone else (extent, extent)
+def _span(offset: int, part: KeptBytes, is_alone: bool) -> data.Span:
+    extent = part.low, part.high
+    (low, high), (first, stop) = (part.first, part.last) if is_alone else (extent, extent)
     return data.Span(
-        kept.step,
-        kept.step,
-        offset + kept.low,
-        offset + kept.high,
+        part.step,
+        part.step,
+        offset + part.low,
+        offset + part.high,
         (offset + low, offset + high),
         (offset + first, offset + stop),
     )

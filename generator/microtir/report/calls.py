@@ -43,18 +43,18 @@ class Calls:
             for op, functions in self.functions.items()
             for position, function in enumerate(functions)
         }
-        found = []
+        steps = []
         for step, invoke in enumerate(self.invokes):
             op, label = known[invoke.function]
             name, operator = op.node.name, op.node.source.operator
-            found.append(data.Step(step, label, invoke.function, operator, name))
-        return tuple(found)
+            steps.append(data.Step(step, label, invoke.function, operator, name))
+        return tuple(steps)
 
     @property
     def streams(self) -> tuple[data.Stream, ...]:
         """Return the steps of each group with a nest; what finishes it comes after the nest."""
         positions = {invoke.function: step for step, invoke in enumerate(self.invokes)}
-        found = []
+        streams = []
         for group in self.plan.groups:
             if group.nest is not None:
                 at = [
@@ -62,8 +62,8 @@ class Calls:
                     for op in group.operators
                     if op in self.functions
                 ]
-                found.append(data.Stream(min(at), max(at)))
-        return tuple(found)
+                streams.append(data.Stream(min(at), max(at)))
+        return tuple(streams)
 
     def touching(self, name: str, *, writes_only: bool = False) -> list[int]:
         """Return the steps that get a buffer of this name, or those of them that write it."""
@@ -83,25 +83,25 @@ class Calls:
     def arguments(self) -> dict[str, list[tuple[PrimFunc, Buffer]]]:
         """Return the functions that get each buffer of main, and their parameter for it."""
         callees = self.callees()
-        found: dict[str, list[tuple[PrimFunc, Buffer]]] = {}
+        arguments: dict[str, list[tuple[PrimFunc, Buffer]]] = {}
         for invoke in self.invokes:
             callee = callees[invoke.function]
             for param, arg in zip(callee.params, invoke.args, strict=True):
                 if isinstance(arg, BufferView) and isinstance(param, Buffer):
-                    found.setdefault(arg.buffer.name, []).append((callee, param))
-        return found
+                    arguments.setdefault(arg.buffer.name, []).append((callee, param))
+        return arguments
 
     def tensors(self) -> dict[str, Tensor]:
         """Return the tensor that each buffer of main holds: what the layer that writes it makes."""
         makers = {f.name: op for op, functions in self.functions.items() for f in functions}
-        found: dict[str, Tensor] = {}
+        tensors: dict[str, Tensor] = {}
         for name, uses in self.arguments().items():
             for function, param in uses:
                 outputs = outputs_of(function)
-                made = makers[function.name].node.outputs
-                if param in outputs and len(outputs) == len(made):
-                    found.setdefault(name, made[outputs.index(param)])
-        return found
+                results = makers[function.name].node.outputs
+                if param in outputs and len(outputs) == len(results):
+                    tensors.setdefault(name, results[outputs.index(param)])
+        return tensors
 
 
 def number_of(node: Node) -> str:

@@ -259,9 +259,9 @@ class Report:
 
     def layer_of(self, step: int) -> str:
         """Return a step as people call it: the number and operator of its layer."""
-        found = self.steps[step]
-        finish = "end of " if found.label.endswith(FINISH) else ""
-        return f"{finish}layer {found.label.rstrip(FINISH)} {found.operator}"
+        layer_step = self.steps[step]
+        finish = "end of " if layer_step.label.endswith(FINISH) else ""
+        return f"{finish}layer {layer_step.label.rstrip(FINISH)} {layer_step.operator}"
 
     @property
     def fits(self) -> bool:

@@ -27,16 +27,16 @@ def with_excesses(
         stack: the limit of the stack, if there is one.
         deepest: the functions of the deepest chain of calls.
     """
-    found: dict[str, list[Excess]] = {}
+    excesses: dict[str, list[Excess]] = {}
     for limit, pools in limited:
         if limit.free < 0:
             for number, size in _by_layer(steps, pools, limit.allowed).items():
-                found.setdefault(number, []).append(Excess(limit.option, size - limit.allowed))
+                excesses.setdefault(number, []).append(Excess(limit.option, size - limit.allowed))
     if stack is not None and stack.free < 0:
         for step in steps:
             if any(name.endswith(step.function) for name in deepest):
-                found.setdefault(_number(step), []).append(Excess(stack.option, -stack.free))
-    return tuple(replace(layer, exceeds=tuple(found.get(layer.number, ()))) for layer in layers)
+                excesses.setdefault(_number(step), []).append(Excess(stack.option, -stack.free))
+    return tuple(replace(layer, exceeds=tuple(excesses.get(layer.number, ()))) for layer in layers)
 
 
 def _by_layer(steps: Sequence[Step], pools: Sequence[Pool], allowed: int) -> dict[str, int]:
@@ -48,11 +48,11 @@ def _by_layer(steps: Sequence[Step], pools: Sequence[Pool], allowed: int) -> dic
     used = [sum(_in_use(pool, step.number) for pool in pools) for step in steps]
     if max(used, default=0) <= allowed:
         used = [sum(_reach(pool, step.number) for pool in pools) for step in steps]
-    found: dict[str, int] = {}
+    sizes: dict[str, int] = {}
     for step, size in zip(steps, used, strict=True):
         if size > allowed:
-            found[_number(step)] = max(size, found.get(_number(step), 0))
-    return found
+            sizes[_number(step)] = max(size, sizes.get(_number(step), 0))
+    return sizes
 
 
 def _number(step: Step) -> str:

@@ -134,7 +134,7 @@ def draw(report: Report, pool: Pool) -> Drawing:
         ),
         shared=tuple(
             _stripes(overlap, scale)
-            for overlap in dict.fromkeys(o for found in overlaps.values() for o in found)
+            for overlap in dict.fromkeys(o for shared in overlaps.values() for o in shared)
         ),
         lanes=tuple(_lane(report, port, row, scale) for row, port in enumerate(ports)),
         labels=tuple(_label(report, step, bottom, scale) for step in range(count)),
@@ -162,7 +162,7 @@ def _rectangle(kind: str, scale: _Scale, steps: tuple[int, int], top: float, hei
 
 def _overlaps(pool: Pool) -> dict[str, list[_Overlap]]:
     """Return what each buffer has in common with others, but for those that grow or shrink."""
-    found: dict[str, list[_Overlap]] = {}
+    overlaps: dict[str, list[_Overlap]] = {}
     alive: list[tuple[str, Span]] = []
     all_spans = ((b.name, span) for b in pool.buffers for span in b.spans if span.is_steady)
     for name, span in sorted(all_spans, key=lambda one: one[1].first):
@@ -171,10 +171,10 @@ def _overlaps(pool: Pool) -> dict[str, list[_Overlap]]:
             low, high = max(span.low, there.low), min(span.high, there.high)
             if low < high and other != name:
                 common = _Overlap(span.first, min(span.last, there.last), low, high)
-                found.setdefault(name, []).append(common)
-                found.setdefault(other, []).append(common)
+                overlaps.setdefault(name, []).append(common)
+                overlaps.setdefault(other, []).append(common)
         alive.append((name, span))
-    return found
+    return overlaps
 
 
 def _stripes(overlap: _Overlap, scale: _Scale) -> str:
@@ -320,22 +320,22 @@ def _lane(report: Report, port: Port, row: int, scale: _Scale) -> Box:
     width = scale.x(port.last_step + 1) - scale.x(port.first_step)
     text = f"{port.kind.value} {port.name}, {number(port.bytes)}"
     room = int((width - 8) / _LETTER)
-    found = next((t for t in (text, number(port.bytes)) if len(t) <= room), "")
+    label = next((t for t in (text, number(port.bytes)) if len(t) <= room), "")
     layers = steps_text(report, port.first_step, port.last_step)
     tip = f"{port.kind.value} {port.name}\n{port.type}, {number(port.bytes)} bytes"
     return replace(
         _rectangle(port.kind.value, scale, (port.first_step, port.last_step), top, _LANE - 4),
         tip=f"{tip} in the caller's memory\nin use in layer {layers}",
-        label=found,
+        label=label,
         label_x=_px(scale.x(port.first_step) + width / 2),
         label_y=_px(top + 13),
     )
 
 
 def _label(report: Report, step: int, bottom: float, scale: _Scale) -> Label:
-    found = report.steps[step]
-    layer = next((one for one in report.layers if one.number == found.label), None)
-    lines = [report.layer_of(step), found.layer, f"C function {found.function}"]
+    call = report.steps[step]
+    layer = next((one for one in report.layers if one.number == call.label), None)
+    lines = [report.layer_of(step), call.layer, f"C function {call.function}"]
     if layer is not None:
         reason = f": {layer.choice.reason}" if layer.choice else ""
         lines.append(f"kernel {layer.kernel}{reason}")
@@ -348,7 +348,7 @@ def _label(report: Report, step: int, bottom: float, scale: _Scale) -> Label:
     return Label(
         _px(middle + 4),
         _px(bottom + 12),
-        f"{found.label} {found.operator.lower()}",
+        f"{call.label} {call.operator.lower()}",
         "\n".join(lines),
         _rectangle("column", scale, (step, step), _TOP, bottom + _LABELS - _TOP),
     )

@@ -155,11 +155,11 @@ def _maps(report: Report) -> list[_Map]:
 
 def _culprits(pool: Pool) -> tuple[_Culprit, ...]:
     """Return what the peak is made of, the largest first, small parts put together."""
-    kept = summary.at_peak(pool)
-    total = sum(buffer.at_peak for buffer in kept)
-    shown = kept if len(kept) <= _CULPRITS else kept[: _CULPRITS - 1]
+    buffers = summary.at_peak(pool)
+    total = sum(buffer.at_peak for buffer in buffers)
+    shown = buffers if len(buffers) <= _CULPRITS else buffers[: _CULPRITS - 1]
     rows = [(b.name, b.kind.value, b.content, b.at_peak) for b in shown]
-    if rest := kept[len(shown) :]:
+    if rest := buffers[len(shown) :]:
         rows.append(("", "", f"{len(rest)} smaller ones", sum(b.at_peak for b in rest)))
     return tuple(
         _Culprit(name, kind, content, number(size), f"{100 * size / total:.0f} %")

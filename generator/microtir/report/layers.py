@@ -45,8 +45,8 @@ def _layer(
     )
 
 
-def _kernel(found: Decision | Alternative) -> data.Kernel:
-    return data.Kernel(found.kernel, found.reason, found.instructions, found.cycles)
+def _kernel(candidate: Decision | Alternative) -> data.Kernel:
+    return data.Kernel(candidate.kernel, candidate.reason, candidate.instructions, candidate.cycles)
 
 
 def make_constants(calls: Calls) -> tuple[data.Constant, ...]:
@@ -63,8 +63,8 @@ def make_constants(calls: Calls) -> tuple[data.Constant, ...]:
                 readers = users.setdefault(key, [])
                 if calls.numbers[op] not in readers:
                     readers.append(calls.numbers[op])
-    found = [data.Constant(names[k], ", ".join(users[k]), sizes[k]) for k in sizes]
-    return tuple(sorted(found, key=lambda constant: -constant.bytes))
+    constants = [data.Constant(names[k], ", ".join(users[k]), sizes[k]) for k in sizes]
+    return tuple(sorted(constants, key=lambda constant: -constant.bytes))
 
 
 def _constants(function: PrimFunc) -> Iterator[Buffer]:

@@ -36,7 +36,7 @@ def read_profile(path: Path) -> Measured:
         DataFileError: the file cannot be read, or is no profile.
     """
     try:
-        found = parse_json(path.read_bytes())
+        data = parse_json(path.read_bytes())
     except (OSError, ValueError) as error:  # the latter of a name with a zero in it
         reason = error.strerror if isinstance(error, OSError) else None
         raise DataFileError(
@@ -45,7 +45,7 @@ def read_profile(path: Path) -> Measured:
     except WrongDataError as error:
         raise _no_profile(path, error.what) from None
     try:
-        return _measured(path.name, found)
+        return _measured(path.name, data)
     except WrongDataError as error:
         raise _no_profile(path, f"{error.what}, not {error.legal}") from None
     except KeyError as error:
@@ -62,14 +62,14 @@ def _no_profile(path: Path, why: str) -> DataFileError:
     )
 
 
-def _measured(file: str, found: Mapping[str, Any]) -> Measured:
+def _measured(file: str, data: Mapping[str, Any]) -> Measured:
     totals = Profile(
-        board=_text(found, "board"),
-        compiler=_text(found, "compiler"),
-        instructions=_count(found, "instructions"),
-        cycles=_count(found, "cycles_estimate"),
-        flash=_sizes(found["flash"]),
-        ram=_sizes(found["ram"]),
+        board=_text(data, "board"),
+        compiler=_text(data, "compiler"),
+        instructions=_count(data, "instructions"),
+        cycles=_count(data, "cycles_estimate"),
+        flash=_sizes(data["flash"]),
+        ram=_sizes(data["ram"]),
         elsewhere=(),
     )
     rows = tuple(
@@ -79,25 +79,25 @@ def _measured(file: str, found: Mapping[str, Any]) -> Measured:
             _count(row, "instructions"),
             _count(row, "cycles_estimate"),
         )
-        for row in found["layers"]
+        for row in data["layers"]
     )
-    targets = found.get("targets", [])
+    targets = data.get("targets", [])
     check(targets, list[Annotated[str, TEXT]], "targets")
-    return Measured(file, _text(found, "model"), tuple(targets), totals, rows)
+    return Measured(file, _text(data, "model"), tuple(targets), totals, rows)
 
 
-def _sizes(found: Mapping[str, Any]) -> tuple[tuple[str, int], ...]:
-    return tuple((str(name), _count(found, name)) for name in found)
+def _sizes(sizes: Mapping[str, Any]) -> tuple[tuple[str, int], ...]:
+    return tuple((str(name), _count(sizes, name)) for name in sizes)
 
 
-def _text(found: Mapping[str, Any], name: str) -> str:
-    check(found[name], Annotated[str, TEXT], name)
-    return str(found[name])
+def _text(row: Mapping[str, Any], name: str) -> str:
+    check(row[name], Annotated[str, TEXT], name)
+    return str(row[name])
 
 
-def _count(found: Mapping[str, Any], name: str) -> int:
-    check(found[name], Annotated[int, NATURAL], name)
-    return int(found[name])
+def _count(row: Mapping[str, Any], name: str) -> int:
+    check(row[name], Annotated[int, NATURAL], name)
+    return int(row[name])
 
 
 def with_profile(report: Report, profile: Measured) -> Report:

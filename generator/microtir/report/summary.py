@@ -140,10 +140,10 @@ def _limit(limit: Limit) -> str:
 
 def peak(report: Report, pool: Pool) -> str:
     """Return where a pool is fullest, and with what."""
-    kept = at_peak(pool)
-    total = sum(buffer.at_peak for buffer in kept)
-    terms = [_kept(buffer) for buffer in kept[:_TERMS]]
-    if rest := kept[_TERMS:]:
+    buffers = at_peak(pool)
+    total = sum(buffer.at_peak for buffer in buffers)
+    terms = [_kept(buffer) for buffer in buffers[:_TERMS]]
+    if rest := buffers[_TERMS:]:
         noun = "smaller one" if len(rest) == 1 else "smaller ones"
         terms.append(f"{len(rest)} {noun} {number(sum(b.at_peak for b in rest))}")
     text = f"at {report.layer_of(pool.peak_step)}: {' + '.join(terms)} = {number(total)}"
@@ -309,13 +309,13 @@ def _total(report: Report) -> tuple[str, ...]:
 
 def profile_facts(report: Report) -> list[tuple[str, str]]:
     """Return what was measured, for a report with a profile."""
-    found = report.profile
-    if found is None:
+    profile = report.profile
+    if profile is None:
         return []
     return [
-        ("measured on", f"{found.board}, {found.compiler}"),
-        ("instructions", f"{number(found.instructions)} on QEMU, or simavr for an AVR"),
-        ("estimated cycles", number(found.cycles)),
-        ("flash", ", ".join(f"{name} {number(size)}" for name, size in found.flash)),
-        ("RAM", ", ".join(f"{name} {number(size)}" for name, size in found.ram)),
+        ("measured on", f"{profile.board}, {profile.compiler}"),
+        ("instructions", f"{number(profile.instructions)} on QEMU, or simavr for an AVR"),
+        ("estimated cycles", number(profile.cycles)),
+        ("flash", ", ".join(f"{name} {number(size)}" for name, size in profile.flash)),
+        ("RAM", ", ".join(f"{name} {number(size)}" for name, size in profile.ram)),
     ]

@@ -96,7 +96,7 @@ def _exceeding(report: Report, columns: list[range], cell: int) -> str:
     """Put an exclamation mark under each layer that breaks a limit."""
     over = {layer.number for layer in report.layers if layer.exceeds}
     numbers = [{report.steps[step].label.removesuffix(FINISH) for step in c} for c in columns]
-    marks = "".join(("!" if over & found else " ").ljust(cell) for found in numbers)
+    marks = "".join(("!" if over & layers else " ").ljust(cell) for layers in numbers)
     return f"{marks} exceeds a limit"
 
 

@@ -135,7 +135,7 @@ def _labels(frontier: Frontier, across: _Axis, up: _Axis) -> list[_Label]:
     """Return names beside the marks of the trials; one that has no room there has none."""
     places = [_place(frontier, trial, across, up) for trial in frontier.trials]
     taken = [(x - _RADIUS, y - _RADIUS, x + _RADIUS, y + _RADIUS) for x, y in places]
-    found = []
+    labels = []
     # The goals are named first: budgets lie close together, and their marks say more on hover.
     order = sorted(range(len(places)), key=lambda n: (len(_name(frontier.trials[n])), n))
     for number in order:
@@ -152,9 +152,9 @@ def _labels(frontier: Frontier, across: _Axis, up: _Axis) -> list[_Label]:
                 taken.append(box)
                 at = x + _RADIUS if right else x - _RADIUS
                 anchor = "start" if right else "end"
-                found.append(_Label(f"{at:.1f}", f"{base:.1f}", anchor, text))
+                labels.append(_Label(f"{at:.1f}", f"{base:.1f}", anchor, text))
                 break
-    return found
+    return labels
 
 
 def _name(trial: Trial) -> str:

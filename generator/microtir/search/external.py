@@ -96,9 +96,9 @@ def _measured(
         layer.function: layer.cycles if is_cycles else layer.instructions
         for layer in profile(artifact, board, timeout=timeout).layers
     }
-    found: dict[int, tuple[str, int, bool]] = {}
+    costs_of: dict[int, tuple[str, int, bool]] = {}
     for layer in artifact.metadata.layers:
-        before = found.get(layer.index, ("", 0, False))[1]
+        before = costs_of.get(layer.index, ("", 0, False))[1]
         cost = before + costs.get(layer.function, 0)
-        found[layer.index] = (layer.name, cost, bool(layer.externs))
-    return found
+        costs_of[layer.index] = (layer.name, cost, bool(layer.externs))
+    return costs_of

@@ -135,20 +135,20 @@ def advice(
         clock: what measures them.
     """
     trials = _Trials(module, module.require_config("suggestions"), error, compiler, room_of)
-    end, found, left_out, tried = clock() + seconds, list[Outcome](), list[Suggestion](), 0
+    end, outcomes, left_out, tried = clock() + seconds, list[Outcome](), list[Suggestion](), 0
     others = trials.without_others() if trials.has_other_budgets else []
     for suggestion, config in _legal(trials, memories):
-        if any(o.fits and o.suggestion.topic == suggestion.topic for o in found):
+        if any(o.fits and o.suggestion.topic == suggestion.topic for o in outcomes):
             continue
         if tried and clock() >= end:
             left_out.append(suggestion)
             continue
         tried += 1
-        found += trials.outcome(suggestion, config)
-    if not any(o.fits for o in found) and clock() < end:
-        found += _all_of(trials, found)
+        outcomes += trials.outcome(suggestion, config)
+    if not any(o.fits for o in outcomes) and clock() < end:
+        outcomes += _all_of(trials, outcomes)
     tried += trials.has_other_budgets
-    return Advice((*found, *others), tried, tuple(left_out))
+    return Advice((*outcomes, *others), tried, tuple(left_out))
 
 
 def _legal(
@@ -210,15 +210,15 @@ def _with_pools(config: CompilationConfig, memories: Sequence[Memory]) -> Iterat
         yield Suggestion("pools", flags, is_planned=False)
 
 
-def _all_of(trials: _Trials, found: Sequence[Outcome]) -> list[Outcome]:
+def _all_of(trials: _Trials, outcomes: Sequence[Outcome]) -> list[Outcome]:
     """Return the best of each topic together, where one is not enough."""
     best: dict[str, Outcome] = {}
-    for outcome in sorted(found, key=lambda o: -o.taken):
+    for outcome in sorted(outcomes, key=lambda o: -o.taken):
         best[outcome.suggestion.topic] = outcome
     if len(best) < 2:
         return []
     flags: dict[str, tuple[str, ...]] = {}
-    for outcome in found:
+    for outcome in outcomes:
         if outcome in best.values():
             for flag, values in outcome.suggestion.flags.items():
                 flags[flag] = tuple(dict.fromkeys((*flags.get(flag, ()), *values)))
@@ -256,7 +256,7 @@ class _Trials:
         try:
             if suggestion.is_planned and self._is_ram and not self.promises(config):
                 return []
-            taken, again = self.made(config)
+            taken, again = self.bytes_taken(config)
         except MicrotirError:
             return []  # something else is exceeded, or the model does not allow it
         allowed = self.error.allowed
@@ -279,15 +279,15 @@ class _Trials:
         artifact = driver.build(
             self.module.with_configuration(free), compiler=self.compiler, best_effort=True
         )
-        made = _Figures.of(artifact, self.compiler)
+        figures = _Figures.of(artifact, self.compiler)
         flags = {
-            f"--{name}-budget": (str(made.of_budget(name)),)
+            f"--{name}-budget": (str(figures.of_budget(name)),)
             for name, limit in self.config.budget.known().items()
-            if made.of_budget(name) > limit and name != self._budget
+            if figures.of_budget(name) > limit and name != self._budget
         }
         room = self.config.workspace_room()
-        is_small = room is None or made.workspace <= room
-        taken = made.of_resource(self.error)
+        is_small = room is None or figures.workspace <= room
+        taken = figures.of_resource(self.error)
         if not flags or not is_small or taken >= self.error.taken:
             return []
         return [Outcome(Suggestion("budgets", flags), taken, self.error.allowed)]
@@ -326,7 +326,7 @@ class _Trials:
     def _is_ram(self) -> bool:
         return self.error.resource in _RAM
 
-    def made(self, config: CompilationConfig) -> tuple[int, str]:
+    def bytes_taken(self, config: CompilationConfig) -> tuple[int, str]:
         """Return the bytes of what is limited, and what the program does twice.
 
         Raises:
@@ -335,8 +335,8 @@ class _Trials:
         """
         if self._is_ram and len(config.workspace_pools) < 2 and not self.has_other_budgets:
             # What the smallest program takes decides; no search is needed to know that.
-            made = self.smallest(config)
-            return _workspace(made).workspace_size, _again(made)
+            smallest = self.smallest(config)
+            return _workspace(smallest).workspace_size, _again(smallest)
         module = self.module.with_configuration(config)
         try:
             artifact = driver.build(module, compiler=self.compiler)

@@ -118,8 +118,8 @@ def measure(one: Round, board: str, timeout: float) -> Mapping[Key, Cost]:
     costs: dict[Key, Cost] = {}
     for function, key in zip(names, keys.values(), strict=True):
         if key in one.keys:
-            found = (measured[function], costs.get(key, measured[function]))
-            costs[key] = min(found, key=lambda cost: cost.instructions)
+            candidates = (measured[function], costs.get(key, measured[function]))
+            costs[key] = min(candidates, key=lambda cost: cost.instructions)
     return costs
 
 

@@ -72,9 +72,9 @@ class Encoded(str):
     language: Language | None
 
     def __new__(cls, text: str, language: Language | None) -> Encoded:
-        made = super().__new__(cls, text)
-        made.language = language
-        return made
+        encoded = super().__new__(cls, text)
+        encoded.language = language
+        return encoded
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,9 +229,9 @@ def _by_name() -> Mapping[str, Encoder]:
         "kconfig_comment": Language.KCONFIG,
         "make_comment": Language.MAKE,
     }
-    found = {name: Encoder(language, comment_line) for name, language in lines.items()}
+    encoders = {name: Encoder(language, comment_line) for name, language in lines.items()}
     return MappingProxyType({
-        **found,
+        **encoders,
         "c_comment": Encoder(Language.C, c_comment),
         "c_string": Encoder(Language.C, c_string),
         "cmake_flags": Encoder(Language.CMAKE, cmake_flags),

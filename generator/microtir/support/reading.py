@@ -116,17 +116,17 @@ def _checked_fields(
 ) -> dict[str, Any]:
     fields = _hints(kind)
     table: Mapping[str, object] = _typed(value, dict, place)
-    found: dict[str, Any] = {}
+    fields_read: dict[str, Any] = {}
     for name, of in fields.items():
         if name not in table and name in optional:
             continue
         if name not in table:
             raise WrongDataError(f"'{_inside(place, name)}' is missing")
-        found[name] = check(table[name], of, _inside(place, name))
+        fields_read[name] = check(table[name], of, _inside(place, name))
     for name in table:
         if name not in fields:
             raise WrongDataError(f"{shown(name)} in '{place or 'the whole'}' is unknown")
-    return found
+    return fields_read
 
 
 def _one_of(value: object, kinds: tuple[Any, ...], place: str) -> Any:

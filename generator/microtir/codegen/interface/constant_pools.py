@@ -55,14 +55,14 @@ def constant_pools(program: Program) -> tuple[ConstantPool, ...]:
     names = run_names(program)
     for pool in passed_pools(program):
         names.reserve(pool.name)
-    found = []
+    pools = []
     infos, plans = program.config.constant_pools, program.module.constants.pools
     for number, (info, plan) in enumerate(zip(infos, plans, strict=False)):
         macro = constants_macro(program.name, info.pool_name)
         is_internal = info.pool_info_properties.is_internal
         name = info.c_name if is_internal else names.reserve(info.c_name)
-        found.append(ConstantPool(number, name, info.c_name, macro, info, plan))
-    return tuple(found)
+        pools.append(ConstantPool(number, name, info.c_name, macro, info, plan))
+    return tuple(pools)
 
 
 def passed_constant_pools(program: Program) -> tuple[ConstantPool, ...]:

@@ -333,13 +333,13 @@ def _run_comment(program: Program) -> str:
             rows.append((pool.name, f"not used: {needs}, NULL is fine"))
             continue
         has_tensors = any(port.offset is not None for port in model.ports)
-        kept = f"what {'else ' * has_tensors}it holds need not be kept between calls"
+        lifetime = f"what {'else ' * has_tensors}it holds need not be kept between calls"
         if _named_pools(program):
             rows.append((pool.name, f"{pool.macro}_SIZE bytes, aligned to"))
-            rows.append(("", f"{pool.macro}_ALIGNMENT; {kept}"))
+            rows.append(("", f"{pool.macro}_ALIGNMENT; {lifetime}"))
         else:
             rows.append((pool.name, f"{pool.macro}_SIZE bytes, aligned to {pool.macro}_ALIGNMENT;"))
-            rows.append(("", kept))
+            rows.append(("", lifetime))
     rows += _constant_rows(program)
     if program.has_external_params:
         rows.append(("parameters", f"the file {file_name(program)}, aligned to"))

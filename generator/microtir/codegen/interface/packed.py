@@ -167,14 +167,14 @@ def _model_wrapper(program: Program, model: ModelInfo) -> Wrapper:
         ),
         f"return {run_name(program)}({memory});",
     ]
-    apart = ", and the file of parameters likewise" * program.has_external_params
-    apart += ", and the constant pools likewise" * bool(passed_constant_pools(program))
+    more = ", and the file of parameters likewise" * program.has_external_params
+    more += ", and the constant pools likewise" * bool(passed_constant_pools(program))
     if program.devices:
-        apart += f". The resource is a pointer to a {struct_name(program)}"
+        more += f". The resource is a pointer to a {struct_name(program)}"
     return Wrapper(
         _wrapper_name(program, f"{program.name}_run"),
         f"{program.name}_run",
-        f"Arguments: the inputs, the outputs, and {_workspace_text(len(pools))}{apart}",
+        f"Arguments: the inputs, the outputs, and {_workspace_text(len(pools))}{more}",
         "",
         len(tensors) + len(memories),
         (),

@@ -53,18 +53,18 @@ class ConstantArray:
 
 
 def named_arrays(
-    found: Iterable[ConstantData], prefix: str, names: UniqueNames
+    constants: Iterable[ConstantData], prefix: str, names: UniqueNames
 ) -> dict[ConstantData, ConstantArray]:
     """Return the arrays of a program as C has them.
 
     Args:
-        found: in the order of the file.
+        constants: in the order of the file.
         prefix: what every name of the file begins with.
         names: the names of the file, which grows by those of the arrays.
     """
     return {
         c: ConstantArray(names.fresh(f"{prefix}_{c.name}"), c.dtype, c.data, c.alignment, c.users)
-        for c in found
+        for c in constants
     }
 
 

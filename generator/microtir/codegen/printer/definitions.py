@@ -14,12 +14,12 @@ def definitions(source: str) -> dict[str, tuple[int, ...]]:
 
     From the first to the last definition where there are several, for compilers or CPUs.
     """
-    found: dict[str, tuple[int, ...]] = {}
+    lines: dict[str, tuple[int, ...]] = {}
     line, counted = 1, 0
     for definition in _DEFINITION.finditer(source):
         end = source.index("\n}\n", definition.end()) + 1
         line += source.count("\n", counted, definition.start())
         counted = definition.start()
-        first = found.get(definition[1], (line, line))[0]
-        found[definition[1]] = first, line + source.count("\n", counted, end)
-    return found
+        first = lines.get(definition[1], (line, line))[0]
+        lines[definition[1]] = first, line + source.count("\n", counted, end)
+    return lines

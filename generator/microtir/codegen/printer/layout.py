@@ -89,14 +89,14 @@ def _pieces(line: str) -> list[str]:
     start = len(line) - len(line.lstrip(" "))
     masked = _masked(line)
     depths = _depths(masked)
-    found: dict[int, float] = {}
+    bindings: dict[int, float] = {}
     for match in _BREAK.finditer(masked, start):
         position = match.start() + 1 if match.group() == " " else match.end()
         # An operator holds its operands together more than a comma does its neighbours.
-        found[position] = depths[match.end()] + (0.5 if match.group() == " " else 0.0)
-    found.pop(len(line), None)  # behind the last bracket there is nothing to move
-    weakest = min(found.values(), default=0.0)
-    cuts = [0, *(p for p, key in found.items() if key == weakest), len(line)]
+        bindings[position] = depths[match.end()] + (0.5 if match.group() == " " else 0.0)
+    bindings.pop(len(line), None)  # behind the last bracket there is nothing to move
+    weakest = min(bindings.values(), default=0.0)
+    cuts = [0, *(p for p, key in bindings.items() if key == weakest), len(line)]
     return [line[a:b] for a, b in pairwise(cuts)]
 
 

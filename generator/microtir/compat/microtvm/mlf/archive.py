@@ -54,7 +54,7 @@ def _read_members(file: Path, tar: tarfile.TarFile, size: int) -> Iterator[tuple
     A sparse member claims bytes that the archive does not have, and a member may lie where another
     lies, too: what is read is counted, whatever the headers say.
     """
-    found: set[str] = set()
+    paths: set[str] = set()
     left = size
     headers = 0
     while (member := tar.next()) is not None:
@@ -68,9 +68,9 @@ def _read_members(file: Path, tar: tarfile.TarFile, size: int) -> Iterator[tuple
             continue
         if not member.isreg() or member.issparse():
             raise damaged(file, f"{shown(member.name)} is neither a plain file nor a folder")
-        if path in found:
+        if path in paths:
             raise damaged(file, f"{shown(member.name)} is there twice")
-        found.add(path)
+        paths.add(path)
         stream = tar.extractfile(member)
         content = stream.read(member.size) if stream is not None else b""
         if len(content) != member.size:

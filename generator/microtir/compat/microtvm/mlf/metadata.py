@@ -132,14 +132,14 @@ def _storage(artifact: Contents) -> Json:
     graph = json.loads(texts[0])
     attrs = {name: values[1] for name, values in graph["attrs"].items()}
     names = {graph["node_row_ptr"][n]: graph["nodes"][n]["name"] for n in graph["arg_nodes"]}
-    found: dict[int, Json] = {}
+    rows: dict[int, Json] = {}
     for entry, number in enumerate(attrs["storage_id"]):
         size = math.prod(attrs["shape"][entry]) * element_bytes(attrs["dltype"][entry])
-        row = found.setdefault(number, {"storage_id": number, "size_bytes": 0})
+        row = rows.setdefault(number, {"storage_id": number, "size_bytes": 0})
         row["size_bytes"] = max(size, int(str(row["size_bytes"])))
         if entry in names:
             row["input_binding"] = names[entry]
-    return {"sids": [found[number] for number in sorted(found)]}
+    return {"sids": [rows[number] for number in sorted(rows)]}
 
 
 def _model_memory(facts: Metadata) -> Json:

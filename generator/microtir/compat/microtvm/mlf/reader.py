@@ -126,12 +126,12 @@ def _parameters(file: Path, members: Mapping[str, bytes], facts: Metadata) -> tu
     """Return the constants that are no arrays of the code."""
     names = [pool.file for pool in facts.constant_pools if pool.file is not None]
     names += [facts.parameters.file] if facts.parameters is not None else []
-    found = []
+    files = []
     for name in names:
         if f"{PARAMETERS}/{name}" not in members:
             raise damaged(file, f"'{PARAMETERS}/{name}' is missing")
-        found.append(DataFile(checked_path(file, name), members[f"{PARAMETERS}/{name}"]))
-    return tuple(found)
+        files.append(DataFile(checked_path(file, name), members[f"{PARAMETERS}/{name}"]))
+    return tuple(files)
 
 
 def _ir_module(facts: Metadata) -> IRModule:
