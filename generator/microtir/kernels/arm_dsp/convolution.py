@@ -14,10 +14,9 @@ import numpy as np
 from microtir import te
 from microtir.config.features import Feature
 from microtir.graph.ir import Node
-from microtir.kernels.arm_dsp.borders_kernels import LONGEST
 from microtir.kernels.arm_dsp.gather import Patches
 from microtir.kernels.arm_dsp.gemm_kernels import CHANNELS, STEPS, TOGETHER, gemm, pack_quads
-from microtir.kernels.arm_dsp.outputs import Outputs
+from microtir.kernels.arm_dsp.outputs import LONGEST, Outputs
 from microtir.kernels.arm_dsp.outputs import planes_refusal as planar_refusal
 from microtir.kernels.arm_dsp.patch import GROUP, Segments
 from microtir.kernels.common.convolution_geometry import Geometry

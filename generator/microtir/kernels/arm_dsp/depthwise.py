@@ -1,38 +1,38 @@
-"""Depthwise convolutions, four channels at a time.
+"""Depthwise convolutions, four channels at a time: all channels of one or two pixels a call.
 
-One or two pixels a call; what they read is the business of `bordered_rows`.
+What they read is the business of `bordered_rows`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import dataclass
+
 import numpy as np
-import numpy.typing as npt
 
 from microtir import te
 from microtir.config.features import Feature
 from microtir.graph.ir import Node
 from microtir.kernels.arm_dsp.copying import copy
-from microtir.kernels.arm_dsp.depthwise_kernels import WORD_ORDER, depthwise
 from microtir.kernels.common.bordered_rows import Geometry, Window, windowed_rows
-from microtir.kernels.common.depthwise_taps import Taps
-from microtir.kernels.common.kernel import Kernel
+from microtir.kernels.common.depthwise import DepthwiseKernel, Taps
 from microtir.kernels.common.layer import Layer
-from microtir.kernels.common.made_once import of_node
-from microtir.kernels.common.micro_kernel import call
+from microtir.kernels.common.made_once import made_once, of_node
+from microtir.kernels.common.micro_kernel import call, describe
 from microtir.kernels.common.packing import constant, requantised
-from microtir.kernels.common.refusals import depthwise_refusal
-from microtir.kernels.common.requantise import Requantisation
-from microtir.kernels.common.statements import at, loop, seq
+from microtir.kernels.common.requantise import WORDS, Requantisation, Rescaling
+from microtir.kernels.common.statements import at, load, loop, seq, store
 from microtir.kernels.common.weights import QUAD, channel_quads
-from microtir.operators.common.rows import RowWindow
 from microtir.operators.convolution.definition import DepthwiseConv2D, conv_params
-from microtir.operators.convolution.formula import row_window
 from microtir.plan.ir import Calls, Refusal
+from microtir.schedule import KernelDescription
 from microtir.tir import ir
+from microtir.tir.dtype import DType
 
-_IMMEDIATE = 4095  # largest offset of a load
-_TAPS = 64  # they are all unrolled; more make too much code
+IMMEDIATE = 4095  # largest offset of a load
+MOST_TAPS = 64  # they are all unrolled; more make too much code
 _LARGEST = 0xFFFF  # what MOVW loads
+_WORD_ORDER = (0, 2, 1, 3)  # as SXTB16 splits them
 
 
 @of_node
@@ -44,27 +44,111 @@ def factors(node: Node) -> Requantisation | None:
     return requantised(weights.reshape(-1, weights.shape[-1]).T, node, params)
 
 
-def refusal(node: Node) -> Refusal | None:
-    """Return what speaks against it.
+@dataclass(frozen=True, slots=True, eq=False)
+class PackedDepthwise:
+    """Constants of a layer, word by word; those of the last one may overlap the one before.
 
-    Int8, one image, one output per channel, a word of channels.
+    `weights` are (words, taps, 4) int16, the channels of a word as SXTB16 splits them, `constants`
+    (4 * words, 4) int32.
     """
-    reason = depthwise_refusal(node)
-    if reason is not None:
-        return reason
-    geometry = Geometry.of(node)
-    channels, pixels, taps = geometry.image.channels, _pixels(geometry), _copied_taps(geometry)
-    if channels < QUAD:
-        return Refusal.FEW_CHANNELS
-    in_reach = (
-        taps.count <= _TAPS
-        and taps.reach(pixels) <= _IMMEDIATE
-        and pixels * channels <= _IMMEDIATE
-        and 0 < geometry.copied * channels <= _LARGEST
-    )
-    if not in_reach:
-        return Refusal.SIZES
-    return Refusal.FORM if factors(node) is None else None
+
+    weights: ir.Buffer
+    constants: ir.Buffer
+    rescaling: Rescaling
+
+    @staticmethod
+    def of(layer: Layer) -> PackedDepthwise:
+        """Return the constants of a layer whose factors fit."""
+        found = factors(layer.node)
+        assert found is not None, "refusal() was asked"
+        weights = layer.data(1)
+        order = channel_quads(weights.shape[-1])
+        by_word = weights.astype(np.int16)[..., order].reshape(-1, len(order) // QUAD, QUAD)
+        return PackedDepthwise(
+            constant("weights", by_word[:, :, list(_WORD_ORDER)].transpose(1, 0, 2)),
+            constant("constants", found.constants[order]),
+            found.rescaling,
+        )
+
+
+class Depthwise(DepthwiseKernel):
+    """Four channels a word, one pixel or two at a time; one takes half the code."""
+
+    needs = Feature.DSP
+    depends_on_calls = True
+
+    def __init__(self, name: str, pixels: int, cycles: int) -> None:
+        self.name, self.pixels, self.cycles = name, pixels, cycles
+
+    def reject_sizes(self, _node: Node, geometry: Geometry) -> Refusal | None:
+        """Return what speaks against it: less than a word of channels, loads out of reach."""
+        channels, pixels, taps = geometry.image.channels, _pixels(geometry), _copied_taps(geometry)
+        if channels < QUAD:
+            return Refusal.FEW_CHANNELS
+        in_reach = (
+            taps.count <= MOST_TAPS
+            and taps.reach(pixels) <= IMMEDIATE
+            and pixels * channels <= IMMEDIATE
+            and 0 < geometry.copied * channels <= _LARGEST
+        )
+        return None if in_reach else Refusal.SIZES
+
+    def has_form(self, node: Node) -> bool:
+        return factors(node) is not None
+
+    def scratch_bytes(self, node: Node, calls: Calls) -> int:
+        """Return the bytes of one window of rows with their borders, if they are copied."""
+        geometry = Geometry.of(node)
+        return 0 if _is_direct(geometry, calls) else geometry.window_elements
+
+    def instructions(self, node: Node, calls: Calls) -> int:
+        """Return the instructions from counts of the emulated Cortex-M4."""
+        geometry = Geometry.of(node)
+        output, taps = geometry.output, _copied_taps(geometry)
+        elements = output.height * output.width * output.channels
+        copied = output.height * taps.rows * geometry.copied * output.channels
+        # A pair shares inputs: 7 instructions for 4 products, not 8.
+        pair = min(self.pixels, output.width) == 2
+        sums = taps.count * 7 // 4 + 8 if pair else taps.count * 2 + 11
+        copies = 0 if _is_direct(geometry, calls) else copied * 5 // 8
+        return elements * sums + copies + output.height * 60
+
+    def code_bytes(self, node: Node) -> int:
+        """Return the bytes of the kernels; other layers may use the same."""
+        geometry = Geometry.of(node)
+        width, taps = geometry.output.width, _copied_taps(geometry).count
+        single = 190 + 32 * taps
+        if self.pixels == 1 or width == 1:
+            return single
+        return 250 + 56 * taps + (single if width % 2 else 0)
+
+    def emit(self, layer: Layer, name: str) -> ir.PrimFunc:
+        """Emit the layer function: a window of rows in scratch, then pixel by pixel."""
+        geometry, packed = Geometry.of(layer.node), PackedDepthwise.of(layer)
+        x, y = layer.input_rows(0), layer.output_rows()
+        width, stride = geometry.output.width, geometry.windows.columns.stride
+        pairs = width // 2 if self.pixels == 2 else 0
+
+        def pixels(row: te.Expr, row_step: int, source: Window) -> ir.Stmt:
+            """Emit two pixels at a time, and the last of an odd width by itself; or all singly."""
+            taps = Taps.of(geometry.windows, geometry.image.channels, row_step)
+
+            def some(count: int, column: te.Expr) -> ir.Stmt:
+                return call(
+                    depthwise(count, taps, packed.rescaling),
+                    source(column * stride),
+                    at(packed.weights, 0, 0, 0),
+                    at(packed.constants, 0, 0),
+                    y.at(row, column, 0),
+                )
+
+            return seq(
+                loop("pair", 0, pairs, lambda pair: some(2, pair * 2)),
+                loop("col", pairs * 2, width, lambda column: some(1, column)),
+            )
+
+        reaches_input = _reaches_input(geometry)
+        return windowed_rows(layer, geometry, x, name, pixels, copy, reaches_input=reaches_input)
 
 
 def _pixels(geometry: Geometry) -> int:
@@ -75,7 +159,7 @@ def _pixels(geometry: Geometry) -> int:
 def _reaches_input(geometry: Geometry) -> bool:
     """Return whether a kernel reaches all taps of its windows in the input itself."""
     taps = Taps.of(geometry.windows, geometry.image.channels, geometry.direct_step)
-    return taps.reach(_pixels(geometry)) <= _IMMEDIATE
+    return taps.reach(_pixels(geometry)) <= IMMEDIATE
 
 
 def _is_direct(geometry: Geometry, calls: Calls) -> bool:
@@ -90,106 +174,112 @@ def _copied_taps(geometry: Geometry) -> Taps:
     return Taps.of(geometry.windows, geometry.image.channels, geometry.copied_step)
 
 
-class Depthwise(Kernel):
-    """Four channels a word, one pixel or two at a time; one takes half the code."""
-
-    operators = (DepthwiseConv2D,)
-    needs = Feature.DSP
-    depends_on_calls = True
-
-    def __init__(self, name: str, pixels: int, cycles: int) -> None:
-        self.name, self.pixels, self.cycles = name, pixels, cycles
-
-    def reject(self, node: Node) -> Refusal | None:
-        return refusal(node)
-
-    def window(self, node: Node) -> RowWindow | None:
-        return row_window(node)
-
-    def scratch_bytes(self, node: Node, calls: Calls) -> int:
-        """Return the bytes of one window of rows with their borders, if they are copied."""
-        geometry = Geometry.of(node)
-        return 0 if _is_direct(geometry, calls) else geometry.window_elements
-
-    def instructions(self, node: Node, calls: Calls) -> int:
-        """Return the instructions from counts of the emulated Cortex-M4."""
-        geometry = Geometry.of(node)
-        output, taps = geometry.output, _copied_taps(geometry)
-        elements = output.height * output.width * output.channels
-        copied = output.height * taps.rows * geometry.copied * output.channels
-        pair = (
-            min(self.pixels, output.width) == 2
-        )  # shares inputs: 7 instructions for 4 products, not 8
-        sums = taps.count * 7 // 4 + 8 if pair else taps.count * 2 + 11
-        return (
-            elements * sums
-            + (not _is_direct(geometry, calls)) * (copied * 5 // 8)
-            + output.height * 60
-        )
-
-    def code_bytes(self, node: Node) -> int:
-        """Return the bytes of the kernels; other layers may use the same."""
-        geometry = Geometry.of(node)
-        width, taps = geometry.output.width, _copied_taps(geometry).count
-        single = 190 + 32 * taps
-        if self.pixels == 1 or width == 1:
-            return single
-        return 250 + 56 * taps + (single if width % 2 else 0)
-
-    def emit(self, layer: Layer, name: str) -> ir.PrimFunc:
-        """Emit the layer function: a window of rows in scratch, then pixel by pixel."""
-        return _Emitter(layer, self.pixels).function(name)
+# --- the micro-kernel ---
 
 
-class _Emitter:
-    def __init__(self, layer: Layer, together: int) -> None:
-        self.together = together  # pixels of one call
-        self.layer = layer
-        self.geometry = geometry = Geometry.of(layer.node)
-        self.x, self.y = layer.input_rows(0), layer.output_rows()
-        found = factors(layer.node)
-        assert found is not None, "refusal() was asked"
-        self.rescaling = found.rescaling
-        order = channel_quads(geometry.image.channels)
-        self.constants = constant("constants", found.constants[order])
-        self.weights = constant("weights", arrange(layer.data(1), order))
+@made_once
+def depthwise(pixels: int, taps: Taps, rescaling: Rescaling) -> KernelDescription:
+    """Compute all channels (4 or more) of `pixels` (1 or 2) neighbouring pixels.
 
-    def function(self, name: str) -> ir.PrimFunc:
-        return windowed_rows(
-            self.layer, self.geometry, self.x, name, self.pixels, copy,
-            reaches_input=_reaches_input(self.geometry),
-        )  # fmt: skip
-
-    def taps(self, row_step: int) -> Taps:
-        return Taps.of(self.geometry.windows, self.geometry.image.channels, row_step)
-
-    def pixels(self, row: te.Expr, row_step: int, source: Window) -> ir.Stmt:
-        """Emit two pixels at a time, and the last one of an odd width by itself; or all of them."""
-        width, stride = self.geometry.output.width, self.geometry.windows.columns.stride
-        taps = self.taps(row_step)
-        pairs = width // 2 if self.together == 2 else 0
-
-        def some(count: int, column: te.Expr) -> ir.Stmt:
-            return call(
-                depthwise(count, taps, self.rescaling),
-                source(column * stride),
-                at(self.weights, 0, 0, 0),
-                at(self.constants, 0, 0),
-                self.y.at(row, column, 0),
-            )
-
-        return seq(
-            loop("pair", 0, pairs, lambda pair: some(2, pair * 2)),
-            loop("col", pairs * 2, width, lambda column: some(1, column)),
-        )
-
-
-def arrange(weights: npt.NDArray[np.int8], order: list[int]) -> npt.NDArray[np.int16]:
-    """Return weights (1, KH, KW, C) as (words, taps, 4), the channels of a word in WORD_ORDER.
-
-    `order` holds the channels word by word.
+    Returns:
+        Parameters: the first tap of the first pixel, weights and constants of `PackedDepthwise`,
+        outputs.
     """
-    wide = weights.astype(np.int16)[..., order]
-    by_word = wide.reshape(-1, len(order) // QUAD, QUAD)[:, :, list(WORD_ORDER)]
-    arranged: npt.NDArray[np.int16] = by_word.transpose(1, 0, 2)
-    return arranged
+    quads, channels = -(-taps.channels // QUAD), taps.channels
+    x = ir.Buffer("x", (taps.reach(pixels),), DType.INT8)
+    weights = ir.Buffer("weights", (quads, taps.count, QUAD), DType.INT16, alignment=4)
+    constants = ir.Buffer("constants", (quads * QUAD, WORDS), DType.INT32)
+    y = ir.Buffer("y", (pixels * channels,), DType.INT8)
+
+    def output(quad: te.Expr, pixel: te.Expr, number: int) -> ir.Stmt:
+        channel = te.minimum(quad * QUAD, channels - QUAD) + number
+        place = _WORD_ORDER.index(number)
+        total = ir.Buffer("total", (), DType.INT32, ir.Scope.LOCAL)
+
+        def tap(row: te.Expr, column: te.Expr) -> ir.Stmt:
+            first = (pixel * taps.stride + column * taps.column_step) * channels
+            value = load(x, row * taps.row_step + first + channel)
+            weight = load(weights, quad, row * taps.columns + column, place)
+            product = te.cast(DType.INT32, value) * te.cast(DType.INT32, weight)
+            return store(total, (), load(total) + product)
+
+        result = rescaling.apply(load(total) * 2, constants, quad * QUAD + number)
+        stored = store(y, (pixel * channels + channel,), result)
+        return ir.Allocate(total, seq(store(total, (), 0), taps.each(tap), stored))
+
+    body = loop(
+        "quad", 0, quads,
+        lambda quad: loop(
+            "pixel", 0, pixels,
+            lambda p: seq(*(output(quad, p, number) for number in range(QUAD))),
+        ),
+    )  # fmt: skip
+    step = f"{taps.row_step}_{taps.column_step}_{taps.stride}"
+    return describe(
+        f"depthwise{pixels}_{taps.rows}x{taps.columns}_{channels}_{step}_{rescaling.name}",
+        (f"Depthwise convolution: {pixels} x {channels} outputs, {taps.rows}x{taps.columns} taps",),
+        (x, weights, constants, y),
+        (y,),
+        body,
+        "kernels/depthwise.j2",
+        {
+            **values_of(pixels, channels, taps.count, rescaling),
+            "columns": _columns(pixels, taps),
+        },
+        stack_bytes=56,
+    )  # fmt: skip
+
+
+def values_of(pixels: int, channels: int, taps: int, rescaling: Rescaling) -> dict[str, object]:
+    """Return what the templates of depthwise kernels are given whatever the windows."""
+    return {
+        "rescaling": rescaling.values(),
+        "channels": str(channels),
+        "overlap": str(-channels % QUAD) if channels % QUAD else "",
+        "weight_bytes": str(taps * QUAD * DType.INT16.bytes),
+        "results": [
+            [{"sum": _sum(p, c), "offset": str(p * channels + c)} for p in range(pixels)]
+            for c in range(QUAD)
+        ],
+    }
+
+
+def uses_of(taps: Iterable[tuple[int, int]], started: set[int]) -> list[dict[str, object]]:
+    """Return how a word of inputs is used by pairs of a pixel and a tap.
+
+    The pixels join those whose sums are `started`.
+    """
+    uses: list[dict[str, object]] = []
+    for pixel, tap in taps:
+        uses.append({
+            "weights": str(tap * QUAD * DType.INT16.bytes),
+            "sums": {name: _sum(pixel, channel) for channel, name in enumerate("abcd")},
+            "first": pixel not in started,
+        })  # fmt: skip
+        started.add(pixel)
+    return uses
+
+
+def _sum(pixel: int, channel: int) -> str:
+    """Return the register of a sum."""
+    return f"r{pixel * QUAD + channel}"
+
+
+def _columns(pixels: int, taps: Taps) -> list[dict[str, object]]:
+    """Return the input words in order, each with the pixels and taps that it takes part in."""
+    by_column: dict[int, list[tuple[int, int]]] = {}
+    for pixel in range(pixels):
+        for column in range(taps.columns):
+            by_column.setdefault(taps.column(column, pixel), []).append((pixel, column))
+    started: set[int] = set()
+    return [
+        {
+            "offset": str(row * taps.row_step + place * taps.channels),
+            "uses": uses_of(
+                ((pixel, row * taps.columns + column) for pixel, column in by_column[place]),
+                started,
+            ),
+        }
+        for row in range(taps.rows)
+        for place in sorted(by_column)
+    ]

@@ -11,11 +11,11 @@ import numpy as np
 from microtir import te
 from microtir.config.features import Feature
 from microtir.graph.ir import Node
-from microtir.kernels.arm_dsp.depthwise_sums_kernels import add_products
 from microtir.kernels.common.bordered_rows import Geometry
 from microtir.kernels.common.kernel import Kernel
 from microtir.kernels.common.layer import Layer
-from microtir.kernels.common.micro_kernel import call
+from microtir.kernels.common.made_once import made_once
+from microtir.kernels.common.micro_kernel import call, describe
 from microtir.kernels.common.packing import constant
 from microtir.kernels.common.refusals import depthwise_refusal
 from microtir.kernels.common.statements import at, load, loop, seq, store, when
@@ -23,6 +23,7 @@ from microtir.kernels.common.weights import QUAD, folded_bias
 from microtir.kernels.portable import accumulate
 from microtir.operators.convolution.definition import DepthwiseConv2D, conv_params
 from microtir.plan.ir import Calls, Refusal
+from microtir.schedule import KernelDescription
 from microtir.tir import ir
 from microtir.tir.dtype import DType
 from microtir.tir.function import RowRange
@@ -111,3 +112,40 @@ def _bias(node: Node) -> np.ndarray[tuple[int, ...], np.dtype[np.int32]]:
 def _rows_of_weights(layer: Layer) -> np.ndarray[tuple[int, ...], np.dtype[np.int8]]:
     weights = layer.data(1)
     return weights.reshape(weights.shape[1], -1)
+
+
+@made_once
+def add_products(pixels: int, channels: int) -> KernelDescription:
+    """Add the products of neighbouring pixels and their weights to the sums of their channels.
+
+    Args:
+        pixels: of the row, at least 1.
+        channels: whole quads.
+
+    Returns:
+        Parameters: the first pixel, weights (pixels, channels) int8, sums.
+    """
+    x = ir.Buffer("x", (pixels * channels,), DType.INT8)
+    weights = ir.Buffer("weights", (pixels * channels,), DType.INT8)
+    sums = ir.Buffer("sums", (channels,), DType.INT32)
+
+    def product(pixel: te.Expr, channel: te.Expr) -> ir.Stmt:
+        a, b = (
+            te.cast(DType.INT32, load(buffer, pixel * channels + channel))
+            for buffer in (x, weights)
+        )
+        return store(sums, (channel,), load(sums, channel) + a * b)
+
+    body = loop("channel", 0, channels, lambda c: loop("pixel", 0, pixels, lambda p: product(p, c)))
+    # The first pixel's loads move both pointers on, so that others lie a quad nearer.
+    behind = tuple(str(pixel * channels - QUAD) for pixel in range(1, pixels))
+    return describe(
+        f"add_products_{pixels}x{channels}",
+        (f"Adds {pixels} x {channels} products to the sums of the channels",),
+        (x, weights, sums),
+        (sums,),
+        body,
+        "kernels/depthwise_sums.j2",
+        {"sums_bytes": str(channels * DType.INT32.bytes), "behind": behind},
+        stack_bytes=32,
+    )

@@ -1,23 +1,35 @@
-"""Outputs of products as their kernels write them: pixels of NHWC, or columns of planes."""
+"""Outputs of products as their kernels write them: pixels of NHWC, or columns of planes.
+
+What lies between the images of two neighbouring planes is one run of bytes: the border behind the
+one and that before the other.
+"""
 
 from __future__ import annotations
 
 from microtir import te
-from microtir.kernels.arm_dsp.borders_kernels import borders, takes
 from microtir.kernels.arm_dsp.gemm_kernels import PlaneRow
 from microtir.kernels.common.layer import Rows
-from microtir.kernels.common.micro_kernel import call
-from microtir.kernels.common.statements import seq
+from microtir.kernels.common.made_once import made_once
+from microtir.kernels.common.micro_kernel import call, describe
+from microtir.kernels.common.statements import loop, seq, store
 from microtir.operators.common.rows import Extents
-from microtir.plan.ir import LayoutKind, Refusal
+from microtir.plan.ir import LayoutKind, Planes, Refusal
+from microtir.schedule import KernelDescription
 from microtir.tir import ir
+from microtir.tir.dtype import DType
+
+_TURN = 4  # planes
+_STORES = ((4, "str"), (2, "strh"), (1, "strb"))
+LONGEST = 4095 // (_TURN + 1)  # bytes of a plane: what stores reach
+_BORDER = 8  # columns; more than windows of 3 need beside an image, and rounding
 
 
 def planes_refusal(output: Extents) -> Refusal | None:
-    """Return what speaks against writing planes, whatever the product."""
+    """Return what speaks against writing planes, whatever the product and whoever reads them."""
     if output.images != 1:
         return Refusal.IMAGES
-    return None if takes(output.width) else Refusal.SIZES
+    longest = (output.width + _BORDER) * DType.INT16.bytes
+    return None if longest <= LONGEST else Refusal.SIZES
 
 
 def borders_cost(output: Extents, writes: LayoutKind) -> int:
@@ -51,3 +63,69 @@ class Outputs:
         dtype = self._rows.buffer.dtype
         kernel = borders(self._planes, output.channels, output.width, zero, dtype)
         return call(kernel, self._rows.row(row))
+
+
+@made_once
+def borders(
+    planes: Planes, channels: int, width: int, value: int, dtype: DType
+) -> KernelDescription:
+    """Set all columns of a row (channels, columns) but those of the image, `width` of them.
+
+    Its planes are LONGEST bytes or less.
+    """
+    row = ir.Buffer("row", (channels, planes.columns), dtype)
+    behind = planes.before + width
+
+    def plane(channel: te.Expr) -> ir.Stmt:
+        def column(n: te.Expr) -> ir.Stmt:
+            return store(row, (channel, n), value)
+
+        return seq(
+            loop("col", 0, planes.before, column), loop("col", behind, planes.columns, column)
+        )
+
+    name = f"{channels}x{width}in{planes.columns}at{planes.before}"
+    return describe(
+        f"borders{dtype.bits}_{name}_{value}".replace("-", "m"),
+        (f"Sets the borders of {channels} planes of {width} columns to {value}",),
+        (row,),
+        (row,),
+        loop("channel", 0, channels, plane),
+        "kernels/borders.j2",
+        _values(PlaneRow(dtype, planes.columns), planes.before, behind, channels, value),
+        stack_bytes=0,
+    )
+
+
+def _values(
+    row: PlaneRow, before: int, behind: int, channels: int, value: int
+) -> dict[str, object]:
+    size = row.dtype.bytes
+    pattern = value & 0xFFFF if size == 2 else (value & 0xFF) * 0x0101
+    last = (row.columns - behind) * size
+    between = last + before * size
+    turns, rest = divmod(channels - 1, _TURN)
+
+    def gaps(count: int) -> list[dict[str, str]]:
+        places = (plane * row.bytes + behind * size for plane in range(count))
+        return [piece for place in places for piece in _pieces(place, between)]
+
+    return {
+        "value": str(pattern),
+        "first": _pieces(0, before * size),
+        "turns": str(turns) if turns else "",
+        "turn_bytes": str(_TURN * row.bytes),
+        "some": gaps(_TURN),
+        "last": gaps(rest) + _pieces(rest * row.bytes + behind * size, last),
+    }
+
+
+def _pieces(place: int, count: int) -> list[dict[str, str]]:
+    """Return stores of `count` bytes from `place` on; STR and STRH need no alignment."""
+    pieces = []
+    for size, name in _STORES:
+        for _ in range(count // size):
+            pieces.append({"store": name, "offset": str(place)})
+            place += size
+        count %= size
+    return pieces

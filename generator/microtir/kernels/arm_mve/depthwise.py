@@ -1,6 +1,14 @@
-"""Depthwise convolutions: a row of pixels a call, sixteen channels at a time."""
+"""Depthwise convolutions: a row of pixels a call, sixteen channels at a time.
+
+Products of bytes are 16 bits wide, and so is the sum of two of them; pairs of taps are added
+before they are widened.  Bytes with even numbers and those with odd ones are multiplied apart, and
+pair their taps one tap apart, so that one pair at a time waits for its second product.
+"""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -9,31 +17,19 @@ from microtir import te
 from microtir.config.features import Feature
 from microtir.graph.ir import Node
 from microtir.kernels.arm_mve.copying import copy
-from microtir.kernels.arm_mve.depthwise_kernels import (
-    ORDER,
-    ROWS,
-    VECTORS,
-    Line,
-    code_size,
-    depthwise,
-    fits,
-    instructions,
-)
 from microtir.kernels.arm_mve.linear import BYTES, channel_constants
 from microtir.kernels.arm_mve.requantise import BIAS, LANES, MULTIPLIER, SHIFT, Ints, Rescaling
 from microtir.kernels.common.bordered_rows import Geometry, Window, windowed_rows
-from microtir.kernels.common.depthwise_taps import Taps
-from microtir.kernels.common.kernel import Kernel
+from microtir.kernels.common.depthwise import DepthwiseKernel, Taps
 from microtir.kernels.common.layer import Layer
-from microtir.kernels.common.micro_kernel import call
+from microtir.kernels.common.made_once import made_once
+from microtir.kernels.common.micro_kernel import call, describe
 from microtir.kernels.common.packing import constant
-from microtir.kernels.common.refusals import depthwise_refusal
-from microtir.kernels.common.statements import at, seq
+from microtir.kernels.common.statements import at, load, loop, seq, store
 from microtir.operators.common.linear import LinearParams
-from microtir.operators.common.rows import RowWindow
 from microtir.operators.convolution.definition import DepthwiseConv2D, conv_params
-from microtir.operators.convolution.formula import row_window
 from microtir.plan.ir import Calls, Refusal
+from microtir.schedule import KernelDescription
 from microtir.tir import ir
 from microtir.tir.dtype import DType
 
@@ -41,6 +37,40 @@ _TAPS = 64  # they are all printed; more make too much code
 _LARGEST = 0xFFFF  # what MOVW loads
 _TOGETHER = (1, 2, 4)  # pixels that may share vectors
 _LEAST = np.iinfo(np.int8).min
+_VECTORS = BYTES // LANES
+# Vectors of sums: bytes 0, 4, 8, 12, then 2, 6, 10, 14, then 1, 5, 9, 13, then 3, 7, 11, 15.
+_ORDER = tuple(4 * lane + first for first in (0, 2, 1, 3) for lane in range(LANES))
+_ROWS = 3 * _VECTORS  # biases of all vectors, then multipliers and shifts of one after another
+_IMMEDIATE = 127  # largest offset of a load of bytes
+_LARGEST_ADD = 4095
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """`count` groups of bytes that are computed alike: of one pixel, or of some neighbours.
+
+    The bytes of a group are whole vectors, of which the second one may begin before the first one
+    ends, or less than one vector.
+    """
+
+    count: int
+    size: int
+
+    @property
+    def blocks(self) -> int:
+        return -(-self.size // BYTES)
+
+    @property
+    def back(self) -> int:
+        """Return bytes that the second vector shares with the first one.
+
+        0 if there is one vector.
+        """
+        return self.blocks * BYTES - self.size if self.blocks > 1 else 0
+
+    def starts(self) -> list[int]:
+        """Return where the vectors of a group begin."""
+        return [max(block * BYTES - self.back, 0) for block in range(self.blocks)]
 
 
 def _params(node: Node) -> LinearParams:
@@ -69,36 +99,29 @@ def _together(geometry: Geometry) -> int:
     return min(choices, key=lambda n: (Line(1, n * channels).blocks / n, n))
 
 
-class Depthwise(Kernel):
+class Depthwise(DepthwiseKernel):
     """Sixteen channels at a time, a row a call."""
 
     name = "depthwise_vectors"
-    operators = (DepthwiseConv2D,)
     needs = Feature.MVE
     cycles = 157
     depends_on_calls = True
 
-    def window(self, node: Node) -> RowWindow | None:
-        return row_window(node)
-
-    def reject(self, node: Node) -> Refusal | None:
-        """Return what speaks against it: int8, one image, one output per input channel."""
-        reason = depthwise_refusal(node)
-        if reason is not None:
-            return reason
-        geometry = Geometry.of(node)
+    def reject_sizes(self, _node: Node, geometry: Geometry) -> Refusal | None:
+        """Return what speaks against it: taps or rows out of reach of the instructions."""
         taps, channels = _copied_taps(geometry), geometry.image.channels
         in_reach = (
             taps.count <= _TAPS
-            and fits(taps)
+            and _last_column(taps) <= _LARGEST_ADD
             and taps.row_step <= _LARGEST
             and taps.stride * channels <= _LARGEST
             and geometry.output.width * channels <= _LARGEST
             and 0 < geometry.copied * channels <= _LARGEST
         )
-        if not in_reach:
-            return Refusal.SIZES
-        return Refusal.FORM if _constants(node) is None else None
+        return None if in_reach else Refusal.SIZES
+
+    def has_form(self, node: Node) -> bool:
+        return _constants(node) is not None
 
     def scratch_bytes(self, node: Node, _calls: Calls) -> int:
         """Return the bytes of one window of rows with their borders."""
@@ -112,7 +135,7 @@ class Depthwise(Kernel):
         by_rows, geometry = calls.rows > 0, Geometry.of(node)
         channels, together = geometry.image.channels, _together(geometry)
         line = Line(-(-geometry.output.width // together), together * channels)
-        row = instructions(line, _copied_taps(geometry), Rescaling.of(_params(node)).corrects_ties)
+        row = _kernel_cost(line, _copied_taps(geometry), Rescaling.of(_params(node)).corrects_ties)
         taps = geometry.windows.rows.taps
         if geometry.is_bordered or (by_rows and taps > 1):
             row += taps * (geometry.copied * channels // BYTES * 3 + 20)
@@ -124,7 +147,7 @@ class Depthwise(Kernel):
         """Return the bytes of the kernels; other layers may use the same."""
         geometry = Geometry.of(node)
         kernels = 1 + (geometry.output.width % _together(geometry) > 0)
-        return kernels * code_size(_copied_taps(geometry))
+        return kernels * _kernel_bytes(_copied_taps(geometry))
 
     def emit(self, layer: Layer, name: str) -> ir.PrimFunc:
         """Emit the layer function: a window of rows in scratch, then a row of pixels."""
@@ -185,10 +208,154 @@ def _arranged_weights(weights: npt.NDArray[np.int8], group: Line) -> npt.NDArray
 def _arranged_constants(constants: Ints, group: Line) -> npt.NDArray[np.int32]:
     """Return constants (channels, 3) as (blocks, 12, 4), see `depthwise`."""
     padded = np.pad(constants, ((0, 1), (0, 0)))
-    order = np.array(_bytes_of(group, len(constants)))[:, list(ORDER)]
-    vectors = padded[order].reshape(len(order), VECTORS, LANES, -1)
-    rows = [vectors[:, v, :, BIAS] for v in range(VECTORS)]
-    rows += [vectors[:, v, :, word] for v in range(VECTORS) for word in (MULTIPLIER, SHIFT)]
+    order = np.array(_bytes_of(group, len(constants)))[:, list(_ORDER)]
+    vectors = padded[order].reshape(len(order), _VECTORS, LANES, -1)
+    rows = [vectors[:, v, :, BIAS] for v in range(_VECTORS)]
+    rows += [vectors[:, v, :, word] for v in range(_VECTORS) for word in (MULTIPLIER, SHIFT)]
     arranged: npt.NDArray[np.int32] = np.stack(rows, axis=1).astype(np.int32)
-    assert arranged.shape[1] == ROWS
+    assert arranged.shape[1] == _ROWS
     return arranged
+
+
+# --- the micro-kernel ---
+
+
+@made_once
+def depthwise(line: Line, taps: Taps, rescaling: Rescaling) -> KernelDescription:
+    """Compute all channels of a row of pixels.
+
+    Args:
+        line: the outputs; several pixels make a group only if neighbours' windows are one column
+            apart.
+        taps: the window of a pixel.
+        rescaling: of the sums.
+
+    Returns:
+        Parameters: the first tap of the first pixel, weights (blocks, taps, 16) int8, constants
+        (blocks, 12, 4) int32, outputs.  Vectors of constants have the channels in _ORDER.
+    """
+    step = line.size if line.size != taps.channels else taps.stride * taps.channels
+    reach = (line.count - 1) * step + line.size + taps.reach(1) - taps.channels
+    params = _Params(
+        ir.Buffer("x", (reach,), DType.INT8),
+        ir.Buffer("weights", (line.blocks, taps.count, BYTES), DType.INT8, alignment=4),
+        ir.Buffer("constants", (line.blocks, _ROWS, LANES), DType.INT32),
+        ir.Buffer("y", (line.count * line.size,), DType.INT8),
+    )
+    kernel = f"{taps.rows}x{taps.columns}"
+    steps = f"{taps.row_step}_{taps.column_step}_{taps.stride}"
+    return describe(
+        f"depthwise_{line.count}x{line.size}_{kernel}_{taps.channels}_{steps}_{rescaling.name}",
+        (f"Depthwise convolution: {line.count} x {line.size} outputs, {kernel} taps",),
+        params,
+        (params.y,),
+        _meaning(params, line, taps, rescaling, step),
+        "kernels/mve/depthwise.j2",
+        _values(line, taps, rescaling, step),
+        stack_bytes=100,
+        needs=Feature.MVE,
+    )
+
+
+class _Params(NamedTuple):
+    """Of the kernel, in order."""
+
+    x: ir.Buffer
+    weights: ir.Buffer
+    constants: ir.Buffer
+    y: ir.Buffer
+
+
+def _meaning(params: _Params, line: Line, taps: Taps, rescaling: Rescaling, step: int) -> ir.Stmt:
+    """Emit loops that a kernel stands for; `step` is the distance between groups of the input."""
+    x, weights, constants, y = params
+
+    def output(group: te.Expr, block: te.Expr, lane: te.Expr, byte: te.Expr) -> ir.Stmt:
+        total = ir.Buffer("total", (), DType.INT32, ir.Scope.LOCAL)
+
+        def tap(row: te.Expr, column: te.Expr) -> ir.Stmt:
+            offset = row * taps.row_step + column * (taps.column_step * taps.channels)
+            value = load(x, group * step + byte + offset)
+            weight = load(weights, block, row * taps.columns + column, lane)
+            product = te.cast(DType.INT32, value) * te.cast(DType.INT32, weight)
+            return store(total, (), load(total) + product)
+
+        vector = lane % 2 * 2 + lane % 4 // 2
+
+        def word(row: te.Expr) -> te.Expr:
+            return load(constants, block, row, lane // 4)
+
+        factors = word(vector * 2 + _VECTORS), word(vector * 2 + (_VECTORS + 1))
+        result = store(y, (group * line.size + byte,), rescaling.apply(load(total), *factors))
+        return ir.Allocate(total, seq(store(total, (), word(vector)), taps.each(tap), result))
+
+    def lanes(group: te.Expr, block: te.Expr) -> ir.Stmt:
+        first = te.maximum(block * BYTES - line.back, 0)
+        return loop(
+            "lane", 0, min(line.size, BYTES),
+            lambda lane: output(group, block, lane, first + lane),
+        )  # fmt: skip
+
+    return loop(
+        "group", 0, line.count,
+        lambda group: loop("block", 0, line.blocks, lambda block: lanes(group, block)),
+    )  # fmt: skip
+
+
+def _values(line: Line, taps: Taps, rescaling: Rescaling, step: int) -> dict[str, object]:
+    """Return what the template is given."""
+    masked = line.size < BYTES
+    jump = step - (0 if masked else line.size)
+    return {
+        "rescaling": rescaling.values(),
+        "count": str(line.count) if line.count > 1 else "",
+        "blocks": str(line.blocks) if line.blocks > 1 else "",
+        "first_step": str(BYTES - line.back) if line.back else "",
+        "mask": str(line.size) if masked else "",
+        "jump": str(jump) if jump else "",
+        "row_step": str(taps.row_step) if taps.rows > 1 else "",
+        "centre": str(_centre(taps)) if _centre(taps) else "",
+        "taps": [_tap(taps, row, column) for row in range(taps.rows)
+                 for column in range(taps.columns)],
+        "waits_for_odd": taps.count % 2 == 0,
+    }  # fmt: skip
+
+
+def _last_column(taps: Taps) -> int:
+    return (taps.columns - 1) * taps.column_step * taps.channels
+
+
+def _centre(taps: Taps) -> int:
+    """Return where the pointers of a row of taps are, so that offsets fit their instruction."""
+    return min(max(_last_column(taps) - _IMMEDIATE, 0), _IMMEDIATE)
+
+
+def _tap(taps: Taps, row: int, column: int) -> dict[str, object]:
+    """Return how the inputs of a tap are reached, and which products wait before and after it."""
+    number = row * taps.columns + column
+    offset = column * taps.column_step * taps.channels - _centre(taps)
+    base = "r12" if row else "r0"
+    far = offset > _IMMEDIATE
+    return {
+        "next_row": ("r12" if row > 1 else "r0") if row and column == 0 else "",
+        "base": "r11" if far else base,
+        "far": base if far else "",
+        "offset": str(offset) if offset else "",
+        "is_first": number == 0,
+        "closes_even": number % 2 == 1,
+    }
+
+
+def _kernel_cost(line: Line, taps: Taps, corrects_ties: bool) -> int:
+    """Return the instructions of one call, from counts of the emulated Cortex-M55."""
+    masks = taps.count + 2 if line.size < BYTES else 0
+    products = taps.count * 9 + taps.rows + masks
+    if _last_column(taps) > 2 * _IMMEDIATE:
+        products += taps.count
+    block = products + 36 + 12 * corrects_ties + 2 * (line.back > 0)
+    return line.count * (line.blocks * block + 7) + 26
+
+
+def _kernel_bytes(taps: Taps) -> int:
+    """Return the bytes of the kernel."""
+    return 260 + 40 * taps.count

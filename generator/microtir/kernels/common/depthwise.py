@@ -1,0 +1,84 @@
+"""What depthwise kernels of all CPUs share: what they take, and the taps of windows."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from microtir import te
+from microtir.graph.ir import Node
+from microtir.kernels.common.bordered_rows import Geometry
+from microtir.kernels.common.kernel import Kernel
+from microtir.kernels.common.refusals import depthwise_refusal
+from microtir.kernels.common.statements import loop
+from microtir.operators.common.rows import RowWindow
+from microtir.operators.common.windows import Windows
+from microtir.operators.convolution.definition import DepthwiseConv2D
+from microtir.operators.convolution.formula import row_window
+from microtir.plan.ir import Refusal
+from microtir.tir import ir
+
+
+class DepthwiseKernel(Kernel):
+    """A kernel of depthwise convolutions: int8, one image, one output per input channel."""
+
+    operators = (DepthwiseConv2D,)
+
+    def window(self, node: Node) -> RowWindow | None:
+        return row_window(node)
+
+    def reject(self, node: Node) -> Refusal | None:
+        """Return what speaks against types, sizes, and factors or weights, in this order."""
+        reason = depthwise_refusal(node) or self.reject_sizes(node, Geometry.of(node))
+        if reason is not None:
+            return reason
+        return None if self.has_form(node) else Refusal.FORM
+
+    @abstractmethod
+    def reject_sizes(self, node: Node, geometry: Geometry) -> Refusal | None:
+        """Return what speaks against the windows and channels of a node."""
+
+    @abstractmethod
+    def has_form(self, node: Node) -> bool:
+        """Return whether factors and weights are such as its micro-kernels take."""
+
+
+@dataclass(frozen=True, slots=True)
+class Taps:
+    """A window in memory where neighbouring columns are `channels` bytes apart."""
+
+    rows: int
+    columns: int
+    row_step: int  # bytes between its rows
+    column_step: int  # columns between its taps
+    stride: int  # columns between neighbouring windows
+    channels: int
+
+    @staticmethod
+    def of(windows: Windows, channels: int, row_step: int) -> Taps:
+        """Return those of a convolution, with so many bytes between the rows of a window."""
+        rows, columns = windows.rows, windows.columns
+        return Taps(rows.taps, columns.taps, row_step, columns.dilation, columns.stride, channels)
+
+    @property
+    def count(self) -> int:
+        return self.rows * self.columns
+
+    def offset(self, row: int, column: int, pixel: int) -> int:
+        """Return the bytes from the first tap of pixel 0 to a tap of a pixel."""
+        return row * self.row_step + self.column(column, pixel) * self.channels
+
+    def column(self, column: int, pixel: int) -> int:
+        return pixel * self.stride + column * self.column_step
+
+    def each(self, tap: Callable[[te.Expr, te.Expr], ir.Stmt]) -> ir.Stmt:
+        """Emit `tap(row, column)` for all taps, row by row."""
+        return loop(
+            "row", 0, self.rows,
+            lambda row: loop("col", 0, self.columns, lambda column: tap(row, column)),
+        )  # fmt: skip
+
+    def reach(self, pixels: int) -> int:
+        """Return the bytes from the first to behind the last byte of `pixels` windows."""
+        return self.offset(self.rows - 1, self.columns - 1, pixels - 1) + self.channels
