@@ -1,4 +1,4 @@
-"""How the micro-kernels of this folder are described, called and unrolled."""
+"""How micro-kernels are described, called and unrolled."""
 
 from __future__ import annotations
 
@@ -67,6 +67,7 @@ def describe(
     needs: Feature = Feature.DSP,
     sizes: Sizes | None = None,
     scalars: tuple[ir.Var, ...] = (),
+    form: NativeForm = NativeForm.ASSEMBLY,
 ) -> KernelDescription:
     """Describe a micro-kernel that reads all parameters but `written`, and writes all of those.
 
@@ -76,15 +77,16 @@ def describe(
         params: pointers, each spanning what the kernel reaches from it.
         written: those of the parameters that it writes.
         body: the meaning.
-        template: of the assembly, below templates/; None leaves the kernel to the compiler.
+        template: of the native body, below templates/; None leaves the kernel to the compiler.
         values: what the template is given: finished text, and lists to repeat instructions by.
-        stack_bytes: that the assembly pushes.
-        needs: what the assembly takes of a CPU.
+        stack_bytes: of the native body and of what it calls.
+        needs: what the native body takes of a CPU.
         sizes: its last parameters, and what this call gives them.
         scalars: parameters between those, numbers that are known where the kernel runs.
+        form: of the native body.
     """
     given = MappingProxyType(dict(values))
-    native = NativeBody(NativeForm.ASSEMBLY, needs, given) if template is not None else None
+    native = NativeBody(form, needs, given) if template is not None else None
     sizes = sizes or Sizes()
     numbers = sizes.values
     kernel = MicroKernel(about, native=native)

@@ -19,8 +19,9 @@ from microtir.kernels.common.halved_add import (
 from microtir.kernels.common.kernel import Kernel
 from microtir.kernels.common.layer import Layer
 from microtir.kernels.common.made_once import made_once
+from microtir.kernels.common.micro_kernel import call
 from microtir.kernels.common.statements import at, let, load, loop
-from microtir.kernels.x86_avx2.micro_kernel import LANES, call, constant, describe
+from microtir.kernels.x86_avx2.micro_kernel import LANES, constant, describe
 from microtir.kernels.x86_avx2.requantise import Output, Rescaling
 from microtir.operators.arithmetic.definition import Add
 from microtir.plan.ir import Calls, Refusal

@@ -16,11 +16,11 @@ from microtir.graph.ir import Node
 from microtir.kernels.common.kernel import Kernel
 from microtir.kernels.common.layer import Layer
 from microtir.kernels.common.made_once import of_node
+from microtir.kernels.common.micro_kernel import call
 from microtir.kernels.common.refusals import int8_refusal, mixed_refusal
 from microtir.kernels.common.statements import at, loop, seq
 from microtir.kernels.x86_avx2.gemm import PackedLinear, Source, gemm, pack
 from microtir.kernels.x86_avx2.image import WindowedImage, reach
-from microtir.kernels.x86_avx2.micro_kernel import call
 from microtir.kernels.x86_avx2.rows import in_blocks
 from microtir.operators.common.rows import Extents, RowWindow
 from microtir.operators.convolution.definition import Conv2D, DepthwiseConv2D, conv_params

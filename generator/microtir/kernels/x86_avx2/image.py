@@ -13,8 +13,9 @@ from microtir import te
 from microtir.graph.ir import Node
 from microtir.kernels.common.layer import Rows
 from microtir.kernels.common.made_once import made_once
+from microtir.kernels.common.micro_kernel import call
 from microtir.kernels.common.statements import at, let, load, loop, seq, store, when
-from microtir.kernels.x86_avx2.micro_kernel import call, describe
+from microtir.kernels.x86_avx2.micro_kernel import describe
 from microtir.operators.common.rows import Extents
 from microtir.operators.common.windows import Window, Windows
 from microtir.operators.convolution.formula import windows_of

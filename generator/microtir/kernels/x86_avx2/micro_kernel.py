@@ -1,19 +1,18 @@
-"""How the micro-kernels of this folder are described and called."""
+"""How the micro-kernels of this folder are described, and their constants."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from types import MappingProxyType
 
 import numpy as np
 import numpy.typing as npt
 
 from microtir.config.features import Feature
+from microtir.kernels.common import micro_kernel
 from microtir.schedule import KernelDescription
-from microtir.te import Expr
 from microtir.tir import ir
 from microtir.tir.dtype import DType
-from microtir.tir.function import MicroKernel, NativeBody, NativeForm
+from microtir.tir.function import NativeForm
 
 LANES = 8  # int32 sums of a vector
 QUAD = 4  # bytes of one lane that VPDPBUSD multiplies and adds
@@ -41,26 +40,10 @@ def describe(
         values: what the template is given: finished text and lists of it.
         stack_bytes: of the body in intrinsics and of what it calls.
     """
-    given = MappingProxyType(dict(values))
-    native = NativeBody(NativeForm.INTRINSICS, Feature.VECTOR, given)
-    meaning = ir.PrimFunc(name, params, body, kernel=MicroKernel((about,), native=native))
-    contract = ir.KernelContract(
-        reads=tuple(_all_of(p) for p in params if p is not written),
-        writes=(_all_of(written),),
-        stack_bytes=stack_bytes,
-    )
-    return KernelDescription(meaning, contract, template)
-
-
-def _all_of(buffer: ir.Buffer) -> ir.Region:
-    extents = tuple(d for d in buffer.shape if isinstance(d, int))
-    return ir.Region(buffer, (ir.IntImm(0),) * len(extents), extents)
-
-
-def call(kernel: KernelDescription, *args: ir.BufferArgument | Expr) -> ir.KernelCall:
-    """Return a call with arguments in the order of the kernel's parameters."""
-    plain = tuple(a.node if isinstance(a, Expr) else a for a in args)
-    return ir.KernelCall(kernel.meaning, plain, kernel.contract, kernel.assembly)
+    return micro_kernel.describe(
+        name, (about,), params, (written,), body, template, values, stack_bytes, Feature.VECTOR,
+        form=NativeForm.INTRINSICS,
+    )  # fmt: skip
 
 
 def constant(name: str, data: npt.NDArray[np.generic]) -> ir.Buffer:
