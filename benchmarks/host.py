@@ -38,7 +38,7 @@ from benchmarks.qdq import UntranslatedError, qdq_model, stored_as, to_nchw
 from microtir import CompilationConfig, Target
 from microtir.config.enums import Optimize
 from microtir.graph.ir import Graph
-from microtir.host.backend import Library
+from microtir.host.backend import SharedLibrary
 from microtir.host.build import Build
 from microtir.host.tensors import aligned, empty_output, ports
 from microtir.host.toolchain import find_compiler
@@ -114,7 +114,7 @@ def microtir_engine(path: Path, x: Array) -> Engine:
     """Build the generated C for this machine with -O3 -march=native."""
     config = CompilationConfig.from_target(Target("c -mcpu=native")).with_(optimize=Optimize.SPEED)
     artifact = microtir.build(microtir.frontend.from_tflite(path), config)
-    library = Library.compiled(artifact, Build(find_compiler(), opt_level=3, native=True))
+    library = SharedLibrary.compiled(artifact, Build(find_compiler(), opt_level=3, native=True))
     memory = artifact.metadata.memory
     assert memory is not None
     workspace = aligned(memory.workspace_size, memory.alignment, 0)

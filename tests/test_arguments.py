@@ -26,7 +26,7 @@ from microtir.config import (
 )
 from microtir.errors import UsageError
 from microtir.graph.ir import TensorType
-from microtir.support.arguments import Rule, checked_arguments, resolved
+from microtir.support.arguments import ArgumentRule, checked_arguments, resolved
 from microtir.tir.dtype import DType
 from microtir.tir.ir import Intrinsic
 from tests.support.small_models import module_of, quantised_graph
@@ -200,7 +200,7 @@ def refusals(name: str, function: Callable[..., Any], legal: Mapping[str, Any]) 
             continue
         for wrong in WRONG:
             what = f"{name}({argument.name}={wrong!r})"
-            allowed = Rule(resolved(told, argument.name)).allows(wrong)
+            allowed = ArgumentRule(resolved(told, argument.name)).allows(wrong)
             try:
                 function(**{**legal, argument.name: wrong})
             except MicrotirError as error:

@@ -254,7 +254,7 @@ def instead_of_replacing(noun: str) -> Fix:
     return Fix(f"{choose} pass force=True: {lost}", f"{choose} add --force: {lost}")
 
 
-_ALIKE = 0.6  # of two names, the share of letters that are the same in the same order
+_LEAST_SIMILARITY = 0.6  # of two names, the share of letters that are the same in the same order
 
 
 def nearest(name: str, choices: Iterable[str]) -> str:
@@ -263,6 +263,6 @@ def nearest(name: str, choices: Iterable[str]) -> str:
     A name that shares some letters with another one is not misspelt: it is alike, or begins it.
     """
     names = sorted(choices)
-    match = difflib.get_close_matches(name, names, n=1, cutoff=_ALIKE)
+    match = difflib.get_close_matches(name, names, n=1, cutoff=_LEAST_SIMILARITY)
     begun = [choice for choice in names if len(name) > 2 and choice.startswith(name)]
     return f"did you mean '{(match or begun)[0]}'?" if match or begun else ""

@@ -19,8 +19,8 @@ from microtir import CompilationConfig, export_model_library_format
 from microtir.artifact import Artifact
 from microtir.boards.errors import EmulatorError, ProjectError
 from microtir.device.link import ProcessLink, SerialLink, find_port
-from microtir.device.session import PROTOCOL, Message, Session
-from microtir.device.transport import Decoder, Frame, encode
+from microtir.device.session import PROTOCOL, DeviceSession, Message
+from microtir.device.transport import Decoder, MessageFrame, encode
 from microtir.errors import MicrotirError
 from microtir.projects import ProjectOptions, generate, load_project
 from tests.support.command import Command
@@ -40,7 +40,7 @@ def test_d7_a_closed_line_is_a_diagnostic() -> None:
     """The server raised a name that did not exist where the transport was closed."""
     link = ProcessLink([sys.executable, "-c", "raise SystemExit(3)"])
     with pytest.raises(EmulatorError) as caught:
-        Session(link)
+        DeviceSession(link)
     assert isinstance(caught.value, MicrotirError)
     assert "Traceback" not in str(caught.value)
 
@@ -58,9 +58,9 @@ class _Refusing:
         for frame in self._decoder.feed(data):
             if frame.type == Message.HELLO:
                 hello = struct.pack("<BHB", PROTOCOL, 64, 0)
-                self._answers += encode(Frame(frame.sequence, Message.HELLO, hello))
+                self._answers += encode(MessageFrame(frame.sequence, Message.HELLO, hello))
             else:
-                self._answers += encode(Frame(frame.sequence, Message.REFUSED, b""))
+                self._answers += encode(MessageFrame(frame.sequence, Message.REFUSED, b""))
 
     def read(self, timeout: float) -> bytes:
         answers, self._answers = self._answers, b""
@@ -74,7 +74,7 @@ def test_d8_an_error_of_the_other_side_is_not_dropped() -> None:
     """The client computed the server's error and threw it away."""
     model = built().module.model
     assert model is not None
-    session = Session(_Refusing())
+    session = DeviceSession(_Refusing())
     with pytest.raises(MicrotirError, match="the program refuses 'write'"):
         session.run(model, {"x": np.zeros((1, 5), np.int8)})
 

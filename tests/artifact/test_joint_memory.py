@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import microtir
 from microtir import CompilationConfig, Executor, export_model_library_format
 from microtir.artifact import Artifact
-from microtir.artifact.joint_memory import Share, Together, joint_pool
+from microtir.artifact.joint_memory import ConcurrentModules, PoolShare, joint_pool
 from microtir.config import WorkspacePoolInfo
 from microtir.errors import UsageError
 from tests.support.archives import unpack
@@ -52,8 +52,8 @@ def test_no_two_that_meet_share_a_byte(
     given_shares: list[tuple[int, int]], pairs: set[tuple[str, str]]
 ) -> None:
     """Whatever may run at the same time lies apart, aligned, and in the fewest bytes."""
-    shares = {name: Share(*share) for name, share in zip(NAMES, given_shares, strict=True)}
-    together = Together(tuple(map(frozenset, sorted(pairs))))
+    shares = {name: PoolShare(*share) for name, share in zip(NAMES, given_shares, strict=True)}
+    together = ConcurrentModules(tuple(map(frozenset, sorted(pairs))))
     pool = joint_pool("workspace", shares, together)
     for name in NAMES:
         assert pool.offsets[name] % shares[name].alignment == 0
@@ -74,8 +74,10 @@ def test_no_two_that_meet_share_a_byte(
 def test_many_models_are_placed_by_size() -> None:
     """More models than orders could be tried for: those that meet lie apart."""
     names = [f"m{n}" for n in range(12)]
-    shares = {name: Share(10 + n, 4) for n, name in enumerate(names)}
-    pool = joint_pool("workspace", shares, Together((frozenset(names[:3]), frozenset(names[2:9]))))
+    shares = {name: PoolShare(10 + n, 4) for n, name in enumerate(names)}
+    pool = joint_pool(
+        "workspace", shares, ConcurrentModules((frozenset(names[:3]), frozenset(names[2:9])))
+    )
     assert pool.size_bytes < sum(share.size for share in shares.values())
     for some in (names[:3], names[2:9]):
         for one, other in combinations(some, 2):
@@ -205,10 +207,10 @@ def test_an_archive_brings_its_sets(tmp_path: Path) -> None:
     sets = [["first", "third"], ["second", "third"]]
     path = export_model_library_format(models, tmp_path / "a.tar", together=sets)
     found = microtir.import_model_library_format(path)
-    assert [len(artifact.together) for artifact in found] == [1, 1, 2]
+    assert [len(artifact.concurrent) for artifact in found] == [1, 1, 2]
     again = export_model_library_format(found, tmp_path / "b.tar")
     for archive, folder in ((path, tmp_path / "a"), (again, tmp_path / "b")):
         unpacked(archive, folder)
     assert header_of(tmp_path / "a") == header_of(tmp_path / "b")
-    some = Together.of([["first", "second"]], found[:2])
+    some = ConcurrentModules.of([["first", "second"]], found[:2])
     assert some.sorted() == [["first", "second"]]

@@ -15,8 +15,8 @@ from microtir.errors import GraphError, MicrotirError, RunError, UnsupportedMode
 from microtir.graph import reference
 from microtir.graph.ir import Array, Node, Quantization, TensorType
 from microtir.graph.text import to_text
-from microtir.host.samples import Samples
-from microtir.host.tolerance import Share
+from microtir.host.samples import SampleBatch
+from microtir.host.tolerance import RelativeTolerance
 from microtir.host.verify import verify
 from microtir.ir_module import IRModule
 from microtir.operators import OperatorRecord
@@ -132,11 +132,11 @@ def in_the_middle(function: OperatorRecord) -> IRModule:
     return IRModule(graph=graph(nodes, [x], [y]))
 
 
-def samples(module: IRModule) -> Samples:
+def samples(module: IRModule) -> SampleBatch:
     """Some random inputs."""
     assert module.graph is not None
     generator = np.random.default_rng(5)
-    return Samples(tuple(
+    return SampleBatch(tuple(
         {t.name: generator.integers(-128, 128, t.shape).astype(t.dtype.value)
          for t in module.graph.inputs}
         for _ in range(3)
@@ -153,10 +153,12 @@ def test_between_other_layers(form: str, goal: str) -> None:
     artifact = microtir.build(module, config, observe=seen.__setitem__)
     assert module.graph is not None
     given = samples(module)
-    expected = Samples(tuple(reference.execute(module.graph, dict(s)) for s in given.values))
+    expected = SampleBatch(tuple(reference.execute(module.graph, dict(s)) for s in given.values))
     planned = seen["graph"]
     assert isinstance(planned, type(module.graph))
-    result = verify(artifact, planned, given, expected, Share(0.0), every_layer=True, sanitize=True)
+    result = verify(
+        artifact, planned, given, expected, RelativeTolerance(0.0), every_layer=True, sanitize=True
+    )
     assert result.equal and result.layers_checked
 
 

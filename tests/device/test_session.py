@@ -15,11 +15,11 @@ import pytest
 
 from microtir.boards import ProjectType
 from microtir.boards.errors import EmulatorError, ProjectError
-from microtir.device import Session
+from microtir.device import DeviceSession
 from microtir.device import session as session_module
 from microtir.device.link import Link, ProcessLink, SerialLink
 from microtir.device.session import PROTOCOL, Message, check_models
-from microtir.device.transport import Decoder, Frame, encode
+from microtir.device.transport import Decoder, MessageFrame, encode
 from microtir.errors import MicrotirError
 from microtir.ir_module import ModelInfo
 from microtir.projects import Project, ProjectOptions, generate
@@ -52,7 +52,7 @@ def layer_count() -> int:
     return len(digits("c").metadata.layers)
 
 
-def check_samples(session: Session, count: int) -> None:
+def check_samples(session: DeviceSession, count: int) -> None:
     """Run samples of the test set and compare every byte."""
     samples = digits_samples(count)
     for image, expected in zip(
@@ -108,7 +108,7 @@ def test_line_that_loses_bytes(server: Project, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(session_module, "_ANSWER_TIMEOUT", 0.1)
     monkeypatch.setattr(session_module, "_ATTEMPTS", 60)
     link = BadLine(ProcessLink([str(server.program_path)]), 0.004)
-    with Session(link) as session:
+    with DeviceSession(link) as session:
         check_samples(session, 5)
 
 
@@ -117,38 +117,38 @@ def test_request_is_not_done_twice(server: Project) -> None:
     link = ProcessLink([str(server.program_path)])
     decoder = Decoder()
 
-    def ask(frame: Frame) -> Frame:
+    def ask(frame: MessageFrame) -> MessageFrame:
         link.write(encode(frame))
         while True:
             for found in decoder.feed(link.read(5)):
                 return found
 
-    first = ask(Frame(7, Message.RUN, b"\0"))
-    assert ask(Frame(7, Message.RUN, b"\0")) == first
-    wrong = ask(Frame(8, Message.WRITE, b"\0\0" + (1 << 20).to_bytes(4, "little") + b"x"))
+    first = ask(MessageFrame(7, Message.RUN, b"\0"))
+    assert ask(MessageFrame(7, Message.RUN, b"\0")) == first
+    wrong = ask(MessageFrame(8, Message.WRITE, b"\0\0" + (1 << 20).to_bytes(4, "little") + b"x"))
     assert (wrong.type, wrong.payload) == (Message.REFUSED, bytes((Message.WRITE,)))
     for bad in (b"", b"\x05", b"\0\x09\0\0\0\0\x01\0", b"\0\0\0\0\0\0\xff\xff"):
-        assert ask(Frame(9 + len(bad), Message.READ, bad)).type == Message.REFUSED
+        assert ask(MessageFrame(9 + len(bad), Message.READ, bad)).type == Message.REFUSED
     assert (
-        ask(Frame(40, Message.LAYERS, bytes((0, layer_count() - 1, 0, 2, 0)))).type
+        ask(MessageFrame(40, Message.LAYERS, bytes((0, layer_count() - 1, 0, 2, 0)))).type
         == Message.REFUSED
     )
-    assert ask(Frame(41, 99)).type == Message.REFUSED
-    assert ask(Frame(42, Message.END, b"\x03")).type == Message.END
+    assert ask(MessageFrame(41, 99)).type == Message.REFUSED
+    assert ask(MessageFrame(42, Message.END, b"\x03")).type == Message.END
     assert link.close() == 3
 
 
 def test_program_that_ends() -> None:
     """A program that ends instead of answering: its output is shown."""
     with pytest.raises(EmulatorError, match=r"has ended(.|\n)*fault: the stack is too small"):
-        Session(ProcessLink(["sh", "-c", "echo fault: the stack is too small"]))
+        DeviceSession(ProcessLink(["sh", "-c", "echo fault: the stack is too small"]))
 
 
 def test_program_that_is_silent(monkeypatch: pytest.MonkeyPatch) -> None:
     """A program that never answers is given up, and ended."""
     monkeypatch.setattr(session_module, "_HELLO_ATTEMPTS", 2)
     with pytest.raises(EmulatorError, match=r"no answer to 'hello' in 0.5 seconds and printed"):
-        Session(ProcessLink(["sleep", "100"]))
+        DeviceSession(ProcessLink(["sleep", "100"]))
 
 
 class Answers:
@@ -163,7 +163,7 @@ class Answers:
 
     def write(self, data: bytes) -> None:
         (asked,) = Decoder().feed(data)
-        self._pending += encode(Frame(asked.sequence, asked.type, self._payload))
+        self._pending += encode(MessageFrame(asked.sequence, asked.type, self._payload))
 
     def read(self, _timeout: float) -> bytes:
         data, self._pending = self._pending, b""
@@ -189,7 +189,7 @@ def test_malformed_greeting(greeting: bytes, text: str) -> None:
     """A greeting of another length, or that promises nonsense, is a diagnostic; the line closes."""
     line = Answers(greeting)
     with pytest.raises(EmulatorError, match=text):
-        Session(line)
+        DeviceSession(line)
     assert line.closed
 
 

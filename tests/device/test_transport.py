@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from microtir import resources
-from microtir.device.transport import PAYLOAD_MAX, Decoder, Frame, crc16, encode
+from microtir.device.transport import PAYLOAD_MAX, Decoder, MessageFrame, crc16, encode
 
-FRAMES = st.builds(Frame, st.integers(0, 255), st.integers(0, 255), st.binary(max_size=64))
+FRAMES = st.builds(MessageFrame, st.integers(0, 255), st.integers(0, 255), st.binary(max_size=64))
 # What garbage is made of: also the start of a frame, and headers that promise a payload.
 GARBAGE = st.lists(
     st.one_of(
@@ -60,13 +60,13 @@ class Board:
         self._c = ctypes.CDLL(str(library))
         self._c.bytes.restype = ctypes.POINTER(ctypes.c_uint8)
 
-    def encode(self, frame: Frame) -> bytes:
+    def encode(self, frame: MessageFrame) -> bytes:
         """A frame as the board sends it."""
         payload = (ctypes.c_uint8 * max(len(frame.payload), 1))(*frame.payload)
         size = self._c.finish(frame.sequence, frame.type, payload, len(frame.payload))
         return bytes(self._c.bytes()[:size])
 
-    def decode(self, data: bytes) -> list[Frame]:
+    def decode(self, data: bytes) -> list[MessageFrame]:
         """The frames that the board finds."""
         self._c.reset()
         found = []
@@ -75,7 +75,7 @@ class Board:
             while has_frame:
                 size = 6 + self._c.length()
                 raw = bytes(self._c.bytes()[:size])
-                found.append(Frame(raw[2], raw[3], raw[6:]))
+                found.append(MessageFrame(raw[2], raw[3], raw[6:]))
                 has_frame = self._c.drop()
         return found
 
@@ -93,7 +93,7 @@ def test_crc_of_the_standard() -> None:
 
 @settings(deadline=None, max_examples=100)
 @given(st.lists(st.tuples(GARBAGE, FRAMES), max_size=4))
-def test_computer_finds_every_frame(parts: list[tuple[bytes, Frame]]) -> None:
+def test_computer_finds_every_frame(parts: list[tuple[bytes, MessageFrame]]) -> None:
     """Whatever lies between frames, each of them is found, in order, and nothing else is."""
     decoder = Decoder()
     found = []
@@ -104,7 +104,7 @@ def test_computer_finds_every_frame(parts: list[tuple[bytes, Frame]]) -> None:
 
 @settings(deadline=None, max_examples=100)
 @given(st.lists(st.tuples(GARBAGE, FRAMES), max_size=4))
-def test_board_finds_every_frame(board: Board, parts: list[tuple[bytes, Frame]]) -> None:
+def test_board_finds_every_frame(board: Board, parts: list[tuple[bytes, MessageFrame]]) -> None:
     """The C finds the same frames."""
     data = b"".join(garbage + encode(frame) for garbage, frame in parts) + ENOUGH
     assert board.decode(data) == [frame for _, frame in parts]
@@ -112,14 +112,16 @@ def test_board_finds_every_frame(board: Board, parts: list[tuple[bytes, Frame]])
 
 @settings(deadline=None, max_examples=100)
 @given(FRAMES)
-def test_both_ends_speak_the_same(board: Board, frame: Frame) -> None:
+def test_both_ends_speak_the_same(board: Board, frame: MessageFrame) -> None:
     """Board and computer make the same bytes of a frame."""
     assert board.encode(frame) == encode(frame)
 
 
 @settings(deadline=None, max_examples=100)
 @given(FRAMES, st.integers(0), st.integers(1, 255))
-def test_a_changed_byte_is_noticed(board: Board, frame: Frame, place: int, change: int) -> None:
+def test_a_changed_byte_is_noticed(
+    board: Board, frame: MessageFrame, place: int, change: int
+) -> None:
     """No frame with a wrong byte is taken for the one that was sent."""
     data = bytearray(encode(frame))
     data[place % len(data)] ^= change
@@ -130,6 +132,6 @@ def test_a_changed_byte_is_noticed(board: Board, frame: Frame, place: int, chang
 def test_text_between_frames_is_kept() -> None:
     """What a program prints beside its frames can be shown."""
     decoder = Decoder()
-    frame = Frame(1, 2, b"x")
+    frame = MessageFrame(1, 2, b"x")
     assert decoder.feed(b"fault: no\r\n" + encode(frame) + b"more") == [frame]
     assert decoder.text == "fault: no\nmore"

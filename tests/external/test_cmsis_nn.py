@@ -23,8 +23,8 @@ from microtir.config import External, ExternalLibrary
 from microtir.errors import ConfigError, RunError, ToolError
 from microtir.frontend import from_tflite
 from microtir.graph import reference
-from microtir.host.samples import Samples
-from microtir.host.tolerance import Share
+from microtir.host.samples import SampleBatch
+from microtir.host.tolerance import RelativeTolerance
 from microtir.host.verify import verify
 from microtir.ir_module import IRModule
 from microtir.profiling.profile import Profile, profile
@@ -85,7 +85,7 @@ def test_operators_are_bit_exact(operator: str, folder: Path) -> None:
     assert used
 
 
-def samples(module: IRModule) -> tuple[Samples, Samples]:
+def samples(module: IRModule) -> tuple[SampleBatch, SampleBatch]:
     """Some inputs of a model, and what they mean."""
     assert module.graph is not None
     generator = np.random.default_rng(3)
@@ -97,7 +97,7 @@ def samples(module: IRModule) -> tuple[Samples, Samples]:
         for _ in range(3)
     ]
     outputs = [reference.execute(module.graph, sample) for sample in given]
-    return Samples(tuple(given)), Samples(tuple(outputs))
+    return SampleBatch(tuple(given)), SampleBatch(tuple(outputs))
 
 
 @pytest.mark.parametrize("folder", FOLDERS, ids=lambda f: f.name)
@@ -110,7 +110,9 @@ def test_a_model_under_sanitizers_layer_by_layer(folder: Path) -> None:
     given, expected = samples(module)
     planned = seen["graph"]
     assert isinstance(planned, type(module.graph)) and planned is not None
-    result = verify(artifact, planned, given, expected, Share(0.0), sanitize=True, every_layer=True)
+    result = verify(
+        artifact, planned, given, expected, RelativeTolerance(0.0), sanitize=True, every_layer=True
+    )
     assert result.equal
     assert [layer.operator for layer in artifact.metadata.layers] == [
         "CONV_2D", "FULLY_CONNECTED",

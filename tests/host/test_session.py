@@ -200,7 +200,7 @@ def test_models_are_known_by_name(project: Project) -> None:
             Session(transport, "other")
     link = ProcessLink([str(project.program_path)])
     with (
-        protocol.Session(link) as bare,
+        protocol.DeviceSession(link) as bare,
         pytest.raises(UsageError, match="the transport was made without metadata"),
     ):
         Session(bare, "small")

@@ -13,8 +13,8 @@ from microtir.graph.reference import execute, execute_exactly
 from microtir.host.compare import Comparison, compare
 from microtir.host.tolerance import (
     PLAUSIBLE,
+    RelativeTolerance,
     Rounding,
-    Share,
     Values,
     largest_share,
     rounding_of,
@@ -120,9 +120,9 @@ def test_sums_in_any_order_are_legal() -> None:
 def test_a_tolerance_of_the_user_replaces_the_rule() -> None:
     """--rtol is what it was: a share of the largest reference value, of all layers."""
     model, inputs = chain(8)
-    assert tolerance_of(model, [inputs], 0.1) == Share(0.1)
+    assert tolerance_of(model, [inputs], 0.1) == RelativeTolerance(0.1)
     assert isinstance(tolerance_of(model, [inputs], None), Rounding)
-    assert Share(0.1).for_node(model.nodes[0], []) == Share(0.1)
+    assert RelativeTolerance(0.1).for_node(model.nodes[0], []) == RelativeTolerance(0.1)
     assert rounding_of(model, [inputs]).for_node(model.nodes[1], []).terms == 3
 
 

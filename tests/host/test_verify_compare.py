@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from microtir.errors import RunError
 from microtir.frontend import from_tflite
 from microtir.host.compare import Comparison, compare
-from microtir.host.tolerance import Share, is_hybrid, judge
+from microtir.host.tolerance import RelativeTolerance, is_hybrid, judge
 from microtir.tir.dtype import DType
 from tests.support.command import FLOAT, INT8
 from tests.support.hybrid import hybrid_model
@@ -22,7 +22,7 @@ F32 = np.float32
 def one(expected: npt.ArrayLike, got: npt.ArrayLike, rtol: float = 1e-5) -> Comparison:
     """Compare one output of one sample, as float32 unless they are arrays."""
     arrays = [x if isinstance(x, np.ndarray) else np.array(x, F32) for x in (expected, got)]
-    return compare([{"y": arrays[0]}], [{"y": arrays[1]}], Share(rtol))
+    return compare([{"y": arrays[0]}], [{"y": arrays[1]}], RelativeTolerance(rtol))
 
 
 @given(st.lists(st.integers(-128, 127), min_size=1, max_size=20), st.data())
@@ -60,9 +60,17 @@ def test_each_sample_has_its_own_largest() -> None:
     big, small = np.array([1000.0], F32), np.array([1.0], F32)
     off = small + F32(1e-3)
     assert (
-        compare([{"y": big}, {"y": small}], [{"y": big}, {"y": off}], Share(1e-5)).mismatches == 1
+        compare(
+            [{"y": big}, {"y": small}], [{"y": big}, {"y": off}], RelativeTolerance(1e-5)
+        ).mismatches
+        == 1
     )
-    assert compare([{"y": big, "z": small}], [{"y": big, "z": off}], Share(1e-5)).mismatches == 1
+    assert (
+        compare(
+            [{"y": big, "z": small}], [{"y": big, "z": off}], RelativeTolerance(1e-5)
+        ).mismatches
+        == 1
+    )
 
 
 @pytest.mark.parametrize(
@@ -106,7 +114,7 @@ def test_counts_over_samples() -> None:
     """Values and mismatches are added up; each wrong output of each sample is listed."""
     zeros = {"a": np.zeros((2, 3), np.int8), "b": np.zeros(4, np.int8)}
     got = {"a": np.array([[0, 0, 5], [1, 0, 0]], np.int8), "b": np.zeros(4, np.int8)}
-    found = compare([zeros, zeros, zeros], [zeros, got, got], Share(0.0))
+    found = compare([zeros, zeros, zeros], [zeros, got, got], RelativeTolerance(0.0))
     assert (found.samples, found.values, found.mismatches, found.max_abs_error) == (3, 30, 4, 5.0)
     assert [(d.sample, d.output, d.mismatches) for d in found.differences] == [
         (1, "a", 2),
@@ -122,7 +130,7 @@ def test_counts_over_samples() -> None:
 def test_outputs_that_do_not_match(got: dict[str, npt.NDArray[np.float32]]) -> None:
     """A missing output, another shape or another type is an error, not a difference."""
     with pytest.raises(RunError, match="output 'y' of sample 0"):
-        compare([{"y": np.zeros(2, F32)}], [got], Share(1e-5))
+        compare([{"y": np.zeros(2, F32)}], [got], RelativeTolerance(1e-5))
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.int8])
@@ -131,7 +139,9 @@ def test_mask_has_the_shape(dtype: type[np.generic]) -> None:
     expected = np.zeros((2, 3), dtype)
     got = expected.copy()
     got[1, 2] = 1
-    assert np.argwhere(judge(expected, got, Share(1e-5), 0, "y").wrong).tolist() == [[1, 2]]
+    assert np.argwhere(judge(expected, got, RelativeTolerance(1e-5), 0, "y").wrong).tolist() == [
+        [1, 2]
+    ]
 
 
 def test_hybrid_models() -> None:

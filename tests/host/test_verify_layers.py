@@ -17,8 +17,8 @@ from microtir.errors import ToolError, UsageError
 from microtir.frontend import from_tflite
 from microtir.host.child_process import run_in_child
 from microtir.host.oracle import Oracle, expected_outputs
-from microtir.host.samples import Fill, Samples, filled
-from microtir.host.tolerance import Share, rounding_of
+from microtir.host.samples import Fill, SampleBatch, filled
+from microtir.host.tolerance import RelativeTolerance, rounding_of
 from microtir.host.verify import verify
 from microtir.operators.common.tflite_schema import BuiltinOperator
 from microtir.operators.convolution.tflite import DepthwiseConv2DOptions
@@ -28,7 +28,7 @@ from tests.support.command import FLOAT, INT8
 from tests.support.hybrid import hybrid_model
 from tests.support.tflm import run_tflm
 
-EXACT = Share(0.0)
+EXACT = RelativeTolerance(0.0)
 
 
 class Compiled:
@@ -117,7 +117,7 @@ def test_wrong_layer_in_the_json(digits: Compiled) -> None:
 
 def test_wrong_reference_blames_no_layer(digits: Compiled) -> None:
     """Expected outputs of other inputs differ, and every layer is right nevertheless."""
-    shifted = Samples((*digits.expected.values[1:], digits.expected.values[0]))
+    shifted = SampleBatch((*digits.expected.values[1:], digits.expected.values[0]))
     verdict = verify(digits.artifact, digits.planned, digits.inputs, shifted, EXACT)
     assert not verdict.equal
     assert (verdict.layers_checked, verdict.first_wrong_layer) == (True, None)
@@ -182,7 +182,7 @@ def test_tflm_that_crashes() -> None:
     data = one_operator(BuiltinOperator.DEPTHWISE_CONV_2D, [image, weights, None], image, options)
     graph = from_tflite(data).graph
     assert graph is not None
-    samples = Samples(({graph.inputs[0].name: np.ones((1, 2, 2, 2), np.int8)},))
+    samples = SampleBatch(({graph.inputs[0].name: np.ones((1, 2, 2, 2), np.int8)},))
     with pytest.raises(ToolError, match=r"'tflm' .* crashed: SIG") as caught:
         expected_outputs(Oracle.TFLM, graph, data, samples, file="depthwise.tflite")
     assert caught.value.where == "depthwise.tflite"

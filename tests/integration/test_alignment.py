@@ -15,7 +15,7 @@ from microtir.artifact import Artifact
 from microtir.boards import ProjectType
 from microtir.config import CompilationConfig, ConstantPoolInfo, Executor
 from microtir.graph.ir import Array, Graph
-from microtir.host.backend import Library
+from microtir.host.backend import SharedLibrary
 from microtir.host.build import Build
 from microtir.host.toolchain import find_compiler
 from microtir.projects import generate
@@ -127,7 +127,7 @@ def test_buffers_of_the_workspace_lie_at_multiples(
     )
     assert all(placed.offset % alignment == 0 for placed in memory.placements)
 
-    library = Library.compiled(artifact, Build(find_compiler(), 0, debug=True))
+    library = SharedLibrary.compiled(artifact, Build(find_compiler(), 0, debug=True))
     inputs = sample_inputs(model)
     expected = list(reference_outputs(model, inputs).values())
     results = [np.empty_like(array) for array in expected]
@@ -152,7 +152,7 @@ def test_a_misaligned_workspace_is_refused_at_run_time(alignment: int) -> None:
     artifact = artifact_with(model, workspace=alignment)
     memory = artifact.metadata.memory
     assert memory is not None
-    library = Library.compiled(artifact, Build(find_compiler(), 0))
+    library = SharedLibrary.compiled(artifact, Build(find_compiler(), 0))
     inputs = list(sample_inputs(model).values())
     (expected,) = reference_outputs(model, sample_inputs(model)).values()
     for offset in range(2 * alignment + 1):
@@ -173,7 +173,7 @@ def test_inputs_and_outputs_of_bytes_may_lie_anywhere() -> None:
     artifact = artifact_with(model, workspace=8, constant=8)
     memory = artifact.metadata.memory
     assert memory is not None
-    library = Library.compiled(artifact, Build(find_compiler(), 2))
+    library = SharedLibrary.compiled(artifact, Build(find_compiler(), 2))
     (data,) = sample_inputs(model).values()
     (expected,) = reference_outputs(model, sample_inputs(model)).values()
     for offset in range(8):

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from microtir.codegen import measured
-from microtir.codegen.program import Program, make_program
+from microtir.codegen.program import CProgram, make_program
 from microtir.config import CompilationConfig, Executor, Runtime
 from microtir.driver import build, lower
 from microtir.frontend import from_tflite
@@ -102,7 +102,7 @@ def frames_of(module: IRModule, command: tuple[str, ...], level: str, folder: Pa
     return helper + _depth(program, program.entry, found)
 
 
-def _depth(program: Program, function: PrimFunc, found: Mapping[str, int]) -> int:
+def _depth(program: CProgram, function: PrimFunc, found: Mapping[str, int]) -> int:
     is_entry = function is program.entry
     own = found.get(f"{program.name}_run" if is_entry else program.names[function], 0)
     below = [0]

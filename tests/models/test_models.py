@@ -12,11 +12,11 @@ from microtir.artifact import Artifact
 from microtir.cli.building import build_model
 from microtir.cli.progress import Progress
 from microtir.graph.ir import Array, Graph
-from microtir.host.backend import Library
+from microtir.host.backend import SharedLibrary
 from microtir.host.build import Build
 from microtir.host.model import Model
 from microtir.host.oracle import Oracle, expected_outputs
-from microtir.host.samples import Samples, read_golden
+from microtir.host.samples import SampleBatch, read_golden
 from microtir.host.tolerance import rounding_of
 from microtir.host.toolchain import find_compiler
 from microtir.host.verify import verify
@@ -47,8 +47,8 @@ class Compiled:
     artifact: Artifact
     graph: Graph
     planned: Graph
-    inputs: Samples
-    expected: Samples
+    inputs: SampleBatch
+    expected: SampleBatch
 
 
 @pytest.fixture(scope="module")
@@ -95,9 +95,9 @@ def test_clang_for_this_processor(compiled: Callable[[str], Compiled], name: str
     """Outputs are right with clang's vectors, which fault where constants are less aligned."""
     model = compiled(name)
     how = Build(find_compiler("clang"), 3, native=True)
-    program = Model(model.artifact, Library.compiled(model.artifact, how))
+    program = Model(model.artifact, SharedLibrary.compiled(model.artifact, how))
 
-    def run(samples: Samples) -> list[dict[str, Array]]:
+    def run(samples: SampleBatch) -> list[dict[str, Array]]:
         return [program.run(inputs) for inputs in samples.values]
 
     tolerance = rounding_of(model.graph, model.inputs.values)
@@ -112,7 +112,7 @@ def test_clang_for_this_processor(compiled: Callable[[str], Compiled], name: str
 def test_layers(compiled: Callable[[str], Compiled], name: str) -> None:
     """Every layer of the C agrees with the numpy reference; no golden file hides two errors."""
     model = compiled(name)
-    one = Samples(model.inputs.values[:1])
+    one = SampleBatch(model.inputs.values[:1])
     expected = expected_outputs(Oracle.REFERENCE, model.graph, b"", one)
     tolerance = rounding_of(model.graph, one.values)
     verdict = verify(model.artifact, model.planned, one, expected, tolerance, every_layer=True)

@@ -12,7 +12,7 @@ from microtir.instruction_sets.record import Kind
 from microtir.instruction_sets.riscv import RiscV
 from microtir.profiling.cycles import block_cycles, estimate
 from microtir.profiling.disassembly import Instruction, parse
-from microtir.profiling.link_map import Piece, Sizes, model_sizes, parse_map
+from microtir.profiling.link_map import LinkedSizes, Piece, model_sizes, parse_map
 from microtir.profiling.measure import BlockCost
 from microtir.profiling.stack_bound import StackBound, pushed, stack_bound
 
@@ -253,9 +253,9 @@ def test_sizes_of_a_model() -> None:
     """Neither the application nor what the empty program has of the libraries is the model's."""
     pieces = parse_map(MAP)
     code_bytes, memcpy, libm = 0x20 + 0x100 + 8 + 4, 0x10, 8
-    assert model_sizes(pieces, ()) == Sizes(code_bytes + memcpy, 0x1F0, 4 + libm)
+    assert model_sizes(pieces, ()) == LinkedSizes(code_bytes + memcpy, 0x1F0, 4 + libm)
     empty = (Piece(".text", 0x10, "/usr/lib/libc.a(memcpy.o)"),)
-    assert model_sizes(pieces, empty) == Sizes(code_bytes, 0x1F0, 4 + libm)
+    assert model_sizes(pieces, empty) == LinkedSizes(code_bytes, 0x1F0, 4 + libm)
 
 
 def test_weights_are_what_files_of_weights_hold() -> None:

@@ -14,7 +14,7 @@ from microtir.errors import MicrotirError, UsageError
 from microtir.report import summary
 from microtir.report.buffers import kind_of
 from microtir.report.collect import describe
-from microtir.report.data import Buffer, BufferKind, Excess, Limit, Report
+from microtir.report.data import BufferKind, Excess, Report, ReportedBuffer, ReportedLimit
 from microtir.report.excesses import with_excesses
 from microtir.tir import ir
 from microtir.tir.dtype import DType
@@ -114,7 +114,7 @@ def test_boxes_never_lie_over_each_other(seed: int, goal: Optimize) -> None:
     assert sum(buffer.at_peak for buffer in pool.buffers) <= pool.lower_bound
 
 
-def _assert_apart(buffers: Sequence[Buffer], step: int) -> None:
+def _assert_apart(buffers: Sequence[ReportedBuffer], step: int) -> None:
     spans = [s for b in buffers for s in b.spans if s.first <= step <= s.last]
     for a, b in combinations(spans, 2):
         is_taken_over = a.last == step == b.first or b.last == step == a.first
@@ -148,7 +148,7 @@ def test_an_exceeded_budget_is_reported_by_the_nearest_plan() -> None:
     found = described(module, budget={"ram": 10, "flash": 20, "stack": 30})
     assert not found.fits
     ram, flash, stack = found.limits
-    assert ram == Limit("budget.ram", "workspace", 10, least.workspace)
+    assert ram == ReportedLimit("budget.ram", "workspace", 10, least.workspace)
     assert flash.what == "weights and the estimated code"
     assert flash.used == found.weights_bytes + found.code_bytes
     assert stack.used > 30
@@ -165,7 +165,7 @@ def test_an_exceeded_budget_is_reported_by_the_nearest_plan() -> None:
 
 def test_layers_that_only_gaps_make_too_large() -> None:
     """Bytes in use count, each once; where none are too many, what lies beyond the limit does."""
-    limit, steps = Limit("budget.ram", "workspace", 95, 100), report().steps
+    limit, steps = ReportedLimit("budget.ram", "workspace", 95, 100), report().steps
     found = with_excesses(report().layers, steps, [(limit, [pool()])], None, ())
     # 90 bytes are in use in layer 1, up to byte 100.
     assert [x.exceeds for x in found] == [(), (Excess("budget.ram", 5),), (), ()]
@@ -177,7 +177,7 @@ def test_layers_that_only_gaps_make_too_large() -> None:
 def test_a_compiler_and_a_board_may_say_more() -> None:
     """Code as compiled, and limits of whoever knows the board."""
     module = module_of(tiny_graph()).with_configuration(PORTABLE)
-    extra = Limit("board ram", "everything", 5, 7)
+    extra = ReportedLimit("board ram", "everything", 5, 7)
     found = describe(module, compiler=lambda _: 321, limits_of=lambda *_: [extra])
     assert found.code_is_compiled and found.code_bytes == 321
     assert found.limits == (extra,) and not found.fits

@@ -7,21 +7,21 @@ from itertools import pairwise
 
 import pytest
 
-from microtir.report.data import Step
-from microtir.report.geometry import Box, draw, ticks
+from microtir.report.data import MainCall
+from microtir.report.geometry import MapBox, draw, ticks
 from tests.support.report_facts import buffer, pool, report, steady
 
 
 @pytest.fixture
-def boxes() -> dict[str, list[Box]]:
+def boxes() -> dict[str, list[MapBox]]:
     """The boxes of the hand-made pool by buffer."""
-    found: dict[str, list[Box]] = {}
+    found: dict[str, list[MapBox]] = {}
     for box in draw(report(), pool()).boxes:
         found.setdefault(box.buffer, []).append(box)
     return found
 
 
-def test_boxes_are_in_proportion(boxes: dict[str, list[Box]]) -> None:
+def test_boxes_are_in_proportion(boxes: dict[str, list[MapBox]]) -> None:
     """Two steps are twice as wide as one; bytes are as high as they are many, 0 at the bottom."""
     (ring,), (scratch,) = boxes["ring_0"], boxes["layer1_scratch"]
     assert float(ring.width) == pytest.approx(2 * float(scratch.width), abs=0.2)
@@ -31,7 +31,7 @@ def test_boxes_are_in_proportion(boxes: dict[str, list[Box]]) -> None:
     assert float(scratch.y) == pytest.approx(float(draw(report(), pool()).top), abs=0.2)
 
 
-def test_what_grows_or_shrinks_is_no_rectangle(boxes: dict[str, list[Box]]) -> None:
+def test_what_grows_or_shrinks_is_no_rectangle(boxes: dict[str, list[MapBox]]) -> None:
     """In a nest of one step a tensor that is filled row by row has a slope."""
     whole, dying = boxes["activation_1"]
     assert (whole.points, whole.kind) == ("", "activation")
@@ -42,7 +42,7 @@ def test_what_grows_or_shrinks_is_no_rectangle(boxes: dict[str, list[Box]]) -> N
     assert corners[0][1] - corners[3][1] == pytest.approx(-152, abs=0.2)
 
 
-def test_a_part_of_a_buffer_is_marked(boxes: dict[str, list[Box]]) -> None:
+def test_a_part_of_a_buffer_is_marked(boxes: dict[str, list[MapBox]]) -> None:
     """A box with less than the buffer's bytes is of the kind `partial`, and hovering says so."""
     half = replace(pool().buffers[0], size=60)
     changed = replace(pool(), buffers=(half,))
@@ -52,7 +52,7 @@ def test_a_part_of_a_buffer_is_marked(boxes: dict[str, list[Box]]) -> None:
     assert boxes["ring_0"][0].kind == "ring"
 
 
-def test_hovering_says_what_a_buffer_is(boxes: dict[str, list[Box]]) -> None:
+def test_hovering_says_what_a_buffer_is(boxes: dict[str, list[MapBox]]) -> None:
     """Name, kind, tensor, size, offset, life and part of the peak."""
     assert boxes["ring_0"][0].tip.splitlines() == [
         "ring_0: ring",
@@ -115,7 +115,7 @@ def test_ticks_are_round(most: int, expected: list[int]) -> None:
 
 def test_many_steps_are_wider_than_a_screen() -> None:
     """A model of 500 layers stays readable: columns keep a least width."""
-    steps = tuple(Step(n, str(n), f"layer{n}", "CONV_2D", f"net/{n}") for n in range(500))
+    steps = tuple(MainCall(n, str(n), f"layer{n}", "CONV_2D", f"net/{n}") for n in range(500))
     drawing = draw(replace(report(), steps=steps), pool())
     assert float(drawing.width) > 500 * 16
     assert len(drawing.labels) == 500

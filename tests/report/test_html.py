@@ -7,7 +7,7 @@ from dataclasses import replace
 from html.parser import HTMLParser
 
 from microtir.report.html import to_html
-from microtir.report.profile import Measured, with_profile
+from microtir.report.profile import MeasuredProfile, with_profile
 from tests.support.golden import Golden
 from tests.support.report_facts import buffer, pool, report, steady, totals
 
@@ -91,7 +91,9 @@ def test_a_profile_adds_a_column() -> None:
     """Measured instructions stand beside each layer and in the section of the figures."""
     names = {layer.name: layer.operator for layer in report().layers if layer.has_code}
     rows = tuple((name, operator, 250, 400) for name, operator in names.items())
-    page = to_html(with_profile(report(), Measured("p.json", "net.tflite", (), totals(), rows)))
+    page = to_html(
+        with_profile(report(), MeasuredProfile("p.json", "net.tflite", (), totals(), rows))
+    )
     assert "<h2>Measured</h2>" in page
     assert page.count(">250<") == 3
     assert '<i style="width:100.0%"></i><span>250</span>' in page

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from microtir.errors import DataFileError
-from microtir.report.profile import Measured, read_profile, with_profile
+from microtir.report.profile import MeasuredProfile, read_profile, with_profile
 from microtir.report.summary import layer_table, profile_facts
 from tests.support.report_facts import report, totals
 
@@ -23,9 +23,9 @@ ROWS = (
 )
 
 
-def measured(**changes: Any) -> Measured:
+def measured(**changes: Any) -> MeasuredProfile:
     """A profile of the hand-made report, with changes."""
-    return replace(Measured("p.json", "net.tflite", ("c",), totals(), ROWS), **changes)
+    return replace(MeasuredProfile("p.json", "net.tflite", ("c",), totals(), ROWS), **changes)
 
 
 def written(path: Path, **changes: Any) -> Path:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from microtir.report.data import Step
+from microtir.report.data import MainCall
 from microtir.report.summary import facts, headline, largest_table, layer_table, peak
 from microtir.report.text import memory_map
 from tests.support.golden import Golden
@@ -36,7 +36,7 @@ def test_rows_of_two_buffers_in_one_place() -> None:
 
 def test_many_steps_share_columns() -> None:
     """A model of 500 layers keeps to the width of a terminal."""
-    steps = tuple(Step(n, str(n), f"layer{n}", "CONV_2D", f"net/{n}") for n in range(500))
+    steps = tuple(MainCall(n, str(n), f"layer{n}", "CONV_2D", f"net/{n}") for n in range(500))
     lines = memory_map(replace(report(), steps=steps), pool())
     assert max(map(len, lines)) <= 88
 

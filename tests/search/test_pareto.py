@@ -10,7 +10,7 @@ from microtir.artifact import Artifact
 from microtir.config import CompilationConfig, Measure, Optimize
 from microtir.errors import LimitError
 from microtir.search.chart import to_svg
-from microtir.search.pareto import Cost, Frontier, Trial, pareto
+from microtir.search.pareto import Frontier, ProgramCost, Trial, pareto
 from tests.support.small_models import module_of, quantised_graph
 
 BASE = CompilationConfig(targets="c -mcpu=cortex-m4")
@@ -18,7 +18,7 @@ BASE = CompilationConfig(targets="c -mcpu=cortex-m4")
 
 def trial(ram: int, instructions: int, flash: int) -> Trial:
     """A trial with these figures."""
-    return Trial(BASE, Cost(ram, instructions, flash))
+    return Trial(BASE, ProgramCost(ram, instructions, flash))
 
 
 def workspace(artifact: Artifact) -> int:
@@ -38,7 +38,7 @@ def test_what_another_beats_is_not_on_the_frontier() -> None:
 
 def test_cycles_may_decide() -> None:
     """With --measure cycles a program of more instructions is on the frontier, and higher up."""
-    few, fast = (Trial(BASE, Cost(10, n, 10, cycles=c)) for n, c in ((10, 30), (20, 20)))
+    few, fast = (Trial(BASE, ProgramCost(10, n, 10, cycles=c)) for n, c in ((10, 30), (20, 20)))
     assert Frontier((few, fast)).best == (few,)
     by_cycles = Frontier((few, fast), Measure.CYCLES)
     assert by_cycles.best == (fast,)
@@ -53,9 +53,9 @@ def test_each_program_is_measured_once_and_keeps_its_budget() -> None:
     measured: list[Artifact] = []
     told: list[str] = []
 
-    def measure(artifact: Artifact) -> Cost:
+    def measure(artifact: Artifact) -> ProgramCost:
         measured.append(artifact)
-        return Cost(workspace(artifact), 1000 - len(measured), 5)
+        return ProgramCost(workspace(artifact), 1000 - len(measured), 5)
 
     found = pareto(module, BASE.with_(budget={"ram": 7}), measure, 4, told.append)
     assert len(found.trials) == len(measured) >= 2
@@ -76,8 +76,8 @@ def test_the_compiler_of_the_board_decides_on_flash() -> None:
         asked.append(artifact)
         return 2 * artifact.flash().code
 
-    def measure(artifact: Artifact) -> Cost:
-        return Cost(workspace(artifact), 1, artifact.flash(compiler(artifact)).bytes)
+    def measure(artifact: Artifact) -> ProgramCost:
+        return ProgramCost(workspace(artifact), 1, artifact.flash(compiler(artifact)).bytes)
 
     sizes = [trial.cost.flash for trial in pareto(module, BASE, measure, 1, told.append).trials]
     asked.clear()
@@ -91,8 +91,8 @@ def test_the_compiler_of_the_board_decides_on_flash() -> None:
 def test_the_flags_say_goal_and_budget() -> None:
     """What the table prints is what the command line takes."""
     config = BASE.with_(optimize="speed", budget={"ram": 4000})
-    assert Trial(config, Cost(1, 1, 1)).flags == "--optimize speed --ram-budget 4000"
-    assert Trial(BASE, Cost(1, 1, 1)).flags == "--optimize balanced"
+    assert Trial(config, ProgramCost(1, 1, 1)).flags == "--optimize speed --ram-budget 4000"
+    assert Trial(BASE, ProgramCost(1, 1, 1)).flags == "--optimize balanced"
 
 
 def test_the_picture_has_a_mark_for_each_trial() -> None:

@@ -13,7 +13,14 @@ from microtir.errors import LimitError, Resource
 from microtir.graph.ir import Graph
 from microtir.operators.pooling.definition import MaxPool2D
 from microtir.ports import io_bytes
-from microtir.search.suggestions import Advice, Memory, Outcome, Suggestion, _Trials, advice
+from microtir.search.suggestions import (
+    Advice,
+    BoardRam,
+    Suggestion,
+    SuggestionOutcome,
+    _Trials,
+    advice,
+)
 from tests.driver.test_bands import wide_graph
 from tests.driver.test_orders import dense_branches
 from tests.integration.test_limits import layered_graph
@@ -31,7 +38,7 @@ def refusal(model: Graph, config: CompilationConfig) -> LimitError:
     return caught.value
 
 
-def advised(model: Graph, config: CompilationConfig, memories: tuple[Memory, ...] = ()) -> Advice:
+def advised(model: Graph, config: CompilationConfig, memories: tuple[BoardRam, ...] = ()) -> Advice:
     """What helps a model that is refused, with time for everything."""
     error = refusal(model, config)
     module = module_of(model).with_configuration(config)
@@ -56,7 +63,7 @@ def smallest(model: Graph, config: CompilationConfig) -> int:
     return workspace(microtir.build(module_of(model), free))
 
 
-def fitting(found: Advice) -> dict[str, Outcome]:
+def fitting(found: Advice) -> dict[str, SuggestionOutcome]:
     """What is enough by itself, by its flags."""
     return {outcome.suggestion.text: outcome for outcome in found.outcomes if outcome.fits}
 
@@ -94,7 +101,7 @@ def test_work_done_twice_is_named_with_its_price() -> None:
     assert f"{less:,} bytes: still 1 too many" in line
 
 
-def other_line(found: Advice, outcome: Outcome) -> str:
+def other_line(found: Advice, outcome: SuggestionOutcome) -> str:
     """The line of an outcome."""
     return found.lines()[found.outcomes.index(outcome)]
 
@@ -161,7 +168,7 @@ def test_another_memory_of_the_board_is_a_pool() -> None:
     size = smallest(model, M4) - 4
     tcm = WorkspacePoolInfo("dtcm", (), {"size_hint_bytes": size, "section": ".dtcm"})
     tight = M4.with_(workspace_pools=[tcm])
-    memories = (Memory("dtcm", size), Memory("sram", 4000))
+    memories = (BoardRam("dtcm", size), BoardRam("sram", 4000))
     found = fitting(advised(model, tight, memories))
     (outcome,) = (o for text, o in found.items() if "--workspace-pools sram" in text)
     config = with_flags(outcome.suggestion, tight)
@@ -221,7 +228,9 @@ def test_time_is_bounded_and_what_is_left_out_is_said() -> None:
 def test_lines_are_columns() -> None:
     """Flags to the left, figures under each other."""
     short, long = Suggestion("a", {"-a": ("1",)}), Suggestion("b", {"--long": ("1",)}, "a note")
-    found = Advice((Outcome(short, 900, 1000), Outcome(long, 12_345, 1000)), 2, ())
+    found = Advice(
+        (SuggestionOutcome(short, 900, 1000), SuggestionOutcome(long, 12_345, 1000)), 2, ()
+    )
     assert found.lines() == (
         "-a 1         900 bytes: fits",
         "--long 1  12,345 bytes: still 11,345 too many; a note",

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from microtir.artifact import Artifact
-from microtir.host.backend import Library
+from microtir.host.backend import SharedLibrary
 from microtir.host.build import module_name
 from microtir.host.declarations import declarations
 from microtir.host.model import Model
@@ -40,7 +40,7 @@ def load_batch(
     models = []
     for artifact, name in zip(artifacts, names, strict=True):
         declared = declarations(compiler, folder, [f"{name}.h"])
-        models.append(Model(artifact, Library(folder / "batch.so", declared, name)))
+        models.append(Model(artifact, SharedLibrary(folder / "batch.so", declared, name)))
     return models
 
 

@@ -13,7 +13,7 @@ from microtir import resources
 from microtir.artifact import Artifact
 from microtir.boards import Label, ProjectType, all_boards
 from microtir.projects import Project, Samples
-from microtir.projects.project import Layer, ProjectModel
+from microtir.projects.project import ProjectLayer, ProjectModel
 
 
 @cache
@@ -55,7 +55,7 @@ def with_main(project: Project, text: str) -> Project:
 
 def with_model(project: Project, run: str, layers: tuple[str, ...]) -> Project:
     """Return the project as if a model with these C functions were in it."""
-    rows = tuple(Layer(name, "TEST", name, 0) for name in layers)
+    rows = tuple(ProjectLayer(name, "TEST", name, 0) for name in layers)
     return replace(project, models=(ProjectModel("test", run, rows),))
 
 

@@ -4,40 +4,42 @@ from __future__ import annotations
 
 from microtir.artifact import Footprint
 from microtir.report.data import (
-    Buffer,
     BufferKind,
-    Constant,
-    Kernel,
-    Layer,
-    Limit,
-    Pool,
-    Port,
-    Profile,
+    LiveSpan,
+    MainCall,
     Report,
-    Span,
-    Step,
+    ReportedBuffer,
+    ReportedConstant,
+    ReportedKernel,
+    ReportedLayer,
+    ReportedLimit,
+    ReportedPool,
+    ReportedPort,
+    ReportedProfile,
     Stream,
 )
 
 
-def steady(first: int, last: int, low: int, high: int) -> Span:
+def steady(first: int, last: int, low: int, high: int) -> LiveSpan:
     """Keep the same bytes from the first step to the last."""
-    return Span(first, last, low, high, (low, high), (low, high))
+    return LiveSpan(first, last, low, high, (low, high), (low, high))
 
 
-def buffer(name: str, kind: BufferKind, offset: int, *spans: Span, at_peak: int = 0) -> Buffer:
+def buffer(
+    name: str, kind: BufferKind, offset: int, *spans: LiveSpan, at_peak: int = 0
+) -> ReportedBuffer:
     """Return a buffer that reaches from its offset to the highest of its spans."""
     first, last = spans[0].first, spans[-1].last
     size = max(span.high for span in spans) - offset
     content = f"{name} tensor 1x{size} int8"
-    return Buffer(
+    return ReportedBuffer(
         name, kind, content, offset, size, first, last, first, last, spans, at_peak
     )  # fmt: skip
 
 
-def pool() -> Pool:
+def pool() -> ReportedPool:
     """Return 100 bytes: a ring, an activation that grows while another shrinks, scratch."""
-    return Pool(
+    return ReportedPool(
         name="workspace",
         size=100,
         lower_bound=90,
@@ -47,23 +49,24 @@ def pool() -> Pool:
         buffers=(
             buffer("ring_0", BufferKind.RING, 0, steady(0, 1, 0, 30), at_peak=30),
             buffer("activation_1", BufferKind.ACTIVATION, 40, steady(1, 1, 40, 80),
-                   Span(2, 2, 40, 80, (40, 80), (70, 80)), at_peak=40),
+                   LiveSpan(2, 2, 40, 80, (40, 80), (70, 80)), at_peak=40),
             buffer("layer1_scratch", BufferKind.SCRATCH, 80, steady(1, 1, 80, 100), at_peak=20),
             buffer("activation_2", BufferKind.ACTIVATION, 20,
-                   Span(2, 2, 20, 70, (20, 30), (20, 70)), steady(3, 3, 20, 70)),
+                   LiveSpan(2, 2, 20, 70, (20, 30), (20, 70)), steady(3, 3, 20, 70)),
         ),
     )  # fmt: skip
 
 
-def layer(number: str, operator: str, macs: int, streamed: bool = False) -> Layer:
+def layer(number: str, operator: str, macs: int, streamed: bool = False) -> ReportedLayer:
     """Return a layer that executes three quarters of its work."""
-    return Layer(
+    return ReportedLayer(
         number, f"net/{operator.lower()}", operator, "direct", ("1x4x4x2",), ("1x4x4x3",),
         macs, macs * 3 // 4, 0, macs // 8, 32, 48, streamed, operator != "RESHAPE",
-        None if operator == "RESHAPE" else Kernel("direct", "the fastest of 2", macs, 2 * macs),
-        (Kernel("gemm", "computes other types", None, None),
-         Kernel("accumulate", "computes other types", None, None),
-         Kernel("blocked", "2,000 instructions more", 2000 + macs, 3000 + macs)),
+        None if operator == "RESHAPE"
+        else ReportedKernel("direct", "the fastest of 2", macs, 2 * macs),
+        (ReportedKernel("gemm", "computes other types", None, None),
+         ReportedKernel("accumulate", "computes other types", None, None),
+         ReportedKernel("blocked", "2,000 instructions more", 2000 + macs, 3000 + macs)),
     )  # fmt: skip
 
 
@@ -82,12 +85,12 @@ def report() -> Report:
         options=(("module_name", '"net"'),),
         pools=(pool(),),
         ports=(
-            Port("x", BufferKind.INPUT, "1x4x4x2 int8", 32, 0, 1, False),
-            Port("y", BufferKind.OUTPUT, "1x1x1x3 int8", 3, 3, 3, False),
+            ReportedPort("x", BufferKind.INPUT, "1x4x4x2 int8", 32, 0, 1, False),
+            ReportedPort("y", BufferKind.OUTPUT, "1x1x1x3 int8", 3, 3, 3, False),
         ),
         ram=Footprint(workspace=100, scratch=0, io=35),
         steps=tuple(
-            Step(n, label, f"layer{label}", operator, f"net/{operator.lower()}")
+            MainCall(n, label, f"layer{label}", operator, f"net/{operator.lower()}")
             for n, (label, operator) in enumerate(zip(labels, operators, strict=True))
         ),
         streams=(Stream(0, 1), Stream(2, 2)),
@@ -97,18 +100,18 @@ def report() -> Report:
             layer("2", "RESHAPE", 0),
             layer("3", "MEAN", 800),
         ),
-        constants=(Constant("weights", "0", 2000), Constant("table", "1, 3", 100)),
+        constants=(ReportedConstant("weights", "0", 2000), ReportedConstant("table", "1, 3", 100)),
         weights_bytes=2100,
         code_bytes=310,
-        limits=(Limit("budget.ram", "workspace", 95, 100),),
+        limits=(ReportedLimit("budget.ram", "workspace", 95, 100),),
         least=64,
         profile=None,
     )
 
 
-def totals() -> Profile:
+def totals() -> ReportedProfile:
     """Return what a profile of the report's model measured."""
-    return Profile(
+    return ReportedProfile(
         board="board", compiler="cc 1", instructions=1000, cycles=1500,
         flash=(("code", 300), ("weights", 2100)), ram=(("workspace", 80), ("scratch", 20)),
         elsewhere=(),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from microtir.artifact.artifact import Artifact, ExportFormat
 from microtir.artifact.footprint import Footprint, footprint
-from microtir.artifact.joint_memory import Share, Together, joint_pool, joint_workspace
+from microtir.artifact.joint_memory import ConcurrentModules, PoolShare, joint_pool, joint_workspace
 from microtir.artifact.nodes import (
     GraphNode,
     NodeResult,
@@ -33,6 +33,7 @@ from microtir.compat.microtvm.mlf.reader import import_model_library_format, mod
 __all__ = [
     "METADATA_FILE",
     "Artifact",
+    "ConcurrentModules",
     "ConstantPoolData",
     "ExportFormat",
     "Footprint",
@@ -45,10 +46,9 @@ __all__ = [
     "OutputData",
     "ParameterData",
     "PoolData",
+    "PoolShare",
     "PortData",
-    "Share",
     "SourceFile",
-    "Together",
     "export_model_library_format",
     "footprint",
     "graph_file",

@@ -21,7 +21,7 @@ class Contents:
         sources: what codegen printed, `metadata.json` included.
         metadata: ports, layers, memory and options: what `metadata.json` says.
         data: files that are not text: the constants, where they are no arrays of the code.
-        together: sets of names of modules of the archive that it was imported from, itself in
+        concurrent: sets of names of modules of the archive that it was imported from, itself in
             each, that may run at the same time.
     """
 
@@ -29,7 +29,7 @@ class Contents:
     sources: tuple[SourceFile, ...]
     metadata: Metadata
     data: tuple[DataFile, ...] = ()
-    together: tuple[frozenset[str], ...] = ()
+    concurrent: tuple[frozenset[str], ...] = ()
 
     @property
     def files(self) -> tuple[SourceFile | DataFile, ...]:

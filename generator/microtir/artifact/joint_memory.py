@@ -16,7 +16,7 @@ _MOST_TRIED = 7
 
 
 @dataclass(frozen=True, slots=True)
-class Together:
+class ConcurrentModules:
     """Names of modules that may run at the same time: one interrupts another, say.
 
     What each of them has in shared memory then stays; all models of no common set take turns.
@@ -26,14 +26,14 @@ class Together:
 
     @staticmethod
     def of(
-        together: Sequence[Sequence[str]],
+        concurrent: Sequence[Sequence[str]],
         artifacts: Sequence[Contents],
         where: str = "export_model_library_format(together)",
-    ) -> Together:
+    ) -> ConcurrentModules:
         """Return the sets that a user has named, and those of the archives of artifacts.
 
         Args:
-            together: sets of names of modules.
+            concurrent: sets of names of modules.
             artifacts: the modules; who is in a set of an archive and not here does not count.
             where: the argument that the sets were given as.
 
@@ -41,11 +41,11 @@ class Together:
             UsageError: a set of less than two, a name that no module has, or one twice.
         """
         modules = [artifact.metadata.module_name for artifact in artifacts]
-        known = [names for artifact in artifacts for names in artifact.together]
+        known = [names for artifact in artifacts for names in artifact.concurrent]
         here = [names.intersection(modules) for names in dict.fromkeys(known)]
-        _check_sets(together, modules, where)
-        sets = [*(names for names in here if len(names) > 1), *map(frozenset, together)]
-        return Together(tuple(dict.fromkeys(sets)))
+        _check_sets(concurrent, modules, where)
+        sets = [*(names for names in here if len(names) > 1), *map(frozenset, concurrent)]
+        return ConcurrentModules(tuple(dict.fromkeys(sets)))
 
     def are(self, one: str, other: str) -> bool:
         """Return whether two modules may run at the same time."""
@@ -56,9 +56,9 @@ class Together:
         return [sorted(names) for names in self.sets]
 
 
-def _check_sets(together: Sequence[Sequence[str]], modules: Sequence[str], where: str) -> None:
+def _check_sets(concurrent: Sequence[Sequence[str]], modules: Sequence[str], where: str) -> None:
     """Refuse what are no sets of modules."""
-    for names in together:
+    for names in concurrent:
         if isinstance(names, str) or len(names) < 2 or len(set(names)) < len(names):
             raise UsageError(
                 f"{names!r} are not several modules",
@@ -76,38 +76,42 @@ def _check_sets(together: Sequence[Sequence[str]], modules: Sequence[str], where
                 )
 
 
-def joint_workspace(artifacts: Sequence[Contents], together: Together) -> list[JointPool]:
+def joint_workspace(
+    artifacts: Sequence[Contents], concurrent: ConcurrentModules
+) -> list[JointPool]:
     """Return memories that serve all models, by name of the pool.
 
     Pools of one name are one memory, in which models that never run at the same time lie over each
     other; internal ones are each model's own.
     """
-    shares: dict[str, dict[str, Share]] = {}
+    shares: dict[str, dict[str, PoolShare]] = {}
     for artifact in artifacts:
         memory = artifact.metadata.memory
         for pool in memory.pools if memory else ():
             if not pool.is_internal:
-                share = Share(pool.size, pool.alignment)
+                share = PoolShare(pool.size, pool.alignment)
                 shares.setdefault(pool.name, {})[artifact.metadata.module_name] = share
-    return [joint_pool(c_name(name), of_modules, together) for name, of_modules in shares.items()]
+    return [joint_pool(c_name(name), of_modules, concurrent) for name, of_modules in shares.items()]
 
 
 @dataclass(frozen=True, slots=True)
-class Share:
+class PoolShare:
     """What a model needs of a pool, in bytes."""
 
     size: int
     alignment: int
 
 
-def joint_pool(name: str, shares: Mapping[str, Share], together: Together) -> JointPool:
+def joint_pool(
+    name: str, shares: Mapping[str, PoolShare], concurrent: ConcurrentModules
+) -> JointPool:
     """Return the smallest pool found: of all orders of placing, where models are few.
 
     Each model takes the lowest place at which it meets no model placed before it that may run at
     the same time.  Some order of placing gives the smallest pool.
     """
     best = min(
-        (_placed(order, shares, together) for order in _orders(shares, together)),
+        (_placed(order, shares, concurrent) for order in _orders(shares, concurrent)),
         key=lambda offsets: _end(offsets, shares),
     )
     return JointPool(
@@ -118,17 +122,19 @@ def joint_pool(name: str, shares: Mapping[str, Share], together: Together) -> Jo
     )
 
 
-def _orders(shares: Mapping[str, Share], together: Together) -> Iterator[tuple[str, ...]]:
+def _orders(
+    shares: Mapping[str, PoolShare], concurrent: ConcurrentModules
+) -> Iterator[tuple[str, ...]]:
     """Yield orders of placing, that of descending sizes first."""
     largest = tuple(sorted(shares, key=lambda module: -shares[module].size))
     yield largest
-    meet = any(together.are(*pair) for pair in combinations(shares, 2))
+    meet = any(concurrent.are(*pair) for pair in combinations(shares, 2))
     if meet and len(largest) <= _MOST_TRIED:
         yield from permutations(largest)
 
 
 def _placed(
-    order: Sequence[str], shares: Mapping[str, Share], together: Together
+    order: Sequence[str], shares: Mapping[str, PoolShare], concurrent: ConcurrentModules
 ) -> dict[str, int]:
     """Return the offset of each module's share, placed one after another."""
     offsets: dict[str, int] = {}
@@ -137,7 +143,7 @@ def _placed(
         taken = sorted(
             (offsets[other], offsets[other] + shares[other].size)
             for other in offsets
-            if together.are(module, other)
+            if concurrent.are(module, other)
         )
         offset = 0
         for first, stop in taken:
@@ -147,5 +153,5 @@ def _placed(
     return offsets
 
 
-def _end(offsets: Mapping[str, int], shares: Mapping[str, Share]) -> int:
+def _end(offsets: Mapping[str, int], shares: Mapping[str, PoolShare]) -> int:
     return max(offset + shares[module].size for module, offset in offsets.items())

@@ -64,7 +64,7 @@ class Console(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Memory:
+class BoardMemory:
     """A memory that a linker may place something in.
 
     Args:
@@ -201,9 +201,9 @@ class Board:
     folder: Path
     target: Target
     clock_hz: int
-    memories: tuple[Memory, ...]
-    code: Memory | None
-    data: Memory | None
+    memories: tuple[BoardMemory, ...]
+    code: BoardMemory | None
+    data: BoardMemory | None
     reserve: int
     toolchain: Toolchain
     emulator: Emulator | None
@@ -284,10 +284,10 @@ def _target(table: TomlTable) -> Target:
         raise table.problem("target", error.what, error.legal) from None
 
 
-def _memories(top: TomlTable) -> tuple[Memory, ...]:
-    memories: list[Memory] = []
+def _memories(top: TomlTable) -> tuple[BoardMemory, ...]:
+    memories: list[BoardMemory] = []
     for table in top.tables("memory"):
-        memory = Memory(
+        memory = BoardMemory(
             name=table.required_text("name", IDENTIFIER),
             kind=table.required_choice("kind", MemoryKind),
             address=table.required_integer("address"),
@@ -308,13 +308,13 @@ def _memories(top: TomlTable) -> tuple[Memory, ...]:
     return tuple(memories)
 
 
-def _overlap(a: Memory, b: Memory) -> bool:
+def _overlap(a: BoardMemory, b: BoardMemory) -> bool:
     """Return whether two memories share addresses; AVR counts flash and RAM from 0 each."""
     shared = a.address < b.address + b.size and b.address < a.address + a.size
     return shared and a.kind is b.kind
 
 
-def _memory(top: TomlTable, key: str, memories: tuple[Memory, ...]) -> Memory | None:
+def _memory(top: TomlTable, key: str, memories: tuple[BoardMemory, ...]) -> BoardMemory | None:
     """Return the memory that `key` names; it must be there if there are memories."""
     if not memories:
         return None
@@ -328,7 +328,7 @@ def _memory(top: TomlTable, key: str, memories: tuple[Memory, ...]) -> Memory | 
     raise top.problem(key, f"{what}: {hint}" if hint else what, ", ".join(names))
 
 
-def _reserve(top: TomlTable, data: Memory | None) -> int:
+def _reserve(top: TomlTable, data: BoardMemory | None) -> int:
     """Return the bytes of the memory for variables that are kept from them."""
     reserve = top.integer("reserve") or 0
     room = data.size if data else 0

@@ -25,7 +25,7 @@ from microtir.errors import ExitCode
 from microtir.version import __version__
 
 
-class Program(TyperGroup):
+class VerbGroup(TyperGroup):
     """The verbs, with a diagnostic of the family for a word that is none."""
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
@@ -55,7 +55,7 @@ class Command(TyperCommand):
 
 
 APP = typer.Typer(
-    cls=Program,
+    cls=VerbGroup,
     help="Turns a trained model into plain C for a microcontroller.",
     no_args_is_help=False,
     add_completion=False,
@@ -100,7 +100,7 @@ APP.command("targets", cls=Command)(targets)
 APP.command("explain", cls=Command)(explain)
 
 MICRO = typer.Typer(
-    cls=Program,
+    cls=VerbGroup,
     help="Projects for boards: created, built, flashed, run.",
     no_args_is_help=False,
     rich_markup_mode=None,

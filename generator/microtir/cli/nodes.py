@@ -14,7 +14,7 @@ from microtir.errors import UsageError
 
 if TYPE_CHECKING:
     from microtir.artifact import Artifact, NodeResult
-    from microtir.host.samples import Samples
+    from microtir.host.samples import SampleBatch
 
 DumpTensors = Annotated[
     Path | None,
@@ -45,7 +45,7 @@ def has_nodes(artifact: Artifact, sanitize: bool, dump: Path | None) -> bool:
 
 
 def run_nodes(
-    artifact: Artifact, samples: Samples, board: str | None, port: str | None, timeout: float
+    artifact: Artifact, samples: SampleBatch, board: str | None, port: str | None, timeout: float
 ) -> tuple[list[dict[str, Any]], list[tuple[NodeResult, ...]]]:
     """Run the samples, on the board if there is one, and return outputs and nodes of each."""
     runs: Sequence[tuple[Mapping[str, Any], tuple[NodeResult, ...]]]

@@ -19,7 +19,7 @@ from microtir.files import replace_file
 if TYPE_CHECKING:
     from microtir.artifact import Artifact
     from microtir.boards import Board as BoardFacts
-    from microtir.search.pareto import Cost, Frontier
+    from microtir.search.pareto import Frontier, ProgramCost
 
 
 def pareto(
@@ -69,12 +69,12 @@ def pareto(
     return ExitCode.DONE
 
 
-def _cost(artifact: Artifact, board: BoardFacts, timeout: float) -> Cost:
+def _cost(artifact: Artifact, board: BoardFacts, timeout: float) -> ProgramCost:
     from microtir.profiling.profile import profile
-    from microtir.search.pareto import Cost
+    from microtir.search.pareto import ProgramCost
 
     result = profile(artifact, board, timeout=timeout)
-    return Cost(
+    return ProgramCost(
         ram=result.ram.of_model,
         instructions=result.instructions,
         cycles=result.cycles,

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from microtir.config import CompilationConfig
     from microtir.ir_module import IRModule
     from microtir.profiling import BoardCompiler
-    from microtir.report.data import Limit, Report
+    from microtir.report.data import Report, ReportedLimit
 
 
 def with_suggestions(
@@ -24,7 +24,7 @@ def with_suggestions(
         board: its memories may be pools.
         compiler: says how much code there is.
     """
-    from microtir.search.suggestions import Memory, advice
+    from microtir.search.suggestions import BoardRam, advice
 
     if board is None:
         return error.with_tried(advice(module, error, compiler=compiler).lines())
@@ -41,7 +41,7 @@ def with_suggestions(
     config = module.require_config("refusals")
     room = room_of(config)
     memories = [
-        Memory(m.name, max(room, 1) if m == chosen.data and room is not None else m.size)
+        BoardRam(m.name, max(room, 1) if m == chosen.data and room is not None else m.size)
         for m in chosen.memories
         if m.kind is MemoryKind.RAM
     ]
@@ -53,7 +53,7 @@ def with_suggestions(
     return error.with_tried(suggestions.lines())
 
 
-def limit_error(limit: Limit, report: Report) -> LimitError | None:
+def limit_error(limit: ReportedLimit, report: Report) -> LimitError | None:
     """Return the refusal that a report's limit stands for; None for one that is no option's."""
     pools = {f"pool {pool.name}": number for number, pool in enumerate(report.pools)}
     resources = {

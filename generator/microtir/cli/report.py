@@ -21,7 +21,7 @@ from microtir.files import replace_file
 if TYPE_CHECKING:
     from microtir.report.collect import LimitsOf
     from microtir.report.data import Report
-    from microtir.report.summary import Table
+    from microtir.report.summary import TextTable
 
 
 def report(
@@ -91,11 +91,11 @@ def _limits_of(board: str | None) -> LimitsOf | None:
         return None
     from microtir.boards import load_board
     from microtir.projects.capacity import memory_uses
-    from microtir.report.data import Limit
+    from microtir.report.data import ReportedLimit
 
     chosen = load_board(board)
     return lambda artifact, code: [
-        Limit(f"{board} {use.memory.name}", use.what, use.memory.size, use.bytes)
+        ReportedLimit(f"{board} {use.memory.name}", use.what, use.memory.size, use.bytes)
         for use in memory_uses(chosen, artifact, code)
     ]
 
@@ -120,5 +120,5 @@ def _print(report: Report, *, summary_only: bool) -> None:
     _table(summary.layer_table(report))
 
 
-def _table(table: Table) -> None:
+def _table(table: TextTable) -> None:
     write_table(table.columns, table.rows, right=tuple(sorted(table.right)), spare=table.spare)

@@ -57,7 +57,7 @@ from microtir.files import replace_file
 if TYPE_CHECKING:
     from microtir.artifact import Artifact, NodeResult
     from microtir.graph.ir import Quantization
-    from microtir.host.samples import Samples
+    from microtir.host.samples import SampleBatch
     from microtir.host.verify import Runner
     from microtir.ir_module import ModelInfo
     from microtir.projects import Project
@@ -170,7 +170,7 @@ class _Runs:
 def _on_project(
     project: Project,
     info: ModelInfo,
-    samples: Samples,
+    samples: SampleBatch,
     port: str | None,
     timeout: float,
     times: Times,
@@ -220,7 +220,7 @@ def _model(artifact: Artifact) -> ModelInfo:
 
 
 def _results(
-    artifact: Artifact, samples: Samples, run_there: Runner | None, sanitize: bool
+    artifact: Artifact, samples: SampleBatch, run_there: Runner | None, sanitize: bool
 ) -> list[dict[str, Any]]:
     """Return the outputs of every sample, from the board if there is one."""
     from microtir import host
@@ -238,17 +238,17 @@ def _check(inputs: Path | None, fill_mode: str | None, device: str) -> None:
         check_choice("fill mode", fill_mode, _FILLS, "--fill-mode")
 
 
-def _samples(info: ModelInfo, inputs: Path | None, fill_mode: str | None, seed: int) -> Samples:
-    from microtir.host.samples import Fill, Samples, filled, read_inputs
+def _samples(info: ModelInfo, inputs: Path | None, fill_mode: str | None, seed: int) -> SampleBatch:
+    from microtir.host.samples import Fill, SampleBatch, filled, read_inputs
 
     if inputs is not None:
         return read_inputs(inputs, info)
     samples = filled(info.inputs, 1, Fill(fill_mode or "random"), seed)
-    return Samples(samples.values, stacked=False)
+    return SampleBatch(samples.values, stacked=False)
 
 
 def _save_all(
-    runs: _Runs, samples: Samples, outputs: Path | None, dump_tensors: Path | None
+    runs: _Runs, samples: SampleBatch, outputs: Path | None, dump_tensors: Path | None
 ) -> None:
     """Write the files that were asked for."""
     from microtir.host.samples import stack

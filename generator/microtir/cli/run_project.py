@@ -16,7 +16,7 @@ from microtir.errors import RunError, UsageError
 
 if TYPE_CHECKING:
     from microtir.artifact import NodeResult
-    from microtir.host.samples import Samples
+    from microtir.host.samples import SampleBatch
     from microtir.ir_module import ModelInfo
     from microtir.projects import Project
 
@@ -135,7 +135,7 @@ class ServedRun:
 def run_served(
     project: Project,
     model: ModelInfo,
-    samples: Samples,
+    samples: SampleBatch,
     port: str | None,
     timeout: float,
     times: Times,

@@ -64,19 +64,19 @@ def _how_equal(comparison: Comparison, model: ModelInfo, tolerance: Tolerance) -
 
 
 def _how_near(tolerance: Tolerance) -> str:
-    from microtir.host.tolerance import Share
+    from microtir.host.tolerance import RelativeTolerance
 
-    if isinstance(tolerance, Share):
+    if isinstance(tolerance, RelativeTolerance):
         return f"within {tolerance.rtol:g} of the sample's largest"
     return f"as near to the exact value as float32 sums of {cell(tolerance.terms)} terms are"
 
 
 def _reference_error(comparison: Comparison, tolerance: Tolerance) -> str:
     """Explain a reference that is farther from the exact values than float32 is."""
-    from microtir.host.tolerance import Share
+    from microtir.host.tolerance import RelativeTolerance
 
     share = comparison.reference_error
-    if isinstance(tolerance, Share) or share <= tolerance.plausible / 16:
+    if isinstance(tolerance, RelativeTolerance) or share <= tolerance.plausible / 16:
         return ""
     text = f"the reference itself is up to {share:.2g} of the largest output from the exact values"
     if tolerance.is_hybrid:

@@ -26,7 +26,7 @@ from microtir.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:
     from microtir.host.oracle import Oracle
-    from microtir.host.samples import Samples
+    from microtir.host.samples import SampleBatch
 
 _REFERENCE = "reference"
 _ORACLES = (_REFERENCE, "tflm", "litert", "onnxruntime")
@@ -193,7 +193,7 @@ class _Source:
                 fix=f"compare with the reference: --oracle {_REFERENCE}",
             )
 
-    def read(self, built: Built) -> tuple[Samples, Samples]:
+    def read(self, built: Built) -> tuple[SampleBatch, SampleBatch]:
         """Return inputs and expected outputs of each sample."""
         from microtir.host.oracle import expected_outputs
         from microtir.host.samples import Fill, filled, read_golden

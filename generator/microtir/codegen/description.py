@@ -32,7 +32,7 @@ from microtir.codegen.metadata import (
 )
 from microtir.codegen.outputs import output_data
 from microtir.codegen.printer.definitions import definitions
-from microtir.codegen.program import Program
+from microtir.codegen.program import CProgram
 from microtir.decisions import Decision
 from microtir.ir_module import ModelInfo, Port
 from microtir.measure import Figures, Frame, Stacks
@@ -42,7 +42,7 @@ from microtir.tir.printer import extern_functions
 from microtir.version import __version__
 
 
-def metadata_of(program: Program, figures: Figures, identity: str = "") -> Metadata:
+def metadata_of(program: CProgram, figures: Figures, identity: str = "") -> Metadata:
     """Describe a program, but for what is printed: `with_files` adds that.
 
     Args:
@@ -89,7 +89,7 @@ def with_files(metadata: Metadata, files: Sequence[str], source: str) -> Metadat
     )
 
 
-def _parameter_file(program: Program, identity: str) -> ParameterFileData:
+def _parameter_file(program: CProgram, identity: str) -> ParameterFileData:
     return ParameterFileData(
         file=file_name(program),
         bytes=file_size(program.constants),
@@ -128,7 +128,7 @@ def _port(port: Port, model: ModelInfo) -> PortData:
     )
 
 
-def _layer(program: Program, layer: PrimFunc) -> LayerData:
+def _layer(program: CProgram, layer: PrimFunc) -> LayerData:
     origin = layer.origin
     decision = program.model.decisions.get(layer.name) if program.model else None
     return LayerData(
@@ -189,7 +189,7 @@ def _bytes(buffer: Buffer) -> int:
     return math.prod(extents) * buffer.dtype.bytes
 
 
-def _memory(program: Program, model: ModelInfo) -> MemoryData:
+def _memory(program: CProgram, model: ModelInfo) -> MemoryData:
     memory = model.memory
     return MemoryData(
         workspace_size=memory.workspace_size,
@@ -225,13 +225,13 @@ def _memory(program: Program, model: ModelInfo) -> MemoryData:
     )
 
 
-def _frame_name(program: Program, frame: Frame) -> str:
+def _frame_name(program: CProgram, frame: Frame) -> str:
     """Return the name in C of a function on the stack."""
     is_entry = program.model is not None and frame.function is program.entry
     return frame.name if frame.function is None or is_entry else program.names[frame.function]
 
 
-def _stack(program: Program, stacks: Stacks) -> StackData:
+def _stack(program: CProgram, stacks: Stacks) -> StackData:
     return StackData(
         bytes=stacks.best.bytes,
         frames=tuple(FrameData(_frame_name(program, f), f.bytes) for f in stacks.best.frames),
@@ -240,7 +240,7 @@ def _stack(program: Program, stacks: Stacks) -> StackData:
     )
 
 
-def _function(program: Program, function: PrimFunc) -> FunctionData:
+def _function(program: CProgram, function: PrimFunc) -> FunctionData:
     written = program.written[function]
     return FunctionData(
         name=function.name,

@@ -42,7 +42,7 @@ from microtir.codegen.printer.helpers import with_dependencies
 from microtir.codegen.printer.intrinsics import support_text
 from microtir.codegen.printer.layout import INDENT, WIDTH, block_comment
 from microtir.codegen.printer.rows import is_row_port, row_port_text
-from microtir.codegen.program import Program, make_program
+from microtir.codegen.program import CProgram, make_program
 from microtir.codegen.source_file import DataFile, SourceFile
 from microtir.compat.microtvm.abi import abi_files, abi_parts
 from microtir.config.enums import Compatibility
@@ -120,7 +120,7 @@ def emit(module: IRModule) -> Printed:
     return Printed(metadata, sources, tuple(_data_files(program, metadata)))
 
 
-def _microtvm_abi(program: Program, fingerprint: str) -> tuple[SourceFile, ...]:
+def _microtvm_abi(program: CProgram, fingerprint: str) -> tuple[SourceFile, ...]:
     """Return what `compatibility` asks for.
 
     A user's functions are called by no application of others.
@@ -130,7 +130,7 @@ def _microtvm_abi(program: Program, fingerprint: str) -> tuple[SourceFile, ...]:
     return abi_files(program, program.model, fingerprint)
 
 
-def _data_files(program: Program, metadata: Metadata) -> Iterator[DataFile]:
+def _data_files(program: CProgram, metadata: Metadata) -> Iterator[DataFile]:
     """Yield the constants that are no arrays."""
     facts = metadata.parameters
     if facts is not None:
@@ -141,7 +141,7 @@ def _data_files(program: Program, metadata: Metadata) -> Iterator[DataFile]:
             yield DataFile(known.file, pool_bytes(program, pool, known.identity))
 
 
-def _program(module: IRModule) -> Program:
+def _program(module: IRModule) -> CProgram:
     if not module.is_lowered:
         raise UsageError("the module is not lowered", where="codegen", fix="use build(module)")
     program = make_program(module)
@@ -154,7 +154,7 @@ def _program(module: IRModule) -> Program:
     return program
 
 
-def _entries(program: Program, requirements: Requirements) -> list[FunctionText]:
+def _entries(program: CProgram, requirements: Requirements) -> list[FunctionText]:
     if program.model and program.is_graph:
         return graph_entries(program, program.model)
     if program.model:
@@ -162,7 +162,7 @@ def _entries(program: Program, requirements: Requirements) -> list[FunctionText]
     return [exported_entry(program, function) for function in program.exported]
 
 
-def _fingerprint(program: Program, functions: list[FunctionText], metadata: Metadata) -> str:
+def _fingerprint(program: CProgram, functions: list[FunctionText], metadata: Metadata) -> str:
     """Return a number that differs between any two programs: header and sources must match."""
     digest = hashlib.sha256(metadata.text.encode())
     for text in _code(functions):
@@ -182,24 +182,24 @@ def _code(functions: list[FunctionText]) -> Iterator[str]:
         yield from (function.signature, function.body, function.assembly)
 
 
-def _has_assembly(program: Program) -> bool:
+def _has_assembly(program: CProgram) -> bool:
     """Return whether micro-kernels are lists of instructions, and not bodies in intrinsics."""
     return bool(program.assembly) and not any(map(has_intrinsics, program.assembly))
 
 
-def _has_vectors(program: Program) -> bool:
+def _has_vectors(program: CProgram) -> bool:
     bodies = (f.kernel.native for f in program.assembly if f.kernel is not None)
     return any(native is not None and native.needs is Feature.MVE for native in bodies)
 
 
-def _structs(program: Program) -> list[str]:
+def _structs(program: CProgram) -> list[str]:
     """Return the structs of tensors that the function that runs a model takes."""
     if program.model is None:
         return []
     return header.structs(program, program.model)
 
 
-def _header(program: Program, stacks: Stacks, fingerprint: str, number: str) -> str:
+def _header(program: CProgram, stacks: Stacks, fingerprint: str, number: str) -> str:
     model = program.model
     return render(
         "c/header.h.j2",
@@ -227,7 +227,7 @@ def _header(program: Program, stacks: Stacks, fingerprint: str, number: str) -> 
 
 
 def _source(
-    program: Program,
+    program: CProgram,
     bodies: list[FunctionText],
     entries: list[FunctionText],
     requirements: Requirements,
@@ -278,7 +278,7 @@ def _source(
     )
 
 
-def _weights(program: Program, fingerprint: str) -> Iterator[SourceFile]:
+def _weights(program: CProgram, fingerprint: str) -> Iterator[SourceFile]:
     arrays = [array for array in program.constants if array.offset is None]
     if not arrays:
         return
@@ -310,7 +310,7 @@ def _weights(program: Program, fingerprint: str) -> Iterator[SourceFile]:
         yield SourceFile(name, render(f"c/weights.{suffix}.j2", comment=comment, **values))
 
 
-def _pool_initialisers(program: Program, number: str) -> Iterator[SourceFile]:
+def _pool_initialisers(program: CProgram, number: str) -> Iterator[SourceFile]:
     """Yield what memory for constant pools that are passed is initialised with, as macros."""
     pools = [pool for pool in passed_constant_pools(program) if pool.size]
     if not pools:
@@ -335,6 +335,6 @@ def _pool_initialisers(program: Program, number: str) -> Iterator[SourceFile]:
     yield SourceFile(name, render("c/constant_pools.h.j2", **values))
 
 
-def _title(program: Program) -> str:
+def _title(program: CProgram) -> str:
     model = program.model
     return f"the model '{model.name}'" if model else "functions compiled from TIR"

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from microtir.codegen.printer.c_types import C_TYPES
 from microtir.codegen.printer.constants import ConstantArray
-from microtir.codegen.program import Program
+from microtir.codegen.program import CProgram
 from microtir.config.features import Feature
 from microtir.errors import UsageError
 from microtir.tir.dtype import DType
@@ -33,21 +33,21 @@ class FlashReader:
     near: str
 
 
-def reads_from_flash(program: Program) -> bool:
+def reads_from_flash(program: CProgram) -> bool:
     """Return whether the target's constants need reads of their own."""
     return (
         program.config.primary_target().has(Feature.AVR_PROGMEM) and not program.has_external_params
     )
 
 
-def reader_names(program: Program) -> Mapping[DType, str]:
+def reader_names(program: CProgram) -> Mapping[DType, str]:
     """Return the macros that read elements of constants, by type; none for plain arrays."""
     if not reads_from_flash(program):
         return {}
     return {array.dtype: _reader_name(program.macro, array.dtype) for array in program.constants}
 
 
-def flash_readers(program: Program) -> tuple[FlashReader, ...]:
+def flash_readers(program: CProgram) -> tuple[FlashReader, ...]:
     """Return the macros that the program's constants need; none where constants are plain arrays.
 
     Raises:

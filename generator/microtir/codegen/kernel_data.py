@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from microtir.codegen.metadata import KernelData
-from microtir.codegen.program import Program
+from microtir.codegen.program import CProgram
 from microtir.measure.functions import kernels_of
 
 
-def kernel_data(program: Program) -> tuple[KernelData, ...]:
+def kernel_data(program: CProgram) -> tuple[KernelData, ...]:
     """Return the micro-kernels of a model in printing order, but for their lines."""
     users: dict[str, list[str]] = {}
     for layer in program.layers:

@@ -63,7 +63,7 @@ class GivenConstants:
 
 
 @dataclass(frozen=True, slots=True)
-class Program:
+class CProgram:
     """Everything that printing one function must know about the others.
 
     Args:
@@ -203,7 +203,7 @@ class Program:
         return self.module.function(name)
 
 
-def make_program(module: IRModule) -> Program:
+def make_program(module: IRModule) -> CProgram:
     """Collect functions and constants of a lowered module and give them C names."""
     config = module.require_config("codegen")
     collected = Functions.of(module.functions, is_model=module.model is not None)
@@ -220,7 +220,7 @@ def make_program(module: IRModule) -> Program:
     data = constants_of(functions, config.constant_alignment())
     arrays = _placed(named_arrays(data, prefix, unique), module)
     holders = {buffer: array for known, array in arrays.items() for buffer in known.buffers}
-    return Program(
+    return CProgram(
         module,
         config,
         functions,

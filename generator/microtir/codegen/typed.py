@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated, TypeAlias
 
 from microtir.config import texts
-from microtir.support.reading import NATURAL, Limit
+from microtir.support.reading import NATURAL, NumberRange
 from microtir.tir.dtype import DType
 
 # Far more than any microcontroller has: what is larger only makes a reader slow.
@@ -19,9 +19,9 @@ def _element_problem(name: str) -> str:
 
 _ELEMENT = texts.Rule(", ".join(dtype.value for dtype in DType), _element_problem)
 
-Alignment: TypeAlias = Annotated[int, Limit(1, 2**16)]
+Alignment: TypeAlias = Annotated[int, NumberRange(1, 2**16)]
 ElementType: TypeAlias = Annotated[str, _ELEMENT]
-Extent: TypeAlias = Annotated[int, Limit(0, MAX_EXTENT)]
+Extent: TypeAlias = Annotated[int, NumberRange(0, MAX_EXTENT)]
 FileName: TypeAlias = Annotated[str, texts.FILE_NAME]
 FilePath: TypeAlias = Annotated[str, texts.PATH]
 Hexadecimal: TypeAlias = Annotated[str, texts.HEXADECIMAL]
@@ -30,5 +30,5 @@ ModuleName: TypeAlias = Annotated[str, texts.MODULE_NAME]
 Natural: TypeAlias = Annotated[int, NATURAL]
 PoolName: TypeAlias = Annotated[str, texts.POOL_NAME]
 SectionName: TypeAlias = Annotated[str, texts.SECTION]
-Size: TypeAlias = Annotated[int, Limit(0, MAX_SIZE)]
+Size: TypeAlias = Annotated[int, NumberRange(0, MAX_SIZE)]
 Text: TypeAlias = Annotated[str, texts.TEXT]

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from microtir.device.emulate import RunResult
-from microtir.device.session import Session
+from microtir.device.session import DeviceSession
 
 __all__ = [
+    "DeviceSession",
     "RunResult",
-    "Session",
 ]

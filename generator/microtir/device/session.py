@@ -23,7 +23,7 @@ import numpy as np
 from microtir.artifact import Metadata, NodeTensor
 from microtir.boards.errors import EmulatorError
 from microtir.device.link import Link, LinkClosedError
-from microtir.device.transport import PAYLOAD_MAX, Decoder, Frame, encode
+from microtir.device.transport import PAYLOAD_MAX, Decoder, MessageFrame, encode
 from microtir.ir_module import ModelInfo
 from microtir.support.arrays import Array
 
@@ -93,7 +93,7 @@ class Waiting:
     last: int
 
 
-class Session:
+class DeviceSession:
     """A conversation with a program that serves.
 
     Args:
@@ -123,7 +123,7 @@ class Session:
             link.close()
             raise
 
-    def __enter__(self) -> Session:
+    def __enter__(self) -> DeviceSession:
         return self
 
     def __exit__(
@@ -293,7 +293,7 @@ class Session:
     ) -> bytes:
         """Ask, again if none comes within `timeout` seconds, and return the answer."""
         self._sequence = (self._sequence + 1) % 256
-        request = encode(Frame(self._sequence, message, payload))
+        request = encode(MessageFrame(self._sequence, message, payload))
         for _ in range(attempts):
             answer = self._answer(request, message, timeout)
             if answer is not None:
@@ -334,7 +334,7 @@ class Session:
         )
 
 
-def check_models(session: Session, names: Sequence[str]) -> None:
+def check_models(session: DeviceSession, names: Sequence[str]) -> None:
     """Refuse a program with other models.
 
     Raises:

@@ -17,7 +17,7 @@ PAYLOAD_MAX = 1024  # a longer one is garbage: the largest that any server sends
 
 
 @dataclass(frozen=True, slots=True)
-class Frame:
+class MessageFrame:
     """One message; an answer has the sequence number and the type of its request."""
 
     sequence: int
@@ -30,7 +30,7 @@ def crc16(data: bytes) -> int:
     return binascii.crc_hqx(data, 0xFFFF)
 
 
-def encode(frame: Frame) -> bytes:
+def encode(frame: MessageFrame) -> bytes:
     """Return the bytes of a frame."""
     head = bytes((frame.sequence, frame.type)) + len(frame.payload).to_bytes(2, "little")
     body = head + frame.payload
@@ -54,7 +54,7 @@ class Decoder:
         data = bytes(self._other + self._pending)
         return data.decode("utf-8", "replace").replace("\r\n", "\n")
 
-    def feed(self, data: bytes) -> list[Frame]:
+    def feed(self, data: bytes) -> list[MessageFrame]:
         """Take bytes as they come, and give the frames that they complete."""
         self._pending += data
         frames = []
@@ -86,5 +86,5 @@ class Decoder:
         return size if pending[size - CRC : size] == checked.to_bytes(2, "little") else 0
 
 
-def _frame(data: bytes) -> Frame:
-    return Frame(data[2], data[3], data[HEADER:-CRC])
+def _frame(data: bytes) -> MessageFrame:
+    return MessageFrame(data[2], data[3], data[HEADER:-CRC])

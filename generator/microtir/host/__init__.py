@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from microtir.artifact import Artifact
 from microtir.config.features import Feature
-from microtir.host.backend import Harness, Library
+from microtir.host.backend import Harness, SharedLibrary
 from microtir.host.build import Build
 from microtir.host.functions import Function
 from microtir.host.model import POISON, LayerResult, Model
@@ -50,7 +50,7 @@ def load(
     build = _build(artifact, tool, opt_level, debug)
     if sanitize:
         return Model(artifact, Harness(artifact, tool, native=build.native))
-    return Model(artifact, Library.compiled(artifact, build))
+    return Model(artifact, SharedLibrary.compiled(artifact, build))
 
 
 def _build(artifact: Artifact, compiler: Compiler, opt_level: int | None, debug: bool) -> Build:

@@ -55,7 +55,7 @@ class Backend(Protocol):
         """Return the C code's own sentence for a status."""
 
 
-class Library:
+class SharedLibrary:
     """A shared library in this process, which several threads may call.
 
     What is kept for a call is the thread's own. Calls of a program with memory of its own, which is
@@ -96,7 +96,7 @@ class Library:
         self._library: Any = self._ffi.dlopen(str(path))
 
     @staticmethod
-    def compiled(artifact: Artifact, build: Build) -> Library:
+    def compiled(artifact: Artifact, build: Build) -> SharedLibrary:
         """Compile an artifact and load it; ToolError if the compiler fails."""
         path = shared_library(artifact, build)
         name = module_name(artifact)
@@ -109,7 +109,7 @@ class Library:
             for port in artifact.metadata.ports
             if port.row_bytes is not None
         }
-        return Library(
+        return SharedLibrary(
             path, declared, name,
             has_hook=build.debug, row_bytes=sizes, interface=interface,
             is_reentrant=_is_reentrant(artifact),

@@ -17,7 +17,7 @@ from microtir.artifact import (
     logical_rows,
 )
 from microtir.errors import Fix, RunError, UsageError, nearest
-from microtir.host.backend import Backend, Library
+from microtir.host.backend import Backend, SharedLibrary
 from microtir.host.functions import Function
 from microtir.host.interface import interface_of
 from microtir.host.tensors import (
@@ -127,7 +127,7 @@ class Model:
             UsageError: the program was not loaded with ``debug=True``.
             RunError: as for `run`.
         """
-        if not isinstance(self._backend, Library) or not self._backend.has_hook:
+        if not isinstance(self._backend, SharedLibrary) or not self._backend.has_hook:
             raise UsageError(
                 "layers are not visible in this build", where="Model.run_layers",
                 fix="use load(artifact, debug=True)",
@@ -165,7 +165,7 @@ class Model:
             UsageError: the model was not built with executor 'debug'.
             RunError: as for `run`.
         """
-        if not isinstance(self._backend, Library) or not self._backend.has_nodes:
+        if not isinstance(self._backend, SharedLibrary) or not self._backend.has_nodes:
             raise UsageError(
                 "nodes are not visible in this build", where="Model.run_nodes",
                 fix=Fix(

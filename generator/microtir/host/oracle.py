@@ -14,7 +14,7 @@ from microtir.graph import reference
 from microtir.graph.ir import Graph
 from microtir.host import tflm_process
 from microtir.host.child_process import run_in_child
-from microtir.host.samples import Samples
+from microtir.host.samples import SampleBatch
 from microtir.resources import install_extra
 
 
@@ -54,8 +54,8 @@ def check_oracle(oracle: Oracle) -> None:
 
 
 def expected_outputs(
-    oracle: Oracle, graph: Graph, model: bytes, samples: Samples, *, file: str = ""
-) -> Samples:
+    oracle: Oracle, graph: Graph, model: bytes, samples: SampleBatch, *, file: str = ""
+) -> SampleBatch:
     """Return reference outputs of each sample.
 
     Args:
@@ -72,10 +72,10 @@ def expected_outputs(
     check_oracle(oracle)
     if oracle is Oracle.TFLM:
         return _tflm(graph, model, samples, file or graph.name)
-    return Samples(tuple(reference.execute(graph, inputs) for inputs in samples.values))
+    return SampleBatch(tuple(reference.execute(graph, inputs) for inputs in samples.values))
 
 
-def _tflm(graph: Graph, model: bytes, samples: Samples, where: str) -> Samples:
+def _tflm(graph: Graph, model: bytes, samples: SampleBatch, where: str) -> SampleBatch:
     """Have tflite-micro run the samples in a process of its own."""
     with tempfile.TemporaryDirectory(prefix="microtir-") as name:
         folder = Path(name)
@@ -95,7 +95,7 @@ def _tflm(graph: Graph, model: bytes, samples: Samples, where: str) -> Samples:
             "nothing was compared; use --oracle reference, or a file: --golden FILE.npz",
         )
         with np.load(folder / tflm_process.OUTPUTS) as stored:
-            return Samples(
+            return SampleBatch(
                 tuple(
                     {
                         tensor.name: stored[tflm_process.key(sample, index)]

@@ -46,7 +46,7 @@ class Fill(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Samples:
+class SampleBatch:
     """Per sample the arrays by port name, each of the port's own shape.
 
     `stacked` is False where a file held one sample without an axis that counts samples.
@@ -59,13 +59,13 @@ class Samples:
         return len(self.values)
 
 
-def filled(ports: Sequence[Port], count: int, fill: Fill, seed: int = 0) -> Samples:
+def filled(ports: Sequence[Port], count: int, fill: Fill, seed: int = 0) -> SampleBatch:
     """Make inputs up: the same for the same seed, on every machine.
 
     Random integers cover the whole range of their type; random floats are standard normal.
     """
     generator = np.random.default_rng(seed)
-    return Samples(
+    return SampleBatch(
         tuple({port.name: _filled(port, fill, generator) for port in ports} for _ in range(count))
     )
 
@@ -84,7 +84,7 @@ def _filled(port: Port, fill: Fill, generator: np.random.Generator) -> Array:
     return generator.integers(limits.min, limits.max, shape, dtype, endpoint=True)
 
 
-def read_golden(path: Path, model: ModelInfo) -> tuple[Samples, Samples]:
+def read_golden(path: Path, model: ModelInfo) -> tuple[SampleBatch, SampleBatch]:
     """Return inputs and expected outputs from an `.npz` file.
 
     Its keys are `inputs` and `outputs`, or `inputs.NAME` and `outputs.NAME` for a model with
@@ -106,7 +106,7 @@ def read_golden(path: Path, model: ModelInfo) -> tuple[Samples, Samples]:
     return inputs, outputs
 
 
-def read_inputs(path: Path, model: ModelInfo) -> Samples:
+def read_inputs(path: Path, model: ModelInfo) -> SampleBatch:
     """Return inputs from an `.npy` file (of the only input) or an `.npz` file.
 
     Keys of an `.npz` file are the names of the inputs, in the model or in C, or those of
@@ -121,7 +121,7 @@ def read_inputs(path: Path, model: ModelInfo) -> Samples:
     if all(inputs[port.name].shape == port.type.shape for port in ports):
         for port in ports:
             _check_dtype(path, port, inputs[port.name])
-        return Samples((inputs,), stacked=False)
+        return SampleBatch((inputs,), stacked=False)
     return _stacks(path, arrays, ports, bare=True)
 
 
@@ -211,7 +211,7 @@ def _no_arrays(path: Path, why: str) -> DataFileError:
 
 def _stacks(
     path: Path, arrays: Mapping[str, Array], ports: Sequence[Port], bare: bool = False
-) -> Samples:
+) -> SampleBatch:
     """Cut arrays whose first axis counts samples into samples."""
     stacks = {port.name: _found(path, arrays, port, ports, bare) for port in ports}
     counts = {name: len(array) if array.ndim else 0 for name, array in stacks.items()}
@@ -231,7 +231,7 @@ def _stacks(
             + ", ".join(f"{name} has {count}" for name, count in counts.items()),
             where=str(path),
         )
-    return Samples(
+    return SampleBatch(
         tuple(
             {
                 port.name: np.ascontiguousarray(stacks[port.name][sample]).reshape(port.type.shape)

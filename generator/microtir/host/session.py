@@ -32,7 +32,7 @@ class Transport(Protocol):
     """A line to a program that serves, such as `Project.transport` gives.
 
     `metadata` describes the program's models, in their order; `number` is a position in it. What
-    each function does is said at `microtir.device.session.Session`.
+    each function does is said at `microtir.device.session.DeviceSession`.
     """
 
     @property

@@ -40,12 +40,12 @@ _UNIT = 2.0**-24
 
 
 @dataclass(frozen=True, slots=True)
-class Share:
+class RelativeTolerance:
     """A float may differ by `rtol` times the largest reference value, whatever is exact."""
 
     rtol: float
 
-    def for_node(self, node: Node, inputs: Sequence[Array]) -> Share:
+    def for_node(self, node: Node, inputs: Sequence[Array]) -> RelativeTolerance:
         """Return the tolerance of one layer, which is that of the model."""
         return self
 
@@ -84,7 +84,7 @@ class Rounding:
         return Rounding(terms(node), exact)
 
 
-Tolerance: TypeAlias = Share | Rounding
+Tolerance: TypeAlias = RelativeTolerance | Rounding
 
 
 def rounding_of(graph: Graph, inputs: Sequence[Values]) -> Rounding:
@@ -97,7 +97,7 @@ def rounding_of(graph: Graph, inputs: Sequence[Values]) -> Rounding:
 
 def tolerance_of(graph: Graph, inputs: Sequence[Values], rtol: float | None) -> Tolerance:
     """Return `rtol` where a user gave one, else the rule."""
-    return rounding_of(graph, inputs) if rtol is None else Share(rtol)
+    return rounding_of(graph, inputs) if rtol is None else RelativeTolerance(rtol)
 
 
 def is_hybrid(graph: Graph) -> bool:
@@ -130,7 +130,7 @@ def judge(expected: Array, got: Array, tolerance: Tolerance, sample: int, name: 
     with np.errstate(invalid="ignore", over="ignore"):
         largest = _largest(expected)
         distance = np.abs(got.astype(np.float64) - expected.astype(np.float64))
-        if isinstance(tolerance, Share):
+        if isinstance(tolerance, RelativeTolerance):
             return Judgement(~(same | (distance <= tolerance.rtol * largest)))
         limit = tolerance.share * largest
         # With e = |reference - exact|, |ours - exact| is at most distance + e: less than 2 e

@@ -13,12 +13,12 @@ from microtir.graph.ir import Graph
 from microtir.host import load
 from microtir.host.compare import Comparison, compare
 from microtir.host.layers import WrongLayer, first_wrong_layer
-from microtir.host.samples import Samples
+from microtir.host.samples import SampleBatch
 from microtir.host.tolerance import Tolerance, Values
 
 BOARD = "host"
 
-Runner = Callable[[Samples], Sequence[Values]]
+Runner = Callable[[SampleBatch], Sequence[Values]]
 """Runs a compiled model on every sample, somewhere, and gives the outputs."""
 
 
@@ -87,8 +87,8 @@ class Verification:
 def verify(
     artifact: Artifact,
     graph: Graph,
-    inputs: Samples,
-    expected: Samples,
+    inputs: SampleBatch,
+    expected: SampleBatch,
     tolerance: Tolerance,
     *,
     compiler: str | None = None,
@@ -104,7 +104,8 @@ def verify(
         graph: the graph that the artifact was planned from, after the graph passes.
         inputs: what to run it on.
         expected: the reference outputs of the same samples.
-        tolerance: for floats: `rounding_of` the graph as it was read and the inputs, or a `Share`.
+        tolerance: for floats: `rounding_of` the graph as it was read and the inputs, or a
+            `RelativeTolerance`.
         compiler: as for `host.load`.
         sanitize: run under address and undefined-behaviour sanitizers.
         every_layer: compare every layer with the reference, too. If outputs differ this is done

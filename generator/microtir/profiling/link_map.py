@@ -55,7 +55,7 @@ def parse_map(text: str) -> tuple[Piece, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class Sizes:
+class LinkedSizes:
     """Bytes that the models of a program take; `data` is all of .data and .bss that is theirs."""
 
     code: int
@@ -63,7 +63,7 @@ class Sizes:
     data: int
 
 
-def model_sizes(program: tuple[Piece, ...], empty: tuple[Piece, ...]) -> Sizes:
+def model_sizes(program: tuple[Piece, ...], empty: tuple[Piece, ...]) -> LinkedSizes:
     """Return what models add to the empty program.
 
     The application and its samples are not the models'; what they need of the libraries is, as
@@ -80,7 +80,7 @@ def model_sizes(program: tuple[Piece, ...], empty: tuple[Piece, ...]) -> Sizes:
         library -= total(empty, outputs, lambda p: p.is_library)
         return total(program, outputs, own) + max(library, 0)
 
-    return Sizes(
+    return LinkedSizes(
         code=added(_FLASH, lambda p: p.is_model and not p.is_weights),
         weights=total(program, _FLASH, lambda p: p.is_weights),
         data=added(_RAM, lambda p: p.is_model),

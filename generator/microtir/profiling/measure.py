@@ -20,7 +20,7 @@ from microtir.boards.errors import BoardError, EmulatorError, ProjectError
 from microtir.boards.toolchain import Symbol, compiler_version, symbols
 from microtir.device.compiled_tools import Tool, tool_path
 from microtir.device.emulate import DEFAULT_TIMEOUT, RunResult, emulator_command, run_program
-from microtir.projects.project import Layer, Project, ProjectModel
+from microtir.projects.project import Project, ProjectLayer, ProjectModel
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class FunctionCost:
     """
 
     function: str
-    layer: Layer | None
+    layer: ProjectLayer | None
     instructions: int
     cycles: int | None
     calls: int
@@ -82,7 +82,7 @@ class Measurement:
 @dataclass(frozen=True, slots=True)
 class _Region:
     function: str
-    layer: Layer | None
+    layer: ProjectLayer | None
     start: int
     end: int
 
@@ -161,7 +161,7 @@ def _regions(model: ProjectModel, symbols: Sequence[Symbol], program: str) -> tu
         raise ProjectError(
             f"the program has no function '{model.run}'", where=program, fix="build it again"
         )
-    named: list[tuple[str, Layer | None]] = [(model.run, None)]
+    named: list[tuple[str, ProjectLayer | None]] = [(model.run, None)]
     named += [(layer.function, layer) for layer in model.layers]
     return tuple(
         _Region(name, layer, symbol.address & ~1, (symbol.address & ~1) + symbol.size)

@@ -23,7 +23,7 @@ from microtir.device.emulate import DEFAULT_TIMEOUT
 from microtir.instruction_sets import cpu_costs, instruction_set
 from microtir.profiling.cycles import estimate
 from microtir.profiling.disassembly import disassemble
-from microtir.profiling.link_map import Piece, Sizes, model_sizes, parse_map
+from microtir.profiling.link_map import LinkedSizes, Piece, model_sizes, parse_map
 from microtir.profiling.measure import FunctionCost, Measurement, measure
 from microtir.profiling.stack_bound import StackBound, read_frames, stack_bound
 from microtir.projects.generate import generate
@@ -283,7 +283,7 @@ def _profile(
     board: Board,
     measured: Measurement,
     cycles: Mapping[str, int],
-    sizes: Sizes,
+    sizes: LinkedSizes,
     bound: StackBound,
 ) -> Profile:
     facts = artifact.metadata
@@ -319,7 +319,7 @@ def _profile(
     )
 
 
-def _ram(artifact: Artifact, board: Board, sizes: Sizes, stack: int) -> Footprint:
+def _ram(artifact: Artifact, board: Board, sizes: LinkedSizes, stack: int) -> Footprint:
     memory = artifact.metadata.memory
     assert memory is not None  # `generate` refuses what is no model
     # Arrays of internal pools are in the model's own .bss, unless a linker script moves them.

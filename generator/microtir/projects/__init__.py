@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from microtir.projects.buildable import Choice, default_type
+from microtir.projects.buildable import ProjectTypeChoice, default_type
 from microtir.projects.generate import generate
 from microtir.projects.options import ProjectOptions, Samples
 from microtir.projects.project import Project, load_project
 from microtir.projects.remote import node_results, run_nodes, run_samples
 
 __all__ = [
-    "Choice",
     "Project",
     "ProjectOptions",
+    "ProjectTypeChoice",
     "Samples",
     "default_type",
     "generate",

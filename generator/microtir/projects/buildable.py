@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from microtir.boards.board import Board, ProjectType, Toolchain
 from microtir.boards.errors import MissingToolError
 from microtir.boards.toolchain import check_requirements, require_program
-from microtir.projects.template import Step, TemplateFiles
+from microtir.projects.template import BuildStep, TemplateFiles
 
 
-def check_step(step: Step, toolchain: Toolchain, arguments: Sequence[str] = ()) -> None:
+def check_step(step: BuildStep, toolchain: Toolchain, arguments: Sequence[str] = ()) -> None:
     """Refuse to go on without what a step needs.
 
     Args:
@@ -29,7 +29,7 @@ def check_step(step: Step, toolchain: Toolchain, arguments: Sequence[str] = ()) 
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class ProjectTypeChoice:
     """The type of project that is made where none was asked for.
 
     Args:
@@ -40,7 +40,7 @@ class Choice:
     missing: tuple[tuple[ProjectType, MissingToolError], ...]
 
 
-def default_type(board: Board) -> Choice:
+def default_type(board: Board) -> ProjectTypeChoice:
     """Return the first of the board's types that can be built here; else its first one."""
     missing: list[tuple[ProjectType, MissingToolError]] = []
     files = TemplateFiles(None, board.folder)
@@ -49,7 +49,7 @@ def default_type(board: Board) -> Choice:
         try:
             if step is not None:
                 check_step(step, board.toolchain)
-            return Choice(support.type, tuple(missing))
+            return ProjectTypeChoice(support.type, tuple(missing))
         except MissingToolError as error:
             missing.append((support.type, error))
-    return Choice(board.projects[0].type, ())
+    return ProjectTypeChoice(board.projects[0].type, ())

@@ -26,7 +26,7 @@ class PackedTensor:
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class RunCall:
     """What the application passes to a run.
 
     Args:
@@ -54,7 +54,7 @@ def call_of(
     ports: Sequence[tuple[Port, str]],
     pools: Sequence[PoolValues],
     constants: Sequence[ConstantValues],
-) -> Call:
+) -> RunCall:
     """Describe how a model is called.
 
     Args:
@@ -69,7 +69,7 @@ def call_of(
     rest = [pool.argument for pool in constants]
     rest += [f"{name}_parameters"] * is_external + ["&devices"] * bool(facts.devices)
     packed = config.entry_calling_convention() is CallingConvention.PACKED
-    return Call(
+    return RunCall(
         c_code(", ".join(["&inputs", "&outputs", *(pool.place for pool in pools), *rest])),
         c_code(", ".join(["&inputs", "&outputs", *(pool.argument for pool in pools), *rest])),
         tuple(_packed(facts, ports, pools, constants)) if packed else (),

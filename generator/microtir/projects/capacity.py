@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from microtir.artifact import Artifact, Footprint
-from microtir.boards.board import Board, Memory
+from microtir.boards.board import Board, BoardMemory
 from microtir.boards.errors import ModelTooLargeError
 from microtir.config import CompilationConfig
 from microtir.config.features import Feature
@@ -35,14 +35,14 @@ class Need:
 
 
 @dataclass(frozen=True, slots=True)
-class Demand:
+class MemoryDemand:
     """Everything that a project needs, by the memory in which it lies without a section."""
 
     flash: tuple[Need, ...]
     ram: tuple[Need, ...]
 
 
-def demand(models: Models, ram: Footprint) -> Demand:
+def demand(models: Models, ram: Footprint) -> MemoryDemand:
     """Return what a project needs.
 
     Args:
@@ -77,7 +77,7 @@ def demand(models: Models, ram: Footprint) -> Demand:
         *((Need("reserve of the board", ram.reserve),) if ram.reserve else ()),
         *((Need(TENSORS, by_rows),) if by_rows else ()),
     )
-    return Demand(flash, needs)
+    return MemoryDemand(flash, needs)
 
 
 def copied_weights(artifacts: Sequence[Artifact], board: Board) -> int:
@@ -103,7 +103,7 @@ def project_footprint(
     return models.footprint(data=data, stack=stack, reserve=board.reserve)
 
 
-def check_fit(board: Board, needs: Demand) -> None:
+def check_fit(board: Board, needs: MemoryDemand) -> None:
     """Refuse what is too large for the board.
 
     Raises:
@@ -132,7 +132,7 @@ def check_fit(board: Board, needs: Demand) -> None:
 class MemoryUse:
     """What a program takes of a memory of a board, the application aside."""
 
-    memory: Memory
+    memory: BoardMemory
     what: str
     bytes: int
 
@@ -154,7 +154,7 @@ def memory_uses(board: Board, artifact: Artifact, code: int) -> tuple[MemoryUse,
     flash = (*arrays, Need("code", code))
     return tuple(
         MemoryUse(memory, _listed([part.what for part in parts if part.bytes]), _total(parts))
-        for memory, parts in by_memory(board, Demand(flash, tuple(ram)))
+        for memory, parts in by_memory(board, MemoryDemand(flash, tuple(ram)))
     )
 
 
@@ -189,7 +189,7 @@ def _listed(names: Sequence[str]) -> str:
     return f"{', '.join(some)} and {last}" if some else last
 
 
-def by_memory(board: Board, needs: Demand) -> list[tuple[Memory, list[Need]]]:
+def by_memory(board: Board, needs: MemoryDemand) -> list[tuple[BoardMemory, list[Need]]]:
     """Return the memories of a board that are needed, each with what lies in it."""
     if board.code is None or board.data is None:
         return []
@@ -199,7 +199,7 @@ def by_memory(board: Board, needs: Demand) -> list[tuple[Memory, list[Need]]]:
     return [(memory, parts) for memory, parts in all_of if parts]
 
 
-def _memory(board: Board, need: Need, usual: Memory) -> Memory | None:
+def _memory(board: Board, need: Need, usual: BoardMemory) -> BoardMemory | None:
     """Return the memory of a need: by the name of its section, else the usual one.
 
     Nobody but the linker knows where a section lies that the board has no memory for.
@@ -214,7 +214,7 @@ def _total(parts: Sequence[Need]) -> int:
     return sum(need.bytes for need in parts)
 
 
-def _table(memory: Memory, parts: Sequence[Need]) -> list[str]:
+def _table(memory: BoardMemory, parts: Sequence[Need]) -> list[str]:
     rows = [(need.what, need.bytes) for need in parts]
     total = _total(parts)
     excess = total - memory.size

@@ -20,8 +20,8 @@ from microtir.projects.options import ProjectOptions
 from microtir.projects.project import (
     BOARD_FOLDER,
     PROJECT_FILE,
-    Layer,
     Project,
+    ProjectLayer,
     ProjectModel,
     project_text,
 )
@@ -118,7 +118,7 @@ def _project_type(given: ProjectType | str) -> ProjectType:
 
 def _project_model(artifact: Artifact) -> ProjectModel:
     facts = artifact.metadata
-    layers = (Layer(row.name, row.operator, row.function, row.macs) for row in facts.layers)
+    layers = (ProjectLayer(row.name, row.operator, row.function, row.macs) for row in facts.layers)
     return ProjectModel(facts.module_name, f"{facts.module_name}_run", tuple(layers))
 
 

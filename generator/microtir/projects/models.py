@@ -9,11 +9,11 @@ import numpy as np
 
 from microtir.artifact import (
     Artifact,
+    ConcurrentModules,
     Footprint,
     OutputData,
     PoolData,
-    Share,
-    Together,
+    PoolShare,
     footprint,
     joint_pool,
     joint_workspace,
@@ -22,7 +22,7 @@ from microtir.boards.errors import ProjectError
 from microtir.config.names import macro_name
 from microtir.errors import nearest
 from microtir.ir_module import Port, PortKind
-from microtir.projects.calls import Call, call_of
+from microtir.projects.calls import RunCall, call_of
 from microtir.projects.options import ProjectOptions, Samples
 from microtir.projects.pools import (
     ConstantValues,
@@ -109,7 +109,7 @@ class ModelValues:
     layer_count: int
     layer_bytes: tuple[int, ...]
     uses_math: bool
-    call: Call
+    call: RunCall
     places: Places
     ram: Footprint
 
@@ -156,7 +156,7 @@ class Models:
     models: tuple[ModelValues, ...]
     sample_arrays: tuple[SampleArray, ...]
     shared_pools: tuple[SharedPool, ...]
-    together: Together
+    concurrent: ConcurrentModules
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -215,20 +215,20 @@ def describe_models(artifacts: Sequence[Artifact], options: ProjectOptions) -> M
                 f"there is no model '{name}'", where="options.samples", legal=", ".join(names)
             )
     arrays: list[SampleArray] = []
-    together = Together.of(options.together, artifacts, "options.together")
-    places = _places(artifacts, together)
+    concurrent = ConcurrentModules.of(options.together, artifacts, "options.together")
+    places = _places(artifacts, concurrent)
     models = tuple(
         _model(artifact, options, arrays, place)
         for artifact, place in zip(artifacts, places, strict=True)
     )
     pools = shared_pools(pool for model in models for pool in model.pools)
-    return Models(models, tuple(arrays), pools, together)
+    return Models(models, tuple(arrays), pools, concurrent)
 
 
-def _places(artifacts: Sequence[Artifact], together: Together) -> list[Places]:
+def _places(artifacts: Sequence[Artifact], concurrent: ConcurrentModules) -> list[Places]:
     """Return where each model's parts of shared memory begin: 0 if all take turns."""
-    pools = joint_workspace(artifacts, together)
-    tensors, io = (_tensor_places(artifacts, together, with_rows=rows) for rows in (True, False))
+    pools = joint_workspace(artifacts, concurrent)
+    tensors, io = (_tensor_places(artifacts, concurrent, with_rows=rows) for rows in (True, False))
     return [
         Places(
             {pool.name: pool.offsets[name] for pool in pools if name in pool.offsets}, at, io[name]
@@ -238,7 +238,7 @@ def _places(artifacts: Sequence[Artifact], together: Together) -> list[Places]:
 
 
 def _tensor_places(
-    artifacts: Sequence[Artifact], together: Together, *, with_rows: bool
+    artifacts: Sequence[Artifact], concurrent: ConcurrentModules, *, with_rows: bool
 ) -> Mapping[str, int]:
     """Return where each model's inputs and outputs begin, by its name."""
     shares = {}
@@ -247,8 +247,8 @@ def _tensor_places(
         own = [port for port in model.ports if port.offset is None] if model else []
         whole = [port for port in own if with_rows or port.row_bytes is None]
         size = sum(-(-port.type.bytes // ELEMENT_BYTES) * ELEMENT_BYTES for port in whole)
-        shares[artifact.metadata.module_name] = Share(size, ELEMENT_BYTES)
-    return joint_pool("tensors", shares, together).offsets if shares else {}
+        shares[artifact.metadata.module_name] = PoolShare(size, ELEMENT_BYTES)
+    return joint_pool("tensors", shares, concurrent).offsets if shares else {}
 
 
 def _largest_output(outputs: Sequence[OutputData]) -> int:

@@ -34,12 +34,12 @@ from microtir.config.texts import (
 from microtir.device.emulate import DEFAULT_TIMEOUT, RunResult, emulator_command, run_program
 from microtir.device.link import DEFAULT_BAUD, Link, ProcessLink, SerialLink, find_port
 from microtir.device.printed import is_complete, status_of
-from microtir.device.session import RUN_TIMEOUT, Session
+from microtir.device.session import RUN_TIMEOUT, DeviceSession
 from microtir.errors import Fix, MicrotirError
 from microtir.projects.build import run_build
 from microtir.projects.buildable import check_step
 from microtir.projects.frameworks import Framework, FrameworkData
-from microtir.projects.template import Step
+from microtir.projects.template import BuildStep
 from microtir.support.reading import NATURAL, WrongDataError, check, parse_json
 
 PROJECT_FILE = "project.json"
@@ -94,7 +94,7 @@ class _ProjectData(TypedDict):
 
 
 @dataclass(frozen=True, slots=True)
-class Layer:
+class ProjectLayer:
     """A layer of a model: its name in the model, its operator, the C function."""
 
     name: str
@@ -109,7 +109,7 @@ class ProjectModel:
 
     name: str
     run: str
-    layers: tuple[Layer, ...]
+    layers: tuple[ProjectLayer, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,8 +130,8 @@ class Project:
     board: Board
     models: tuple[ProjectModel, ...]
     program: str | None
-    build_step: Step | None
-    flash_step: Step | None
+    build_step: BuildStep | None
+    flash_step: BuildStep | None
 
     @property
     def program_path(self) -> Path:
@@ -197,7 +197,7 @@ class Project:
         is_done = is_complete(result.output, names)
         return RunResult(status_of(result.output), result.output) if is_done else result
 
-    def transport(self, port: str | None = None, run_timeout: float = RUN_TIMEOUT) -> Session:
+    def transport(self, port: str | None = None, run_timeout: float = RUN_TIMEOUT) -> DeviceSession:
         """Talk to the program, which was generated with `ProjectOptions(server=True)`.
 
         Args:
@@ -219,7 +219,7 @@ class Project:
             line: Link = SerialLink(port, serial.baud if serial else DEFAULT_BAUD)
         else:
             line = ProcessLink(emulator_command(self.board, program))
-        return Session(line, run_timeout, self.metadata())
+        return DeviceSession(line, run_timeout, self.metadata())
 
     def flash(self, port: str | None = None) -> None:
         """Write the program that was built to the board.
@@ -303,7 +303,7 @@ class Project:
         return [word.replace("{program}", self.program or "") for word in command]
 
 
-def _check_folder(folder: Path, step: Step) -> None:
+def _check_folder(folder: Path, step: BuildStep) -> None:
     """Refuse a folder that the tool would take for something else.
 
     Project files name nothing but what is below them, so that `make` does not mind; CMake writes
@@ -402,13 +402,13 @@ def _model(facts: _ModelData) -> ProjectModel:
         name=facts["name"],
         run=facts["run"],
         layers=tuple(
-            Layer(row["name"], row["operator"], row["function"], row["macs"])
+            ProjectLayer(row["name"], row["operator"], row["function"], row["macs"])
             for row in facts["layers"]
         ),
     )
 
 
-def _step_data(step: Step | None) -> dict[str, object] | None:
+def _step_data(step: BuildStep | None) -> dict[str, object] | None:
     if step is None:
         return None
     requires = [{"package": r.package, "program": r.program, "file": r.file} for r in step.requires]
@@ -422,7 +422,7 @@ def _step_data(step: Step | None) -> dict[str, object] | None:
     }
 
 
-def _step(facts: _StepData | None) -> Step | None:
+def _step(facts: _StepData | None) -> BuildStep | None:
     if facts is None:
         return None
     requires = tuple(
@@ -433,4 +433,4 @@ def _step(facts: _StepData | None) -> Step | None:
         raise WrongDataError("a step has no command")
     framework_data = facts.get("framework")
     framework = None if framework_data is None else Framework.from_data(framework_data)
-    return Step(command, requires, then, facts["note"], facts["own_compiler"], framework)
+    return BuildStep(command, requires, then, facts["note"], facts["own_compiler"], framework)

@@ -10,7 +10,7 @@ from pathlib import Path
 from microtir.artifact import Artifact, GraphNode, NodeResult, graph_nodes
 from microtir.boards.board import Board, ProjectType
 from microtir.boards.errors import BoardError, ProjectError
-from microtir.device.session import RUN_TIMEOUT, RemoteRun, Session, check_models
+from microtir.device.session import RUN_TIMEOUT, DeviceSession, RemoteRun, check_models
 from microtir.errors import RunError
 from microtir.ir_module import ModelInfo
 from microtir.projects.generate import generate
@@ -78,7 +78,7 @@ def run_nodes(
 
 
 def node_results(
-    session: Session,
+    session: DeviceSession,
     model: ModelInfo,
     sample: Mapping[str, Array],
     done: RemoteRun,
@@ -110,7 +110,7 @@ def node_results(
 @contextmanager
 def _served(
     artifact: Artifact, board: Board, port: str | None, timeout: float
-) -> Iterator[tuple[Session, ModelInfo]]:
+) -> Iterator[tuple[DeviceSession, ModelInfo]]:
     """Open a session with a program on the board that serves the model."""
     _check_runs_samples(board)
     model = artifact.module.model
@@ -129,7 +129,9 @@ def _served(
             yield session, model
 
 
-def _run(session: Session, model: ModelInfo, number: int, sample: Mapping[str, Array]) -> RemoteRun:
+def _run(
+    session: DeviceSession, model: ModelInfo, number: int, sample: Mapping[str, Array]
+) -> RemoteRun:
     result = session.run(model, sample)
     if result.status != 0:
         raise RunError(

@@ -41,7 +41,7 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class BuildStep:
     """A command that works in the project's folder, and what it needs.
 
     Args:
@@ -84,11 +84,11 @@ class Template:
     library: str | None
     settings: str
     honours: tuple[str, ...]
-    build: Step | None
-    flash: Step | None
+    build: BuildStep | None
+    flash: BuildStep | None
     parts: tuple[Part, ...]
 
-    def build_for(self, support: ProjectSupport) -> Step | None:
+    def build_for(self, support: ProjectSupport) -> BuildStep | None:
         """Return the command that builds, with what it needs for a board."""
         if self.build is None or self.build.framework is None:
             return self.build
@@ -315,11 +315,11 @@ def _part(table: TomlTable) -> Part:
     return result
 
 
-def _step(table: TomlTable | None) -> Step | None:
+def _step(table: TomlTable | None) -> BuildStep | None:
     if table is None:
         return None
     requires = tuple(map(read_requirement, table.tables("requires")))
-    result = Step(
+    result = BuildStep(
         command=table.texts("command", COMMAND_WORD),
         requires=requires,
         then=table.texts("then", COMMAND_WORD),

@@ -11,8 +11,8 @@ from pathlib import PurePosixPath
 
 from microtir.boards.board import (
     Board,
+    BoardMemory,
     Console,
-    Memory,
     MemoryKind,
     ProjectSupport,
     ProjectType,
@@ -66,7 +66,7 @@ def project_values(
         "program": project.program,
         "models": models.models,
         "shared_pools": models.shared_pools,
-        "together": [", ".join(names) for names in models.together.sorted()],
+        "together": [", ".join(names) for names in models.concurrent.sorted()],
         "model_count": len(names),
         "has_own_tensors": any(model.own_ports for model in models.models),
         "has_rows": any(port.by_rows for model in models.models for port in model.ports),
@@ -194,7 +194,7 @@ def _memory_values(board: Board) -> Values:
     }
 
 
-def _memory(memory: Memory) -> dict[str, object]:
+def _memory(memory: BoardMemory) -> dict[str, object]:
     return {
         "region": memory.name.upper(),
         "section": memory.name,

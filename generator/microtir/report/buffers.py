@@ -9,7 +9,7 @@ from microtir.graph.ir import TensorType
 from microtir.ir_module import ModelInfo, PortKind
 from microtir.memory_plan import BufferPlacement, KeptBytes
 from microtir.report import data
-from microtir.report.calls import Calls
+from microtir.report.calls import LayerCalls
 from microtir.report.data import BufferKind
 from microtir.tir.ir import Buffer, PrimFunc
 
@@ -26,17 +26,17 @@ def type_text(type_: TensorType) -> str:
     return f"{shape_text(type_.shape)} {type_.dtype.value}"
 
 
-def make_pools(model: ModelInfo, calls: Calls) -> tuple[data.Pool, ...]:
+def make_pools(model: ModelInfo, calls: LayerCalls) -> tuple[data.ReportedPool, ...]:
     """Return the memories of the workspace with what is placed in them."""
     return tuple(_pool(number, model, calls) for number in range(len(model.memory.pools)))
 
 
-def _pool(number: int, model: ModelInfo, calls: Calls) -> data.Pool:
+def _pool(number: int, model: ModelInfo, calls: LayerCalls) -> data.ReportedPool:
     pool = model.memory.pools[number]
     uses = calls.arguments()
     alone = frozenset(s.first for s in calls.streams if s.first == s.last)
     ports = {port.name: port for port in model.ports}
-    return data.Pool(
+    return data.ReportedPool(
         name=pool.name,
         size=pool.size,
         lower_bound=pool.lower_bound,
@@ -57,11 +57,11 @@ def _pool(number: int, model: ModelInfo, calls: Calls) -> data.Pool:
 
 
 def _buffer(
-    placement: BufferPlacement, kind: BufferKind, calls: Calls, alone: frozenset[int]
-) -> data.Buffer:
+    placement: BufferPlacement, kind: BufferKind, calls: LayerCalls, alone: frozenset[int]
+) -> data.ReportedBuffer:
     name = placement.name
     written = calls.touching(name, writes_only=True)
-    return data.Buffer(
+    return data.ReportedBuffer(
         name=name,
         kind=kind,
         content=_content(name, kind, calls),
@@ -76,7 +76,7 @@ def _buffer(
     )
 
 
-def spans(placement: BufferPlacement, alone: frozenset[int]) -> tuple[data.Span, ...]:
+def spans(placement: BufferPlacement, alone: frozenset[int]) -> tuple[data.LiveSpan, ...]:
     """Return the steps at which a buffer keeps something, those of equal bytes together.
 
     Args:
@@ -84,7 +84,7 @@ def spans(placement: BufferPlacement, alone: frozenset[int]) -> tuple[data.Span,
         alone: the steps that are a nest of their own. Of one that shares its nest the calls
             alternate with those of others, so that only the extent over all of them means much.
     """
-    result: list[data.Span] = []
+    result: list[data.LiveSpan] = []
     for part in placement.kept:
         span = _span(placement.offset, part, part.step in alone)
         before = result[-1] if result else span
@@ -96,10 +96,10 @@ def spans(placement: BufferPlacement, alone: frozenset[int]) -> tuple[data.Span,
     return tuple(result)
 
 
-def _span(offset: int, part: KeptBytes, is_alone: bool) -> data.Span:
+def _span(offset: int, part: KeptBytes, is_alone: bool) -> data.LiveSpan:
     extent = part.low, part.high
     (low, high), (first, stop) = (part.first, part.last) if is_alone else (extent, extent)
-    return data.Span(
+    return data.LiveSpan(
         part.step,
         part.step,
         offset + part.low,
@@ -123,7 +123,7 @@ def kind_of(uses: Sequence[tuple[PrimFunc, Buffer]]) -> BufferKind:
     return BufferKind.ACTIVATION
 
 
-def _content(name: str, kind: BufferKind, calls: Calls) -> str:
+def _content(name: str, kind: BufferKind, calls: LayerCalls) -> str:
     graph = calls.plan.graph
     ports = {tensor.name: tensor for tensor in (*graph.inputs, *graph.outputs)}
     tensor = calls.tensors().get(name) or ports.get(name)
@@ -137,7 +137,9 @@ def _content(name: str, kind: BufferKind, calls: Calls) -> str:
     return text if slots == rows else f"{text}, {slots} of {rows} rows"
 
 
-def make_ports(model: ModelInfo, calls: Calls, placed: frozenset[str]) -> tuple[data.Port, ...]:
+def make_ports(
+    model: ModelInfo, calls: LayerCalls, placed: frozenset[str]
+) -> tuple[data.ReportedPort, ...]:
     """Return inputs and outputs, in the caller's memory unless they are placed.
 
     A step of a nest uses them from the first row of the nest to the last.
@@ -151,7 +153,7 @@ def make_ports(model: ModelInfo, calls: Calls, placed: frozenset[str]) -> tuple[
                 touched += [stream.first, stream.last]
         is_input = port.kind is PortKind.INPUT
         ports.append(
-            data.Port(
+            data.ReportedPort(
                 name=port.name,
                 kind=_PORTS[port.kind],
                 type=type_text(port.type),

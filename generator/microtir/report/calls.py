@@ -14,7 +14,7 @@ from microtir.tir.visitor import buffers_written, walk
 
 
 @dataclass(frozen=True, slots=True)
-class Calls:
+class LayerCalls:
     """Main before placement, read once.
 
     Args:
@@ -30,14 +30,14 @@ class Calls:
     invokes: tuple[Invoke, ...]
 
     @staticmethod
-    def of(program: Program) -> Calls:
+    def of(program: Program) -> LayerCalls:
         """Read the calls of a program."""
         invokes = tuple(node for node in walk(program.named_main) if isinstance(node, Invoke))
         numbers = {op: number_of(op.node) for op in program.plan.operators}
-        return Calls(program.plan, numbers, program.functions_of_operators(), invokes)
+        return LayerCalls(program.plan, numbers, program.functions_of_operators(), invokes)
 
     @property
-    def steps(self) -> tuple[data.Step, ...]:
+    def steps(self) -> tuple[data.MainCall, ...]:
         known = {
             function.name: (op, self.numbers[op] + data.FINISH * position)
             for op, functions in self.functions.items()
@@ -47,7 +47,7 @@ class Calls:
         for step, invoke in enumerate(self.invokes):
             op, label = known[invoke.function]
             name, operator = op.node.name, op.node.source.operator
-            steps.append(data.Step(step, label, invoke.function, operator, name))
+            steps.append(data.MainCall(step, label, invoke.function, operator, name))
         return tuple(steps)
 
     @property

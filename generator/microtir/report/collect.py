@@ -16,10 +16,10 @@ from microtir.memory_plan import MemoryPlan
 from microtir.program import Program
 from microtir.report import data
 from microtir.report.buffers import make_pools, make_ports
-from microtir.report.calls import Calls
+from microtir.report.calls import LayerCalls
 from microtir.report.excesses import with_excesses
 from microtir.report.layers import make_constants, make_layers
-from microtir.report.profile import Measured, with_profile
+from microtir.report.profile import MeasuredProfile, with_profile
 from microtir.version import __version__
 
 _RAM, _STACK = "budget.ram", "budget.stack"
@@ -46,13 +46,13 @@ class _Compiled:
         return self.artifact.metadata.weights_bytes
 
 
-LimitsOf = Callable[[Artifact, int], Sequence[data.Limit]]
+LimitsOf = Callable[[Artifact, int], Sequence[data.ReportedLimit]]
 """What else limits a program, for example the memories of a board, by its bytes of code."""
 
 
 def describe(
     module: IRModule,
-    profile: Measured | None = None,
+    profile: MeasuredProfile | None = None,
     *,
     compiler: driver.Compiler | None = None,
     limits_of: LimitsOf | None = None,
@@ -112,7 +112,7 @@ def _least(module: IRModule, config: CompilationConfig, compiled: _Compiled) -> 
 
 def _facts(compiled: _Compiled, config: CompilationConfig, least: int) -> data.Report:
     model = compiled.model
-    calls = Calls.of(compiled.program)
+    calls = LayerCalls.of(compiled.program)
     pools = make_pools(model, calls)
     placed = frozenset(buffer.name for pool in pools for buffer in pool.buffers)
     limits = _limits(config, model.memory, compiled)
@@ -147,20 +147,24 @@ def _facts(compiled: _Compiled, config: CompilationConfig, least: int) -> data.R
 
 
 def _of_ram(
-    limits: Sequence[data.Limit], pools: Sequence[data.Pool]
-) -> list[tuple[data.Limit, Sequence[data.Pool]]]:
+    limits: Sequence[data.ReportedLimit], pools: Sequence[data.ReportedPool]
+) -> list[tuple[data.ReportedLimit, Sequence[data.ReportedPool]]]:
     """Return the limits of the workspace, each with its pools."""
     by_option = {f"pool {pool.name}": [pool] for pool in pools} | {_RAM: list(pools)}
     return [(limit, by_option[limit.option]) for limit in limits if limit.option in by_option]
 
 
-def _constant_pools(config: CompilationConfig, module: IRModule) -> Iterator[data.ConstantPool]:
+def _constant_pools(
+    config: CompilationConfig, module: IRModule
+) -> Iterator[data.ReportedConstantPool]:
     for info, pool in zip(config.constant_pools, module.constants.pools, strict=True):
         known = info.pool_info_properties
-        yield data.ConstantPool(pool.name, pool.size, known.section, known.is_internal)
+        yield data.ReportedConstantPool(pool.name, pool.size, known.section, known.is_internal)
 
 
-def _limits(config: CompilationConfig, memory: MemoryPlan, compiled: _Compiled) -> list[data.Limit]:
+def _limits(
+    config: CompilationConfig, memory: MemoryPlan, compiled: _Compiled
+) -> list[data.ReportedLimit]:
     flash = compiled.weights_bytes + compiled.code_bytes
     facts = compiled.artifact.metadata
     stack = facts.stack.bytes
@@ -181,7 +185,7 @@ def _limits(config: CompilationConfig, memory: MemoryPlan, compiled: _Compiled) 
         (_STACK, "stack of one run", config.budget.stack, stack),
     ]
     return [
-        data.Limit(option, what, allowed, used)
+        data.ReportedLimit(option, what, allowed, used)
         for option, what, allowed, used in possible
         if allowed is not None
     ]

@@ -34,7 +34,7 @@ class BufferKind(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class LiveSpan:
     """At the steps first to last, both included, a buffer keeps bytes [low, high) of its pool.
 
     Where the step is a nest of its own, `begin` and `end` are low and high at its first and its
@@ -55,7 +55,7 @@ class Span:
 
 
 @dataclass(frozen=True, slots=True)
-class Buffer:
+class ReportedBuffer:
     """A placed buffer. `content` is the tensor in it, or what else it holds.
 
     It lives from `first_step` to `last_step`; `made` and `used` are the first step that writes
@@ -71,12 +71,12 @@ class Buffer:
     last_step: int
     made: int
     used: int
-    spans: tuple[Span, ...]
+    spans: tuple[LiveSpan, ...]
     at_peak: int
 
 
 @dataclass(frozen=True, slots=True)
-class Pool:
+class ReportedPool:
     """A memory that buffers are placed in. No placement is smaller than `lower_bound`."""
 
     name: str
@@ -85,7 +85,7 @@ class Pool:
     alignment: int
     is_verified: bool
     peak_step: int
-    buffers: tuple[Buffer, ...]
+    buffers: tuple[ReportedBuffer, ...]
 
     @property
     def gap(self) -> int:
@@ -93,7 +93,7 @@ class Pool:
 
 
 @dataclass(frozen=True, slots=True)
-class Port:
+class ReportedPort:
     """An input or output; the steps are those that read or write it."""
 
     name: str
@@ -107,7 +107,7 @@ class Port:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class MainCall:
     """A call of main; `label` is its layer's number, with `f` where it finishes the layer."""
 
     number: int
@@ -126,7 +126,7 @@ class Stream:
 
 
 @dataclass(frozen=True, slots=True)
-class Kernel:
+class ReportedKernel:
     """The kernel of a layer and why it has it, or another one and what was against that.
 
     `instructions` and `cycles` are what planning expects, None where it cannot compute the layer.
@@ -147,7 +147,7 @@ class Excess:
 
 
 @dataclass(frozen=True, slots=True)
-class Layer:
+class ReportedLayer:
     """An operator; one that is a view of its input has no code.
 
     `choice` says why it has its kernel, `alternatives` why it has no other. `instructions` and
@@ -168,15 +168,15 @@ class Layer:
     bytes_out: int
     is_streamed: bool
     has_code: bool = True
-    choice: Kernel | None = None
-    alternatives: tuple[Kernel, ...] = ()
+    choice: ReportedKernel | None = None
+    alternatives: tuple[ReportedKernel, ...] = ()
     instructions: int | None = None
     cycles: int | None = None
     exceeds: tuple[Excess, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Constant:
+class ReportedConstant:
     """An array of weights or a table, and the layers that read it."""
 
     name: str
@@ -185,7 +185,7 @@ class Constant:
 
 
 @dataclass(frozen=True, slots=True)
-class Limit:
+class ReportedLimit:
     """What an option allows, and what is used of it."""
 
     option: str
@@ -200,7 +200,7 @@ class Limit:
 
 
 @dataclass(frozen=True, slots=True)
-class Profile:
+class ReportedProfile:
     """What a profile measured on a board.
 
     `elsewhere` is work outside the layers: name, instructions and estimated cycles.
@@ -216,7 +216,7 @@ class Profile:
 
 
 @dataclass(frozen=True, slots=True)
-class ConstantPool:
+class ReportedConstantPool:
     """A pool of constants: arrays of the code if `is_internal`, in a section if it has one."""
 
     name: str
@@ -241,19 +241,19 @@ class Report:
     optimize: str
     targets: tuple[str, ...]
     options: tuple[tuple[str, str], ...]
-    pools: tuple[Pool, ...]
-    ports: tuple[Port, ...]
+    pools: tuple[ReportedPool, ...]
+    ports: tuple[ReportedPort, ...]
     ram: Footprint
-    steps: tuple[Step, ...]
+    steps: tuple[MainCall, ...]
     streams: tuple[Stream, ...]
-    layers: tuple[Layer, ...]
-    constants: tuple[Constant, ...]  # largest first
+    layers: tuple[ReportedLayer, ...]
+    constants: tuple[ReportedConstant, ...]  # largest first
     weights_bytes: int
     code_bytes: int
-    limits: tuple[Limit, ...]
+    limits: tuple[ReportedLimit, ...]
     least: int
-    profile: Profile | None
-    constant_pools: tuple[ConstantPool, ...] = ()
+    profile: ReportedProfile | None
+    constant_pools: tuple[ReportedConstantPool, ...] = ()
     code_is_compiled: bool = False
     tried: tuple[str, ...] = ()
 

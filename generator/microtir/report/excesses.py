@@ -5,19 +5,26 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from microtir.report.data import FINISH, Excess, Layer, Limit, Pool, Step
+from microtir.report.data import (
+    FINISH,
+    Excess,
+    MainCall,
+    ReportedLayer,
+    ReportedLimit,
+    ReportedPool,
+)
 
 Functions = Sequence[str]
 """Names of C functions."""
 
 
 def with_excesses(
-    layers: Sequence[Layer],
-    steps: Sequence[Step],
-    limited: Sequence[tuple[Limit, Sequence[Pool]]],
-    stack: Limit | None,
+    layers: Sequence[ReportedLayer],
+    steps: Sequence[MainCall],
+    limited: Sequence[tuple[ReportedLimit, Sequence[ReportedPool]]],
+    stack: ReportedLimit | None,
     deepest: Functions,
-) -> tuple[Layer, ...]:
+) -> tuple[ReportedLayer, ...]:
     """Return the layers, each with what it takes beyond limits.
 
     Args:
@@ -39,7 +46,9 @@ def with_excesses(
     return tuple(replace(layer, exceeds=tuple(excesses.get(layer.number, ()))) for layer in layers)
 
 
-def _by_layer(steps: Sequence[Step], pools: Sequence[Pool], allowed: int) -> dict[str, int]:
+def _by_layer(
+    steps: Sequence[MainCall], pools: Sequence[ReportedPool], allowed: int
+) -> dict[str, int]:
     """Return bytes in use at each layer that needs more than is allowed.
 
     If none does, gaps between buffers are what exceeds the limit, and the layers count whose
@@ -55,17 +64,17 @@ def _by_layer(steps: Sequence[Step], pools: Sequence[Pool], allowed: int) -> dic
     return sizes
 
 
-def _number(step: Step) -> str:
+def _number(step: MainCall) -> str:
     return step.label.removesuffix(FINISH)
 
 
-def _kept(pool: Pool, step: int) -> Iterator[tuple[int, int]]:
+def _kept(pool: ReportedPool, step: int) -> Iterator[tuple[int, int]]:
     """Yield the parts of a pool that buffers keep at a step; two may take turns in one place."""
     for buffer in pool.buffers:
         yield from ((s.low, s.high) for s in buffer.spans if s.first <= step <= s.last)
 
 
-def _in_use(pool: Pool, step: int) -> int:
+def _in_use(pool: ReportedPool, step: int) -> int:
     total = end = 0
     for low, high in sorted(_kept(pool, step)):
         total += max(high - max(low, end), 0)
@@ -73,5 +82,5 @@ def _in_use(pool: Pool, step: int) -> int:
     return total
 
 
-def _reach(pool: Pool, step: int) -> int:
+def _reach(pool: ReportedPool, step: int) -> int:
     return max((high for _, high in _kept(pool, step)), default=0)

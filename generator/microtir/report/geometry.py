@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from microtir.report.data import Buffer, Limit, Pool, Port, Report, Span
+from microtir.report.data import (
+    LiveSpan,
+    Report,
+    ReportedBuffer,
+    ReportedLimit,
+    ReportedPool,
+    ReportedPort,
+)
 from microtir.report.summary import number, steps_text
 
 # Pixels of the drawing at its natural size.
@@ -18,7 +25,7 @@ _FAR = 1.5  # a limit higher than this many workspaces would make the map flat
 
 
 @dataclass(frozen=True, slots=True)
-class Box:
+class MapBox:
     """A rectangle with what it says and what hovering shows."""
 
     x: str
@@ -47,14 +54,14 @@ class Mark:
 
 
 @dataclass(frozen=True, slots=True)
-class Label:
+class StepLabel:
     """The text below a step."""
 
     x: str
     y: str
     text: str
     tip: str
-    column: Box
+    column: MapBox
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,14 +76,14 @@ class Drawing:
     bottom: str
     text_left: str  # where the numbers of the axis end
     text_right: str  # where the words about lines begin
-    peak: Box
-    streams: tuple[Box, ...]
+    peak: MapBox
+    streams: tuple[MapBox, ...]
     ticks: tuple[Mark, ...]
     lines: tuple[Mark, ...]
-    boxes: tuple[Box, ...]
+    boxes: tuple[MapBox, ...]
     shared: tuple[str, ...]  # paths of stripes, where rows of one buffer follow rows of another
-    lanes: tuple[Box, ...]
-    labels: tuple[Label, ...]
+    lanes: tuple[MapBox, ...]
+    labels: tuple[StepLabel, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +110,7 @@ class _Scale:
         return _TOP + _PLOT * (1 - offset / self.most)
 
 
-def draw(report: Report, pool: Pool) -> Drawing:
+def draw(report: Report, pool: ReportedPool) -> Drawing:
     """Draw a pool: steps from left to right, offset 0 at the bottom, ports in lanes below."""
     count = len(report.steps)
     column = min(max((_WIDTH - _LEFT - _RIGHT) / max(count, 1), _NARROWEST), _WIDEST)
@@ -154,16 +161,18 @@ def _px(value: float) -> str:
     return f"{value:.1f}".removesuffix(".0")
 
 
-def _rectangle(kind: str, scale: _Scale, steps: tuple[int, int], top: float, height: float) -> Box:
+def _rectangle(
+    kind: str, scale: _Scale, steps: tuple[int, int], top: float, height: float
+) -> MapBox:
     """Return a box over some steps, first and last included, from `top` down."""
     x, end = scale.x(steps[0]), scale.x(steps[1] + 1)
-    return Box(_px(x), _px(top), _px(end - x), _px(height), kind)
+    return MapBox(_px(x), _px(top), _px(end - x), _px(height), kind)
 
 
-def _overlaps(pool: Pool) -> dict[str, list[_Overlap]]:
+def _overlaps(pool: ReportedPool) -> dict[str, list[_Overlap]]:
     """Return what each buffer has in common with others, but for those that grow or shrink."""
     overlaps: dict[str, list[_Overlap]] = {}
-    alive: list[tuple[str, Span]] = []
+    alive: list[tuple[str, LiveSpan]] = []
     all_spans = ((b.name, span) for b in pool.buffers for span in b.spans if span.is_steady)
     for name, span in sorted(all_spans, key=lambda one: one[1].first):
         alive = [(other, there) for other, there in alive if there.last >= span.first]
@@ -186,7 +195,7 @@ def _stripes(overlap: _Overlap, scale: _Scale) -> str:
     return "".join(lines)
 
 
-def _own_steps(span: Span, overlaps: list[_Overlap]) -> range:
+def _own_steps(span: LiveSpan, overlaps: list[_Overlap]) -> range:
     """Return the longest run of a span's steps at which no other buffer lies over it."""
     longest = range(0)
     start = span.first
@@ -201,8 +210,8 @@ def _own_steps(span: Span, overlaps: list[_Overlap]) -> range:
 
 
 def _box(
-    report: Report, buffer: Buffer, span: Span, overlaps: list[_Overlap], scale: _Scale
-) -> Box:
+    report: Report, buffer: ReportedBuffer, span: LiveSpan, overlaps: list[_Overlap], scale: _Scale
+) -> MapBox:
     x, width = scale.x(span.first), scale.x(span.last + 1) - scale.x(span.first)
     top, height = scale.y(span.high), scale.y(span.low) - scale.y(span.high)
     box = replace(
@@ -225,8 +234,8 @@ def _box(
 
 
 def _named(
-    box: Box, buffer: Buffer, middle: tuple[float, float], width: float, height: float
-) -> Box:
+    box: MapBox, buffer: ReportedBuffer, middle: tuple[float, float], width: float, height: float
+) -> MapBox:
     """Write the buffer's name into its box, and its size below, as far as there is room."""
     x, y = middle
     room = int((width - 6) / _LETTER)
@@ -245,7 +254,7 @@ def _named(
     )
 
 
-def _points(span: Span, scale: _Scale) -> str:
+def _points(span: LiveSpan, scale: _Scale) -> str:
     """Return the outline of a buffer in a one-step nest, where it grows or shrinks."""
     corners = [
         (span.first, span.begin[1]),
@@ -256,7 +265,7 @@ def _points(span: Span, scale: _Scale) -> str:
     return " ".join(f"{_px(scale.x(step))},{_px(scale.y(at))}" for step, at in corners)
 
 
-def _tip(report: Report, buffer: Buffer, span: Span) -> str:
+def _tip(report: Report, buffer: ReportedBuffer, span: LiveSpan) -> str:
     lines = [
         f"{buffer.name}: {buffer.kind.value}",
         buffer.content,
@@ -272,7 +281,7 @@ def _tip(report: Report, buffer: Buffer, span: Span) -> str:
     return "\n".join(line for line in lines if line)
 
 
-def _peak(pool: Pool, scale: _Scale) -> Box:
+def _peak(pool: ReportedPool, scale: _Scale) -> MapBox:
     step = pool.peak_step
     return replace(
         _rectangle("peak", scale, (step, step), _TOP, _PLOT),
@@ -282,7 +291,7 @@ def _peak(pool: Pool, scale: _Scale) -> Box:
     )
 
 
-def _stream(report: Report, first: int, last: int, scale: _Scale) -> Box:
+def _stream(report: Report, first: int, last: int, scale: _Scale) -> MapBox:
     steps = steps_text(report, first, last)
     who = f"layer {steps} runs" if first == last else f"layers {steps} run"
     room = int((scale.x(last + 1) - scale.x(first)) / _LETTER)
@@ -296,7 +305,7 @@ def _stream(report: Report, first: int, last: int, scale: _Scale) -> Box:
     )
 
 
-def _lines(pool: Pool, limits: list[Limit], scale: _Scale) -> list[Mark]:
+def _lines(pool: ReportedPool, limits: list[ReportedLimit], scale: _Scale) -> list[Mark]:
     wanted = [(pool.size, f"size {number(pool.size)}", "size")]
     if pool.gap:
         wanted.append((pool.lower_bound, "lower bound", "bound"))
@@ -315,7 +324,7 @@ def _mark(y: float, text: str, kind: str, at_least: float = 0) -> Mark:
     return Mark(_px(y), _px(max(y + 4, at_least)), text, kind)
 
 
-def _lane(report: Report, port: Port, row: int, scale: _Scale) -> Box:
+def _lane(report: Report, port: ReportedPort, row: int, scale: _Scale) -> MapBox:
     top = _TOP + _PLOT + 8 + row * _LANE
     width = scale.x(port.last_step + 1) - scale.x(port.first_step)
     text = f"{port.kind.value} {port.name}, {number(port.bytes)}"
@@ -332,7 +341,7 @@ def _lane(report: Report, port: Port, row: int, scale: _Scale) -> Box:
     )
 
 
-def _label(report: Report, step: int, bottom: float, scale: _Scale) -> Label:
+def _label(report: Report, step: int, bottom: float, scale: _Scale) -> StepLabel:
     call = report.steps[step]
     layer = next((one for one in report.layers if one.number == call.label), None)
     lines = [report.layer_of(step), call.layer, f"C function {call.function}"]
@@ -345,7 +354,7 @@ def _label(report: Report, step: int, bottom: float, scale: _Scale) -> Label:
         if layer.instructions is not None:
             lines.append(f"{number(layer.instructions)} instructions")
     middle = (scale.x(step) + scale.x(step + 1)) / 2
-    return Label(
+    return StepLabel(
         _px(middle + 4),
         _px(bottom + 12),
         f"{call.label} {call.operator.lower()}",

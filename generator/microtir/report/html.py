@@ -11,9 +11,9 @@ import jinja2
 
 from microtir import resources
 from microtir.report import summary
-from microtir.report.data import BufferKind, Pool, Report
+from microtir.report.data import BufferKind, Report, ReportedPool
 from microtir.report.geometry import Drawing, draw
-from microtir.report.summary import Table, number
+from microtir.report.summary import TextTable, number
 
 _WITH_BARS = ("executed", "weights", "instructions", "est. instr.", "bytes")
 _CULPRITS = 8  # buffers that are named beside the map
@@ -153,7 +153,7 @@ def _maps(report: Report) -> list[_Map]:
     return maps
 
 
-def _culprits(pool: Pool) -> tuple[_Culprit, ...]:
+def _culprits(pool: ReportedPool) -> tuple[_Culprit, ...]:
     """Return what the peak is made of, the largest first, small parts put together."""
     buffers = summary.at_peak(pool)
     total = sum(buffer.at_peak for buffer in buffers)
@@ -167,7 +167,7 @@ def _culprits(pool: Pool) -> tuple[_Culprit, ...]:
     )
 
 
-def _rows(table: Table, tips: Sequence[str] = (), *, has_sum: bool = False) -> _Rows:
+def _rows(table: TextTable, tips: Sequence[str] = (), *, has_sum: bool = False) -> _Rows:
     kinds = [_kind(column, table) for column in table.columns]
     columns = tuple(
         _Head(c, k, _COLUMNS.get(c, "")) for c, k in zip(table.columns, kinds, strict=True)
@@ -191,7 +191,7 @@ def _rows(table: Table, tips: Sequence[str] = (), *, has_sum: bool = False) -> _
     return _Rows(columns, rows[:end], rows[end:])
 
 
-def _kind(column: str, table: Table) -> str:
+def _kind(column: str, table: TextTable) -> str:
     if column == summary.EXCEEDS:
         return "exceeded"
     return "number" if column in table.right else ""

@@ -8,24 +8,26 @@ from microtir.decisions import Alternative, Decision
 from microtir.plan.ir import PlannedOperator
 from microtir.report import data
 from microtir.report.buffers import shape_text
-from microtir.report.calls import Calls
+from microtir.report.calls import LayerCalls
 from microtir.tir.ir import Buffer, KernelCall, PrimFunc, Scope
 from microtir.tir.visitor import buffers_read, walk
 
 
-def make_layers(calls: Calls, decided: Mapping[str, Decision]) -> tuple[data.Layer, ...]:
+def make_layers(
+    calls: LayerCalls, decided: Mapping[str, Decision]
+) -> tuple[data.ReportedLayer, ...]:
     """Return every operator of the plan in order; `decided` says why, by function name."""
     streamed = [op for group in calls.plan.groups if group.nest for op in group.operators]
     return tuple(_layer(op, calls, decided, op in streamed) for op in calls.plan.operators)
 
 
 def _layer(
-    op: PlannedOperator, calls: Calls, decided: Mapping[str, Decision], is_streamed: bool
-) -> data.Layer:
+    op: PlannedOperator, calls: LayerCalls, decided: Mapping[str, Decision], is_streamed: bool
+) -> data.ReportedLayer:
     functions = calls.functions.get(op, ())
     decision = decided.get(functions[0].name) if functions else None
     origin = functions[0].origin if functions else None
-    return data.Layer(
+    return data.ReportedLayer(
         number=calls.numbers[op],
         name=op.node.name,
         operator=op.node.source.operator,
@@ -45,11 +47,13 @@ def _layer(
     )
 
 
-def _kernel(candidate: Decision | Alternative) -> data.Kernel:
-    return data.Kernel(candidate.kernel, candidate.reason, candidate.instructions, candidate.cycles)
+def _kernel(candidate: Decision | Alternative) -> data.ReportedKernel:
+    return data.ReportedKernel(
+        candidate.kernel, candidate.reason, candidate.instructions, candidate.cycles
+    )
 
 
-def make_constants(calls: Calls) -> tuple[data.Constant, ...]:
+def make_constants(calls: LayerCalls) -> tuple[data.ReportedConstant, ...]:
     """Return every constant array once, with the layers that read it, the largest first."""
     sizes: dict[tuple[str, bytes], int] = {}
     names: dict[tuple[str, bytes], str] = {}
@@ -63,7 +67,7 @@ def make_constants(calls: Calls) -> tuple[data.Constant, ...]:
                 readers = users.setdefault(key, [])
                 if calls.numbers[op] not in readers:
                     readers.append(calls.numbers[op])
-    constants = [data.Constant(names[k], ", ".join(users[k]), sizes[k]) for k in sizes]
+    constants = [data.ReportedConstant(names[k], ", ".join(users[k]), sizes[k]) for k in sizes]
     return tuple(sorted(constants, key=lambda constant: -constant.bytes))
 
 

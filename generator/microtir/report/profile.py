@@ -9,14 +9,14 @@ from typing import Annotated, Any
 
 from microtir.config.texts import TEXT
 from microtir.errors import DataFileError
-from microtir.report.data import FINISH, Layer, Profile, Report
+from microtir.report.data import FINISH, Report, ReportedLayer, ReportedProfile
 from microtir.support.reading import NATURAL, WrongDataError, check, parse_json
 
 _FIX = "profile this model with the options of the report"
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class MeasuredProfile:
     """A profile: the totals, and per row name, operator, instructions and estimated cycles.
 
     `targets` are those of the C that was measured, none if the file does not say.
@@ -25,11 +25,11 @@ class Measured:
     file: str
     model: str
     targets: tuple[str, ...]
-    totals: Profile
+    totals: ReportedProfile
     rows: tuple[tuple[str, str, int, int], ...]
 
 
-def read_profile(path: Path) -> Measured:
+def read_profile(path: Path) -> MeasuredProfile:
     """Read a profile.
 
     Raises:
@@ -62,8 +62,8 @@ def _no_profile(path: Path, why: str) -> DataFileError:
     )
 
 
-def _measured(file: str, data: Mapping[str, Any]) -> Measured:
-    totals = Profile(
+def _measured(file: str, data: Mapping[str, Any]) -> MeasuredProfile:
+    totals = ReportedProfile(
         board=_text(data, "board"),
         compiler=_text(data, "compiler"),
         instructions=_count(data, "instructions"),
@@ -83,7 +83,7 @@ def _measured(file: str, data: Mapping[str, Any]) -> Measured:
     )
     targets = data.get("targets", [])
     check(targets, list[Annotated[str, TEXT]], "targets")
-    return Measured(file, _text(data, "model"), tuple(targets), totals, rows)
+    return MeasuredProfile(file, _text(data, "model"), tuple(targets), totals, rows)
 
 
 def _sizes(sizes: Mapping[str, Any]) -> tuple[tuple[str, int], ...]:
@@ -100,7 +100,7 @@ def _count(row: Mapping[str, Any], name: str) -> int:
     return int(row[name])
 
 
-def with_profile(report: Report, profile: Measured) -> Report:
+def with_profile(report: Report, profile: MeasuredProfile) -> Report:
     """Return the report with the figures of a profile.
 
     Rows and layers meet by name and operator; of equal ones the first meets the first. Rows that
@@ -112,7 +112,7 @@ def with_profile(report: Report, profile: Measured) -> Report:
     _check_same(report, profile)
     labels = frozenset(step.label for step in report.steps)
     waiting = list(profile.rows)
-    layers: list[Layer] = []
+    layers: list[ReportedLayer] = []
     for layer in report.layers:
         # An operator with two functions has a row for each.
         count = layer.has_code + (layer.number + FINISH in labels)
@@ -137,7 +137,7 @@ def with_profile(report: Report, profile: Measured) -> Report:
     )
 
 
-def _check_same(report: Report, profile: Measured) -> None:
+def _check_same(report: Report, profile: MeasuredProfile) -> None:
     """Refuse figures of another model, or of another plan of the same model."""
     ram = dict(profile.totals.ram)
     workspace = ram.get("workspace", 0) + ram.get("scratch", 0)

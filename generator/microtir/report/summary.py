@@ -8,7 +8,15 @@ from itertools import zip_longest
 
 from microtir.config import Target
 from microtir.config.processors import for_processors
-from microtir.report.data import Buffer, ConstantPool, Kernel, Layer, Limit, Pool, Report
+from microtir.report.data import (
+    Report,
+    ReportedBuffer,
+    ReportedConstantPool,
+    ReportedKernel,
+    ReportedLayer,
+    ReportedLimit,
+    ReportedPool,
+)
 
 EXCEEDS = "exceeds"
 """The column of limits that a layer breaks, where one does."""
@@ -18,7 +26,7 @@ _TERMS = 4  # of a sum that is written out
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class TextTable:
     """Finished cells; the columns named in `right` hold numbers.
 
     Those in `spare` are what a narrow terminal does without, the first of them first.
@@ -85,7 +93,7 @@ def _rounded(estimate: int) -> int:
     return round(estimate / unit) * unit
 
 
-def _pool(pool: Pool) -> str:
+def _pool(pool: ReportedPool) -> str:
     checked = "proven by the checker" if pool.is_verified else "not checked"
     return (
         f"{number(pool.size)} bytes of RAM, lower bound {number(pool.lower_bound)}, "
@@ -99,7 +107,7 @@ def _code(report: Report) -> str:
     return f"about {number(report.code_bytes)} bytes of flash, an estimate for GCC with -O2"
 
 
-def _constants(pool: ConstantPool) -> str:
+def _constants(pool: ReportedConstantPool) -> str:
     where = f", section {pool.section}" if pool.section else ""
     whose = "arrays of the code" if pool.is_internal else "passed by the application"
     return f"{number(pool.size)} bytes of the weights, {whose}{where}"
@@ -131,14 +139,14 @@ def _recomputed(report: Report) -> str:
     return recomputed(executed, sum(layer.macs_recomputed for layer in report.layers))
 
 
-def _limit(limit: Limit) -> str:
+def _limit(limit: ReportedLimit) -> str:
     allowed = f"{number(limit.used)} of {number(limit.allowed)} bytes for the {limit.what}"
     if limit.free < 0:
         return f"EXCEEDED by {number(-limit.free)}: {allowed}"
     return f"{allowed}, {number(limit.free)} free"
 
 
-def peak(report: Report, pool: Pool) -> str:
+def peak(report: Report, pool: ReportedPool) -> str:
     """Return where a pool is fullest, and with what."""
     buffers = at_peak(pool)
     total = sum(buffer.at_peak for buffer in buffers)
@@ -152,12 +160,12 @@ def peak(report: Report, pool: Pool) -> str:
     return text
 
 
-def at_peak(pool: Pool) -> list[Buffer]:
+def at_peak(pool: ReportedPool) -> list[ReportedBuffer]:
     """Return what is in use where a pool is fullest, the largest first."""
     return sorted((b for b in pool.buffers if b.at_peak), key=lambda b: -b.at_peak)
 
 
-def _kept(buffer: Buffer) -> str:
+def _kept(buffer: ReportedBuffer) -> str:
     part = f" of {number(buffer.size)}" if buffer.at_peak < buffer.size else ""
     return f"{buffer.name} {number(buffer.at_peak)}{part}"
 
@@ -181,7 +189,7 @@ def steps_text(report: Report, first: int, last: int) -> str:
     return start if first == last else f"{start} to {end}"
 
 
-def buffer_table(report: Report, buffers: Sequence[Buffer]) -> Table:
+def buffer_table(report: Report, buffers: Sequence[ReportedBuffer]) -> TextTable:
     """Return one row per buffer."""
     rows = tuple(
         (
@@ -195,10 +203,10 @@ def buffer_table(report: Report, buffers: Sequence[Buffer]) -> Table:
         for b in buffers
     )
     columns = ("buffer", "kind", "bytes", "offset", "layers", "holds")
-    return Table(columns, rows, frozenset({"bytes", "offset"}), ("holds", "kind"))
+    return TextTable(columns, rows, frozenset({"bytes", "offset"}), ("holds", "kind"))
 
 
-def largest_table(report: Report) -> Table:
+def largest_table(report: Report) -> TextTable:
     """Return the buffers and the constants that take most."""
     buffers = sorted((b for p in report.pools for b in p.buffers), key=lambda b: -b.size)
     rows = [
@@ -208,14 +216,14 @@ def largest_table(report: Report) -> Table:
     rows += [
         ("flash", c.name, number(c.bytes), _used_by(c.layers)) for c in report.constants[:_LARGEST]
     ]
-    return Table(("largest", "array", "bytes", "used by"), tuple(rows), frozenset({"bytes"}))
+    return TextTable(("largest", "array", "bytes", "used by"), tuple(rows), frozenset({"bytes"}))
 
 
 def _used_by(layers: str) -> str:
     return f"layers {layers}" if " " in layers else f"layer {layers}"
 
 
-def layer_table(report: Report) -> Table:
+def layer_table(report: Report) -> TextTable:
     """Return one row per layer, then the work outside the layers, then the sum.
 
     Instructions are those of a profile, or else what planning expects.
@@ -237,14 +245,14 @@ def layer_table(report: Report) -> Table:
         marks = [_exceeds(layer) for layer in report.layers]
         rows = [(row[0], mark, *row[1:]) for mark, row in zip_longest(marks, rows, fillvalue="")]
     spare = ("name", "bytes in", "bytes out", "input", "MACs", "output", "weights")
-    return Table(tuple(columns), tuple(rows), right, spare)
+    return TextTable(tuple(columns), tuple(rows), right, spare)
 
 
-def _exceeds(layer: Layer) -> str:
+def _exceeds(layer: ReportedLayer) -> str:
     return ", ".join(f"{excess.option} by {number(excess.bytes)}" for excess in layer.exceeds)
 
 
-def _layer(layer: Layer, *, measured: bool) -> tuple[str, ...]:
+def _layer(layer: ReportedLayer, *, measured: bool) -> tuple[str, ...]:
     count = layer.instructions if measured else _expected(layer)
     return (
         layer.number,
@@ -259,7 +267,7 @@ def _layer(layer: Layer, *, measured: bool) -> tuple[str, ...]:
     )
 
 
-def _expected(layer: Layer) -> int | None:
+def _expected(layer: ReportedLayer) -> int | None:
     """Return a layer's instructions by planning's estimate; None if it has no kernel."""
     return layer.choice.instructions if layer.choice else None
 
@@ -269,7 +277,7 @@ def layer_reasons(report: Report) -> list[str]:
     return ["\n".join(_reasons(layer)) for layer in report.layers]
 
 
-def _reasons(layer: Layer) -> list[str]:
+def _reasons(layer: ReportedLayer) -> list[str]:
     named = f"{layer.number} {layer.name}"
     if layer.choice is None:
         return [named]
@@ -286,7 +294,7 @@ def _reasons(layer: Layer) -> list[str]:
     ]
 
 
-def _kernel(kernel: Kernel) -> str:
+def _kernel(kernel: ReportedKernel) -> str:
     """Describe a kernel, its estimated cost, and what was for or against it."""
     instructions, cycles = kernel.instructions or 0, kernel.cycles or 0
     costs = f"{number(instructions)} instructions, {number(cycles)} cycles"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import string
 from itertools import pairwise
 
-from microtir.report.data import FINISH, Pool, Report
+from microtir.report.data import FINISH, Report, ReportedPool
 from microtir.report.summary import number
 
 _KEYS = string.ascii_lowercase + string.ascii_uppercase
@@ -16,7 +16,7 @@ _FREE = "."
 _SHARED = "#"
 
 
-def memory_map(report: Report, pool: Pool) -> list[str]:
+def memory_map(report: Report, pool: ReportedPool) -> list[str]:
     """Draw a pool: steps from left to right, offset 0 at the bottom.
 
     A cell shows the buffer that keeps most of its bytes at its steps, or that two of them take
@@ -49,7 +49,7 @@ def _columns(steps: int) -> list[range]:
     return [range(first, min(first + per, steps)) for first in range(0, steps, per)]
 
 
-def _cell(pool: Pool, keys: dict[str, str], steps: range, low: int, high: int) -> str:
+def _cell(pool: ReportedPool, keys: dict[str, str], steps: range, low: int, high: int) -> str:
     taken: dict[str, int] = {}
     for buffer in pool.buffers:
         for span in buffer.spans:
@@ -87,7 +87,7 @@ def _band(report: Report, steps: range, cell: int) -> str:
     return "=" * (cell - 1) + ("]" if ends else "=")
 
 
-def _mark(pool: Pool, columns: list[range], cell: int) -> str:
+def _mark(pool: ReportedPool, columns: list[range], cell: int) -> str:
     marks = "".join(("^" if pool.peak_step in steps else " ").ljust(cell) for steps in columns)
     return f"{marks} peak"
 
@@ -100,7 +100,7 @@ def _exceeding(report: Report, columns: list[range], cell: int) -> str:
     return f"{marks} exceeds a limit"
 
 
-def _legend(pool: Pool, keys: dict[str, str], drawn: list[str]) -> list[str]:
+def _legend(pool: ReportedPool, keys: dict[str, str], drawn: list[str]) -> list[str]:
     """Return what the letters mean, as many to a line as fit."""
     entries = [f"{keys[b.name]} {b.name}" for b in pool.buffers]
     if any(_SHARED in line for line in drawn):

@@ -12,7 +12,7 @@ import jinja2
 
 from microtir import resources
 from microtir.config import Measure
-from microtir.search.pareto import Cost, Frontier, Trial
+from microtir.search.pareto import Frontier, ProgramCost, Trial
 
 _WIDTH, _HEIGHT = 720, 440
 _LEFT, _RIGHT, _TOP, _BOTTOM = 84, 24, 48, 56
@@ -113,7 +113,7 @@ def to_svg(frontier: Frontier, title: str) -> str:
     )  # fmt: skip
 
 
-def _falling(costs: Sequence[Cost], measure: Measure) -> list[bool]:
+def _falling(costs: Sequence[ProgramCost], measure: Measure) -> list[bool]:
     """Return whether each cost is on the line: none with as little RAM is as fast."""
     flat = [replace(cost, flash=0) for cost in costs]
     return [not any(other.beats(cost, measure) for other in flat) for cost in flat]

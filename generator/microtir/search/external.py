@@ -33,7 +33,7 @@ class LayerChoice:
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class ExternalChoice:
     """What was measured, and the configuration that gives each layer to the cheaper kernel."""
 
     layers: tuple[LayerChoice, ...]
@@ -45,7 +45,7 @@ def choose_external(
     config: CompilationConfig,
     board: Board,
     timeout: float = DEFAULT_TIMEOUT,
-) -> Choice:
+) -> ExternalChoice:
     """Measure every layer with the compiler's own kernels and with those of a library.
 
     Args:
@@ -76,7 +76,7 @@ def choose_external(
     )
     chosen = tuple(layer.operator for layer in layers if layer.is_external)
     used = (replace(whole, operators=chosen, everything=False),) if chosen else ()
-    return Choice(layers, config.with_(external=used))
+    return ExternalChoice(layers, config.with_(external=used))
 
 
 def _of_library(measured: Mapping[int, tuple[str, int, bool]], index: int) -> int | None:

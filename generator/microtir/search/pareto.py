@@ -23,7 +23,7 @@ _TRIED = (10, 50)
 
 
 @dataclass(frozen=True, slots=True)
-class Cost:
+class ProgramCost:
     """One inference: bytes of RAM without the stack, instructions, bytes of code and weights.
 
     `cycles` are estimated unless they are exact; `macs_recomputed` multiply-accumulates are done a
@@ -42,7 +42,7 @@ class Cost:
         """Return instructions or cycles."""
         return self.cycles if measure is Measure.CYCLES else self.instructions
 
-    def beats(self, other: Cost, measure: Measure) -> bool:
+    def beats(self, other: ProgramCost, measure: Measure) -> bool:
         """Return whether it is nowhere worse in RAM, flash and measure, and better in one."""
         mine = (self.ram, self.work(measure), self.flash)
         its = (other.ram, other.work(measure), other.flash)
@@ -54,7 +54,7 @@ class Trial:
     """What one configuration came to."""
 
     config: CompilationConfig
-    cost: Cost
+    cost: ProgramCost
 
     @property
     def flags(self) -> str:
@@ -85,7 +85,7 @@ class Frontier:
         return not any(other.cost.beats(trial.cost, self.measure) for other in self.trials)
 
 
-CostOf = Callable[[Artifact], Cost]
+CostOf = Callable[[Artifact], ProgramCost]
 Tell = Callable[[str], None]
 
 

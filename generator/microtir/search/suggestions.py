@@ -37,7 +37,7 @@ Clock = Callable[[], float]
 
 
 @dataclass(frozen=True, slots=True)
-class Memory:
+class BoardRam:
     """A RAM of a board."""
 
     name: str
@@ -66,7 +66,7 @@ class Suggestion:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class SuggestionOutcome:
     """Bytes of what is limited that a program takes with a suggestion, and bytes that it may take.
 
     `again` is what the program does a second time, if anything.
@@ -86,7 +86,7 @@ class Outcome:
 class Advice:
     """What helped, the cheapest first, and what there was no time for."""
 
-    outcomes: tuple[Outcome, ...]
+    outcomes: tuple[SuggestionOutcome, ...]
     tried: int
     left_out: tuple[Suggestion, ...]
 
@@ -103,7 +103,7 @@ class Advice:
         return (*lines, *left)
 
 
-def _lines(outcome: Outcome, width: int, digits: int) -> list[str]:
+def _lines(outcome: SuggestionOutcome, width: int, digits: int) -> list[str]:
     """Return flags and their results side by side; below each other where flags are long."""
     excess = outcome.taken - outcome.allowed
     verdict = "fits" if outcome.fits else f"still {excess:,} too many"
@@ -118,7 +118,7 @@ def advice(
     error: LimitError,
     *,
     compiler: driver.Compiler | None = None,
-    memories: Sequence[Memory] = (),
+    memories: Sequence[BoardRam] = (),
     room_of: RoomOf | None = None,
     seconds: float = _SECONDS,
     clock: Clock = time.process_time,
@@ -135,7 +135,12 @@ def advice(
         clock: what measures them.
     """
     trials = _Trials(module, module.require_config("suggestions"), error, compiler, room_of)
-    end, outcomes, left_out, tried = clock() + seconds, list[Outcome](), list[Suggestion](), 0
+    end, outcomes, left_out, tried = (
+        clock() + seconds,
+        list[SuggestionOutcome](),
+        list[Suggestion](),
+        0,
+    )
     others = trials.without_others() if trials.has_other_budgets else []
     for suggestion, config in _legal(trials, memories):
         if any(o.fits and o.suggestion.topic == suggestion.topic for o in outcomes):
@@ -152,7 +157,7 @@ def advice(
 
 
 def _legal(
-    trials: _Trials, memories: Sequence[Memory]
+    trials: _Trials, memories: Sequence[BoardRam]
 ) -> Iterator[tuple[Suggestion, CompilationConfig]]:
     """Yield the suggestions that change the configuration to another legal one."""
     for suggestion in _suggestions(trials.config, trials.error, memories):
@@ -162,7 +167,7 @@ def _legal(
 
 
 def _suggestions(
-    config: CompilationConfig, error: LimitError, memories: Sequence[Memory]
+    config: CompilationConfig, error: LimitError, memories: Sequence[BoardRam]
 ) -> Iterator[Suggestion]:
     """Yield what may help with a resource, the cheapest first."""
     if error.resource is Resource.FLASH:
@@ -191,7 +196,7 @@ def _of_pass(key: str, value: str) -> Suggestion:
     return Suggestion(key, {"--pass-config": (f"{key}={value}",)})
 
 
-def _with_pools(config: CompilationConfig, memories: Sequence[Memory]) -> Iterator[Suggestion]:
+def _with_pools(config: CompilationConfig, memories: Sequence[BoardRam]) -> Iterator[Suggestion]:
     """Yield one more pool for each memory of the board that no pool is in."""
     there = {pool.pool_name for pool in config.workspace_pools}
     sections = {p.pool_info_properties.section.strip(".") for p in config.workspace_pools}
@@ -210,9 +215,9 @@ def _with_pools(config: CompilationConfig, memories: Sequence[Memory]) -> Iterat
         yield Suggestion("pools", flags, is_planned=False)
 
 
-def _all_of(trials: _Trials, outcomes: Sequence[Outcome]) -> list[Outcome]:
+def _all_of(trials: _Trials, outcomes: Sequence[SuggestionOutcome]) -> list[SuggestionOutcome]:
     """Return the best of each topic together, where one is not enough."""
-    best: dict[str, Outcome] = {}
+    best: dict[str, SuggestionOutcome] = {}
     for outcome in sorted(outcomes, key=lambda o: -o.taken):
         best[outcome.suggestion.topic] = outcome
     if len(best) < 2:
@@ -251,7 +256,7 @@ class _Trials:
         # A budget of nothing is none to be had; `outcome` sees that what there is fits nowhere.
         return config.with_(budget={**config.budget.known(), "ram": max(room, 1)})
 
-    def outcome(self, suggestion: Suggestion, config: CompilationConfig) -> list[Outcome]:
+    def outcome(self, suggestion: Suggestion, config: CompilationConfig) -> list[SuggestionOutcome]:
         """Return what a suggestion comes to; empty if it does not help."""
         try:
             if suggestion.is_planned and self._is_ram and not self.promises(config):
@@ -264,9 +269,9 @@ class _Trials:
         allowed = allowed if room is None else room
         if taken - allowed >= self.error.taken - self.error.allowed:
             return []
-        return [Outcome(suggestion, taken, allowed, again)]
+        return [SuggestionOutcome(suggestion, taken, allowed, again)]
 
-    def without_others(self) -> list[Outcome]:
+    def without_others(self) -> list[SuggestionOutcome]:
         """Return what other budgets would have to be for the exceeded one; or nothing.
 
         The plan of the goal that takes least says so, which no search within limits would refuse.
@@ -290,7 +295,7 @@ class _Trials:
         taken = figures.of_resource(self.error)
         if not flags or not is_small or taken >= self.error.taken:
             return []
-        return [Outcome(Suggestion("budgets", flags), taken, self.error.allowed)]
+        return [SuggestionOutcome(Suggestion("budgets", flags), taken, self.error.allowed)]
 
     @property
     def has_other_budgets(self) -> bool:

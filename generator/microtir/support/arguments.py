@@ -23,7 +23,7 @@ _TEXTS = (str, bytes)
 _SHOWN = 60
 
 
-class Rule:
+class ArgumentRule:
     """What an annotation allows: instances of classes, or anything where it cannot be told.
 
     Of what a container holds only the container is looked at: what is in it is met, and refused,
@@ -89,13 +89,13 @@ def checked_arguments(function: Callable[P, R]) -> Callable[P, R]:
         for p in inspect.signature(function).parameters.values()
         if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
     )
-    rules: dict[str, Rule] = {}
+    rules: dict[str, ArgumentRule] = {}
 
     @wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
         if not rules:  # annotations are texts that may name what is imported later
             told = function.__annotations__
-            rules.update({name: Rule(resolved(function, name)) for name in told})
+            rules.update({name: ArgumentRule(resolved(function, name)) for name in told})
         for name, value in (*zip(names, args, strict=False), *kwargs.items()):
             rule = rules.get(name)
             if rule is not None and not rule.allows(value):
@@ -114,7 +114,7 @@ def resolved(function: Callable[..., object], name: str) -> object:
         return Any
 
 
-def _refusal(function: str, name: str, value: object, rule: Rule) -> UsageError:
+def _refusal(function: str, name: str, value: object, rule: ArgumentRule) -> UsageError:
     shown = repr(value)
     shown = shown if len(shown) <= _SHOWN else f"{shown[:_SHOWN]}…"
     is_target = isinstance(value, str) and any(kind.__name__ == "Target" for kind in rule.kinds)

@@ -2,7 +2,7 @@
 
 What a file must look like is written down once, as a dataclass or a `TypedDict` that the program
 uses anyway. `Annotated[str, rule]` in it says what a text may be (`config.texts`),
-`Annotated[int, Limit(...)]` how large a number.
+`Annotated[int, NumberRange(...)]` how large a number.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ class WrongDataError(MicrotirError):
 
 
 @dataclass(frozen=True, slots=True)
-class Limit:
+class NumberRange:
     """The range of a number."""
 
     low: int = 0
     high: int = 2**63 - 1
 
 
-NATURAL = Limit()
+NATURAL = NumberRange()
 
 
 def parse_json(text: str | bytes) -> Any:
@@ -151,7 +151,9 @@ def _check_rules(value: object, rules: tuple[object, ...], place: str) -> None:
         if isinstance(rule, Rule) and isinstance(value, str):
             problem, legal = rule.problem(value), rule.meaning
         else:
-            assert isinstance(rule, Limit) and isinstance(value, int), "no other type has rules"
+            assert isinstance(rule, NumberRange) and isinstance(value, int), (
+                "no other type has rules"
+            )
             problem = "" if rule.low <= value <= rule.high else "is out of range"
             legal = f"{rule.low} to {rule.high}"
         if problem:

@@ -13,7 +13,7 @@ from microtir.codegen.interface.pools import passed_pools, run_names
 from microtir.codegen.metadata import ConstantPoolData
 from microtir.codegen.printer.constants import write_arrays
 from microtir.codegen.printer.layout import columns, indent
-from microtir.codegen.program import Program
+from microtir.codegen.program import CProgram
 from microtir.config.names import constants_macro
 from microtir.config.pools import ConstantPoolInfo
 from microtir.memory_plan import POOL_IDENTITY_BYTES, PlannedConstants
@@ -50,7 +50,7 @@ class ConstantPool:
         return self.info.pool_info_properties.is_internal
 
 
-def constant_pools(program: Program) -> tuple[ConstantPool, ...]:
+def constant_pools(program: CProgram) -> tuple[ConstantPool, ...]:
     """Return the constant pools, in the order of the configuration."""
     names = run_names(program)
     for pool in passed_pools(program):
@@ -65,12 +65,12 @@ def constant_pools(program: Program) -> tuple[ConstantPool, ...]:
     return tuple(pools)
 
 
-def passed_constant_pools(program: Program) -> tuple[ConstantPool, ...]:
+def passed_constant_pools(program: CProgram) -> tuple[ConstantPool, ...]:
     """Return the constant pools to which functions that read constants take pointers."""
     return tuple(pool for pool in constant_pools(program) if not pool.is_internal)
 
 
-def constant_pool_data(program: Program, number: str) -> tuple[ConstantPoolData, ...]:
+def constant_pool_data(program: CProgram, number: str) -> tuple[ConstantPoolData, ...]:
     """Return facts about the constant pools; `number` is the identity of the code."""
     return tuple(
         ConstantPoolData(
@@ -88,7 +88,7 @@ def constant_pool_data(program: Program, number: str) -> tuple[ConstantPoolData,
     )
 
 
-def pool_file(program: Program, pool: ConstantPool) -> str:
+def pool_file(program: CProgram, pool: ConstantPool) -> str:
     """Return what the file with the bytes of a pool that is passed is called."""
     return f"{program.name}_{pool.member}.bin"
 
@@ -98,7 +98,7 @@ def pool_identity(pool: ConstantPool, number: str) -> str:
     return f"0x{hashlib.sha256(f'{number} {pool.member}'.encode()).hexdigest()[:8]}"
 
 
-def pool_bytes(program: Program, pool: ConstantPool, number: str) -> bytes:
+def pool_bytes(program: CProgram, pool: ConstantPool, number: str) -> bytes:
     """Return what memory for a pool that is passed must hold.
 
     Its identity `number`, then the arrays.
@@ -110,7 +110,7 @@ def pool_bytes(program: Program, pool: ConstantPool, number: str) -> bytes:
 
 
 def pool_parts(
-    program: Program, pool: ConstantPool, number: str
+    program: CProgram, pool: ConstantPool, number: str
 ) -> Iterator[tuple[str, npt.NDArray[np.uint8]]]:
     """Yield bytes of a pool cut where something begins, each part with a title for a comment."""
     data = np.frombuffer(pool_bytes(program, pool, number), np.uint8)
@@ -124,7 +124,7 @@ def pool_parts(
         yield title, data[start:end]
 
 
-def constants_struct(program: Program) -> str:
+def constants_struct(program: CProgram) -> str:
     """Return struct of the pools that functions read, as they hand it on; empty without pools."""
     if not program.given_pools:
         return ""
@@ -132,7 +132,7 @@ def constants_struct(program: Program) -> str:
     return "\n".join([f"struct {program.name}_constants {{", *indent(rows), "};"])
 
 
-def given_constants(program: Program) -> list[str]:
+def given_constants(program: CProgram) -> list[str]:
     """Return statements of an entry function that make what the functions below it hand on."""
     given = program.given_constants
     if not given.members:

@@ -9,21 +9,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from microtir.codegen.printer.layout import columns, indent
-from microtir.codegen.program import Program
+from microtir.codegen.program import CProgram
 from microtir.tir.ir import Device
 
 
-def devices_parameter(program: Program) -> str:
+def devices_parameter(program: CProgram) -> str:
     """Return the last parameter in C of a function that uses a device."""
     return f"const {struct_name(program)} *devices"
 
 
-def struct_name(program: Program) -> str:
+def struct_name(program: CProgram) -> str:
     """Return the struct of the application's states."""
     return f"struct {program.name}_devices"
 
 
-def devices_struct(program: Program) -> list[str]:
+def devices_struct(program: CProgram) -> list[str]:
     """Return the type of what a run is given; nothing where no device is used."""
     if not program.devices:
         return []
@@ -34,7 +34,7 @@ def devices_struct(program: Program) -> list[str]:
     return ["\n".join([f"{struct_name(program)} {{", *indent(columns(rows)), "};"])]
 
 
-def driver_prototypes(program: Program) -> list[str]:
+def driver_prototypes(program: CProgram) -> list[str]:
     """Return the functions of each device's driver that entries call, without semicolons."""
     return [
         f"int32_t {function}(void *context)"
@@ -48,7 +48,7 @@ def activated_name(name: str) -> str:
     return f"{name}_activated"
 
 
-def activation(program: Program, name: str, arguments: Sequence[str]) -> list[str]:
+def activation(program: CProgram, name: str, arguments: Sequence[str]) -> list[str]:
     """Return statements of the entry function `name`: a run between activation and deactivation."""
     call = f"{activated_name(name)}({', '.join(arguments)})"
     first, *rest = _around(program.devices, call)

@@ -14,7 +14,7 @@ from microtir.codegen.printer.functions import FunctionText, joined, signature
 from microtir.codegen.printer.main_printer import MainPrinter, label_of
 from microtir.codegen.printer.names import ScopedNames
 from microtir.codegen.printer.statements import parameter_text, pointer_cast
-from microtir.codegen.program import PARAMETERS_STATUS, Program
+from microtir.codegen.program import PARAMETERS_STATUS, CProgram
 from microtir.ir_module import ModelInfo, Port
 from microtir.tir.dtype import DType
 from microtir.tir.ir import Buffer, BufferView, Invoke, PrimFunc, Var
@@ -22,7 +22,7 @@ from microtir.tir.visitor import walk
 
 
 def model_entries(
-    program: Program, model: ModelInfo, requirements: Requirements
+    program: CProgram, model: ModelInfo, requirements: Requirements
 ) -> list[FunctionText]:
     """Return function that runs a model, ahead of time; before it, with devices, what they do."""
     text = _model_entry(program, model, requirements)
@@ -31,7 +31,7 @@ def model_entries(
     return [text, activating_entry(program, run_name(program), run_parameters(program))]
 
 
-def activating_entry(program: Program, name: str, parameters: list[str]) -> FunctionText:
+def activating_entry(program: CProgram, name: str, parameters: list[str]) -> FunctionText:
     """Print the function `name`: it activates the devices, runs what uses them, and ends."""
     arguments = [re.split(r"[ *]", parameter)[-1] for parameter in parameters]
     null = f"{program.macro}_ERROR_NULL_POINTER"
@@ -40,7 +40,7 @@ def activating_entry(program: Program, name: str, parameters: list[str]) -> Func
     return FunctionText("", "\n".join(signature(head, parameters)), joined(lines))
 
 
-def _model_entry(program: Program, model: ModelInfo, requirements: Requirements) -> FunctionText:
+def _model_entry(program: CProgram, model: ModelInfo, requirements: Requirements) -> FunctionText:
     names = ScopedNames(program.file_names)
     pools = workspace_pools(program)
     constants = passed_constant_pools(program)
@@ -85,17 +85,17 @@ def _model_entry(program: Program, model: ModelInfo, requirements: Requirements)
     return FunctionText("", "\n".join(head), joined(lines))
 
 
-def run_name(program: Program) -> str:
+def run_name(program: CProgram) -> str:
     """Return the function that takes structs; where callers have packed arguments, a static one."""
     return f"{program.name}_run{'_unpacked' * program.is_packed}"
 
 
-def model_signature(program: Program) -> list[str]:
+def model_signature(program: CProgram) -> list[str]:
     """Return the function that runs a model, with its parameters."""
     return signature(f"{_storage(program)}int32_t {run_name(program)}", run_parameters(program))
 
 
-def run_parameters(program: Program) -> list[str]:
+def run_parameters(program: CProgram) -> list[str]:
     """Return what a run needs: tensors, memory, and constants that are no arrays of the code."""
     return [
         f"const struct {program.name}_inputs *inputs",
@@ -106,18 +106,18 @@ def run_parameters(program: Program) -> list[str]:
     ]
 
 
-def constant_parameters(program: Program) -> list[str]:
+def constant_parameters(program: CProgram) -> list[str]:
     """Return an entry function's parameters for the file or the pools of constants."""
     if program.has_external_params:
         return ["const void *parameters"]
     return [f"const void *{pool.name}" for pool in passed_constant_pools(program)]
 
 
-def _storage(program: Program) -> str:
+def _storage(program: CProgram) -> str:
     return "static " * program.is_packed
 
 
-def model_checks(program: Program, model: ModelInfo) -> list[str]:
+def model_checks(program: CProgram, model: ModelInfo) -> list[str]:
     """Return what is checked before a model runs: pointers, alignments, places."""
     pools = passed_pools(program)
     used = [pool for pool in pools if pool.size]
@@ -153,14 +153,14 @@ def _pointer(port: Port) -> str:
     return member if port.row_bytes is None else f"{member}.move"
 
 
-def _constant_pointers(program: Program) -> list[str]:
+def _constant_pointers(program: CProgram) -> list[str]:
     """Return the pointers to constants that a run reads."""
     if program.has_external_params:
         return ["parameters"]
     return [pool.name for pool in passed_constant_pools(program) if pool.size]
 
 
-def constant_checks(program: Program) -> list[str]:
+def constant_checks(program: CProgram) -> list[str]:
     """Return checks that the constants are those that this code was generated with."""
     status = f"{program.macro}_{PARAMETERS_STATUS}"
     if program.has_external_params:
@@ -183,7 +183,7 @@ def _foreign(pointer: str, word: int, macro: str) -> str:
     return f"(uintptr_t){pointer} % {macro}_ALIGNMENT != 0 || {other}"
 
 
-def _place_checks(program: Program, model: ModelInfo) -> list[str]:
+def _place_checks(program: CProgram, model: ModelInfo) -> list[str]:
     """Return checks that tensors are where the plan has them.
 
     None if the caller has other memory.
@@ -206,7 +206,7 @@ def _check(condition: str, status: str) -> list[str]:
 
 
 def _workspace_pointers(
-    program: Program, workspace: list[Buffer], model: ModelInfo, names: ScopedNames
+    program: CProgram, workspace: list[Buffer], model: ModelInfo, names: ScopedNames
 ) -> tuple[dict[tuple[int, BufferView, bool], str], dict[int, list[str]]]:
     """Return the named pointer of each view, and the declarations by the step that needs them."""
     views: dict[tuple[int, BufferView, bool], str] = {}
@@ -230,7 +230,7 @@ def _workspace_pointers(
     return views, lines
 
 
-def _views(program: Program) -> Iterator[tuple[int, BufferView, bool]]:
+def _views(program: CProgram) -> Iterator[tuple[int, BufferView, bool]]:
     """Yield what each step of main is given, and whether it writes that."""
     invokes = (node for node in walk(program.entry) if isinstance(node, Invoke))
     for step, invoke in enumerate(invokes):
@@ -240,7 +240,7 @@ def _views(program: Program) -> Iterator[tuple[int, BufferView, bool]]:
                 yield step, argument, parameter in program.written[callee]
 
 
-def exported_entry(program: Program, function: PrimFunc) -> FunctionText:
+def exported_entry(program: CProgram, function: PrimFunc) -> FunctionText:
     """Return the public function of a user's program: checks, then the static body."""
     names = ScopedNames(program.file_names)
     for parameter in function.params:
@@ -271,7 +271,7 @@ def exported_entry(program: Program, function: PrimFunc) -> FunctionText:
     return FunctionText("", "\n".join(exported_signature(program, function)), joined(lines))
 
 
-def exported_signature(program: Program, function: PrimFunc) -> list[str]:
+def exported_signature(program: CProgram, function: PrimFunc) -> list[str]:
     """Return the public function with its parameters."""
     names = ScopedNames(program.file_names)
     parameters = [
@@ -283,12 +283,12 @@ def exported_signature(program: Program, function: PrimFunc) -> list[str]:
     return signature(f"{_storage(program)}int32_t {name}", parameters)
 
 
-def checked_name(program: Program, function: PrimFunc) -> str:
+def checked_name(program: CProgram, function: PrimFunc) -> str:
     """Return function that checks plain arguments; a static one where callers have packed ones."""
     return f"{exported_name(program, function)}{'_unpacked' * program.is_packed}"
 
 
-def exported_name(program: Program, function: PrimFunc) -> str:
+def exported_name(program: CProgram, function: PrimFunc) -> str:
     """Return the C name of a function of a user's program."""
     return f"{program.name}_{function.name}"
 

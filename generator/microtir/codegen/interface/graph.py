@@ -29,7 +29,7 @@ from microtir.codegen.printer.functions import FunctionText, joined, signature
 from microtir.codegen.printer.layout import block_comment, columns
 from microtir.codegen.printer.main_printer import MainPrinter, label_of, views_of
 from microtir.codegen.printer.names import ScopedNames
-from microtir.codegen.program import Program
+from microtir.codegen.program import CProgram
 from microtir.codegen.source_file import SourceFile
 from microtir.config.enums import ExecutorKind
 from microtir.errors import UsageError
@@ -45,7 +45,7 @@ _PLACES = ("INPUT", "OUTPUT", "WORKSPACE")
 
 
 @dataclass(frozen=True, slots=True)
-class Tensor:
+class TableTensor:
     """A tensor of the graph: `offset` is in bytes in the workspace, else its number in its place.
 
     `elements` are those of the layout that it has in memory, `pool` is the number of its pool of
@@ -70,7 +70,7 @@ class Tensor:
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
+class TableNode:
     """One statement of main; `outputs`, `inputs` and `scratch` are numbers of tensors.
 
     Outputs are what it leaves for others, scratch what it writes for itself: rings, sums.
@@ -102,13 +102,13 @@ class Node:
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class CallTable:
     """Everything that the generated tables hold."""
 
-    nodes: tuple[Node, ...]
-    tensors: tuple[Tensor, ...]
+    nodes: tuple[TableNode, ...]
+    tensors: tuple[TableTensor, ...]
 
-    def numbered(self, node: Node) -> tuple[tuple[int, Tensor], ...]:
+    def numbered(self, node: TableNode) -> tuple[tuple[int, TableTensor], ...]:
         """Return the tensors of a node in the order of its arguments, with their numbers."""
         return tuple((n, self.tensors[n]) for n in node.arguments)
 
@@ -128,13 +128,13 @@ class GraphText:
     fields: list[str]
 
 
-def make_table(program: Program, model: ModelInfo) -> Table:
+def make_table(program: CProgram, model: ModelInfo) -> CallTable:
     """Cut main into nodes.
 
     Raises:
         UsageError: there are more of something than the runtime counts.
     """
-    tensors: dict[Tensor, int] = {}
+    tensors: dict[TableTensor, int] = {}
     nodes, step = [], 0
     for statement in _statements(program.entry.body):
         invokes = [node for node in walk(statement) if isinstance(node, Invoke)]
@@ -155,9 +155,9 @@ def make_table(program: Program, model: ModelInfo) -> Table:
         )
         layers = tuple(dict.fromkeys(program.callee(invoke.function) for invoke in invokes))
         groups = [tuple(numbers[t] for t in part) for part in parts]
-        nodes.append(Node(_node_name(layers), layers, statement, step, *groups))
+        nodes.append(TableNode(_node_name(layers), layers, statement, step, *groups))
         step += len(invokes)
-    table = Table(tuple(nodes), tuple(tensors))
+    table = CallTable(tuple(nodes), tuple(tensors))
     if max(len(tensors), sum(len(node.arguments) for node in nodes)) > MAX_NUMBER:
         raise UsageError(
             f"the graph has {len(nodes)} nodes with {len(tensors)} tensors",
@@ -176,7 +176,7 @@ def _statements(body: Stmt) -> Iterator[Stmt]:
         yield body
 
 
-def _written(program: Program, invoke: Invoke) -> Iterator[BufferView]:
+def _written(program: CProgram, invoke: Invoke) -> Iterator[BufferView]:
     """Yield what a call writes, scratch and sums included."""
     callee = program.callee(invoke.function)
     for parameter, argument in zip(callee.params, invoke.args, strict=True):
@@ -184,7 +184,7 @@ def _written(program: Program, invoke: Invoke) -> Iterator[BufferView]:
             yield argument
 
 
-def _tensors_written(program: Program, invoke: Invoke) -> Iterator[BufferView]:
+def _tensors_written(program: CProgram, invoke: Invoke) -> Iterator[BufferView]:
     """Yield the tensors of the model among what a call writes."""
     callee = program.callee(invoke.function)
     tensors = program.tensors_written(callee)
@@ -193,7 +193,7 @@ def _tensors_written(program: Program, invoke: Invoke) -> Iterator[BufferView]:
             yield argument
 
 
-def _tensor(program: Program, model: ModelInfo, step: int, view: BufferView) -> Tensor:
+def _tensor(program: CProgram, model: ModelInfo, step: int, view: BufferView) -> TableTensor:
     buffers = [p for p in program.entry.params if isinstance(p, Buffer)]
     index = buffers.index(view.buffer)
     elements = math.prod(view.shape)
@@ -202,10 +202,10 @@ def _tensor(program: Program, model: ModelInfo, step: int, view: BufferView) -> 
         pool = filled[index - len(model.ports)]
         placed = tuple(p for p in model.memory.placements if p.pool == pool)
         name = label_of(placed, step, view)
-        return Tensor("WORKSPACE", view.byte_offset, elements, view.dtype, name, pool)
+        return TableTensor("WORKSPACE", view.byte_offset, elements, view.dtype, name, pool)
     port = model.ports[index]
     ports = model.inputs if port.kind is PortKind.INPUT else model.outputs
-    return Tensor(port.kind.name, ports.index(port), elements, view.dtype, port.c_name)
+    return TableTensor(port.kind.name, ports.index(port), elements, view.dtype, port.c_name)
 
 
 def _node_name(layers: Sequence[PrimFunc]) -> str:
@@ -214,7 +214,7 @@ def _node_name(layers: Sequence[PrimFunc]) -> str:
     return names[0] if len(set(names)) == 1 else f"{names[0]} ... {names[-1]}"
 
 
-def graph_text(program: Program, model: ModelInfo, requirements: Requirements) -> GraphText:
+def graph_text(program: CProgram, model: ModelInfo, requirements: Requirements) -> GraphText:
     """Return the tables and the functions of the nodes."""
     table = make_table(program, model)
     nodes = [
@@ -253,7 +253,7 @@ def graph_text(program: Program, model: ModelInfo, requirements: Requirements) -
     )  # fmt: skip
 
 
-def _port_rows(program: Program, model: ModelInfo) -> list[str]:
+def _port_rows(program: CProgram, model: ModelInfo) -> list[str]:
     rows = []
     for i, (port, buffer) in enumerate(zip(model.ports, program.entry.params, strict=False)):
         assert isinstance(buffer, Buffer)
@@ -264,7 +264,7 @@ def _port_rows(program: Program, model: ModelInfo) -> list[str]:
     return rows
 
 
-def _pool_rows(program: Program) -> list[str]:
+def _pool_rows(program: CProgram) -> list[str]:
     return columns([
         (f"{{{pool.name if pool.has_array else 'NULL'},", f"{pool.size},",
          f"{pool.plan.alignment}}},", f"/* {c_comment(pool.plan.name)} */")
@@ -272,18 +272,18 @@ def _pool_rows(program: Program) -> list[str]:
     ])  # fmt: skip
 
 
-def is_debug(program: Program) -> bool:
+def is_debug(program: CProgram) -> bool:
     """Return whether nodes have names, and a run can be observed."""
     return program.config.executor.kind is ExecutorKind.DEBUG
 
 
-def _node_names(program: Program, table: Table) -> list[str]:
+def _node_names(program: CProgram, table: CallTable) -> list[str]:
     if not is_debug(program):
         return []
     return [f"{c_string(node.name)}," for node in table.nodes]
 
 
-def _fields(program: Program, model: ModelInfo, node_count: int) -> list[str]:
+def _fields(program: CProgram, model: ModelInfo, node_count: int) -> list[str]:
     stem, macro = program.name, program.macro
     return [
         f"{stem}_nodes,",
@@ -307,7 +307,7 @@ def _fields(program: Program, model: ModelInfo, node_count: int) -> list[str]:
 
 
 def _node_function(
-    program: Program, table: Table, number: int, requirements: Requirements
+    program: CProgram, table: CallTable, number: int, requirements: Requirements
 ) -> FunctionText:
     """Return one node: it finds its tensors by number and runs its statement of main."""
     node = table.nodes[number]
@@ -341,14 +341,14 @@ def _node_function(
     return FunctionText("", "\n".join(head), joined(lines))
 
 
-def _pointer(tensor: Tensor, name: str, position: int, is_written: bool) -> str:
+def _pointer(tensor: TableTensor, name: str, position: int, is_written: bool) -> str:
     """Return a pointer of a node, to a tensor at a position of its arguments."""
     access, const = ("write", "") if is_written else ("read", "const ")
     place = f"microtir_graph_{access}(executor, tensors[{position}])"
     return f"{const}{C_TYPES[tensor.dtype]} *const {name} = {place};"
 
 
-def graph_entries(program: Program, model: ModelInfo) -> list[FunctionText]:
+def graph_entries(program: CProgram, model: ModelInfo) -> list[FunctionText]:
     """Return `<name>_run`, and for debugging the function that tells an observer about the run."""
     setup = [*model_checks(program, model), "", *_executor(program, model)]
     if not is_debug(program):
@@ -367,7 +367,7 @@ def graph_entries(program: Program, model: ModelInfo) -> list[FunctionText]:
 
 
 def _with_devices(
-    program: Program, name: str, parameters: list[str], body: list[str]
+    program: CProgram, name: str, parameters: list[str], body: list[str]
 ) -> list[FunctionText]:
     """Return function `name`.
 
@@ -378,7 +378,7 @@ def _with_devices(
     return [text, activating_entry(program, name, parameters)] if program.devices else [text]
 
 
-def _observed_parameters(program: Program) -> list[str]:
+def _observed_parameters(program: CProgram) -> list[str]:
     observers = [
         "const struct microtir_graph_observer *observer",
         "const struct microtir_platform *platform",
@@ -386,7 +386,7 @@ def _observed_parameters(program: Program) -> list[str]:
     return [*run_parameters(program), *observers]
 
 
-def _executor(program: Program, model: ModelInfo) -> list[str]:
+def _executor(program: CProgram, model: ModelInfo) -> list[str]:
     """Return the executor of one run, on the stack."""
     members = {
         kind: ", ".join(f"{kind.value}s->{p.c_name}" for p in model.ports if p.kind is kind)
@@ -407,7 +407,7 @@ def _executor(program: Program, model: ModelInfo) -> list[str]:
     ]
 
 
-def graph_files(program: Program, model: ModelInfo) -> Iterator[SourceFile]:
+def graph_files(program: CProgram, model: ModelInfo) -> Iterator[SourceFile]:
     """Yield the header of the table, and the graph as JSON."""
     name = f"{program.name}_graph"
     counts = columns([
@@ -438,7 +438,7 @@ def graph_files(program: Program, model: ModelInfo) -> Iterator[SourceFile]:
     yield SourceFile(f"{name}.json", json.dumps(_json(program, model), indent=1) + "\n")
 
 
-def _json(program: Program, model: ModelInfo) -> dict[str, object]:
+def _json(program: CProgram, model: ModelInfo) -> dict[str, object]:
     """Return the graph in the form of TVM's graph executor; `offset`, `pool` and `place` are ours.
 
     Inputs come first as nodes without an operator, then the calls; an entry of a node is one of
@@ -446,8 +446,8 @@ def _json(program: Program, model: ModelInfo) -> dict[str, object]:
     """
     table = make_table(program, model)
     nodes: list[dict[str, object]] = []
-    entries: list[Tensor] = []
-    produced: dict[Tensor, list[int]] = {}
+    entries: list[TableTensor] = []
+    produced: dict[TableTensor, list[int]] = {}
     for tensor in table.tensors:
         if tensor.place == "INPUT":
             produced[tensor] = [len(nodes), 0, 0]

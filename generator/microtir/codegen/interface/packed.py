@@ -13,7 +13,7 @@ from microtir.codegen.interface.pools import passed_pools
 from microtir.codegen.printer.c_types import C_TYPES, integer_literal, runtime_dtype
 from microtir.codegen.printer.environment import render
 from microtir.codegen.printer.names import ScopedNames
-from microtir.codegen.program import GivenConstants, Program
+from microtir.codegen.program import CProgram, GivenConstants
 from microtir.codegen.source_file import SourceFile
 from microtir.errors import Fix, UsageError
 from microtir.ir_module import ModelInfo, PortKind
@@ -27,7 +27,7 @@ _LOCALS = ("args", "kinds", "count", "result", "result_kind", "resource", "statu
 
 
 @dataclass(frozen=True, slots=True)
-class Argument:
+class TensorArgument:
     """A tensor argument.
 
     `shape` is the text of its extents, empty for rank 0; `storage` that of the array's class.
@@ -43,7 +43,7 @@ class Argument:
 
 
 @dataclass(frozen=True, slots=True)
-class Scalar:
+class ScalarArgument:
     """An integer argument."""
 
     name: str
@@ -53,7 +53,7 @@ class Scalar:
 
 
 @dataclass(frozen=True, slots=True)
-class Memory:
+class MemoryArgument:
     """An argument that is plain bytes: `size` and `alignment` are macros of the header."""
 
     name: str
@@ -75,29 +75,29 @@ class Wrapper:
     comment: str
     storage: str
     count: int
-    scalars: tuple[Scalar, ...]
-    tensors: tuple[Argument, ...]
-    memories: tuple[Memory, ...]
+    scalars: tuple[ScalarArgument, ...]
+    tensors: tuple[TensorArgument, ...]
+    memories: tuple[MemoryArgument, ...]
     call: tuple[str, ...]
     constants: GivenConstants | None = None
     devices: str = ""
 
 
-def entry_wrappers(program: Program) -> tuple[Wrapper, ...]:
+def entry_wrappers(program: CProgram) -> tuple[Wrapper, ...]:
     """Return the packed functions that an application calls."""
     if program.model:
         return (_model_wrapper(program, program.model),)
     return tuple(_function_wrapper(program, f) for f in program.exported)
 
 
-def operator_wrappers(program: Program) -> tuple[Wrapper, ...]:
+def operator_wrappers(program: CProgram) -> tuple[Wrapper, ...]:
     """Return the packed functions through which main calls its operators, if it does."""
     if not program.config.has_packed_operators():
         return ()
     return tuple(_operator_wrapper(program, layer) for layer in program.layers)
 
 
-def packed_files(program: Program, fingerprint: str) -> Iterator[SourceFile]:
+def packed_files(program: CProgram, fingerprint: str) -> Iterator[SourceFile]:
     """Yield headers and sources of the packed interface and of the system library."""
     if program.is_packed or program.config.runtime.system_lib:
         yield _file(program, fingerprint, "packed.h", "the packed interface")
@@ -107,7 +107,7 @@ def packed_files(program: Program, fingerprint: str) -> Iterator[SourceFile]:
         yield _file(program, fingerprint, "system_lib.c", "the system library")
 
 
-def _file(program: Program, fingerprint: str, suffix: str, title: str) -> SourceFile:
+def _file(program: CProgram, fingerprint: str, suffix: str, title: str) -> SourceFile:
     name = f"{program.name}_{suffix}"
     return SourceFile(
         name,
@@ -125,7 +125,7 @@ def _file(program: Program, fingerprint: str, suffix: str, title: str) -> Source
     )
 
 
-def registered(program: Program) -> list[Wrapper]:
+def registered(program: CProgram) -> list[Wrapper]:
     """Return what the module's table lists.
 
     Entry functions, then operators that can be called so.
@@ -133,7 +133,7 @@ def registered(program: Program) -> list[Wrapper]:
     return [*entry_wrappers(program), *operator_wrappers(program)]
 
 
-def _model_wrapper(program: Program, model: ModelInfo) -> Wrapper:
+def _model_wrapper(program: CProgram, model: ModelInfo) -> Wrapper:
     names = _names(program, len(program.entry.params))
     tensors = []
     for index, (port, parameter) in enumerate(zip(model.ports, program.entry.params, strict=False)):
@@ -149,7 +149,7 @@ def _model_wrapper(program: Program, model: ModelInfo) -> Wrapper:
     }
     pools = passed_pools(program)
     memories = [
-        Memory(
+        MemoryArgument(
             "workspace" if len(pools) == 1 else names.reserve(pool.name),
             index,
             f"{pool.macro}_SIZE",
@@ -191,7 +191,7 @@ def _workspace_text(pools: int) -> str:
     return f"{pools} workspace pools as uint8 tensors" if pools else "no workspace, which is inside"
 
 
-def _constant_memories(program: Program, names: ScopedNames, first: int) -> list[Memory]:
+def _constant_memories(program: CProgram, names: ScopedNames, first: int) -> list[MemoryArgument]:
     """Return arguments from the index `first` on.
 
     The file of constants, or the pools that are passed.
@@ -199,17 +199,17 @@ def _constant_memories(program: Program, names: ScopedNames, first: int) -> list
     named = [("parameters", f"{program.macro}_PARAMETERS")] * program.has_external_params
     named += [(names.reserve(p.name), p.macro) for p in passed_constant_pools(program)]
     return [
-        Memory(name, index, f"{macro}_SIZE", f"{macro}_ALIGNMENT")
+        MemoryArgument(name, index, f"{macro}_SIZE", f"{macro}_ALIGNMENT")
         for index, (name, macro) in enumerate(named, first)
     ]
 
 
-def _wrapper_name(program: Program, public: str) -> str:
+def _wrapper_name(program: CProgram, public: str) -> str:
     """Return the public name, unless a function with plain arguments has it."""
     return public if program.is_packed else f"{public}_packed"
 
 
-def _function_wrapper(program: Program, function: PrimFunc) -> Wrapper:
+def _function_wrapper(program: CProgram, function: PrimFunc) -> Wrapper:
     public = exported_name(program, function)
     count = len(function.params)
     names = _names(program, count)
@@ -231,7 +231,7 @@ def _function_wrapper(program: Program, function: PrimFunc) -> Wrapper:
     )
 
 
-def _operator_wrapper(program: Program, layer: PrimFunc) -> Wrapper:
+def _operator_wrapper(program: CProgram, layer: PrimFunc) -> Wrapper:
     names = _names(program, len(layer.params))
     scalars, tensors, arguments = _arguments(layer, names)
     takes_constants, on_device = program.takes_constants(layer), program.takes_devices(layer)
@@ -269,7 +269,7 @@ def _operator_wrapper(program: Program, layer: PrimFunc) -> Wrapper:
 
 def _arguments(
     function: PrimFunc, names: ScopedNames
-) -> tuple[tuple[Scalar, ...], tuple[Argument, ...], list[str]]:
+) -> tuple[tuple[ScalarArgument, ...], tuple[TensorArgument, ...], list[str]]:
     """Return integers and tensors of a function, and the text of its arguments in their order."""
     defined = {p: names.define(p) for p in function.params}
     scalars, tensors = [], []
@@ -285,7 +285,7 @@ def _arguments(
     return tuple(scalars), tuple(tensors), texts
 
 
-def _names(program: Program, count: int) -> ScopedNames:
+def _names(program: CProgram, count: int) -> ScopedNames:
     """Return names of a wrapper's variables; each tensor has a shape and a type of its number."""
     numbered = [f"{stem}_{index}" for stem in ("shape", "type") for index in range(count)]
     return ScopedNames((*program.file_names, *_LOCALS, *numbered))
@@ -295,17 +295,17 @@ def _call_argument(parameter: Param, name: str) -> str:
     return f"({C_TYPES[parameter.dtype]}){name}" if isinstance(parameter, Var) else name
 
 
-def _scalar(parameter: Var, name: str, index: int) -> Scalar:
+def _scalar(parameter: Var, name: str, index: int) -> ScalarArgument:
     low = parameter.dtype.min if parameter.low is None else parameter.low
     high = parameter.dtype.max if parameter.high is None else parameter.high
-    return Scalar(
+    return ScalarArgument(
         name, index, integer_literal(low, DType.INT64), integer_literal(high, DType.INT64)
     )
 
 
-def _argument(name: str, index: int, buffer: Buffer, extents: list[str]) -> Argument:
+def _argument(name: str, index: int, buffer: Buffer, extents: list[str]) -> TensorArgument:
     alignment = max(buffer.alignment, buffer.dtype.bytes)
     is_constant = all(isinstance(extent, int) for extent in buffer.shape)
     storage = "static const" if is_constant else "const"
     dtype, shape = runtime_dtype(buffer.dtype), ", ".join(extents)
-    return Argument(name, index, dtype, len(extents), shape, storage, alignment)
+    return TensorArgument(name, index, dtype, len(extents), shape, storage, alignment)

@@ -10,13 +10,13 @@ import hashlib
 from collections.abc import Iterable, Sequence
 
 from microtir.codegen.printer.constants import FILE_HEADER, ConstantArray, write_arrays
-from microtir.codegen.program import Program
+from microtir.codegen.program import CProgram
 
 _MAGIC = b"MTIP"
 _ALIGNMENT = 4  # at least, so that the header's numbers are aligned
 
 
-def file_name(program: Program) -> str:
+def file_name(program: CProgram) -> str:
     """Return what the file is called."""
     return f"{program.name}.params"
 
@@ -31,7 +31,7 @@ def file_size(arrays: Sequence[ConstantArray]) -> int:
     return max((FILE_HEADER, *(array.end for array in arrays)))
 
 
-def identity(program: Program, code: Iterable[str]) -> str:
+def identity(program: CProgram, code: Iterable[str]) -> str:
     """Return a number of the code that reads constants.
 
     Others for the same code may replace them.
@@ -44,7 +44,7 @@ def identity(program: Program, code: Iterable[str]) -> str:
     return f"0x{digest.hexdigest()[:8]}"
 
 
-def file_bytes(program: Program, number: str) -> bytes:
+def file_bytes(program: CProgram, number: str) -> bytes:
     """Return the file, whose identity is `number`; numbers in it are little-endian."""
     data = bytearray(file_size(program.constants))
     write_arrays(data, program.constants)

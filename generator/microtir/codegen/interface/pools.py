@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from microtir.codegen.printer.names import ScopedNames
-from microtir.codegen.program import Program
+from microtir.codegen.program import CProgram
 from microtir.config.names import workspace_macro
 from microtir.memory_plan import PlannedPool
 
@@ -42,7 +42,7 @@ class WorkspacePool:
         return self.is_internal and self.size > 0
 
 
-def workspace_pools(program: Program) -> tuple[WorkspacePool, ...]:
+def workspace_pools(program: CProgram) -> tuple[WorkspacePool, ...]:
     """Return the workspace pools of a model, in the order of the configuration."""
     if program.model is None:
         return ()
@@ -59,7 +59,7 @@ def workspace_pools(program: Program) -> tuple[WorkspacePool, ...]:
     return tuple(pools)
 
 
-def run_names(program: Program) -> ScopedNames:
+def run_names(program: CProgram) -> ScopedNames:
     """Return the names of a run's parameters, for those of pools."""
     names = ScopedNames(program.file_names)
     for taken in ("inputs", "outputs", *(GRAPH_LOCALS if program.is_graph else ())):
@@ -67,11 +67,11 @@ def run_names(program: Program) -> ScopedNames:
     return names
 
 
-def passed_pools(program: Program) -> tuple[WorkspacePool, ...]:
+def passed_pools(program: CProgram) -> tuple[WorkspacePool, ...]:
     """Return the pools to which the run function takes pointers."""
     return tuple(pool for pool in workspace_pools(program) if not pool.is_internal)
 
 
-def internal_pools(program: Program) -> tuple[WorkspacePool, ...]:
+def internal_pools(program: CProgram) -> tuple[WorkspacePool, ...]:
     """Return the pools that are arrays of the generated code."""
     return tuple(pool for pool in workspace_pools(program) if pool.has_array)

@@ -6,7 +6,7 @@ from microtir.codegen.printer.environment import render
 from microtir.codegen.printer.functions import signature
 from microtir.codegen.printer.names import UniqueNames
 from microtir.codegen.printer.statements import parameter_text
-from microtir.codegen.program import Program
+from microtir.codegen.program import CProgram
 from microtir.codegen.source_file import SourceFile
 from microtir.errors import UsageError
 from microtir.tir.ir import ExternFunction, ExternSource, SourceKind
@@ -21,7 +21,7 @@ def prototype(extern: ExternFunction) -> str:
     return "\n".join(signature(f"{result} {extern.name}", parameters))
 
 
-def extern_files(program: Program) -> tuple[SourceFile, ...]:
+def extern_files(program: CProgram) -> tuple[SourceFile, ...]:
     """Return the files of all functions outside the program, each once.
 
     Raises:

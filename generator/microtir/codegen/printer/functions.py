@@ -13,7 +13,7 @@ from microtir.codegen.printer.intrinsics import intrinsics_lines
 from microtir.codegen.printer.layout import WIDTH, block_comment, indent, wrap
 from microtir.codegen.printer.names import ScopedNames
 from microtir.codegen.printer.statements import StatementPrinter, parameter_text, pointer_cast
-from microtir.codegen.program import Program
+from microtir.codegen.program import CProgram
 from microtir.measure.functions import has_intrinsics
 from microtir.tir.dtype import DType
 from microtir.tir.function import Origin
@@ -36,7 +36,9 @@ class FunctionText:
     assembly: str = ""
 
 
-def function_text(program: Program, function: PrimFunc, requirements: Requirements) -> FunctionText:
+def function_text(
+    program: CProgram, function: PrimFunc, requirements: Requirements
+) -> FunctionText:
     """Print the body of a function as a static C function."""
     names = ScopedNames(program.file_names)
     for parameter in function.params:
@@ -87,7 +89,7 @@ def function_text(program: Program, function: PrimFunc, requirements: Requiremen
     )
 
 
-def _storage(program: Program, function: PrimFunc) -> str:
+def _storage(program: CProgram, function: PrimFunc) -> str:
     """Return what stands in front of the return type."""
     kernel = function.kernel
     if merges(function):
@@ -101,7 +103,7 @@ def merges(function: PrimFunc) -> bool:
     return function.kernel is not None and function.kernel.merges
 
 
-def parameter_pointers(program: Program, function: PrimFunc) -> list[str]:
+def parameter_pointers(program: CProgram, function: PrimFunc) -> list[str]:
     """Return pointers to the constants that a function reads of what the run is given."""
     constants = (b for b in buffers_read(function) if b.scope is Scope.CONSTANT)
     arrays = {array.name: array for array in (program.arrays[buffer] for buffer in constants)}

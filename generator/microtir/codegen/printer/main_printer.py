@@ -11,7 +11,7 @@ from microtir.codegen.printer.expressions import Requirements
 from microtir.codegen.printer.layout import block_comment, indent
 from microtir.codegen.printer.names import ScopedNames
 from microtir.codegen.printer.statements import StatementPrinter
-from microtir.codegen.program import Program
+from microtir.codegen.program import CProgram
 from microtir.memory_plan import BufferPlacement
 from microtir.support.encoding import c_comment
 from microtir.tir.ir import Buffer, BufferView, Expr, For, Invoke, PrimFunc, Seq, Stmt
@@ -30,7 +30,7 @@ class MainPrinter(StatementPrinter):
 
     def __init__(
         self,
-        program: Program,
+        program: CProgram,
         names: ScopedNames,
         requirements: Requirements,
         views: Mapping[tuple[int, BufferView, bool], str],

@@ -12,7 +12,7 @@ from microtir.codegen.printer.functions import FunctionText, joined, origin_line
 from microtir.codegen.printer.layout import block_comment
 from microtir.codegen.printer.names import ScopedNames
 from microtir.codegen.printer.statements import parameter_text
-from microtir.codegen.program import Program
+from microtir.codegen.program import CProgram
 from microtir.tir.function import RowPort
 from microtir.tir.ir import Buffer, PrimFunc
 
@@ -25,7 +25,7 @@ STRUCT_COMMENT = (
 )
 
 
-def struct_name(program: Program) -> str:
+def struct_name(program: CProgram) -> str:
     """Return the C type of a tensor that is handed over row by row."""
     return f"struct {program.name}_rows"
 
@@ -35,7 +35,7 @@ def is_row_port(function: PrimFunc) -> bool:
     return function.row_port is not None
 
 
-def row_port_text(program: Program, function: PrimFunc) -> FunctionText:
+def row_port_text(program: CProgram, function: PrimFunc) -> FunctionText:
     """Return a function that calls the application for each of its rows [y0, y1)."""
     names = ScopedNames(program.file_names)
     is_input = function.row_port is RowPort.INPUT

@@ -11,7 +11,7 @@ from microtir.codegen.printer.c_types import C_TYPES, is_promoted
 from microtir.codegen.printer.expressions import ExpressionPrinter, Requirements
 from microtir.codegen.printer.layout import indent
 from microtir.codegen.printer.names import ScopedNames
-from microtir.codegen.program import EXTERN_STATUS, Program
+from microtir.codegen.program import EXTERN_STATUS, CProgram
 from microtir.errors import UsageError
 from microtir.tir import build
 from microtir.tir.analysis.bounds import Bounds
@@ -63,7 +63,7 @@ class StatementPrinter:
     """
 
     def __init__(
-        self, program: Program, function: PrimFunc, names: ScopedNames, requirements: Requirements
+        self, program: CProgram, function: PrimFunc, names: ScopedNames, requirements: Requirements
     ) -> None:
         self.program = program
         self.names = names

@@ -23,7 +23,7 @@ from microtir.codegen.printer.environment import render
 from microtir.codegen.printer.functions import FunctionText, joined, signature
 from microtir.codegen.printer.layout import block_comment, columns
 from microtir.codegen.printer.names import ScopedNames
-from microtir.codegen.program import Program
+from microtir.codegen.program import CProgram
 from microtir.codegen.source_file import SourceFile
 from microtir.compat.microtvm.abi_module import (
     PACKED_PARAMETERS,
@@ -59,7 +59,7 @@ class _Interface:
         is_mapped: whether the tensors lie in the workspace.
     """
 
-    program: Program
+    program: CProgram
     model: ModelInfo
     prefix: str
     pools: tuple[WorkspacePool, ...] | None
@@ -93,7 +93,7 @@ def abi_prefix(name: str) -> str:
     return f"tvmgen_{name.lower()}"
 
 
-def abi_files(program: Program, model: ModelInfo, fingerprint: str) -> tuple[SourceFile, ...]:
+def abi_files(program: CProgram, model: ModelInfo, fingerprint: str) -> tuple[SourceFile, ...]:
     """Return header and sources of the interface; a workspace that is ours is a file of its own."""
     interface = _interface(program, model)
     prefix = interface.prefix
@@ -134,7 +134,7 @@ def abi_files(program: Program, model: ModelInfo, fingerprint: str) -> tuple[Sou
     )
 
 
-def abi_parts(program: Program) -> tuple[MicrotvmPart, ...]:
+def abi_parts(program: CProgram) -> tuple[MicrotvmPart, ...]:
     """Return what the interface needs of microTVM's runtime."""
     if not has_module(program):
         return (MicrotvmPart.BASE,)
@@ -142,7 +142,7 @@ def abi_parts(program: Program) -> tuple[MicrotvmPart, ...]:
     return (MicrotvmPart.BASE, MicrotvmPart.FUNCTIONS, executor)
 
 
-def _interface(program: Program, model: ModelInfo) -> _Interface:
+def _interface(program: CProgram, model: ModelInfo) -> _Interface:
     config = program.config
     # Members are as long as microTVM makes them.
     longest = max((len(port.name) for port in model.ports), default=0) + MAX_C_NAME

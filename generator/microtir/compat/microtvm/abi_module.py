@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from microtir.codegen.printer.functions import FunctionText, joined, signature
 from microtir.codegen.printer.layout import block_comment
-from microtir.codegen.program import Program
+from microtir.codegen.program import CProgram
 from microtir.errors import UsageError
 from microtir.ir_module import ModelInfo
 from microtir.support.encoding import c_string
@@ -24,7 +24,7 @@ PACKED_PARAMETERS = (
 _METADATA_VERSION = 1
 
 
-def has_module(program: Program) -> bool:
+def has_module(program: CProgram) -> bool:
     """Return whether a program is found by name: its graph, or its function in a system library."""
     return program.is_graph or program.config.runtime.system_lib
 
@@ -101,7 +101,7 @@ def _dlpack_dtype(dtype: DType) -> str:
 
 
 def module_function(
-    program: Program, model: ModelInfo, prefix: str, functions: Mapping[str, str]
+    program: CProgram, model: ModelInfo, prefix: str, functions: Mapping[str, str]
 ) -> FunctionText:
     """Return `tvmgen_<mod>_module`: the constant description of the program.
 
@@ -129,7 +129,7 @@ def module_function(
     )
 
 
-def _tables(program: Program, model: ModelInfo, functions: Mapping[str, str]) -> Iterator[str]:
+def _tables(program: CProgram, model: ModelInfo, functions: Mapping[str, str]) -> Iterator[str]:
     if functions:
         yield "static const TVMBackendPackedCFunc functions[] = {"
         yield from (f"    {function}," for function in functions.values())

@@ -12,7 +12,7 @@ from pathlib import Path, PurePosixPath
 
 from microtir.artifact.contents import Contents
 from microtir.artifact.folder import whose
-from microtir.artifact.joint_memory import Together, joint_workspace
+from microtir.artifact.joint_memory import ConcurrentModules, joint_workspace
 from microtir.codegen import joint_workspace_header, joint_workspace_source
 from microtir.compat.microtvm.mlf.archive import programs_of
 from microtir.compat.microtvm.mlf.layout import (
@@ -77,7 +77,7 @@ def export_model_library_format(
         _add(files, _sources(artifact, layout))
         _add(files, _beside(artifact))
     names = tuple(map(module_name, given))
-    sets = Together.of(together, given)
+    sets = ConcurrentModules.of(together, given)
     if len(given) > 1:
         text = joint_workspace_header(names, joint_workspace(given, sets), sets.sorted())
         _add(files, {f"{HEADERS}/joint_workspace.h": text.encode()})

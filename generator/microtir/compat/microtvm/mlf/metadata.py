@@ -14,7 +14,7 @@ from dataclasses import asdict
 from datetime import datetime, timezone
 
 from microtir.artifact.contents import Contents
-from microtir.artifact.joint_memory import Together, joint_workspace
+from microtir.artifact.joint_memory import ConcurrentModules, joint_workspace
 from microtir.codegen.metadata import LayerData, Metadata, ParameterData, PortData
 from microtir.compat.microtvm.mlf.layout import (
     RUNTIME,
@@ -37,7 +37,7 @@ def archive_metadata(
     artifacts: Sequence[Contents],
     layouts: Sequence[Mapping[str, str]],
     timestamp: datetime | None,
-    together: Together,
+    concurrent: ConcurrentModules,
 ) -> Json:
     """Return the content of metadata.json.
 
@@ -45,7 +45,7 @@ def archive_metadata(
         artifacts: what the archive holds: models, or one user's program.
         layouts: of each artifact the paths of its sources in the archive.
         timestamp: time of the export; None for the start of the epoch, which is the same always.
-        together: which models may run at the same time.
+        concurrent: which models may run at the same time.
     """
     written = _time_text(timestamp)
     if not is_model(artifacts[0]):
@@ -58,15 +58,15 @@ def archive_metadata(
         },
         EXTRA: {
             "layout_version": _LAYOUT_VERSION,
-            "joint_workspace": _joint(artifacts, together),
+            "joint_workspace": _joint(artifacts, concurrent),
         },
     }
 
 
-def _joint(artifacts: Sequence[Contents], together: Together) -> Json:
-    pools = joint_workspace(artifacts, together)
+def _joint(artifacts: Sequence[Contents], concurrent: ConcurrentModules) -> Json:
+    pools = joint_workspace(artifacts, concurrent)
     return {
-        "together": together.sorted(),
+        "together": concurrent.sorted(),
         "size_bytes": sum(pool.size_bytes for pool in pools),
         "alignment": max((pool.alignment for pool in pools), default=1),
         "pools": [

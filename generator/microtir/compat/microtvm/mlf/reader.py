@@ -68,11 +68,11 @@ def import_model_library_format(path: str | os.PathLike[str]) -> tuple[Artifact,
     members = members_of(file)
     metadata = metadata_in(file, members)
     modules = modules_in(file, metadata)
-    together = _together(file, metadata)
-    return tuple(_artifact(file, members, module[EXTRA], together) for module in modules)
+    concurrent = _concurrent(file, metadata)
+    return tuple(_artifact(file, members, module[EXTRA], concurrent) for module in modules)
 
 
-def _together(file: Path, metadata: dict[str, Any]) -> tuple[frozenset[str], ...]:
+def _concurrent(file: Path, metadata: dict[str, Any]) -> tuple[frozenset[str], ...]:
     """Return the sets of modules that may run at the same time; one program has none."""
     if "modules" not in metadata:
         return ()
@@ -89,7 +89,7 @@ def _artifact(
     file: Path,
     members: Mapping[str, bytes],
     written: dict[str, Any],
-    together: tuple[frozenset[str], ...],
+    concurrent: tuple[frozenset[str], ...],
 ) -> Artifact:
     try:
         module: _ModuleData = check(written, _ModuleData)
@@ -97,7 +97,7 @@ def _artifact(
         check_sizes(facts)
         sources = _sources(file, members, module.layout)
         files = (*sources, SourceFile(METADATA_FILE, facts.text))
-        sets = tuple(names for names in together if facts.module_name in names)
+        sets = tuple(names for names in concurrent if facts.module_name in names)
         data = _parameters(file, members, facts)
         return Artifact(_ir_module(facts), files, facts, data, sets)
     except ConfigError as error:
