@@ -7,6 +7,7 @@ gathered pixel by pixel.  A depthwise convolution of one input channel is a conv
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,18 +17,28 @@ from microtir.config.features import Feature
 from microtir.graph.ir import Node
 from microtir.kernels.arm_dsp.gather import Patches
 from microtir.kernels.arm_dsp.gemm_kernels import CHANNELS, STEPS, TOGETHER, gemm, pack_quads
-from microtir.kernels.arm_dsp.outputs import LONGEST, Outputs
+from microtir.kernels.arm_dsp.outputs import LONGEST, sink_of
 from microtir.kernels.arm_dsp.outputs import planes_refusal as planar_refusal
 from microtir.kernels.arm_dsp.patch import GROUP, Segments
 from microtir.kernels.common.convolution_geometry import Geometry
 from microtir.kernels.common.kernel import Kernel
 from microtir.kernels.common.layer import Layer, Rows
+from microtir.kernels.common.macro_kernel import (
+    Count,
+    Pixel,
+    Product,
+    Source,
+    Tile,
+    cut,
+    lines,
+    macro_kernel,
+)
 from microtir.kernels.common.made_once import of_node
-from microtir.kernels.common.micro_kernel import Unroll, call, turns
+from microtir.kernels.common.micro_kernel import Unroll, turns
 from microtir.kernels.common.packing import constant, requantised
 from microtir.kernels.common.refusals import int8_refusal, mixed_refusal
 from microtir.kernels.common.requantise import Rescaling
-from microtir.kernels.common.statements import at, each, let, loop, seq
+from microtir.kernels.common.statements import at, each, seq
 from microtir.kernels.common.weights import QUAD, channel_quads, pack_pairs
 from microtir.operators.common.rows import RowWindow
 from microtir.operators.convolution.definition import Conv2D, DepthwiseConv2D, conv_params
@@ -159,17 +170,30 @@ class Gemm(Kernel):
         Patches span the rows of a call where these follow each other.
         """
         geometry = Geometry.of(node)
-        rows, width = geometry.output.images * geometry.output.height, geometry.output.width
-        if not self._spans_rows(geometry) or (calls.rows and not calls.alone):
-            return rows * self._line(geometry, width)
-        together, patch = calls.rows or max(rows, 1), self._patch(geometry, calls)
-        count, left = divmod(rows, together)
-        cost = count * self._line(geometry, together * width, patch)
-        return cost + left * self._line(geometry, width, patch)
+        spans_rows = self._spans_rows(geometry)
+        few = calls.rows if calls.alone and spans_rows else 0
+        counts = _counts(geometry.pixels_of_calls(few))
+        return sum(
+            number * self._line(geometry, pixels, counts)
+            for number, pixels in lines(geometry.output, calls, spans_rows=spans_rows)
+        )
 
     def emit(self, layer: Layer, name: str) -> ir.PrimFunc:
         """Return the layer function: patches in scratch, products of many pixels, then of one."""
-        return _Emitter(layer, self.unroll).function(name)
+        geometry, x = Geometry.of(layer.node), layer.input_rows(0)
+        sink, planes = sink_of(layer)
+        packed = packed_of(layer.node, planes.bytes if planes else 1)
+        assert packed is not None, "reject() was asked"
+        is_line = geometry.is_pointwise and x.is_whole and sink.is_line
+        pixels = geometry.pixels_of_calls(layer.call_rows if is_line else 0)
+        steps, channels = geometry.segments.steps, geometry.output.channels
+
+        def kernel(count: int) -> KernelDescription:
+            return gemm(count, steps, channels, packed.rescaling, self.unroll, planes)
+
+        tile = Tile(_counts(pixels), (Product(kernel, (at(packed.words, 0, 0, 0),)),))
+        source = _WidenedPatch(x, geometry, pixels, is_line=is_line)
+        return macro_kernel(layer, name, geometry.output.width, source, tile, sink)
 
     def _spans_rows(self, geometry: Geometry) -> bool:
         return geometry.is_pointwise and not self.is_planar
@@ -193,27 +217,31 @@ class Gemm(Kernel):
         loads = _APART_CODE * steps * self.unroll.apart
         return borders + loads + sum(_CODE[count] + _STEP_CODE[count] * steps for count in pixels)
 
-    def _line(self, geometry: Geometry, pixels: int, patch: int = 0) -> int:
-        """Return instructions for pixels that patches may span.
-
-        Patch by patch, then two, then one.
-        """
+    def _line(self, geometry: Geometry, pixels: int, counts: tuple[Count, ...]) -> int:
+        """Return the instructions for pixels of a line, cut by these counts."""
         channels, steps = geometry.output.channels, geometry.segments.steps
-        quads, patch = -(-channels // QUAD), patch or geometry.patch_pixels
-        patches, rest = divmod(pixels, patch)
+        quads = -(-channels // QUAD)
         looped = 1 + 3 * turns(steps, self.unroll) + self.is_planar
         # For four channels: 12 a step and 55 beside them for two pixels, 7 and 33 for a single one,
         # which takes an odd step alone.
-        block = ((12 + 2 * self.unroll.apart) * steps + looped + 55) * quads + 12
+        pair = ((12 + 2 * self.unroll.apart) * steps + looped + 55) * quads + 12
         single = (7 * steps + steps % 2 + looped + 33) * quads + 3 * steps + 60
-        group = 7 * steps + 30
-        blocks, last = patches * patch // TOGETHER, rest // TOGETHER
-        by_two = 40 + 8 * steps + 40
-        filled = by_two if patch == TOGETHER else 40 + group * patch // GROUP
-        calls = patches * filled + last * by_two
+
+        def block(count: int) -> int:
+            if count == 1:
+                return single
+            group = (7 * steps + 30) * count // GROUP
+            return count // TOGETHER * pair + 40 + (group if count > TOGETHER else 8 * steps + 40)
+
         borders = 3 * channels // 2 + 40 if self.is_planar else 0
         beside = _gathered(geometry, pixels) if not geometry.is_pointwise else 0
-        return (blocks + last) * block + calls + rest % TOGETHER * single + borders + beside
+        return sum(b.times * block(b.pixels) for b in cut(pixels, counts)) + borders + beside
+
+
+def _counts(pixels: int) -> tuple[Count, ...]:
+    """Return the patch of so many pixels, then smaller ones."""
+    pair = (Count(TOGETHER, "pair"),) if pixels > TOGETHER else ()
+    return (Count(pixels, "patch"), *pair, Count(1, "pixel"))
 
 
 def _gathered(geometry: Geometry, pixels: int) -> int:
@@ -230,114 +258,47 @@ def _gathered(geometry: Geometry, pixels: int) -> int:
     return rows.taps * (16 * groups + sides * end) + geometry.segments.steps * groups
 
 
-class _Emitter:
-    def __init__(self, layer: Layer, unroll: Unroll) -> None:
-        self.unroll = unroll
-        self.layer = layer
-        self.geometry = geometry = Geometry.of(layer.node)
-        self.x, y = layer.input_rows(0), layer.output_rows()
-        self.outputs = Outputs(y)
-        packed = packed_of(layer.node, self.outputs.row.bytes if self.outputs.row else 1)
-        assert packed is not None, "refusal() was asked"
-        self.packed = packed
-        are_whole = self.x.is_whole and y.is_whole
-        self.flat = geometry.is_pointwise and are_whole and self.outputs.row is None
+class _WidenedPatch(Source):
+    """Patches of windows, widened: on a line pixel by pixel, else gathered.
+
+    Args:
+        x: the input.
+        geometry: of the layer.
+        pixels: of the largest patch.
+        is_line: whether patches span rows.
+    """
+
+    def __init__(self, x: Rows, geometry: Geometry, pixels: int, *, is_line: bool) -> None:
+        self.x, self.is_line = x, is_line
         # One row, so that whoever follows rows of buffers sees one span of bytes.
-        self.pixels = geometry.patch_pixels
-        if self.flat:
-            self.pixels = geometry.pixels_of_calls(layer.call_rows)
-        shape = (1, geometry.segments.elements(self.pixels))
-        self.patch = ir.Buffer("scratch", shape, DType.INT16, alignment=4)
+        shape = (1, geometry.segments.elements(pixels))
+        self.patch = self.scratch = ir.Buffer("scratch", shape, DType.INT16, alignment=4)
         self.patches, self.single = (
-            Patches(self.x, geometry, segments, self.patch)
+            Patches(x, geometry, segments, self.patch)
             for segments in (geometry.segments, geometry.segments.single)
         )
 
-    def function(self, name: str) -> ir.PrimFunc:
-        body = seq(self.clear_gaps(), self.flat_pixels() if self.flat else self.rows())
-        return self.layer.function(name, self.patch, body)
-
-    def clear_gaps(self) -> ir.Stmt:
+    def prepare(self, counts: Sequence[int]) -> ir.Stmt:
         """Set what patches hold beside values of the input."""
-        has_singles = self.flat or self.geometry.output.width % TOGETHER
-        single = self.single.clear_gap(1) if has_singles else seq()
-        return seq(self.patches.clear_gap(self.pixels), single)
+        first, *_ = counts
+        many = self.patches.clear_gap(first) if first > 1 else seq()
+        return seq(many, self.single.clear_gap(1) if 1 in counts else seq())
 
-    def patches_of(self, pixels: int) -> Patches:
-        """Return those that the product of so many pixels reads."""
-        return self.single if pixels == 1 else self.patches
-
-    def flat_pixels(self) -> ir.Stmt:
-        """Emit all pixels of the row range as one line: rows of any width fill whole patches."""
-        width, layer = self.geometry.output.width, self.layer
-        first, pixels = layer.y0 * width, (layer.y1 - layer.y0) * width
-
-        def place(rows: Rows, pixel: te.Expr) -> ir.BufferArgument:
-            return rows.at(pixel // width, pixel % width, 0)
-
-        def some(pixel: te.Expr, count: int) -> ir.Stmt:
-            group = count if count % GROUP == 0 else 1
-            segment = te.as_expr(0, DType.INT32)
-            filled = (
-                self.patches_of(count).widen(group, place(self.x, pixel + lane), segment, lane)
-                for lane in range(0, count, group)
-            )
-            return seq(*filled, self.product(count, pixel // width, pixel % width))
-
-        def tail(start: te.Expr) -> ir.Stmt:
-            """Emit what is left behind whole patches, or one of their groups."""
-            stop = first + pixels
-
-            def pairs(count: te.Expr) -> ir.Stmt:
-                return seq(
-                    loop("pair", 0, count, lambda n: some(start + n * TOGETHER, TOGETHER)),
-                    loop("pixel", start + count * TOGETHER, stop, lambda p: some(p, 1)),
-                )
-
-            if self.pixels == TOGETHER:
-                return loop("pixel", start, stop, lambda p: some(p, 1))
-            return let("pairs", te.maximum(stop - start, 0) // TOGETHER, pairs)
-
-        def both(patches: te.Expr) -> ir.Stmt:
-            whole = loop("patch", 0, patches, lambda n: some(first + n * self.pixels, self.pixels))
-            if width % self.pixels == 0:
-                return whole
-            return seq(whole, let("start", first + patches * self.pixels, tail))
-
-        # An empty range may be given with y1 < y0, which must not reach rows before y0.
-        return let("patches", te.maximum(pixels, 0) // self.pixels, both)
-
-    def rows(self) -> ir.Stmt:
-        width = self.geometry.output.width
-        patches, rest = divmod(width, self.pixels)
-
-        def some(row: te.Expr, column: te.Expr, count: int) -> ir.Stmt:
+    def block(self, pixel: Pixel, count: int) -> ir.Stmt:
+        patches = self.single if count == 1 else self.patches
+        if not self.is_line:
             together = 1 if count == TOGETHER else count
+            return each(
+                "pixel", count // together,
+                lambda n: patches.gather(pixel.row, pixel.column + n, together, n),
+            )  # fmt: skip
+        group = count if count % GROUP == 0 else 1
+        segment = te.as_expr(0, DType.INT32)
+        places = ((pixel.ahead(lane), lane) for lane in range(0, count, group))
+        return seq(*(
+            patches.widen(group, self.x.at(place.row, place.column, 0), segment, lane)
+            for place, lane in places
+        ))  # fmt: skip
 
-            def fill(n: te.Expr) -> ir.Stmt:
-                return self.patches_of(count).gather(row, column + n, together, n)
-
-            return seq(each("pixel", count // together, fill), self.product(count, row, column))
-
-        def parts(row: te.Expr) -> ir.Stmt:
-            """Emit whole patches, then two pixels and one."""
-            whole = loop("patch", 0, patches, lambda n: some(row, n * self.pixels, self.pixels))
-            last = te.as_expr(width - rest, DType.INT32)
-            pair = [some(row, last, TOGETHER)] * (rest // TOGETHER)
-            single = [some(row, last + rest - 1, 1)] * (rest % TOGETHER)
-            return seq(whole, *pair, *single, self.outputs.borders(row))
-
-        return loop("row", self.layer.y0, self.layer.y1, parts)
-
-    def product(self, pixels: int, row: te.Expr, column: te.Expr) -> ir.Stmt:
-        """Emit the micro-kernel for all channels of some pixels, from a column of a row on."""
-        return call(
-            self.kernel(pixels),
-            at(self.patch, 0, 0),
-            at(self.packed.words, 0, 0, 0),
-            *self.outputs.at(row, column),
-        )
-
-    def kernel(self, pixels: int) -> KernelDescription:
-        steps, channels = self.geometry.segments.steps, self.geometry.output.channels
-        return gemm(pixels, steps, channels, self.packed.rescaling, self.unroll, self.outputs.row)
+    def at(self, _pixel: Pixel, _count: int) -> ir.BufferArgument:
+        return at(self.patch, 0, 0)

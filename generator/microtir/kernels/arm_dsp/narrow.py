@@ -7,7 +7,6 @@ matrix products do, would take as long as the products.
 
 from __future__ import annotations
 
-from microtir import te
 from microtir.config.features import Feature
 from microtir.graph.ir import Node
 from microtir.kernels.arm_dsp.narrow_kernels import (
@@ -19,21 +18,30 @@ from microtir.kernels.arm_dsp.narrow_kernels import (
     pack,
     widen,
 )
-from microtir.kernels.arm_dsp.outputs import Outputs, borders_cost, planes_refusal
+from microtir.kernels.arm_dsp.outputs import borders_cost, planes_refusal, sink_of
 from microtir.kernels.common.bordered_rows import Geometry
 from microtir.kernels.common.kernel import Kernel
-from microtir.kernels.common.layer import Layer
+from microtir.kernels.common.layer import Layer, Rows
+from microtir.kernels.common.macro_kernel import (
+    Count,
+    Pixel,
+    Product,
+    Source,
+    Tile,
+    macro_kernel,
+)
 from microtir.kernels.common.made_once import of_node
 from microtir.kernels.common.micro_kernel import call
 from microtir.kernels.common.packing import constant, requantised
 from microtir.kernels.common.refusals import int8_refusal, mixed_refusal
 from microtir.kernels.common.requantise import Requantisation
-from microtir.kernels.common.statements import at, loop, seq
+from microtir.kernels.common.statements import at
 from microtir.kernels.common.weights import QUAD
 from microtir.operators.common.rows import RowWindow
 from microtir.operators.convolution.definition import Conv2D, DepthwiseConv2D, conv_params
 from microtir.operators.convolution.formula import row_window
 from microtir.plan.ir import Calls, LayoutKind, Refusal
+from microtir.schedule import KernelDescription
 from microtir.tir import ir
 from microtir.tir.dtype import DType
 
@@ -107,32 +115,42 @@ class GemmNarrow(Kernel):
 
     def emit(self, layer: Layer, name: str) -> ir.PrimFunc:
         """Emit the layer function: parts of a row into a patch, then all channels of it."""
-        node, x, outputs = layer.node, layer.input_rows(0), Outputs(layer.output_rows())
-        geometry, factors, weights = Geometry.of(node), _factors(node), layer.data(1)
-        assert factors is not None, "refusal() was asked"
-        values, width, part = geometry.image.channels, geometry.output.width, _part(geometry)
-        packed = pack(weights.reshape(len(weights), -1), factors.constants)
-        words = constant("words", packed)
-        patch = ir.Buffer("scratch", (1, part * values), DType.INT16, alignment=4)
+        geometry, factors, weights = Geometry.of(layer.node), _factors(layer.node), layer.data(1)
+        assert factors is not None, "reject() was asked"
+        rescaling, values = factors.rescaling, geometry.image.channels
+        sink, planes = sink_of(layer)
+        words = constant("words", pack(weights.reshape(len(weights), -1), factors.constants))
 
-        def some(row: te.Expr, column: te.Expr, pixels: int) -> ir.Stmt:
-            product = narrow(pixels, values, len(weights), factors.rescaling, outputs.row)
-            return seq(
-                call(widen(pixels * values), x.at(row, column, 0), at(patch, 0, 0)),
-                call(product, at(patch, 0, 0), at(words, 0, 0), *outputs.at(row, column)),
-            )
+        def kernel(pixels: int) -> KernelDescription:
+            return narrow(pixels, values, len(weights), rescaling, planes)
 
-        def row(number: te.Expr) -> ir.Stmt:
-            parts, rest = divmod(width, part)
-            statements = [loop("part", 0, parts, lambda n: some(number, n * part, part))]
-            if rest:
-                statements.append(some(number, te.as_expr(parts * part, DType.INT32), rest))
-            return seq(*statements, outputs.borders(number))
+        source = _WidenedQuads(layer.input_rows(0), values, _part(geometry))
+        tile = Tile(_counts(geometry), (Product(kernel, (at(words, 0, 0),)),))
+        return macro_kernel(layer, name, geometry.output.width, source, tile, sink)
 
-        return layer.function(name, patch, loop("row", layer.y0, layer.y1, row))
+
+class _WidenedQuads(Source):
+    """Pixels of a row as they follow each other, widened."""
+
+    def __init__(self, x: Rows, values: int, pixels: int) -> None:
+        self.x, self.values = x, values
+        self.patch = self.scratch = ir.Buffer(
+            "scratch", (1, pixels * values), DType.INT16, alignment=4
+        )
+
+    def block(self, pixel: Pixel, count: int) -> ir.Stmt:
+        widened = widen(count * self.values)
+        return call(widened, self.x.at(pixel.row, pixel.column, 0), at(self.patch, 0, 0))
+
+    def at(self, _pixel: Pixel, _count: int) -> ir.BufferArgument:
+        return at(self.patch, 0, 0)
 
 
 def _part(geometry: Geometry) -> int:
     """Return the pixels of a patch: the parts of a row are as equal as can be."""
     width = geometry.output.width
     return -(-width // -(-width // PIXELS))
+
+
+def _counts(geometry: Geometry) -> tuple[Count, ...]:
+    return (Count(_part(geometry), "part", unit=1),)

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from microtir import te
 from microtir.kernels.arm_dsp.gemm_kernels import PlaneRow
-from microtir.kernels.common.layer import Rows
+from microtir.kernels.common.layer import Layer, Rows
+from microtir.kernels.common.macro_kernel import Arguments, Nhwc, Pixel, Sink
 from microtir.kernels.common.made_once import made_once
 from microtir.kernels.common.micro_kernel import call, describe
 from microtir.kernels.common.statements import loop, seq, store
@@ -37,32 +38,29 @@ def borders_cost(output: Extents, writes: LayoutKind) -> int:
     return 0 if writes is LayoutKind.NHWC else output.height * (3 * output.channels // 2 + 40)
 
 
-class Outputs:
-    """The output of a layer; `row` says how planes lie, None stands for NHWC.
+def sink_of(layer: Layer) -> tuple[Sink, PlaneRow | None]:
+    """Return where the outputs of a layer go, and how rows lie, if they are planes."""
+    rows = layer.output_rows()
+    planes = rows.layout.planes
+    if planes is None:
+        return Nhwc(rows), None
+    return _Planes(rows, planes), PlaneRow(rows.buffer.dtype, planes.columns)
 
-    Args:
-        rows: of the layer's output.
-    """
 
-    def __init__(self, rows: Rows) -> None:
-        self._rows = rows
-        self._planes = rows.layout.planes
-        self.row = PlaneRow(rows.buffer.dtype, self._planes.columns) if self._planes else None
+class _Planes(Sink):
+    """Columns of planes, with what whoever reads them finds beside the image: the zero point."""
 
-    def at(self, row: te.Expr, column: te.Expr) -> tuple[ir.BufferArgument | te.Expr, ...]:
-        """Return what a kernel is given that writes from a column of a row on."""
-        if self._planes is None:
-            return (self._rows.at(row, column, 0),)
-        return self._rows.row(row), self._planes.before + column
+    def __init__(self, rows: Rows, planes: Planes) -> None:
+        self._rows, self._planes = rows, planes
+        output, zero = Extents.of(rows.type), rows.type.quant.zero_point
+        self._borders = borders(planes, output.channels, output.width, zero, rows.buffer.dtype)
 
-    def borders(self, row: te.Expr) -> ir.Stmt:
-        """Emit what whoever reads planes finds beside the image of a row: the zero point."""
-        if self._planes is None:
-            return seq()
-        output, zero = Extents.of(self._rows.type), self._rows.type.quant.zero_point
-        dtype = self._rows.buffer.dtype
-        kernel = borders(self._planes, output.channels, output.width, zero, dtype)
-        return call(kernel, self._rows.row(row))
+    def at(self, pixel: Pixel, channel: int) -> Arguments:
+        assert channel == 0, "kernels are given whole rows"
+        return self._rows.row(pixel.row), self._planes.before + pixel.column
+
+    def row(self, row: te.Expr) -> ir.Stmt:
+        return call(self._borders, self._rows.row(row))
 
 
 @made_once

@@ -6,6 +6,7 @@ image are the input's zero point, for which the bias accounts.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,13 +15,20 @@ from microtir import te
 from microtir.config.features import Feature
 from microtir.graph.ir import Node
 from microtir.kernels.arm_dsp.copying import fill
-from microtir.kernels.arm_dsp.outputs import Outputs, borders_cost, planes_refusal
-from microtir.kernels.arm_dsp.windows_kernels import Outputs as RowOutputs
-from microtir.kernels.arm_dsp.windows_kernels import pack, tile_loads, windows
+from microtir.kernels.arm_dsp.outputs import borders_cost, planes_refusal, sink_of
+from microtir.kernels.arm_dsp.windows_kernels import Outputs, pack, tile_loads, windows
 from microtir.kernels.arm_dsp.windows_rows import PAIR, PIXELS, WidenedRows, keep_rows, widen_row
 from microtir.kernels.common.bordered_rows import Geometry
 from microtir.kernels.common.kernel import Kernel
 from microtir.kernels.common.layer import Layer
+from microtir.kernels.common.macro_kernel import (
+    Count,
+    Pixel,
+    Product,
+    Source,
+    Tile,
+    macro_kernel,
+)
 from microtir.kernels.common.micro_kernel import call
 from microtir.kernels.common.packing import constant, requantised
 from microtir.kernels.common.refusals import int8_refusal, mixed_refusal
@@ -31,6 +39,7 @@ from microtir.operators.common.rows import RowWindow
 from microtir.operators.convolution.definition import Conv2D, DepthwiseConv2D, conv_params
 from microtir.operators.convolution.formula import row_window
 from microtir.plan.ir import Calls, LayoutKind, Refusal
+from microtir.schedule import KernelDescription
 from microtir.tir import ir
 from microtir.tir.dtype import DType
 
@@ -201,29 +210,36 @@ class GemmWindows(Kernel):
 
     def emit(self, layer: Layer, name: str) -> ir.PrimFunc:
         """Emit the layer function: rows behind an output row, its tiles, then single pixels."""
-        return _Emitter(layer).function(name)
+        sink, planes = sink_of(layer)
+        form = _Form.of(layer.node)
+        written = Outputs(form.geometry.output.channels, planes)
+        packed = _packed(layer.node, written.channel_bytes)
+        assert packed is not None, "reject() was asked"
+        words, factors = packed
+
+        def kernel(pixels: int) -> KernelDescription:
+            return windows(form.rows, pixels, written, factors.rescaling)
+
+        counts = (Count(form.tiled, "tiles"), Count(1, "pixel"))
+        tile = Tile(counts, (Product(kernel, (at(words, 0, 0),)),))
+        return macro_kernel(layer, name, form.rows.width, _Rows(layer, form), tile, sink)
 
 
-class _Emitter:
-    def __init__(self, layer: Layer) -> None:
-        self.layer = layer
-        self.form = _Form.of(layer.node)
-        self.rows = self.form.rows
-        self.x, self.outputs = layer.input_rows(0), Outputs(layer.output_rows())
-        self.written = RowOutputs(self.form.geometry.output.channels, self.outputs.row)
-        packed = _packed(layer.node, self.written.channel_bytes)
-        assert packed is not None, "refusal() was asked"
-        self.words, self.factors = packed
+class _Rows(Source):
+    """The rows behind an output row, widened between their borders; some are those of the last."""
+
+    def __init__(self, layer: Layer, form: _Form) -> None:
+        self.layer, self.form, self.rows = layer, form, form.rows
+        self.x = layer.input_rows(0)
         # One row, so that whoever follows rows of buffers sees one span of bytes.
         size = self.rows.taps * self.rows.distance
-        self.scratch = ir.Buffer("scratch", (1, size), DType.INT16, alignment=4)
+        self.scratch = self.widened = ir.Buffer("scratch", (1, size), DType.INT16, alignment=4)
         self.zero_point = layer.node.inputs[0].type.quant.zero_point
 
-    def function(self, name: str) -> ir.PrimFunc:
-        body = loop("row", self.layer.y0, self.layer.y1, self.row)
-        return self.layer.function(name, self.scratch, seq(self.fill_borders(), body))
+    def at(self, pixel: Pixel, _count: int) -> ir.BufferArgument:
+        return at(self.widened, 0, self.rows.place(pixel.column))
 
-    def fill_borders(self) -> ir.Stmt:
+    def prepare(self, _counts: Sequence[int]) -> ir.Stmt:
         """Emit what lies beside the image in each row, once: rows are widened between it."""
         ends, begin = [], 0
         for number, (_, place, count) in enumerate(self.form.copies, 1):
@@ -234,15 +250,15 @@ class _Emitter:
         def part(ky: te.Expr, first: int, stop: int) -> ir.Stmt:
             base = ky * self.rows.distance
             return loop("i", first, stop,
-                        lambda i: store(self.scratch, (0, base + i), self.zero_point))  # fmt: skip
+                        lambda i: store(self.widened, (0, base + i), self.zero_point))  # fmt: skip
 
         if not parts:
             return seq()
         return loop("ky", 0, self.rows.taps, lambda ky: seq(*(part(ky, a, b) for a, b in parts)))
 
     def row(self, row: te.Expr) -> ir.Stmt:
-        """Emit an output row."""
-        window = self.form.geometry.windows.rows
+        """Emit the rows behind an output row, less what the row before has widened."""
+        window, kept = self.form.geometry.windows.rows, self.form.kept
 
         def tap(ky: te.Expr) -> ir.Stmt:
             def there(y: te.Expr) -> ir.Stmt:
@@ -252,30 +268,15 @@ class _Emitter:
 
             return let("y", row * window.stride - window.before + ky * window.dilation, there)
 
-        tiled, kept = self.form.tiled, self.form.kept
         first = te.as_expr(0, DType.INT32)
         if kept:
             first = te.select(row == self.layer.y0, first, kept)
-        return seq(
-            self.keep(row) if kept else seq(),
-            loop("ky", first, self.rows.taps, tap),
-            self.product(tiled, row, te.as_expr(0, DType.INT32), 0),
-            *(
-                self.product(1, row, te.as_expr(column, DType.INT32), self.place(column))
-                for column in range(tiled, self.rows.width)
-            ),
-            self.outputs.borders(row),
-        )  # fmt: skip
+        return seq(self.keep(row) if kept else seq(), loop("ky", first, self.rows.taps, tap))
 
     def keep(self, row: te.Expr) -> ir.Stmt:
         """Emit what the row before has widened, behind the first one of a call."""
         stride = self.form.geometry.windows.rows.stride
         return when(row > self.layer.y0, call(keep_rows(self.rows, stride), self.target(0, 0)))
-
-    def place(self, column: int) -> int:
-        """Return where the window of a pixel begins in the rows."""
-        even, odd = divmod(column, self.rows.copies)
-        return even * self.rows.copies * self.rows.step + odd * self.rows.odd
 
     def widen(self, ky: te.Expr, y: te.Expr) -> ir.Stmt:
         """Emit a row of the image into its place among the rows of the window."""
@@ -297,13 +298,4 @@ class _Emitter:
         ))  # fmt: skip
 
     def target(self, ky: te.ExprLike, place: int) -> ir.BufferArgument:
-        return at(self.scratch, 0, te.as_expr(ky, DType.INT32) * self.rows.distance + place)
-
-    def product(self, pixels: int, row: te.Expr, column: te.Expr, place: int) -> ir.Stmt:
-        """Emit all channels of some pixels, from a column on whose window begins at a place."""
-        return call(
-            windows(self.rows, pixels, self.written, self.factors.rescaling),
-            at(self.scratch, 0, place),
-            at(self.words, 0, 0),
-            *self.outputs.at(row, column),
-        )
+        return at(self.widened, 0, te.as_expr(ky, DType.INT32) * self.rows.distance + place)

@@ -1,0 +1,314 @@
+"""The loops around micro-kernels: rows, blocks of pixels and what is left, for any instruction set.
+
+A macro-kernel is a `Source` (how the inputs of a block are made ready), a `Tile` (the pixels that
+a micro-kernel computes at once, and its constants) and a `Sink` (where outputs go).  Where the rows
+of source and sink follow each other, the pixels of a row range are one line, so that blocks span
+rows; else each row is cut into blocks.  Estimates are summed over the same blocks.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from microtir import te
+from microtir.kernels.common.layer import Layer, Rows
+from microtir.kernels.common.micro_kernel import call
+from microtir.kernels.common.statements import let, loop, seq
+from microtir.operators.common.rows import Extents
+from microtir.plan.ir import Calls
+from microtir.schedule import KernelDescription
+from microtir.tir import ir
+from microtir.tir.dtype import DType
+
+Arguments = tuple[ir.BufferArgument | te.Expr, ...]
+"""What a call of a micro-kernel is given."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pixel:
+    """A pixel of the output."""
+
+    row: te.Expr
+    column: te.Expr
+
+    def ahead(self, count: te.ExprLike) -> Pixel:
+        """Return the pixel so many behind this one, in the same row or on the same line."""
+        return Pixel(self.row, self.column + count)
+
+
+@dataclass(frozen=True, slots=True)
+class _PixelOfLine(Pixel):
+    number: te.Expr
+    width: int
+
+    @staticmethod
+    def of(number: te.Expr, width: int) -> _PixelOfLine:
+        return _PixelOfLine(number // width, number % width, number, width)
+
+    def ahead(self, count: te.ExprLike) -> Pixel:
+        return _PixelOfLine.of(self.number + count, self.width)
+
+
+Some = Callable[[Pixel, int], ir.Stmt]
+"""Computes a block, given its first pixel and how many it has."""
+
+
+@dataclass(frozen=True, slots=True)
+class Count:
+    """How many pixels a micro-kernel computes at once.
+
+    Attributes:
+        pixels: of a block.
+        name: of the loop over blocks.
+        unit: fewer pixels, a multiple of this, are a block, too, if that ends a row; 0: none are.
+        overlaps: whether the last block of a row begins earlier if it would leave the row: some
+            pixels are computed twice.
+    """
+
+    pixels: int
+    name: str
+    unit: int = 0
+    overlaps: bool = False
+
+    @property
+    def plural(self) -> str:
+        """Return what the number of blocks is called."""
+        return self.name + ("es" if self.name.endswith("ch") else "s")
+
+
+@dataclass(frozen=True, slots=True)
+class Blocks:
+    """Some blocks of a row or line: `times` blocks of `pixels`, from pixel `first` on."""
+
+    first: int
+    pixels: int
+    times: int
+    last: int  # where the last block begins, at most
+
+    def begin(self, number: te.Expr) -> te.Expr:
+        """Return the first pixel of a block."""
+        place = self.first + number * self.pixels
+        overlaps = self.first + (self.times - 1) * self.pixels > self.last
+        return te.minimum(place, self.last) if overlaps else place
+
+
+def cut(width: int, counts: Sequence[Count]) -> Iterator[Blocks]:
+    """Cut a row of `width` pixels into blocks: whole ones of each count, then what is left."""
+    first = 0
+    for count in counts:
+        whole, left = divmod(width - first, count.pixels)
+        if count.overlaps and left and whole:
+            whole, left = whole + 1, 0
+        yield Blocks(first, count.pixels, whole, width - count.pixels)
+        first = min(first + whole * count.pixels, width)
+        if count.unit and left >= count.unit:
+            left -= left % count.unit
+            yield Blocks(first, left, 1, first)
+            first += left
+    assert first == width, "the last count leaves no pixel"
+
+
+def cut_line(pixels: int, width: int, counts: Sequence[Count]) -> Iterator[Blocks]:
+    """Cut a line of rows of `width` pixels into blocks, as the loops over its pixels do."""
+    return cut(pixels, [Count(count.pixels, count.name) for count in line_counts(width, counts)])
+
+
+def line_counts(width: int, counts: Sequence[Count]) -> Sequence[Count]:
+    """Return counts up to the first one that leaves nothing of any number of rows."""
+    for number, count in enumerate(counts, 1):
+        if all(n % count.pixels == 0 for n in (width, *(c.pixels for c in counts[:number]))):
+            return counts[:number]
+    return counts
+
+
+def lines(output: Extents, calls: Calls, *, spans_rows: bool) -> list[tuple[int, int]]:
+    """Return the lines that an output is computed in: how many, and the pixels of each.
+
+    A line is a row, or all rows of a call where blocks may span rows: not in a ring.
+    """
+    rows, width = output.images * output.height, output.width
+    if not spans_rows or (calls.rows and not calls.alone):
+        return [(rows, width)]
+    together = calls.rows or max(rows, 1)
+    count, left = divmod(rows, together)
+    return [(count, together * width), (left, width)]
+
+
+class Source(ABC):
+    """How the inputs of a block of pixels are laid out and made ready.
+
+    Attributes:
+        scratch: memory that the layer function is given, if it needs some.
+        local: memory on the stack, if it needs some.
+        is_line: whether the inputs of a row's pixels follow those of the row before.
+    """
+
+    scratch: ir.Buffer | None = None
+    local: ir.Buffer | None = None
+    is_line = False
+
+    def prepare(self, _counts: Sequence[int]) -> ir.Stmt:
+        """Emit what is done once in a call, for blocks of so many pixels."""
+        return seq()
+
+    def row(self, _row: te.Expr) -> ir.Stmt:
+        """Emit what is done once for an output row, before its first block."""
+        return seq()
+
+    def block(self, _pixel: Pixel, _count: int) -> ir.Stmt:
+        """Emit what is done for a block of so many pixels, before its product."""
+        return seq()
+
+    @abstractmethod
+    def at(self, pixel: Pixel, count: int) -> ir.BufferArgument:
+        """Return where the inputs of a block begin."""
+
+
+class Sink(ABC):
+    """Where the outputs of a block of pixels go."""
+
+    is_line = False  # whether the outputs of a row's pixels follow those of the row before
+
+    @abstractmethod
+    def at(self, pixel: Pixel, channel: int) -> Arguments:
+        """Return what micro-kernels are given that write from a channel of a pixel on."""
+
+    def row(self, _row: te.Expr) -> ir.Stmt:
+        """Emit what is done for a row behind its last block."""
+        return seq()
+
+
+class Nhwc(Sink):
+    """Outputs whose channels follow each other, pixel by pixel.
+
+    Args:
+        rows: of the output.
+    """
+
+    def __init__(self, rows: Rows) -> None:
+        self._rows = rows
+        self.is_line = rows.is_whole
+
+    def at(self, pixel: Pixel, channel: int) -> Arguments:
+        return (self._rows.at(pixel.row, pixel.column, channel),)
+
+
+@dataclass(frozen=True, slots=True)
+class Product:
+    """A micro-kernel for each number of pixels, and its constants.
+
+    Attributes:
+        kernel: that for so many pixels; its parameters are inputs, constants and outputs.
+        constants: packed weights, and what requantisation needs.
+        channel: of the output that it writes first.
+    """
+
+    kernel: Callable[[int], KernelDescription]
+    constants: tuple[ir.BufferArgument, ...]
+    channel: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Tile:
+    """What is computed at once: counts of pixels, the largest first, and products of a block."""
+
+    counts: tuple[Count, ...]
+    products: tuple[Product, ...]
+
+
+def macro_kernel(
+    layer: Layer,
+    name: str,
+    width: int,
+    source: Source,
+    tile: Tile,
+    sink: Sink,
+    rows: tuple[te.ExprLike, te.ExprLike] | None = None,
+) -> ir.PrimFunc:
+    """Return the layer function that computes all pixels of a row range.
+
+    Args:
+        layer: whose function it is.
+        name: of the function.
+        width: pixels of an output row.
+        source: of the inputs.
+        tile: of the micro-kernels.
+        sink: of the outputs.
+        rows: that are computed; None: those that the function is called for.
+    """
+
+    def block(pixel: Pixel, count: int) -> ir.Stmt:
+        products = (
+            call(
+                product.kernel(count),
+                source.at(pixel, count),
+                *product.constants,
+                *sink.at(pixel, product.channel),
+            )
+            for product in tile.products
+        )
+        return seq(source.block(pixel, count), *products)
+
+    y0, y1 = (te.as_expr(y, DType.INT32) for y in rows or (layer.y0, layer.y1))
+    if source.is_line and sink.is_line:
+        used = [count.pixels for count in line_counts(width, tile.counts)]
+        loops = over_line(y0, y1, width, tile.counts, block)
+    else:
+        used = [blocks.pixels for blocks in cut(width, tile.counts) if blocks.times]
+        loops = loop(
+            "row", y0, y1,
+            lambda row: seq(
+                source.row(row), over_row(row, width, tile.counts, block), sink.row(row)
+            ),
+        )  # fmt: skip
+    body = seq(source.prepare(used), loops)
+    if source.local is not None:
+        body = ir.Allocate(source.local, body)
+    return layer.function(name, source.scratch, body)
+
+
+def over_row(row: te.Expr, width: int, counts: Sequence[Count], some: Some) -> ir.Stmt:
+    """Emit `some` for the blocks of a row: a loop over whole ones, then each that is left."""
+    whole, *left = cut(width, counts)
+
+    def block(blocks: Blocks, number: te.Expr) -> ir.Stmt:
+        return some(Pixel(row, blocks.begin(number)), blocks.pixels)
+
+    last = (block(b, te.as_expr(n, DType.INT32)) for b in left for n in range(b.times))
+    return seq(loop(counts[0].name, 0, whole.times, partial(block, whole)), *last)
+
+
+def over_line(y0: te.Expr, y1: te.Expr, width: int, counts: Sequence[Count], some: Some) -> ir.Stmt:
+    """Emit `some` for the blocks of rows [y0, y1) whose pixels are one line.
+
+    Rows of any width fill whole blocks.  The last count is 1, if one before leaves a pixel.
+    """
+    first, pixels = y0 * width, (y1 - y0) * width
+    stop = first + pixels
+
+    def blocks(start: te.Expr, left: te.Expr, counts: Sequence[Count]) -> ir.Stmt:
+        count, *smaller = counts
+        size = count.pixels
+
+        def block(pixel: te.Expr) -> ir.Stmt:
+            return some(_PixelOfLine.of(pixel, width), size)
+
+        def behind(begin: te.Expr) -> ir.Stmt:
+            return blocks(begin, stop - begin, smaller)
+
+        def whole(times: te.Expr) -> ir.Stmt:
+            loops = loop(count.name, 0, times, lambda n: block(start + n * size))
+            if not smaller:
+                return loops
+            end = start + times * size
+            return seq(loops, let("start", end, behind) if len(smaller) > 1 else behind(end))
+
+        if size == 1:
+            return loop(count.name, start, stop, block)
+        # An empty range may be given with y1 < y0, which must not reach rows before y0.
+        return let(count.plural, te.maximum(left, 0) // size, whole)
+
+    return blocks(first, pixels, line_counts(width, counts))
