@@ -15,7 +15,7 @@ from microtir.ir_module import IRModule
 from microtir.kernels.arm_dsp import depthwise as words
 from microtir.kernels.arm_dsp import planes
 from microtir.kernels.arm_dsp.planes import OUTPUTS, TAPS, Plane, depthwise, words_of
-from microtir.kernels.common.bordered_rows import Geometry
+from microtir.kernels.common.convolution_geometry import Geometry
 from microtir.kernels.common.micro_kernel import call
 from microtir.kernels.common.packing import constant
 from microtir.kernels.common.statements import at, loop

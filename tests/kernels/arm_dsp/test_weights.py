@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from microtir.kernels.arm_dsp.gemm_kernels import pack_quads
+from microtir.kernels.arm_dsp.gemm import pack_quads
 from microtir.kernels.arm_dsp.patch import Segments
 from microtir.kernels.common.weights import channel_pairs, channel_quads, pack_pairs
 

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from microtir import te
 from microtir.config.features import Feature
 from microtir.graph.ir import Node
-from microtir.kernels.arm_dsp.gemm_kernels import cleared, local_sums, split_lane
+from microtir.kernels.arm_dsp.lane_sums import cleared, local_sums, split_lane
 from microtir.kernels.common.kernel import SAME_ROW, Kernel
 from microtir.kernels.common.layer import Layer
 from microtir.kernels.common.made_once import made_once

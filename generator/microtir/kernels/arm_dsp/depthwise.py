@@ -14,7 +14,8 @@ from microtir import te
 from microtir.config.features import Feature
 from microtir.graph.ir import Node
 from microtir.kernels.arm_dsp.copying import copy
-from microtir.kernels.common.bordered_rows import Geometry, Window, windowed_rows
+from microtir.kernels.common.bordered_rows import Window, windowed_rows
+from microtir.kernels.common.convolution_geometry import Geometry
 from microtir.kernels.common.depthwise import DepthwiseKernel, Taps
 from microtir.kernels.common.layer import Layer
 from microtir.kernels.common.made_once import made_once, of_node

@@ -23,7 +23,7 @@ from microtir.kernels.arm_dsp.depthwise import (
     uses_of,
     values_of,
 )
-from microtir.kernels.common.bordered_rows import Geometry
+from microtir.kernels.common.convolution_geometry import Geometry
 from microtir.kernels.common.depthwise import DepthwiseKernel
 from microtir.kernels.common.layer import Layer
 from microtir.kernels.common.made_once import made_once

@@ -11,7 +11,7 @@ import numpy as np
 from microtir import te
 from microtir.config.features import Feature
 from microtir.graph.ir import Node
-from microtir.kernels.common.bordered_rows import Geometry
+from microtir.kernels.common.convolution_geometry import Geometry
 from microtir.kernels.common.kernel import Kernel
 from microtir.kernels.common.layer import Layer
 from microtir.kernels.common.made_once import made_once

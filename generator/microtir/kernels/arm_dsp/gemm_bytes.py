@@ -1,39 +1,65 @@
 """Convolutions as matrix products of bytes: of the input itself, or of a patch of a pixel or two.
 
-What kernels widen as they read it needs no patch of int16: where a window is one tap that is never
-outside the image they read the input where it lies, in a ring or not, without scratch.  Other
-windows are gathered, at half the bytes; a small one of a single pixel on the stack.
+What other products find widened in a patch the micro-kernels widen as they read it, for every four
+channels: three instructions more for sixteen products, and no patch of int16.  Where a window is
+one tap that is never outside the image they read the input where it lies, in a ring or not, without
+scratch.  Other windows are gathered, at half the bytes; a small one of a single pixel on the stack.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import partial
+
 from microtir import te
 from microtir.config.features import Feature
 from microtir.graph.ir import Node
-from microtir.kernels.arm_dsp import convolution
+from microtir.kernels.arm_dsp import gemm
 from microtir.kernels.arm_dsp.copying import copy, fill, fill_spread, spread
-from microtir.kernels.arm_dsp.gemm_bytes_kernels import (
-    UNROLL,
-    UNROLL_OCTETS,
-    WORD,
-    gemm_bytes,
-    gemm_bytes_octets,
+from microtir.kernels.arm_dsp.gemm import (
+    CHANNELS,
+    CONSTANT_LINES,
+    PIXELS,
+    STEPS,
+    Turn,
+    number_of,
+    pixels_named,
 )
-from microtir.kernels.arm_dsp.gemm_kernels import TOGETHER
+from microtir.kernels.arm_dsp.patch import TOGETHER, patch_counts
 from microtir.kernels.common.convolution_geometry import Geometry
+from microtir.kernels.common.gather import Gather
 from microtir.kernels.common.kernel import Kernel
-from microtir.kernels.common.layer import Layer
-from microtir.kernels.common.made_once import of_node
-from microtir.kernels.common.micro_kernel import call, turns
-from microtir.kernels.common.statements import at, each, let, loop, seq, store, when
+from microtir.kernels.common.layer import Layer, Rows
+from microtir.kernels.common.macro_kernel import (
+    Count,
+    Direct,
+    Nhwc,
+    Pixel,
+    Product,
+    Source,
+    Tile,
+    lines,
+    macro_kernel,
+)
+from microtir.kernels.common.made_once import made_once, of_node
+from microtir.kernels.common.micro_kernel import Sizes, Unroll, call, describe, turns, unrolled
+from microtir.kernels.common.requantise import Rescaling
+from microtir.kernels.common.statements import at, each, load, loop, seq, store
 from microtir.kernels.common.weights import OCTET, QUAD
 from microtir.operators.common.rows import RowWindow
 from microtir.operators.convolution.definition import Conv2D, DepthwiseConv2D
 from microtir.operators.convolution.formula import row_window
 from microtir.plan.ir import IN_ONE_CALL, Calls, Refusal
+from microtir.schedule import KernelDescription
 from microtir.tir import ir
 from microtir.tir.dtype import DType
 
+WORD = 4  # values
+UNROLL = Unroll(8, 8)  # of words
+_WORD_BYTES = {TOGETHER: 120, 1: 64}  # of the instructions for a word
+_TURNS_BYTES = 112  # where the words of two pixels lie in turns
+UNROLL_OCTETS = Unroll(8, 8)
+_OCTETS_BYTES = 124
 _IMMEDIATE = 4095  # largest offset of a load, and number that ADD takes
 _CODE, _WORD_CODE = {TOGETHER: 350, 1: 230}, {TOGETHER: 112, 1: 64}
 _OCTETS_CODE, _OCTETS_WORD_CODE = 380, 124
@@ -49,8 +75,7 @@ def _reads_input(geometry: Geometry) -> bool:
 
 def _values(geometry: Geometry) -> int:
     """Return the values of a pixel, the last word filled up."""
-    count = geometry.segments.count * geometry.segments.length
-    return -(-count // WORD) * WORD
+    return -(-geometry.values // WORD) * WORD
 
 
 def _by_octets(geometry: Geometry) -> bool:
@@ -59,10 +84,10 @@ def _by_octets(geometry: Geometry) -> bool:
 
 
 @of_node
-def _single_packed_of(node: Node) -> convolution.Packed | None:
+def _single_packed_of(node: Node) -> gemm.Packed | None:
     geometry = Geometry.of(node)
     together = OCTET if _by_octets(geometry) else QUAD
-    return convolution.packed_of(node, together=together, values=_values(geometry))
+    return gemm.packed_of(node, together=together, values=_values(geometry))
 
 
 class GemmBytes(Kernel):
@@ -85,7 +110,7 @@ class GemmBytes(Kernel):
 
     def reject(self, node: Node) -> Refusal | None:
         """Return what speaks against it, beside what speaks against patches."""
-        reason = convolution.refusal(node)
+        reason = gemm.refusal(node)
         if reason is not None:
             return reason
         geometry = Geometry.of(node)
@@ -117,13 +142,10 @@ class GemmBytes(Kernel):
         Lines are rows, or all of a call.
         """
         geometry = Geometry.of(node)
-        rows, width = geometry.output.images * geometry.output.height, geometry.output.width
-        if not geometry.is_pointwise or (calls.rows and not calls.alone):
-            return rows * self._line(geometry, width)
-        together = calls.rows or max(rows, 1)
-        count, left = divmod(rows, together)
-        cost = count * self._line(geometry, together * width)
-        return cost + left * self._line(geometry, width)
+        return sum(
+            number * self._line(geometry, pixels)
+            for number, pixels in lines(geometry.output, calls, spans_rows=geometry.is_pointwise)
+        )
 
     def code_bytes(self, node: Node) -> int:
         """Return the bytes of the kernels for two pixels and for one."""
@@ -139,12 +161,38 @@ class GemmBytes(Kernel):
         return gather + sum(_CODE[n] + _WORD_CODE[n] * printed for n in counts)
 
     def emit(self, layer: Layer, name: str) -> ir.PrimFunc:
-        """Emit the layer function."""
-        if not _reads_input(Geometry.of(layer.node)):
-            return _Patches(
-                layer, self.pixels, self.scratch_bytes(layer.node, IN_ONE_CALL)
-            ).function(name)
-        return _Input(layer, self.pixels).function(name)
+        """Return the layer function."""
+        geometry, x = Geometry.of(layer.node), layer.input_rows(0)
+        packs = _single_packed_of if self.pixels == 1 else gemm.packed_of
+        packed = packs(layer.node)
+        assert packed is not None, "reject() was asked"
+        channels, values = geometry.output.channels, _values(geometry)
+        source: Source = Direct(x, geometry)
+        if not _reads_input(geometry):
+            source = _BytePatch(
+                x, geometry, self.pixels, self.scratch_bytes(layer.node, IN_ONE_CALL)
+            )
+
+        def kernel(pixels: int) -> KernelDescription:
+            if self._is_by_octets(geometry):
+                return gemm_bytes_octets(values, channels, packed.rescaling)
+            apart = geometry.pixel_stride if _reads_input(geometry) and pixels > 1 else 0
+            return gemm_bytes(pixels, apart, values, channels, packed.rescaling)
+
+        tile = Tile(self._counts(geometry), (Product(kernel, (at(packed.words, 0, 0, 0),)),))
+        sink = Nhwc(layer.output_rows())
+        return macro_kernel(layer, name, geometry.output.width, source, tile, sink)
+
+    def _counts(self, geometry: Geometry) -> tuple[Count, ...]:
+        """Return the pixels of a call: where they are read in the input, of several blocks."""
+        single = Count(1, "pixel")
+        if self.pixels == 1:
+            return (single,)
+        pair = Count(TOGETHER, "block")
+        if not _reads_input(geometry):
+            return (pair, single)
+        most = patch_counts(geometry)[0].pixels
+        return (Count(most, "part", unit=TOGETHER), pair, single)
 
     def _is_by_octets(self, geometry: Geometry) -> bool:
         return self.pixels == 1 and _by_octets(geometry)
@@ -164,205 +212,222 @@ class GemmBytes(Kernel):
             octets = -(-geometry.output.channels // OCTET)
             looped = 1 + 3 * turns(words, UNROLL_OCTETS)
             single = (31 * words + looped + 60) * octets + 45
-        if _reads_input(geometry) and self.pixels == 1:
-            return pixels * single
         if _reads_input(geometry):
-            calls = -(-pixels // geometry.patch_pixels)
-            return pixels // TOGETHER * block + pixels % TOGETHER * single + calls * 60
+            most = self._counts(geometry)[0].pixels
+            calls = 60 * -(-pixels // most) if self.pixels > 1 else 0
+            return self._blocks(pixels, block, single) + calls
         taps = geometry.windows.rows.taps
-        copied = taps * (30 + geometry.windows.columns.taps * geometry.image.channels * 5 // 8)
-        blocks, rest = divmod(pixels, self.pixels)
-        whole = block + 60 if self.pixels == TOGETHER else single
-        return pixels * (copied + 20) + blocks * whole + rest * single
+        copied = taps * (30 + geometry.row_values * 5 // 8) + 20
+        return pixels * copied + self._blocks(pixels, block + 60, single)
+
+    def _blocks(self, pixels: int, block: int, single: int) -> int:
+        """Return the instructions for pixels, two by two if they are taken so."""
+        pairs, rest = divmod(pixels, TOGETHER) if self.pixels > 1 else (0, pixels)
+        return pairs * block + rest * single
 
 
-class _Emitter:
-    """What both ways have in common."""
-
-    def __init__(self, layer: Layer, pixels: int) -> None:
-        self.layer, self.pixels = layer, pixels
-        self.geometry = Geometry.of(layer.node)
-        self.x, self.y = layer.input_rows(0), layer.output_rows()
-        packs = _single_packed_of if pixels == 1 else convolution.packed_of
-        packed = packs(layer.node)
-        assert packed is not None, "refusal() was asked"
-        self.packed = packed
-
-    def product(
-        self, pixels: int, distance: int, source: ir.BufferArgument, target: ir.BufferArgument
-    ) -> ir.Stmt:
-        """Emit all channels of some pixels."""
-        channels, values = self.geometry.output.channels, _values(self.geometry)
-        rescaling = self.packed.rescaling
-        if self.pixels == 1 and _by_octets(self.geometry):
-            kernel = gemm_bytes_octets(values, channels, rescaling)
-        else:
-            kernel = gemm_bytes(pixels, distance, values, channels, rescaling)
-        return call(kernel, source, at(self.packed.words, 0, 0, 0), target)
-
-
-class _Input(_Emitter):
-    """Pixels are read where they are."""
-
-    def function(self, name: str) -> ir.PrimFunc:
-        layer, width = self.layer, self.geometry.output.width
-        if self.geometry.is_pointwise and self.x.is_whole and self.y.is_whole:
-            first, pixels = layer.y0 * width, (layer.y1 - layer.y0) * width
-            body = self.flat(first, te.maximum(pixels, 0))
-        else:
-            body = loop("row", layer.y0, layer.y1, self.row)
-        return layer.function(name, None, body)
-
-    def some(self, row: te.Expr, column: te.Expr, pixels: int) -> ir.Stmt:
-        rows, columns = self.geometry.windows.rows, self.geometry.windows.columns
-        source = self.x.at(row * rows.stride, column * columns.stride, 0)
-        distance = self.geometry.pixel_stride if pixels > 1 else 0
-        return self.product(pixels, distance, source, self.y.at(row, column, 0))
-
-    def row(self, row: te.Expr) -> ir.Stmt:
-        """Emit calls for some blocks, one for those left, and the last pixel; or for each pixel."""
-        width, most = self.geometry.output.width, self.geometry.patch_pixels
-        if self.pixels == 1:
-            return each("pixel", width, lambda p: self.some(row, p, 1))
-        calls, rest = divmod(width, most)
-        left = rest // TOGETHER * TOGETHER
-        parts = [loop("part", 0, calls, lambda n: self.some(row, n * most, most))] if calls else []
-        if left:
-            parts.append(self.some(row, te.as_expr(calls * most, DType.INT32), left))
-        if rest % TOGETHER:
-            parts.append(self.some(row, te.as_expr(width - 1, DType.INT32), 1))
-        return seq(*parts)
-
-    def flat(self, first: te.Expr, pixels: te.Expr) -> ir.Stmt:
-        """Emit all pixels of the row range as one line."""
-        width, most = self.geometry.output.width, self.geometry.patch_pixels
-
-        def some(pixel: te.Expr, count: int) -> ir.Stmt:
-            return self.some(pixel // width, pixel % width, count)
-
-        if self.pixels == 1:
-            return loop("pixel", first, first + pixels, lambda p: some(p, 1))
-
-        def parts(calls: te.Expr, blocks: te.Expr) -> ir.Stmt:
-            per_call = most // TOGETHER
-            return seq(
-                loop("part", 0, calls, lambda n: some(first + n * most, most)),
-                loop("block", calls * per_call, blocks, lambda n: some(first + n * TOGETHER, 2)),
-                loop("pixel", first + blocks * TOGETHER, first + pixels, lambda p: some(p, 1)),
-            )
-
-        return let("calls", pixels // most, lambda calls: let(
-            "blocks", pixels // TOGETHER, lambda blocks: parts(calls, blocks)
-        ))  # fmt: skip
-
-
-class _Patches(_Emitter):
+class _BytePatch(Source):
     """Windows are gathered, tap behind tap: in scratch, or on the stack where that has no bytes.
 
     Those of two pixels lie word by word in turns: one pointer reads them, however long windows
     are, and layers share a kernel.
     """
 
-    def __init__(self, layer: Layer, pixels: int, scratch_bytes: int) -> None:
-        super().__init__(layer, pixels)
-        self.values = _values(self.geometry)
+    def __init__(self, x: Rows, geometry: Geometry, pixels: int, scratch_bytes: int) -> None:
+        self.x, self.geometry = x, geometry
         # One row, so that whoever follows rows of buffers sees one span of bytes.
-        shape = (1, pixels * self.values)
-        self.scratch = (
-            ir.Buffer("scratch", shape, DType.INT8, alignment=4) if scratch_bytes else None
-        )
-        self.patch = self.scratch or ir.Buffer("patch", shape, DType.INT8, ir.Scope.LOCAL)
-        self.zero_point = layer.node.inputs[0].type.quant.zero_point
-
-    def function(self, name: str) -> ir.PrimFunc:
-        body = seq(self.fill_up(), loop("row", self.layer.y0, self.layer.y1, self.row))
-        if self.scratch is None:
-            body = ir.Allocate(self.patch, body)
-        return self.layer.function(name, self.scratch, body)
-
-    def fill_up(self) -> ir.Stmt:
-        """Set what the last word has beyond the window, which meets weights of 0."""
-        segments = self.geometry.segments
-        count = segments.count * segments.length
-        return loop("i", count, self.values, lambda i: store(self.patch, (0, i), 0))
-
-    def row(self, row: te.Expr) -> ir.Stmt:
-        blocks, rest = divmod(self.geometry.output.width, self.pixels)
-
-        def some(column: te.Expr, pixels: int) -> ir.Stmt:
-            source, target = at(self.patch, 0, 0), self.y.at(row, column, 0)
-            gathered = self.gather(row, column, pixels)
-            return seq(gathered, self.product(pixels, 0, source, target))
-
-        whole = loop("block", 0, blocks, lambda n: some(n * self.pixels, self.pixels))
-        last = te.as_expr(blocks * self.pixels, DType.INT32)
-        return seq(whole, some(last, rest)) if rest else whole
-
-    def gather(self, row: te.Expr, column: te.Expr, pixels: int) -> ir.Stmt:
-        """Emit the windows of some pixels, kernel row by kernel row."""
-        rows, columns = self.geometry.windows.rows, self.geometry.windows.columns
-        size = columns.taps * self.geometry.image.channels
-
-        def kernel_row(ky: te.Expr) -> ir.Stmt:
-            target = ky * (size * pixels)
-
-            def inside(y: te.Expr) -> ir.Stmt:
-                # Pixel by pixel: a loop would hide from whoever follows accesses where a row ends.
-                taps = seq(*(
-                    self.gather_row(
-                        y, (column + n) * columns.stride - columns.before, target + n * WORD, pixels
-                    )
-                    for n in range(pixels)
-                ))  # fmt: skip
-                if not rows.clips(self.geometry.output.height):
-                    return taps
-                outside = call(
-                    fill(size * pixels, self.zero_point, DType.INT8), at(self.patch, 0, target)
-                )
-                return when((y >= 0) & (y < rows.size), taps, outside)
-
-            return let("y", row * rows.stride - rows.before + ky * rows.dilation, inside)
-
-        return loop("ky", 0, rows.taps, kernel_row)
-
-    def gather_row(self, y: te.Expr, left: te.Expr, target: te.Expr, every: int) -> ir.Stmt:
-        """Emit one row of a window: at once where it is a run inside the image, else tap by tap.
-
-        Its words are put from `target` on, one into `every` so many.
-        """
-        columns, channels = self.geometry.windows.columns, self.geometry.image.channels
-        clips = columns.clips(self.geometry.output.width)
-
-        def copied(size: int, column: te.Expr, place: te.Expr) -> ir.Stmt:
-            moved = copy(size) if every == 1 else spread(size, every)
-            return call(moved, self.x.at(y, column, 0), at(self.patch, 0, place))
-
-        def tap(kx: te.Expr) -> ir.Stmt:
-            place = target + kx * (channels * every)
-
-            def there(column: te.Expr) -> ir.Stmt:
-                one = copied(channels, column, place)
-                if not clips:
-                    return one
-                is_inside = (column >= 0) & (column < columns.size)
-                return when(is_inside, one, self.fill_tap(place, every))
-
-            return let("x_col", left + kx * columns.dilation, there)
-
-        if columns.taps > 1 and columns.dilation > 1:
-            # As for pixels, no loop: what it reads is not all between its first and last column.
-            return seq(*(tap(te.as_expr(kx, DType.INT32)) for kx in range(columns.taps)))
-        one_by_one = loop("kx", 0, columns.taps, tap)
-        run = copied(columns.taps * channels, left, target)
-        if not clips:
-            return run
-        return when((left >= 0) & (left + (columns.taps - 1) < columns.size), run, one_by_one)
-
-    def fill_tap(self, place: te.Expr, every: int) -> ir.Stmt:
-        """Emit values outside the image: the zero point, for which the bias accounts."""
-        channels = self.geometry.image.channels
-        if every == 1:
-            filled = fill(channels, self.zero_point, DType.INT8)
+        shape = (1, pixels * _values(geometry))
+        if scratch_bytes:
+            self.patch = self.scratch = ir.Buffer("scratch", shape, DType.INT8, alignment=4)
         else:
-            filled = fill_spread(channels, every, self.zero_point)
-        return call(filled, at(self.patch, 0, place))
+            self.patch = self.local = ir.Buffer("patch", shape, DType.INT8, ir.Scope.LOCAL)
+
+    def prepare(self, _counts: Sequence[int]) -> ir.Stmt:
+        """Set what the last word has beyond the window, which meets weights of 0."""
+        first, stop = self.geometry.values, _values(self.geometry)
+        return loop("i", first, stop, lambda i: store(self.patch, (0, i), 0))
+
+    def block(self, pixel: Pixel, count: int) -> ir.Stmt:
+        gather = _GatherBytes(self.x, self.geometry, self.patch, count)
+        return gather.windows(pixel.row, pixel.column, count)
+
+    def at(self, _pixel: Pixel, _count: int) -> ir.BufferArgument:
+        return at(self.patch, 0, 0)
+
+
+class _GatherBytes(Gather):
+    """Windows of `every` pixels in `patch`, of which each has one word in turn."""
+
+    prints_taps = True
+
+    def __init__(self, x: Rows, geometry: Geometry, patch: ir.Buffer, every: int) -> None:
+        super().__init__(x, geometry)
+        self.patch, self.every = patch, every
+
+    def run(
+        self, source: ir.BufferArgument, pixels: int, ky: te.Expr, number: te.Expr, lane: te.Expr
+    ) -> ir.Stmt:
+        size = self.geometry.run_values
+        moved = copy(size) if self.every == 1 else spread(size, self.every)
+        return call(moved, source, self._target(ky, number, lane))
+
+    def tap(self, y: te.Expr, column: te.Expr, ky: te.Expr, kx: te.Expr, lane: te.Expr) -> ir.Stmt:
+        channels = self.geometry.image.channels
+        moved = copy(channels) if self.every == 1 else spread(channels, self.every)
+        return call(moved, self.x.at(y, column, 0), self._target(ky, kx, lane))
+
+    def outside(self, ky: te.Expr, kx: te.Expr, lane: te.Expr) -> ir.Stmt:
+        channels = self.geometry.image.channels
+        filled = fill(channels, self.zero_point, DType.INT8)
+        if self.every > 1:
+            filled = fill_spread(channels, self.every, self.zero_point)
+        return call(filled, self._target(ky, kx, lane))
+
+    def row_outside(self, ky: te.Expr, pixels: int, lane: te.Expr) -> ir.Stmt:
+        filled = fill(self.geometry.row_values * pixels, self.zero_point, DType.INT8)
+        return call(filled, self._target(ky, te.as_expr(0, DType.INT32), lane))
+
+    def _target(self, ky: te.Expr, kx: te.Expr, lane: te.Expr) -> ir.BufferArgument:
+        """Return where a tap of a pixel begins, or a run that begins with it."""
+        row, tap = self.geometry.row_values, self.geometry.image.channels
+        return at(self.patch, 0, ky * (row * self.every) + lane * WORD + kx * (tap * self.every))
+
+
+# --- micro-kernels --------------------------------------------------------------------------------
+
+
+@made_once
+def gemm_bytes(
+    pixels: int, distance: int, values: int, channels: int, rescaling: Rescaling
+) -> KernelDescription:
+    """Compute two pixels, or a single one, by four channels a turn.
+
+    Args:
+        pixels: an even number, or 1.
+        distance: bytes from one pixel to the next, at least `values`; a single one has none, nor
+            have two whose words lie in turns.
+        values: of a pixel, whole words.
+        channels: of the output, at least 4.
+        rescaling: of the sums.
+
+    Returns:
+        Parameters: the first pixel, what `pack_quads` gives, outputs (blocks, pixels of a block,
+        channels); then words, lines, quads, channels, and blocks if there may be several.
+    """
+    together = min(pixels, TOGETHER)
+    assert distance or pixels == together, "two pixels in turns are one block"
+    sizes = Sizes()
+    most = distance // WORD if distance else STEPS // 2
+    words = sizes.number("words", values // WORD, 1, most)
+    steps = 2 * number_of(words)
+    lines = sizes.number("lines", values // 2 + CONSTANT_LINES, 1, STEPS + CONSTANT_LINES)
+    sizes.hold(number_of(lines) >= steps + CONSTANT_LINES)
+    quads = sizes.number("quads", -(-channels // QUAD), 1, CHANNELS // QUAD)
+    width = sizes.number("channels", channels, QUAD, CHANNELS)
+    blocks = sizes.number("blocks", pixels // TOGETHER, 1, PIXELS // 2) if distance else 1
+    shape = (blocks, together * distance) if distance else (words, together * WORD)
+    x = ir.Buffer("x", shape, DType.INT8, alignment=1 if distance or together == 1 else 4)
+    packed = ir.Buffer("packed", (quads, lines, 2), DType.INT32)
+    y = ir.Buffer("y", (blocks, together, width), DType.INT8)
+    turn = _Turn(x, packed, y, rescaling, together, steps, distance)
+    special = values // WORD if UNROLL.is_straight(values // WORD) else None
+    straight = "" if special is None else f"_{special}"
+    apart = f"_{distance}" if distance else "_in_turns" if together > 1 else ""
+    step_bytes = _TURNS_BYTES if together > 1 and not distance else _WORD_BYTES[together]
+    return describe(
+        f"gemm_bytes{together}{straight}{apart}_{rescaling.name}",
+        (f"Matrix product of bytes: {pixels_named(together)} by four channels a turn",),
+        (x, packed, y),
+        (y,),
+        each(
+            "block", blocks,
+            lambda block: loop("quad", 0, number_of(quads), partial(turn.whole, block)),
+        ),
+        f"kernels/gemm_bytes{together}.j2",
+        {
+            **unrolled(values // WORD, UNROLL, step_bytes),
+            "rescaling": rescaling.values(),
+            "pixel": str(distance) if distance else "",
+            "block": str(TOGETHER * distance),
+        },
+        stack_bytes=68 if together > 1 else 48,
+        sizes=sizes,
+    )  # fmt: skip
+
+
+@made_once
+def gemm_bytes_octets(values: int, channels: int, rescaling: Rescaling) -> KernelDescription:
+    """Describe a single pixel by eight channels a turn: a word of it is widened half as often.
+
+    Args:
+        values: of the pixel, whole words.
+        channels: of the output, at least 8.
+        rescaling: of the sums.
+
+    Returns:
+        Parameters: the pixel, what `pack_quads` gives for eight channels together, outputs; then
+        words, lines and octets.
+    """
+    sizes = Sizes()
+    words = sizes.number("words", values // WORD, 1, STEPS // 2)
+    steps = 2 * number_of(words)
+    lines = sizes.number("lines", values // 2 + CONSTANT_LINES, 1, STEPS + CONSTANT_LINES)
+    sizes.hold(number_of(lines) >= steps + CONSTANT_LINES)
+    octets = sizes.number("octets", -(-channels // OCTET), 1, CHANNELS // OCTET)
+    width = sizes.number("channels", channels, OCTET, CHANNELS)
+    x = ir.Buffer("x", (words, WORD), DType.INT8)
+    packed = ir.Buffer("packed", (octets, lines, OCTET // 2), DType.INT32)
+    y = ir.Buffer("y", (1, 1, width), DType.INT8)
+    turn = _Turn(x, packed, y, rescaling, 1, steps, 0)
+    special = values // WORD if UNROLL_OCTETS.is_straight(values // WORD) else None
+    straight = "" if special is None else f"_{special}"
+    return describe(
+        f"gemm_bytes_octets{straight}_{rescaling.name}",
+        ("Matrix product of bytes: a pixel by eight channels a turn",),
+        (x, packed, y),
+        (y,),
+        loop(
+            "octet", 0, number_of(octets), partial(turn.whole, te.as_expr(0, DType.INT32))
+        ),
+        "kernels/gemm_bytes_octets.j2",
+        {
+            **unrolled(values // WORD, UNROLL_OCTETS, _OCTETS_BYTES),
+            "rescaling": rescaling.values(),
+        },
+        stack_bytes=56,
+        sizes=sizes,
+    )  # fmt: skip
+
+
+class _Turn(Turn):
+    """The meaning of a turn.
+
+    `x` is (blocks, bytes of a block), or words of a single pixel or of two in turns.
+    """
+
+    def __init__(
+        self,
+        x: ir.Buffer,
+        packed: ir.Buffer,
+        y: ir.Buffer,
+        rescaling: Rescaling,
+        together: int,
+        steps: te.Expr,
+        distance: int,
+    ) -> None:
+        super().__init__(x, packed, y, rescaling, together, steps)
+        self.distance = distance
+
+    def products(self, block: te.Expr, quad: te.Expr) -> ir.Stmt:
+        """Emit bytes 0 and 2 of each word, then 1 and 3, as SXTB16 gives them."""
+
+        def half(word: te.Expr, first: int) -> ir.Stmt:
+            def value(pixel: te.Expr, number: int) -> te.Expr:
+                byte = first + 2 * number
+                if not self.distance:
+                    return load(self.patch, word, pixel * WORD + byte)
+                return load(self.patch, block, pixel * self.distance + word * WORD + byte)
+
+            return self.step(quad, word * 2 + first, value)
+
+        return loop("word", 0, self.steps // 2, lambda word: seq(half(word, 0), half(word, 1)))

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from microtir.kernels.arm_dsp.convolution import Gemm
 from microtir.kernels.arm_dsp.copying import CopyWords
 from microtir.kernels.arm_dsp.dense import Dense
 from microtir.kernels.arm_dsp.depthwise import Depthwise
 from microtir.kernels.arm_dsp.depthwise_rows import DepthwiseRows
 from microtir.kernels.arm_dsp.depthwise_sums import DepthwiseSums
+from microtir.kernels.arm_dsp.gemm import Gemm
 from microtir.kernels.arm_dsp.gemm_bytes import GemmBytes
 from microtir.kernels.arm_dsp.narrow import GemmNarrow
 from microtir.kernels.arm_dsp.planes import DepthwisePlanar, DepthwisePlanes

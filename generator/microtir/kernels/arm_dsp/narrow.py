@@ -19,7 +19,7 @@ from microtir.kernels.arm_dsp.narrow_kernels import (
     widen,
 )
 from microtir.kernels.arm_dsp.outputs import borders_cost, planes_refusal, sink_of
-from microtir.kernels.common.bordered_rows import Geometry
+from microtir.kernels.common.convolution_geometry import Geometry
 from microtir.kernels.common.kernel import Kernel
 from microtir.kernels.common.layer import Layer, Rows
 from microtir.kernels.common.macro_kernel import (

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from microtir import te
-from microtir.kernels.arm_dsp.gemm_kernels import PlaneRow
+from microtir.kernels.arm_dsp.outputs import PlaneRow
 from microtir.kernels.common.made_once import made_once
 from microtir.kernels.common.micro_kernel import Sizes, describe
 from microtir.kernels.common.requantise import BIAS, MULTIPLIER, ROUNDING, SHIFT, WORDS, Rescaling

@@ -6,8 +6,9 @@ one and that before the other.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from microtir import te
-from microtir.kernels.arm_dsp.gemm_kernels import PlaneRow
 from microtir.kernels.common.layer import Layer, Rows
 from microtir.kernels.common.macro_kernel import Arguments, Nhwc, Pixel, Sink
 from microtir.kernels.common.made_once import made_once
@@ -22,7 +23,37 @@ from microtir.tir.dtype import DType
 _TURN = 4  # planes
 _STORES = ((4, "str"), (2, "strh"), (1, "strb"))
 LONGEST = 4095 // (_TURN + 1)  # bytes of a plane: what stores reach
+COLUMNS = 1 << 12  # the most of a plane that a kernel is given
 _BORDER = 8  # columns; more than windows of 3 need beside an image, and rounding
+
+
+@dataclass(frozen=True, slots=True)
+class PlaneRow:
+    """An output row that is planes of so many columns."""
+
+    dtype: DType
+    columns: int
+
+    @property
+    def bytes(self) -> int:
+        """Return the bytes of a plane."""
+        return self.columns * self.dtype.bytes
+
+    @property
+    def name(self) -> str:
+        """Tell kernels for planes of one width from others."""
+        return f"_planes{self.dtype.bits}of{self.columns}"
+
+    def values(self) -> dict[str, str]:
+        """Return what the templates are given."""
+        is_wide = self.dtype is DType.INT16
+        return {
+            "store": "strh" if is_wide else "strb",
+            "scaled": ", lsl #1" if is_wide else "",
+            "twice": f", lsl #{self.dtype.bytes}",
+            "pixel": str(self.dtype.bytes),
+            "pair": str(2 * self.dtype.bytes),
+        }
 
 
 def planes_refusal(output: Extents) -> Refusal | None:

@@ -10,22 +10,30 @@ behind all quads.  Weights are packed in this order, so that it costs nothing.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
 from microtir import te
-from microtir.kernels.arm_dsp.gemm_kernels import TOGETHER
+from microtir.kernels.common.convolution_geometry import Geometry
+from microtir.kernels.common.gather import Gather
+from microtir.kernels.common.layer import Rows
+from microtir.kernels.common.macro_kernel import Count, Pixel, Source
 from microtir.kernels.common.made_once import made_once
-from microtir.kernels.common.micro_kernel import describe, repeated
-from microtir.kernels.common.statements import load, loop, seq, store
+from microtir.kernels.common.micro_kernel import call, describe, repeated
+from microtir.kernels.common.statements import at, each, let, load, loop, seq, store, when
 from microtir.kernels.common.weights import QUAD
 from microtir.schedule import KernelDescription
 from microtir.tir import ir
 from microtir.tir.dtype import DType
 
+TOGETHER = 2  # pixels of a block
 GROUP = 4  # pixels that are widened together
+# A patch of more than one group is worth its memory while it is small.
+_PATCH = 512
+_GROUPS = 4
 _QUADS_PER_TURN = 2
 _IMMEDIATE = 4095  # largest number that ADD takes
 
@@ -37,6 +45,11 @@ class Segments:
     count: int
     length: int
     together: int = TOGETHER
+
+    @staticmethod
+    def of(geometry: Geometry) -> Segments:
+        """Return the runs of a window."""
+        return Segments(geometry.runs, geometry.run_values)
 
     @property
     def single(self) -> Segments:
@@ -200,3 +213,175 @@ def _values(pixels: int, segments: Segments, stride: int) -> dict[str, object]:
         ],
         **{f"pixel{p}": str(p * stride) for p in range(1, together)},
     }
+
+
+class _Widened(Gather):
+    """Windows of one or several blocks in `patch`, as `segments` say."""
+
+    moves_pixels = True
+
+    def __init__(self, x: Rows, geometry: Geometry, segments: Segments, patch: ir.Buffer) -> None:
+        super().__init__(x, geometry)
+        self.segments, self.patch = segments, patch
+
+    def clear_gap(self, pixels: int) -> ir.Stmt:
+        """Set the lane without a partner, which meets weights of 0, to some number."""
+        segments = self.segments
+        if not segments.has_gap:
+            return seq()
+        gap = segments.tail_index(te.as_expr(segments.count, DType.INT32))
+
+        def pixel(p: te.Expr) -> ir.Stmt:
+            first = gap + segments.lane(p)
+            strides = (n * segments.tail_stride for n in range(segments.tails))
+            return seq(*(store(self.patch, (0, first + stride), 0) for stride in strides))
+
+        return each("pixel", pixels, pixel)
+
+    def widen(self, pixels: int, source: ir.BufferArgument, segment: te.Expr, lane: te.ExprLike
+              ) -> ir.Stmt:  # fmt: skip
+        """Emit one segment, from `source` on, into the patch."""
+        segments = self.segments
+        offset = segments.lane(lane)
+        args = [source, at(self.patch, 0, segments.quad_index(segment) + offset)]
+        if segments.tails:
+            args.append(at(self.patch, 0, segments.tail_index(segment) + offset))
+        return call(widen(pixels, segments, self.geometry.pixel_stride), *args)
+
+    def run(
+        self, source: ir.BufferArgument, pixels: int, ky: te.Expr, number: te.Expr, lane: te.Expr
+    ) -> ir.Stmt:
+        return self.widen(pixels, source, ky * self.geometry.runs_of_row + number, lane)
+
+    def tap(self, y: te.Expr, column: te.Expr, ky: te.Expr, kx: te.Expr, lane: te.Expr) -> ir.Stmt:
+        channels = self.geometry.image.channels
+        if channels % QUAD:
+            return self._each_value(ky, kx, lane, lambda channel: te.cast(
+                DType.INT16, load(self.x.buffer, self.x.slot(y), column, channel)
+            ))  # fmt: skip
+        single = widen(1, Segments(1, channels, self.segments.together), 0)
+        target = at(self.patch, 0, self._tap_index(ky, kx, lane))
+        return call(single, self.x.at(y, column, 0), target)
+
+    def outside(self, ky: te.Expr, kx: te.Expr, lane: te.Expr) -> ir.Stmt:
+        channels, zero = self.geometry.image.channels, self.zero_point
+        if channels % QUAD:
+            return self._each_value(ky, kx, lane, lambda _: te.as_expr(zero, DType.INT16))
+        base, lanes = self._tap_index(ky, kx, lane), self.segments.lanes
+        return loop(
+            "step", 0, channels // 2,
+            lambda step: seq(
+                *(store(self.patch, (0, base + step * lanes + n), zero) for n in range(2))
+            ),
+        )  # fmt: skip
+
+    def row_outside(self, ky: te.Expr, pixels: int, lane: te.Expr) -> ir.Stmt:
+        segments, taps = self.segments, self.geometry.windows.columns.taps
+        together = segments.together
+        if segments.tails or pixels % together:
+            return each("pixel", pixels, lambda n: loop(
+                "kx", 0, taps, lambda kx: self.outside(ky, kx, lane + n)
+            ))  # fmt: skip
+        size = taps * self.geometry.image.channels * together
+
+        def block(n: te.Expr) -> ir.Stmt:
+            base = ky * size + segments.lane(lane + n * together)
+            return loop("i", 0, size, lambda i: store(self.patch, (0, base + i), self.zero_point))
+
+        return each("block", pixels // together, block)
+
+    def _tap_index(self, ky: te.Expr, kx: te.Expr, lane: te.Expr) -> te.Expr:
+        """Return where a tap of whole quads begins in the patch."""
+        steps = self.geometry.image.channels // 2
+        tap = ky * self.geometry.windows.columns.taps + kx
+        return tap * (steps * self.segments.lanes) + self.segments.lane(lane)
+
+    def _each_value(
+        self, ky: te.Expr, kx: te.Expr, lane: te.Expr, value: Callable[[te.Expr], te.Expr]
+    ) -> ir.Stmt:
+        """Store `value(channel)` of one tap where its segment has it."""
+        segments, channels = self.segments, self.geometry.image.channels
+        runs = self.geometry.runs_of_row
+        segment = ky if runs == 1 else ky * runs + kx
+        split, lanes = segments.quads * QUAD, segments.lanes
+
+        def put(channel: te.Expr) -> ir.Stmt:
+            def place(n: te.Expr) -> ir.Stmt:
+                quad = n // QUAD * (2 * lanes) + n % 2 * lanes + n % QUAD // 2
+                front = segments.quad_index(segment) + quad
+                back = segments.tail_index(segment) + (n - split) * segments.tail_stride
+                behind = store(self.patch, (0, back + segments.lane(lane)), value(channel))
+                if split == 0:
+                    return behind
+                before = store(self.patch, (0, front + segments.lane(lane)), value(channel))
+                return when(n < split, before, behind) if segments.tails else before
+
+            return let("n", kx * channels + channel if runs == 1 else channel, place)
+
+        return loop("channel", 0, channels, put)
+
+
+class WidenedPatch(Source):
+    """Patches in scratch: on a line they are widened pixel by pixel, else windows are gathered.
+
+    Args:
+        x: the input.
+        geometry: of the layer.
+        pixels: of the largest patch.
+        is_line: whether patches span rows.
+    """
+
+    def __init__(self, x: Rows, geometry: Geometry, pixels: int, *, is_line: bool) -> None:
+        self.x, self.is_line = x, is_line
+        segments = Segments.of(geometry)
+        # One row, so that whoever follows rows of buffers sees one span of bytes.
+        shape = (1, segments.elements(pixels))
+        self.patch = self.scratch = ir.Buffer("scratch", shape, DType.INT16, alignment=4)
+        self.blocks, self.single = (
+            _Widened(x, geometry, s, self.patch) for s in (segments, segments.single)
+        )
+
+    def prepare(self, counts: Sequence[int]) -> ir.Stmt:
+        """Set what patches hold beside values of the input."""
+        first, *_ = counts
+        many = self.blocks.clear_gap(first) if first > 1 else seq()
+        return seq(many, self.single.clear_gap(1) if 1 in counts else seq())
+
+    def block(self, pixel: Pixel, count: int) -> ir.Stmt:
+        patch = self.single if count == 1 else self.blocks
+        if not self.is_line:
+            together = 1 if count == TOGETHER else count
+            return each(
+                "pixel", count // together,
+                lambda n: patch.windows(pixel.row, pixel.column + n, together, n),
+            )  # fmt: skip
+        group = count if count % GROUP == 0 else 1
+        segment = te.as_expr(0, DType.INT32)
+        places = ((pixel.ahead(lane), lane) for lane in range(0, count, group))
+        return seq(*(
+            patch.widen(group, self.x.at(place.row, place.column, 0), segment, lane)
+            for place, lane in places
+        ))  # fmt: skip
+
+    def at(self, _pixel: Pixel, _count: int) -> ir.BufferArgument:
+        return at(self.patch, 0, 0)
+
+
+def patch_counts(geometry: Geometry, call_rows: int = 0) -> tuple[Count, ...]:
+    """Return the pixels of a patch, then those of smaller ones.
+
+    A patch is groups of pixels that leave few of a row over.  Where windows may leave the image,
+    and are gathered tap by tap, it is one group.
+
+    Args:
+        geometry: of the layer.
+        call_rows: rows of each call, if these are few and follow each other; else 0.
+    """
+    width, pixels = geometry.output.width, TOGETHER
+    if not (geometry.is_pointwise and 0 < call_rows * width < GROUP):
+        size = Segments.of(geometry).elements(GROUP) * DType.INT16.bytes
+        most = max(1, min(_GROUPS, _PATCH // max(size, 1), width // GROUP))
+        groups = range(most if geometry.is_pointwise else 1, 0, -1)
+        pixels = GROUP * min(groups, key=lambda n: width % (GROUP * n))
+    pair = (Count(TOGETHER, "pair"),) if pixels > TOGETHER else ()
+    return (Count(pixels, "patch"), *pair, Count(1, "pixel"))

@@ -18,7 +18,7 @@ from microtir.kernels.arm_dsp.copying import fill
 from microtir.kernels.arm_dsp.outputs import borders_cost, planes_refusal, sink_of
 from microtir.kernels.arm_dsp.windows_kernels import Outputs, pack, tile_loads, windows
 from microtir.kernels.arm_dsp.windows_rows import PAIR, PIXELS, WidenedRows, keep_rows, widen_row
-from microtir.kernels.common.bordered_rows import Geometry
+from microtir.kernels.common.convolution_geometry import Geometry
 from microtir.kernels.common.kernel import Kernel
 from microtir.kernels.common.layer import Layer
 from microtir.kernels.common.macro_kernel import (

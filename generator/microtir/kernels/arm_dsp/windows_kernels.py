@@ -15,13 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from microtir import te
-from microtir.kernels.arm_dsp.gemm_kernels import (
-    COLUMNS,
-    PlaneRow,
-    cleared,
-    local_sums,
-    split_lane,
-)
+from microtir.kernels.arm_dsp.lane_sums import cleared, local_sums, split_lane
+from microtir.kernels.arm_dsp.outputs import COLUMNS, PlaneRow
 from microtir.kernels.arm_dsp.windows_rows import PAIR, PIXELS, WORD, WidenedRows
 from microtir.kernels.common.made_once import made_once
 from microtir.kernels.common.micro_kernel import Sizes, describe, repeated

@@ -44,12 +44,12 @@ def _packed(node: Node) -> PackedLinear | None:
 
 def _values(geometry: Geometry) -> int:
     """Return values of a sum."""
-    return geometry.segments.count * geometry.segments.length
+    return geometry.values
 
 
 def _is_run(geometry: Geometry) -> bool:
     """Return whether the values behind every pixel follow each other in the input."""
-    return geometry.segments.count == 1 and not geometry.windows.clip(geometry.output)
+    return geometry.runs == 1 and not geometry.windows.clip(geometry.output)
 
 
 class Gemm(Kernel):
@@ -115,7 +115,7 @@ def _lines_cost(geometry: Geometry, lines: int) -> int:
     line = pairs * (instructions(PIXELS, values, output.channels) + _CALL)
     line += single * (instructions(1, values, output.channels) + _CALL)
     if not _is_run(geometry):
-        pieces = -(-geometry.segments.length // BYTES) * geometry.segments.count
+        pieces = -(-geometry.run_values // BYTES) * geometry.runs
         line += pixels * (3 * pieces + 20)
     return lines * line
 
@@ -206,14 +206,16 @@ class _Emitter:
             )  # fmt: skip
 
         def some(top: te.Expr, left: te.Expr) -> ir.Stmt:
-            segments = self.geometry.segments
-            code = gather_code(rows.taps, segments.length, pixels)
-            together = self.geometry.per_row == 1 and self.x.is_whole and code <= _LONGEST_GATHER
+            length = self.geometry.run_values
+            code = gather_code(rows.taps, length, pixels)
+            together = (
+                self.geometry.runs_of_row == 1 and self.x.is_whole and code <= _LONGEST_GATHER
+            )
             if not together or columns.taps + (pixels - 1) * columns.stride > columns.size:
                 return one_by_one(top, left)
             step = rows.dilation * self.geometry.image.width * self.geometry.image.channels
             stride = self.geometry.pixel_stride
-            kernel = gather(rows.taps, segments.length, step, pixels, stride)
+            kernel = gather(rows.taps, length, step, pixels, stride)
             reach = (pixels - 1) * columns.stride
             last = (rows.taps - 1) * rows.dilation
             gathered = when(
@@ -255,7 +257,7 @@ class _Emitter:
     def copy_row(self, y: te.Expr, left: te.Expr, place: te.Expr) -> ir.Stmt:
         """Emit a row of a window: whole segments if all of it lies inside, else tap by tap."""
         columns, channels = self.geometry.windows.columns, self.geometry.image.channels
-        count, length = self.geometry.per_row, self.geometry.segments.length
+        count, length = self.geometry.runs_of_row, self.geometry.run_values
 
         def tap(kx: te.Expr) -> ir.Stmt:
             def inside(column: te.Expr) -> ir.Stmt:

@@ -19,7 +19,8 @@ from microtir.graph.ir import Node
 from microtir.kernels.arm_mve.copying import copy
 from microtir.kernels.arm_mve.linear import BYTES, channel_constants
 from microtir.kernels.arm_mve.requantise import BIAS, LANES, MULTIPLIER, SHIFT, Ints, Rescaling
-from microtir.kernels.common.bordered_rows import Geometry, Window, windowed_rows
+from microtir.kernels.common.bordered_rows import Window, windowed_rows
+from microtir.kernels.common.convolution_geometry import Geometry
 from microtir.kernels.common.depthwise import DepthwiseKernel, Taps
 from microtir.kernels.common.layer import Layer
 from microtir.kernels.common.made_once import made_once

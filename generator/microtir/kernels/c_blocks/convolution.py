@@ -17,13 +17,13 @@ from microtir.kernels.c_blocks.finish import Activate, Finish, Table, requantise
 from microtir.kernels.c_blocks.kernel import copy
 from microtir.kernels.c_blocks.kernels import Block, Runs, product, turns_of
 from microtir.kernels.common.bordered_rows import (
-    Geometry,
     Pixels,
     Window,
     copy_cost,
     scratch_bytes,
     windowed_rows,
 )
+from microtir.kernels.common.convolution_geometry import Geometry
 from microtir.kernels.common.layer import Layer
 from microtir.kernels.common.made_once import of_node
 from microtir.kernels.common.micro_kernel import call

@@ -7,76 +7,16 @@ scratch with their borders filled, so that kernels need no test and rings no spe
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from microtir import te
 from microtir.graph.ir import Node
+from microtir.kernels.common.convolution_geometry import Geometry
 from microtir.kernels.common.layer import Layer, Rows
 from microtir.kernels.common.micro_kernel import call
 from microtir.kernels.common.statements import at, let, loop, seq, store, when
-from microtir.operators.common.rows import Extents
-from microtir.operators.common.windows import Windows
-from microtir.operators.convolution.formula import windows_of
 from microtir.schedule import KernelDescription
 from microtir.tir import ir
 from microtir.tir.dtype import DType
-
-
-@dataclass(frozen=True, slots=True)
-class Geometry:
-    """Shapes of a convolution; `padded` is the width of a row with its borders."""
-
-    windows: Windows
-    image: Extents
-    output: Extents
-    padded: int
-
-    @staticmethod
-    def of(node: Node) -> Geometry:
-        windows, output = windows_of(node), Extents.of(node.output.type)
-        columns = windows.columns
-        padded = (output.width - 1) * columns.stride + (columns.taps - 1) * columns.dilation + 1
-        return Geometry(windows, Extents.of(node.inputs[0].type), output, padded)
-
-    @property
-    def copied(self) -> int:
-        """Return columns of a row of the input that windows reach."""
-        return min(self.image.width, self.padded - self.windows.columns.before)
-
-    @property
-    def is_pointwise(self) -> bool:
-        """Return whether output pixel n needs input pixel n and nothing else."""
-        return self.windows.is_pointwise(self.output)
-
-    @property
-    def is_bordered(self) -> bool:
-        """Return whether windows leave the image."""
-        return self.windows.clip(self.output)
-
-    @property
-    def has_one_image(self) -> bool:
-        """Return whether an output row has its window where its number says."""
-        return self.image.images == 1 or self.is_pointwise
-
-    @property
-    def direct_step(self) -> int:
-        """Return elements between the window's rows in a whole input."""
-        return self.windows.rows.dilation * self.image.width * self.image.channels
-
-    @property
-    def copied_step(self) -> int:
-        """Return elements between the window's rows in scratch."""
-        return self.padded * self.image.channels
-
-    @property
-    def window_elements(self) -> int:
-        """Return the elements of the rows in scratch."""
-        return self.windows.rows.taps * self.copied_step
-
-    def copies(self, x: Rows) -> bool:
-        """Return whether rows go through scratch."""
-        apart = not x.is_whole and self.windows.rows.taps > 1
-        return self.is_bordered or apart
 
 
 def copy_cost(node: Node, *, by_rows: bool = False) -> int:
@@ -108,6 +48,35 @@ Move = Callable[[int], KernelDescription]
 """The kernel that copies so many elements; parameters: from, to."""
 
 
+def kernel_rows(
+    geometry: Geometry,
+    row: te.Expr,
+    inside: Callable[[te.Expr, te.Expr], ir.Stmt],
+    outside: Callable[[te.Expr], ir.Stmt],
+    first: te.ExprLike = 0,
+) -> ir.Stmt:
+    """Emit `inside(ky, row of the input)` for each row behind an output row, or `outside(ky)`.
+
+    Args:
+        geometry: of the convolution.
+        row: of the output.
+        inside: what is done for a row of the image.
+        outside: what is done in place of a row above or below it.
+        first: kernel row.
+    """
+    rows = geometry.windows.rows
+
+    def kernel_row(ky: te.Expr) -> ir.Stmt:
+        def there(y: te.Expr) -> ir.Stmt:
+            if not rows.clips(geometry.output.height):
+                return inside(ky, y)
+            return when((y >= 0) & (y < rows.size), inside(ky, y), outside(ky))
+
+        return let("y", row * rows.stride - rows.before + ky * rows.dilation, there)
+
+    return loop("ky", first, rows.taps, kernel_row)
+
+
 class BorderedRows:
     """The rows behind one output row, in scratch."""
 
@@ -133,17 +102,7 @@ class BorderedRows:
 
     def of(self, row: te.Expr) -> ir.Stmt:
         """Emit fetches the rows behind an output row."""
-        rows = self.geometry.windows.rows
-
-        def tap(ky: te.Expr) -> ir.Stmt:
-            def there(y: te.Expr) -> ir.Stmt:
-                if not rows.clips(self.geometry.output.height):
-                    return self._copy(ky, y)
-                return when((y >= 0) & (y < rows.size), self._copy(ky, y), self._outside(ky))
-
-            return let("y", row * rows.stride - rows.before + ky * rows.dilation, there)
-
-        return loop("ky", 0, rows.taps, tap)
+        return kernel_rows(self.geometry, row, self._copy, self._outside)
 
     def at(self, column: te.Expr) -> ir.BufferArgument:
         """Return the first element of a window."""

@@ -1,49 +1,74 @@
-"""Shapes of convolutions as their matrix products need them."""
+"""Shapes of convolutions as the loops of kernels need them."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from microtir.graph.ir import Node
-from microtir.kernels.arm_dsp.gemm_kernels import TOGETHER
-from microtir.kernels.arm_dsp.patch import GROUP, Segments
+from microtir.kernels.common.layer import Rows
 from microtir.operators.common.rows import Extents
 from microtir.operators.common.windows import Windows
 from microtir.operators.convolution.formula import windows_of
-from microtir.tir.dtype import DType
-
-# A patch of more than one group is worth its memory while it is small.
-_PATCH = 512
-_GROUPS = 4
 
 
 @dataclass(frozen=True, slots=True)
 class Geometry:
-    """Shapes of a convolution as the loops need them."""
+    """Shapes of a convolution.
+
+    A window is `runs`, values that follow each other in the input: kernel rows, or single taps
+    where the kernel is dilated.
+    """
 
     windows: Windows
     image: Extents
     output: Extents
-    segments: Segments
 
     @staticmethod
     def of(node: Node) -> Geometry:
-        windows, image = windows_of(node), Extents.of(node.inputs[0].type)
-        rows, columns = windows.rows.taps, windows.columns.taps
-        joined = columns == 1 or windows.columns.dilation == 1
-        count, length = (rows, columns) if joined else (rows * columns, 1)
-        segments = Segments(count, length * image.channels)
-        return Geometry(windows, image, Extents.of(node.output.type), segments)
+        types = node.inputs[0].type, node.output.type
+        return Geometry(windows_of(node), *map(Extents.of, types))
 
     @property
-    def per_row(self) -> int:
-        """Return segments of one kernel row."""
-        return self.segments.count // self.windows.rows.taps
+    def runs_of_row(self) -> int:
+        """Return the runs of a kernel row."""
+        columns = self.windows.columns
+        return 1 if columns.dilation == 1 else columns.taps
+
+    @property
+    def runs(self) -> int:
+        """Return the runs of a window."""
+        return self.windows.rows.taps * self.runs_of_row
+
+    @property
+    def run_values(self) -> int:
+        """Return the values of a run."""
+        return self.row_values // self.runs_of_row
+
+    @property
+    def row_values(self) -> int:
+        """Return the values of a kernel row."""
+        return self.windows.columns.taps * self.image.channels
+
+    @property
+    def values(self) -> int:
+        """Return the values of a window."""
+        return self.windows.rows.taps * self.row_values
 
     @property
     def pixel_stride(self) -> int:
-        """Return the bytes between the inputs of neighbouring output pixels."""
+        """Return the elements between the inputs of neighbouring output pixels."""
         return self.windows.columns.stride * self.image.channels
+
+    @property
+    def padded(self) -> int:
+        """Return the width of a row with its borders."""
+        columns = self.windows.columns
+        return (self.output.width - 1) * columns.stride + (columns.taps - 1) * columns.dilation + 1
+
+    @property
+    def copied(self) -> int:
+        """Return columns of a row of the input that windows reach."""
+        return min(self.image.width, self.padded - self.windows.columns.before)
 
     @property
     def is_pointwise(self) -> bool:
@@ -51,23 +76,36 @@ class Geometry:
         return self.windows.is_pointwise(self.output)
 
     @property
-    def patch_pixels(self) -> int:
-        """Return the pixels of a patch: groups that leave few pixels of a row over.
+    def is_bordered(self) -> bool:
+        """Return whether windows leave the image."""
+        return self.windows.clip(self.output)
 
-        Where windows may leave the image, and patches are gathered tap by tap, it is one group.
-        """
-        size = self.segments.elements(GROUP) * DType.INT16.bytes
-        most = max(1, min(_GROUPS, _PATCH // max(size, 1), self.output.width // GROUP))
-        width = self.output.width
-        groups = range(most if self.is_pointwise else 1, 0, -1)
-        return GROUP * min(groups, key=lambda n: width % (GROUP * n))
+    @property
+    def clips_columns(self) -> bool:
+        """Return whether windows leave the image to the left or right."""
+        return self.windows.columns.clips(self.output.width)
 
-    def pixels_of_calls(self, rows: int) -> int:
-        """Return pixels of a patch where rows follow each other, in calls for so few of them.
+    @property
+    def has_one_image(self) -> bool:
+        """Return whether an output row has its window where its number says."""
+        return self.image.images == 1 or self.is_pointwise
 
-        0 for all.
+    @property
+    def direct_step(self) -> int:
+        """Return elements between the window's rows in a whole input."""
+        return self.windows.rows.dilation * self.image.width * self.image.channels
 
-        It holds the pixels of a call, and at least a block of them.
-        """
-        few = rows * self.output.width
-        return TOGETHER if self.is_pointwise and 0 < few < GROUP else self.patch_pixels
+    @property
+    def copied_step(self) -> int:
+        """Return elements between the window's rows in scratch."""
+        return self.padded * self.image.channels
+
+    @property
+    def window_elements(self) -> int:
+        """Return the elements of the rows in scratch."""
+        return self.windows.rows.taps * self.copied_step
+
+    def copies(self, x: Rows) -> bool:
+        """Return whether rows go through scratch."""
+        apart = not x.is_whole and self.windows.rows.taps > 1
+        return self.is_bordered or apart

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from microtir import te
 from microtir.graph.ir import Node
-from microtir.kernels.common.bordered_rows import Geometry
+from microtir.kernels.common.convolution_geometry import Geometry
 from microtir.kernels.common.kernel import Kernel
 from microtir.kernels.common.refusals import depthwise_refusal
 from microtir.kernels.common.statements import loop

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from microtir import te
 from microtir.config.features import Feature
 from microtir.graph.ir import Node
-from microtir.kernels.common.bordered_rows import Geometry
+from microtir.kernels.common.convolution_geometry import Geometry
 from microtir.kernels.common.depthwise import DepthwiseKernel
 from microtir.kernels.common.layer import Layer
 from microtir.kernels.common.made_once import of_node

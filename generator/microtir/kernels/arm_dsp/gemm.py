@@ -1,0 +1,500 @@
+"""Convolutions as matrix products: patches of some pixels times packed weights.
+
+Any kernel size, stride, dilation and padding.  Values outside the image are the input's zero
+point, so that the full sum of weights folds into the bias; only patches that leave the image are
+gathered pixel by pixel.  A depthwise convolution of one input channel is a convolution.
+
+The micro-kernels compute blocks of 2 pixels, or one pixel, by four channels.  Strides and counts
+are arguments, so that all layers of a model share a kernel for each way to requantise.  Sums of few
+steps may be unrolled entirely: such a kernel is for one number of steps.  A single pixel leaves
+registers for the weights of two steps, which one instruction loads: seven instructions a step.  Of
+an odd number of steps the first is taken alone, by a kernel of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+import numpy.typing as npt
+
+from microtir import te
+from microtir.config.features import Feature
+from microtir.graph.ir import Node
+from microtir.kernels.arm_dsp.lane_sums import cleared, local_sums, split_lane
+from microtir.kernels.arm_dsp.outputs import (
+    COLUMNS,
+    LONGEST,
+    PlaneRow,
+    borders_cost,
+    sink_of,
+)
+from microtir.kernels.arm_dsp.outputs import planes_refusal as planar_refusal
+from microtir.kernels.arm_dsp.patch import (
+    GROUP,
+    TOGETHER,
+    Segments,
+    WidenedPatch,
+    patch_counts,
+)
+from microtir.kernels.common.convolution_geometry import Geometry
+from microtir.kernels.common.kernel import Kernel
+from microtir.kernels.common.layer import Layer
+from microtir.kernels.common.macro_kernel import (
+    Count,
+    Product,
+    Tile,
+    cut,
+    lines,
+    macro_kernel,
+)
+from microtir.kernels.common.made_once import made_once, of_node
+from microtir.kernels.common.micro_kernel import Sizes, Unroll, describe, turns, unrolled
+from microtir.kernels.common.packing import constant, requantised
+from microtir.kernels.common.refusals import int8_refusal, mixed_refusal
+from microtir.kernels.common.requantise import BIAS, MULTIPLIER, ROUNDING, SHIFT, WORDS, Rescaling
+from microtir.kernels.common.statements import at, each, let, load, loop, seq, store
+from microtir.kernels.common.weights import QUAD, channel_quads, pack_pairs
+from microtir.operators.common.rows import RowWindow
+from microtir.operators.convolution.definition import Conv2D, DepthwiseConv2D, conv_params
+from microtir.operators.convolution.formula import row_window
+from microtir.plan.ir import Calls, LayoutKind, Refusal
+from microtir.schedule import KernelDescription
+from microtir.tir import ir
+from microtir.tir.dtype import DType
+
+_IMMEDIATE = 4095  # largest offset of a load or store
+_FAR = 1 << 24  # bytes from one channel to another that constants hold
+
+# Bytes of a kernel beside its steps, of a step, and what a layer is charged of one that it shares.
+_CODE = {TOGETHER: 350, 1: 230}
+_STEP_CODE = {TOGETHER: 48, 1: 28}
+_APART_CODE = 8  # more where words are loaded one by one
+_SHARED_CODE = {TOGETHER: 330, 1: 130}
+_BORDERS_CODE = 60
+STEPS = (1 << 13) - 1  # the most that a kernel is given; MOVW loads their bytes
+CHANNELS = 1 << 12
+PIXELS = 1 << 6
+_STEP_BYTES = 48  # of the instructions of a step for two pixels that loads two words at a time
+_PAIR_BYTES = 56  # of two steps for a single one
+_APART_BYTES = 8  # more where a step for two pixels loads word by word
+CONSTANT_LINES = QUAD * WORDS // 2  # of two words each
+_CHANNEL_BIT = 8  # of the word with the shift: ASR by a register reads only the byte below
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Packed:
+    """Constants of a layer as `pack_quads` arranges them, and how its sums are rescaled."""
+
+    words: ir.Buffer
+    rescaling: Rescaling
+
+
+def packed_of(
+    node: Node, distance: int = 1, *, together: int = QUAD, values: int = 0
+) -> Packed | None:
+    """Return the constants of a layer; None: weights or factors do not fit the packed form.
+
+    Args:
+        node: the layer.
+        distance: bytes from a channel of its output to the next.
+        together: channels of a turn of the kernel.
+        values: of a pixel as the kernel reads it: those of the window in their order, then any that
+            count for nothing; 0: in the order of patches.
+    """
+    op = node.op
+    assert isinstance(op, Conv2D | DepthwiseConv2D)
+    weights, segments = node.inputs[1].data, Segments.of(Geometry.of(node))
+    assert weights is not None
+    if isinstance(op, DepthwiseConv2D):
+        weights = weights.transpose(3, 1, 2, 0)
+    matrix = weights.reshape(len(weights), segments.count, segments.length)
+    if values:
+        behind = values - segments.count * segments.length
+        matrix = np.pad(matrix.reshape(len(matrix), 1, -1), ((0, 0), (0, 0), (0, behind)))
+        segments = Segments(1, values)
+    order = channel_quads(len(matrix), together)
+    lanes = pack_pairs(segments.arrange(matrix)[order])
+    params = conv_params(op, node.inputs[0].type, node.inputs[1].type, node.output.type)
+    factors = requantised(matrix.reshape(len(matrix), -1), node, params)
+    if lanes is None or factors is None:
+        return None
+    words = pack_quads(lanes, factors.constants, order, distance, together)
+    return Packed(constant("packed", words), factors.rescaling)
+
+
+@of_node
+def refusal(node: Node) -> Refusal | None:
+    """Return what speaks against it.
+
+    Int8 over one image, weights and factors that fit the packed form.
+    """
+    reason = int8_refusal(node) or mixed_refusal(node)
+    if reason is not None:
+        return reason
+    geometry = Geometry.of(node)
+    if geometry.image.images != 1 and not geometry.is_pointwise:
+        return Refusal.IMAGES
+    channels, segments = geometry.output.channels, Segments.of(geometry)
+    if channels < QUAD:
+        return Refusal.FEW_CHANNELS
+    tails = segments.tails * segments.tail_stride * DType.INT16.bytes
+    in_reach = max((GROUP - 1) * (geometry.pixel_stride + 1), tails) < _IMMEDIATE
+    if not in_reach or channels > CHANNELS or segments.steps > STEPS:
+        return Refusal.SIZES
+    return Refusal.FORM if packed_of(node) is None else None
+
+
+def planes_refusal(node: Node) -> Refusal | None:
+    """Return what speaks against writing planes, beside what `refusal` knows."""
+    output = Geometry.of(node).output
+    if output.channels * LONGEST >= _FAR:
+        return Refusal.SIZES
+    return planar_refusal(output) or refusal(node)
+
+
+class Gemm(Kernel):
+    """Patches of pixels times packed weights of four channels.
+
+    Args:
+        name: of the kernel.
+        unroll: of the sums.
+        writes: NHWC, or planes.
+    """
+
+    operators = (Conv2D, DepthwiseConv2D)
+    needs = Feature.DSP
+    depends_on_calls = True
+
+    def __init__(self, name: str, unroll: Unroll, writes: LayoutKind) -> None:
+        self.name, self.unroll, self.writes = name, unroll, writes
+        # Less where words are loaded one by one.
+        self.cycles = (112 if unroll.apart else 135) + 2 * self.is_planar
+
+    @property
+    def is_planar(self) -> bool:
+        """Return whether outputs are planes."""
+        return self.writes is not LayoutKind.NHWC
+
+    def reject(self, node: Node) -> Refusal | None:
+        return planes_refusal(node) if self.is_planar else refusal(node)
+
+    def window(self, node: Node) -> RowWindow | None:
+        return row_window(node)
+
+    def scratch_bytes(self, node: Node, calls: Calls) -> int:
+        """Return the bytes of one patch."""
+        geometry = Geometry.of(node)
+        patch, *_ = self._counts(geometry, calls)
+        return Segments.of(geometry).elements(patch.pixels) * DType.INT16.bytes
+
+    def instructions(self, node: Node, calls: Calls) -> int:
+        """Return the instructions from counts of the emulated Cortex-M4.
+
+        Patches span the rows of a call where these follow each other.
+        """
+        geometry = Geometry.of(node)
+        counts = self._counts(geometry, calls)
+        return borders_cost(geometry.output, self.writes) + sum(
+            number * self._line(geometry, pixels, counts)
+            for number, pixels in lines(
+                geometry.output, calls, spans_rows=self._spans_rows(geometry)
+            )
+        )
+
+    def emit(self, layer: Layer, name: str) -> ir.PrimFunc:
+        """Return the layer function: patches in scratch, products of many pixels, then of one."""
+        geometry, x = Geometry.of(layer.node), layer.input_rows(0)
+        sink, planes = sink_of(layer)
+        packed = packed_of(layer.node, planes.bytes if planes else 1)
+        assert packed is not None, "reject() was asked"
+        steps, channels = Segments.of(geometry).steps, geometry.output.channels
+
+        def kernel(pixels: int) -> KernelDescription:
+            return gemm(pixels, steps, channels, packed.rescaling, self.unroll, planes)
+
+        is_line = geometry.is_pointwise and x.is_whole and sink.is_line
+        counts = patch_counts(geometry, layer.call_rows if is_line else 0)
+        source = WidenedPatch(x, geometry, counts[0].pixels, is_line=is_line)
+        tile = Tile(counts, (Product(kernel, (at(packed.words, 0, 0, 0),)),))
+        return macro_kernel(layer, name, geometry.output.width, source, tile, sink)
+
+    def _spans_rows(self, geometry: Geometry) -> bool:
+        return geometry.is_pointwise and not self.is_planar
+
+    def _counts(self, geometry: Geometry, calls: Calls) -> tuple[Count, ...]:
+        is_line = calls.alone and self._spans_rows(geometry)
+        return patch_counts(geometry, calls.rows if is_line else 0)
+
+    def code_bytes(self, node: Node) -> int:
+        """Return bytes of the kernels for two pixels and for one.
+
+        Those with a loop are shared by layers.
+        """
+        geometry = Geometry.of(node)
+        steps = Segments.of(geometry).steps
+        pixels = (TOGETHER, 1) if geometry.output.width % TOGETHER else (TOGETHER,)
+        borders = _BORDERS_CODE if self.is_planar else 0
+        if not self.unroll.is_straight(steps):
+            return borders + sum(_SHARED_CODE[count] for count in pixels)
+        loads = _APART_CODE * steps * self.unroll.apart
+        return borders + loads + sum(_CODE[count] + _STEP_CODE[count] * steps for count in pixels)
+
+    def _line(self, geometry: Geometry, pixels: int, counts: tuple[Count, ...]) -> int:
+        """Return the instructions for pixels of a line, cut by these counts."""
+        steps, quads = Segments.of(geometry).steps, -(-geometry.output.channels // QUAD)
+        looped = 1 + 3 * turns(steps, self.unroll) + self.is_planar
+        # For four channels: 12 a step and 55 beside them for two pixels, 7 and 33 for a single one,
+        # which takes an odd step alone.
+        pair = ((12 + 2 * self.unroll.apart) * steps + looped + 55) * quads + 12
+        single = (7 * steps + steps % 2 + looped + 33) * quads + 3 * steps + 60
+
+        def block(count: int) -> int:
+            if count == 1:
+                return single
+            group = (7 * steps + 30) * count // GROUP
+            return count // TOGETHER * pair + 40 + (group if count > TOGETHER else 8 * steps + 40)
+
+        beside = _gathered(geometry, pixels) if not geometry.is_pointwise else 0
+        return sum(b.times * block(b.pixels) for b in cut(pixels, counts)) + beside
+
+
+def _gathered(geometry: Geometry, pixels: int) -> int:
+    """Return instructions of a row beside those that widen.
+
+    A call each kernel row, taps at its ends.
+    """
+    rows, columns = geometry.windows.rows, geometry.windows.columns
+    last = (geometry.output.width - 1) * columns.stride - columns.before
+    sides = (columns.before > 0) + (last + (columns.taps - 1) * columns.dilation >= columns.size)
+    length, steps = geometry.run_values, Segments.of(geometry).steps
+    end = max(13 * length - 34, 0) if geometry.image.channels % QUAD else 150
+    groups = -(-pixels // GROUP)
+    return rows.taps * (16 * groups + sides * end) + steps * groups
+
+
+# --- micro-kernels --------------------------------------------------------------------------------
+
+
+@made_once
+def gemm(
+    pixels: int,
+    steps: int,
+    channels: int,
+    rescaling: Rescaling,
+    unroll: Unroll,
+    planes: PlaneRow | None = None,
+) -> KernelDescription:
+    """Compute two pixels, or a single one, by four channels a turn.
+
+    Args:
+        pixels: of the patch, an even number; or 1, the first one of a patch.
+        steps: of two values each.
+        channels: of the output, at least 4.
+        rescaling: of the sums.
+        unroll: of the steps.
+        planes: where outputs go, if they do not follow each other.
+
+    Returns:
+        Parameters: patch (blocks, steps, pixels of a block, 2) int16, what `pack_quads` gives,
+        outputs (blocks, pixels of a block, channels); then steps, lines, quads, channels, and
+        blocks if there may be several.  For planes, outputs are a row (channels, columns) and the
+        column of the first pixel; the number of columns follows that of channels.
+    """
+    together = min(pixels, TOGETHER)
+    sizes = Sizes()
+    count = sizes.number("steps", steps, 1, STEPS)
+    lines = sizes.number("lines", steps + CONSTANT_LINES, 1, STEPS + CONSTANT_LINES)
+    sizes.hold(number_of(lines) >= number_of(count) + CONSTANT_LINES)
+    quads = sizes.number("quads", -(-channels // QUAD), 1, CHANNELS // QUAD)
+    width = sizes.number("channels", channels, QUAD, CHANNELS)
+    column = ir.Var("column", low=0, high=COLUMNS) if planes else None
+    columns = sizes.number("columns", planes.columns, 1, COLUMNS) if planes else width
+    blocks = sizes.number("blocks", pixels // 2, 1, PIXELS // 2) if together > 1 else 1
+    patch = ir.Buffer("patch", (blocks, count, together, 2), DType.INT16, alignment=4)
+    packed = ir.Buffer("packed", (quads, lines, 2), DType.INT32)
+    y = ir.Buffer("y", (blocks, together, width), DType.INT8)
+    if planes is not None and column is not None:
+        y = ir.Buffer("y", (width, columns), planes.dtype)
+        sizes.hold(number_of(column) + number_of(blocks) * together <= number_of(columns))
+    turn = Turn(patch, packed, y, rescaling, together, number_of(count), column)
+    special = steps if unroll.is_straight(steps) else None
+    return describe(
+        _name(together, steps, rescaling, planes, unroll),
+        (_about(together, special, planes),),
+        (patch, packed, y),
+        (y,),
+        each("block", blocks,
+             lambda block: loop("quad", 0, number_of(quads), partial(turn.whole, block))),
+        f"kernels/gemm{together}.j2",
+        {
+            **_unrolled(together, steps, unroll),
+            "rescaling": rescaling.values(), "planes": planes.values() if planes else "",
+        },
+        stack_bytes=68 if together > 1 else 48,
+        sizes=sizes,
+        scalars=() if column is None else (column,),
+    )  # fmt: skip
+
+
+Value = Callable[[te.Expr, int], te.Expr]
+"""The value of a pixel of a block that has a number, 0 or 1, in a step."""
+
+
+class Turn:
+    """The meaning of a turn: one block of pixels by four channels, or by eight.
+
+    A line of `packed` is what a step multiplies by: two pairs of channels, or four.
+    """
+
+    def __init__(
+        self,
+        patch: ir.Buffer,
+        packed: ir.Buffer,
+        y: ir.Buffer,
+        rescaling: Rescaling,
+        together: int,
+        steps: te.Expr,
+        column: ir.Var | None = None,
+    ) -> None:
+        self.patch, self.packed, self.y = patch, packed, y
+        self.rescaling = rescaling
+        self.pixels = together
+        self.column = column  # of the first pixel, where outputs are planes
+        self.steps = steps
+        pairs = packed.shape[2]
+        assert isinstance(pairs, int)
+        self.pairs, self.channels = pairs, 2 * pairs
+        self.last = number_of(y.shape[2 if column is None else 0]) - self.channels
+        self.sums = local_sums(together * pairs)
+
+    def whole(self, block: te.Expr, quad: te.Expr) -> ir.Stmt:
+        low, high = self.sums
+
+        def outputs(pixel: te.Expr) -> ir.Stmt:
+            return seq(
+                *(self.output(block, quad, pixel, number) for number in range(self.channels))
+            )
+
+        whole = seq(
+            cleared(self.pixels * self.pairs, low, high),
+            self.products(block, quad),
+            loop("pixel", 0, self.pixels, outputs),
+        )
+        return ir.Allocate(low, ir.Allocate(high, whole))
+
+    def products(self, block: te.Expr, quad: te.Expr) -> ir.Stmt:
+        """Emit all steps of the sums."""
+
+        def step(number: te.Expr) -> ir.Stmt:
+            return self.step(quad, number, lambda p, n: load(self.patch, block, number, p, n))
+
+        return loop("step", 0, self.steps, step)
+
+    def step(self, quad: te.Expr, number: te.Expr, value: Value) -> ir.Stmt:
+        """Add the two values of a step of each pixel, times the weights of all pairs."""
+        lanes = ((pair, lane) for pair in range(self.pairs) for lane in range(2))
+        return seq(*(self.multiply(quad, number, value, *lane) for lane in lanes))
+
+    def multiply(
+        self, quad: te.Expr, step: te.Expr, value: Value, pair: int, number: int
+    ) -> ir.Stmt:
+        """Add value `number` of a step, times the weights of a pair, to each pixel's sums."""
+        low, high = self.sums
+        word = load(self.packed, quad, step, pair)
+        lane = word >> 16 if number else (word & 0xFFFF ^ 0x8000) - 0x8000
+
+        def products(a: te.Expr, b: te.Expr) -> ir.Stmt:
+            def pixel(p: te.Expr) -> ir.Stmt:
+                place = p * self.pairs + pair
+                return let("value", te.cast(DType.INT32, value(p, number)), lambda v: seq(
+                    store(low, (place,), load(low, place) + v * a),
+                    store(high, (place,), load(high, place) + v * b),
+                ))  # fmt: skip
+
+            return loop("pixel", 0, self.pixels, pixel)
+
+        return split_lane(lane, products)
+
+    def output(self, block: te.Expr, quad: te.Expr, pixel: te.Expr, number: int) -> ir.Stmt:
+        """Store channel `number` of those of a turn."""
+
+        def word(n: int) -> te.Expr:
+            line, place = divmod(number * WORDS + n, self.pairs)
+            return load(self.packed, quad, self.steps + line, place)
+
+        total = load(self.sums[number % 2], pixel * self.pairs + number // 2) * 2 + word(BIAS)
+        shift = word(SHIFT) & ((1 << _CHANNEL_BIT) - 1)
+        value = self.rescaling.rescale(total, word(MULTIPLIER), word(ROUNDING), shift)
+        channel = te.minimum(quad * self.channels, self.last) + number
+        place: tuple[te.Expr, ...] = (block, pixel, channel)
+        if self.column is not None:
+            place = channel, number_of(self.column) + block * self.pixels + pixel
+        stored = te.cast(self.y.dtype, value)
+        return let("value", stored, partial(store, self.y, place))
+
+
+def _unrolled(together: int, steps: int, unroll: Unroll) -> dict[str, str | bool]:
+    """Return how sums are unrolled: step by step, or two at a time for a single pixel."""
+    if together > 1:
+        return unrolled(steps, unroll, _STEP_BYTES + _APART_BYTES * unroll.apart)
+    pairs = unrolled(-(-steps // 2), unroll.of_pairs(), _PAIR_BYTES)
+    return {**pairs, "odd": steps % 2 == 1}
+
+
+def _name(
+    together: int, steps: int, rescaling: Rescaling, planes: PlaneRow | None, unroll: Unroll
+) -> str:
+    loop = "_odd" if together == 1 and steps % 2 else ""
+    special = f"_{steps}" if unroll.is_straight(steps) else loop
+    where = f"_planes{planes.dtype.bits}" if planes else ""
+    loads = "_apart" if unroll.apart and together > 1 else ""
+    return f"gemm{together}{special}_{rescaling.name}{where}{loads}"
+
+
+def _about(together: int, steps: int | None, planes: PlaneRow | None) -> str:
+    values = "" if steps is None else f" of {2 * steps} values"
+    where = ", into planes" if planes else ""
+    return f"Matrix product: {pixels_named(together)}{values} by four channels a turn{where}"
+
+
+def pixels_named(together: int) -> str:
+    """Return how comments call so many pixels."""
+    return "1 pixel" if together == 1 else f"{together} pixels"
+
+
+def number_of(extent: ir.Dim) -> te.Expr:
+    """Return an extent as an expression."""
+    return te.as_expr(extent, DType.INT32)
+
+
+def pack_quads(
+    lanes: npt.NDArray[np.int16],
+    constants: npt.NDArray[np.int32],
+    order: list[int],
+    distance: int = 1,
+    together: int = QUAD,
+) -> npt.NDArray[np.int32]:
+    """Return weights and constants in the order in which the kernels read them.
+
+    Args:
+        lanes: dual-packed weights of channel pairs, (2 * quads, steps, 2).
+        constants: words of each channel, the shift last, (channels, 4).
+        order: the channels of all quads.
+        distance: bytes from a channel of an output to the next.
+        together: channels of a turn: a quad, or two of them.
+
+    Returns:
+        (quads, steps + 8, 2): for each quad the lanes of its pairs step by step, then its
+        constants. Where its first channel lies stands in the upper bits of its shifts.  Eight
+        channels have lines of four words instead.
+    """
+    steps, pairs = lanes.shape[1], together // 2
+    wide = lanes.astype(np.int64).reshape(-1, pairs, steps, 2)
+    words = (wide[..., 1] * (1 << 16) + (wide[..., 0] & 0xFFFF)).transpose(0, 2, 1)
+    rows = constants[order].astype(np.int64).reshape(-1, together, WORDS)
+    rows[:, :, SHIFT] |= np.array(order[::together])[:, np.newaxis] * distance << _CHANNEL_BIT
+    lines = np.concatenate([words, rows.reshape(-1, CONSTANT_LINES, pairs)], axis=1)
+    return lines.astype(np.int32)
