@@ -7,16 +7,14 @@ one half, and rounding never happens: it is shifted.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from abc import abstractmethod
 from dataclasses import dataclass
-
-import numpy as np
 
 from microtir import te
 from microtir.graph.ir import Node
+from microtir.kernels.common.kernel import Kernel
 from microtir.kernels.common.layer import Layer
 from microtir.kernels.common.micro_kernel import call
-from microtir.kernels.common.packing import constant
 from microtir.kernels.common.refusals import activations_refusal
 from microtir.kernels.common.statements import at, loop
 from microtir.operators.arithmetic.definition import Add, AddParams, add_params
@@ -29,6 +27,7 @@ from microtir.tir.dtype import DType
 WIDENED = 20  # bits, as TFLite has it
 LARGEST_SUM = 2 * 255 << (WIDENED - 1)
 _HALF = QuantizedMultiplier(1 << 30, 0)
+Arguments = tuple[ir.BufferArgument, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,18 +58,6 @@ def halved_add(node: Node) -> HalvedAdd | None:
     return HalvedAdd(half, factors[1 - half], (zero_points[half], zero_points[1 - half]), p)
 
 
-def add_refusal(node: Node, most: int | None = None) -> Refusal | None:
-    """Return what speaks against a kernel for rows.
-
-    Int8 activations of one shape, at most so many.
-    """
-    reason = activations_refusal(node)
-    if reason is not None:
-        return reason
-    count = node.output.type.row_elements
-    return Refusal.SIZES if count == 0 or (most is not None and count > most) else None
-
-
 def scaled_once(x: te.Expr, offset: te.Expr, multiplier: te.Expr) -> te.Expr:
     """Return the operand that is multiplied, rounded once.
 
@@ -86,29 +73,54 @@ def scaled_once(x: te.Expr, offset: te.Expr, multiplier: te.Expr) -> te.Expr:
     return te.cast(DType.INT32, (product + (1 << 31)) >> 32)
 
 
-def emit_rows(
-    layer: Layer, name: str, kernel: KernelDescription, half: int, words: Sequence[int]
-) -> ir.PrimFunc:
-    """Emit the layer function that adds row by row.
+@dataclass(frozen=True, slots=True)
+class RowAdd:
+    """What adds a row: a micro-kernel, and its constants."""
 
-    Args:
-        layer: of an addition.
-        name: of the function.
-        kernel: parameters: operand `half`, the other one, the output, the words.
-        half: the number of the input that comes first.
-        words: constants of the kernel.
-    """
-    edges = [layer.input_rows(0), layer.input_rows(1)]
-    y = layer.output_rows()
-    constants = constant("constants", np.array(words, np.int32))
-    body = loop(
-        "row", layer.y0, layer.y1,
-        lambda row: call(
-            kernel,
-            edges[half].at(row, 0, 0),
-            edges[1 - half].at(row, 0, 0),
-            y.at(row, 0, 0),
-            at(constants, 0),
-        ),
-    )  # fmt: skip
-    return layer.function(name, None, body)
+    kernel: KernelDescription
+    constants: tuple[ir.Buffer, ...]
+
+
+class HalvedAddKernel(Kernel):
+    """A kernel of such additions: a call of a micro-kernel for each row."""
+
+    operators = (Add,)
+    most: int | None = None  # elements of a row
+
+    @abstractmethod
+    def row_add(self, count: int, addition: HalvedAdd) -> RowAdd | None:
+        """Return what adds `count` elements; None if a factor does not fit."""
+
+    def arguments(
+        self, operands: Arguments, y: ir.BufferArgument, constants: Arguments
+    ) -> Arguments:
+        """Return what the micro-kernel is given; the operand that is shifted comes first."""
+        return (*operands, y, *constants)
+
+    def reject(self, node: Node) -> Refusal | None:
+        """Return what speaks against it: int8 activations of one shape, one factor of a half."""
+        reason = activations_refusal(node)
+        if reason is not None:
+            return reason
+        count = node.output.type.row_elements
+        if count == 0 or (self.most is not None and count > self.most):
+            return Refusal.SIZES
+        addition = halved_add(node)
+        fits = addition is not None and self.row_add(count, addition) is not None
+        return None if fits else Refusal.SCALES
+
+    def emit(self, layer: Layer, name: str) -> ir.PrimFunc:
+        """Emit the layer function: one call of the kernel for each row."""
+        addition = halved_add(layer.node)
+        assert addition is not None, "reject() was asked"
+        found = self.row_add(layer.node.output.type.row_elements, addition)
+        assert found is not None, "reject() was asked"
+        edges = [layer.input_rows(0), layer.input_rows(1)]
+        y = layer.output_rows()
+        constants = tuple(at(buffer, 0) for buffer in found.constants)
+
+        def row(number: te.Expr) -> ir.Stmt:
+            operands = tuple(edges[n].at(number, 0, 0) for n in (addition.half, 1 - addition.half))
+            return call(found.kernel, *self.arguments(operands, y.at(number, 0, 0), constants))
+
+        return layer.function(name, None, loop("row", layer.y0, layer.y1, row))

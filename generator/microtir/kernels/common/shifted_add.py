@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
+
+import numpy as np
 
 from microtir import te
 from microtir.config.features import Feature
@@ -11,19 +13,18 @@ from microtir.graph.ir import Node
 from microtir.kernels.common.halved_add import (
     LARGEST_SUM,
     WIDENED,
-    add_refusal,
-    emit_rows,
-    halved_add,
+    HalvedAdd,
+    HalvedAddKernel,
+    RowAdd,
     scaled_once,
 )
-from microtir.kernels.common.kernel import Kernel, passes_constants
-from microtir.kernels.common.layer import Layer
+from microtir.kernels.common.kernel import passes_constants
 from microtir.kernels.common.made_once import made_once
 from microtir.kernels.common.micro_kernel import describe, repeated
+from microtir.kernels.common.packing import constant
 from microtir.kernels.common.requantise import Rescaling, rescaling_of
 from microtir.kernels.common.statements import let, load, loop, store
-from microtir.operators.arithmetic.definition import Add
-from microtir.plan.ir import Calls, Refusal
+from microtir.plan.ir import Calls
 from microtir.schedule import KernelDescription
 from microtir.tir import ir
 from microtir.tir.dtype import DType
@@ -34,40 +35,7 @@ _PER_TURN = 4
 _OFFSET2, _MULTIPLIER2, _ROUNDING2, _OFFSET1, _UNUSED, _MULTIPLIER, _ROUNDING, _SHIFT = range(8)
 
 
-@dataclass(frozen=True, slots=True)
-class _Sum:
-    """The rescaled sum: operand `half` is shifted, the other one multiplied."""
-
-    half: int  # 0 or 1
-    shift: int  # of the multiplied operand
-    rescaling: Rescaling
-    words: tuple[int, ...]
-
-
-def _sum(node: Node) -> _Sum | None:
-    found = halved_add(node)
-    if found is None:
-        return None
-    p, other = found.params, found.factor
-    output = rescaling_of(p.output, LARGEST_SUM, p.output_zero_point, p.activation_min,
-                          p.activation_max)  # fmt: skip
-    if output is None or other.shift > 0:
-        return None
-    rescaling, (multiplier, rounding, shift) = output
-    words = (
-        -found.zero_points[1] << (WIDENED + 1),
-        other.multiplier,
-        (1 << -other.shift) >> 1,
-        -found.zero_points[0] << (WIDENED - 1),
-        0,
-        multiplier,
-        rounding,
-        shift,
-    )
-    return _Sum(found.half, -other.shift, rescaling, words)
-
-
-class ShiftedAdd(Kernel):
+class ShiftedAdd(HalvedAddKernel):
     """The kernel with the assembly for CPUs with Arm's DSP extension, or as C alone.
 
     Args:
@@ -77,7 +45,7 @@ class ShiftedAdd(Kernel):
         has_assembly: or not.
     """
 
-    operators = (Add,)
+    most = _LARGEST
 
     def __init__(self, name: str, per_element: int, cycles: int, *, has_assembly: bool) -> None:
         self.name, self.per_element, self.cycles = name, per_element, cycles
@@ -87,23 +55,30 @@ class ShiftedAdd(Kernel):
     def suits(self, target: Target) -> bool:
         return self.has_assembly or passes_constants(target)
 
-    def reject(self, node: Node) -> Refusal | None:
-        """Return what speaks against it: int8 activations of one shape, one factor of a half."""
-        reason = add_refusal(node, _LARGEST)
-        return Refusal.SCALES if reason is None and _sum(node) is None else reason
-
     def instructions(self, node: Node, _calls: Calls) -> int:
         return node.output.type.elements * self.per_element + node.output.type.rows * 40
 
-    def emit(self, layer: Layer, name: str) -> ir.PrimFunc:
-        """Emit the layer function: one call of the kernel for each row."""
-        node = layer.node
-        total = _sum(node)
-        assert total is not None, "refusal() was asked"
-        kernel = add(node.output.type.row_elements, total.shift, total.rescaling)
+    def row_add(self, count: int, addition: HalvedAdd) -> RowAdd | None:
+        p, other = addition.params, addition.factor
+        output = rescaling_of(p.output, LARGEST_SUM, p.output_zero_point, p.activation_min,
+                              p.activation_max)  # fmt: skip
+        if output is None or other.shift > 0:
+            return None
+        rescaling, (multiplier, rounding, shift) = output
+        words = (
+            -addition.zero_points[1] << (WIDENED + 1),
+            other.multiplier,
+            (1 << -other.shift) >> 1,
+            -addition.zero_points[0] << (WIDENED - 1),
+            0,
+            multiplier,
+            rounding,
+            shift,
+        )
+        kernel = add(count, -other.shift, rescaling)
         if not self.has_assembly:
             kernel = replace(kernel, assembly=None)
-        return emit_rows(layer, name, kernel, total.half, total.words)
+        return RowAdd(kernel, (constant("constants", np.array(words, np.int32)),))
 
 
 @made_once
