@@ -14,12 +14,13 @@ from microtir import te
 from microtir.config.features import Feature
 from microtir.graph.ir import Node
 from microtir.kernels.arm_dsp.copying import copy
-from microtir.kernels.common.bordered_rows import Window, windowed_rows
+from microtir.kernels.common.bordered_rows import window_rows
 from microtir.kernels.common.convolution_geometry import Geometry
 from microtir.kernels.common.depthwise import DepthwiseKernel, Taps
 from microtir.kernels.common.layer import Layer
+from microtir.kernels.common.macro_kernel import Count, Nhwc, Product, Tile, macro_kernel
 from microtir.kernels.common.made_once import made_once, of_node
-from microtir.kernels.common.micro_kernel import call, describe
+from microtir.kernels.common.micro_kernel import describe
 from microtir.kernels.common.packing import constant, requantised
 from microtir.kernels.common.requantise import WORDS, Requantisation, Rescaling
 from microtir.kernels.common.statements import at, load, loop, seq, store
@@ -126,30 +127,15 @@ class Depthwise(DepthwiseKernel):
     def emit(self, layer: Layer, name: str) -> ir.PrimFunc:
         """Emit the layer function: a window of rows in scratch, then pixel by pixel."""
         geometry, packed = Geometry.of(layer.node), PackedDepthwise.of(layer)
-        x, y = layer.input_rows(0), layer.output_rows()
-        width, stride = geometry.output.width, geometry.windows.columns.stride
-        pairs = width // 2 if self.pixels == 2 else 0
-
-        def pixels(row: te.Expr, row_step: int, source: Window) -> ir.Stmt:
-            """Emit two pixels at a time, and the last of an odd width by itself; or all singly."""
-            taps = Taps.of(geometry.windows, geometry.image.channels, row_step)
-
-            def some(count: int, column: te.Expr) -> ir.Stmt:
-                return call(
-                    depthwise(count, taps, packed.rescaling),
-                    source(column * stride),
-                    at(packed.weights, 0, 0, 0),
-                    at(packed.constants, 0, 0),
-                    y.at(row, column, 0),
-                )
-
-            return seq(
-                loop("pair", 0, pairs, lambda pair: some(2, pair * 2)),
-                loop("col", pairs * 2, width, lambda column: some(1, column)),
-            )
-
         reaches_input = _reaches_input(geometry)
-        return windowed_rows(layer, geometry, x, name, pixels, copy, reaches_input=reaches_input)
+        source = window_rows(layer.input_rows(0), geometry, copy, reaches_input=reaches_input)
+        taps = Taps.of(geometry.windows, geometry.image.channels, source.row_step)
+        constants = at(packed.weights, 0, 0, 0), at(packed.constants, 0, 0)
+        pair = (Count(2, "pair"),) if self.pixels == 2 else ()
+        product = Product(lambda count: depthwise(count, taps, packed.rescaling), constants)
+        tile = Tile((*pair, Count(1, "col")), (product,))
+        width = geometry.output.width
+        return macro_kernel(layer, name, width, source, tile, Nhwc(layer.output_rows()))
 
 
 def _pixels(geometry: Geometry) -> int:

@@ -19,12 +19,13 @@ from microtir.graph.ir import Node
 from microtir.kernels.arm_mve.copying import copy
 from microtir.kernels.arm_mve.linear import BYTES, channel_constants
 from microtir.kernels.arm_mve.requantise import BIAS, LANES, MULTIPLIER, SHIFT, Ints, Rescaling
-from microtir.kernels.common.bordered_rows import Window, windowed_rows
+from microtir.kernels.common.bordered_rows import window_rows
 from microtir.kernels.common.convolution_geometry import Geometry
 from microtir.kernels.common.depthwise import DepthwiseKernel, Taps
 from microtir.kernels.common.layer import Layer
+from microtir.kernels.common.macro_kernel import Count, Nhwc, Product, Tile, macro_kernel
 from microtir.kernels.common.made_once import made_once
-from microtir.kernels.common.micro_kernel import call, describe
+from microtir.kernels.common.micro_kernel import describe
 from microtir.kernels.common.packing import constant
 from microtir.kernels.common.statements import at, load, loop, seq, store
 from microtir.operators.common.linear import LinearParams
@@ -155,34 +156,22 @@ class Depthwise(DepthwiseKernel):
         node, geometry = layer.node, Geometry.of(layer.node)
         constants, rescaling = _constants(node), Rescaling.of(_params(node))
         assert constants is not None, "refusal() was asked"
-        x, y = layer.input_rows(0), layer.output_rows()
         channels, together = geometry.image.channels, _together(geometry)
         group = Line(1, together * channels)
         packed_weights = constant("weights", _arranged_weights(layer.data(1), group))
         packed_constants = constant("constants", _arranged_constants(constants, group))
+        reaches_input = geometry.direct_step <= _LARGEST
+        source = window_rows(layer.input_rows(0), geometry, copy, reaches_input=reaches_input)
+        taps = Taps.of(geometry.windows, channels, source.row_step)
 
-        stride = geometry.windows.columns.stride
+        def kernel(count: int) -> KernelDescription:
+            return depthwise(Line(count // together, group.size), taps, rescaling)
 
-        def pixels(row: te.Expr, row_step: int, source: Window) -> ir.Stmt:
-            """Emit groups of pixels; what is left of the row ends one that overlaps the last."""
-            taps = Taps.of(geometry.windows, channels, row_step)
-            whole, left = divmod(geometry.output.width, together)
-
-            def some(count: int, column: int) -> ir.Stmt:
-                return call(
-                    depthwise(Line(count, group.size), taps, rescaling),
-                    source(te.as_expr(column * stride, DType.INT32)),
-                    at(packed_weights, 0, 0, 0),
-                    at(packed_constants, 0, 0, 0),
-                    y.at(row, column, 0),
-                )
-
-            rest = some(1, geometry.output.width - together) if left else seq()
-            return seq(some(whole, 0), rest)
-
-        return windowed_rows(
-            layer, geometry, x, name, pixels, copy, reaches_input=geometry.direct_step <= _LARGEST
-        )
+        product = Product(kernel, (at(packed_weights, 0, 0, 0), at(packed_constants, 0, 0, 0)))
+        width = geometry.output.width
+        counts = Count(width - width % together, "line"), Count(together, "group", overlaps=True)
+        tile = Tile(counts, (product,))
+        return macro_kernel(layer, name, width, source, tile, Nhwc(layer.output_rows()))
 
 
 def _copied_taps(geometry: Geometry) -> Taps:

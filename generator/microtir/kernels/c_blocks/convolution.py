@@ -11,27 +11,27 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from microtir import te
 from microtir.graph.ir import Node
 from microtir.kernels.c_blocks.finish import Activate, Finish, Table, requantise
 from microtir.kernels.c_blocks.kernel import copy
 from microtir.kernels.c_blocks.kernels import Block, Runs, product, turns_of
 from microtir.kernels.common.bordered_rows import (
-    Pixels,
-    Window,
+    DirectRows,
+    WindowRows,
     copy_cost,
     scratch_bytes,
-    windowed_rows,
+    window_rows,
 )
 from microtir.kernels.common.convolution_geometry import Geometry
 from microtir.kernels.common.layer import Layer
+from microtir.kernels.common.macro_kernel import Count, Nhwc, Product, Tile, macro_kernel
 from microtir.kernels.common.made_once import of_node
-from microtir.kernels.common.micro_kernel import call
 from microtir.kernels.common.packing import constant
 from microtir.kernels.common.refusals import float_refusal, int8_refusal, mixed_refusal
-from microtir.kernels.common.statements import at, let, loop, seq
+from microtir.kernels.common.statements import at
 from microtir.operators.convolution.definition import Conv2D, DepthwiseConv2D, conv_params
 from microtir.plan.ir import Refusal
+from microtir.schedule import KernelDescription
 from microtir.tir import ir
 from microtir.tir.dtype import DType
 
@@ -201,8 +201,26 @@ def code_bytes(node: Node, form: Form = FAST) -> int:
 
 
 def emit(layer: Layer, name: str, form: Form = FAST) -> ir.PrimFunc:
-    """Emit the layer function: blocks of pixels, then those that are left of a row."""
-    return _Emitter(layer, form).function(name)
+    """Emit the layer function: blocks of pixels, then those that are left of a row or a line."""
+    node, geometry, packed = layer.node, Geometry.of(layer.node), _packed(layer.node, form)
+    x, sink, block = layer.input_rows(0), Nhwc(layer.output_rows()), _block(node, form)
+    source: WindowRows
+    if geometry.is_pointwise and x.is_whole and sink.is_line:
+        source = DirectRows(x, geometry, is_line=True)
+    else:
+        element = packed.finish.element
+        source = window_rows(x, geometry, lambda size: copy(size, element, form.copied))
+    runs, channels = _runs(node, form, source.row_step), geometry.output.channels
+
+    def kernel(pixels: int) -> KernelDescription:
+        return product(replace(block, pixels=pixels), runs, channels, packed.finish)
+
+    table = () if packed.table is None else (at(packed.table, 0, 0),)
+    constants = at(packed.weights, 0, 0, 0, 0), *table
+    tile = Tile(
+        (Count(block.pixels, "block", unit=1), Count(1, "pixel")), (Product(kernel, constants),)
+    )
+    return macro_kernel(layer, name, geometry.output.width, source, tile, sink)
 
 
 def compact_cost(node: Node) -> int:
@@ -223,77 +241,6 @@ def compact_code_bytes(node: Node) -> int:
 def emit_compact(layer: Layer, name: str) -> ir.PrimFunc:
     """Emit the same with less code."""
     return emit(layer, name, COMPACT)
-
-
-class _Emitter:
-    def __init__(self, layer: Layer, form: Form) -> None:
-        self.layer = layer
-        self.form = form
-        self.geometry = Geometry.of(layer.node)
-        self.block = _block(layer.node, form)
-        self.packed = _packed(layer.node, form)
-
-    def function(self, name: str) -> ir.PrimFunc:
-        layouts = self.layer.layouts
-        whole = all(
-            layouts[t].rows == t.type.rows
-            for t in (self.layer.node.inputs[0], *self.layer.node.outputs)
-        )
-        if self.geometry.is_pointwise and whole:
-            return self.flat_pixels(name)
-        x, element = self.layer.input_rows(0), self.packed.finish.element
-        return windowed_rows(
-            self.layer, self.geometry, x, name, self.pixels(),
-            lambda size: copy(size, element, self.form.copied),
-        )  # fmt: skip
-
-    def some(
-        self, pixels: int, row_step: int, source: ir.BufferArgument, target: ir.BufferArgument
-    ) -> ir.Stmt:
-        """Emit the block of some pixels."""
-        block = replace(self.block, pixels=pixels)
-        runs = _runs(self.layer.node, self.form, row_step)
-        kernel = product(block, runs, self.geometry.output.channels, self.packed.finish)
-        table = () if self.packed.table is None else (at(self.packed.table, 0, 0),)
-        return call(kernel, source, at(self.packed.weights, 0, 0, 0, 0), *table, target)
-
-    def pixels(self) -> Pixels:
-        """Return an output row from its bordered rows."""
-        y, width, together = self.layer.output_rows(), self.geometry.output.width, self.block.pixels
-        blocks, rest = divmod(width, together)
-        stride = self.geometry.windows.columns.stride
-
-        def row_of(row: te.Expr, row_step: int, source: Window) -> ir.Stmt:
-            def some(column: te.Expr, count: int) -> ir.Stmt:
-                return self.some(count, row_step, source(column * stride), y.at(row, column, 0))
-
-            whole = loop("block", 0, blocks, lambda b: some(b * together, together))
-            last = some(te.as_expr(blocks * together, DType.INT32), rest) if rest else seq()
-            return seq(whole, last)
-
-        return row_of
-
-    def flat_pixels(self, name: str) -> ir.PrimFunc:
-        """Return all pixels of the row range as one line: rows of any width fill whole blocks."""
-        layer, width, together = self.layer, self.geometry.output.width, self.block.pixels
-        x, y = layer.input_rows(0), layer.output_rows()
-        first, pixels = layer.y0 * width, (layer.y1 - layer.y0) * width
-        step = self.geometry.direct_step
-
-        def some(pixel: te.Expr, count: int) -> ir.Stmt:
-            row, column = pixel // width, pixel % width
-            return self.some(count, step, x.at(row, column, 0), y.at(row, column, 0))
-
-        def both(blocks: te.Expr) -> ir.Stmt:
-            whole = loop("block", 0, blocks, lambda b: some(first + b * together, together))
-            if width % together == 0:
-                return whole
-            rest = loop("pixel", first + blocks * together, first + pixels, lambda p: some(p, 1))
-            return seq(whole, rest)
-
-        # An empty range may be given with y1 < y0, which must not reach rows before y0.
-        body = let("blocks", te.maximum(pixels, 0) // together, both)
-        return layer.function(name, None, body)
 
 
 def _packed(node: Node, form: Form) -> _Packed:

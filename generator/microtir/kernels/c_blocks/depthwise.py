@@ -4,28 +4,26 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from microtir import te
 from microtir.graph.ir import Node
 from microtir.kernels.c_blocks.convolution import finish_of
 from microtir.kernels.c_blocks.finish import Finish, Table
 from microtir.kernels.c_blocks.kernel import copy
 from microtir.kernels.c_blocks.kernels import Taps, depthwise
 from microtir.kernels.common.bordered_rows import (
-    Window,
     copy_cost,
     scratch_bytes,
-    windowed_rows,
+    window_rows,
 )
 from microtir.kernels.common.convolution_geometry import Geometry
 from microtir.kernels.common.layer import Layer
+from microtir.kernels.common.macro_kernel import Count, Nhwc, Product, Tile, macro_kernel
 from microtir.kernels.common.made_once import of_node
-from microtir.kernels.common.micro_kernel import call
 from microtir.kernels.common.packing import constant
 from microtir.kernels.common.refusals import channelwise_refusal, float_refusal, int8_refusal
-from microtir.kernels.common.statements import at, loop, seq
+from microtir.kernels.common.statements import at
 from microtir.plan.ir import Refusal
+from microtir.schedule import KernelDescription
 from microtir.tir import ir
-from microtir.tir.dtype import DType
 from microtir.tir.ir import Array
 
 __all__ = [
@@ -161,24 +159,15 @@ def emit(layer: Layer, name: str, form: Form = FAST) -> ir.PrimFunc:
     finish, rows = found
     weights = constant("weights", _weights(node))
     table = () if rows is None else (at(constant("constants", rows), 0, 0),)
-    together, width = _pixels(node, finish, form), geometry.output.width
-    x, y, stride = layer.input_rows(0), layer.output_rows(), geometry.windows.columns.stride
+    x, channels = layer.input_rows(0), geometry.image.channels
+    source = window_rows(x, geometry, lambda size: copy(size, finish.element, form.copied))
+    taps = _taps(geometry, source.row_step)
 
-    def pixels(row: te.Expr, row_step: int, source: Window) -> ir.Stmt:
-        taps = _taps(geometry, row_step)
+    def kernel(pixels: int) -> KernelDescription:
+        rolled = taps.count > _UNROLLED
+        return depthwise(pixels, taps, channels, finish, rolled=rolled, in_turn=form.in_turn)
 
-        def some(column: te.Expr, count: int) -> ir.Stmt:
-            rolled = taps.count > _UNROLLED
-            channels = geometry.image.channels
-            kernel = depthwise(count, taps, channels, finish, rolled=rolled, in_turn=form.in_turn)
-            target = y.at(row, column, 0)
-            return call(kernel, source(column * stride), at(weights, 0, 0, 0), *table, target)
-
-        blocks, rest = divmod(width, together)
-        whole = loop("block", 0, blocks, lambda b: some(b * together, together))
-        last = some(te.as_expr(blocks * together, DType.INT32), rest) if rest else seq()
-        return seq(whole, last)
-
-    return windowed_rows(
-        layer, geometry, x, name, pixels, lambda size: copy(size, finish.element, form.copied)
-    )
+    counts = (Count(_pixels(node, finish, form), "block", unit=1),)
+    tile = Tile(counts, (Product(kernel, (at(weights, 0, 0, 0), *table)),))
+    width = geometry.output.width
+    return macro_kernel(layer, name, width, source, tile, Nhwc(layer.output_rows()))

@@ -6,12 +6,13 @@ scratch with their borders filled, so that kernels need no test and rings no spe
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from microtir import te
 from microtir.graph.ir import Node
 from microtir.kernels.common.convolution_geometry import Geometry
-from microtir.kernels.common.layer import Layer, Rows
+from microtir.kernels.common.layer import Rows
+from microtir.kernels.common.macro_kernel import Pixel, Source
 from microtir.kernels.common.micro_kernel import call
 from microtir.kernels.common.statements import at, let, loop, seq, store, when
 from microtir.schedule import KernelDescription
@@ -77,20 +78,50 @@ def kernel_rows(
     return loop("ky", first, rows.taps, kernel_row)
 
 
-class BorderedRows:
-    """The rows behind one output row, in scratch."""
+class WindowRows(Source):
+    """The rows behind an output row, whose windows a micro-kernel walks itself."""
 
-    def __init__(self, layer: Layer, geometry: Geometry, x: Rows, move: Move) -> None:
-        self.geometry = geometry
-        self.x = x
-        self.move = move
-        dtype = layer.node.inputs[0].dtype
+    row_step: int  # elements between the rows of a window
+
+
+class DirectRows(WindowRows):
+    """Rows of the input itself.
+
+    Args:
+        x: rows of the image.
+        geometry: of the layer, whose windows stay inside the image.
+        is_line: whether pixels of neighbouring rows follow each other, and micro-kernels may
+            compute them together.
+    """
+
+    def __init__(self, x: Rows, geometry: Geometry, *, is_line: bool = False) -> None:
+        self.x, self.geometry, self.is_line = x, geometry, is_line
+        self.row_step = geometry.direct_step
+
+    def at(self, pixel: Pixel, _count: int) -> ir.BufferArgument:
+        windows = self.geometry.windows
+        return self.x.at(pixel.row * windows.rows.stride, pixel.column * windows.columns.stride, 0)
+
+
+class BorderedRows(WindowRows):
+    """Rows in scratch, between borders that hold the zero point.
+
+    Args:
+        x: rows of the image.
+        geometry: of the layer.
+        move: copies part of a row.
+    """
+
+    def __init__(self, x: Rows, geometry: Geometry, move: Move) -> None:
+        self.x, self.geometry, self.move = x, geometry, move
+        dtype = x.buffer.dtype
         shape = (geometry.windows.rows.taps, geometry.padded, geometry.image.channels)
-        self.buffer = ir.Buffer("scratch", shape, dtype, alignment=4)
-        zero = layer.node.inputs[0].type.quant.zero_point if dtype is DType.INT8 else 0
+        self.buffer = self.scratch = ir.Buffer("scratch", shape, dtype, alignment=4)
+        zero = x.type.quant.zero_point if dtype is DType.INT8 else 0
         self.border = te.as_expr(zero, dtype)
+        self.row_step = geometry.copied_step
 
-    def fill_borders(self) -> ir.Stmt:
+    def prepare(self, _counts: Sequence[int]) -> ir.Stmt:
         """Emit the columns left and right of the image, once: rows are copied between them."""
         before = self.geometry.windows.columns.before
         after = before + self.geometry.copied
@@ -100,13 +131,12 @@ class BorderedRows:
             return seq()
         return loop("ky", 0, taps, lambda ky: seq(*(self._fill(ky, a, b) for a, b in parts)))
 
-    def of(self, row: te.Expr) -> ir.Stmt:
-        """Emit fetches the rows behind an output row."""
+    def row(self, row: te.Expr) -> ir.Stmt:
+        """Emit copies of the rows behind an output row."""
         return kernel_rows(self.geometry, row, self._copy, self._outside)
 
-    def at(self, column: te.Expr) -> ir.BufferArgument:
-        """Return the first element of a window."""
-        return at(self.buffer, 0, column, 0)
+    def at(self, pixel: Pixel, _count: int) -> ir.BufferArgument:
+        return at(self.buffer, 0, pixel.column * self.geometry.windows.columns.stride, 0)
 
     def _outside(self, ky: te.Expr) -> ir.Stmt:
         before = self.geometry.windows.columns.before
@@ -127,44 +157,17 @@ class BorderedRows:
         return call(self.move(size), self.x.at(y, 0, 0), target)
 
 
-Window = Callable[[te.Expr], ir.BufferArgument]
-"""The first tap of a window, given the input column, borders counted, that it begins at."""
-
-Pixels = Callable[[te.Expr, int, Window], ir.Stmt]
-"""Computes an output row, given the elements between the rows of a window."""
-
-
-def windowed_rows(
-    layer: Layer,
-    geometry: Geometry,
-    x: Rows,
-    name: str,
-    pixels: Pixels,
-    move: Move,
-    *,
-    reaches_input: bool = True,
-) -> ir.PrimFunc:
-    """Return the layer function that computes output rows one by one.
+def window_rows(
+    x: Rows, geometry: Geometry, move: Move, *, reaches_input: bool = True
+) -> WindowRows:
+    """Return the rows behind an output row: of the input, or bordered ones where these are needed.
 
     Args:
-        layer: whose input is the image.
-        geometry: of the layer.
         x: rows of the image.
-        name: of the function.
-        pixels: the output row.
+        geometry: of the layer.
         move: copies part of a row.
         reaches_input: whether the kernels reach every tap of a window in the input itself.
     """
     if reaches_input and not geometry.copies(x):
-        stride, step = geometry.windows.rows.stride, geometry.direct_step
-        body = loop(
-            "row", layer.y0, layer.y1,
-            lambda row: pixels(row, step, lambda column: x.at(row * stride, column, 0)),
-        )  # fmt: skip
-        return layer.function(name, None, body)
-    window = BorderedRows(layer, geometry, x, move)
-    body = loop(
-        "row", layer.y0, layer.y1,
-        lambda row: seq(window.of(row), pixels(row, geometry.copied_step, window.at)),
-    )  # fmt: skip
-    return layer.function(name, window.buffer, seq(window.fill_borders(), body))
+        return DirectRows(x, geometry)
+    return BorderedRows(x, geometry, move)

@@ -65,7 +65,7 @@ class Count:
         pixels: of a block.
         name: of the loop over blocks.
         unit: fewer pixels, a multiple of this, are a block, too, if that ends a row; 0: none are.
-        overlaps: whether the last block of a row begins earlier if it would leave the row: some
+        overlaps: whether a last block of a row begins earlier, where it would leave the row: some
             pixels are computed twice.
     """
 
@@ -101,7 +101,7 @@ def cut(width: int, counts: Sequence[Count]) -> Iterator[Blocks]:
     first = 0
     for count in counts:
         whole, left = divmod(width - first, count.pixels)
-        if count.overlaps and left and whole:
+        if count.overlaps and left and width >= count.pixels:
             whole, left = whole + 1, 0
         yield Blocks(first, count.pixels, whole, width - count.pixels)
         first = min(first + whole * count.pixels, width)
