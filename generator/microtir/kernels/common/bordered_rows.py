@@ -7,11 +7,12 @@ scratch with their borders filled, so that kernels need no test and rings no spe
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from microtir import te
 from microtir.graph.ir import Node
 from microtir.kernels.common.convolution_geometry import Geometry
-from microtir.kernels.common.layer import Rows
+from microtir.kernels.common.layer import Layer, Rows
 from microtir.kernels.common.macro_kernel import Pixel, Source
 from microtir.kernels.common.micro_kernel import call
 from microtir.kernels.common.statements import at, let, loop, seq, store, when
@@ -89,18 +90,20 @@ class DirectRows(WindowRows):
 
     Args:
         x: rows of the image.
-        geometry: of the layer, whose windows stay inside the image.
+        geometry: of the layer, whose windows stay inside the image; None: each is a pixel.
         is_line: whether pixels of neighbouring rows follow each other, and micro-kernels may
             compute them together.
     """
 
-    def __init__(self, x: Rows, geometry: Geometry, *, is_line: bool = False) -> None:
-        self.x, self.geometry, self.is_line = x, geometry, is_line
-        self.row_step = geometry.direct_step
+    def __init__(self, x: Rows, geometry: Geometry | None = None, *, is_line: bool = False) -> None:
+        self.x, self.is_line, self.steps, self.row_step = x, is_line, (1, 1), 0
+        if geometry is not None:
+            rows, columns = geometry.windows.rows, geometry.windows.columns
+            self.steps, self.row_step = (rows.stride, columns.stride), geometry.direct_step
 
     def at(self, pixel: Pixel, _count: int) -> ir.BufferArgument:
-        windows = self.geometry.windows
-        return self.x.at(pixel.row * windows.rows.stride, pixel.column * windows.columns.stride, 0)
+        row, column = self.steps
+        return self.x.at(pixel.row * row, pixel.column * column, 0)
 
 
 class BorderedRows(WindowRows):
@@ -110,51 +113,123 @@ class BorderedRows(WindowRows):
         x: rows of the image.
         geometry: of the layer.
         move: copies part of a row.
+        slack: elements behind the last row that kernels may read.
     """
 
-    def __init__(self, x: Rows, geometry: Geometry, move: Move) -> None:
+    def __init__(self, x: Rows, geometry: Geometry, move: Move, slack: int = 0) -> None:
         self.x, self.geometry, self.move = x, geometry, move
         dtype = x.buffer.dtype
-        shape = (geometry.windows.rows.taps, geometry.padded, geometry.image.channels)
+        # One row, so that whoever follows rows of buffers sees one span.
+        shape = (1, self.rows_held * geometry.copied_step + slack)
         self.buffer = self.scratch = ir.Buffer("scratch", shape, dtype, alignment=4)
         zero = x.type.quant.zero_point if dtype is DType.INT8 else 0
         self.border = te.as_expr(zero, dtype)
         self.row_step = geometry.copied_step
 
+    @property
+    def rows_held(self) -> int:
+        """Return the rows in scratch."""
+        return self.geometry.windows.rows.taps
+
     def prepare(self, _counts: Sequence[int]) -> ir.Stmt:
         """Emit the columns left and right of the image, once: rows are copied between them."""
-        before = self.geometry.windows.columns.before
-        after = before + self.geometry.copied
-        taps = self.geometry.windows.rows.taps
-        parts = [(a, b) for a, b in ((0, before), (after, self.geometry.padded)) if a < b]
-        if not parts:
+        if self.geometry.padded == self.geometry.copied:
             return seq()
-        return loop("ky", 0, taps, lambda ky: seq(*(self._fill(ky, a, b) for a, b in parts)))
+        return loop("ky", 0, self.rows_held, self.fill_borders)
 
     def row(self, row: te.Expr) -> ir.Stmt:
         """Emit copies of the rows behind an output row."""
-        return kernel_rows(self.geometry, row, self._copy, self._outside)
+        rows = self.geometry.windows.rows
+        first = row * rows.stride - rows.before
+        return loop(
+            "ky",
+            0,
+            rows.taps,
+            lambda ky: let("y", first + ky * rows.dilation, partial(self.copy, ky)),
+        )
 
     def at(self, pixel: Pixel, _count: int) -> ir.BufferArgument:
-        return at(self.buffer, 0, pixel.column * self.geometry.windows.columns.stride, 0)
+        return self.place(0, pixel.column * self.geometry.windows.columns.stride)
 
-    def _outside(self, ky: te.Expr) -> ir.Stmt:
+    def place(self, number: te.ExprLike, column: te.ExprLike) -> ir.BufferArgument:
+        """Return a pointer to a column of a row in scratch."""
+        return at(self.buffer, 0, self._index(number, column, 0))
+
+    def fill_borders(self, number: te.Expr) -> ir.Stmt:
+        """Emit the columns of a row in scratch that lie beside the image."""
         before = self.geometry.windows.columns.before
-        return self._fill(ky, before, before + self.geometry.copied)
+        after = before + self.geometry.copied
+        parts = ((0, before), (after, self.geometry.padded))
+        return seq(*(self._fill(number, first, stop) for first, stop in parts if first < stop))
 
-    def _fill(self, ky: te.Expr, first: int, stop: int) -> ir.Stmt:
+    def copy(self, number: te.Expr, y: te.Expr) -> ir.Stmt:
+        """Emit a row of the image, or what stands for it outside."""
+        geometry, before = self.geometry, self.geometry.windows.columns.before
+        rows, size = geometry.windows.rows, geometry.copied * geometry.image.channels
+        copied = call(self.move(size), self.x.at(y, 0, 0), self.place(number, before))
+        if not rows.clips(geometry.output.height):
+            return copied
+        outside = self._fill(number, before, before + geometry.copied)
+        return when((y >= 0) & (y < rows.size), copied, outside)
+
+    def _fill(self, number: te.Expr, first: int, stop: int) -> ir.Stmt:
         def column(n: te.Expr) -> ir.Stmt:
             return loop(
                 "ch", 0, self.geometry.image.channels,
-                lambda channel: store(self.buffer, (ky, n, channel), self.border),
+                lambda channel: store(
+                    self.buffer, (0, self._index(number, n, channel)), self.border
+                ),
             )  # fmt: skip
 
         return loop("col", first, stop, column)
 
-    def _copy(self, ky: te.Expr, y: te.Expr) -> ir.Stmt:
-        size = self.geometry.copied * self.geometry.image.channels
-        target = at(self.buffer, ky, self.geometry.windows.columns.before, 0)
-        return call(self.move(size), self.x.at(y, 0, 0), target)
+    def _index(self, number: te.ExprLike, column: te.ExprLike, channel: te.ExprLike) -> te.Expr:
+        row, pixel = (te.as_expr(n, DType.INT32) for n in (number, column))
+        geometry = self.geometry
+        return row * geometry.copied_step + pixel * geometry.image.channels + channel
+
+
+class BorderedImage(BorderedRows):
+    """The same of all rows that a call reads, beside each other: each is copied once.
+
+    Args:
+        layer: that is called for a row range.
+        geometry: of the layer.
+        move: copies part of a row.
+        slack: elements behind the last row that kernels may read.
+        is_line: whether micro-kernels compute several rows together; blocks are of whole rows.
+    """
+
+    def __init__(
+        self, layer: Layer, geometry: Geometry, move: Move, slack: int = 0, *, is_line: bool
+    ) -> None:
+        super().__init__(layer.input_rows(0), geometry, move, slack)
+        self.y0, self.y1, self.is_line = layer.y0, layer.y1, is_line
+        self.row_step *= geometry.windows.rows.dilation
+
+    @property
+    def rows_held(self) -> int:
+        return self.geometry.windows.rows.reach(self.geometry.output.height)
+
+    def prepare(self, _counts: Sequence[int]) -> ir.Stmt:
+        """Emit the rows behind those of the call, between their borders."""
+        rows = self.geometry.windows.rows
+        count = te.maximum((self.y1 - self.y0 - 1) * rows.stride + rows.reach(1), 0)
+        first = self.y0 * rows.stride - rows.before
+
+        def fetch(number: te.Expr) -> ir.Stmt:
+            copied = let("y", first + number, partial(self.copy, number))
+            return seq(self.fill_borders(number), copied)
+
+        return loop("number", 0, count, fetch)
+
+    def row(self, _row: te.Expr) -> ir.Stmt:
+        return seq()
+
+    def at(self, pixel: Pixel, _count: int) -> ir.BufferArgument:
+        windows = self.geometry.windows
+        first = (pixel.row - self.y0) * windows.rows.stride
+        return self.place(first, pixel.column * windows.columns.stride)
 
 
 def window_rows(

@@ -62,8 +62,7 @@ class Geometry:
     @property
     def padded(self) -> int:
         """Return the width of a row with its borders."""
-        columns = self.windows.columns
-        return (self.output.width - 1) * columns.stride + (columns.taps - 1) * columns.dilation + 1
+        return self.windows.columns.reach(self.output.width)
 
     @property
     def copied(self) -> int:

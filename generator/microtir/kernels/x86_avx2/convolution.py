@@ -8,20 +8,33 @@ that windows leave are copied into scratch, with a border.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
 
-from microtir import te
 from microtir.config.features import Feature
 from microtir.graph.ir import Node
+from microtir.kernels.common.bordered_rows import (
+    BorderedImage,
+    BorderedRows,
+    DirectRows,
+    WindowRows,
+)
+from microtir.kernels.common.convolution_geometry import Geometry
 from microtir.kernels.common.kernel import Kernel
 from microtir.kernels.common.layer import Layer
+from microtir.kernels.common.macro_kernel import (
+    Count,
+    Nhwc,
+    Product,
+    Sink,
+    Source,
+    Tile,
+    macro_kernel,
+)
 from microtir.kernels.common.made_once import of_node
-from microtir.kernels.common.micro_kernel import call
 from microtir.kernels.common.refusals import int8_refusal, mixed_refusal
-from microtir.kernels.common.statements import at, loop, seq
-from microtir.kernels.x86_avx2.gemm import PackedLinear, Source, gemm, pack
-from microtir.kernels.x86_avx2.image import WindowedImage, reach
-from microtir.kernels.x86_avx2.rows import in_blocks
+from microtir.kernels.common.statements import at
+from microtir.kernels.x86_avx2.copying import copy, copy_cost
+from microtir.kernels.x86_avx2.gemm import Inputs, PackedLinear, gemm, pack
 from microtir.operators.common.rows import Extents, RowWindow
 from microtir.operators.convolution.definition import Conv2D, DepthwiseConv2D, conv_params
 from microtir.operators.convolution.formula import row_window
@@ -35,41 +48,32 @@ _MOST_PIXELS = 48  # of several rows: more would not be faster
 _CODE, _CODE_DENSE = 750, 150  # bytes of a layer with a kernel beyond those of the direct one
 
 
-@dataclass(frozen=True, slots=True)
-class _Geometry(WindowedImage):
-    @property
-    def is_pointwise(self) -> bool:
-        """Return whether output pixel n needs input pixel n and nothing else."""
-        return self.windows.is_pointwise(self.output)
+def _inputs(geometry: Geometry, pixels: int, row_step: int = 0) -> Inputs:
+    """Return the inputs of neighbouring pixels of one row; `row_step` is that of their windows."""
+    rows, columns = geometry.windows.rows, geometry.windows.columns
+    channels = geometry.image.channels
+    joined = columns.dilation == 1
+    return Inputs(
+        rows=rows.taps,
+        length=columns.reach(pixels) * channels,
+        stride=row_step,
+        step=columns.stride * channels,
+        segment=(columns.taps if joined else 1) * channels,
+        parts=1 if joined else columns.taps,
+        part_step=columns.dilation * channels,
+    )
 
-    @property
-    def is_padded(self) -> bool:
-        return self.windows.clip(self.output)
 
-    def source(self, pixels: int, row_elements: int) -> Source:
-        """Return the inputs of neighbouring pixels of one row, in rows of so many elements."""
-        rows, columns, channels = self.windows.rows, self.windows.columns, self.image.channels
-        joined = columns.dilation == 1
-        return Source(
-            rows=rows.taps,
-            length=reach(columns, pixels) * channels,
-            stride=rows.dilation * row_elements,
-            step=columns.stride * channels,
-            segment=(columns.taps if joined else 1) * channels,
-            parts=1 if joined else columns.taps,
-            part_step=columns.dilation * channels,
-        )
-
-    def pixels_of_kernel(self) -> int | None:
-        """Return how many pixels of a row one kernel computes; None if not even one fits."""
-        parts = 1
-        while True:
-            pixels = -(-self.output.width // parts)
-            if self.source(pixels, 0).lane_bytes <= _MOST_LANES:
-                return pixels
-            if pixels == 1:
-                return None
-            parts += 1
+def _pixels_of_kernel(geometry: Geometry) -> int | None:
+    """Return how many pixels of a row one kernel computes; None if not even one fits."""
+    parts = 1
+    while True:
+        pixels = -(-geometry.output.width // parts)
+        if _inputs(geometry, pixels).lane_bytes <= _MOST_LANES:
+            return pixels
+        if pixels == 1:
+            return None
+        parts += 1
 
 
 def _packed(node: Node) -> PackedLinear | None:
@@ -78,8 +82,8 @@ def _packed(node: Node) -> PackedLinear | None:
     if isinstance(op, DepthwiseConv2D):
         weights = weights.transpose(3, 1, 2, 0)
     params = conv_params(op, node.inputs[0].type, node.inputs[1].type, node.output.type)
-    source = _Geometry.of(node).source(1, 0)
-    return pack(weights.reshape(len(weights), source.segments, source.segment), node, params)
+    inputs = _inputs(Geometry.of(node), 1)
+    return pack(weights.reshape(len(weights), inputs.segments, inputs.segment), node, params)
 
 
 @of_node
@@ -88,71 +92,90 @@ def refusal(node: Node) -> Refusal | None:
     reason = int8_refusal(node) or mixed_refusal(node)
     if reason is not None:
         return reason
-    geometry = _Geometry.of(node)
-    if geometry.image.images != 1 and not geometry.is_pointwise:
+    geometry = Geometry.of(node)
+    if not geometry.has_one_image:
         return Refusal.IMAGES
-    if geometry.pixels_of_kernel() is None or 0 in (geometry.output.height, geometry.output.width):
+    if _pixels_of_kernel(geometry) is None or 0 in (geometry.output.height, geometry.output.width):
         return Refusal.SIZES
     return Refusal.FORM if _packed(node) is None else None
 
 
 class Gemm(Kernel):
-    """Pixels times weights of eight channels."""
+    """Pixels times weights of eight channels.
 
-    name = "gemm_panels"
+    Args:
+        name: of the kernel.
+        by_window: whether the rows behind one output row at a time are in scratch.
+    """
+
     operators = (Conv2D, DepthwiseConv2D)
     needs = Feature.VECTOR
     depends_on_calls = True
 
+    def __init__(self, name: str, *, by_window: bool) -> None:
+        self.name, self.by_window = name, by_window
+
     def reject(self, node: Node) -> Refusal | None:
-        return refusal(node)
+        reason = refusal(node)
+        if reason is not None or not self.by_window:
+            return reason
+        is_same = node.output.type.rows == 1 or not _needs_scratch(Geometry.of(node))
+        return Refusal.WINDOWS if is_same else None
 
     def window(self, node: Node) -> RowWindow | None:
         return row_window(node)
 
     def scratch_bytes(self, node: Node, _calls: Calls) -> int:
-        """Return the bytes of the image with its border."""
-        geometry = _Geometry.of(node)
-        return geometry.padded.bytes if _needs_scratch(geometry) else 0
+        """Return the bytes of the image with its border, or of the window of a row."""
+        geometry = Geometry.of(node)
+        if self.by_window:
+            return geometry.window_elements
+        rows = geometry.windows.rows.reach(geometry.output.height)
+        return rows * geometry.copied_step if _needs_scratch(geometry) else 0
 
     def instructions(self, node: Node, calls: Calls) -> int:
         """Return the instructions from counts of the compiled kernels for AVX2."""
-        geometry, output = _Geometry.of(node), Extents.of(node.output.type)
-        source, pixels = geometry.source(1, 0), output.images * output.height * output.width
-        products = source.segments * source.quads * output.channels // 6
-        widened = source.segments * source.segment // 8
+        geometry, output = Geometry.of(node), Extents.of(node.output.type)
+        inputs, pixels = _inputs(geometry, 1), output.images * output.height * output.width
+        products = inputs.segments * inputs.quads * output.channels // 6
+        widened = inputs.segments * inputs.segment // 8
         copies = 0
         if _needs_scratch(geometry):
-            copies = geometry.padded.copy_cost(self._copies(node, calls))
+            times = node.output.type.rows if calls.rows or self.by_window else 1
+            copies = copy_cost(geometry, times)
         return pixels * (products + 2 * output.channels + widened + 4) + copies
-
-    def _copies(self, node: Node, calls: Calls) -> int:
-        """Return how often windows are copied."""
-        return node.output.type.rows if calls.rows else 1
 
     def emit(self, layer: Layer, name: str) -> ir.PrimFunc:
         """Emit the layer function: kernels over runs of pixels."""
-        geometry, packed = _Geometry.of(layer.node), _packed(layer.node)
+        geometry, packed = Geometry.of(layer.node), _packed(layer.node)
         assert packed is not None, "refusal() was asked"
         if geometry.is_pointwise:
             return _emit_flat(layer, name, packed, geometry.image.channels, geometry.output.width)
-        return _Emitter(layer, geometry, packed, by_window=False).function(name)
+        pixels, source = _pixels_of_kernel(geometry), self._source(layer, geometry)
+        assert pixels is not None, "refusal() was asked"
+        step = source.row_step if geometry.windows.rows.taps > 1 else 0
+        counts, sink = (Count(pixels, "tile", overlaps=True),), Nhwc(layer.output_rows())
+
+        def inputs(count: int) -> Inputs:
+            return _inputs(geometry, count, step)
+
+        return _emit(layer, name, geometry.output.width, source, inputs, counts, sink, packed)
 
     def code_bytes(self, _node: Node) -> int:
         """Return the bytes of a kernel beyond what it shares with those of other layers, at -O2."""
         return _CODE
 
+    def _source(self, layer: Layer, geometry: Geometry) -> WindowRows:
+        if not _needs_scratch(geometry):
+            return DirectRows(layer.input_rows(0), geometry)
+        if self.by_window:
+            return BorderedRows(layer.input_rows(0), geometry, copy)
+        return BorderedImage(layer, geometry, copy, is_line=False)
 
-def _needs_scratch(geometry: _Geometry) -> bool:
+
+def _needs_scratch(geometry: Geometry) -> bool:
     """Return whether rows may not follow each other, as in a ring."""
-    return geometry.is_padded or geometry.windows.rows.taps > 1
-
-
-def _product(source: Source, pixels: int, packed: PackedLinear, x: ir.BufferArgument,
-             y: ir.BufferArgument) -> ir.Stmt:  # fmt: skip
-    weights = at(packed.weights, 0, 0, 0, 0)
-    constants, rounding = at(packed.constants, 0, 0, 0), at(packed.rounding, 0, 0)
-    return call(gemm(source, pixels, packed), x, weights, constants, rounding, y)
+    return geometry.is_bordered or geometry.windows.rows.taps > 1
 
 
 def _emit_flat(
@@ -160,108 +183,40 @@ def _emit_flat(
 ) -> ir.PrimFunc:
     """Emit pixels of `values` inputs each, several rows at a time where they follow each other."""
     x, y = layer.input_rows(0), layer.output_rows()
-    together = 1
+    rows, together = y.type.rows, 1
     if x.is_whole and y.is_whole:
-        rows = y.type.rows
         most = max(1, min(_MOST_PIXELS // width, _MOST_LANES // (2 * values * width + 8)))
         together = max(n for n in range(1, most + 1) if rows % n == 0)
+    source = DirectRows(x, is_line=together > 1)
+    tiles = -(-together * width * values * 2 // _MOST_LANES)
+    counts: tuple[Count, ...] = (Count(-(-width // tiles), "tile", overlaps=True),)
+    if together > 1:
+        counts = Count(together * width, "block"), Count(width, "row")
 
-    def some(row: te.Expr, count: int) -> ir.Stmt:
-        pixels = count * width
-        tiles = -(-pixels * values * 2 // _MOST_LANES)
-        part = -(-pixels // tiles)
-        source = Source(1, part * values, 0, values, values)
+    def inputs(pixels: int) -> Inputs:
+        return Inputs(1, pixels * values, 0, values, values)
 
-        def tile(n: te.Expr) -> ir.Stmt:
-            first = te.minimum(n * part, pixels - part)
-            return _product(source, part, packed, x.at(row, first, 0), y.at(row, first, 0))
-
-        return loop("tile", 0, tiles, tile)
-
-    return layer.function(name, None, in_blocks(layer, together, some))
+    return _emit(layer, name, width, source, inputs, counts, Nhwc(y), packed)
 
 
-class GemmByWindow(Gemm):
-    """The same with the window of one row at a time in scratch."""
-
-    name = "gemm_panels_windows"
-
-    def reject(self, node: Node) -> Refusal | None:
-        reason = super().reject(node)
-        if reason is not None:
-            return reason
-        is_same = node.output.type.rows == 1 or not _needs_scratch(_Geometry.of(node))
-        return Refusal.WINDOWS if is_same else None
-
-    def scratch_bytes(self, node: Node, _calls: Calls) -> int:
-        """Return the bytes of the window of a row."""
-        return _Geometry.of(node).padded.bytes_behind(1)
-
-    def emit(self, layer: Layer, name: str) -> ir.PrimFunc:
-        """Return the function that copies a window, computes its row, and goes on to the next."""
-        geometry, packed = _Geometry.of(layer.node), _packed(layer.node)
-        assert packed is not None, "reject() was asked"
-        return _Emitter(layer, geometry, packed, by_window=True).function(name)
-
-    def _copies(self, node: Node, _calls: Calls) -> int:
-        return node.output.type.rows
-
-
-class _Emitter:
-    """Convolutions whose pixels need several inputs, row by row.
-
-    Scratch holds what all rows of a call read or, `by_window`, what one of them does.
-    """
-
-    def __init__(
-        self, layer: Layer, geometry: _Geometry, packed: PackedLinear, *, by_window: bool
-    ) -> None:
-        self.layer = layer
-        self.by_window = by_window
-        self.geometry = geometry
-        self.packed = packed
-        self.x, self.y = layer.input_rows(0), layer.output_rows()
-        padded = _needs_scratch(geometry)
-        self.scratch = geometry.padded.buffer(1 if by_window else None) if padded else None
-        self.row_elements = geometry.padded.row_elements if padded else 0
-
-    def function(self, name: str) -> ir.PrimFunc:
-        layer, pixels = self.layer, self.geometry.pixels_of_kernel()
-        assert pixels is not None, "refusal() was asked"
-        source = self.geometry.source(pixels, self.row_elements)
-        width = self.geometry.output.width
-
-        def tile(row: te.Expr, n: te.Expr) -> ir.Stmt:
-            first = te.minimum(n * pixels, width - pixels)
-            x, y = self.inputs(row, first), self.y.at(row, first, 0)
-            return _product(source, pixels, self.packed, x, y)
-
-        def computed(row: te.Expr) -> ir.Stmt:
-            return loop("tile", 0, -(-width // pixels), lambda n: tile(row, n))
-
-        image, scratch = self.geometry.padded, self.scratch
-        if scratch is None:
-            return layer.function(name, None, loop("row", layer.y0, layer.y1, computed))
-        zero_point = layer.node.inputs[0].type.quant.zero_point
-        if self.by_window:
-            body = loop(
-                "row", layer.y0, layer.y1,
-                lambda y: seq(image.fill_window(scratch, self.x, zero_point, y), computed(y)),
-            )  # fmt: skip
-            return layer.function(name, scratch, body)
-        fill = image.fill(scratch, self.x, zero_point, layer.y0, layer.y1)
-        rows = loop("row", layer.y0, layer.y1, computed)
-        return layer.function(name, scratch, seq(fill, rows))
-
-    def inputs(self, row: te.Expr, first: te.Expr) -> ir.BufferArgument:
-        """Return where the inputs of output pixel (row, first) begin."""
-        rows, columns = self.geometry.windows.rows, self.geometry.windows.columns
-        if self.scratch is None:
-            return self.x.at(row * rows.stride, first * columns.stride, 0)
-        start = row if self.by_window else self.layer.y0
-        place = (row - start) * rows.stride * self.row_elements
-        step = columns.stride * self.geometry.image.channels
-        return at(self.scratch, 0, place + first * step)
+def _emit(
+    layer: Layer,
+    name: str,
+    width: int,
+    source: Source,
+    inputs: Callable[[int], Inputs],
+    counts: tuple[Count, ...],
+    sink: Sink,
+    packed: PackedLinear,
+) -> ir.PrimFunc:
+    """Emit products of blocks of so many pixels with all weights."""
+    constants = (
+        at(packed.weights, 0, 0, 0, 0),
+        at(packed.constants, 0, 0, 0),
+        at(packed.rounding, 0, 0),
+    )
+    product = Product(lambda count: gemm(inputs(count), count, packed), constants)
+    return macro_kernel(layer, name, width, source, Tile(counts, (product,)), sink)
 
 
 # --- fully connected ---

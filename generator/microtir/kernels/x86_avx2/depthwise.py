@@ -18,17 +18,17 @@ import numpy.typing as npt
 from microtir import te
 from microtir.config.features import Feature
 from microtir.graph.ir import Node
+from microtir.kernels.common.bordered_rows import BorderedImage, BorderedRows, WindowRows
 from microtir.kernels.common.convolution_geometry import Geometry
 from microtir.kernels.common.depthwise import DepthwiseKernel
 from microtir.kernels.common.layer import Layer
+from microtir.kernels.common.macro_kernel import Count, Nhwc, Product, Tile, macro_kernel
 from microtir.kernels.common.made_once import of_node
-from microtir.kernels.common.micro_kernel import call
 from microtir.kernels.common.statements import at, let, load, loop, seq, store, when
 from microtir.kernels.common.weights import folded_bias, largest_sums
-from microtir.kernels.x86_avx2.image import WindowedImage
+from microtir.kernels.x86_avx2.copying import copy, copy_cost
 from microtir.kernels.x86_avx2.micro_kernel import LANES, constant, describe
 from microtir.kernels.x86_avx2.requantise import Rescaling, requantisation
-from microtir.kernels.x86_avx2.rows import in_blocks
 from microtir.operators.common.linear import LinearParams
 from microtir.operators.convolution.definition import DepthwiseConv2D, conv_params
 from microtir.plan.ir import Calls, Refusal
@@ -41,6 +41,7 @@ _BLOCK = 16  # channels
 _HALVES = _BLOCK // LANES
 _WORDS = 3
 _BIAS, _MULTIPLIER, _SHIFT = range(_WORDS)
+_SLACK = 16  # bytes behind the last row, of a whole vector
 # For vectors that a compiler keeps on the stack if it does not optimise.
 _STACK, _STACK_OF_TAP = 2560, 320
 
@@ -84,29 +85,27 @@ class Grid:
         return (self.rows - 1) * self.output_row + self.pixels * self.channels
 
 
-@dataclass(frozen=True, slots=True)
-class _Geometry(WindowedImage):
-    @property
-    def copies(self) -> int:
-        """Return neighbouring pixels that share a vector."""
-        channels, width = self.output.channels, self.output.width
-        shares = self.windows.columns.stride == 1 and _BLOCK % channels == 0
-        return _BLOCK // channels if shares and width * channels % _BLOCK == 0 else 1
+def _copies(geometry: Geometry) -> int:
+    """Return neighbouring pixels that share a vector."""
+    channels, width = geometry.output.channels, geometry.output.width
+    shares = geometry.windows.columns.stride == 1 and _BLOCK % channels == 0
+    return _BLOCK // channels if shares and width * channels % _BLOCK == 0 else 1
 
-    def grid(self, rows: int) -> Grid:
-        """Return what a kernel for some rows reads and writes."""
-        channels, row_elements = self.image.channels, self.padded.row_elements
-        down, across = self.windows.rows, self.windows.columns
-        return Grid(
-            rows=rows,
-            row_step=down.stride * row_elements,
-            pixels=self.output.width // self.copies,
-            step=across.stride * channels * self.copies,
-            channels=channels * self.copies,
-            output_row=self.output.width * channels,
-            taps=(down.taps, across.taps),
-            tap_steps=(down.dilation * row_elements, across.dilation * channels),
-        )
+
+def _grid(geometry: Geometry, rows: int, row_step: int) -> Grid:
+    """Return what a kernel for some rows reads and writes; `row_step` is that of windows."""
+    channels, copies = geometry.image.channels, _copies(geometry)
+    down, across = geometry.windows.rows, geometry.windows.columns
+    return Grid(
+        rows=rows,
+        row_step=down.stride * geometry.copied_step,
+        pixels=geometry.output.width // copies,
+        step=across.stride * channels * copies,
+        channels=channels * copies,
+        output_row=geometry.output.width * channels,
+        taps=(down.taps, across.taps),
+        tap_steps=(row_step, across.dilation * channels),
+    )
 
 
 @of_node
@@ -115,95 +114,86 @@ def _packed(node: Node) -> PackedDepthwise | None:
     assert isinstance(op, DepthwiseConv2D) and weights is not None
     params = conv_params(op, node.inputs[0].type, node.inputs[1].type, node.output.type)
     channels = weights.shape[3]
-    return _pack(weights.reshape(-1, channels), node, params, _Geometry.of(node).copies)
+    return _pack(weights.reshape(-1, channels), node, params, _copies(Geometry.of(node)))
 
 
 class Depthwise(DepthwiseKernel):
-    """Sixteen channels of a vector, two taps a product."""
+    """Sixteen channels of a vector, two taps a product.
 
-    name = "depthwise_lanes"
+    Args:
+        name: of the kernel.
+        by_window: whether the rows behind one output row at a time are in scratch.
+    """
+
     needs = Feature.VECTOR
     depends_on_calls = True
-    by_window = False
+
+    def __init__(self, name: str, *, by_window: bool) -> None:
+        self.name, self.by_window = name, by_window
 
     def reject_sizes(self, node: Node, geometry: Geometry) -> Refusal | None:
-        """Return what speaks against it: no outputs, or too many taps."""
+        """Return what speaks against it: no outputs, too many taps, or one window for all rows."""
         taps = geometry.windows.rows.taps * geometry.windows.columns.taps
-        return Refusal.SIZES if node.output.type.elements == 0 or taps > _MOST_TAPS else None
+        if node.output.type.elements == 0 or taps > _MOST_TAPS:
+            return Refusal.SIZES
+        return Refusal.WINDOWS if self.by_window and node.output.type.rows == 1 else None
 
     def has_form(self, node: Node) -> bool:
         return _packed(node) is not None
 
     def scratch_bytes(self, node: Node, _calls: Calls) -> int:
-        """Return the bytes of the image with its border."""
-        return _Geometry.of(node).padded.bytes
+        """Return the bytes of the image with its border, or of the window of a row."""
+        geometry = Geometry.of(node)
+        rows = geometry.windows.rows
+        held = rows.taps if self.by_window else rows.reach(geometry.output.height)
+        return held * geometry.copied_step + _SLACK
 
     def instructions(self, node: Node, calls: Calls) -> int:
         """Return the instructions from counts of the compiled kernel for AVX2."""
         count = node.output.type.rows if calls.rows or self.by_window else 1
-        geometry = _Geometry.of(node)
+        geometry = Geometry.of(node)
         taps, output = geometry.windows.rows.taps * geometry.windows.columns.taps, geometry.output
         blocks = -(-output.channels // _BLOCK)
-        pixels = output.height * output.width // geometry.copies
-        return pixels * (blocks * (5 * taps + 30) + 4) + geometry.padded.copy_cost(count)
+        pixels = output.height * output.width // _copies(geometry)
+        return pixels * (blocks * (5 * taps + 30) + 4) + copy_cost(geometry, count)
 
     def code_bytes(self, node: Node) -> int:
-        """Return the bytes of the kernels for several rows and for one, beyond the direct one."""
-        return _row_code_bytes(node) * (2 if node.output.type.rows > 1 else 1) + 100
+        """Return the bytes of the kernels for several rows and for one, beyond the direct one.
+
+        The taps of a kernel are printed one by one.
+        """
+        taps_rows, taps_columns = node.inputs[1].shape[1:3]
+        row = 150 + 24 * taps_rows * taps_columns
+        if self.by_window:
+            return row
+        return row * (2 if node.output.type.rows > 1 else 1) + 100
 
     def emit(self, layer: Layer, name: str) -> ir.PrimFunc:
         """Return the layer function: the border, then kernels for all rows, or for one by one."""
-        node, geometry, packed = layer.node, _Geometry.of(layer.node), _packed(layer.node)
+        geometry, packed = Geometry.of(layer.node), _packed(layer.node)
         assert packed is not None, "refusal() was asked"
-        x, y = layer.input_rows(0), layer.output_rows()
-        image = geometry.padded
-        scratch = image.buffer(1 if self.by_window else None)
-        zero_point = node.inputs[0].type.quant.zero_point
-        whole = geometry.output.height if y.is_whole else 1
-
-        def some(row: te.Expr, count: int) -> ir.Stmt:
-            start = row if self.by_window else layer.y0
-            place = (row - start) * (geometry.windows.rows.stride * image.row_elements)
-            return call(
-                depthwise(geometry.grid(count), packed),
-                at(scratch, 0, place),
+        sink, width, height = (
+            Nhwc(layer.output_rows()),
+            geometry.output.width,
+            geometry.output.height,
+        )
+        source: WindowRows
+        if self.by_window:
+            source = BorderedRows(layer.input_rows(0), geometry, copy, _SLACK)
+        else:
+            source = BorderedImage(layer, geometry, copy, _SLACK, is_line=True)
+        step = source.row_step
+        product = Product(
+            lambda pixels: depthwise(_grid(geometry, pixels // width, step), packed),
+            (
                 at(packed.weights, 0, 0, 0, 0, 0),
                 at(packed.constants, 0, 0, 0, 0),
                 at(packed.rounding, 0, 0, 0, 0),
-                y.at(row, 0, 0),
-            )
-
-        if self.by_window:
-            body = in_blocks(
-                layer, 1,
-                lambda row, _: seq(image.fill_window(scratch, x, zero_point, row), some(row, 1)),
-            )  # fmt: skip
-            return layer.function(name, scratch, body)
-        fill = image.fill(scratch, x, zero_point, layer.y0, layer.y1)
-        return layer.function(name, scratch, seq(fill, in_blocks(layer, whole, some)))
-
-
-def _row_code_bytes(node: Node) -> int:
-    """Return the bytes of the kernel for one row; its taps are printed one by one."""
-    rows, columns = node.inputs[1].shape[1:3]
-    return 150 + 24 * rows * columns
-
-
-class DepthwiseByWindow(Depthwise):
-    """The same with the window of one row at a time in scratch."""
-
-    name = "depthwise_lanes_windows"
-    by_window = True
-
-    def reject(self, node: Node) -> Refusal | None:
-        return super().reject(node) or (Refusal.WINDOWS if node.output.type.rows == 1 else None)
-
-    def scratch_bytes(self, node: Node, _calls: Calls) -> int:
-        """Return the bytes of the window of a row."""
-        return _Geometry.of(node).padded.bytes_behind(1)
-
-    def code_bytes(self, node: Node) -> int:
-        return _row_code_bytes(node)
+            ),
+        )
+        together = (Count(height * width, "block"),) if source.is_line and height > 1 else ()
+        tile = Tile((*together, Count(width, "row")), (product,))
+        return macro_kernel(layer, name, width, source, tile, sink)
 
 
 # --- constants and the micro-kernel ---

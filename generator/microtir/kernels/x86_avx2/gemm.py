@@ -35,7 +35,7 @@ _BYTES_OF_LANES = 2  # of an input as AVX2 multiplies it
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class Inputs:
     """Where the inputs of a run of pixels lie, in elements from the first one's on.
 
     All that they read is `rows` runs of `length` elements each, `stride` apart. In each run pixel
@@ -141,26 +141,26 @@ def _panels(values: npt.NDArray[np.generic], firsts: list[int]) -> npt.NDArray[n
     return np.stack([values[..., first : first + LANES] for first in firsts])
 
 
-def gemm(source: Source, pixels: int, packed: PackedLinear) -> KernelDescription:
+def gemm(inputs: Inputs, pixels: int, packed: PackedLinear) -> KernelDescription:
     """Compute all channels of `pixels` pixels, which lie `packed.channels` apart in the output.
 
     Returns:
         Parameters: inputs of the first pixel, weights, constants, rounding, its outputs.
     """
     channels, rescaling = packed.channels, packed.rescaling
-    x = ir.Buffer("x", (source.span,), DType.INT8)
+    x = ir.Buffer("x", (inputs.span,), DType.INT8)
     y = ir.Buffer("y", (pixels * channels,), DType.INT8)
     params = (x, *_like(packed), y)
-    shape = f"{pixels}x{source.segment * source.segments}x{channels}"
+    shape = f"{pixels}x{inputs.segment * inputs.segments}x{channels}"
     return describe(
         f"gemm_{shape}_{rescaling.name}",
-        f"{channels} channels of {pixels} pixels of {source.segments} x {source.segment} values",
+        f"{channels} channels of {pixels} pixels of {inputs.segments} x {inputs.segment} values",
         params,
         y,
-        _meaning(source, pixels, packed, params),
+        _meaning(inputs, pixels, packed, params),
         "kernels/vector/gemm.j2",
-        _values(source, pixels, packed),
-        stack_bytes=source.lane_bytes + _STACK,
+        _values(inputs, pixels, packed),
+        stack_bytes=inputs.lane_bytes + _STACK,
     )
 
 
@@ -174,7 +174,7 @@ def _like(packed: PackedLinear) -> tuple[ir.Buffer, ir.Buffer, ir.Buffer]:
 
 
 def _meaning(
-    source: Source, pixels: int, packed: PackedLinear, params: tuple[ir.Buffer, ...]
+    inputs: Inputs, pixels: int, packed: PackedLinear, params: tuple[ir.Buffer, ...]
 ) -> ir.Stmt:
     x, weights, constants, rounding, y = params
     sums = ir.Buffer("sums", (LANES,), DType.INT32, ir.Scope.LOCAL)
@@ -182,8 +182,8 @@ def _meaning(
     stored = min(packed.channels, LANES)
 
     def segment(panel: te.Expr, pixel: te.Expr, row: te.Expr, part: te.Expr) -> ir.Stmt:
-        begin = pixel * source.step + row * source.stride + part * source.part_step
-        first = (row * source.parts + part) * source.quads
+        begin = pixel * inputs.step + row * inputs.stride + part * inputs.part_step
+        first = (row * inputs.parts + part) * inputs.quads
 
         def value(k: te.Expr) -> ir.Stmt:
             wide = te.cast(DType.INT32, load(x, begin + k)) + OFFSET
@@ -195,7 +195,7 @@ def _meaning(
 
             return loop("lane", 0, LANES, multiply)
 
-        return loop("k", 0, source.segment, value)
+        return loop("k", 0, inputs.segment, value)
 
     def outputs(panel: te.Expr, pixel: te.Expr) -> ir.Stmt:
         channel = te.minimum(panel * LANES, firsts[-1])
@@ -216,9 +216,9 @@ def _meaning(
             lambda lane: store(sums, (lane,), load(constants, panel, _BIAS, lane)),
         )  # fmt: skip
         products = loop(
-            "row", 0, source.rows,
+            "row", 0, inputs.rows,
             lambda row: loop(
-                "part", 0, source.parts, lambda part: segment(panel, pixel, row, part)
+                "part", 0, inputs.parts, lambda part: segment(panel, pixel, row, part)
             ),
         )  # fmt: skip
         return ir.Allocate(sums, seq(begin, products, outputs(panel, pixel)))
@@ -229,27 +229,27 @@ def _meaning(
     )  # fmt: skip
 
 
-def _values(source: Source, pixels: int, packed: PackedLinear) -> dict[str, object]:
+def _values(inputs: Inputs, pixels: int, packed: PackedLinear) -> dict[str, object]:
     """Return what the template is given."""
     firsts = panels_of(packed.channels)
     return {
         "part": "product",
         "rescaling": packed.rescaling.values(),
-        "rows": str(source.rows),
-        "length": str(source.length),
-        "stride": str(source.stride),
-        "lanes": str(source.rows * source.length),
+        "rows": str(inputs.rows),
+        "length": str(inputs.length),
+        "stride": str(inputs.stride),
+        "lanes": str(inputs.rows * inputs.length),
         "slack": str(QUAD),
-        "step": str(source.step),
-        "offsets": [str(offset) for offset in source.offsets],
-        "segments": str(source.segments),
-        "quads": str(source.quads),
+        "step": str(inputs.step),
+        "offsets": [str(offset) for offset in inputs.offsets],
+        "segments": str(inputs.segments),
+        "quads": str(inputs.quads),
         "pixels": str(pixels),
         "channels": str(packed.channels),
         "stored": str(min(packed.channels, LANES)),
         "panels": str(len(firsts)),
         "last": str(firsts[-1]),
-        "panel_bytes": str(source.segments * source.quads * LANES * QUAD),
+        "panel_bytes": str(inputs.segments * inputs.quads * LANES * QUAD),
         "panel_words": str(_WORDS * LANES),
         "panel_channels": str(LANES),
     }

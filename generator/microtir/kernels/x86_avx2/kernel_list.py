@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from microtir.kernels.common.kernel import Kernel
 from microtir.kernels.x86_avx2.add import Add8
-from microtir.kernels.x86_avx2.convolution import Dense, Gemm, GemmByWindow
-from microtir.kernels.x86_avx2.depthwise import Depthwise, DepthwiseByWindow
+from microtir.kernels.x86_avx2.convolution import Dense, Gemm
+from microtir.kernels.x86_avx2.depthwise import Depthwise
 from microtir.kernels.x86_avx2.pooling import GlobalAverage
 
 KERNELS: tuple[Kernel, ...] = (
-    Gemm(),
-    GemmByWindow(),
-    Depthwise(),
-    DepthwiseByWindow(),
+    Gemm("gemm_panels", by_window=False),
+    Gemm("gemm_panels_windows", by_window=True),
+    Depthwise("depthwise_lanes", by_window=False),
+    Depthwise("depthwise_lanes_windows", by_window=True),
     Dense(),
     GlobalAverage(),
     Add8(),

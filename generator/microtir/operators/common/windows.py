@@ -39,10 +39,13 @@ class Window:
         """Return the input position of a tap."""
         return position * self.stride - self.before + tap * self.dilation
 
+    def reach(self, outputs: int) -> int:
+        """Return how many positions the windows of neighbouring outputs span, outside or not."""
+        return (outputs - 1) * self.stride + (self.taps - 1) * self.dilation + 1
+
     def clips(self, outputs: int) -> bool:
         """Return whether any window of the first `outputs` positions leaves the input."""
-        last = (outputs - 1) * self.stride - self.before + (self.taps - 1) * self.dilation
-        return self.before > 0 or last >= self.size
+        return self.before > 0 or self.reach(outputs) - self.before > self.size
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +87,7 @@ class Windows:
     def row_window(self) -> RowWindow:
         """Return the input rows behind one output row."""
         rows = self.rows
-        return RowWindow(rows.stride, -rows.before, (rows.taps - 1) * rows.dilation + 1)
+        return RowWindow(rows.stride, -rows.before, rows.reach(1))
 
 
 def _ceil_div(value: te.Expr, divisor: int) -> te.Expr:
