@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from microtir.config import CompilationConfig
+from microtir.config import CompilationConfig, Feature
 from microtir.config.enums import Optimize
-from microtir.config.features import Feature
 from microtir.extra_passes import ExtraPasses, applied
 from microtir.kernels import emit, emit_finish, function_names
 from microtir.plan.ir import Plan, PlanConstraints, PlannedOperator

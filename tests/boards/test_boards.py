@@ -12,7 +12,7 @@ from microtir.boards import Board, ProjectType, all_boards, load_board
 from microtir.boards.board import EmulatorKind, MemoryKind
 from microtir.boards.errors import BoardError
 from microtir.boards.search import BOARD_PATH
-from microtir.config.features import Family
+from microtir.config import Family
 
 MINIMAL = """
 title = "A board"

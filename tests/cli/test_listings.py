@@ -8,9 +8,9 @@ import pytest
 import microtir as package
 from microtir import frontend, graph_lowering
 from microtir.config import OPTIONS
-from microtir.config.features import ARCHITECTURES, CPUS
 from microtir.frontend.operator_table import operator_rows
 from microtir.graph.passes import GRAPH_PASSES
+from microtir.instruction_sets import ARCHITECTURES, CPUS
 from microtir.tir import passes as tir_passes
 from tests.support.command import INT8, Command
 

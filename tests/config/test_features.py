@@ -6,8 +6,9 @@ import subprocess
 import pytest
 
 from microtir.config import Feature, Target
-from microtir.config.features import CPUS, closure, in_order
 from microtir.errors import ConfigError
+from microtir.instruction_sets import CPUS
+from microtir.instruction_sets.features import closure, in_order
 
 V7M = "mul-long div unaligned"
 EXPECTED = {

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from microtir.config import Feature, Target
-from microtir.config.cores import abis
-from microtir.config.features import ARCHITECTURES, CPUS, FIXED, in_order
 from microtir.errors import ConfigError, ExitCode
+from microtir.instruction_sets import ARCHITECTURES, CPUS, instruction_set
+from microtir.instruction_sets.features import FIXED, in_order
 
 SAME = [
     ("c", "c"),
@@ -211,8 +211,9 @@ def _targets() -> st.SearchStrategy[Target]:
             attribute: core.name,
             "mattr": [f"-{feature}" for feature in in_order(frozenset(removed))],
         }
-        if abis(core):
-            spec["mabi"] = draw(st.sampled_from(abis(core)))
+        abis = instruction_set(core.family).abis(core)
+        if abis:
+            spec["mabi"] = draw(st.sampled_from(abis))
         model = draw(st.none() | st.from_regex(r"[a-z0-9][a-z0-9._+-]{0,8}", fullmatch=True))
         if model is not None:
             spec["model"] = model

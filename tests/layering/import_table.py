@@ -40,12 +40,21 @@ ALLOWED: dict[str, frozenset[str]] = {
     "files": frozenset({"errors", "support.scratch"}),
     # reading takes the rules of texts from config, which checks its own arguments
     "support": frozenset({"errors", "config"}),
+    # facts of CPUs and their machine code, for whoever names, reads or measures them
+    "instruction_sets": frozenset({"support.spelled"}),
     # the flags of tvmc and the names of microTVM's options are read by the table of options
-    "config": frozenset({"support.arguments", "errors", "resources", "compat.microtvm"}),
+    "config": frozenset(
+        {
+            "support.arguments",
+            "support.spelled",
+            "errors",
+            "resources",
+            "instruction_sets",
+            "compat.microtvm",
+        }
+    ),
     "decisions": frozenset({"graph.ir"}),
     "memory_plan": frozenset({"errors", "tir.ir"}),
-    # facts of machine code, for whoever reads or measures it
-    "instruction_sets": COMMON,
     "measure": COMMON | TIR | {"instruction_sets", "memory_plan"},
     "limits": COMMON | {"memory_plan"},
     "program": COMMON | GRAPH_IR | {"decisions", "measure", "memory_plan", "plan.ir"},
@@ -61,7 +70,12 @@ ALLOWED: dict[str, frozenset[str]] = {
     "plan": COMMON | GRAPH_IR | MODULE | {"graph.columns", "graph.macs", "support.reading"},
     "te": COMMON | TIR | {"schedule"},  # te.create_schedule makes what schedule rewrites
     "schedule": COMMON | TIR,
-    "kernels": COMMON | GRAPH_IR | OPERATOR_FACTS | PLAN_IR | TIR | {"te", "schedule"},
+    "kernels": COMMON
+    | GRAPH_IR
+    | OPERATOR_FACTS
+    | PLAN_IR
+    | TIR
+    | {"instruction_sets", "te", "schedule"},
     # what a layer given away means, and the C that calls the library
     "external": COMMON
     | GRAPH_IR
@@ -158,7 +172,7 @@ ALLOWED: dict[str, frozenset[str]] = {
     | MODULE
     | ENDS
     | {"driver", "compat.microtvm", "files", "ports", "program", "search", "report", "stages"}
-    | {"graph.text", "tir.text"},
+    | {"graph.text", "instruction_sets", "tir.text"},
     "__main__": frozenset({"cli"}),
 }
 

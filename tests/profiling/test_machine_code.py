@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from microtir.config import Target
-from microtir.instruction_sets import cpu_costs, instruction_set
+from microtir.instruction_sets import instruction_set
 from microtir.instruction_sets.arm import Arm
 from microtir.instruction_sets.avr import Avr
-from microtir.instruction_sets.record import Kind
+from microtir.instruction_sets.costs import Kind
 from microtir.instruction_sets.riscv import RiscV
 from microtir.profiling.cycles import block_cycles, estimate
 from microtir.profiling.disassembly import Instruction, parse
@@ -71,9 +71,10 @@ def code(*lines: str) -> list[Instruction]:
 def cycles(cpu: str, *lines: str) -> int:
     """Cycles of instructions on a CPU."""
     target = Target(f"c -m{'arch' if cpu.startswith('rv') else 'cpu'}={cpu}")
-    costs = cpu_costs(target)
+    machine = instruction_set(target.family)
+    costs = machine.cpu_costs(target.core)
     assert costs is not None
-    return block_cycles(code(*lines), costs, instruction_set(target.family))
+    return block_cycles(code(*lines), costs, machine)
 
 
 def test_disassembly() -> None:
@@ -165,7 +166,7 @@ def test_vectors_overlap() -> None:
 
 def test_estimate_counts_taken_branches() -> None:
     """A block costs its cycles for each execution, and more each time it ends in a jump."""
-    costs = cpu_costs(Target("c -mcpu=cortex-m4"))
+    costs = Arm().cpu_costs(Target("c -mcpu=cortex-m4").core)
     assert costs is not None
     program = {i.address: i for i in code("ldr r0, [r1]", "bne.n 0")}
     blocks = [BlockCost("f", 0, 4, 2, executions=10, taken=9), BlockCost("g", 0, 2, 1, 3, 3)]
@@ -174,7 +175,7 @@ def test_estimate_counts_taken_branches() -> None:
 
 def test_no_table() -> None:
     """A CPU without a table has none, instead of a wrong one."""
-    assert cpu_costs(Target("c -mcpu=atmega2560")) is None
+    assert Avr().cpu_costs(Target("c -mcpu=atmega2560").core) is None
 
 
 def test_frames_in_machine_code() -> None:

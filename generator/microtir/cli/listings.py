@@ -59,7 +59,8 @@ def operators(as_json: AsJson = False) -> ExitCode:
 
 def targets(as_json: AsJson = False) -> ExitCode:
     """Lists the CPUs and architectures of --target."""
-    from microtir.config.features import ARCHITECTURES, CPUS, in_order
+    from microtir.instruction_sets import ARCHITECTURES, CPUS
+    from microtir.instruction_sets.features import in_order
 
     rows = [
         {

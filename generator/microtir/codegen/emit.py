@@ -45,8 +45,8 @@ from microtir.codegen.printer.rows import is_row_port, row_port_text
 from microtir.codegen.program import CProgram, make_program
 from microtir.codegen.source_file import DataFile, SourceFile
 from microtir.compat.microtvm.abi import abi_files, abi_parts
+from microtir.config import Feature
 from microtir.config.enums import Compatibility
-from microtir.config.features import Feature
 from microtir.errors import UsageError
 from microtir.ir_module import IRModule
 from microtir.measure import Stacks

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from microtir.codegen.printer.c_types import C_TYPES
 from microtir.codegen.printer.constants import ConstantArray
 from microtir.codegen.program import CProgram
-from microtir.config.features import Feature
+from microtir.config import Feature
 from microtir.errors import UsageError
 from microtir.tir.dtype import DType
 

@@ -20,7 +20,6 @@ from microtir.config.enums import (
 )
 from microtir.config.executor import Executor
 from microtir.config.external import External
-from microtir.config.features import Family, Feature
 from microtir.config.flags import FLAGS, config_from_file, config_from_flags
 from microtir.config.option import Option, Section
 from microtir.config.options import OPTIONS
@@ -28,6 +27,8 @@ from microtir.config.passes import PassConfig
 from microtir.config.pools import ConstantPoolInfo, PoolInfoProperties, WorkspacePoolInfo
 from microtir.config.runtime import Runtime
 from microtir.config.target import Target
+from microtir.instruction_sets.core import Family
+from microtir.instruction_sets.features import Feature
 
 __all__ = [
     "FLAGS",

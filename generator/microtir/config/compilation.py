@@ -21,7 +21,6 @@ from microtir.config.enums import (
 from microtir.config.executor import Executor
 from microtir.config.explain import explain
 from microtir.config.external import External, externals
-from microtir.config.features import Feature
 from microtir.config.fields import ConfigFields
 from microtir.config.option import Section, shown
 from microtir.config.optionmap import store
@@ -40,6 +39,7 @@ from microtir.config.row_ports import check_row_ports
 from microtir.config.runtime import Runtime
 from microtir.config.target import Target, TargetLike, TargetsLike, targets_from
 from microtir.errors import ConfigError, Fix
+from microtir.instruction_sets.features import Feature
 from microtir.support.arguments import checked_arguments
 
 

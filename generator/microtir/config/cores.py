@@ -7,23 +7,20 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from microtir.config import riscv
-from microtir.config.features import (
-    ARCHITECTURES,
-    CPUS,
-    FIXED,
-    GENERIC,
-    NATIVE,
-    NATIVE_NAME,
-    Core,
-    Family,
-    Feature,
-    closure,
-    in_order,
-    without,
-)
 from microtir.config.option import shown
 from microtir.errors import ConfigError, nearest
+from microtir.instruction_sets import (
+    ARCHITECTURE_NAMES,
+    CPUS,
+    MORE_ARCHITECTURES,
+    NATIVE,
+    architecture,
+    instruction_set,
+)
+from microtir.instruction_sets.core import GENERIC, Core
+from microtir.instruction_sets.features import FIXED, Feature, closure, in_order, without
+
+NATIVE_NAME = "native"
 
 _FREE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]*")
 
@@ -76,7 +73,7 @@ class Request:
         Raises:
             ConfigError: the core cannot run the one asked for.
         """
-        choices = abis(core)
+        choices = instruction_set(core.family).abis(core)
         if self.mabi is None:
             return choices[-1] if choices else None
         if self.mabi not in choices:
@@ -86,13 +83,6 @@ class Request:
                 legal=", ".join(choices) or "none: the family has one calling convention",
             )
         return self.mabi
-
-
-def abis(core: Core) -> tuple[str, ...]:
-    """Return the ABIs of a core, the default last; none where the family has one name only."""
-    if core.family is Family.RISCV:
-        return riscv.abis(core)
-    return ("aapcs",) if core.family is Family.ARM else ()
 
 
 def core_of(request: Request) -> Core:
@@ -105,10 +95,9 @@ def core_of(request: Request) -> Core:
     if request.mcpu is not None:
         core = _cpu(request.mcpu)
     if request.march is not None and request.march != core.march:
-        architecture = ARCHITECTURES.get(request.march) or riscv.parse(request.march)
-        if architecture is None:
-            names = [*ARCHITECTURES, "rv32imac", "rv32imc", "rv32imafc"]
-            raise _unknown("march", request.march, names, "any RISC-V string")
+        found = architecture(request.march)
+        if found is None:
+            raise _unknown("march", request.march, ARCHITECTURE_NAMES, MORE_ARCHITECTURES)
         if request.mcpu is not None:
             raise ConfigError(
                 f"Target option 'march' got '{request.march}', but {core.name} "
@@ -116,7 +105,7 @@ def core_of(request: Request) -> Core:
                 where="target.march",
                 fix="leave -march out: it follows from -mcpu",
             )
-        core = architecture
+        core = found
     if request.keys is not None:
         _check_keys(request.keys, core)
     return core
@@ -181,7 +170,7 @@ def _feature(name: str) -> Feature:
 
 
 def _check_keys(keys: tuple[str, ...], core: Core) -> None:
-    expected = ("arm_cpu", "cpu") if core.family is Family.ARM else ("cpu",)
+    expected = instruction_set(core.family).keys
     # A target string without -mcpu lists only what its writer knew; `cpu` is true of all.
     if sorted(keys) not in (sorted(expected), ["cpu"]):
         raise ConfigError(

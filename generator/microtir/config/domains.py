@@ -11,8 +11,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from microtir.config.enums import Spelled
 from microtir.errors import nearest
+from microtir.support.spelled import Spelled
 
 Value = bool | int | str | None  # as stored and as written to JSON; None: derived
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from microtir.config.enums import CallingConvention, Compatibility
-from microtir.config.features import Feature
 from microtir.config.fields import ConfigFields
 from microtir.errors import ConfigError, Fix, nearest
+from microtir.instruction_sets.features import Feature
 
 
 def check_pool_use(config: ConfigFields) -> None:

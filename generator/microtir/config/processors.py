@@ -5,8 +5,9 @@ from __future__ import annotations
 import platform
 from collections.abc import Iterable
 
-from microtir.config.features import CPUS, GENERIC, NATIVE
 from microtir.config.target import Target
+from microtir.instruction_sets import CPUS, NATIVE
+from microtir.instruction_sets.core import GENERIC
 
 
 def for_processors(targets: Iterable[Target]) -> str:

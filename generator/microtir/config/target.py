@@ -6,14 +6,16 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from microtir.config.cores import Request, abis, core_of, features_of
+from microtir.config.cores import Request, core_of, features_of
 from microtir.config.enums import TargetKind
-from microtir.config.features import Core, Family, Feature, in_order
 from microtir.config.option import Section, shown
 from microtir.config.optionmap import store
 from microtir.config.options import find
 from microtir.config.target_text import attributes_of
 from microtir.errors import ConfigError
+from microtir.instruction_sets import instruction_set
+from microtir.instruction_sets.core import Core, Family
+from microtir.instruction_sets.features import Feature, in_order
 from microtir.support.arguments import checked_arguments
 
 
@@ -90,13 +92,11 @@ class Target:
     @property
     def keys(self) -> tuple[str, ...]:
         """Return the keys that microTVM gives this target."""
-        return ("arm_cpu", "cpu") if self.family is Family.ARM else ("cpu",)
+        return instruction_set(self.family).keys
 
     def natural_alignment(self) -> int:
         """Return bytes that suit every load the target has: the default alignment of all memory."""
-        if self.family is Family.AVR:
-            return 1
-        return 8 if self.has(Feature.MVE) or self.has(Feature.BIT64) else 4
+        return instruction_set(self.family).alignment(self.features)
 
     def without_host(self) -> Target:
         """Return this target alone."""
@@ -112,7 +112,7 @@ class Target:
             result["mcpu"] = self.mcpu
         elif self.march is not None:
             result["march"] = self.march
-        default_abi = abis(core)[-1:]
+        default_abi = instruction_set(core.family).abis(core)[-1:]
         if self.mabi is not None and (self.mabi,) != default_abi:
             result["mabi"] = self.mabi
         mattr = [f"-{f}" for f in in_order(core.features) if f not in self.features]

@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 
-from microtir.config.features import ARCHITECTURES, CPUS, NATIVE_NAME
+from microtir.config.cores import NATIVE_NAME
 from microtir.config.option import Section, shown
 from microtir.config.options import find
 from microtir.errors import ConfigError, nearest
+from microtir.instruction_sets import ARCHITECTURES, CPUS, is_architecture
 
 _FORMS = (
     "a target string such as 'c -mcpu=cortex-m4', the name of a CPU or an architecture, JSON, a "
@@ -92,8 +93,7 @@ def processor_option(word: str) -> str | None:
     name = word.partition("+")[0]
     if name in (*CPUS, NATIVE_NAME):
         return "mcpu"
-    is_riscv = name.startswith(("rv32", "rv64"))
-    return "march" if is_riscv or name in ARCHITECTURES else None
+    return "march" if is_architecture(name) else None
 
 
 def _named(spec: Mapping[str, object], text: str) -> dict[str, object]:

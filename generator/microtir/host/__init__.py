@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from microtir.artifact import Artifact
-from microtir.config.features import Feature
+from microtir.config import Feature
 from microtir.host.backend import Harness, SharedLibrary
 from microtir.host.build import Build
 from microtir.host.functions import Function

@@ -3,19 +3,34 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 
-from microtir.config import Target
-from microtir.config.features import Family
+from microtir.instruction_sets.core import Core, Family
+from microtir.instruction_sets.features import Feature
 from microtir.instruction_sets.record import InstructionSet
+
+# It reads bytes only, so that every address is aligned.
+_MEGA = frozenset({Feature.UNALIGNED, Feature.AVR_PROGMEM})
+_NEAR_FLASH = 0x2_0000  # bytes; addresses of more have a third byte
 
 
 class Avr(InstructionSet):
     """ATmega."""
 
-    families = (Family.AVR,)
+    family = Family.AVR
+    cpus = (
+        Core("atmega328p", Family.AVR, "avr5", _MEGA),
+        Core("atmega2560", Family.AVR, "avr6", _MEGA),
+    )
     percent_of_code = 270  # arithmetic of 32 bits takes it so much more
 
-    def measured_code(self, _target: Target) -> tuple[int, int]:
+    def alignment(self, _features: Collection[Feature]) -> int:
+        return 1
+
+    def return_bytes(self, flash: int) -> int:
+        return 3 if flash > _NEAR_FLASH else 2
+
+    def measured_code(self, _core: Core) -> tuple[int, int]:
         return 90, 115
 
     def pushed(self, mnemonic: str, _operands: str) -> int:

@@ -63,7 +63,7 @@ def flash_of(
     machine = instruction_set(target.family)
     code = sum(_function_bytes(functions, f, listing) for f in functions.distinct)
     code = code * machine.percent_of_code // 100
-    least, most = machine.measured_code(target)
+    least, most = machine.measured_code(target.core)
     return FlashUse(arrays, code, code * least // 100, -(-code * most // 100))
 
 

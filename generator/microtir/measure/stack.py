@@ -15,9 +15,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
-from microtir.config import CompilationConfig, Target
+from microtir.config import CompilationConfig, Family, Feature, Target
 from microtir.config.enums import CallingConvention, ExecutorKind
-from microtir.config.features import Family, Feature
 from microtir.measure.functions import Functions, has_intrinsics
 from microtir.tir.dtype import DType
 from microtir.tir.ir import (

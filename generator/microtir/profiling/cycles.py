@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from microtir.instruction_sets.record import CpuCosts, InstructionSet, Issue, Kind
+from microtir.instruction_sets.costs import CpuCosts, Issue, Kind
+from microtir.instruction_sets.record import InstructionSet
 from microtir.profiling.disassembly import Instruction
 from microtir.profiling.measure import BlockCost
 
@@ -14,7 +14,6 @@ _MEMORY = (Kind.LOAD, Kind.STORE)
 _ALL_MEMORY = (*_MEMORY, Kind.LOAD_MANY, Kind.STORE_MANY, Kind.VECTOR_MEMORY)
 _MULTIPLIES = (Kind.MULTIPLY, Kind.MULTIPLY_ADD, Kind.MULTIPLY_LONG)
 _JUMPS = (Kind.BRANCH, Kind.CALL, Kind.JUMP, Kind.LOOP)
-_REGISTER = re.compile(r"\b(?:[rsdq]\d+|[ats]\d+|sp|lr|pc|ra|gp|tp|ip|fp|sl|sb)\b")
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,27 +28,15 @@ class _Step:
     @staticmethod
     def of(instruction: Instruction, machine: InstructionSet) -> _Step:
         kind = machine.kind_of(instruction.mnemonic)
-        registers = _REGISTER.findall(instruction.operands)
+        registers = machine.registers_of(instruction.operands)
         # The first operand is what most instructions write; a store only reads.
         writes = kind not in (Kind.STORE, Kind.STORE_MANY, *_JUMPS)
         return _Step(
             kind,
-            _register_count(instruction),
+            machine.words_moved(instruction.operands),
             frozenset(registers[:1] if writes else ()),
             frozenset(registers[1:] if writes and kind not in _MULTIPLIES else registers),
         )
-
-
-def _register_count(instruction: Instruction) -> int:
-    """Return how many words a load or store of several registers moves."""
-    listed = re.search(r"\{(.*)\}", instruction.operands)
-    if listed is None:
-        return 2  # LDRD and STRD
-    count = 0
-    for part in listed[1].split(","):
-        numbers = [int(number) for number in re.findall(r"\d+", part)]
-        count += numbers[1] - numbers[0] + 1 if "-" in part and len(numbers) == 2 else 1
-    return count * 2 if listed[1].strip().startswith("d") else count
 
 
 def block_cycles(

@@ -18,9 +18,8 @@ from typing import TypedDict
 from microtir.artifact import Artifact, Footprint, footprint
 from microtir.boards.board import Board, EmulatorKind, MemoryKind, ProjectType
 from microtir.boards.errors import BoardError
-from microtir.config.features import Family
 from microtir.device.emulate import DEFAULT_TIMEOUT
-from microtir.instruction_sets import cpu_costs, instruction_set
+from microtir.instruction_sets import instruction_set
 from microtir.profiling.cycles import estimate
 from microtir.profiling.disassembly import disassemble
 from microtir.profiling.link_map import LinkedSizes, Piece, model_sizes, parse_map
@@ -236,7 +235,8 @@ def _check_counting(board: Board) -> None:
             legal="a board that QEMU or simavr emulates",
             fix="`microtir boards` shows the emulator of each",
         )
-    if kind is EmulatorKind.QEMU and cpu_costs(board.target) is None:
+    core = board.target.core
+    if kind is EmulatorKind.QEMU and instruction_set(core.family).cpu_costs(core) is None:
         raise BoardError(
             f"there is no table of cycles for '{board.target}'", where=f"{board.file}: target"
         )
@@ -255,7 +255,8 @@ def _from_machine_code(
     board = project.board
     target = board.target
     program = disassemble(board.toolchain, project.program_path, target)
-    costs, machine = cpu_costs(target), instruction_set(target.family)
+    machine = instruction_set(target.family)
+    costs = machine.cpu_costs(target.core)
     if measured.cycles is not None or costs is None:
         cycles = {cost.function: cost.cycles or 0 for cost in measured.by_function}
     else:
@@ -265,17 +266,9 @@ def _from_machine_code(
         program,
         read_frames(project.folder / "build"),
         machine,
-        _return_bytes(board),
+        machine.return_bytes(sum(m.size for m in board.memories if m.kind is MemoryKind.FLASH)),
     )
     return cycles, bound
-
-
-def _return_bytes(board: Board) -> int:
-    """Return the bytes a call itself pushes: on AVR an address, as wide as flash is large."""
-    if board.target.family is not Family.AVR:
-        return 0
-    flash = sum(m.size for m in board.memories if m.kind is MemoryKind.FLASH)
-    return 3 if flash > 0x2_0000 else 2
 
 
 def _profile(

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from microtir.artifact import Artifact, Footprint
 from microtir.boards.board import Board, BoardMemory
 from microtir.boards.errors import ModelTooLargeError
-from microtir.config import CompilationConfig
-from microtir.config.features import Feature
+from microtir.config import CompilationConfig, Feature
 from microtir.errors import Fix
 from microtir.projects.models import Models, describe_models
 from microtir.projects.options import ProjectOptions

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 
-from microtir.config.features import Feature
+from microtir.config import Feature
 from microtir.tir.dtype import DType
 from microtir.tir.storage import Var
 

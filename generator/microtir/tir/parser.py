@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from microtir.config.features import Feature
+from microtir.config import Feature
 from microtir.errors import TirError
 from microtir.tir.build import seq
 from microtir.tir.dtype import DType

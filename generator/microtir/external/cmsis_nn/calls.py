@@ -12,7 +12,7 @@ from types import MappingProxyType
 
 import numpy as np
 
-from microtir.config.features import Feature
+from microtir.config import Feature
 from microtir.external.interface import Match
 from microtir.graph.ir import Array, Node, TensorType
 from microtir.operators.arithmetic.definition import Add, add_params

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from microtir.config.features import Feature
+from microtir.config import Feature
 from microtir.config.target import Target
 from microtir.external.interface import Match
 from microtir.operators.pooling.definition import Pool2D

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from microtir import te
-from microtir.config.features import Feature
+from microtir.config import Feature
 from microtir.graph.ir import Node
 from microtir.kernels.common.copies import copying, filling
 from microtir.kernels.common.kernel import Kernel

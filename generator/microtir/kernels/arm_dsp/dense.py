@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from microtir import te
-from microtir.config.features import Feature
+from microtir.config import Feature
 from microtir.graph.ir import Node
 from microtir.kernels.arm_dsp.lane_sums import cleared, local_sums, split_lane
 from microtir.kernels.common.kernel import SAME_ROW, Kernel

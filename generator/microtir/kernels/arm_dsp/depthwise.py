@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from microtir import te
-from microtir.config.features import Feature
+from microtir.config import Feature
 from microtir.graph.ir import Node
 from microtir.kernels.arm_dsp.copying import copy
 from microtir.kernels.common.bordered_rows import window_rows

@@ -13,7 +13,7 @@ from functools import partial
 import numpy as np
 
 from microtir import te
-from microtir.config.features import Feature
+from microtir.config import Feature
 from microtir.graph.ir import Node
 from microtir.kernels.arm_dsp.depthwise import (
     IMMEDIATE,

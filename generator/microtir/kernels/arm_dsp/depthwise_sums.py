@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from microtir import te
-from microtir.config.features import Feature
+from microtir.config import Feature
 from microtir.graph.ir import Node
 from microtir.kernels.common.convolution_geometry import Geometry
 from microtir.kernels.common.kernel import Kernel

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from microtir import te
-from microtir.config.features import Feature
+from microtir.config import Feature
 from microtir.graph.ir import Node
 from microtir.kernels.arm_dsp import gemm
 from microtir.kernels.arm_dsp.copying import copy, fill, fill_spread, spread

@@ -7,7 +7,7 @@ matrix products do, would take as long as the products.
 
 from __future__ import annotations
 
-from microtir.config.features import Feature
+from microtir.config import Feature
 from microtir.graph.ir import Node
 from microtir.kernels.arm_dsp.narrow_kernels import (
     CHANNELS,

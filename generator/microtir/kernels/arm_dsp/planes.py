@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from microtir import te
-from microtir.config.features import Feature
+from microtir.config import Feature
 from microtir.graph.ir import Node
 from microtir.kernels.arm_dsp.copying import fill
 from microtir.kernels.arm_dsp.depthwise import IMMEDIATE, factors

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from microtir import te
-from microtir.config.features import Feature
+from microtir.config import Feature
 from microtir.graph.ir import Node
 from microtir.kernels.arm_dsp.copying import fill
 from microtir.kernels.arm_dsp.outputs import borders_cost, planes_refusal, sink_of

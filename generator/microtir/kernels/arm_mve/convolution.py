@@ -8,7 +8,7 @@ that the full sum of weights folds into the bias.
 from __future__ import annotations
 
 from microtir import te
-from microtir.config.features import Feature
+from microtir.config import Feature
 from microtir.graph.ir import Node
 from microtir.kernels.arm_mve.copying import copy, fill, gather, gather_code
 from microtir.kernels.arm_mve.gemm_kernels import PIXELS, code_size, gemm, instructions

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from microtir.config.features import Feature
+from microtir.config import Feature
 from microtir.kernels.arm_mve.linear import BYTES
 from microtir.kernels.common.copies import copying, filling
 from microtir.kernels.common.made_once import made_once

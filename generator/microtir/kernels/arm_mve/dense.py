@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from microtir import te
-from microtir.config.features import Feature
+from microtir.config import Feature
 from microtir.graph.ir import Node
 from microtir.kernels.arm_mve.gemm_kernels import PIXELS, code_size, gemm, instructions
 from microtir.kernels.arm_mve.linear import PackedLinear, pack_linear

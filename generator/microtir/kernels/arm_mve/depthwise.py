@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from microtir import te
-from microtir.config.features import Feature
+from microtir.config import Feature
 from microtir.graph.ir import Node
 from microtir.kernels.arm_mve.copying import copy
 from microtir.kernels.arm_mve.linear import BYTES, channel_constants

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from microtir import te
-from microtir.config.features import Feature
+from microtir.config import Feature
 from microtir.kernels.arm_mve.linear import BYTES, steps_of
 from microtir.kernels.arm_mve.requantise import BIAS, LANES, MULTIPLIER, SHIFT, WORDS, Rescaling
 from microtir.kernels.common.made_once import made_once

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from microtir.config.features import Feature
+from microtir.config import Feature
 from microtir.kernels.arm_mve.copying import copy, fill
 from microtir.kernels.common.pool_kernels import Assembly, PoolKernels
 from microtir.tir.dtype import DType

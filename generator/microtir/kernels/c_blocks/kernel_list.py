@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
-from microtir.config.features import Family, Feature
+from microtir.config import Feature
 from microtir.config.target import Target
 from microtir.graph.ir import Node
+from microtir.instruction_sets import instruction_set
 from microtir.kernels.c_blocks import convolution, dense, depthwise
 from microtir.kernels.common import bordered_rows
 from microtir.kernels.common.kernel import SAME_ROW, Kernel, passes_constants
@@ -25,21 +26,18 @@ Suits = Callable[[Target], bool]
 Form = TypeVar("Form")
 
 
-def _is_riscv(target: Target) -> bool:
-    return passes_constants(target) and target.family is Family.RISCV
+def _reads_in_turn(target: Target) -> bool:
+    """Return whether compilers have to be kept from loading all elements of a turn first."""
+    return passes_constants(target) and instruction_set(target.family).hoists_loads
 
 
 def _takes_long_turns(target: Target) -> bool:
-    """Return whether compilers load all elements of a turn first and spill, as on RISC-V."""
-    return passes_constants(target) and not _is_riscv(target)
+    return passes_constants(target) and not _reads_in_turn(target)
 
 
 def _waits_for_products(target: Target) -> bool:
-    """Return whether a multiply-add of floats takes longer than a product and a sum.
-
-    On a Cortex-M4.
-    """
-    return target.march == "armv7e-m" and not target.has(Feature.FPU_DOUBLE)
+    """Return whether a multiply-add of floats takes longer than a product and a sum."""
+    return instruction_set(target.family).waits_for_products(target.core, target.features)
 
 
 class _Blocks(Kernel):
@@ -166,12 +164,12 @@ class Dense(_Blocks):
 KERNELS: tuple[Kernel, ...] = (
     Convolution("blocked", convolution.FAST, 126, _takes_long_turns),
     Convolution("blocked_compact", convolution.COMPACT, 128),
-    Convolution("blocked_wide", convolution.WIDE, 128, _is_riscv),
+    Convolution("blocked_wide", convolution.WIDE, 128, _reads_in_turn),
     Convolution("blocked", convolution.FAST, 234, _takes_long_turns, is_float=True),
     Convolution("blocked_compact", convolution.COMPACT, 214, is_float=True),
     Convolution("blocked_apart", convolution.APART, 115, _waits_for_products, is_float=True),
     Depthwise("depthwise_blocked", depthwise.FAST, 125, _takes_long_turns),
-    Depthwise("depthwise_wide", depthwise.WIDE, 125, _is_riscv),
+    Depthwise("depthwise_wide", depthwise.WIDE, 125, _reads_in_turn),
     Depthwise("depthwise_blocked", depthwise.FAST, 176, is_float=True),
     Depthwise("depthwise_apart", depthwise.APART, 118, _waits_for_products, is_float=True),
     Dense("blocked", 123),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from microtir.config.features import Feature
+from microtir.config import Feature
 from microtir.kernels.common.micro_kernel import describe
 from microtir.kernels.common.statements import load, loop, store
 from microtir.schedule import KernelDescription

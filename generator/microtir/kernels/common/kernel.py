@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 
-from microtir.config.features import Feature
+from microtir.config import Feature
 from microtir.config.target import Target
 from microtir.graph.ir import Node
 from microtir.graph.macs import macs

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import NamedTuple
 
-from microtir.config.features import Feature
+from microtir.config import Feature
 from microtir.schedule import KernelDescription
 from microtir.te import Expr
 from microtir.tir import ir

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from microtir import te
-from microtir.config.features import Feature
+from microtir.config import Feature
 from microtir.kernels.common.made_once import made_once
 from microtir.kernels.common.micro_kernel import describe, repeated
 from microtir.kernels.common.statements import load, loop, store

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from microtir import te
-from microtir.config.features import Feature
+from microtir.config import Feature
 from microtir.config.target import Target
 from microtir.graph.ir import Node
 from microtir.kernels.common.halved_add import (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from microtir import te
-from microtir.config.features import Feature
+from microtir.config import Feature
 from microtir.graph.ir import Node
 from microtir.kernels.common.halved_add import (
     LARGEST_SUM,

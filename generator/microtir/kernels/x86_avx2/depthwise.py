@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from microtir import te
-from microtir.config.features import Feature
+from microtir.config import Feature
 from microtir.graph.ir import Node
 from microtir.kernels.common.bordered_rows import BorderedImage, BorderedRows, WindowRows
 from microtir.kernels.common.convolution_geometry import Geometry

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 import numpy.typing as npt
 
-from microtir.config.features import Feature
+from microtir.config import Feature
 from microtir.kernels.common import micro_kernel
 from microtir.schedule import KernelDescription
 from microtir.tir import ir

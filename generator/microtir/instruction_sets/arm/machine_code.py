@@ -1,53 +1,15 @@
-"""Arm: Thumb-2 with its extensions, and what its instructions cost in clock cycles.
-
-Where Arm publishes a table it is the source: Cortex-M0 Technical Reference Manual r0p0, table 3-1;
-Cortex-M3 r2p1, table 3-1; Cortex-M4 r0p1, tables 3-1 and 7-1.  Arm publishes none for Cortex-M7,
-M33 and M55: their rows are assumptions about the issue rules in their manuals, and the estimates
-are for comparing programs, not for promising times.  Memories without wait states and without
-caches are assumed everywhere.
-"""
+"""Arm's machine code: Thumb-2 with its extensions."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from types import MappingProxyType
+from collections.abc import Collection
 
-from microtir.config import Target
-from microtir.config.features import Family
-from microtir.instruction_sets.record import CpuCosts, InstructionSet, Issue, Kind, costs_of
-
-_M0 = CpuCosts(costs_of(load=2, store=2, call=2, jump=1), taken=2)
-_M3 = CpuCosts(
-    costs_of(load=2, multiply_add=2, multiply_long=4, divide=7), taken=2, pipelined_memory=True
-)
-_M4 = CpuCosts(
-    costs_of(load=2, divide=7, float_multiply_add=3, float_divide=14),
-    taken=2,
-    pipelined_memory=True,
-)
-# Branches that the predictor knows are free of the refill; the second issue slot is what counts.
-_M7 = CpuCosts(
-    costs_of(divide=8, float_multiply_add=1, float_divide=14),
-    taken=1, load_to_use=1, issue=Issue.PAIRS,
-)  # fmt: skip
-_M33 = CpuCosts(costs_of(divide=7, float_multiply_add=2, float_divide=14), taken=2, load_to_use=1)
-# A vector instruction takes two cycles for its four beats, and a loop end none when it jumps.
-_M55 = CpuCosts(
-    costs_of(divide=7, float_multiply_add=1, float_divide=14, vector=2, vector_memory=2, loop=0),
-    taken=2, load_to_use=1, overlapping_vectors=True,
-)  # fmt: skip
-_BY_CPU: Mapping[str, CpuCosts] = MappingProxyType({"cortex-m7": _M7})
-_BY_ARCHITECTURE: Mapping[str, CpuCosts] = MappingProxyType(
-    {
-        "armv6-m": _M0,
-        "armv7-m": _M3,
-        "armv7e-m": _M4,
-        "armv8-m.base": _M0,
-        "armv8-m.main": _M33,
-        "armv8.1-m.main": _M55,
-    }
-)
+from microtir.instruction_sets.arm import cores, cycles
+from microtir.instruction_sets.core import Core, Family
+from microtir.instruction_sets.costs import CpuCosts, Kind
+from microtir.instruction_sets.features import Feature
+from microtir.instruction_sets.record import InstructionSet
 
 # Bit operations whose names begin as a branch does.
 _PLAIN = re.compile(r"(bic|bfi|bfc|bkpt)")
@@ -59,7 +21,11 @@ _HELIUM = "armv8.1-m.main"
 class Arm(InstructionSet):
     """Cortex-M, R and A."""
 
-    families = (Family.ARM,)
+    family = Family.ARM
+    cpus = cores.CPUS
+    architectures = cores.ARCHITECTURES
+    machines = (("aarch64", "aarch64"), ("arm64", "aarch64"))
+    keys = ("arm_cpu", "cpu")
     kinds = (
         (r"v(ldm|pop)", Kind.LOAD_MANY),
         (r"v(stm|push)", Kind.STORE_MANY),
@@ -87,14 +53,28 @@ class Arm(InstructionSet):
         (r"(b|b[a-z]{2}|cbn?z)(\.|$)", Kind.BRANCH),
     )
 
-    def cpu_costs(self, target: Target) -> CpuCosts | None:
-        return _BY_CPU.get(target.mcpu or "") or _BY_ARCHITECTURE.get(target.march or "")
+    registers = r"[rsdq]\d+|sp|lr|pc|ip|fp|sl|sb"
 
-    def measured_code(self, target: Target) -> tuple[int, int]:
-        return (64, 109) if target.mcpu == "cortex-m4" else super().measured_code(target)
+    def abis(self, _core: Core) -> tuple[str, ...]:
+        return ("aapcs",)
+
+    def alignment(self, features: Collection[Feature]) -> int:
+        return 8 if Feature.MVE in features else super().alignment(features)
+
+    def waits_for_products(self, core: Core, features: Collection[Feature]) -> bool:
+        return core.march == "armv7e-m" and Feature.FPU_DOUBLE not in features
+
+    def cpu_costs(self, core: Core) -> CpuCosts | None:
+        return cycles.cpu_costs(core)
+
+    def measured_code(self, core: Core) -> tuple[int, int]:
+        return (64, 109) if core.name == "cortex-m4" else super().measured_code(core)
 
     def kind_of(self, mnemonic: str) -> Kind:
         return Kind.PLAIN if _PLAIN.match(mnemonic) else super().kind_of(mnemonic)
+
+    def words_moved(self, operands: str) -> int:
+        return _listed_bytes(operands) // 4 if "{" in operands else 2  # LDRD and STRD
 
     def objdump_options(self, march: str | None) -> tuple[str, ...]:
         return ("-m", _HELIUM) if march == _HELIUM else ()

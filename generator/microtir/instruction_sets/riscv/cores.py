@@ -1,4 +1,4 @@
-"""RISC-V architecture strings: rv32imac, rv32imafc_zicsr, rv64gc → features and ABIs.
+"""RISC-V's cores: architecture strings (rv32imac, rv32imafc_zicsr, rv64gc) → features and ABIs.
 
 Source of the grammar: "The RISC-V Instruction Set Manual", volume I, chapter on the naming of
 extensions: base, single letters in a fixed order, then `_z…` and `_x…` names.
@@ -7,11 +7,25 @@ extensions: base, single letters in a fixed order, then `_z…` and `_x…` name
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+from dataclasses import replace
+from types import MappingProxyType
 
-from microtir.config.features import Core, Family, Feature
+from microtir.instruction_sets.core import Core, Family
+from microtir.instruction_sets.features import Feature
 
 _LETTERS = "mafdqlcbjtpv"  # the order in which a name lists them
 _NAME = re.compile(r"rv(32|64)([ieg])([a-z]*)((?:_[zsx][a-z0-9]+)*)")
+
+# What kernels may use of an extension; others change nothing that is computed here.  Unaligned
+# access is none of it, since it traps or is slow on some memories.
+_EXTENSIONS: Mapping[str, frozenset[Feature]] = MappingProxyType(
+    {
+        "m": frozenset({Feature.MUL_LONG, Feature.DIVIDE}),
+        "f": frozenset({Feature.FPU}),
+        "d": frozenset({Feature.FPU_DOUBLE}),
+    }
+)
 
 
 def parse(march: str) -> Core | None:
@@ -19,19 +33,14 @@ def parse(march: str) -> Core | None:
     match = _NAME.fullmatch(march)
     if match is None:
         return None
-    width, base, letters, _ = match.groups()
+    width, base, letters, named = match.groups()
     if list(letters) != sorted(set(letters), key=_LETTERS.find) or set(letters) - set(_LETTERS):
         return None
     has = set(letters) | (set("mafd") if base == "g" else set())
     if "d" in has and "f" not in has:
         return None
-    features: set[Feature] = set()
-    if "m" in has:
-        features |= {Feature.MUL_LONG, Feature.DIVIDE}
-    if "f" in has:
-        features.add(Feature.FPU)
-    if "d" in has:
-        features.add(Feature.FPU_DOUBLE)
+    has |= set(named.split("_"))
+    features = set[Feature]().union(*(_EXTENSIONS.get(name, ()) for name in has))
     if width == "64":
         features.add(Feature.BIT64)
     return Core(march, Family.RISCV, march, frozenset(features))
@@ -49,3 +58,12 @@ def abis(core: Core) -> tuple[str, ...]:
     if Feature.FPU_DOUBLE in core.features:
         names.append(f"{stem}d")
     return tuple(names)
+
+
+def _cpu(name: str, march: str) -> Core:
+    core = parse(march)
+    assert core is not None, march
+    return replace(core, name=name)
+
+
+CPUS = (_cpu("esp32c3", "rv32imc"), _cpu("esp32c6", "rv32imac"))
