@@ -53,7 +53,7 @@ def test_profile(name: str) -> None:
     assert memory is not None
     assert ram["workspace"] + ram["scratch"] == memory.workspace_size
     assert ram["io"] == 64 + 10
-    assert ram["total"] == sum(ram[key] for key in RAM_KEYS[:-1])  # type: ignore[literal-required]
+    assert ram["total"] == sum(ram[key] for key in RAM_KEYS[:-1])
     assert abs(data["flash"]["weights"] - facts.weights_bytes) <= 64  # alignment
     assert data["flash"]["total"] == data["flash"]["code"] + data["flash"]["weights"]
     assert 1000 < data["flash"]["code"] < 20_000

@@ -26,11 +26,13 @@ from microtir.codegen.metadata import (
     PoolData,
     PortData,
 )
+from microtir.codegen.printer.c_types import C_TYPES
 from microtir.compat.microtvm.mlf.export import export_model_library_format
 from microtir.compat.microtvm.mlf.reader import import_model_library_format, model_info
 
 # `host` and `project` read artifacts, and the facts in them, without knowing codegen.
 __all__ = [
+    "C_TYPES",
     "METADATA_FILE",
     "Artifact",
     "ConcurrentModules",

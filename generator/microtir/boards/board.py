@@ -10,6 +10,7 @@ import re
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
+from typing import Annotated
 
 from microtir.boards.errors import BoardError
 from microtir.boards.toml_table import TomlTable
@@ -85,9 +86,9 @@ class BoardMemory:
 class Requirement:
     """A program on the PATH, or a file of the compiler's own, and the Debian package with it."""
 
-    package: str
-    program: str | None
-    file: str | None
+    package: Annotated[str, WORDS]
+    program: Annotated[str, WORD] | None
+    file: Annotated[str, WORD] | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from types import TracebackType
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -21,17 +20,12 @@ class Progress:
             from rich.console import Console
 
             self._status = Console(stderr=True).status("reading the model")
-            self._status.__enter__()
+            self._status.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_error: object) -> None:
         if self._status is not None:
-            self._status.__exit__(kind, error, trace)
+            self._status.stop()
 
     def show(self, text: str) -> None:
         """Say what is being done from now on."""

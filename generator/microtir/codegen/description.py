@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import TypeVar
 
 from microtir.codegen.interface.constant_pools import constant_pool_data
 from microtir.codegen.interface.entry import exported_name
@@ -37,9 +38,12 @@ from microtir.decisions import Decision
 from microtir.ir_module import ModelInfo, Port
 from microtir.measure import Figures, Frame, Stacks
 from microtir.tir.dtype import DType
+from microtir.tir.function import Origin
 from microtir.tir.ir import Buffer, Param, PrimFunc, Var
 from microtir.tir.printer import extern_functions
 from microtir.version import __version__
+
+Data = TypeVar("Data")
 
 
 def metadata_of(program: CProgram, figures: Figures, identity: str = "") -> Metadata:
@@ -89,6 +93,16 @@ def with_files(metadata: Metadata, files: Sequence[str], source: str) -> Metadat
     )
 
 
+def _copied(kind: type[Data], source: object, **others: object) -> Data:
+    """Return facts of a kind: what `others` says, else the attributes of `source` by their names.
+
+    What the compiler and `metadata.json` call alike is so written down once for each of them; a
+    fact that the source does not have is an AttributeError in every build.
+    """
+    names = [name for name in kind.__annotations__ if name not in others]
+    return kind(**others, **{name: getattr(source, name) for name in names})
+
+
 def _parameter_file(program: CProgram, identity: str) -> ParameterFileData:
     return ParameterFileData(
         file=file_name(program),
@@ -129,19 +143,15 @@ def _port(port: Port, model: ModelInfo) -> PortData:
 
 
 def _layer(program: CProgram, layer: PrimFunc) -> LayerData:
-    origin = layer.origin
+    origin = layer.origin or Origin(operator="", node=layer.name, index=-1)
     decision = program.model.decisions.get(layer.name) if program.model else None
-    return LayerData(
-        name=origin.node if origin else layer.name,
-        operator=origin.operator if origin else "",
-        index=origin.index if origin else -1,
+    return _copied(
+        LayerData,
+        origin,
+        name=origin.node,
         function=program.names[layer],
-        macs=origin.macs if origin else 0,
-        macs_executed=origin.macs_executed if origin else 0,
-        macs_recomputed=origin.macs_recomputed if origin else 0,
         takes_row_range=layer.row_range is not None,
         outputs=tuple(output_data(b, layer) for b in program.tensors_written(layer)),
-        facts=origin.facts if origin else (),
         weights_bytes=sum(a.bytes for a in program.constants if a.users[:1] == (layer.name,)),
         scratch_bytes=_bytes(layer.scratch) if layer.scratch is not None else 0,
         externs=tuple(extern.name for extern in extern_functions((layer,))),
@@ -152,27 +162,11 @@ def _layer(program: CProgram, layer: PrimFunc) -> LayerData:
 
 
 def _choice(decision: Decision) -> ChoiceData:
-    return ChoiceData(
-        kernel=decision.kernel,
-        reason=decision.reason,
-        instructions=decision.instructions,
-        cycles=decision.cycles,
-        scratch_bytes=decision.scratch_bytes,
-        code_bytes=decision.code_bytes,
+    return _copied(
+        ChoiceData,
+        decision,
         measured=decision.is_measured,
-        group=decision.group,
-        by_rows=decision.by_rows,
-        alternatives=tuple(
-            AlternativeData(
-                kernel=a.kernel,
-                reason=a.reason,
-                instructions=a.instructions,
-                cycles=a.cycles,
-                scratch_bytes=a.scratch_bytes,
-                code_bytes=a.code_bytes,
-            )
-            for a in decision.alternatives
-        ),
+        alternatives=tuple(_copied(AlternativeData, a) for a in decision.alternatives),
     )
 
 
@@ -191,18 +185,13 @@ def _bytes(buffer: Buffer) -> int:
 
 def _memory(program: CProgram, model: ModelInfo) -> MemoryData:
     memory = model.memory
-    return MemoryData(
-        workspace_size=memory.workspace_size,
-        lower_bound=memory.lower_bound,
-        gap=memory.gap,
-        alignment=memory.alignment,
-        verified=memory.verified,
+    return _copied(
+        MemoryData,
+        memory,
         pools=tuple(
-            PoolData(
-                name=pool.plan.name,
-                size=pool.size,
-                lower_bound=pool.plan.lower_bound,
-                alignment=pool.plan.alignment,
+            _copied(
+                PoolData,
+                pool.plan,
                 limit=info.size_limit,
                 is_internal=pool.is_internal,
                 section=pool.section,
@@ -212,15 +201,7 @@ def _memory(program: CProgram, model: ModelInfo) -> MemoryData:
             )
         ),
         placements=tuple(
-            PlacementData(
-                name=p.name,
-                pool=memory.pools[p.pool].name,
-                offset=p.offset,
-                size=p.size,
-                first_step=p.first_step,
-                last_step=p.last_step,
-            )
-            for p in memory.placements
+            _copied(PlacementData, p, pool=memory.pools[p.pool].name) for p in memory.placements
         ),
     )
 

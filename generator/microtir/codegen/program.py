@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
@@ -29,6 +29,7 @@ from microtir.tir.ir import (
     ExternFunction,
     Invoke,
     KernelCall,
+    Param,
     PrimFunc,
     Store,
 )
@@ -202,6 +203,13 @@ class CProgram:
     def callee(self, name: str) -> PrimFunc:
         return self.module.function(name)
 
+    def views(self, invoke: Invoke) -> Iterator[tuple[Param, BufferView]]:
+        """Yield the views that a call is given, each with the parameter that takes it."""
+        callee = self.callee(invoke.function)
+        for parameter, argument in zip(callee.params, invoke.args, strict=True):
+            if isinstance(argument, BufferView):
+                yield parameter, argument
+
 
 def make_program(module: IRModule) -> CProgram:
     """Collect functions and constants of a lowered module and give them C names."""
@@ -209,6 +217,7 @@ def make_program(module: IRModule) -> CProgram:
     collected = Functions.of(module.functions, is_model=module.model is not None)
     everything, originals, functions = collected.everything, collected.originals, collected.distinct
     externs = _externs(everything)
+    _check_devices(module, externs)
     unique = UniqueNames(extern.name for extern in externs)
     prefix = config.module_name
     # The entry functions take the plain names, so their bodies come last in the choice of names.
@@ -220,6 +229,7 @@ def make_program(module: IRModule) -> CProgram:
     data = constants_of(functions, config.constant_alignment())
     arrays = _placed(named_arrays(data, prefix, unique), module)
     holders = {buffer: array for known, array in arrays.items() for buffer in known.buffers}
+    given = {buffer for buffer, array in holders.items() if array.offset is not None}
     return CProgram(
         module,
         config,
@@ -230,9 +240,16 @@ def make_program(module: IRModule) -> CProgram:
         MappingProxyType(_written(module, everything)),
         collected.assembly,
         externs,
-        _fallible(module, everything),
-        _readers(module, everything, holders, originals),
-        _device_users(module, everything),
+        fallible=_with_callers(
+            module, everything, lambda f: any(e.returns_status for e in extern_functions((f,)))
+        ),
+        # What `originals` has another function for is printed as that one.
+        readers=_with_callers(
+            module, everything, lambda f: any(b in given for b in buffers_read(originals[f]))
+        ),
+        device_users=_with_callers(
+            module, everything, lambda f: any(e.device for e in extern_functions((f,)))
+        ),
     )
 
 
@@ -281,44 +298,41 @@ def _interface(extern: ExternFunction) -> tuple[object, ...]:
     return params, extern.returns_status, extern.sources, extern.device
 
 
-def _fallible(module: IRModule, functions: tuple[PrimFunc, ...]) -> frozenset[PrimFunc]:
-    """Return functions through which a failure of an extern comes back; callees come first."""
+def _with_callers(
+    module: IRModule, functions: tuple[PrimFunc, ...], concerns: Callable[[PrimFunc], bool]
+) -> frozenset[PrimFunc]:
+    """Return the functions that something concerns, themselves or through a callee.
+
+    Args:
+        module: whose functions are invoked by name.
+        functions: of the program, callees first.
+        concerns: whether it concerns a function itself.
+    """
     by_name = {f.name: f for f in module.functions}
-    fallible: set[PrimFunc] = set()
+    concerned: set[PrimFunc] = set()
     for function in functions:
-        for node in walk(function):
-            match node:
-                case ExternCall(extern) if extern.returns_status:
-                    fallible.add(function)
-                case Invoke(name) if by_name[name] in fallible:
-                    fallible.add(function)
-                case _:
-                    pass
-    return frozenset(fallible)
+        callees = (
+            by_name[node.function] if isinstance(node, Invoke) else node.meaning
+            for node in walk(function)
+            if isinstance(node, Invoke | KernelCall)
+        )
+        if concerns(function) or any(callee in concerned for callee in callees):
+            concerned.add(function)
+    return frozenset(concerned)
 
 
-def _device_users(module: IRModule, functions: tuple[PrimFunc, ...]) -> frozenset[PrimFunc]:
-    """Return functions that use a device, themselves or through a callee; callees come first.
+def _check_devices(module: IRModule, externs: Sequence[ExternFunction]) -> None:
+    """Refuse devices that the program cannot have.
 
     Raises:
         UsageError: the program is no model, and so has no entry that activates a device; or two
             devices of one name have different functions.
     """
-    by_name = {f.name: f for f in module.functions}
-    users: set[PrimFunc] = set()
     devices: dict[str, Device] = {}
-    for function in functions:
-        for node in walk(function):
-            match node:
-                case ExternCall(extern) if extern.device is not None:
-                    users.add(function)
-                    known = devices.setdefault(extern.device.name, extern.device)
-                    _check_device(module, extern, known)
-                case Invoke(name) if by_name[name] in users:
-                    users.add(function)
-                case _:
-                    pass
-    return frozenset(users)
+    for extern in externs:
+        if extern.device is not None:
+            known = devices.setdefault(extern.device.name, extern.device)
+            _check_device(module, extern, known)
 
 
 def _check_device(module: IRModule, extern: ExternFunction, known: Device) -> None:
@@ -336,33 +350,6 @@ def _check_device(module: IRModule, extern: ExternFunction, known: Device) -> No
             where=where,
             fix="give one of them another name",
         )
-
-
-def _readers(
-    module: IRModule,
-    functions: tuple[PrimFunc, ...],
-    arrays: Mapping[Buffer, ConstantArray],
-    originals: Mapping[PrimFunc, PrimFunc],
-) -> frozenset[PrimFunc]:
-    """Return functions that read constants that a run is given, or a callee does.
-
-    Callees come first.
-
-    What `originals` has another function for is printed as that one.
-    """
-    given = {buffer for buffer, array in arrays.items() if array.offset is not None}
-    by_name = {f.name: f for f in module.functions}
-    readers: set[PrimFunc] = set()
-    for function in functions:
-        callees = [
-            by_name[node.function] if isinstance(node, Invoke) else node.meaning
-            for node in walk(function)
-            if isinstance(node, Invoke | KernelCall)
-        ]
-        reads = any(buffer in given for buffer in buffers_read(originals[function]))
-        if reads or any(callee in readers for callee in callees):
-            readers.add(function)
-    return frozenset(readers)
 
 
 def _written(

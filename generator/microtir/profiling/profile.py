@@ -11,9 +11,9 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TypedDict
+from typing import Any
 
 from microtir.artifact import Artifact, Footprint, footprint
 from microtir.boards.board import Board, EmulatorKind, MemoryKind, ProjectType
@@ -30,49 +30,6 @@ from microtir.projects.options import ProjectOptions
 from microtir.projects.project import Project
 
 _MAP = "build/program.map"
-
-
-class FlashData(TypedDict):
-    code: int
-    weights: int
-    total: int
-
-
-class RamData(TypedDict):
-    """Uses of RAM in bytes; see `Footprint`."""
-
-    workspace: int
-    scratch: int
-    io: int
-    data: int
-    stack: int
-    reserve: int
-    total: int
-
-
-class LayerCostData(TypedDict):
-    name: str
-    index: int | None
-    operator: str
-    macs: int
-    macs_executed: int
-    macs_recomputed: int
-    instructions: int
-    cycles_estimate: int
-
-
-class ProfileData(TypedDict):
-    """What `profile --json` writes: figures of one inference."""
-
-    model: str
-    targets: list[str]
-    board: str
-    compiler: str
-    instructions: int
-    cycles_estimate: int
-    flash: FlashData
-    ram: RamData
-    layers: list[LayerCostData]
 
 
 # Operators that are there because an image is computed in bands of columns.
@@ -100,6 +57,12 @@ class LayerCost:
     instructions: int
     cycles: int
     calls: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the figures as values of JSON: those of the layer, not of its C function."""
+        figures = asdict(self)
+        del figures["function"], figures["calls"]
+        return figures | {"cycles_estimate": figures.pop("cycles")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,9 +110,8 @@ class Profile:
         moved = (layer for layer in self.layers if layer.operator in _MOVES_COLUMNS)
         return twice + sum(layer.instructions for layer in moved)
 
-    def to_dict(self) -> ProfileData:
-        """Return the facts as JSON values."""
-        ram = self.ram
+    def to_dict(self) -> dict[str, Any]:
+        """Return the figures as values of JSON; docs/profile.md says what each is."""
         return {
             "model": self.model,
             "targets": list(self.targets),
@@ -162,28 +124,8 @@ class Profile:
                 "weights": self.weights,
                 "total": self.code + self.weights,
             },
-            "ram": {
-                "workspace": ram.workspace,
-                "scratch": ram.scratch,
-                "io": ram.io,
-                "data": ram.data,
-                "stack": ram.stack,
-                "reserve": ram.reserve,
-                "total": ram.total,
-            },
-            "layers": [
-                {
-                    "name": layer.name,
-                    "index": layer.index,
-                    "operator": layer.operator,
-                    "macs": layer.macs,
-                    "macs_executed": layer.macs_executed,
-                    "macs_recomputed": layer.macs_recomputed,
-                    "instructions": layer.instructions,
-                    "cycles_estimate": layer.cycles,
-                }
-                for layer in self.layers
-            ],
+            "ram": asdict(self.ram) | {"total": self.ram.total},
+            "layers": [layer.to_dict() for layer in self.layers],
         }
 
 

@@ -5,27 +5,15 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, TypedDict
+from typing import Annotated
 
 from microtir.boards.errors import MissingToolError
 from microtir.boards.toml_table import TomlTable
 from microtir.config.texts import LINE, TEXT, WORD
 
 _CMAKE_VARIABLES = ("CMAKE_PREFIX_PATH", "CMAKE_MODULE_PATH")
-
-
-class FrameworkData(TypedDict):
-    """A framework in `project.json`."""
-
-    name: Annotated[str, LINE]
-    file: Annotated[str, LINE]
-    variable: Annotated[str, WORD]
-    places: list[Annotated[str, LINE]]
-    registry: Annotated[str, WORD] | None
-    get: Annotated[str, TEXT]
-    signs: list[Annotated[str, LINE]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,13 +33,13 @@ class Framework:
         signs: what a build says, as regular expressions, if a part of it is missing.
     """
 
-    name: str
-    file: str
-    variable: str
-    places: tuple[str, ...]
-    registry: str | None
-    get: str
-    signs: tuple[str, ...]
+    name: Annotated[str, LINE]
+    file: Annotated[str, LINE]
+    variable: Annotated[str, WORD]
+    places: tuple[Annotated[str, LINE], ...]
+    registry: Annotated[str, WORD] | None
+    get: Annotated[str, TEXT]
+    signs: tuple[Annotated[str, LINE], ...]
 
     def for_board(self, board: str) -> Framework:
         """Return the framework with the parts of the board's name filled in."""
@@ -60,8 +48,7 @@ class Framework:
         def filled(text: str) -> str:
             return text.replace("{vendor}", vendor).replace("{core}", core)
 
-        return Framework(filled(self.name), filled(self.file), self.variable, self.places,
-                         self.registry, filled(self.get), self.signs)  # fmt: skip
+        return replace(self, name=filled(self.name), file=filled(self.file), get=filled(self.get))
 
     def is_here(self, arguments: Sequence[str] = ()) -> bool:
         """Return whether a build with these arguments may find the framework."""
@@ -90,25 +77,6 @@ class Framework:
     def explains(self, output: str) -> bool:
         """Return whether a failed build says that a part of it is missing."""
         return any(re.search(sign, output) for sign in self.signs)
-
-    def to_data(self) -> FrameworkData:
-        """Return the fields as in `project.json`."""
-        return {
-            "name": self.name,
-            "file": self.file,
-            "variable": self.variable,
-            "places": list(self.places),
-            "registry": self.registry,
-            "get": self.get,
-            "signs": list(self.signs),
-        }
-
-    @classmethod
-    def from_data(cls, data: FrameworkData) -> Framework:
-        """Read the fields from `project.json`."""
-        places, signs = tuple(data["places"]), tuple(data["signs"])
-        return cls(data["name"], data["file"], data["variable"], places, data["registry"],
-                   data["get"], signs)  # fmt: skip
 
 
 def read_framework(table: TomlTable | None) -> Framework | None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from microtir.artifact import (
+    C_TYPES,
     Artifact,
     ConcurrentModules,
     Footprint,
@@ -32,7 +33,7 @@ from microtir.projects.pools import (
     pool_values,
     shared_pools,
 )
-from microtir.projects.samples import C_TYPES, SampleArray, arbitrary_samples, sample_array
+from microtir.projects.samples import SampleArray, arbitrary_samples, sample_array
 from microtir.support.arrays import Array
 from microtir.support.encoding import Encoded, c_code
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Annotated, TypedDict, cast
+from typing import Annotated
 
 from microtir.artifact import (
     METADATA_FILE,
@@ -17,19 +17,16 @@ from microtir.artifact import (
     nodes_of,
     read_metadata,
 )
-from microtir.boards.board import Board, ProjectType, Requirement, read_board
+from microtir.boards.board import Board, ProjectType, read_board
 from microtir.boards.errors import BuildError, ProjectError
 from microtir.boards.toolchain import require_program
 from microtir.config.option import shown
 from microtir.config.texts import (
-    COMMAND_WORD,
     IDENTIFIER,
-    LINE,
     MODULE_NAME,
     PATH,
     TEXT,
     WORD,
-    WORDS,
 )
 from microtir.device.emulate import DEFAULT_TIMEOUT, RunResult, emulator_command, run_program
 from microtir.device.link import DEFAULT_BAUD, Link, ProcessLink, SerialLink, find_port
@@ -38,7 +35,6 @@ from microtir.device.session import RUN_TIMEOUT, DeviceSession
 from microtir.errors import Fix, MicrotirError
 from microtir.projects.build import run_build
 from microtir.projects.buildable import check_step
-from microtir.projects.frameworks import Framework, FrameworkData
 from microtir.projects.template import BuildStep
 from microtir.support.reading import NATURAL, WrongDataError, check, parse_json
 
@@ -50,66 +46,36 @@ FORMAT_VERSION = 1
 _ENDLESS = frozenset({ProjectType.ZEPHYR, ProjectType.ESP_IDF})
 
 
-class _LayerData(TypedDict):
+@dataclass(frozen=True, slots=True)
+class ProjectLayer:
+    """A layer of a model: its name in the model, its operator, the C function."""
+
     name: Annotated[str, TEXT]
     operator: Annotated[str, TEXT]
     function: Annotated[str, IDENTIFIER]
     macs: Annotated[int, NATURAL]
 
 
-class _ModelData(TypedDict):
+@dataclass(frozen=True, slots=True)
+class ProjectModel:
+    """A model of a project: `run` is the C function that the application calls."""
+
     name: Annotated[str, MODULE_NAME]
     run: Annotated[str, IDENTIFIER]
-    layers: list[_LayerData]
+    layers: tuple[ProjectLayer, ...]
 
 
-class _RequirementData(TypedDict):
-    package: Annotated[str, WORDS]
-    program: Annotated[str, WORD] | None
-    file: Annotated[str, WORD] | None
-
-
-class _LaterStepData(TypedDict, total=False):
-    framework: FrameworkData | None  # projects of earlier versions say nothing of it
-
-
-class _StepData(_LaterStepData):
-    command: list[Annotated[str, COMMAND_WORD]]
-    requires: list[_RequirementData]
-    then: list[Annotated[str, COMMAND_WORD]]
-    note: Annotated[str, LINE] | None
-    own_compiler: bool
-
-
-class _ProjectData(TypedDict):
-    """What `project.json` holds."""
+@dataclass(frozen=True, slots=True)
+class _ProjectFile:
+    """What `project.json` holds, in the order of its text."""
 
     format: int
     type: Annotated[str, WORD]
     board: Annotated[str, IDENTIFIER]
     program: Annotated[str, PATH] | None
-    build: _StepData | None
-    flash: _StepData | None
-    models: list[_ModelData]
-
-
-@dataclass(frozen=True, slots=True)
-class ProjectLayer:
-    """A layer of a model: its name in the model, its operator, the C function."""
-
-    name: str
-    operator: str
-    function: str
-    macs: int
-
-
-@dataclass(frozen=True, slots=True)
-class ProjectModel:
-    """A model of a project: `run` is the C function that the application calls."""
-
-    name: str
-    run: str
-    layers: tuple[ProjectLayer, ...]
+    build: BuildStep | None
+    flash: BuildStep | None
+    models: tuple[ProjectModel, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -319,31 +285,16 @@ def _check_folder(folder: Path, step: BuildStep) -> None:
 
 def project_text(project: Project) -> str:
     """Return the content of `project.json`, without paths of this machine."""
-    facts = {
-        "format": FORMAT_VERSION,
-        "type": project.type.value,
-        "board": project.board.name,
-        "program": project.program,
-        "build": _step_data(project.build_step),
-        "flash": _step_data(project.flash_step),
-        "models": [
-            {
-                "name": model.name,
-                "run": model.run,
-                "layers": [
-                    {
-                        "name": layer.name,
-                        "operator": layer.operator,
-                        "function": layer.function,
-                        "macs": layer.macs,
-                    }
-                    for layer in model.layers
-                ],
-            }
-            for model in project.models
-        ],
-    }
-    return json.dumps(facts, indent=2) + "\n"
+    file = _ProjectFile(
+        format=FORMAT_VERSION,
+        type=project.type.value,
+        board=project.board.name,
+        program=project.program,
+        build=project.build_step,
+        flash=project.flash_step,
+        models=project.models,
+    )
+    return json.dumps(asdict(file), indent=2) + "\n"
 
 
 def load_project(folder: str | os.PathLike[str]) -> Project:
@@ -363,17 +314,17 @@ def load_project(folder: str | os.PathLike[str]) -> Project:
                 legal=f"format {FORMAT_VERSION}",
                 fix="generate the project again",
             )
-        check(written, _ProjectData)
-        facts = cast("_ProjectData", written)
-        build, flash = _step(facts["build"]), _step(facts["flash"])
+        file: _ProjectFile = check(written, _ProjectFile)
+        if any(step is not None and not step.command for step in (file.build, file.flash)):
+            raise WrongDataError("a step has no command")
         return Project(
             folder=Path(folder),
-            type=ProjectType(facts["type"]),
-            board=read_board(Path(folder) / BOARD_FOLDER / facts["board"]),
-            models=tuple(_model(model) for model in facts["models"]),
-            program=facts["program"],
-            build_step=build,
-            flash_step=flash,
+            type=ProjectType(file.type),
+            board=read_board(Path(folder) / BOARD_FOLDER / file.board),
+            models=file.models,
+            program=file.program,
+            build_step=file.build,
+            flash_step=file.flash,
         )
     except OSError as error:
         raise ProjectError(
@@ -395,42 +346,3 @@ def _read_metadata(path: Path) -> Metadata:
 def _damaged(error: Exception, path: Path) -> ProjectError:
     said = error.what if isinstance(error, MicrotirError) else repr(error)
     return ProjectError(f"is damaged: {said}", where=str(path), fix="generate the project again")
-
-
-def _model(facts: _ModelData) -> ProjectModel:
-    return ProjectModel(
-        name=facts["name"],
-        run=facts["run"],
-        layers=tuple(
-            ProjectLayer(row["name"], row["operator"], row["function"], row["macs"])
-            for row in facts["layers"]
-        ),
-    )
-
-
-def _step_data(step: BuildStep | None) -> dict[str, object] | None:
-    if step is None:
-        return None
-    requires = [{"package": r.package, "program": r.program, "file": r.file} for r in step.requires]
-    return {
-        "command": list(step.command),
-        "requires": requires,
-        "then": list(step.then),
-        "note": step.note,
-        "own_compiler": step.own_compiler,
-        "framework": step.framework and step.framework.to_data(),
-    }
-
-
-def _step(facts: _StepData | None) -> BuildStep | None:
-    if facts is None:
-        return None
-    requires = tuple(
-        Requirement(row["package"], row["program"], row["file"]) for row in facts["requires"]
-    )
-    command, then = tuple(facts["command"]), tuple(facts["then"])
-    if not command:
-        raise WrongDataError("a step has no command")
-    framework_data = facts.get("framework")
-    framework = None if framework_data is None else Framework.from_data(framework_data)
-    return BuildStep(command, requires, then, facts["note"], facts["own_compiler"], framework)

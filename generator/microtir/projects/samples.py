@@ -10,26 +10,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from microtir.artifact import C_TYPES
 from microtir.boards.errors import ProjectError
 from microtir.ir_module import Port
 from microtir.projects.options import Samples
 from microtir.support.arrays import Array
 from microtir.support.encoding import Encoded, c_code
 from microtir.tir.dtype import DType
-
-C_TYPES = {
-    DType.BOOL: "uint8_t",
-    DType.INT8: "int8_t",
-    DType.UINT8: "uint8_t",
-    DType.INT16: "int16_t",
-    DType.UINT16: "uint16_t",
-    DType.INT32: "int32_t",
-    DType.UINT32: "uint32_t",
-    DType.INT64: "int64_t",
-    DType.FLOAT32: "float",
-    DType.FLOAT64: "double",
-}
-"""C types of the elements of tensors."""
 
 ARBITRARY_SAMPLES = 1
 MOST_ARBITRARY = 2**22  # elements

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
+from typing import Annotated
 
 import jinja2
 from jinja2.sandbox import ImmutableSandboxedEnvironment
@@ -53,12 +54,12 @@ class BuildStep:
         framework: what it needs that no package has.
     """
 
-    command: tuple[str, ...]
-    requires: tuple[Requirement, ...] = ()
-    then: tuple[str, ...] = ()
-    note: str | None = None
-    own_compiler: bool = False
-    framework: Framework | None = None
+    command: tuple[Annotated[str, COMMAND_WORD], ...]
+    requires: tuple[Requirement, ...]
+    then: tuple[Annotated[str, COMMAND_WORD], ...]
+    note: Annotated[str, LINE] | None
+    own_compiler: bool
+    framework: Framework | None = None  # projects of earlier versions say nothing of it
 
 
 @dataclass(frozen=True, slots=True)

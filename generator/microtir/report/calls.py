@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from microtir.graph.ir import Node, Tensor
@@ -67,28 +67,26 @@ class LayerCalls:
 
     def touching(self, name: str, *, writes_only: bool = False) -> list[int]:
         """Return the steps that get a buffer of this name, or those of them that write it."""
-        callees = self.callees()
         return [
             step
-            for step, invoke in enumerate(self.invokes)
-            for param, arg in zip(callees[invoke.function].params, invoke.args, strict=True)
-            if isinstance(arg, BufferView) and arg.buffer.name == name
-            if not writes_only or param in buffers_written(callees[invoke.function])
+            for step, callee, param, buffer in self._views()
+            if buffer.name == name and (not writes_only or param in buffers_written(callee))
         ]
 
-    def callees(self) -> dict[str, PrimFunc]:
-        """Return the functions of all layers by name."""
-        return {f.name: f for functions in self.functions.values() for f in functions}
-
-    def arguments(self) -> dict[str, list[tuple[PrimFunc, Buffer]]]:
-        """Return the functions that get each buffer of main, and their parameter for it."""
-        callees = self.callees()
-        arguments: dict[str, list[tuple[PrimFunc, Buffer]]] = {}
-        for invoke in self.invokes:
+    def _views(self) -> Iterator[tuple[int, PrimFunc, Buffer, Buffer]]:
+        """Yield step, function, its parameter, and the buffer of main that it is given as that."""
+        callees = {f.name: f for functions in self.functions.values() for f in functions}
+        for step, invoke in enumerate(self.invokes):
             callee = callees[invoke.function]
             for param, arg in zip(callee.params, invoke.args, strict=True):
                 if isinstance(arg, BufferView) and isinstance(param, Buffer):
-                    arguments.setdefault(arg.buffer.name, []).append((callee, param))
+                    yield step, callee, param, arg.buffer
+
+    def arguments(self) -> dict[str, list[tuple[PrimFunc, Buffer]]]:
+        """Return the functions that get each buffer of main, and their parameter for it."""
+        arguments: dict[str, list[tuple[PrimFunc, Buffer]]] = {}
+        for _, callee, param, buffer in self._views():
+            arguments.setdefault(buffer.name, []).append((callee, param))
         return arguments
 
     def tensors(self) -> dict[str, Tensor]:

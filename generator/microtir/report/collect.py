@@ -119,7 +119,7 @@ def _facts(compiled: _Compiled, config: CompilationConfig, least: int) -> data.R
     layers = with_excesses(
         make_layers(calls, model.decisions), calls.steps, _of_ram(limits, pools),
         next((limit for limit in limits if limit.option == _STACK), None),
-        [frame.function for frame in compiled.artifact.metadata.stack.frames],
+        {f.function.name for f in compiled.program.figures.stacks.best.frames if f.function},
     )  # fmt: skip
     return data.Report(
         generator=f"microtir {__version__}",

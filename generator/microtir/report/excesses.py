@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import replace
 
 from microtir.report.data import (
@@ -14,16 +14,13 @@ from microtir.report.data import (
     ReportedPool,
 )
 
-Functions = Sequence[str]
-"""Names of C functions."""
-
 
 def with_excesses(
     layers: Sequence[ReportedLayer],
     steps: Sequence[MainCall],
     limited: Sequence[tuple[ReportedLimit, Sequence[ReportedPool]]],
     stack: ReportedLimit | None,
-    deepest: Functions,
+    deepest: Container[str],
 ) -> tuple[ReportedLayer, ...]:
     """Return the layers, each with what it takes beyond limits.
 
@@ -32,7 +29,7 @@ def with_excesses(
         steps: the calls of the layers.
         limited: limits of RAM, each with the pools that it is about.
         stack: the limit of the stack, if there is one.
-        deepest: the functions of the deepest chain of calls.
+        deepest: names in TIR of the functions of the deepest chain of calls.
     """
     excesses: dict[str, list[Excess]] = {}
     for limit, pools in limited:
@@ -41,7 +38,7 @@ def with_excesses(
                 excesses.setdefault(number, []).append(Excess(limit.option, size - limit.allowed))
     if stack is not None and stack.free < 0:
         for step in steps:
-            if any(name.endswith(step.function) for name in deepest):
+            if step.function in deepest:
                 excesses.setdefault(_number(step), []).append(Excess(stack.option, -stack.free))
     return tuple(replace(layer, exceeds=tuple(excesses.get(layer.number, ()))) for layer in layers)
 

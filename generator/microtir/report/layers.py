@@ -9,6 +9,7 @@ from microtir.plan.ir import PlannedOperator
 from microtir.report import data
 from microtir.report.buffers import shape_text
 from microtir.report.calls import LayerCalls
+from microtir.tir.function import Origin
 from microtir.tir.ir import Buffer, KernelCall, PrimFunc, Scope
 from microtir.tir.visitor import buffers_read, walk
 
@@ -26,7 +27,7 @@ def _layer(
 ) -> data.ReportedLayer:
     functions = calls.functions.get(op, ())
     decision = decided.get(functions[0].name) if functions else None
-    origin = functions[0].origin if functions else None
+    origin = (functions[0].origin if functions else None) or Origin("", op.node.name, index=-1)
     return data.ReportedLayer(
         number=calls.numbers[op],
         name=op.node.name,
@@ -34,9 +35,9 @@ def _layer(
         kernel=op.candidate.kernel,
         inputs=tuple(shape_text(t.shape) for t in op.node.activations),
         outputs=tuple(shape_text(t.shape) for t in op.node.outputs),
-        macs=origin.macs if origin else 0,
-        macs_executed=origin.macs_executed if origin else 0,
-        macs_recomputed=origin.macs_recomputed if origin else 0,
+        macs=origin.macs,
+        macs_executed=origin.macs_executed,
+        macs_recomputed=origin.macs_recomputed,
         weight_bytes=sum(_distinct(c for f in functions for c in _constants(f)).values()),
         bytes_in=sum(t.type.bytes for t in op.node.activations) if functions else 0,
         bytes_out=sum(t.type.bytes for t in op.node.outputs) if functions else 0,

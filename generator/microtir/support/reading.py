@@ -1,7 +1,7 @@
 """Reading JSON of others: bounded, and of the types that the program believes it has.
 
-What a file must look like is written down once, as a dataclass or a `TypedDict` that the program
-uses anyway. `Annotated[str, rule]` in it says what a text may be (`config.texts`),
+What a file must look like is written down once, as a dataclass that the program uses anyway.
+`Annotated[str, rule]` in it says what a text may be (`config.texts`),
 `Annotated[int, NumberRange(...)]` how large a number.
 """
 
@@ -10,10 +10,10 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, is_dataclass
+from dataclasses import MISSING, dataclass, fields, is_dataclass
 from functools import lru_cache
 from types import NoneType, UnionType
-from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints, is_typeddict
+from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 
 from microtir.config.option import shown
 from microtir.config.texts import Rule
@@ -75,8 +75,9 @@ def check(value: object, kind: Any, place: str = "") -> Any:
 
     Args:
         value: of a JSON text.
-        kind: a dataclass, a `TypedDict`, a list, tuple, dict or Mapping of them, str, int, float,
-            bool, None, a union; object for what somebody else checks.
+        kind: a dataclass, whose fields with a default may be left out; a list, tuple, dict or
+            Mapping of them, str, int, float, bool, None, a union; object for what somebody else
+            checks.
         place: where the value is, for messages.
 
     Returns:
@@ -87,11 +88,9 @@ def check(value: object, kind: Any, place: str = "") -> Any:
     """
     if kind is object:
         return value
-    if is_typeddict(kind):
-        return _checked_fields(value, kind, kind.__optional_keys__, place)
     if is_dataclass(kind):
         assert isinstance(kind, type), "a kind is no instance"
-        return kind(**_checked_fields(value, kind, frozenset(), place))
+        return kind(**_checked_fields(value, kind, place))
     origin, arguments = get_origin(kind), get_args(kind)
     if origin is Annotated:
         _check_rules(check(value, arguments[0], place), arguments[1:], place)
@@ -111,22 +110,21 @@ def check(value: object, kind: Any, place: str = "") -> Any:
     return _typed(value, kind, place)
 
 
-def _checked_fields(
-    value: object, kind: type, optional: frozenset[str], place: str
-) -> dict[str, Any]:
-    fields = _hints(kind)
+def _checked_fields(value: object, kind: Any, place: str) -> dict[str, Any]:
+    """Return the checked values of the fields of a dataclass, but for those that are left out."""
+    types = _hints(kind)
     table: Mapping[str, object] = _typed(value, dict, place)
-    fields_read: dict[str, Any] = {}
-    for name, of in fields.items():
-        if name not in table and name in optional:
-            continue
-        if name not in table:
-            raise WrongDataError(f"'{_inside(place, name)}' is missing")
-        fields_read[name] = check(table[name], of, _inside(place, name))
+    for field in fields(kind):
+        if field.name not in table and field.default is MISSING:
+            raise WrongDataError(f"'{_inside(place, field.name)}' is missing")
     for name in table:
-        if name not in fields:
+        if name not in types:
             raise WrongDataError(f"{shown(name)} in '{place or 'the whole'}' is unknown")
-    return fields_read
+    return {
+        name: check(table[name], type_, _inside(place, name))
+        for name, type_ in types.items()
+        if name in table
+    }
 
 
 def _one_of(value: object, kinds: tuple[Any, ...], place: str) -> Any:

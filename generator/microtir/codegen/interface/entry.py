@@ -234,10 +234,9 @@ def _views(program: CProgram) -> Iterator[tuple[int, BufferView, bool]]:
     """Yield what each step of main is given, and whether it writes that."""
     invokes = (node for node in walk(program.entry) if isinstance(node, Invoke))
     for step, invoke in enumerate(invokes):
-        callee = program.callee(invoke.function)
-        for parameter, argument in zip(callee.params, invoke.args, strict=True):
-            if isinstance(argument, BufferView):
-                yield step, argument, parameter in program.written[callee]
+        written = program.written[program.callee(invoke.function)]
+        for parameter, view in program.views(invoke):
+            yield step, view, parameter in written
 
 
 def exported_entry(program: CProgram, function: PrimFunc) -> FunctionText:

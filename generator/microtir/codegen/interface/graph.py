@@ -178,19 +178,14 @@ def _statements(body: Stmt) -> Iterator[Stmt]:
 
 def _written(program: CProgram, invoke: Invoke) -> Iterator[BufferView]:
     """Yield what a call writes, scratch and sums included."""
-    callee = program.callee(invoke.function)
-    for parameter, argument in zip(callee.params, invoke.args, strict=True):
-        if parameter in program.written[callee] and isinstance(argument, BufferView):
-            yield argument
+    written = program.written[program.callee(invoke.function)]
+    yield from (view for parameter, view in program.views(invoke) if parameter in written)
 
 
 def _tensors_written(program: CProgram, invoke: Invoke) -> Iterator[BufferView]:
     """Yield the tensors of the model among what a call writes."""
-    callee = program.callee(invoke.function)
-    tensors = program.tensors_written(callee)
-    for parameter, argument in zip(callee.params, invoke.args, strict=True):
-        if parameter in tensors and isinstance(argument, BufferView):
-            yield argument
+    tensors = program.tensors_written(program.callee(invoke.function))
+    yield from (view for parameter, view in program.views(invoke) if parameter in tensors)
 
 
 def _tensor(program: CProgram, model: ModelInfo, step: int, view: BufferView) -> TableTensor:

@@ -133,11 +133,7 @@ class MainPrinter(StatementPrinter):
     def _hooks(self, callee: PrimFunc, s: Invoke) -> list[str]:
         """Return one hook per tensor that the call wrote."""
         layer, tensors = self.program.layers.index(callee), self.program.tensors_written(callee)
-        written = [
-            argument
-            for parameter, argument in zip(callee.params, s.args, strict=True)
-            if parameter in tensors and isinstance(argument, BufferView)
-        ]
+        written = [view for parameter, view in self.program.views(s) if parameter in tensors]
         return [
             f"{self.program.macro}_LAYER_HOOK({layer}, {number}, {self.view(view, True)}, "
             f"{self._rows(callee, s, view)});"
