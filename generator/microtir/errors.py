@@ -1,4 +1,4 @@
-"""The one family of errors: what is wrong, where, what is legal, what to do.
+"""Defines the one family of errors: what is wrong, where, what is legal, what to do.
 
 Every error that a user can cause is a `MicrotirError`.  The command line prints it as one
 diagnostic and exits with its `exit_code`; a traceback is a defect of microtir itself.

@@ -1,4 +1,4 @@
-"""Passes of the user: plain functions that `lower` runs at named points and checks after each."""
+"""Runs passes of the user, plain functions, at named points of `lower`, and checks after each."""
 
 from __future__ import annotations
 

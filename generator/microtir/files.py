@@ -1,4 +1,4 @@
-"""Writing the files that a user asked for: completely or not at all."""
+"""Writes the files that a user asked for: completely or not at all."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `lower` and `build` take, as a module."""
+"""Turns what `lower` and `build` take into a module."""
 
 from __future__ import annotations
 

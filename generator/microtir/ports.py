@@ -1,4 +1,4 @@
-"""The ports of a model: what its inputs and outputs are called in C and where they lie."""
+"""Names the ports of a model: what its inputs and outputs are called in C and where they lie."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The result of a compilation: sources and facts about them, exported as files."""
+"""Holds the result of a compilation, sources and facts about them, and exports it as files."""
 
 from __future__ import annotations
 

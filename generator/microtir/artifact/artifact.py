@@ -1,4 +1,4 @@
-"""A compiled program in memory, and its export."""
+"""Defines the artifact: a compiled program in memory, which can be exported."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a compiled program consists of."""
+"""Defines what a compiled program consists of."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Writing an artifact into a folder: whole or not at all, never over somebody else's files."""
+"""Writes an artifact into a folder: whole or not at all, never over somebody else's files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a model takes of RAM: the one sum that everything means by it, and by "fits"."""
+"""Sums up what a model takes of RAM: the one sum that everything means by it, and by "fits"."""
 
 from __future__ import annotations
 

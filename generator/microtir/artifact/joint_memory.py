@@ -1,4 +1,4 @@
-"""The memory that several models of a firmware share, by which of them run at the same time."""
+"""Shares memory among the models of a firmware, by which of them run at the same time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The nodes of a graph as tools see them: which layers each runs, and what one run of it gave."""
+"""Describes the nodes of a graph for tools: which layers each runs, and what one run of it gave."""
 
 from __future__ import annotations
 

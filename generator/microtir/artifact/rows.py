@@ -1,4 +1,4 @@
-"""Rows of a layer's output as they lie in memory, and as the model means them."""
+"""Turns rows of a layer's output, as they lie in memory, into rows as the model means them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sizes and shapes in metadata that were read: they fit each other, and a computer's memory."""
+"""Checks sizes and shapes in metadata that were read: they fit each other, and memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From a line of generated C to the layer that it is part of, and to the model's file."""
+"""Leads from a line of generated C to the layer that it is part of, and to the model's file."""
 
 from __future__ import annotations
 

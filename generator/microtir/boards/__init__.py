@@ -1,4 +1,4 @@
-"""Boards: their facts, where they are found, and their compilers."""
+"""Knows boards: their facts, where they are found, and their compilers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Boards: what `board.toml` says, as checked dataclasses.
+"""Reads `board.toml`, which describes a board, into checked dataclasses.
 
 A board is data. Everything that this file does not know, a new board cannot ask for; everything
 that it knows, a new board gets by writing it down, without any Python.

@@ -1,4 +1,4 @@
-"""What can go wrong with boards and projects; all of them are MicrotirErrors."""
+"""Defines what can go wrong with boards and projects; all of them are MicrotirErrors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where boards are found: folders the user names, then those that come with microtir."""
+"""Finds boards: in folders that the user names, then among those that come with microtir."""
 
 from __future__ import annotations
 

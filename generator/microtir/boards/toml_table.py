@@ -1,4 +1,4 @@
-"""Typed reading of TOML: every key is asked for, and one that nobody asked for is an error."""
+"""Reads TOML by type: every key is asked for, and one that nobody asked for is an error."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Compilers: whether they are there, and what they say about a program."""
+"""Asks compilers whether they are there, and what they say about a program."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The command line: arguments → one CompilationConfig → driver → text.  No logic of its own.
+"""The command line turns arguments into one configuration, calls the driver, and prints the result.
 
 This file loads nothing, so that `import microtir.cli` costs nothing; the verbs load what they
 need when they run.

@@ -1,4 +1,4 @@
-"""The program `microtir`: every verb, and how their help is laid out."""
+"""Defines the program `microtir`: all its verbs, and how their help is laid out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A MODEL argument that is an archive in Model Library Format: compiled already."""
+"""Reads a MODEL argument that is an archive in Model Library Format, compiled already."""
 
 from __future__ import annotations
 

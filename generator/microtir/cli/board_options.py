@@ -1,4 +1,4 @@
-"""Options that several verbs take about boards, and what `--board` means for verify and run."""
+"""Defines the options about boards that several verbs take, and runs a program where they say."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`microtir boards`: the boards there are."""
+"""`microtir boards` lists the boards that microtir knows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From the MODEL argument to an artifact, with what verification needs beside it."""
+"""Compiles the MODEL argument to an artifact, and keeps what verification needs beside it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Words that must be one of a few, and options that exclude each other."""
+"""Checks words that must be one of a few, and options that exclude each other."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`microtir compile`: a model file into C."""
+"""`microtir compile` turns a model file into C."""
 
 from __future__ import annotations
 

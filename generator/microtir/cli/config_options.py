@@ -1,4 +1,4 @@
-"""The `[config]` options: one set for every verb, from the option table, and one configuration.
+"""Gives every verb the options of a configuration, and makes one configuration of them.
 
 A verb that takes a configuration is written as a function with a parameter `config`.  The
 decorator replaces that parameter by all flags of the table, so that no verb declares one, and

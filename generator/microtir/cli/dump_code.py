@@ -1,4 +1,4 @@
-"""`--dump-code`: what a model becomes on its way to C, written beside the output."""
+"""`--dump-code` writes what a model becomes on its way to C beside the output."""
 
 from __future__ import annotations
 

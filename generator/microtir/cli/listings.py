@@ -1,4 +1,4 @@
-"""`microtir options | operators | targets | explain`: what there is, as tables."""
+"""`microtir options | operators | targets | explain` print what there is, as tables."""
 
 from __future__ import annotations
 

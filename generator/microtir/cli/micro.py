@@ -1,4 +1,4 @@
-"""`microtir micro create-project | build | flash | run`: projects for boards."""
+"""`microtir micro create-project | build | flash | run` handle projects for boards."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The MODEL argument: the path of a model file, or a bundled example."""
+"""Reads the MODEL argument: the path of a model file, or a bundled example."""
 
 from __future__ import annotations
 

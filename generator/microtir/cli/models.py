@@ -1,4 +1,4 @@
-"""`microtir check` and `microtir inspect`: what a model is, and whether it can be compiled."""
+"""`microtir check` and `inspect` say what a model is, and whether it can be compiled."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `microtir run` says about the nodes of a graph that was built for debugging."""
+"""Prints what `microtir run` saw of the nodes of a graph that was built for debugging."""
 
 from __future__ import annotations
 

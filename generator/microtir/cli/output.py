@@ -1,4 +1,4 @@
-"""Where results and diagnostics go: results to stdout, all else to stderr."""
+"""Writes results to stdout, and all else to stderr."""
 
 from __future__ import annotations
 

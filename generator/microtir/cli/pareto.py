@@ -1,4 +1,4 @@
-"""`microtir pareto`: what less RAM costs on a board."""
+"""`microtir pareto` shows what less RAM costs on a board."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The process around a command: diagnostics instead of tracebacks, and the exit status."""
+"""Runs a command in this process: diagnostics instead of tracebacks, and the exit status."""
 
 from __future__ import annotations
 

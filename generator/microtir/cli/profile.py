@@ -1,4 +1,4 @@
-"""`microtir profile`: what an inference costs on a board."""
+"""`microtir profile` measures what an inference costs on a board."""
 
 from __future__ import annotations
 

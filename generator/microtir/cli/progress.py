@@ -1,4 +1,4 @@
-"""What is being done right now, on a terminal only."""
+"""Shows what is being done right now, on a terminal only."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Command lines of `tvmc micro`: a project's folder, an archive, a platform, project options."""
+"""Reads command lines of `tvmc micro`: folder, archive, platform, project options."""
 
 from __future__ import annotations
 

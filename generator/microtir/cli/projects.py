@@ -1,4 +1,4 @@
-"""What `micro create-project` and `compile --output-format project` share: models → a project."""
+"""Makes projects of models, for `micro create-project` and `compile --output-format project`."""
 
 from __future__ import annotations
 

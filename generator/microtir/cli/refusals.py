@@ -1,4 +1,4 @@
-"""What the command line adds to a refusal: the options that would help, tried."""
+"""Adds to a refusal which other options would help, as was found by trying them."""
 
 from __future__ import annotations
 

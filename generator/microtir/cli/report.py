@@ -1,4 +1,4 @@
-"""`microtir report`: what a model takes, over time and layer by layer."""
+"""`microtir report` shows what a model takes, over time and layer by layer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`microtir run`: the compiled C on given inputs."""
+"""`microtir run` runs the compiled C on given inputs."""
 
 from __future__ import annotations
 

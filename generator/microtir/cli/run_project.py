@@ -1,4 +1,4 @@
-"""`microtir run --device micro PROJECT`: a program that serves, on given inputs."""
+"""`microtir run --device micro PROJECT` runs a program that serves, on given inputs."""
 
 from __future__ import annotations
 

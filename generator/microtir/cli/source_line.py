@@ -1,4 +1,4 @@
-"""`microtir explain FILE.c:LINE`: the layer that a line of generated C belongs to."""
+"""`microtir explain FILE.c:LINE` names the layer that a line of generated C belongs to."""
 
 from __future__ import annotations
 

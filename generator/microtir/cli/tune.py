@@ -1,4 +1,4 @@
-"""`microtir tune`: measured costs of kernels, for `--tuning-records`."""
+"""`microtir tune` measures what kernels cost, for `--tuning-records`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Options of `tvmc compile` that are none of a configuration."""
+"""Defines the options of `tvmc compile` that are not part of a configuration."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a verdict of `microtir verify` is printed."""
+"""Prints the verdict of `microtir verify`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`microtir verify`: the compiled C against reference outputs."""
+"""`microtir verify` compares what the compiled C computes with reference outputs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""TIR → C text: lowered modules printed through Jinja templates."""
+"""Prints lowered modules as C, with finished text that Jinja templates put together."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Describes a program: makes what `metadata.json` holds."""
+"""Describes a program: makes the facts that `metadata.json` holds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lowered module → source files."""
+"""Prints a lowered module as all of its source files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Constants in a flash that ordinary loads cannot reach (AVR): how they are declared and read.
+"""Declares and reads constants that lie in a flash which ordinary loads cannot reach (AVR).
 
 There a `const` array is copied to RAM by the start-up code, which has a few kilobytes. So the
 arrays go to a section that stays in flash, and every read of one is a macro of the weights header.

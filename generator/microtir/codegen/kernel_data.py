@@ -1,4 +1,4 @@
-"""Which layers call a micro-kernel: with its lines, the way from a line of C to the model."""
+"""Lists which layers call a micro-kernel, so that a line of its C leads back to the model."""
 
 from __future__ import annotations
 

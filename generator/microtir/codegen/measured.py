@@ -1,4 +1,4 @@
-"""What a lowered module takes: measured on its TIR, with the assembly that is printed for it."""
+"""Measures what a lowered module takes, on its TIR and the assembly that is printed for it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `metadata.json` holds: facts about a compiled program for other tools, as dataclasses.
+"""Defines what `metadata.json` holds: facts about a compiled program for other tools.
 
 The compiler makes them once (`codegen.description`) and everybody in the process reads them. Their
 text is written here, and read and checked in `artifact.reader`; the order of the fields is that of

@@ -1,4 +1,4 @@
-"""Facts about the tensors that layers write: how their rows lie."""
+"""Describes the tensors that layers write: how their rows lie in memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The program behind one generated file: its functions, their C names, what they write."""
+"""Collects what printing one file needs: its functions, their C names, what they write."""
 
 from __future__ import annotations
 

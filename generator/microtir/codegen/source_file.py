@@ -1,4 +1,4 @@
-"""Generated files, in memory."""
+"""Holds generated files in memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Types of what `metadata.json` holds: the compiler writes it, and a reader checks it by them."""
+"""Defines the types of what `metadata.json` holds, by which a reader checks it."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What programs for other frameworks expect of microtir."""
+"""Serves programs that were written for other frameworks."""

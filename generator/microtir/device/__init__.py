@@ -1,4 +1,4 @@
-"""What runs a program and talks with it: emulators, serial lines, sessions."""
+"""Runs a program and talks with it: emulators, serial lines, sessions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tools of microtir's own that are written in C: compiled when they are first used, then kept."""
+"""Compiles microtir's own tools in C when they are first used, and keeps them."""
 
 from __future__ import annotations
 

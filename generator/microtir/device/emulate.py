@@ -1,4 +1,4 @@
-"""Running a program without its board: QEMU, simavr, or the machine itself."""
+"""Runs a program without its board: on QEMU, on simavr, or on the machine itself."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lines to a program that serves: the streams of an emulator, or a serial port."""
+"""Connects with a program that serves: by the streams of an emulator, or a serial port."""
 
 from __future__ import annotations
 

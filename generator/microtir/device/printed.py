@@ -1,4 +1,4 @@
-"""What the lines say that the application of a project prints."""
+"""Reads the lines that the application of a project prints."""
 
 from __future__ import annotations
 

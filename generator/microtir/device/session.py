@@ -1,4 +1,4 @@
-"""Talking to a program that serves (templates/projects/server): inputs, runs, outputs, figures.
+"""Talks to a program that serves (templates/projects/server): inputs, runs, outputs, figures.
 
 A run may go step by step: it then waits behind every layer, whose output can be read meanwhile.
 

@@ -1,4 +1,4 @@
-"""Frames on a line that may lose, change or invent bytes: the computer's end of `frames.c`.
+"""Frames messages on a line that may lose, change or invent bytes: the other end is `frames.c`.
 
     sync 0xA5 0x5A | sequence | type | length, 2 bytes | payload | CRC-16, 2 bytes
 

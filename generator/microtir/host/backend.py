@@ -1,4 +1,4 @@
-"""Two ways to call compiled code: in this process through cffi, or in one under sanitizers."""
+"""Calls compiled code in two ways: in this process through cffi, or in one under sanitizers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Compiled programs are kept, keyed by everything that goes into them."""
+"""Keeps compiled programs, by everything that goes into them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Code of others runs in a process of its own: it may crash, and must not take this one with it."""
+"""Runs code of others in a process of its own: it may crash, and must not take this one with it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""When outputs are equal: counted and described, for verification, tests and reports.
+"""Compares outputs with a reference, and counts and describes differences.
 
 Integers are equal when they are identical; `tolerance` says it of floats.  NaN differs from
 everything, also from NaN; infinities are equal only to themselves.

@@ -1,4 +1,4 @@
-"""What a generated header declares, for cffi.
+"""Reads what a generated header declares, for cffi.
 
 The header is preprocessed by the compiler that builds it and parsed by pycparser, so that cffi
 sees exactly the declarations that C sees; a prototype written by hand could differ from them.

@@ -1,4 +1,4 @@
-"""Functions of a user's program, called with numpy arrays and integers."""
+"""Calls the functions of a user's program with numpy arrays and integers."""
 
 from __future__ import annotations
 

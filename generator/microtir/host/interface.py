@@ -1,4 +1,4 @@
-"""How the functions of an artifact take their arguments."""
+"""Says how the functions of an artifact take their arguments."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Layer by layer: the compiled C against the numpy meaning of the graph that it came from."""
+"""Compares the compiled C, layer by layer, with the numpy meaning of its graph."""
 
 from __future__ import annotations
 

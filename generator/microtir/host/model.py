@@ -1,4 +1,4 @@
-"""A compiled program as a Python object."""
+"""Wraps a compiled program as a Python object."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reference outputs that do not come from a file: computed by something else than the C."""
+"""Computes reference outputs with something else than the C, where no file has them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Inputs to run a model on, and outputs to expect: from files, or made up."""
+"""Reads inputs and expected outputs from files, or makes inputs up."""
 
 from __future__ import annotations
 

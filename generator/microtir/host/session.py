@@ -1,4 +1,4 @@
-"""A model on a board, driven from here: inputs, run, outputs, or one layer after another."""
+"""Drives a model on a board from here: inputs, run, outputs, or one layer after another."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tensors on the host side: descriptions, checks, aligned memory."""
+"""Describes and checks tensors on the host side, and gives them aligned memory."""
 
 from __future__ import annotations
 

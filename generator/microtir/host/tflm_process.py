@@ -1,4 +1,4 @@
-"""tflite-micro on samples, as a program: some models end the process that it runs in."""
+"""Runs tflite-micro on samples, as a program: some models end the process that it runs in."""
 
 from __future__ import annotations
 

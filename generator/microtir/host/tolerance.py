@@ -1,4 +1,4 @@
-"""How far a float may lie from its reference: the one rule, for verification, tests and projects.
+"""Says how far a float may lie from its reference: one rule for verification, tests and projects.
 
 Two float32 computations of one model differ by the order of their sums, which a CPU chooses. So
 ours is not asked to be near another one, but to be as near to the exact value, the meaning of the

@@ -1,4 +1,4 @@
-"""C compilers of this machine."""
+"""Finds the C compilers of this machine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Verification: the compiled C, always executed, against reference outputs."""
+"""Verifies a model: runs the compiled C, always, and compares its outputs with a reference."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a program takes on a board: instructions, cycles, flash, RAM and stack."""
+"""Measures what a program takes on a board: instructions, cycles, flash, RAM and stack."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How much code the compiler of a board makes of a program: compiled, and linked with nothing else.
+"""Compiles and links a program for a board by itself, to learn how much code it has.
 
 The linker is given no script of the board, so that what is too large for a board can be measured.
 """

@@ -1,4 +1,4 @@
-"""Estimated cycles: the cost of each executed block of machine code times its executions."""
+"""Estimates cycles: the cost of each executed block of machine code times its executions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Machine code of a program as instructions, read from what objdump prints."""
+"""Reads machine code of a program as instructions, from what objdump prints."""
 
 from __future__ import annotations
 

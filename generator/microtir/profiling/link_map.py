@@ -1,4 +1,4 @@
-"""What takes how much of flash and RAM, read from the map that the linker writes."""
+"""Reads from the linker's map what takes how much of flash and RAM."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Exact instruction counts of an inference, by layer.
+"""Counts the instructions of an inference exactly, by layer.
 
 QEMU counts with a plugin of microtir's own, simavr with its runner, which gives cycles, too. Only
 what happens between the first instruction of a model's run function and its return is counted, so

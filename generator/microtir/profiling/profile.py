@@ -1,4 +1,4 @@
-"""What an inference costs on a board, by layer and in all: instructions, cycles, flash, RAM, stack.
+"""Profiles an inference on a board, by layer and in all: instructions, cycles, flash, RAM, stack.
 
 Instructions are exact (`measure`).  Cycles are exact on AVR, elsewhere the estimate of `cycles`.
 Bytes are those that the model adds to the empty program: neither the application nor its samples

@@ -1,4 +1,4 @@
-"""The deepest stack of a function, without running it: frames along the longest chain of calls.
+"""Bounds the stack of a function without running it: frames along the longest chain of calls.
 
 Frames of compiled functions are what gcc wrote with -fstack-usage. It does not see what assembly
 inside a function pushes, and says nothing about libraries: those frames are read off the machine

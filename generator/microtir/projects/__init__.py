@@ -1,4 +1,4 @@
-"""Projects for boards: generated, built, run and written to a board."""
+"""Generates projects for boards, builds and runs them, and writes them to a board."""
 
 from __future__ import annotations
 

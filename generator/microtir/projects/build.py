@@ -1,4 +1,4 @@
-"""Building a project with its own tools."""
+"""Builds a project with its own tools."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which projects can be built with what is on this machine."""
+"""Finds out which projects can be built with what is on this machine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How the application of a project calls a model: by structs, or with packed arguments."""
+"""Describes how a project's application calls a model: by structs, or with packed arguments."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether the models fit a board, before anything is compiled."""
+"""Checks whether the models fit a board, before anything is compiled."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the application prints on a real board's serial port."""
+"""Reads what the application prints on a real board's serial port."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Writing a project's folder: completely or not at all."""
+"""Writes a project's folder: completely or not at all."""
 
 from __future__ import annotations
 

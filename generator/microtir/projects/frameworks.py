@@ -1,4 +1,4 @@
-"""Frameworks that no package brings: whether they are here, and the commands that get them."""
+"""Finds frameworks that no package brings, and names the commands that get them."""
 
 from __future__ import annotations
 

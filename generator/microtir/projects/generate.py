@@ -1,4 +1,4 @@
-"""Generating a project: models, a board, a project type → a folder."""
+"""Generates a project: makes a folder of models, a board and a project type."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The models of a project, as the templates of the application see them."""
+"""Describes the models of a project as the templates of the application see them."""
 
 from __future__ import annotations
 

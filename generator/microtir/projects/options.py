@@ -1,4 +1,4 @@
-"""What a caller may choose about a project."""
+"""Defines what a caller may choose about a project."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The pools of a project's models, and the application's memory for them."""
+"""Describes the pools of a project's models, and the application's memory for them."""
 
 from __future__ import annotations
 

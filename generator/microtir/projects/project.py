@@ -1,4 +1,4 @@
-"""A generated project: built, run and written to a board."""
+"""Builds and runs a generated project, and writes it to a board."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A model on a board as a function of its inputs: generated, built, started, asked."""
+"""Runs a model on a board as a function of its inputs: generates, builds, starts and asks it."""
 
 from __future__ import annotations
 

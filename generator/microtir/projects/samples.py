@@ -1,4 +1,4 @@
-"""Sample inputs and expected outputs as C arrays."""
+"""Prints sample inputs and expected outputs as C arrays."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Project templates: which files a project type consists of, and their text.
+"""Reads project templates: which files a project type consists of, and their text.
 
 A project type is a folder of `templates/projects` with a `template.toml` that lists parts. A part
 is a folder whose files go into the project: `X.j2` is rendered to `X`, anything else is copied.

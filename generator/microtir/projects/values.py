@@ -1,4 +1,4 @@
-"""What the templates of projects may speak of: finished texts and lists of them.
+"""Makes the values that the templates of projects may print: finished texts and lists of them.
 
 `project_values` needs no file of the project; `build_values` adds what depends on which files
 there are.  Both together are the contract of the templates: docs/boards.md lists them.

@@ -1,4 +1,4 @@
-"""Buffers of the workspace and ports of the model as facts."""
+"""Collects the facts about buffers of the workspace and ports of the model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What main calls: its steps, the operator behind each, and the tensors in its buffers."""
+"""Reads main: its steps, the operator behind each, and the tensors in its buffers."""
 
 from __future__ import annotations
 

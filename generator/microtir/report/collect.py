@@ -1,4 +1,4 @@
-"""From a model to the facts of its report: calls the driver and reads its program."""
+"""Compiles a model through the driver, and collects the facts of its report."""
 
 from __future__ import annotations
 

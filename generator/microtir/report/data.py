@@ -1,4 +1,4 @@
-"""The facts of a report as plain frozen values; sizes and offsets are bytes.
+"""Defines the facts of a report as plain frozen values; sizes and offsets are bytes.
 
 Vocabulary
     step    a call that main makes, counted in program order; a streaming group makes its calls

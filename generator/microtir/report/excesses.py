@@ -1,4 +1,4 @@
-"""Which layers break a limit, and by how many bytes."""
+"""Finds the layers that break a limit, and by how many bytes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The memory map as rectangles and lines: every coordinate is a finished string."""
+"""Draws the memory map as rectangles and lines: every coordinate is a finished string."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The report as one page: no script or style from elsewhere, so that it works anywhere."""
+"""Makes the report one page: no script or style from elsewhere, so that it works anywhere."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Layers and constants as facts."""
+"""Collects the facts about layers and constants."""
 
 from __future__ import annotations
 

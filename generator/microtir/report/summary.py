@@ -1,4 +1,4 @@
-"""The facts of a report as sentences and rows, for the page and for the terminal alike."""
+"""Words the facts of a report as sentences and rows, for the page and for the terminal alike."""
 
 from __future__ import annotations
 

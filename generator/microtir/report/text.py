@@ -1,4 +1,4 @@
-"""The report in a terminal: a map drawn with characters; ASCII, so that it survives any pipe."""
+"""Draws the report in a terminal with characters; ASCII, so that it survives any pipe."""
 
 from __future__ import annotations
 

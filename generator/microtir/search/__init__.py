@@ -1,1 +1,1 @@
-"""Searches: callers of the driver that try configurations and measure what they cost."""
+"""Tries configurations and measures what they cost, by calling the driver."""

@@ -1,4 +1,4 @@
-"""A frontier as a picture: instructions, or cycles, over RAM, one mark for each trial."""
+"""Draws a frontier: instructions, or cycles, over RAM, one mark for each trial."""
 
 from __future__ import annotations
 

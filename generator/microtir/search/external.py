@@ -1,4 +1,4 @@
-"""Which layers a library of others should compute, by what they cost on an emulated board."""
+"""Measures which layers a library of others should compute, on an emulated board."""
 
 from __future__ import annotations
 

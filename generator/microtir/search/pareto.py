@@ -1,4 +1,4 @@
-"""The frontier of a model on a board: what less RAM costs in instructions, and in flash.
+"""Searches the frontier of a model on a board: what less RAM costs in instructions and flash.
 
 Every trial is a configuration that a user can ask for: a goal, and a budget of RAM between the
 workspace of the fastest plan and that of the smallest.  All of them are built and measured; those

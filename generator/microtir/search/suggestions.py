@@ -1,4 +1,4 @@
-"""What would help a program that exceeds a limit: options that its configuration leaves out, tried.
+"""Tries which options help a program that exceeds a limit.
 
 An option is planned, and where that promises less, the program is made: what is named did help, by
 as many bytes as are said.  Flags are parsed as the command line parses them, so that what is

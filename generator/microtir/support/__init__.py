@@ -1,1 +1,1 @@
-"""What all stages use: arguments of public functions, and files, processes and texts of others."""
+"""Serves all stages: checks arguments, and handles files, processes and texts of others."""

@@ -1,4 +1,4 @@
-"""Arguments of public functions, compared with their annotations before anything is done."""
+"""Compares arguments of public functions with their annotations before anything is done."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The type of arrays whose elements may be of any kind."""
+"""Defines the type of arrays whose elements may be of any kind."""
 
 from __future__ import annotations
 

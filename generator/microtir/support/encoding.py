@@ -1,4 +1,4 @@
-"""Any text as a part of a file in another language, so that the file means the same with it.
+"""Makes any text a part of a file in another language, so that the file means the same with it.
 
 Names come from models, archives, board files and users. Each language has characters that end a
 comment or a string, start a command or call a function; for each place that a text may stand in

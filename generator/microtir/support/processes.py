@@ -1,4 +1,4 @@
-"""Programs of others: each runs in a group of its own, which ends when this process does."""
+"""Runs programs of others: each in a group of its own, which ends when this process does."""
 
 from __future__ import annotations
 

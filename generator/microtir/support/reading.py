@@ -1,4 +1,4 @@
-"""Reading JSON of others: bounded, and of the types that the program believes it has.
+"""Reads JSON of others: bounded, and of the types that the program believes it has.
 
 What a file must look like is written down once, as a dataclass that the program uses anyway.
 `Annotated[str, rule]` in it says what a text may be (`config.texts`),

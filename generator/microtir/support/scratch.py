@@ -1,4 +1,4 @@
-"""Folders beside an output, in which it is made; what a killed process left there is put right.
+"""Makes outputs in folders beside them; what a killed process left there is put right.
 
 An output is made in a folder `.NAME.RANDOM.microtir` on the same disk and takes its place by one
 call of the system. Each such folder has a file that its process keeps locked: one that nobody holds

@@ -1,1 +1,1 @@
-"""What an application sees: header, entry functions, pools, devices, the table of a graph."""
+"""Prints what an application sees: header, entry functions, pools, devices, a graph's table."""

@@ -1,4 +1,4 @@
-"""Constant pools in C: sections of arrays, or bytes to which the run function takes a pointer."""
+"""Prints constant pools: sections of arrays, or bytes to which the run function takes a pointer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The accelerators of a program: the application's states of them, and when they are active.
+"""Prints how a program activates its accelerators around a run, and hands on their states.
 
 As in microTVM's device API a run activates every device, opens and closes it around each call on
 it, and deactivates it, whatever happens in between; the first error reaches the application.

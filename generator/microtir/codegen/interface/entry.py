@@ -1,4 +1,4 @@
-"""The functions an application calls: checks of what it passes, then the program."""
+"""Prints the functions that an application calls: checks of what it passes, then the program."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The graph executor's table: one node per statement of main, as C and as JSON for tools."""
+"""Prints the graph executor's table, one node per statement of main, as C and as JSON for tools."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The public header: what an application may rely on."""
+"""Prints the public header, which says what an application may rely on."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What several models of one firmware share: a workspace, in which each has a place."""
+"""Prints the workspace that several models of one firmware share, in which each has a place."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Weights in a file of their own: where each lies in it, what identifies it, and its bytes.
+"""Lays out the file of weights: where each lies in it, what identifies it, and its bytes.
 
 The layout is documented in runtime_crt/include/microtir/parameters.h.
 """

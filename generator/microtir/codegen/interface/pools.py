@@ -1,4 +1,4 @@
-"""Workspace pools in C: parameters of the run function, or arrays of the generated code."""
+"""Names workspace pools in C: parameters of the run function, or arrays of the generated code."""
 
 from __future__ import annotations
 

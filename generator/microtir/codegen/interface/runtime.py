@@ -1,4 +1,4 @@
-"""The C runtime as part of an artifact."""
+"""Adds the C runtime to an artifact."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""TIR as C text: expressions, statements, functions, and the templates that they stand in."""
+"""Prints TIR as C: expressions, statements, functions, and the templates that they stand in."""

@@ -1,4 +1,4 @@
-"""Assembly of micro-kernels: templates as blocks of `__asm__` inside a naked function."""
+"""Prints the assembly of micro-kernels as blocks of `__asm__` inside a naked function."""
 
 from __future__ import annotations
 

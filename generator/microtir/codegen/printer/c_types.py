@@ -1,4 +1,4 @@
-"""C types and literals of TIR's scalar types.
+"""Says which C types and literals TIR's scalar types have.
 
 C99 promotes every 8- and 16-bit operand to `int`, which has 16 bits on AVR.  A decimal literal
 takes the first of int, long and long long that holds it on every target, so a literal as such

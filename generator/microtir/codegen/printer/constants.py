@@ -1,4 +1,4 @@
-"""Weights and tables as C arrays."""
+"""Prints weights and tables as C arrays."""
 
 from __future__ import annotations
 

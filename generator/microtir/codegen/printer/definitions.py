@@ -1,4 +1,4 @@
-"""Where the functions of a generated C file are defined."""
+"""Finds where a generated C file defines its functions."""
 
 from __future__ import annotations
 

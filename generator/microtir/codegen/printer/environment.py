@@ -1,4 +1,4 @@
-"""The Jinja environment: templates hold finished strings, loops over lists and includes."""
+"""Renders Jinja templates, which hold finished strings, loops over lists and includes."""
 
 from __future__ import annotations
 

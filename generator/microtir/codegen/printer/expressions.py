@@ -1,4 +1,4 @@
-"""TIR expressions as C text.
+"""Prints TIR expressions as C.
 
 Two facts shape this file.  TIR arithmetic is exact in the type of its operands, while C computes
 8- and 16-bit operands as `int`, which may have only 16 bits: every operand of a wider operation

@@ -1,4 +1,4 @@
-"""C functions outside the program: their prototypes, and the files that define them."""
+"""Prints prototypes of C functions outside the program, and the files that define them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A function of the generated file: comment, signature and body, as finished lines."""
+"""Prints a function of the generated file: comment, signature and body, as finished lines."""
 
 from __future__ import annotations
 

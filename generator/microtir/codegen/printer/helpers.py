@@ -1,4 +1,4 @@
-"""The small C functions that printed expressions call: which there are, and what each needs.
+"""Lists the small C functions that printed expressions call, and what each of them needs.
 
 Their text lies in `templates/c/helpers/`, one file each; a generated file holds only those that
 it uses.  They are static, so that two models in one program never collide.

@@ -1,4 +1,4 @@
-"""Bodies of micro-kernels in vector intrinsics, and the functions that they share."""
+"""Prints bodies of micro-kernels in vector intrinsics, and the functions that they share."""
 
 from __future__ import annotations
 

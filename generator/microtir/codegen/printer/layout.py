@@ -1,4 +1,4 @@
-"""Lines of C: width, indentation, comments, columns."""
+"""Lays out lines of C: width, indentation, comments, columns."""
 
 from __future__ import annotations
 

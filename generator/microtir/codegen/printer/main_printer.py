@@ -1,4 +1,4 @@
-"""Main as C: every call with its layer's comment and hook, in the convention of the operators."""
+"""Prints main: every call with its layer's comment and hook, in the convention of the operators."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""C names: unique where C needs it, and otherwise those of the TIR."""
+"""Gives things names in C: unique where C needs it, and otherwise those of the TIR."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Inputs and outputs that the application hands over row by row.
+"""Prints the functions through which an application hands over inputs and outputs row by row.
 
 Where they are, TIR has a layer function that copies rows between a parameter of main and a buffer.
 In C that parameter is no tensor: the function calls one of the application for every row.

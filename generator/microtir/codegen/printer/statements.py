@@ -1,4 +1,4 @@
-"""TIR statements as lines of C."""
+"""Prints TIR statements as lines of C."""
 
 from __future__ import annotations
 

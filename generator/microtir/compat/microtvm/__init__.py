@@ -1,1 +1,1 @@
-"""What users of microTVM bring: flags, names of options, applications, and its archive."""
+"""Serves users of microTVM: its flags, names of options, applications, and its archive."""

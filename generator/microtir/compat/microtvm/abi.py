@@ -1,4 +1,4 @@
-"""The C interface of microTVM for a model, for applications that were written against it.
+"""Prints the C interface of microTVM for a model, for applications that were written against it.
 
 Names, members and macros are those of its `tvmgen_<module>.h`; the functions call microtir's own.
 An application links them instead of what microTVM generated, and needs no other change.

@@ -1,4 +1,4 @@
-"""What an application for microTVM finds by name: a module with its functions, or its graph."""
+"""Prints what an application for microTVM finds by name: a module with functions, or a graph."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Option names of microTVM that microtir does not have, each with what took its place."""
+"""Lists option names of microTVM that microtir does not have, each with what took its place."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What tvmc spells differently: its flags, targets, pass options and configuration files.
+"""Translates what tvmc spells differently: flags, targets, pass options, configuration files.
 
 Everything here is turned into flags and fields of the option table, with the meaning that it has
 for tvmc, or refused with what took its place. Nothing is read and ignored: an option that is

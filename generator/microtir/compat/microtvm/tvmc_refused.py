@@ -1,4 +1,4 @@
-"""Flags of tvmc that have no counterpart, each with what to do instead."""
+"""Lists flags of tvmc that have no counterpart, each with what to do instead."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Model Library Format, version 7: microTVM's archive of sources, metadata and weights."""
+"""Writes and reads Model Library Format 7: microTVM's archive of sources, metadata and weights."""

@@ -1,4 +1,4 @@
-"""Export in Model Library Format: sources, metadata and runtime of programs in one archive."""
+"""Exports programs in Model Library Format: sources, metadata and runtime in one archive."""
 
 from __future__ import annotations
 

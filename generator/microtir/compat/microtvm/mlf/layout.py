@@ -1,4 +1,4 @@
-"""Where the files of an artifact lie in an archive in Model Library Format, version 7."""
+"""Says where the files of an artifact lie in an archive in Model Library Format 7."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""metadata.json of an archive in Model Library Format, version 7, and what microtir adds to it.
+"""Makes metadata.json of an archive in Model Library Format 7, and what microtir adds to it.
 
 The keys are those that microTVM wrote, for tools that read them. Sizes of inputs and outputs are
 exact, shapes and quantisation stand beside them, operators are listed in the order of their calls,

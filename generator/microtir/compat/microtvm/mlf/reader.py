@@ -1,4 +1,4 @@
-"""Import of an archive in Model Library Format that microtir wrote."""
+"""Imports an archive in Model Library Format that microtir wrote."""
 
 from __future__ import annotations
 
