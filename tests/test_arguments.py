@@ -39,20 +39,20 @@ Case = tuple[Callable[..., Any], Mapping[str, Any]]
 
 
 def program() -> tuple[te.Tensor, te.Tensor]:
-    """An input and what is computed of it."""
+    """Return an input and what is computed of it."""
     x = te.placeholder((8,), DType.INT32, "x")
     return x, te.compute((8,), lambda i: x[i] + 1, "y", axes=("i",))
 
 
 @cache
 def artifact() -> microtir.Artifact:
-    """A compiled model."""
+    """Return a compiled model."""
     return microtir.build(module_of(quantised_graph()), Target("c"))
 
 
 @cache
 def model() -> microtir.host.Model:
-    """The model, loaded."""
+    """Return the model, loaded."""
     return microtir.host.load(artifact(), debug=True)
 
 
@@ -192,7 +192,7 @@ def of_schedules() -> dict[str, Case]:
 
 
 def refusals(name: str, function: Callable[..., Any], legal: Mapping[str, Any]) -> list[str]:
-    """What is wrong with how a function refuses each argument."""
+    """Return what is wrong with how a function refuses each argument."""
     found = []
     told: Any = function.__init__ if inspect.isclass(function) else function
     for argument in inspect.signature(function).parameters.values():

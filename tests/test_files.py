@@ -21,7 +21,7 @@ def names(folder: Path) -> list[str]:
 
 
 def full_disk(*_: object) -> None:
-    """What the system says when there is no room."""
+    """Return what the system says when there is no room."""
     raise OSError(28, "No space left on device")
 
 

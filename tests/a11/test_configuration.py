@@ -33,7 +33,7 @@ for placed in microtir.build(module_of(branching_graph()), config).metadata.memo
 
 
 def _without_own(text: str) -> str:
-    """A source file without the numbers that it takes from a generator of its own."""
+    """Return a source file without the numbers that it takes from a generator of its own."""
     return re.sub(r"\brng\.random\(\)", "", text)
 
 

@@ -10,7 +10,7 @@ COUNT = 27
 
 
 def numbers() -> dict[int, list[str]]:
-    """The tests of each defect: `test_d5_…`, also several numbers in one name."""
+    """Return the tests of each defect: `test_d5_…`, also several numbers in one name."""
     found: dict[int, list[str]] = {}
     for path in sorted(TESTS.rglob("test_*.py")):
         for name in re.findall(r"^def (test_d\d+_\w+)", path.read_text("utf-8"), re.MULTILINE):

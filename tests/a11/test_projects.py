@@ -31,7 +31,7 @@ BOARDS = PACKAGE.parents[1] / "boards"
 
 
 def built(name: str = "default", *, small: bool = True) -> Artifact:
-    """A small model."""
+    """Return a small model."""
     model = tiny_graph() if small else quantised_graph()
     return microtir.build(module_of(model), CompilationConfig(targets="c", module_name=name))
 

@@ -16,7 +16,7 @@ from tests.support.programs import artifact_of, matmul_module, model_module
 
 @pytest.fixture(scope="module")
 def artifact() -> Artifact:
-    """The small model."""
+    """Return the small model."""
     return artifact_of(model_module())
 
 

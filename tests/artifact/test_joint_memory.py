@@ -33,13 +33,13 @@ def built(name: str, config: CompilationConfig = BASE) -> Artifact:
 
 
 def unpacked(archive: Path, folder: Path) -> list[str]:
-    """The paths of the sources in the folder that an archive is unpacked to."""
+    """Return the paths of the sources in the folder that an archive is unpacked to."""
     unpack(archive, folder)
     return sorted(p.relative_to(folder).as_posix() for p in folder.glob("codegen/host/src/*.c"))
 
 
 def header_of(folder: Path) -> str:
-    """The text of the joint header."""
+    """Return the text of the joint header."""
     return (folder / "codegen/host/include/joint_workspace.h").read_text()
 
 

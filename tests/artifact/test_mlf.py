@@ -26,7 +26,7 @@ Files = dict[str, bytes]
 
 @pytest.fixture(scope="module")
 def artifact() -> Artifact:
-    """A small quantised model with a system library."""
+    """Return a small quantised model with a system library."""
     config = BASE.with_(module_name="first", runtime=SYSTEM_LIB)
     return microtir.build(module_of(quantised_graph()), config)
 

@@ -26,13 +26,13 @@ BASE = CompilationConfig(targets="c")
 
 @pytest.fixture(scope="module")
 def artifact() -> Artifact:
-    """A small quantised model."""
+    """Return a small quantised model."""
     return microtir.build(module_of(quantised_graph()), BASE.with_(module_name="first"))
 
 
 @pytest.fixture
 def archive(artifact: Artifact, tmp_path: Path) -> Path:
-    """The model in an archive."""
+    """Return the model in an archive."""
     return artifact.export(tmp_path / "model.tar", "mlf")
 
 
@@ -112,7 +112,7 @@ def test_functions_of_a_user_come_back(tmp_path: Path) -> None:
 
 
 def rewritten(archive: Path, change: Callable[[dict[str, Any], Files], None]) -> Path:
-    """The archive with other content."""
+    """Return the archive with other content."""
     content = files(archive)
     data = json.loads(content["metadata.json"])
     change(data, content)

@@ -17,7 +17,7 @@ from tests.support.command import INT8, Command
 
 @pytest.fixture(scope="module")
 def digits() -> Artifact:
-    """A model whose layers share micro-kernels."""
+    """Return a model whose layers share micro-kernels."""
     config = CompilationConfig(targets="c -mcpu=cortex-m4", module_name="digits")
     return microtir.build(microtir.frontend.from_tflite(INT8), config)
 

@@ -16,7 +16,7 @@ COMMON = ("example:digits", "--board", "mps2_an386")
 
 @pytest.fixture
 def few(tmp_path: Path) -> Path:
-    """A golden file of three samples."""
+    """Return a golden file of three samples."""
     path = tmp_path / "few.npz"
     with np.load(TEST_SET) as stored:
         np.savez(path, inputs=stored["inputs"][:3], outputs=stored["outputs"][:3])

@@ -77,7 +77,7 @@ SMALL: dict[str, tuple[Graph, Executor]] = {
 
 @cache
 def small_models(target: str) -> tuple[Artifact, ...]:
-    """The programs of SMALL, compiled for a target."""
+    """Return the programs of SMALL, compiled for a target."""
     config = CompilationConfig(targets=target)
     return tuple(
         microtir.build(module_of(graph), config.with_(executor=executor, module_name=name))
@@ -105,7 +105,7 @@ def run(
     samples: Mapping[str, Samples],
     folder: Path,
 ) -> str:
-    """What a project says that one compiler built, which must have found every output right."""
+    """Run what one compiler built, which must find every output right, and return what it says."""
     board = load_board(machine.board)
     options = ProjectOptions(samples=dict(samples))
     project = generate(artifacts, board, ProjectType.BAREMETAL, folder, options=options)

@@ -60,7 +60,7 @@ int main(void)
 
 
 def _failed(board_name: str, checks: list[str], functions: list[PrimFunc], folder: Path) -> int:
-    """The number of the function that returned something else on the board, 0 if none did."""
+    """Return the number of the function that failed on the board, 0 if none did."""
     board = load_board(board_name)
     config = CompilationConfig(targets=board.target, module_name="table")
     module = IRModule(functions=tuple(functions), config=config, is_lowered=True)

@@ -14,7 +14,7 @@ from tests.support.command import ROOT, Command
 
 
 def page(name: str) -> str:
-    """The text of a page."""
+    """Return the text of a page."""
     return (ROOT / "docs" / name).read_text(encoding="utf-8")
 
 
@@ -57,7 +57,7 @@ def test_commands_of_the_page_work(
 
 
 def without_figures(text: str) -> str:
-    """A text whose numbers do not count, since they change with every better kernel."""
+    """Return a text without numbers that do not count: they change with every better kernel."""
     return re.sub(r"[\d,.]*\d", "N", text)
 
 

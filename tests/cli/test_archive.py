@@ -16,7 +16,7 @@ from tests.support.small_models import module_of, tiny_graph
 
 @pytest.fixture
 def archive(microtir: Command, tmp_path: Path) -> Path:
-    """The example in an archive."""
+    """Return the example in an archive."""
     path = tmp_path / "module.tar"
     assert microtir("compile", INT8, "-f", "mlf", "-o", path).status == 0
     return path

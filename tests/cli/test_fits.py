@@ -31,7 +31,7 @@ WAYS = {(): IO, ROWS: 10, (*ROWS, *DRAINED): 0, INSIDE: 0}
 
 @pytest.fixture
 def board(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Board:
-    """A board with little memory for variables, a reserve in it, and a larger memory beside it."""
+    """Return a board with little RAM for variables, a reserve in it, and more RAM beside it."""
     text = (load_board("mps2_an386").file).read_text()
     text = text.replace('data = "ssram"\n', f'data = "ssram"\nreserve = {RESERVE}\n')
     text = text.replace(
@@ -46,7 +46,7 @@ def board(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Board:
 
 
 def configuration(microtir: Command, *flags: str) -> CompilationConfig:
-    """What a command line with these flags compiles for the board, within its RAM."""
+    """Return what a command line with these flags compiles for the board, within its RAM."""
     fixed = ("--board", NAME, "--ram-budget", "board", "--dump-config")
     return CompilationConfig.from_json(microtir("profile", INT8, *flags, *fixed).out)
 

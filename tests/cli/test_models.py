@@ -15,7 +15,7 @@ from tests.support.command import FLOAT, INT8, Command
 
 @pytest.fixture
 def unsupported(tmp_path: Path) -> Path:
-    """A model with two operators that microtir does not know."""
+    """Return a model with two operators that microtir does not know."""
     builder = TfliteBuilder()
     tensors = [builder.tensor(f"t{i}", (1, 4), np.float32) for i in range(3)]
     builder.custom_operator("Wavelet", [tensors[0]], [tensors[1]])
@@ -62,7 +62,7 @@ def test_check_as_json(microtir: Command, unsupported: Path) -> None:
 
 
 def odd_tensors(tmp_path: Path) -> Path:
-    """A model with damage in two places between operators that are not supported."""
+    """Return a model with damage in two places between operators that are not supported."""
     builder = TfliteBuilder()
     x, y, z = (builder.tensor(n, (1, 4), np.float32) for n in "xyz")
     data: Array = np.full((1, 4), np.nan, np.float32)

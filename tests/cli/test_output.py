@@ -22,7 +22,7 @@ class Terminal(io.StringIO):
 
 
 def on_terminal(monkeypatch: pytest.MonkeyPatch, width: int) -> Terminal:
-    """What is printed from now on, as on a terminal so wide."""
+    """Print from now on as on a terminal so wide."""
     found = Terminal()
     monkeypatch.setenv("COLUMNS", str(width))
     monkeypatch.setattr("sys.stdout", found)
@@ -30,7 +30,7 @@ def on_terminal(monkeypatch: pytest.MonkeyPatch, width: int) -> Terminal:
 
 
 def lines(terminal: Terminal) -> list[str]:
-    """What a person sees."""
+    """Return what a person sees."""
     return [line.rstrip() for line in _STYLE.sub("", terminal.getvalue()).splitlines()]
 
 

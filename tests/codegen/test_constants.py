@@ -24,7 +24,7 @@ def _lines(values: Sequence[float], dtype: DType) -> list[str]:
 
 
 def _reader(name: str, *constants: Buffer) -> PrimFunc:
-    """A function that reads the first element of each constant."""
+    """Return a function that reads the first element of each constant."""
     out = Buffer("out", (1,), constants[0].dtype)
     stores = [
         Store(out, (IntImm(0),), Load(c, tuple(IntImm(0) for _ in c.shape))) for c in constants
@@ -33,7 +33,7 @@ def _reader(name: str, *constants: Buffer) -> PrimFunc:
 
 
 def _arrays(*functions: PrimFunc) -> tuple[list[ConstantArray], dict[Buffer, ConstantArray]]:
-    """The arrays of a file with these functions, and the one that holds each buffer."""
+    """Return the arrays of a file with these functions, and what holds each buffer."""
     named = named_arrays(constants_of(functions, 4), "m", UniqueNames())
     holders = {buffer: array for known, array in named.items() for buffer in known.buffers}
     return list(named.values()), holders

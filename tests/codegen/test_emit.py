@@ -52,7 +52,7 @@ def artifact(request: pytest.FixtureRequest) -> Artifact:
 
 @pytest.fixture
 def folder(artifact: Artifact, tmp_path: Path) -> Path:
-    """The artifact, exported."""
+    """Return the artifact, exported."""
     return artifact.export(tmp_path / "out")
 
 

@@ -70,7 +70,7 @@ def _samples(dtype: DType) -> npt.NDArray[np.generic]:
 
 @st.composite
 def expressions(draw: st.DrawFn, dtype: DType, depth: int) -> Expr:
-    """A random expression of a type; whether it is defined depends on the values it meets."""
+    """Draw a random expression of a type; whether it is defined depends on the values it meets."""
     if depth == 0 or draw(st.integers(0, 5)) == 0:
         return draw(_leaves(dtype))
     part = expressions(dtype, depth - 1)
@@ -142,7 +142,7 @@ def _fixed_point(depth: int) -> st.SearchStrategy[Expr]:
 
 
 def _probe(e: Expr) -> PrimFunc:
-    """Stores the value of an expression for one row."""
+    """Store the value of an expression for one row."""
     out = Buffer("out", (LENGTH,), e.dtype)
     row = Var("row", low=0, high=LENGTH - 1)
     body = Store(out, (row,), substitute(e, {ROW: row}))
@@ -165,7 +165,7 @@ def _defined_rows(e: Expr) -> npt.NDArray[np.uint8]:
 
 
 def _program(found: Sequence[Expr]) -> PrimFunc:
-    """Stores the value of each expression for the rows where it has one."""
+    """Store the value of each expression for the rows where it has one."""
     outputs = [Buffer(f"out{n}", (LENGTH,), e.dtype) for n, e in enumerate(found)]
     masks = [
         Buffer(f"defined{n}", (LENGTH,), DType.UINT8, Scope.CONSTANT, _defined_rows(e))

@@ -25,7 +25,7 @@ int32_t scaled(const int8_t *x, int8_t *y, int32_t factor)
 
 
 def program(factor: int) -> PrimFunc:
-    """A call of the C function above."""
+    """Return a call of the C function above."""
     source = ExternSource("scaled.c", SCALED, SourceKind.DEFINITION)
     return caller(replace(extern(), sources=(source,)), factor)
 

@@ -30,7 +30,7 @@ CASES: dict[str, dict[str, Any]] = {
 
 
 def _hostile(known: Graph) -> Graph:
-    """The graph with a hostile part in each name of it, and in that of its file."""
+    """Return the graph with a hostile part in each name of it, and in that of its file."""
     made: dict[Tensor, Tensor] = {}
 
     def renamed(tensors: tuple[Tensor, ...]) -> tuple[Tensor, ...]:

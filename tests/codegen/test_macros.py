@@ -32,7 +32,7 @@ _MACRO = re.compile(r"#define (\w+)(\(?)[^ ]* ?(.*)")
 
 
 def macros(compiler: str, language: str, standard: str) -> dict[str, str]:
-    """What stands for what, of the macros without arguments; the others need a bracket behind."""
+    """Return what macros without arguments stand for; the others need a bracket behind."""
     flags, headers = (C_COMPILERS | CPP_COMPILERS)[compiler]
     text = "".join(f"#include <{header}>\n" for header in (*_HEADERS, *headers))
     done = subprocess.run(

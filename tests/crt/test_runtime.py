@@ -46,7 +46,7 @@ SANITIZERS = ("-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A copy of the runtime where the tests of its users find it."""
+    """Return a copy of the runtime where the tests of its users find it."""
     root = tmp_path_factory.mktemp("crt")
     shutil.copytree(runtime_crt(), root / "runtime_crt")
     return root
@@ -72,7 +72,7 @@ def _run(program: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 @pytest.fixture(scope="module")
 def program(folder: Path) -> Path:
-    """The unit tests with the default configuration."""
+    """Return the unit tests with the default configuration."""
     return _build(folder, "defaults")
 
 
@@ -156,7 +156,7 @@ def _config_text() -> str:
 
 
 def _macros() -> dict[str, str]:
-    """The macros of config.h, each with its default."""
+    """Return the macros of config.h, each with its default."""
     return dict(re.findall(r"#define (MICROTIR_\w+) (\S+)", _config_text()))
 
 

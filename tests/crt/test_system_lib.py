@@ -17,7 +17,7 @@ SANITIZERS = ("-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
 
 
 def _rfc_config(name: str) -> CompilationConfig:
-    """The example of TVM's RFC on its configuration, whose C never compiled there."""
+    """Return the example of TVM's RFC on its configuration, whose C never compiled there."""
     return CompilationConfig(
         target_host=Target("c"),
         targets=[Target("c -mcpu=cortex-m4")],

@@ -28,7 +28,7 @@ from tests.support.board_projects import digits, digits_samples
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Project:
-    """The example model as a program of this machine that serves."""
+    """Return the example model as a program of this machine that serves."""
     project = generate(
         digits("c"),
         "host",
@@ -215,7 +215,7 @@ def test_server_needs_a_serial_port(tmp_path: Path) -> None:
 
 @pytest.fixture
 def serial_port(server: Project) -> Iterator[str]:
-    """A serial port with the program at its other end."""
+    """Yield a serial port with the program at its other end."""
     master, slave = os.openpty()
     tty.setraw(master)
     tty.setraw(slave)

@@ -61,13 +61,13 @@ class Board:
         self._c.bytes.restype = ctypes.POINTER(ctypes.c_uint8)
 
     def encode(self, frame: MessageFrame) -> bytes:
-        """A frame as the board sends it."""
+        """Encode a frame as the board sends it."""
         payload = (ctypes.c_uint8 * max(len(frame.payload), 1))(*frame.payload)
         size = self._c.finish(frame.sequence, frame.type, payload, len(frame.payload))
         return bytes(self._c.bytes()[:size])
 
     def decode(self, data: bytes) -> list[MessageFrame]:
-        """The frames that the board finds."""
+        """Decode the frames that the board finds."""
         self._c.reset()
         found = []
         for byte in data:
@@ -82,7 +82,7 @@ class Board:
 
 @pytest.fixture(scope="module")
 def board(tmp_path_factory: pytest.TempPathFactory) -> Board:
-    """The C that runs on boards."""
+    """Return the C that runs on boards."""
     return Board(tmp_path_factory.mktemp("frames"))
 
 

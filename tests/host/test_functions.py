@@ -17,7 +17,7 @@ B = np.arange(12, dtype=np.float32).reshape(4, 3) / 7
 
 @pytest.fixture(scope="module", params=[False, True], ids=["library", "sanitized"])
 def program(request: pytest.FixtureRequest) -> host.Model:
-    """The matrix product, compiled in both ways."""
+    """Return the matrix product, compiled in both ways."""
     return host.load(artifact_of(matmul_module()), sanitize=request.param)
 
 

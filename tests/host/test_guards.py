@@ -21,7 +21,7 @@ from tests.support.streams import Garden
 def guarded(
     graph: Graph, goal: Optimize, placement: str = "guarded", *, workspace_io: bool = False
 ) -> Artifact:
-    """A program whose buffers have gaps between them."""
+    """Return a program whose buffers have gaps between them."""
     options = {"memory.placement": placement, "memory.use_workspace_io": workspace_io}
     config = CompilationConfig(targets="c", optimize=goal, pass_config=options)
     return microtir.build(module_of(graph), config)
@@ -38,7 +38,7 @@ def test_buffers_do_not_touch() -> None:
 
 
 def overrun(artifact: Artifact) -> Artifact:
-    """The same program with a layer that computes one element more than its buffers have."""
+    """Return the same program with a layer that computes one element more than its buffers have."""
     (source,) = (file for file in artifact.sources if file.path == "default.c")
     before, name, body = source.text.partition("void default_layer2_hard_swish")
     assert name and "ch < 7;" in body

@@ -27,7 +27,7 @@ from tests.support.programs import (
 
 @pytest.fixture(scope="module")
 def model() -> host.Model:
-    """The small model, compiled."""
+    """Return the small model, compiled."""
     return host.load(artifact_of(model_module()))
 
 

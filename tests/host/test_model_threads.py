@@ -19,13 +19,13 @@ INTERNAL = {"pool_name": "own", "pool_info_properties": {"is_internal": True}}
 
 
 def loaded(config: CompilationConfig, *, debug: bool = False) -> host.Model:
-    """The example model."""
+    """Return the example model."""
     artifact = microtir.build(microtir.frontend.from_tflite(INT8), config)
     return host.load(artifact, debug=debug)
 
 
 def in_threads(call: Callable[[Array], Any]) -> tuple[list[Any], list[Any]]:
-    """What calls give one after another, and all at once, on the same images."""
+    """Return what calls give one after another, and all at once, on the same images."""
     rng = np.random.default_rng(1)
     images = [rng.integers(-128, 128, (1, 8, 8, 1)).astype(np.int8) for _ in range(RUNS)]
     alone = [call(image) for image in images]

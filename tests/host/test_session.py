@@ -26,7 +26,7 @@ from tests.support.small_models import quantised_graph
 
 
 def served(artifacts: Artifact | list[Artifact], board: str, folder: Path) -> Project:
-    """A program that serves, for a board."""
+    """Return a program that serves, for a board."""
     project = generate(
         artifacts, board, ProjectType.BAREMETAL, folder / "p", options=ProjectOptions(server=True)
     )
@@ -37,7 +37,7 @@ def served(artifacts: Artifact | list[Artifact], board: str, folder: Path) -> Pr
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
-    """The example model and a small one, streamed row by row, in one program of this machine."""
+    """Build the example model and a small one, streamed row by row, as one program."""
     config = CompilationConfig(targets="c", module_name="small", optimize="ram")
     small = microtir.build(IRModule(graph=quantised_graph()), config)
     return served([digits("c"), small], "host", tmp_path_factory.mktemp("session"))
@@ -62,7 +62,7 @@ def test_run(project: Project) -> None:
 
 
 def values(graph: Graph, image: Array) -> dict[str, Array]:
-    """What every tensor of a graph is for an image."""
+    """Return what every tensor of a graph is for an image."""
     found: dict[str, Array] = {}
 
     def keep(node: Node, outputs: tuple[Array, ...]) -> None:

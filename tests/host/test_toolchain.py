@@ -83,7 +83,7 @@ def test_missing_headers_name_a_package(tmp_path: Path, monkeypatch: pytest.Monk
 
 @pytest.fixture
 def cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
-    """A cache of its own, empty."""
+    """Return a cache of its own, empty."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     return tmp_path / "microtir" / "host"
 

@@ -44,12 +44,12 @@ class Compiled:
 
 @pytest.fixture(scope="module")
 def digits() -> Compiled:
-    """The int8 model."""
+    """Return the int8 model."""
     return Compiled(INT8)
 
 
 def spoiled(artifact: Artifact, array: str) -> Artifact:
-    """The artifact with the first value of one constant array changed."""
+    """Return the artifact with the first value of one constant array changed."""
 
     def spoil(file: SourceFile) -> SourceFile:
         pattern = re.compile(rf"({array}\[\d+\] = \{{\s*)(-?\d+)")

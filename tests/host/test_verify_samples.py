@@ -225,7 +225,7 @@ def test_constant_fills(fill: Fill, value: int) -> None:
 
 
 def _header(shape: str, descr: str = "'|i1'") -> bytes:
-    """The start of an .npy file that claims a shape."""
+    """Return the start of an .npy file that claims a shape."""
     text = f"{{'descr': {descr}, 'fortran_order': False, 'shape': {shape}}}".ljust(117) + "\n"
     return b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little") + text.encode()
 

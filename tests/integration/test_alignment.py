@@ -39,7 +39,7 @@ MISALIGNED = -2
 
 
 def artifact_with(model: Graph, **options: int) -> Artifact:
-    """A build with `workspace` or `constant` alignment set."""
+    """Build with `workspace` or `constant` alignment set."""
     named = {f"{name}-byte-alignment": value for name, value in options.items()}
     executor = BASE.executor.with_options(named)
     return microtir.build(module_of(model), BASE.with_(executor=executor))
@@ -53,7 +53,7 @@ def room(size: int, alignment: int, offset: int = 0) -> Array:
 
 
 def compile_library(artifact: Artifact, folder: Path, *flags: str) -> ctypes.CDLL:
-    """The strictly compiled program as a library with all its symbols."""
+    """Compile the program strictly, as a library with all its symbols."""
     artifact.export(folder / "sources")
     where = folder / "sources"
     units = [file.path for file in artifact.sources if file.path.endswith(".c")]

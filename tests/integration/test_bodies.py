@@ -11,7 +11,7 @@ from microtir.tir.ir import PrimFunc, Seq
 
 
 def lowered() -> microtir.IRModule:
-    """The example model, lowered for this machine."""
+    """Return the example model, lowered for this machine."""
     model = resources.example("digits/digits_int8.tflite")
     return microtir.lower(microtir.frontend.from_tflite(model))
 
@@ -27,7 +27,7 @@ def bodies(module: microtir.IRModule) -> dict[str, str]:
 
 
 def emptied(function: PrimFunc) -> PrimFunc:
-    """The function with a body that does nothing."""
+    """Return the function with a body that does nothing."""
     return replace(function, body=Seq(()))
 
 

@@ -36,7 +36,7 @@ microtir.build(module, CompilationConfig.from_json(config)).export(target)
 
 
 def exported(folder: Path, model: str, seed: str, **environment: str) -> dict[str, bytes]:
-    """What a fresh process writes that runs in `folder`, file by file."""
+    """Return what a fresh process writes that runs in `folder`, file by file."""
     folder.mkdir(parents=True, exist_ok=True)
     base = {k: v for k, v in os.environ.items() if not k.startswith(("PYTHON", "LC_", "LANG"))}
     subprocess.run(
@@ -56,7 +56,7 @@ def exported(folder: Path, model: str, seed: str, **environment: str) -> dict[st
 
 @pytest.fixture(scope="module")
 def first(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
-    """The files of a build in a folder of its own."""
+    """Return the files of a build in a folder of its own."""
     return exported(tmp_path_factory.mktemp("first"), str(DIGITS), "0")
 
 

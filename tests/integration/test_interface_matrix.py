@@ -66,7 +66,7 @@ POOLS: Mapping[object, list[WorkspacePoolInfo] | None] = MappingProxyType({
 
 
 def config_of(row: Row) -> CompilationConfig:
-    """The configuration of a row; ConfigError if it is refused."""
+    """Return the configuration of a row; ConfigError if it is refused."""
     options = {
         name: row[name]
         for name in ("interface-api", "unpacked-api", "link-params")
@@ -92,7 +92,7 @@ def all_rows() -> Iterator[Row]:
 
 
 def pairs_of(row: Row) -> set[Pair]:
-    """The pairs of values in a row."""
+    """Return the pairs of values in a row."""
     return set(combinations(row.items(), 2))
 
 
@@ -189,7 +189,7 @@ def test_every_pair_compiles_runs_and_is_equal(
 
 
 def _hook(header: Path) -> list[str]:
-    """Flags of a build whose layers are counted."""
+    """Return flags of a build whose layers are counted."""
     header.write_text(
         "extern int layer_calls;\n"
         "__attribute__((weak)) int layer_calls = 0;\n"

@@ -29,14 +29,14 @@ BASE = CompilationConfig(targets="c")
 
 
 def macro(artifact: Artifact, name: str) -> int:
-    """An integer macro of the generated header."""
+    """Return an integer macro of the generated header."""
     match = re.search(rf"#define DEFAULT_{name}\s+(\d+)", artifact.source("default.h"))
     assert match is not None
     return int(match[1])
 
 
 def refusal(model: Graph, config: CompilationConfig) -> MemoryPlanError:
-    """The diagnostic of a build that exceeds a limit."""
+    """Return the diagnostic of a build that exceeds a limit."""
     with pytest.raises(MemoryPlanError) as caught:
         microtir.build(module_of(model), config)
     assert caught.value.exit_code is ExitCode.ANSWER_IS_NO
@@ -44,7 +44,7 @@ def refusal(model: Graph, config: CompilationConfig) -> MemoryPlanError:
 
 
 def limited(kind: str, size: int) -> CompilationConfig:
-    """A configuration with room for a workspace of `size` bytes."""
+    """Return a configuration with room for a workspace of `size` bytes."""
     if kind == "budget.ram":
         return BASE.with_(budget=Budget(ram=size))
     pool = WorkspacePoolInfo("dtcm-2", (), {"size_hint_bytes": size})
@@ -145,7 +145,7 @@ def test_a_stack_that_no_kernel_keeps_to_is_refused_by_its_calls() -> None:
 
 
 def smallest(model: Graph) -> IRModule:
-    """The module of a graph where flash is all that counts."""
+    """Return the module of a graph where flash is all that counts."""
     return microtir.lower(module_of(model).with_configuration(BASE.with_(optimize="flash")))
 
 

@@ -37,7 +37,7 @@ BASE = CompilationConfig(targets="c", module_name=MODULE)
 
 
 def long_named(graph: Graph) -> IRModule:
-    """The graph with a name of over a hundred letters for every tensor and layer."""
+    """Return the graph with a name of over a hundred letters for every tensor and layer."""
     names: dict[Tensor, Tensor] = {}
 
     def longer(tensor: Tensor) -> Tensor:
@@ -58,12 +58,12 @@ def long_named(graph: Graph) -> IRModule:
 
 
 def built(graph: Graph, **changes: Any) -> Artifact:
-    """The C of a graph whose names are long."""
+    """Return the C of a graph whose names are long."""
     return microtir.build(long_named(graph), BASE.with_(**changes))
 
 
 def pools(*, internal: bool) -> list[WorkspacePoolInfo]:
-    """A workspace in two pools."""
+    """Return a workspace in two pools."""
     facts = {"is_internal": internal, "size_hint_bytes": 40, "section": ".fast"}
     return [WorkspacePoolInfo(POOL, (), facts), WorkspacePoolInfo(POOL[:-1] + "q", (), {})]
 

@@ -62,7 +62,7 @@ AXES: Axes = MappingProxyType({
 
 
 def needed(row: Row, given: frozenset[str]) -> dict[str, object]:
-    """A row with what the values of its axes `given` ask for."""
+    """Return a row with what the values of its axes `given` ask for."""
     values = dict(row)
     if values["unpacked-api"] is False and "interface-api" not in given:
         values["interface-api"] = "packed"
@@ -72,7 +72,7 @@ def needed(row: Row, given: frozenset[str]) -> dict[str, object]:
 
 
 def config_of(row: Row, placement: str) -> CompilationConfig:
-    """The configuration of a row; ConfigError if it is refused."""
+    """Return the configuration of a row; ConfigError if it is refused."""
     names = ("interface-api", "unpacked-api", "link-params", *ROWS)
     options = {name: row[name] for name in names if row[name] is not None}
     if row["alignment"] is not None:
@@ -102,7 +102,7 @@ def refusal(row: Row) -> ConfigError | None:
 
 
 def built(row: Row, placement: str, graph: Graph) -> Artifact:
-    """The program of a row."""
+    """Return the program of a row."""
     return microtir.build(module_of(graph), config_of(row, placement))
 
 

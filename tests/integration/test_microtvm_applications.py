@@ -63,7 +63,7 @@ CASES: dict[str, tuple[str, CompilationConfig, tuple[str, ...]]] = {
 
 
 def expected() -> list[int]:
-    """The scores, then the features, of what the applications fill the inputs with."""
+    """Return the scores, then the features, of what the applications fill the inputs with."""
     steps = np.arange(6).reshape(1, 6)
     inputs = {
         "serving_default_left:0": (13 * steps).astype(np.int8),
@@ -75,7 +75,7 @@ def expected() -> list[int]:
 
 
 def objects(artifact: Artifact, folder: Path) -> list[str]:
-    """The generated C, compiled as C99: applications in C++ link it, too."""
+    """Return the generated C, compiled as C99: applications in C++ link it, too."""
     units = [file.path for file in artifact.sources if file.path.endswith(".c")]
     command = ["gcc", "-std=c99", *WARNINGS, "-fsanitize=address,undefined", "-c", *units]
     assert not compiler_output(command, folder)

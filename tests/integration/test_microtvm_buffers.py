@@ -37,7 +37,7 @@ INVALID = "kTvmErrorFunctionCallInvalidArg"
 
 
 def smoothed() -> Graph:
-    """A convolution whose output is of the input's shape, and reads a row that comes later."""
+    """Return a convolution of the input's shape that reads a row which comes later."""
     shape = (1, 4, 5, 1)
     x, y = tensor("image", shape), tensor("smoothed", shape)
     weights = np.array([[1, 0, 2], [0, 1, 0], [3, 0, -2]], np.float32).reshape(1, 3, 3, 1)
@@ -46,7 +46,7 @@ def smoothed() -> Graph:
 
 
 def after(image: Array) -> Array:
-    """The output of the model."""
+    """Return the output of the model."""
     [result] = reference_outputs(smoothed(), {"image": image}).values()
     return result
 
@@ -57,7 +57,7 @@ def filled(factor: int) -> Array:
 
 
 def printed(name: str, artifact: Artifact, folder: Path, *flags: str) -> list[int]:
-    """The numbers that an application prints, under sanitizers."""
+    """Return the numbers that an application prints, under sanitizers."""
     artifact.export(folder)
     content = artifact.data[0].content if artifact.data else bytes(32)
     if not artifact.data:

@@ -45,7 +45,7 @@ def c_files(artifact: Artifact, folder: Path) -> list[str]:
 
 
 def refusal(**fields: object) -> ConfigError:
-    """The diagnostic of a configuration that must not be accepted."""
+    """Return the diagnostic of a configuration that must not be accepted."""
     with pytest.raises(ConfigError) as caught:
         CompilationConfig(**{"targets": "c", **fields})  # type: ignore[arg-type]
     return caught.value
@@ -385,7 +385,7 @@ def test_a15_a_truncated_model_is_one_diagnostic(size: int, tmp_path: Path) -> N
 
 
 def single_rounding(x: int, multiplier: int, shift: int) -> int:
-    """What TVM computes: x * multiplier * 2^(shift - 31), rounded once, ties up."""
+    """Compute as TVM does: x * multiplier * 2^(shift - 31), rounded once, ties up."""
     total = 31 - shift
     return (x * multiplier + (1 << (total - 1))) >> total
 

@@ -98,7 +98,7 @@ SOURCES = {
 
 
 def _write_headers(artifact: Artifact, app: str, folder: Path) -> None:
-    """What such applications made of the files of an archive: arrays of their bytes."""
+    """Write what such applications made of the files of an archive: arrays of their bytes."""
     content = artifact.data[0].content if artifact.data else b""
     blob = ", ".join(map(str, b"\0" + content)) if content else ", ".join(map(str, _NONE))
     # A copy in odd memory is asked for where weights are in a file: it begins behind a byte.
@@ -116,12 +116,12 @@ _NONE = 0xF7E58D4F05049CB7.to_bytes(8, "little") + bytes(24)
 
 
 def built(config: CompilationConfig, model: Graph | None = None) -> Artifact:
-    """The model that the applications run."""
+    """Return the model that the applications run."""
     return microtir.build(module_of(model or quantised_graph()), config)
 
 
 def expected() -> list[int]:
-    """What the applications print: the scores of an image of multiples of 11."""
+    """Return what the applications print: the scores of an image of multiples of 11."""
     image = (11 * np.arange(12)).astype(np.int8).reshape(1, 3, 4, 1)
     [scores] = reference_outputs(quantised_graph(), {"image": image}).values()
     return [int(value) for value in scores.ravel()]

@@ -58,7 +58,7 @@ def run(artifact: Artifact, folder: Path) -> Array:
 
 
 def expected() -> Array:
-    """The reference's output for the input that `run` uses."""
+    """Return the reference's output for the input that `run` uses."""
     (array,) = reference_outputs(tiny_graph(), sample_inputs(tiny_graph())).values()
     return array
 
@@ -129,7 +129,7 @@ ODD_CONFIGURATIONS: dict[str, dict[str, Any]] = {
 
 
 def named(graph: Graph, names: tuple[str, ...]) -> Graph:
-    """The graph whose inputs, outputs and layers have these names."""
+    """Return the graph whose inputs, outputs and layers have these names."""
     renamed = dict(zip((*graph.inputs, *graph.outputs), names, strict=True))
     changed = {tensor: replace(tensor, name=name) for tensor, name in renamed.items()}
 

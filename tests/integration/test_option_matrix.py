@@ -68,13 +68,13 @@ def samples() -> list[Sample]:
 
 
 def axes_of(some: Sequence[Sample]) -> Axes:
-    """The values of each option, as their numbers among its samples; None is what is not said."""
+    """Return the values of each option, by their numbers among its samples; None is not said."""
     counts = Counter(sample.option.path for sample in some)
     return {path: (None, *range(count)) for path, count in counts.items()}
 
 
 def values_of(row: Row, some: Sequence[Sample]) -> dict[Option, object]:
-    """What a row says: its values, and what they need where the row says nothing of it."""
+    """Return what a row says: its values, and what they need where it says nothing of it."""
     of: dict[str, list[Sample]] = {}
     for sample in some:
         of.setdefault(sample.option.path, []).append(sample)
@@ -84,12 +84,12 @@ def values_of(row: Row, some: Sequence[Sample]) -> dict[Option, object]:
 
 
 def configured(row: Row, some: Sequence[Sample]) -> CompilationConfig:
-    """The configuration of a row; ConfigError if its values contradict each other."""
+    """Return the configuration of a row; ConfigError if its values contradict each other."""
     return assemble(values_of(row, some), BASE)
 
 
 def _needed(sample: Sample) -> dict[Option, object]:
-    """The value that another one needs."""
+    """Return the value that another one needs."""
     if sample.companion is None:
         return {}
     name, value = sample.companion
@@ -116,12 +116,12 @@ def rows_of(some: Sequence[Sample]) -> list[Row]:
 
 @pytest.fixture(scope="module")
 def runtime_library(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The C runtime, and what calls packed functions, compiled once for all programs."""
+    """Compile the C runtime, and what calls packed functions, once for all programs."""
     return make_runtime(tmp_path_factory.mktemp("runtime"))
 
 
 def _given(sample: Sample) -> dict[Option, object]:
-    """A value and what it needs."""
+    """Return a value and what it needs."""
     return {**_needed(sample), sample.option: sample.value}
 
 

@@ -46,7 +46,7 @@ def marked() -> Schedule:
 
 
 def unmarked() -> Schedule:
-    """The same, with no loop marked."""
+    """Return the same, with no loop marked."""
     x = te.placeholder((3, 4), DType.FLOAT32, "x")
     y = te.compute((3, 4), lambda i, j: x[i, j] * 2.0, "y", axes=("row", "col"))
     return te.create_schedule(y)

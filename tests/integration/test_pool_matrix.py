@@ -56,7 +56,7 @@ AXES: Axes = MappingProxyType({
 
 
 def needed(row: Row, given: frozenset[str]) -> dict[str, object]:
-    """A row with what the values of its axes `given` ask for."""
+    """Return a row with what the values of its axes `given` ask for."""
     values = dict(row)
     if any(name.startswith(OF_CONSTANTS) and values[name] is not None for name in given):
         values["constant_pools"] = True
@@ -68,7 +68,7 @@ def needed(row: Row, given: frozenset[str]) -> dict[str, object]:
 
 
 def config_of(row: Row) -> CompilationConfig:
-    """The configuration of a row; ConfigError if it is refused."""
+    """Return the configuration of a row; ConfigError if it is refused."""
 
     def properties(prefix: str) -> dict[str, object]:
         names = {name: row[prefix + name] for name in PROPERTIES}

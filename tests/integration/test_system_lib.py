@@ -24,7 +24,7 @@ HOST_COMPILERS = [name for name in C_COMPILERS if name in ("gcc", "clang")]
 
 
 def rfc_config() -> CompilationConfig:
-    """The example of microTVM's RFC on configuration, to the letter."""
+    """Return the example of microTVM's RFC on configuration, to the letter."""
     return CompilationConfig(
         target_host=Target("c"),
         targets=[Target("c -mcpu=cortex-m4")],
@@ -34,7 +34,7 @@ def rfc_config() -> CompilationConfig:
 
 
 def executed(model: Graph, config: CompilationConfig, folder: Path, compiler: str) -> list[str]:
-    """What the application prints, compiled with every warning an error."""
+    """Return what the application prints, compiled with every warning an error."""
     artifact = microtir.build(module_of(model), config)
     artifact.export(folder)
     (folder / MAIN.name).write_text(MAIN.read_text(encoding="utf-8"), encoding="utf-8")

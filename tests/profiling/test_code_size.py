@@ -16,7 +16,7 @@ from tests.support.small_models import module_of, quantised_graph
 
 
 def built(board: str) -> Artifact:
-    """A small model for a board."""
+    """Return a small model for a board."""
     config = CompilationConfig.from_target(load_board(board).target)
     return microtir.build(module_of(quantised_graph()), config)
 

@@ -26,7 +26,7 @@ BOARDS = {
 
 
 def _warnings(folder: Path) -> list[str]:
-    """What compilers say about files of ours; Arduino's own files warn."""
+    """Return what compilers say about files of ours; Arduino's own files warn."""
     done = subprocess.run(["make"], cwd=folder, check=True, capture_output=True, text=True)
     lines = (done.stdout + done.stderr).splitlines()
     return [line for line in lines if "warning:" in line and "/cores/" not in line]

@@ -20,7 +20,7 @@ TOOLS = ("arduino-builder", "cmake", "gcc", "make", "ninja", "arm-none-eabi-gcc"
 
 @pytest.fixture
 def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A home and a PATH with stand-ins for what each project type needs, and no framework."""
+    """Make a home and a PATH with stand-ins for what each project type needs, and no framework."""
     folder = tmp_path / "bin"
     folder.mkdir()
     for name in TOOLS:
@@ -34,7 +34,7 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def zephyr(folder: Path, text: str = "") -> Path:
-    """A Zephyr that ends every build with a message."""
+    """Return a Zephyr that ends every build with a message."""
     package = folder / "zephyr" / "share" / "zephyr-package" / "cmake"
     package.mkdir(parents=True)
     (package / "ZephyrConfig.cmake").write_text(STAND_IN.format(text))
@@ -42,7 +42,7 @@ def zephyr(folder: Path, text: str = "") -> Path:
 
 
 def project(board: str, kind: str, folder: Path) -> Project:
-    """A project that was written and is opened again."""
+    """Return a project that was written and is opened again."""
     generate(digits("c"), board, kind, folder / "p")
     return load_project(folder / "p")
 

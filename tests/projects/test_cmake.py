@@ -45,7 +45,7 @@ def _labelled(label: Label) -> list[str]:
 
 
 def _one_per_compiler() -> list[str]:
-    """The first of the boards that are built with the same compiler and flags."""
+    """Return the first of the boards that are built with the same compiler and flags."""
     found: dict[tuple[str, tuple[str, ...]], str] = {}
     for name in _labelled(Label.BUILT):
         toolchain = load_board(name).toolchain

@@ -50,7 +50,7 @@ def test_a_board_that_python_stumbles_over(tmp_path: Path, text: str, message: s
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Project:
-    """A project with a small model."""
+    """Return a project with a small model."""
     artifact = microtir.build(
         module_of(tiny_graph()), CompilationConfig(targets="c", module_name="tiny")
     )

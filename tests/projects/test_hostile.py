@@ -17,7 +17,7 @@ from tests.test_encoding import HOSTILE
 
 
 def _board(folder: Path, old: str, new: str) -> Path:
-    """A folder of boards with one that is this machine, and one line of its file changed."""
+    """Make a folder of boards with one that is this machine, and one line of its file changed."""
     text = load_board("host").file.read_text()
     assert old in text
     (folder / "mine").mkdir()

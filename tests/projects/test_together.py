@@ -57,7 +57,7 @@ def sizes(project: Project) -> tuple[int, int]:
 
 
 def made(artifacts: list[Artifact], folder: Path, together: list[list[str]]) -> Project:
-    """A project for this machine that has run, and found all outputs right."""
+    """Return a project for this machine that has run, and found all outputs right."""
     options = ProjectOptions(samples=samples(), together=together)
     project = generate(artifacts, "host", ProjectType.BAREMETAL, folder, options=options)
     project.build(["CFLAGS=-O1 -Werror -Wconversion -pedantic"])

@@ -130,7 +130,7 @@ def test_module_file(tmp_path: Path) -> None:
 
 
 def _configured_board(project: Project, release: str, folder: Path, *arguments: str) -> str:
-    """The board that CMake asks a release of Zephyr for; with arguments the module is built."""
+    """Return the board that CMake asks a release of Zephyr for; with arguments build the module."""
     major, minor = release.split(".")
     base = folder / release
     package = base / "share/zephyr-package/cmake"
@@ -240,7 +240,7 @@ def test_emulated_program_that_stops_half_way(
 
 
 def _built_for_stand_in(text: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
-    """A project as if it were built, and an emulator on the PATH that prints a text."""
+    """Make a project as if built, with an emulator on the PATH that prints a text."""
     project = _project(digits("c"), folder / "p")
     project.program_path.parent.mkdir(parents=True)
     project.program_path.touch()

@@ -10,7 +10,7 @@ _NAMES = ("chromium", "chromium-browser", "google-chrome")
 
 
 def browser() -> str | None:
-    """The path of the first browser of the machine that can make a picture of a page."""
+    """Return the path of the first browser of the machine that can make a picture of a page."""
     return next((path for name in _NAMES if (path := shutil.which(name))), None)
 
 
@@ -25,7 +25,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.fixture(scope="session")
 def chromium() -> str:
-    """The browser."""
+    """Return the browser."""
     path = browser()
     assert path is not None, "tests without a browser are deselected"
     return path

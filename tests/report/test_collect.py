@@ -26,7 +26,7 @@ PORTABLE = CompilationConfig.from_target(Target("c"))
 
 
 def described(module: IRModule, **changes: object) -> Report:
-    """The report of a module for the portable target."""
+    """Return the report of a module for the portable target."""
     return describe(module.with_configuration(PORTABLE.with_(**changes)))
 
 

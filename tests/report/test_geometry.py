@@ -14,7 +14,7 @@ from tests.support.report_facts import buffer, pool, report, steady
 
 @pytest.fixture
 def boxes() -> dict[str, list[MapBox]]:
-    """The boxes of the hand-made pool by buffer."""
+    """Return the boxes of the hand-made pool by buffer."""
     found: dict[str, list[MapBox]] = {}
     for box in draw(report(), pool()).boxes:
         found.setdefault(box.buffer, []).append(box)

@@ -37,7 +37,7 @@ class Tags(HTMLParser):
 
 
 def parsed(page: str) -> Tags:
-    """The tags of a page that is well-formed."""
+    """Return the tags of a page that is well-formed."""
     tags = Tags()
     tags.feed(page)
     tags.close()

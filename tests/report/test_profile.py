@@ -24,12 +24,12 @@ ROWS = (
 
 
 def measured(**changes: Any) -> MeasuredProfile:
-    """A profile of the hand-made report, with changes."""
+    """Return a profile of the hand-made report, with changes."""
     return replace(MeasuredProfile("p.json", "net.tflite", ("c",), totals(), ROWS), **changes)
 
 
 def written(path: Path, **changes: Any) -> Path:
-    """The same as a file."""
+    """Return the same as a file."""
     keys = ("name", "operator", "instructions", "cycles_estimate")
     facts = {
         "model": "net.tflite", "targets": ["c"], "board": "board", "compiler": "cc 1",

@@ -17,7 +17,7 @@ BASE = CompilationConfig(targets="c -mcpu=cortex-m4")
 
 
 def trial(ram: int, instructions: int, flash: int) -> Trial:
-    """A trial with these figures."""
+    """Return a trial with these figures."""
     return Trial(BASE, ProgramCost(ram, instructions, flash))
 
 

@@ -39,14 +39,14 @@ def refusal(model: Graph, config: CompilationConfig) -> LimitError:
 
 
 def advised(model: Graph, config: CompilationConfig, memories: tuple[BoardRam, ...] = ()) -> Advice:
-    """What helps a model that is refused, with time for everything."""
+    """Return what helps a model that is refused, with time for everything."""
     error = refusal(model, config)
     module = module_of(model).with_configuration(config)
     return advice(module, error, memories=memories, seconds=600)
 
 
 def with_flags(suggestion: Suggestion, config: CompilationConfig) -> CompilationConfig:
-    """What somebody gets who types the flags."""
+    """Return what somebody gets who types the flags."""
     return config_from_flags(dict(suggestion.flags), config)
 
 
@@ -64,7 +64,7 @@ def smallest(model: Graph, config: CompilationConfig) -> int:
 
 
 def fitting(found: Advice) -> dict[str, SuggestionOutcome]:
-    """What is enough by itself, by its flags."""
+    """Return what is enough by itself, by its flags."""
     return {outcome.suggestion.text: outcome for outcome in found.outcomes if outcome.fits}
 
 
@@ -102,7 +102,7 @@ def test_work_done_twice_is_named_with_its_price() -> None:
 
 
 def other_line(found: Advice, outcome: SuggestionOutcome) -> str:
-    """The line of an outcome."""
+    """Return the line of an outcome."""
     return found.lines()[found.outcomes.index(outcome)]
 
 

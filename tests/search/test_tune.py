@@ -35,7 +35,7 @@ def offered(module: IRModule) -> set[Key]:
 
 
 def chosen(module: IRModule, config: CompilationConfig) -> dict[str, str]:
-    """The kernel of each operator in the plan."""
+    """Return the kernel of each operator in the plan."""
     plan = microtir.lower(module.with_configuration(config)).require_program("test").plan
     return {signature(op.node): op.candidate.kernel for op in plan.operators}
 
@@ -111,7 +111,7 @@ def pretended(one: tune.Round, board: str, timeout: float) -> Mapping[Key, Cost]
 
 
 def cluster() -> Executor:
-    """A scheduler with a worker in this process, addressed like any other."""
+    """Return a scheduler with a worker in this process, addressed like any other."""
     client = Client(processes=False, n_workers=1, threads_per_worker=1, dashboard_address=None)
     executor: Executor = client.get_executor()
     return executor
