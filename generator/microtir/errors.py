@@ -24,7 +24,7 @@ class ExitCode(IntEnum):
 
 
 class Fix(str):
-    """What to do next, where a call from Python and a command line do it in different words.
+    """Advice on what to do next, where Python and the command line say it in different words.
 
     As text it is Python's: names of arguments and of methods; `command` names flags and verbs, and
     is what the command line prints.
@@ -43,7 +43,7 @@ class Fix(str):
 
 
 class MicrotirError(Exception):
-    """Base of all diagnostics.
+    """The base of all diagnostics.
 
     Args:
         what: one sentence that says what is wrong.
@@ -172,7 +172,7 @@ class MemoryPlanError(MicrotirError):
 
 
 class Resource(Enum):
-    """What a program takes some of, and may be limited to."""
+    """A resource that a program takes some of, and that may be limited."""
 
     WORKSPACE = "workspace"
     POOL = "pool"  # a workspace pool

@@ -15,7 +15,7 @@ from microtir.support.arguments import checked_arguments
 
 
 class ExportFormat(Enum):
-    """How an artifact is written; the value is what the command line takes."""
+    """A form in which an artifact is written; the value is what the command line takes."""
 
     SOURCES = "sources"  # a folder with the generated files
     MLF = "mlf"  # an archive in Model Library Format

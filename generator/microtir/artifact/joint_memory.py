@@ -96,7 +96,7 @@ def joint_workspace(
 
 @dataclass(frozen=True, slots=True)
 class PoolShare:
-    """What a model needs of a pool, in bytes."""
+    """The bytes that a model needs of a shared pool, and their alignment."""
 
     size: int
     alignment: int

@@ -27,12 +27,14 @@ _DEFINITION = re.compile(r"[A-Z][A-Z0-9_]*(=[0-9A-Za-z_]+)?")
 
 
 class MemoryKind(Enum):
+    """A kind of memory, by what a program can do with it."""
+
     FLASH = "flash"  # keeps its contents; the program cannot write it
     RAM = "ram"
 
 
 class ProjectType(Enum):
-    """The frameworks that projects are made for; the value is what the command line takes."""
+    """A framework that projects are made for; the value is what the command line takes."""
 
     BAREMETAL = "baremetal"
     ZEPHYR = "zephyr"
@@ -43,7 +45,7 @@ class ProjectType(Enum):
 
 
 class Label(Enum):
-    """How far the project's own tests go with a board, from its most to its least."""
+    """How far the tests of microtir itself go with a board, from the most to the least."""
 
     EXECUTED = "executed"  # built, run in an emulator, outputs compared
     BUILT = "built"  # compiled and linked with the board's own tools
@@ -51,13 +53,15 @@ class Label(Enum):
 
 
 class EmulatorKind(Enum):
+    """A program that runs what was compiled for a board."""
+
     QEMU = "qemu"
     SIMAVR = "simavr"
     NATIVE = "native"  # the program runs on this machine
 
 
 class Console(Enum):
-    """Where a program without an operating system prints."""
+    """A place where a program without an operating system prints."""
 
     UART = "uart"
     SEMIHOSTING = "semihosting"  # through a debugger or an emulator
@@ -115,7 +119,7 @@ class Toolchain:
 
 @dataclass(frozen=True, slots=True)
 class Emulator:
-    """How a program is run without the board.
+    """The emulator of a board, and how it is called.
 
     Args:
         program: of QEMU; the others are run by a program of microtir's own.
@@ -150,7 +154,7 @@ class Serial:
 
 @dataclass(frozen=True, slots=True)
 class ProjectSupport:
-    """One project type on one board.
+    """The facts that projects of one type need of a board.
 
     Args:
         parts: folders of the project type's templates that this board needs.

@@ -24,7 +24,7 @@ MAX_BYTES = 2**20  # of a file: a board's has a few thousand
 
 
 class TomlTable:
-    """One table of a file.
+    """A table of a TOML file, read key by key.
 
     Readers return the value of a key, or None where it is absent; `required_*` refuse that.
     `done` refuses keys that were not asked for, so that a misspelt key is never ignored.

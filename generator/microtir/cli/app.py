@@ -26,7 +26,7 @@ from microtir.version import __version__
 
 
 class VerbGroup(TyperGroup):
-    """The verbs, with a diagnostic of the family for a word that is none."""
+    """The group of all verbs; a word that is none of them gets a diagnostic like all others."""
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Find the verb; UsageError with the nearest one if there is none."""

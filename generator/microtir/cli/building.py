@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Built:
-    """A compiled model: `compiler` says how much code there is."""
+    """A compiled model, with the compiler that says how much code there is, if there is one."""
 
     artifact: Artifact
     compiler: BoardCompiler | None

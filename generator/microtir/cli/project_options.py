@@ -129,7 +129,7 @@ def _write_boards() -> None:
 
 @dataclass(frozen=True, slots=True)
 class ProjectRequest:
-    """What a command line of `tvmc micro create-project` asks for."""
+    """The project that a command line of `tvmc micro create-project` asks for."""
 
     folder: Path
     archive: str

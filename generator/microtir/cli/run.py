@@ -160,7 +160,7 @@ def _where(artifact: Artifact, board: str | None) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Runs:
-    """Outputs of every sample, the nodes of its run where they are visible, and its time."""
+    """The results of all samples: outputs, nodes where they are visible, and times."""
 
     outputs: list[dict[str, Any]]
     nodes: list[tuple[NodeResult, ...]] = field(default_factory=list)

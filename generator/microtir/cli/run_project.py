@@ -66,7 +66,7 @@ PortOption = Annotated[
 
 @dataclass(frozen=True, slots=True)
 class Times:
-    """What was asked for about the time of runs of a project."""
+    """The figures about the time of runs of a project that a user asks for."""
 
     profile: bool
     print_time: bool
@@ -117,7 +117,7 @@ def served_model(project: Project) -> ModelInfo:
 
 @dataclass(frozen=True, slots=True)
 class ServedRun:
-    """What a sample gave: outputs, ticks of each measurement, and what the nodes did if asked."""
+    """The result of a sample: outputs, ticks of each measurement, and the nodes if asked for."""
 
     outputs: dict[str, Any]
     ticks: tuple[float, ...]

@@ -141,7 +141,7 @@ def verify(
 
 @dataclass(frozen=True, slots=True)
 class _Source:
-    """Where reference outputs come from: a golden file, or an oracle on random inputs."""
+    """The origin of reference outputs: a golden file, or an oracle on random inputs."""
 
     model: Path
     golden: Path | None

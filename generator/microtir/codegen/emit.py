@@ -55,7 +55,7 @@ from microtir.measure.functions import has_intrinsics
 
 @dataclass(frozen=True, slots=True)
 class Printed:
-    """What is generated for a program.
+    """All files that are generated for a program, and the facts about them.
 
     `sources` are texts, `metadata.json` at the end, which says `metadata`. `data` are the constants
     where they are no arrays of the code: one file of parameters, or one for each constant pool that

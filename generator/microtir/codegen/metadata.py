@@ -33,6 +33,8 @@ METADATA_VERSION = 2
 
 @dataclass(frozen=True, slots=True)
 class QuantizationData:
+    """The quantisation of a whole tensor: real value = scale * (stored value - zero point)."""
+
     scale: float
     zero_point: int
 
@@ -60,7 +62,7 @@ class PortData:
 
 @dataclass(frozen=True, slots=True)
 class AccumulatorData:
-    """Every sum of a layer, in whatever order, is proven to lie in [low, high].
+    """The proven range of a layer's sums: each lies in [low, high], in whatever order it is made.
 
     `bits` is the width that it adds in, 32 wherever that holds them; `spare_bits` of these stay
     unused.
@@ -86,7 +88,7 @@ class AlternativeData:
 
 @dataclass(frozen=True, slots=True)
 class ChoiceData:
-    """Which kernel a layer has and why; `instructions` and `cycles` of all its calls, beforehand.
+    """The kernel that a layer has and why; `instructions` and `cycles` are of all its calls.
 
     They are an estimate, or what tuning records say (`measured`).  Operators of one `group` run
     together, row by row if `by_rows`.
@@ -106,7 +108,7 @@ class ChoiceData:
 
 @dataclass(frozen=True, slots=True)
 class PlanesData:
-    """Where a row of planes (channels, columns) holds an image, and the type of its values."""
+    """The place of an image in a row of planes (channels, columns), and the type of its values."""
 
     channels: Natural
     before: Natural
@@ -129,7 +131,7 @@ class OutputData:
 
 @dataclass(frozen=True, slots=True)
 class LayerData:
-    """One layer function. `index` is the operator's position in the model file.
+    """A function that computes a layer; `index` is the operator's position in the model file.
 
     An operator may have two functions; the one that leaves sums for the other has no outputs.
     `externs` are the C functions outside the program that it calls.
@@ -210,7 +212,7 @@ class PoolData:
 
 @dataclass(frozen=True, slots=True)
 class PlacementData:
-    """Where a buffer lies: `offset` counts the bytes of its pool."""
+    """The place of a buffer: `offset` counts the bytes of its pool."""
 
     name: Text
     pool: PoolName
@@ -222,7 +224,7 @@ class PlacementData:
 
 @dataclass(frozen=True, slots=True)
 class MemoryData:
-    """All in bytes; `verified` is the verdict of the independent checker.
+    """The workspace of a model, in bytes; `verified` is the verdict of the independent checker.
 
     Sizes and bounds of the workspace are sums over its pools.
     """
@@ -261,6 +263,8 @@ class StackData:
 
 @dataclass(frozen=True, slots=True)
 class ModelData:
+    """The model file that a program was compiled from."""
+
     name: Text
     file: Text
     sha256: Hexadecimal
@@ -306,7 +310,7 @@ class FunctionData:
 
 @dataclass(frozen=True, slots=True)
 class Metadata:
-    """Everything that holds for the generated sources; no time and no path of the machine."""
+    """All facts about the generated sources; no time and no path of the machine."""
 
     metadata_version: int
     generator: Text

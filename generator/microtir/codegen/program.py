@@ -65,7 +65,7 @@ class GivenConstants:
 
 @dataclass(frozen=True, slots=True)
 class CProgram:
-    """Everything that printing one function must know about the others.
+    """A lowered module as it is printed: what printing one function must know about the others.
 
     Args:
         module: the lowered module.

@@ -10,7 +10,7 @@ from microtir.errors import UsageError
 
 @dataclass(frozen=True, slots=True)
 class SourceFile:
-    """`path` is relative, with forward slashes; `text` has single newlines as line ends.
+    """A generated text: `path` is relative, with forward slashes; lines end with a newline.
 
     Raises:
         UsageError: the path is none that every build system takes as it is.

@@ -20,6 +20,8 @@ _SOURCES = Path(__file__).resolve().parent / "tools"
 
 @dataclass(frozen=True, slots=True)
 class _Recipe:
+    """The source of a tool, and how it is compiled."""
+
     source: str
     flags: tuple[str, ...]
     libraries: tuple[str, ...]
@@ -27,7 +29,7 @@ class _Recipe:
 
 
 class Tool(Enum):
-    """The tools, and how each is compiled."""
+    """A tool of microtir's own that is written in C, and how it is compiled."""
 
     AVR_RUNNER = _Recipe("avr_runner.c", (), ("-lsimavr", "-lelf"), "gcc libsimavr-dev libelf-dev")
     QEMU_PROFILER = _Recipe("qemu_profiler.c", ("-shared", "-fPIC"), (), "gcc libc6-dev")

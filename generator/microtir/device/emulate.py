@@ -31,7 +31,7 @@ _QEMU_OPTIONS = (
 
 @dataclass(frozen=True, slots=True)
 class RunResult:
-    """What a program printed, and its exit status."""
+    """The output of a program, and its exit status."""
 
     status: int
     output: str

@@ -40,7 +40,7 @@ _SHOWN_CHARACTERS = 2000
 
 
 class Message(IntEnum):
-    """Types of frames; server.h says what each carries."""
+    """The type of a frame; server.h says what each carries."""
 
     HELLO = 1
     MODEL = 2
@@ -56,7 +56,7 @@ class Message(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class RemoteModel:
-    """What the program says about one of its models."""
+    """A model of a program, as the program describes it."""
 
     name: str
     inputs: int

@@ -38,7 +38,7 @@ def encode(frame: MessageFrame) -> bytes:
 
 
 class Decoder:
-    """Finds frames between other bytes.
+    """A reader that finds frames between other bytes.
 
     What is no valid frame is dropped byte by byte, so that no frame behind it is lost: at worst it
     is found when as many bytes have come as a damaged header promised.

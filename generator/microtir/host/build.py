@@ -29,7 +29,7 @@ _SANITIZERS = (
 
 @dataclass(frozen=True, slots=True)
 class Build:
-    """How an artifact is compiled.
+    """The way in which an artifact is compiled for this machine.
 
     With `debug` the host can see every layer; `native` allows every instruction of this machine.
     """

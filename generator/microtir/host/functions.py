@@ -14,7 +14,7 @@ from microtir.host.tensors import Array
 
 
 class Function:
-    """One exported function. Arrays that it writes are changed in place."""
+    """An exported function of a program; arrays that it writes are changed in place."""
 
     def __init__(self, data: FunctionData, backend: Backend, extra: Sequence[Array] = ()) -> None:
         """Make a function; `extra` follows its arguments: the file of constants."""

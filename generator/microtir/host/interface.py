@@ -16,7 +16,7 @@ _ELEMENTS = {"i": 0, "u": 1, "f": 2, "b": 3}  # enum microtir_element, by numpy'
 
 @dataclass(frozen=True, slots=True)
 class Interface:
-    """What a caller must know besides the header.
+    """What a caller must know of an artifact's functions besides the header.
 
     Args:
         is_packed: whether arguments are packed, and functions found by name.
@@ -70,7 +70,7 @@ def constant_alignments(metadata: Metadata) -> list[tuple[str | None, int]]:
 
 @dataclass(frozen=True, slots=True)
 class PackedCall:
-    """Arguments as templates/host/packed.h takes them."""
+    """The arguments of a packed function as templates/host/packed.h takes them."""
 
     ranks: tuple[int, ...]
     numbers: tuple[int, ...]

@@ -36,7 +36,7 @@ POISON = 0xA5  # what a workspace holds before a run unless the caller says othe
 
 @dataclass(frozen=True, slots=True)
 class LayerResult:
-    """What one layer function computed.
+    """The tensors that one layer function computed.
 
     `outputs` holds one array per tensor that the function writes, as (rows, elements of a row) in
     the layout that the layer uses. `index` is the operator's position in the model file.

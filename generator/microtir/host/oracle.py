@@ -19,7 +19,7 @@ from microtir.resources import install_extra
 
 
 class Oracle(Enum):
-    """Who computes the reference outputs."""
+    """An implementation that computes reference outputs."""
 
     REFERENCE = "reference"  # microtir's own numpy semantics of the graph
     TFLM = "tflm"  # tflite-micro's reference kernels

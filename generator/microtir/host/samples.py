@@ -38,7 +38,7 @@ _SIGNATURE_BYTES = max(map(len, _SIGNATURES))
 
 
 class Fill(Enum):
-    """What made-up inputs hold, in stored units: 1 of an int8 input is one step, not 1.0."""
+    """The content of made-up inputs, in stored units: 1 of an int8 input is one step, not 1.0."""
 
     ZEROS = "zeros"
     ONES = "ones"
@@ -47,7 +47,7 @@ class Fill(Enum):
 
 @dataclass(frozen=True, slots=True)
 class SampleBatch:
-    """Per sample the arrays by port name, each of the port's own shape.
+    """Several samples: of each its arrays by port name, each of the port's own shape.
 
     `stacked` is False where a file held one sample without an axis that counts samples.
     """
@@ -153,7 +153,7 @@ def _read(path: Path) -> dict[str, Array]:
 
 
 class _Room:
-    """How many bytes a file may still unpack to."""
+    """A count of the bytes that a file may still unpack to."""
 
     def __init__(self, path: Path) -> None:
         self._path = path

@@ -15,7 +15,7 @@ from microtir.support.arguments import checked_arguments
 
 
 class Waits(Protocol):
-    """Where a run waits: behind the rows [first, last) of an output of a layer."""
+    """A point where a run waits: behind the rows [first, last) of an output of a layer."""
 
     @property
     def layer(self) -> int: ...
@@ -46,10 +46,11 @@ class Transport(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class LayerStep:
-    """Rows [first, last) of an output of a layer, as (rows, elements of a row).
+    """The rows [first, last) of a layer's output that a run has just computed.
 
-    A layer that runs row by row is seen several times. `index` is the operator's position in the
-    model file, `output` counts the tensors that the layer writes.
+    A layer that runs row by row is seen several times. `values` are (rows, elements of a row);
+    `index` is the operator's position in the model file, `output` counts the tensors that the layer
+    writes.
     """
 
     name: str

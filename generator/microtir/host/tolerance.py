@@ -112,7 +112,7 @@ def is_hybrid(graph: Graph) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """Where an output is wrong, and how far its reference is from the exact value.
+    """The wrong values of an output, and how far its reference is from the exact value.
 
     `reference_error` is a share of the largest value; 0 where nothing was near the limits and so
     nothing exact was computed.

@@ -19,7 +19,7 @@ _SHOWN_LINES = 30
 
 @dataclass(frozen=True, slots=True)
 class Compiler:
-    """A C compiler. `version` is the first line of what it says about itself."""
+    """A C compiler; `version` is the first line of what it says about itself."""
 
     path: str
     version: str

@@ -21,7 +21,7 @@ _TARGET = re.compile(r"<([^>+]+)(\+0x[0-9a-f]+)?>")
 
 @dataclass(frozen=True, slots=True)
 class Instruction:
-    """One instruction.
+    """An instruction of a program, with its address and the function that it is in.
 
     Args:
         operands: as printed, without comments.

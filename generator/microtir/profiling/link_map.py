@@ -56,7 +56,7 @@ def parse_map(text: str) -> tuple[Piece, ...]:
 
 @dataclass(frozen=True, slots=True)
 class LinkedSizes:
-    """Bytes that the models of a program take; `data` is all of .data and .bss that is theirs."""
+    """The bytes that the models of a program take; `data` is all their .data and .bss."""
 
     code: int
     weights: int

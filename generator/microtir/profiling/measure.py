@@ -25,7 +25,7 @@ from microtir.projects.project import Project, ProjectLayer, ProjectModel
 
 @dataclass(frozen=True, slots=True)
 class FunctionCost:
-    """What one function took in the measured inferences.
+    """The cost of one function in the measured inferences.
 
     Args:
         layer: the layer that it computes; None for the model's run function, which calls them.
@@ -57,7 +57,7 @@ class BlockCost:
 
 @dataclass(frozen=True, slots=True)
 class Measurement:
-    """One inference of a model.
+    """The measured cost of one inference of a model.
 
     Args:
         instructions: on the emulator, exact and repeatable; the sum of `by_function`.
@@ -81,6 +81,8 @@ class Measurement:
 
 @dataclass(frozen=True, slots=True)
 class _Region:
+    """A range of addresses that a function of the model has."""
+
     function: str
     layer: ProjectLayer | None
     start: int

@@ -20,7 +20,7 @@ _SU_LINE = re.compile(r"^(?:.*):\d+:\d+:(\S+)\t(\d+)\t(\S+)$", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True)
 class StackBound:
-    """The bound, in bytes, and why it is none: calls that no tool can follow."""
+    """A bound of the stack, in bytes, and why it is none: calls that no tool can follow."""
 
     bytes: int
     unknown: tuple[str, ...]
@@ -65,6 +65,8 @@ def stack_bound(
 
 
 class _Walker:
+    """A walk along all chains of calls of a function, which adds up frames."""
+
     def __init__(
         self,
         functions: Mapping[str, list[Instruction]],

@@ -30,7 +30,7 @@ def check_step(step: BuildStep, toolchain: Toolchain, arguments: Sequence[str] =
 
 @dataclass(frozen=True, slots=True)
 class ProjectTypeChoice:
-    """The type of project that is made where none was asked for.
+    """The type of project that is made where none was asked for, and why.
 
     Args:
         missing: why types that come before it were passed by, by type.

@@ -27,7 +27,7 @@ class PackedTensor:
 
 @dataclass(frozen=True, slots=True)
 class RunCall:
-    """What the application passes to a run.
+    """The arguments that the application passes to a run of a model.
 
     Args:
         arguments: of the C interface.

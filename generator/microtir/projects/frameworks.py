@@ -18,7 +18,7 @@ _CMAKE_VARIABLES = ("CMAKE_PREFIX_PATH", "CMAKE_MODULE_PATH")
 
 @dataclass(frozen=True, slots=True)
 class Framework:
-    """What a build looks for besides programs.
+    """A framework that a build needs besides programs: where it is, and how to get it.
 
     Where `{vendor}` and `{core}` stand, the first two parts of the framework's name for the board
     go: `arduino:avr:mega` has the core `avr` of the vendor `arduino`.

@@ -77,7 +77,7 @@ class PortGroup:
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """Where a model's parts of what models share begin, in bytes.
+    """The first byte of each part that a model has of what models share.
 
     `pools` are offsets by the C name of a pool, `tensors` is that of its inputs and outputs, `io`
     what it would be if the application had no memory for those that are handed over row by row.
@@ -90,7 +90,7 @@ class Places:
 
 @dataclass(frozen=True, slots=True)
 class ModelValues:
-    """One model: names, ports, and sizes in bytes.
+    """The values of one model for templates: names, ports, and sizes in bytes.
 
     `internal` are the workspace pools that are its own arrays, `constants` all constant pools,
     `places` where its parts of what models share begin.

@@ -67,7 +67,7 @@ class ProjectModel:
 
 @dataclass(frozen=True, slots=True)
 class _ProjectFile:
-    """What `project.json` holds, in the order of its text."""
+    """The content of `project.json`, in the order of its text."""
 
     format: int
     type: Annotated[str, WORD]

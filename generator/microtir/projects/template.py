@@ -64,7 +64,7 @@ class BuildStep:
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """What `template.toml` says; `{package}` in a path stands for the name of the library.
+    """The content of `template.toml`; `{package}` in a path stands for the name of the library.
 
     Args:
         models: folder of the project with one folder of sources for each model.
@@ -112,7 +112,7 @@ class Template:
 
 
 class TemplateFiles:
-    """The folders that templates are looked up in, the first that has a file wins.
+    """The folders that templates are looked up in; the first that has a file wins.
 
     Raises:
         UsageError: the user's template folder is not there.

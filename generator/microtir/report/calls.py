@@ -15,7 +15,7 @@ from microtir.tir.visitor import buffers_written, walk
 
 @dataclass(frozen=True, slots=True)
 class LayerCalls:
-    """Main before placement, read once.
+    """The calls of layers in main before placement, read once.
 
     Args:
         plan: what main was made from.

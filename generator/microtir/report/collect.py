@@ -27,7 +27,7 @@ _RAM, _STACK = "budget.ram", "budget.stack"
 
 @dataclass(frozen=True, slots=True)
 class _Compiled:
-    """A compiled model."""
+    """A compiled model, with the bytes of its code."""
 
     artifact: Artifact
     code_bytes: int  # an estimate, without a compiler

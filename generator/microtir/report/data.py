@@ -35,7 +35,7 @@ class BufferKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class LiveSpan:
-    """At the steps first to last, both included, a buffer keeps bytes [low, high) of its pool.
+    """The bytes [low, high) of its pool that a buffer keeps at the steps first to last, inclusive.
 
     Where the step is a nest of its own, `begin` and `end` are low and high at its first and its
     last call; elsewhere they are low and high.
@@ -119,7 +119,7 @@ class MainCall:
 
 @dataclass(frozen=True, slots=True)
 class Stream:
-    """The steps first to last run row by row, as a nest of loops."""
+    """The steps first to last, which run row by row, as a nest of loops."""
 
     first: int
     last: int
@@ -127,7 +127,7 @@ class Stream:
 
 @dataclass(frozen=True, slots=True)
 class ReportedKernel:
-    """The kernel of a layer and why it has it, or another one and what was against that.
+    """The kernel that a layer has, or another one, and what was for or against it.
 
     `instructions` and `cycles` are what planning expects, None where it cannot compute the layer.
     """
@@ -140,7 +140,7 @@ class ReportedKernel:
 
 @dataclass(frozen=True, slots=True)
 class Excess:
-    """What a layer takes beyond a limit, by itself."""
+    """The bytes that a layer takes beyond a limit, by itself."""
 
     option: str
     bytes: int
@@ -186,7 +186,7 @@ class ReportedConstant:
 
 @dataclass(frozen=True, slots=True)
 class ReportedLimit:
-    """What an option allows, and what is used of it."""
+    """The bytes that an option allows, and those that are used."""
 
     option: str
     what: str
@@ -201,7 +201,7 @@ class ReportedLimit:
 
 @dataclass(frozen=True, slots=True)
 class ReportedProfile:
-    """What a profile measured on a board.
+    """The figures that a profile measured on a board.
 
     `elsewhere` is work outside the layers: name, instructions and estimated cycles.
     """
@@ -227,7 +227,7 @@ class ReportedConstantPool:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """Everything that a report says.
+    """All facts of a report on one compiled model.
 
     `least` is the workspace at `--optimize ram`, `tried` what other options came to where a limit
     is exceeded. `code_is_compiled` tells the bytes of a compiler from an estimate.

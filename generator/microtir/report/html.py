@@ -62,7 +62,7 @@ class _Head:
 
 @dataclass(frozen=True, slots=True)
 class _Row:
-    """Cells, and what pointing at them shows."""
+    """A row of cells, and what pointing at them shows."""
 
     cells: tuple[_Cell, ...]
     tip: str

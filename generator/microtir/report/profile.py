@@ -17,7 +17,7 @@ _FIX = "profile this model with the options of the report"
 
 @dataclass(frozen=True, slots=True)
 class MeasuredProfile:
-    """A profile: the totals, and per row name, operator, instructions and estimated cycles.
+    """A profile that was read: totals, and per row name, operator, instructions, estimated cycles.
 
     `targets` are those of the C that was measured, none if the file does not say.
     """

@@ -27,7 +27,7 @@ _TERMS = 4  # of a sum that is written out
 
 @dataclass(frozen=True, slots=True)
 class TextTable:
-    """Finished cells; the columns named in `right` hold numbers.
+    """A table of finished cells; the columns named in `right` hold numbers.
 
     Those in `spare` are what a narrow terminal does without, the first of them first.
     """

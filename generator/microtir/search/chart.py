@@ -36,7 +36,7 @@ class _Mark:
 
 @dataclass(frozen=True, slots=True)
 class _Label:
-    """What a mark is called; `x` and `y` are where the text starts or ends."""
+    """The name of a mark; `x` and `y` are where the text starts or ends."""
 
     x: str
     y: str
@@ -46,6 +46,8 @@ class _Label:
 
 @dataclass(frozen=True, slots=True)
 class _Tick:
+    """A round value on an axis: its place and its text."""
+
     at: str
     text: str
 

@@ -17,7 +17,7 @@ from microtir.profiling.profile import profile
 
 @dataclass(frozen=True, slots=True)
 class LayerChoice:
-    """What one operator of the model file takes, in instructions or in cycles as is measured.
+    """The cost of one operator of the model file, in instructions or cycles as is measured.
 
     `external` is None where the library cannot compute it.
     """
@@ -34,7 +34,7 @@ class LayerChoice:
 
 @dataclass(frozen=True, slots=True)
 class ExternalChoice:
-    """What was measured, and the configuration that gives each layer to the cheaper kernel."""
+    """The measured costs, and the configuration that gives each layer to the cheaper kernel."""
 
     layers: tuple[LayerChoice, ...]
     config: CompilationConfig

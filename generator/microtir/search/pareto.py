@@ -24,7 +24,7 @@ _TRIED = (10, 50)
 
 @dataclass(frozen=True, slots=True)
 class ProgramCost:
-    """One inference: bytes of RAM without the stack, instructions, bytes of code and weights.
+    """The cost of one inference: bytes of RAM without the stack, instructions, code and weights.
 
     `cycles` are estimated unless they are exact; `macs_recomputed` multiply-accumulates are done a
     second time. `compiler` made the program that was measured.
@@ -51,7 +51,7 @@ class ProgramCost:
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """What one configuration came to."""
+    """A configuration that was tried, and what its program costs."""
 
     config: CompilationConfig
     cost: ProgramCost

@@ -67,7 +67,7 @@ class Suggestion:
 
 @dataclass(frozen=True, slots=True)
 class SuggestionOutcome:
-    """Bytes of what is limited that a program takes with a suggestion, and bytes that it may take.
+    """The bytes that a program takes with a suggestion of what is limited, and may take.
 
     `again` is what the program does a second time, if anything.
     """
@@ -84,7 +84,7 @@ class SuggestionOutcome:
 
 @dataclass(frozen=True, slots=True)
 class Advice:
-    """What helped, the cheapest first, and what there was no time for."""
+    """The suggestions that helped, the cheapest first, and those that there was no time for."""
 
     outcomes: tuple[SuggestionOutcome, ...]
     tried: int

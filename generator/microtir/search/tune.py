@@ -27,7 +27,7 @@ _TRIED = Cost(1 << 40)  # more than any kernel takes, so that one not tried is p
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """One program to measure; everything that a worker on another machine needs.
+    """A program to measure, with everything that a worker on another machine needs.
 
     Attributes:
         graph: of the model.

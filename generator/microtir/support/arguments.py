@@ -24,7 +24,7 @@ _SHOWN = 60
 
 
 class ArgumentRule:
-    """What an annotation allows: instances of classes, or anything where it cannot be told.
+    """The values that an annotation allows: instances of classes, or any if it cannot be told.
 
     Of what a container holds only the container is looked at: what is in it is met, and refused,
     by whoever takes it out.

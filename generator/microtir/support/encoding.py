@@ -25,7 +25,7 @@ class EncodingError(MicrotirError):
 
 
 class Language(Enum):
-    """What the files of a project are written in."""
+    """A language that files of a project are written in."""
 
     C = "C"
     CMAKE = "CMake"
@@ -79,7 +79,7 @@ class Encoded(str):
 
 @dataclass(frozen=True, slots=True)
 class Encoder:
-    """One place in a language: its function takes a text, or a list of texts."""
+    """A place in a language, with the function that writes a text, or a list of texts, there."""
 
     language: Language
     encode: Callable[[str], str] | Callable[[Iterable[str]], str]

@@ -20,7 +20,7 @@ _BEGIN = 'read -r _ && exec "$@"'
 
 
 class Child:
-    """A program, its output a pipe.
+    """A program that runs beside this one, its output a pipe.
 
     Args:
         command: what to run.

@@ -22,7 +22,7 @@ from microtir.support.encoding import c_comment
 
 @dataclass(frozen=True, slots=True)
 class ConstantPool:
-    """A pool of constant arrays.
+    """A pool of constant arrays, by its names in C.
 
     `macro` is what the macros about it begin with, and for one that is passed the macro that
     declares memory for it; then `name` is the parameter that takes a pointer to it, `member` its

@@ -103,7 +103,7 @@ class TableNode:
 
 @dataclass(frozen=True, slots=True)
 class CallTable:
-    """Everything that the generated tables hold."""
+    """The nodes and tensors that the generated tables of a graph list."""
 
     nodes: tuple[TableNode, ...]
     tensors: tuple[TableTensor, ...]
@@ -115,7 +115,7 @@ class CallTable:
 
 @dataclass(frozen=True, slots=True)
 class GraphText:
-    """What the template prints."""
+    """The finished lines of a graph's tables, for the template."""
 
     nodes: list[FunctionText]
     node_rows: list[str]

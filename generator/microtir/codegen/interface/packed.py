@@ -28,7 +28,7 @@ _LOCALS = ("args", "kinds", "count", "result", "result_kind", "resource", "statu
 
 @dataclass(frozen=True, slots=True)
 class TensorArgument:
-    """A tensor argument.
+    """A tensor among the arguments of a packed function.
 
     `shape` is the text of its extents, empty for rank 0; `storage` that of the array's class.
     """
@@ -44,7 +44,7 @@ class TensorArgument:
 
 @dataclass(frozen=True, slots=True)
 class ScalarArgument:
-    """An integer argument."""
+    """An integer among the arguments of a packed function."""
 
     name: str
     index: int

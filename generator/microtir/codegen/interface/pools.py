@@ -17,7 +17,7 @@ GRAPH_LOCALS = (
 
 @dataclass(frozen=True, slots=True)
 class WorkspacePool:
-    """A pool.
+    """A workspace pool, by its names in C.
 
     `name` is the parameter that takes a pointer to it, or the array of an internal one, `member`
     its name among pools; `macro` is what the macros about it begin with, and the one that declares

@@ -15,7 +15,7 @@ _SUFFIXES = (".h", ".c", ".md", ".template")
 
 
 class MicrotvmPart(Enum):
-    """What of microTVM's runtime a program needs; a folder of runtime_crt/microtvm each.
+    """A part of microTVM's runtime that a program may need: a folder of runtime_crt/microtvm.
 
     Apart from its headers, functions by name ask an application for hooks to stop and for memory:
     only who uses them has to have these.

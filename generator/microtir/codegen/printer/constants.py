@@ -22,7 +22,7 @@ _PER_LINE = (16, 12, 8, 6, 4, 3, 2, 1)
 
 @dataclass(frozen=True, slots=True)
 class ConstantArray:
-    """One array of constants. `users` are the names of the functions that read it.
+    """An array of constants in C; `users` are the names of the functions that read it.
 
     `pool` is the number of its constant pool. `offset` is its place in what a run is given, in
     bytes of the file of parameters or of the pool; None if it is an array of the code.

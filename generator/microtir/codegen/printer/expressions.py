@@ -47,7 +47,7 @@ from microtir.tir.ir import (
 
 
 class Precedence(IntEnum):
-    """Binding strength of C's operators, as far as they are printed."""
+    """The binding strength of C's operators, as far as they are printed."""
 
     CONDITIONAL = 1
     OR = 2
@@ -66,7 +66,7 @@ class Precedence(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class CText:
-    """Printed expression. `c_type` is None where C computes with `int`: literals, promotions."""
+    """A printed expression; `c_type` is None where C computes with `int`: literals, promotions."""
 
     text: str
     precedence: Precedence = Precedence.PRIMARY
@@ -101,7 +101,7 @@ _COMPARISONS: Mapping[BinaryOp, Precedence] = MappingProxyType({
 
 @dataclass(slots=True)
 class Requirements:
-    """What the printed text needs from its file."""
+    """The helpers and headers that the printed text needs from its file."""
 
     helpers: set[str]
     math: bool = False

@@ -23,7 +23,7 @@ from microtir.tir.visitor import buffers_read
 
 @dataclass(frozen=True, slots=True)
 class FunctionText:
-    """What the template prints: `signature` without the brace that opens the body.
+    """The finished texts of a function; `signature` lacks the brace that opens the body.
 
     A micro-kernel with assembly or intrinsics has two more texts, for the compilers and CPUs that
     can use them.

@@ -48,7 +48,7 @@ _INPUTS, _OUTPUTS, _POOLS, _DEVICES = "inputs", "outputs", "workspace_pools", "d
 
 @dataclass(frozen=True, slots=True)
 class _Interface:
-    """What the functions of the interface are printed from.
+    """The C interface of microTVM for one program, from which its functions are printed.
 
     Args:
         prefix: start of every name.

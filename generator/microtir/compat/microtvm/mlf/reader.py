@@ -35,7 +35,7 @@ from microtir.tir.dtype import DType
 
 @dataclass(frozen=True, slots=True)
 class _ModuleData:
-    """What version 7 has no place for: the program's metadata, and where its sources lie."""
+    """What the format has no place for: a program's metadata, and where its sources lie."""
 
     metadata: Metadata
     layout: Mapping[FilePath, FilePath]
@@ -43,7 +43,7 @@ class _ModuleData:
 
 @dataclass(frozen=True, slots=True)
 class _JointData:
-    """Which modules may run at the same time; what else is written follows from that."""
+    """The modules that may run at the same time; what else is written follows from that."""
 
     together: tuple[tuple[ModuleName, ...], ...]
     size_bytes: object
