@@ -42,6 +42,7 @@ from microtir.host.backend import SharedLibrary
 from microtir.host.build import Build
 from microtir.host.tensors import aligned, empty_output, ports
 from microtir.host.toolchain import find_compiler
+from microtir.ir_module import PortKind
 
 RECORDED = Path(__file__).parent / "host.json"
 PACKAGES = ("onnxruntime", "onnx", "ai_edge_litert")
@@ -119,7 +120,7 @@ def microtir_engine(path: Path, x: Array) -> Engine:
     assert memory is not None
     workspace = aligned(memory.workspace_size, memory.alignment, 0)
     source = np.array(x, order="C")
-    (sink,) = (empty_output(info, 0) for info in ports(artifact.metadata, "output"))
+    (sink,) = (empty_output(info, 0) for info in ports(artifact.metadata, PortKind.OUTPUT))
     run = library.bound([source], [sink], workspace)
 
     def outputs(sample: Array) -> Array:

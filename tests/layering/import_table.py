@@ -39,7 +39,7 @@ ALLOWED: dict[str, frozenset[str]] = {
     "resources": frozenset({"errors"}),
     "files": frozenset({"errors", "support.scratch"}),
     # reading takes the rules of texts from config, which checks its own arguments
-    "support": frozenset({"errors", "config"}),
+    "support": frozenset({"errors", "config", "resources"}),
     # facts of CPUs and their machine code, for whoever names, reads or measures them
     "instruction_sets": frozenset({"support.spelled"}),
     # the flags of tvmc and the names of microTVM's options are read by the table of options
@@ -88,7 +88,8 @@ ALLOWED: dict[str, frozenset[str]] = {
     "codegen": COMMON
     | TIR
     | MODULE
-    | {"measure", "support.encoding", "support.reading", "compat.microtvm.abi"},
+    | {"measure", "support.encoding", "support.reading", "support.templates"}
+    | {"compat.microtvm.abi"},
     # an archive holds the text of the TIR; ports that are read back have types of the graph
     "artifact": COMMON
     | MODULE
@@ -117,6 +118,7 @@ ALLOWED: dict[str, frozenset[str]] = {
         "support.encoding",
         "support.processes",
         "support.reading",
+        "support.templates",
     },
     "profiling": COMMON
     | MODULE
@@ -156,7 +158,12 @@ ALLOWED: dict[str, frozenset[str]] = {
     | {"te", "schedule", "driver", "host"}
     | {"graph.reference"},
     # it measures what the driver makes on emulated boards
-    "search": COMMON | MODULE | GRAPH_IR | PLAN_IR | {"driver", "artifact"} | BOARDS,
+    "search": COMMON
+    | MODULE
+    | GRAPH_IR
+    | PLAN_IR
+    | {"driver", "artifact", "support.templates"}
+    | BOARDS,
     # a report describes the program that the driver made
     "report": COMMON
     | MODULE
@@ -164,7 +171,7 @@ ALLOWED: dict[str, frozenset[str]] = {
     | PLAN_IR
     | PROGRAM
     | TIR
-    | {"driver", "artifact", "support.reading"},
+    | {"driver", "artifact", "support.reading", "support.templates"},
     # `profile --explain` prints what the plan decided, `--dump-code` the text of both IRs
     "cli": COMMON
     | GRAPH_IR

@@ -180,12 +180,12 @@ def test_another_memory_of_the_board_is_a_pool() -> None:
 def test_what_is_not_enough_alone_is_tried_together(monkeypatch: pytest.MonkeyPatch) -> None:
     """The best of each kind, with all their notes, and no kind twice."""
 
-    def made(_: object, config: CompilationConfig) -> tuple[int, str]:
+    def bytes_taken(_: object, config: CompilationConfig) -> tuple[int, str]:
         options = config.pass_config
         size = 900 - 2 * options.recompute - 300 * (not options.use_workspace_io)
         return size, "work" if options.recompute else ""
 
-    monkeypatch.setattr(_Trials, "made", made)
+    monkeypatch.setattr(_Trials, "bytes_taken", bytes_taken)
     monkeypatch.setattr(_Trials, "promises", lambda *_: True)
     model = wide_graph(1)
     tight = M4.with_(pass_config={"memory.use_workspace_io": True}, budget=Budget(ram=510))

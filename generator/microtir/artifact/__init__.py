@@ -26,7 +26,7 @@ from microtir.codegen.metadata import (
     PoolData,
     PortData,
 )
-from microtir.codegen.printer.c_types import C_TYPES
+from microtir.codegen.printer.c_types import C_TYPES, runtime_dtype
 from microtir.compat.microtvm.mlf.export import export_model_library_format
 from microtir.compat.microtvm.mlf.reader import import_model_library_format, model_info
 
@@ -66,4 +66,5 @@ __all__ = [
     "nodes_of",
     "places_in",
     "read_metadata",
+    "runtime_dtype",
 ]

@@ -88,18 +88,14 @@ def symbols(toolchain: Toolchain, program: Path) -> tuple[Symbol, ...]:
 
 def capture(command: Sequence[str]) -> str:
     """Return what a tool of the compiler prints; MissingToolError if missing or failing."""
-    try:
-        done = processes.run(command, timeout=TIMEOUT)
-        said = None if done.returncode == 0 else f"status {done.returncode}: {done.stderr.strip()}"
-    except OSError as error:
-        said = str(error)
-    if said is not None:
+    output, problem = processes.answer(command, timeout=TIMEOUT)
+    if problem:
         raise MissingToolError(
-            f"{command[0]} does not work: {said}",
+            f"{command[0]} does not work: {problem}",
             where="toolchain",
             fix=f"see why `{' '.join(command)}` fails",
         )
-    return done.stdout
+    return output
 
 
 def _has_file(toolchain: Toolchain, name: str) -> bool:

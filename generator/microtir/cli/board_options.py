@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -39,6 +40,10 @@ Port = Annotated[
         metavar="PORT",
         help="Serial port of a real board: the program is flashed and asked there.",
     ),
+]
+FiguresFile = Annotated[
+    Path | None,
+    typer.Option("--json", metavar="FILE", help="Writes the figures as JSON; - is stdout."),
 ]
 Timeout = Annotated[
     float,

@@ -85,12 +85,12 @@ def configuration(
         from microtir.boards.search import load_board
 
         base = CompilationConfig.from_target(load_board(board).target)
-    asked = [flag for flag in _BUDGETS if given.get(flag) == _OF_BOARD]
-    named = {**given, **dict.fromkeys(asked)}
+    board_budgets = [flag for flag in _BUDGETS if given.get(flag) == _OF_BOARD]
+    named = {**given, **dict.fromkeys(board_budgets)}
     config = config_from_flags(named, base.with_(module_name=module_name(models[0])))
-    if not asked:
+    if not board_budgets:
         return config
-    limits = _limits_of_board(asked, board, config, models)
+    limits = _limits_of_board(board_budgets, board, config, models)
     return config.with_(budget={**config.budget.known(), **limits})
 
 
@@ -99,7 +99,7 @@ _BUDGETS = ("ram_budget", "flash_budget", "stack_budget")
 
 
 def _limits_of_board(
-    asked: list[str], board: str | None, config: CompilationConfig, models: Sequence[str]
+    board_budgets: list[str], board: str | None, config: CompilationConfig, models: Sequence[str]
 ) -> dict[str, int]:
     """Return the budgets given as `board` in bytes: what it has for the models.
 
@@ -109,7 +109,7 @@ def _limits_of_board(
     Raises:
         UsageError: the verb was given no board, or the board has no such memory.
     """
-    flag = f"--{asked[0].replace('_', '-')} {_OF_BOARD}"
+    flag = f"--{board_budgets[0].replace('_', '-')} {_OF_BOARD}"
     if board is None:
         raise UsageError(f"{flag} needs a board", where=flag, fix="add --board, or give bytes")
     from microtir.boards.search import load_board
@@ -117,11 +117,11 @@ def _limits_of_board(
 
     chosen = load_board(board)
     known: dict[str, int | None] = {}
-    if "ram_budget" in asked:
+    if "ram_budget" in board_budgets:
         known["ram"] = workspace_room(chosen, config, _io_bytes(models, config))
-    if "flash_budget" in asked:
+    if "flash_budget" in board_budgets:
         known["flash"] = chosen.flash_bytes
-    if "stack_budget" in asked:
+    if "stack_budget" in board_budgets:
         known["stack"] = chosen.usual_stack
     for name, limit in known.items():
         if limit is None or limit <= 0:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from microtir.cli.board_options import Board, Timeout, board_compiler
+from microtir.cli.board_options import Board, FiguresFile, Timeout, board_compiler
 from microtir.cli.model import Model, read_model
 from microtir.cli.output import write, write_json, write_table
 from microtir.cli.progress import Progress
@@ -34,10 +34,7 @@ def pareto(
         Path | None,
         typer.Option("--plot", metavar="FILE.svg", help="Draws instructions over RAM."),
     ] = None,
-    json: Annotated[
-        Path | None,
-        typer.Option("--json", metavar="FILE", help="Writes the figures as JSON; - is stdout."),
-    ] = None,
+    json: FiguresFile = None,
     timeout: Timeout = 300.0,
 ) -> ExitCode:
     """Shows what less RAM costs on an emulated board.

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from microtir.cli.board_options import Board, Timeout
+from microtir.cli.board_options import Board, FiguresFile, Timeout
 from microtir.cli.building import build_model
 from microtir.cli.model import Model, read_model
 from microtir.cli.output import cell, facts, write, write_json, write_table
@@ -28,10 +28,7 @@ def profile(
     model: Model,
     config: CompilationConfig,
     board: Board,
-    json: Annotated[
-        Path | None,
-        typer.Option("--json", metavar="FILE", help="Writes the figures as JSON; - is stdout."),
-    ] = None,
+    json: FiguresFile = None,
     explain: Annotated[
         bool,
         typer.Option("--explain", help="Says for each layer which kernel was chosen, and why."),

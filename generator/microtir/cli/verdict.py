@@ -25,10 +25,9 @@ def print_verdict(
     The first line says for which processor the C is, and that it ran here, if it did.
     """
     comparison = verdict.comparison
-    is_here = verdict.board == "host"
-    processors = (run_here if is_here else for_processors)(verdict.targets)
+    processors = (run_here if verdict.is_here else for_processors)(verdict.targets)
     if comparison.equal:
-        where = "" if is_here else f" on {verdict.board}"
+        where = "" if verdict.is_here else f" on {verdict.board}"
         how = _how_equal(comparison, model, tolerance)
         write(f"equal{where}: {_counts(comparison)}, {how}; {processors}")
     else:
@@ -127,7 +126,7 @@ def _print_layers(verdict: Verification) -> None:
         write(_layer_text(layer))
     elif verdict.comparison.equal:
         write("layers: all equal to microtir's numpy reference")
-    elif verdict.board != "host":
+    elif not verdict.is_here:
         write(
             "layers: all equal to microtir's numpy reference on this machine; compare with\n"
             "`microtir verify` without --board: if that is equal, it is the compiler, the kernels\n"

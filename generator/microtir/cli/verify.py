@@ -112,6 +112,7 @@ def verify(
     _check_rtol(rtol)
     check_board_options("microtir verify", board, port, sanitize=sanitize)
     from microtir.host.tolerance import tolerance_of
+    from microtir.host.verify import HOST
     from microtir.host.verify import verify as verify_on_host
 
     with Progress() as progress:
@@ -129,7 +130,7 @@ def verify(
             tolerance,
             sanitize=sanitize,
             every_layer=every_layer,
-            board=board or "host",
+            board=board or HOST,
             run=board_runner(built.artifact, board, port, timeout),
         )
     if json is not None:

@@ -48,8 +48,8 @@ def run_in_child(
         what = f"{who} cannot run the model: {reason.read_text('utf-8')}"
     else:
         what = f"{who} {ending(done.returncode)}"
-    said = "\n".join(done.stderr.strip().splitlines()[-_LINES:])
-    raise ToolError(f"{what}\n{said}".strip(), where=where, fix=fix)
+    messages = "\n".join(done.stderr.strip().splitlines()[-_LINES:])
+    raise ToolError(f"{what}\n{messages}".strip(), where=where, fix=fix)
 
 
 def ending(status: int) -> str:

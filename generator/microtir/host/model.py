@@ -29,6 +29,7 @@ from microtir.host.tensors import (
     passed_pools,
     ports,
 )
+from microtir.ir_module import PortKind
 from microtir.support.arguments import checked_arguments
 
 POISON = 0xA5  # what a workspace holds before a run unless the caller says otherwise
@@ -60,8 +61,8 @@ class Model:
         self.artifact = artifact
         self._backend = backend
         self._metadata: Metadata = artifact.metadata
-        self.inputs: tuple[TensorInfo, ...] = ports(artifact.metadata, "input")
-        self.outputs: tuple[TensorInfo, ...] = ports(artifact.metadata, "output")
+        self.inputs: tuple[TensorInfo, ...] = ports(artifact.metadata, PortKind.INPUT)
+        self.outputs: tuple[TensorInfo, ...] = ports(artifact.metadata, PortKind.OUTPUT)
         extra = interface_of(artifact).extra
         self.functions: dict[str, Function] = {
             data.name: Function(data, backend, extra if data.takes_parameters else ())

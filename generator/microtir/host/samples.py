@@ -117,7 +117,7 @@ def read_inputs(path: Path, model: ModelInfo) -> SampleBatch:
         RunError: a shape or type does not fit the model.
     """
     arrays, ports = _read(path), model.inputs
-    inputs = {port.name: _found(path, arrays, port, ports, bare=True) for port in ports}
+    inputs = {port.name: _port_array(path, arrays, port, ports, bare=True) for port in ports}
     if all(inputs[port.name].shape == port.type.shape for port in ports):
         for port in ports:
             _check_dtype(path, port, inputs[port.name])
@@ -213,7 +213,7 @@ def _stacks(
     path: Path, arrays: Mapping[str, Array], ports: Sequence[Port], bare: bool = False
 ) -> SampleBatch:
     """Cut arrays whose first axis counts samples into samples."""
-    stacks = {port.name: _found(path, arrays, port, ports, bare) for port in ports}
+    stacks = {port.name: _port_array(path, arrays, port, ports, bare) for port in ports}
     counts = {name: len(array) if array.ndim else 0 for name, array in stacks.items()}
     for port in ports:
         _check_dtype(path, port, stacks[port.name])
@@ -242,7 +242,7 @@ def _stacks(
     )
 
 
-def _found(
+def _port_array(
     path: Path, arrays: Mapping[str, Array], port: Port, ports: Sequence[Port], bare: bool
 ) -> Array:
     """Return the array of a port, under the first of its keys that the file has."""

@@ -11,6 +11,7 @@ import numpy as np
 from microtir.artifact import Metadata, logical_rows
 from microtir.errors import RunError, UsageError, nearest
 from microtir.host.tensors import Array, TensorInfo, matched, ports
+from microtir.ir_module import PortKind
 from microtir.support.arguments import checked_arguments
 
 
@@ -81,8 +82,8 @@ class Session:
         self._given: set[str] = set()
         self._has_outputs = False
         self._waits = False
-        self.inputs: tuple[TensorInfo, ...] = ports(self._metadata, "input")
-        self.outputs: tuple[TensorInfo, ...] = ports(self._metadata, "output")
+        self.inputs: tuple[TensorInfo, ...] = ports(self._metadata, PortKind.INPUT)
+        self.outputs: tuple[TensorInfo, ...] = ports(self._metadata, PortKind.OUTPUT)
 
     def __enter__(self) -> Session:
         return self
@@ -139,7 +140,7 @@ class Session:
         self._has_outputs = False
         while not isinstance(waits := self._transport.step(self._number), int):
             self._waits = True
-            yield self._seen(waits)
+            yield self._layer_step(waits)
         self._waits = False
         self._finish(waits)
 
@@ -195,7 +196,7 @@ class Session:
                 where=f"{self._metadata.module_name}_run",
             )
 
-    def _seen(self, waits: Waits) -> LayerStep:
+    def _layer_step(self, waits: Waits) -> LayerStep:
         layer = self._metadata.layers[waits.layer]
         facts = layer.outputs[waits.output]
         dtype = np.dtype(facts.dtype)

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from microtir.artifact import MemoryData, Metadata, PoolData
 from microtir.errors import RunError, nearest
+from microtir.ir_module import PortKind
 
 Array: TypeAlias = npt.NDArray[Any]
 
@@ -41,8 +42,8 @@ class TensorInfo:
         return part.view(self.dtype).reshape(self.shape)
 
 
-def ports(metadata: Metadata, kind: str) -> tuple[TensorInfo, ...]:
-    """Return the inputs ("input") or outputs ("output") of a model, in the order of the header."""
+def ports(metadata: Metadata, kind: PortKind) -> tuple[TensorInfo, ...]:
+    """Return the inputs or the outputs of a model, in the order of the header."""
     return tuple(
         TensorInfo(
             port.name,
@@ -55,7 +56,7 @@ def ports(metadata: Metadata, kind: str) -> tuple[TensorInfo, ...]:
             port.pool,
         )
         for port in metadata.ports
-        if port.kind == kind
+        if port.kind == kind.value
     )
 
 

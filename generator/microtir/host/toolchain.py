@@ -57,9 +57,9 @@ def run_compiler(compiler: Compiler, arguments: Sequence[str], folder: Path) -> 
         raise ToolError(f"the C compiler cannot be run: {error}", where=compiler.path) from None
     if done.returncode != 0:
         _check_headers(compiler)
-        said = "\n".join((done.stderr or done.stdout).splitlines()[:_SHOWN_LINES])
+        messages = "\n".join((done.stderr or done.stdout).splitlines()[:_SHOWN_LINES])
         raise ToolError(
-            f"the C compiler ended with status {done.returncode}:\n{said}",
+            f"the C compiler ended with status {done.returncode}:\n{messages}",
             where=f"{compiler.path} {' '.join(arguments)}",
         )
     return done.stdout
@@ -81,15 +81,11 @@ def _check_headers(compiler: Compiler) -> None:
 @lru_cache(maxsize=16)
 def _identified(path: str) -> Compiler:
     command = [path, "--version"]
-    try:
-        done = processes.run(command, timeout=60.0)
-        said = None if done.returncode == 0 else f"status {done.returncode}: {done.stderr.strip()}"
-    except OSError as error:
-        said = str(error)
-    if said is not None:
+    output, problem = processes.answer(command, timeout=60.0)
+    if problem:
         raise ToolError(
-            f"the C compiler does not give its version: {said}",
+            f"the C compiler does not give its version: {problem}",
             where=path,
             fix=f"see why `{' '.join(command)}` fails",
         )
-    return Compiler(path, done.stdout.splitlines()[0] if done.stdout else "unknown version")
+    return Compiler(path, output.splitlines()[0] if output else "unknown version")

@@ -16,7 +16,8 @@ from microtir.host.layers import WrongLayer, first_wrong_layer
 from microtir.host.samples import SampleBatch
 from microtir.host.tolerance import Tolerance, Values
 
-BOARD = "host"
+HOST = "host"
+"""What stands for the board where a model runs on this machine."""
 
 Runner = Callable[[SampleBatch], Sequence[Values]]
 """Runs a compiled model on every sample, somewhere, and gives the outputs."""
@@ -68,6 +69,11 @@ class Verification:
     def equal(self) -> bool:
         return self.comparison.equal and self.first_wrong_layer is None
 
+    @property
+    def is_here(self) -> bool:
+        """Return whether the model ran on this machine."""
+        return self.board == HOST
+
     def to_dict(self) -> VerificationData:
         """Return the facts as JSON values."""
         layer, comparison = self.first_wrong_layer, self.comparison
@@ -94,7 +100,7 @@ def verify(
     compiler: str | None = None,
     sanitize: bool = False,
     every_layer: bool = False,
-    board: str = BOARD,
+    board: str = HOST,
     run: Runner | None = None,
 ) -> Verification:
     """Compile the C, run it on every sample, and compare.

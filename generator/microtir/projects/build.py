@@ -42,10 +42,10 @@ def run_build(
             f"'{command[0]}' cannot be started: {error.strerror}", where=str(folder)
         ) from None
     if done.returncode != 0:
-        said = reason(done.stdout)
+        messages = reason(done.stdout)
         raise BuildError(
-            f"'{' '.join(command)}' failed with status {done.returncode}:\n{said}"
-            + "".join(places_in(said, metadata) for metadata in models()),
+            f"'{' '.join(command)}' failed with status {done.returncode}:\n{messages}"
+            + "".join(places_in(messages, metadata) for metadata in models()),
             where=str(folder),
             fix=f"look into {folder}, and run the command there again",
         )

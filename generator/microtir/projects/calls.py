@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from microtir.artifact import Artifact, Metadata
+from microtir.artifact import Artifact, Metadata, runtime_dtype
 from microtir.config.enums import CallingConvention
 from microtir.ir_module import Port
 from microtir.projects.pools import ConstantValues, PoolValues
@@ -87,8 +87,10 @@ def _packed(
     name, parameters = facts.module_name, facts.parameters
     for port, place in ports:
         shape = c_code(", ".join(map(str, port.type.shape)))
-        yield PackedTensor(c_code(place), len(port.type.shape), _dtype(port.type.dtype), shape)
-    byte = _dtype(DType.UINT8)
+        yield PackedTensor(
+            c_code(place), len(port.type.shape), c_code(runtime_dtype(port.type.dtype)), shape
+        )
+    byte = c_code(runtime_dtype(DType.UINT8))
     for pool in pools:
         yield PackedTensor(c_code(pool.place), 1, byte, c_code(str(max(pool.bytes, 1))))
     given = [(pool.argument, pool.bytes) for pool in constants]
@@ -97,13 +99,6 @@ def _packed(
     for place, size in given:
         data = c_code(f"(void *)(uintptr_t){place}")
         yield PackedTensor(data, 1, byte, c_code(str(max(size, 1))))
-
-
-def _dtype(dtype: DType) -> Encoded:
-    """Return the members of a struct microtir_dtype."""
-    kind = "FLOAT" if dtype.is_float else "SIGNED" if dtype.min < 0 else "UNSIGNED"
-    kind = "BOOL" if dtype is DType.BOOL else kind
-    return c_code(f"{{MICROTIR_ELEMENT_{kind}, {dtype.bytes * 8}}}")
 
 
 def byte_lines(content: bytes) -> list[Encoded]:

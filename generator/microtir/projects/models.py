@@ -274,8 +274,8 @@ def _model(
     samples = options.samples.get(name)
     if samples is None:
         samples = Samples({}) if options.server else arbitrary_samples(model.inputs)
-    inputs = _given(samples.inputs, model.inputs, f"inputs of '{name}'")
-    outputs = _given(samples.outputs, model.outputs, f"outputs of '{name}'")
+    inputs = _by_port(samples.inputs, model.inputs, f"inputs of '{name}'")
+    outputs = _by_port(samples.outputs, model.outputs, f"outputs of '{name}'")
     missing = [port.name for port in model.inputs if port.name not in inputs]
     if missing and not options.server:
         where = f"samples: inputs of '{name}'"
@@ -320,7 +320,7 @@ def _model(
     )
 
 
-def _given(arrays: Mapping[str, Array], ports: Sequence[Port], where: str) -> dict[str, Array]:
+def _by_port(arrays: Mapping[str, Array], ports: Sequence[Port], where: str) -> dict[str, Array]:
     """Return the arrays by port; a name that no port has is refused."""
     names = [port.name for port in ports]
     for name in arrays:

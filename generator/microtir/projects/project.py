@@ -344,5 +344,5 @@ def _read_metadata(path: Path) -> Metadata:
 
 
 def _damaged(error: Exception, path: Path) -> ProjectError:
-    said = error.what if isinstance(error, MicrotirError) else repr(error)
-    return ProjectError(f"is damaged: {said}", where=str(path), fix="generate the project again")
+    problem = error.what if isinstance(error, MicrotirError) else repr(error)
+    return ProjectError(f"is damaged: {problem}", where=str(path), fix="generate the project again")

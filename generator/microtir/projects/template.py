@@ -29,6 +29,7 @@ from microtir.config.texts import COMMAND_WORD, LINE, PATH, path_problem
 from microtir.errors import UsageError
 from microtir.projects.frameworks import Framework, read_framework
 from microtir.support.encoding import ENCODERS, Encoded, EncodingError, is_plain, language_of
+from microtir.support.templates import RULES
 
 MANIFEST = "template.toml"
 
@@ -126,12 +127,8 @@ class TemplateFiles:
         self._environment = ImmutableSandboxedEnvironment(
             loader=jinja2.FunctionLoader(self._load),
             autoescape=False,  # C is not HTML
-            undefined=jinja2.StrictUndefined,
-            trim_blocks=True,
-            lstrip_blocks=True,
-            keep_trailing_newline=True,
-            newline_sequence="\n",
             finalize=_finished,
+            **RULES,
         )
         self._environment.filters |= {**ENCODERS, "as_is": _as_is}
 

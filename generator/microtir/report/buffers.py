@@ -34,7 +34,7 @@ def make_pools(model: ModelInfo, calls: LayerCalls) -> tuple[data.ReportedPool, 
 def _pool(number: int, model: ModelInfo, calls: LayerCalls) -> data.ReportedPool:
     pool = model.memory.pools[number]
     uses = calls.arguments()
-    alone = frozenset(s.first for s in calls.streams if s.first == s.last)
+    single_steps = frozenset(s.first for s in calls.streams if s.first == s.last)
     ports = {port.name: port for port in model.ports}
     return data.ReportedPool(
         name=pool.name,
@@ -48,7 +48,7 @@ def _pool(number: int, model: ModelInfo, calls: LayerCalls) -> data.ReportedPool
                 p,
                 _PORTS[ports[p.name].kind] if p.name in ports else kind_of(uses[p.name]),
                 calls,
-                alone,
+                single_steps,
             )
             for p in model.memory.placements
             if p.pool == number
@@ -57,7 +57,7 @@ def _pool(number: int, model: ModelInfo, calls: LayerCalls) -> data.ReportedPool
 
 
 def _buffer(
-    placement: BufferPlacement, kind: BufferKind, calls: LayerCalls, alone: frozenset[int]
+    placement: BufferPlacement, kind: BufferKind, calls: LayerCalls, single_steps: frozenset[int]
 ) -> data.ReportedBuffer:
     name = placement.name
     written = calls.touching(name, writes_only=True)
@@ -71,22 +71,22 @@ def _buffer(
         last_step=placement.last_step,
         made=min(written, default=placement.first_step),
         used=max(calls.touching(name), default=placement.last_step),
-        spans=spans(placement, alone),
+        spans=spans(placement, single_steps),
         at_peak=placement.at_peak,
     )
 
 
-def spans(placement: BufferPlacement, alone: frozenset[int]) -> tuple[data.LiveSpan, ...]:
+def spans(placement: BufferPlacement, single_steps: frozenset[int]) -> tuple[data.LiveSpan, ...]:
     """Return the steps at which a buffer keeps something, those of equal bytes together.
 
     Args:
         placement: of the buffer.
-        alone: the steps that are a nest of their own. Of one that shares its nest the calls
+        single_steps: the steps that are a nest of their own. Of one that shares its nest the calls
             alternate with those of others, so that only the extent over all of them means much.
     """
     result: list[data.LiveSpan] = []
     for part in placement.kept:
-        span = _span(placement.offset, part, part.step in alone)
+        span = _span(placement.offset, part, part.step in single_steps)
         before = result[-1] if result else span
         is_next = before.is_steady and span.is_steady and before.last + 1 == span.first
         if is_next and before.begin == span.begin:

@@ -65,7 +65,7 @@ def _number(step: MainCall) -> str:
     return step.label.removesuffix(FINISH)
 
 
-def _kept(pool: ReportedPool, step: int) -> Iterator[tuple[int, int]]:
+def _live_bytes(pool: ReportedPool, step: int) -> Iterator[tuple[int, int]]:
     """Yield the parts of a pool that buffers keep at a step; two may take turns in one place."""
     for buffer in pool.buffers:
         yield from ((s.low, s.high) for s in buffer.spans if s.first <= step <= s.last)
@@ -73,11 +73,11 @@ def _kept(pool: ReportedPool, step: int) -> Iterator[tuple[int, int]]:
 
 def _in_use(pool: ReportedPool, step: int) -> int:
     total = end = 0
-    for low, high in sorted(_kept(pool, step)):
+    for low, high in sorted(_live_bytes(pool, step)):
         total += max(high - max(low, end), 0)
         end = max(end, high)
     return total
 
 
 def _reach(pool: ReportedPool, step: int) -> int:
-    return max((high for _, high in _kept(pool, step)), default=0)
+    return max((high for _, high in _live_bytes(pool, step)), default=0)

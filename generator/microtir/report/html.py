@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from itertools import zip_longest
 
-import jinja2
-
-from microtir import resources
 from microtir.report import summary
 from microtir.report.data import BufferKind, Report, ReportedPool
 from microtir.report.geometry import Drawing, draw
 from microtir.report.summary import TextTable, number
+from microtir.support.templates import render_page
 
 _WITH_BARS = ("executed", "weights", "instructions", "est. instr.", "bytes")
 _CULPRITS = 8  # buffers that are named beside the map
@@ -103,7 +100,8 @@ class _Map:
 
 def to_html(report: Report) -> str:
     """Return the page; the same report gives the same bytes."""
-    return _environment().get_template("report/page.html.j2").render(
+    return render_page(
+        "report/page.html.j2",
         title=report.file or report.model,
         fits="" if not report.limits else "fits" if report.fits else "does not fit",
         generator=report.generator,
@@ -116,20 +114,6 @@ def to_html(report: Report) -> str:
         has_reasons=any(layer.choice for layer in report.layers),
         options=report.options,
     )  # fmt: skip
-
-
-@lru_cache(maxsize=1)
-def _environment() -> jinja2.Environment:
-    # Names come from the model's file, so every value is escaped.
-    return jinja2.Environment(
-        loader=jinja2.FileSystemLoader(resources.templates(), encoding="utf-8"),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-        newline_sequence="\n",
-    )
 
 
 def _maps(report: Report) -> list[_Map]:

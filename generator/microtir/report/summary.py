@@ -150,7 +150,7 @@ def peak(report: Report, pool: ReportedPool) -> str:
     """Return where a pool is fullest, and with what."""
     buffers = at_peak(pool)
     total = sum(buffer.at_peak for buffer in buffers)
-    terms = [_kept(buffer) for buffer in buffers[:_TERMS]]
+    terms = [_peak_term(buffer) for buffer in buffers[:_TERMS]]
     if rest := buffers[_TERMS:]:
         noun = "smaller one" if len(rest) == 1 else "smaller ones"
         terms.append(f"{len(rest)} {noun} {number(sum(b.at_peak for b in rest))}")
@@ -165,7 +165,7 @@ def at_peak(pool: ReportedPool) -> list[ReportedBuffer]:
     return sorted((b for b in pool.buffers if b.at_peak), key=lambda b: -b.at_peak)
 
 
-def _kept(buffer: ReportedBuffer) -> str:
+def _peak_term(buffer: ReportedBuffer) -> str:
     part = f" of {number(buffer.size)}" if buffer.at_peak < buffer.size else ""
     return f"{buffer.name} {number(buffer.at_peak)}{part}"
 

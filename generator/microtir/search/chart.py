@@ -5,14 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from itertools import pairwise
 
-import jinja2
-
-from microtir import resources
 from microtir.config import Measure
 from microtir.search.pareto import Frontier, ProgramCost, Trial
+from microtir.support.templates import render_page
 
 _WIDTH, _HEIGHT = 720, 440
 _LEFT, _RIGHT, _TOP, _BOTTOM = 84, 24, 48, 56
@@ -98,7 +95,8 @@ def to_svg(frontier: Frontier, title: str) -> str:
     marks = [_mark(frontier, trial, across, up) for trial in frontier.trials]
     falling = zip(frontier.trials, _falling(costs, measure), strict=True)
     corners = _steps([_place(frontier, trial, across, up) for trial, is_on in falling if is_on])
-    return _environment().get_template("search/frontier.svg.j2").render(
+    return render_page(
+        "search/frontier.svg.j2",
         title=title,
         width=_WIDTH,
         height=_HEIGHT,
@@ -187,12 +185,3 @@ def _short(value: float) -> str:
         if value >= size:
             return f"{value / size:g} {unit}"
     return f"{value:g}"
-
-
-@lru_cache
-def _environment() -> jinja2.Environment:
-    loader = jinja2.FileSystemLoader(resources.templates())
-    return jinja2.Environment(
-        loader=loader, undefined=jinja2.StrictUndefined, autoescape=True,
-        trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True,
-    )  # fmt: skip

@@ -24,6 +24,7 @@ from microtir.ir_module import IRModule
 from microtir.memory_plan import MemoryPlan
 
 _RAM = (Resource.WORKSPACE, Resource.POOL)
+_BUDGETS = {Resource.WORKSPACE: "ram", Resource.FLASH: "flash", Resource.STACK: "stack"}
 _SECONDS = 6.0  # of this process, after which no other suggestion is begun
 _WIDEST, _INDENT = 60, 4  # columns of flags with figures beside them, and where all are longer
 _PLACED_OUTSIDE = "inputs and outputs are the application's then"
@@ -135,12 +136,9 @@ def advice(
         clock: what measures them.
     """
     trials = _Trials(module, module.require_config("suggestions"), error, compiler, room_of)
-    end, outcomes, left_out, tried = (
-        clock() + seconds,
-        list[SuggestionOutcome](),
-        list[Suggestion](),
-        0,
-    )
+    end, tried = clock() + seconds, 0
+    outcomes: list[SuggestionOutcome] = []
+    left_out: list[Suggestion] = []
     others = trials.without_others() if trials.has_other_budgets else []
     for suggestion, config in _legal(trials, memories):
         if any(o.fits and o.suggestion.topic == suggestion.topic for o in outcomes):
@@ -305,8 +303,7 @@ class _Trials:
     @property
     def _budget(self) -> str:
         """Return the budget that is exceeded; empty if the size of a pool is."""
-        prefix, _, name = (self.error.where or "").rpartition(".")
-        return name if prefix == "budget" else ""
+        return _BUDGETS.get(self.error.resource, "")
 
     @property
     def _is_stack(self) -> bool:

@@ -94,8 +94,8 @@ def checked_arguments(function: Callable[P, R]) -> Callable[P, R]:
     @wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
         if not rules:  # annotations are texts that may name what is imported later
-            told = function.__annotations__
-            rules.update({name: ArgumentRule(resolved(function, name)) for name in told})
+            annotated = function.__annotations__
+            rules.update({name: ArgumentRule(resolved(function, name)) for name in annotated})
         for name, value in (*zip(names, args, strict=False), *kwargs.items()):
             rule = rules.get(name)
             if rule is not None and not rule.allows(value):
@@ -107,9 +107,9 @@ def checked_arguments(function: Callable[P, R]) -> Callable[P, R]:
 
 def resolved(function: Callable[..., object], name: str) -> object:
     """Resolve an annotation; Any if it names what is imported for type checkers alone."""
-    alone = types.SimpleNamespace(__annotations__={name: function.__annotations__[name]})
+    holder = types.SimpleNamespace(__annotations__={name: function.__annotations__[name]})
     try:
-        return typing.get_type_hints(alone, inspect.unwrap(function).__globals__)[name]
+        return typing.get_type_hints(holder, inspect.unwrap(function).__globals__)[name]
     except (NameError, TypeError):  # of an alias that is a text, too
         return Any
 

@@ -128,5 +128,15 @@ def run(
     return subprocess.CompletedProcess(list(command), status, _text(output), _text(errors))
 
 
+def answer(command: Sequence[str], *, timeout: float) -> tuple[str, str]:
+    """Run a tool that has something to say; return that, and why it failed, empty if it did not."""
+    try:
+        done = run(command, timeout=timeout)
+    except OSError as error:
+        return "", str(error)
+    problem = f"status {done.returncode}: {done.stderr.strip()}" if done.returncode else ""
+    return done.stdout, problem
+
+
 def _text(output: bytes | None) -> str:
     return (output or b"").decode("utf-8", "replace").replace("\r\n", "\n")

@@ -133,8 +133,8 @@ def _one_of(value: object, kinds: tuple[Any, ...], place: str) -> Any:
     fitting = [result for result in results if not isinstance(result, WrongDataError)]
     if fitting:
         return fitting[0]
-    told = [r for r, kind in zip(results, kinds, strict=True) if kind is not NoneType]
-    raise WrongDataError(told[0].what, legal=told[0].legal)
+    errors = [r for r, kind in zip(results, kinds, strict=True) if kind is not NoneType]
+    raise WrongDataError(errors[0].what, legal=errors[0].legal)
 
 
 def _attempt(value: object, kind: Any, place: str) -> Any:

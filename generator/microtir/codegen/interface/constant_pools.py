@@ -12,7 +12,7 @@ import numpy.typing as npt
 from microtir.codegen.interface.pools import passed_pools, run_names
 from microtir.codegen.metadata import ConstantPoolData
 from microtir.codegen.printer.constants import write_arrays
-from microtir.codegen.printer.layout import columns, indent
+from microtir.codegen.printer.layout import struct_text
 from microtir.codegen.program import CProgram
 from microtir.config.names import constants_macro
 from microtir.config.pools import ConstantPoolInfo
@@ -128,8 +128,8 @@ def constants_struct(program: CProgram) -> str:
     """Return struct of the pools that functions read, as they hand it on; empty without pools."""
     if not program.given_pools:
         return ""
-    rows = columns([("const uint8_t *" + name + ";",) for name in program.given_pools.values()])
-    return "\n".join([f"struct {program.name}_constants {{", *indent(rows), "};"])
+    rows = [(f"const uint8_t *{name};",) for name in program.given_pools.values()]
+    return struct_text(f"struct {program.name}_constants", rows)
 
 
 def given_constants(program: CProgram) -> list[str]:

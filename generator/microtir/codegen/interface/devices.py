@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from microtir.codegen.printer.layout import columns, indent
+from microtir.codegen.printer.layout import indent, struct_text
 from microtir.codegen.program import CProgram
 from microtir.tir.ir import Device
 
@@ -27,11 +27,15 @@ def devices_struct(program: CProgram) -> list[str]:
     """Return the type of what a run is given; nothing where no device is used."""
     if not program.devices:
         return []
-    rows = [
+    return [struct_text(struct_name(program), device_members(program))]
+
+
+def device_members(program: CProgram) -> list[tuple[str, str]]:
+    """Return the states of all devices as members of a struct, each with a comment."""
+    return [
         (f"void *{device.name};", f"/* passed to {device.activate}() and the others */")
         for device in program.devices
     ]
-    return ["\n".join([f"{struct_name(program)} {{", *indent(columns(rows)), "};"])]
 
 
 def driver_prototypes(program: CProgram) -> list[str]:

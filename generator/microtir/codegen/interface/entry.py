@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from microtir.codegen.interface.constant_pools import given_constants, passed_constant_pools
 from microtir.codegen.interface.devices import activated_name, activation, devices_parameter
@@ -34,8 +34,7 @@ def model_entries(
 def activating_entry(program: CProgram, name: str, parameters: list[str]) -> FunctionText:
     """Print the function `name`: it activates the devices, runs what uses them, and ends."""
     arguments = [re.split(r"[ *]", parameter)[-1] for parameter in parameters]
-    null = f"{program.macro}_ERROR_NULL_POINTER"
-    lines = [*_check("devices == NULL", null), *activation(program, name, arguments)]
+    lines = [*null_check(program, ["devices"]), *activation(program, name, arguments)]
     head = f"{_storage(program)}int32_t {name}"
     return FunctionText("", "\n".join(signature(head, parameters)), joined(lines))
 
@@ -124,7 +123,6 @@ def model_checks(program: CProgram, model: ModelInfo) -> list[str]:
     structs = ["inputs", "outputs", *(pool.name for pool in used)]
     structs += _constant_pointers(program)
     members = [_pointer(port) for port in model.ports]
-    null = f"{program.macro}_ERROR_NULL_POINTER"
     status = f"{program.macro}_ERROR_WORKSPACE_ALIGNMENT"
     aligned = [
         _check(f"(uintptr_t){pool.name} % {pool.macro}_ALIGNMENT != 0", status) for pool in used
@@ -136,8 +134,8 @@ def model_checks(program: CProgram, model: ModelInfo) -> list[str]:
     )
     return [
         *(f"(void){pool.name}; /* {what} */" for pool in pools if not pool.size),
-        *_check(_any_null(structs), null),
-        *_check(_any_null(members), null),
+        *null_check(program, structs),
+        *null_check(program, members),
         *(line for check in aligned for line in check),
         *_place_checks(program, model),
         *constant_checks(program),
@@ -197,8 +195,10 @@ def _place_checks(program: CProgram, model: ModelInfo) -> list[str]:
     return _check(" || ".join(places), f"{program.macro}_ERROR_TENSOR_PLACE") if places else []
 
 
-def _any_null(pointers: list[str]) -> str:
-    return " || ".join(f"{pointer} == NULL" for pointer in pointers)
+def null_check(program: CProgram, pointers: Sequence[str]) -> list[str]:
+    """Return the check that no pointer is NULL; nothing where there is none."""
+    condition = " || ".join(f"{pointer} == NULL" for pointer in pointers)
+    return _check(condition, f"{program.macro}_ERROR_NULL_POINTER") if pointers else []
 
 
 def _check(condition: str, status: str) -> list[str]:
@@ -247,10 +247,7 @@ def exported_entry(program: CProgram, function: PrimFunc) -> FunctionText:
     pointers = [names.of(p) for p in function.params if isinstance(p, Buffer)]
     takes_constants = program.takes_constants(function)
     pointers += _constant_pointers(program) if takes_constants else []
-    lines: list[str] = []
-    if pointers:
-        condition = _any_null(pointers)
-        lines += _check(condition, f"{program.macro}_ERROR_NULL_POINTER")
+    lines = null_check(program, pointers)
     for parameter in function.params:
         name = names.of(parameter)
         if isinstance(parameter, Var):

@@ -21,7 +21,7 @@ from microtir.codegen.interface.pools import (
     workspace_pools,
 )
 from microtir.codegen.printer.c_types import float_literal
-from microtir.codegen.printer.layout import WIDTH, block_comment, columns, wrap
+from microtir.codegen.printer.layout import WIDTH, block_comment, columns, struct_text, wrap
 from microtir.codegen.printer.rows import STRUCT_COMMENT, struct_name
 from microtir.codegen.printer.statements import parameter_text
 from microtir.codegen.program import EXTERN_STATUS, PARAMETERS_STATUS, CProgram
@@ -247,11 +247,11 @@ def _constants_macro(program: CProgram, pool: ConstantPool) -> str:
 
 def structs(program: CProgram, model: ModelInfo) -> list[str]:
     """Return the types of what a model's entry takes."""
-    ports = [struct_text(program, model, kind) for kind in PortKind]
+    ports = [_port_struct(program, model, kind) for kind in PortKind]
     return [*rows_struct(program, model), *ports]
 
 
-def struct_text(program: CProgram, model: ModelInfo, kind: PortKind) -> str:
+def _port_struct(program: CProgram, model: ModelInfo, kind: PortKind) -> str:
     """Return the struct of all inputs or of all outputs."""
     written = program.written[program.entry]
     if program.config.has_packed_operators():  # their tensors have no const
@@ -263,20 +263,16 @@ def struct_text(program: CProgram, model: ModelInfo, kind: PortKind) -> str:
     ]
     # C has no empty struct.
     members = members or [("uint8_t none;", f"/* the model has no {kind.value} */")]
-    lines = [f"    {line}" for line in columns(members)]
-    return "\n".join([f"struct {program.name}_{kind.value}s {{", *lines, "};"])
+    return struct_text(f"struct {program.name}_{kind.value}s", members)
 
 
 def rows_struct(program: CProgram, model: ModelInfo) -> list[str]:
     """Return the type of tensors that are handed over row by row; nothing if there are none."""
     if all(port.row_bytes is None for port in model.ports):
         return []
-    members = [
-        "    void (*move)(void *context, int32_t row, void *data);",
-        "    void *context;",
-    ]
+    members = [("void (*move)(void *context, int32_t row, void *data);",), ("void *context;",)]
     comment = block_comment(list(STRUCT_COMMENT))
-    return ["\n".join([*comment, f"{struct_name(program)} {{", *members, "};"])]
+    return ["\n".join([*comment, struct_text(struct_name(program), members)])]
 
 
 def _member(program: CProgram, port: Port, parameter: Param, written: frozenset[Buffer]) -> str:

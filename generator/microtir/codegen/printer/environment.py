@@ -9,6 +9,7 @@ import jinja2
 
 from microtir import resources
 from microtir.errors import MicrotirError
+from microtir.support.templates import RULES
 
 
 class TemplateError(MicrotirError):
@@ -17,15 +18,8 @@ class TemplateError(MicrotirError):
 
 def make_environment(folder: Path) -> jinja2.Environment:
     """Return an environment for the templates of a folder."""
-    return jinja2.Environment(
-        loader=jinja2.FileSystemLoader(folder, encoding="utf-8"),
-        autoescape=False,  # C is not HTML
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-        newline_sequence="\n",
-    )
+    loader = jinja2.FileSystemLoader(folder, encoding="utf-8")
+    return jinja2.Environment(loader=loader, autoescape=False, **RULES)  # C is not HTML
 
 
 @lru_cache(maxsize=1)

@@ -136,3 +136,8 @@ def columns(rows: Sequence[Sequence[str]], gap: str = " ") -> list[str]:
         gap.join([c.ljust(widths[i]) for i, c in enumerate(row[:-1])] + [row[-1]]).rstrip()
         for row in rows
     ]
+
+
+def struct_text(name: str, rows: Sequence[tuple[str, ...]]) -> str:
+    """Return a struct; each row is a member with its semicolon, then a comment if it has one."""
+    return "\n".join([f"{name} {{", *indent(columns(rows)), "};"])

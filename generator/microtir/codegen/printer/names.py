@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from itertools import chain, count
 
 from microtir.codegen.printer.helpers import HELPER_NAMES, MATH_FUNCTIONS
 from microtir.config.names import RESERVED_WORDS, c_name
@@ -23,11 +24,7 @@ class UniqueNames:
 
     def fresh(self, wanted: str) -> str:
         """Return `wanted` as a C identifier, with the lowest free number if it is taken."""
-        stem = c_name(wanted)
-        name, number = stem, 1
-        while name in self._used:
-            number += 1
-            name = f"{stem}_{number}"
+        name = _first_free(wanted, self._used.__contains__)
         self._used.add(name)
         return name
 
@@ -53,11 +50,7 @@ class ScopedNames:
 
     def reserve(self, wanted: str) -> str:
         """Take a name in the current block without binding it to anything."""
-        stem = c_name(wanted)
-        name, number = stem, 1
-        while self._is_taken(name):
-            number += 1
-            name = f"{stem}_{number}"
+        name = _first_free(wanted, self._is_taken)
         self._blocks[-1].add(name)
         return name
 
@@ -85,3 +78,10 @@ class ScopedNames:
 
     def _is_taken(self, name: str) -> bool:
         return name in _TAKEN or name in self._file_names or any(name in b for b in self._blocks)
+
+
+def _first_free(wanted: str, is_taken: Callable[[str], bool]) -> str:
+    """Return `wanted` as a C identifier, with the lowest number from 2 that makes it free."""
+    stem = c_name(wanted)
+    numbered = (f"{stem}_{number}" for number in count(2))
+    return next(name for name in chain((stem,), numbered) if not is_taken(name))

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 
 from microtir.codegen.interface import header
 from microtir.codegen.interface.constant_pools import ConstantPool, passed_constant_pools
-from microtir.codegen.interface.devices import struct_name
+from microtir.codegen.interface.devices import device_members, struct_name
+from microtir.codegen.interface.entry import null_check
 from microtir.codegen.interface.pools import (
     WorkspacePool,
     internal_pools,
@@ -21,7 +22,7 @@ from microtir.codegen.interface.pools import (
 from microtir.codegen.interface.runtime import MicrotvmPart
 from microtir.codegen.printer.environment import render
 from microtir.codegen.printer.functions import FunctionText, joined, signature
-from microtir.codegen.printer.layout import block_comment, columns
+from microtir.codegen.printer.layout import block_comment, columns, struct_text
 from microtir.codegen.printer.names import ScopedNames
 from microtir.codegen.program import CProgram
 from microtir.codegen.source_file import SourceFile
@@ -197,7 +198,9 @@ def _structs(interface: _Interface) -> Iterator[str]:
     for group, tensors in interface.members.items():
         rows = [(f"void *{name};", f"/* {header.type_text(port)} */") for port, name in tensors]
         # C has no empty struct.
-        yield _struct(interface.struct(group), rows or [("uint8_t none;", "/* there is none */")])
+        yield struct_text(
+            interface.struct(group), rows or [("uint8_t none;", "/* there is none */")]
+        )
     if interface.structs:
         where = f"_ALIGNMENT of {interface.program.name}.h */"
         rows = [
@@ -210,17 +213,9 @@ def _structs(interface: _Interface) -> Iterator[str]:
                 for p in interface.constants
             ),
         ]
-        yield _struct(interface.struct(_POOLS), rows)
+        yield struct_text(interface.struct(_POOLS), rows)
     if interface.program.devices:
-        members = [
-            (f"void *{device.name};", f"/* passed to {device.activate}() and the others */")
-            for device in interface.program.devices
-        ]
-        yield _struct(interface.struct(_DEVICES), members)
-
-
-def _struct(name: str, rows: list[tuple[str, str]]) -> str:
-    return "\n".join([f"{name} {{", *(f"    {line}" for line in columns(rows)), "};"])
+        yield struct_text(interface.struct(_DEVICES), device_members(interface.program))
 
 
 def _packed_name(interface: _Interface) -> str:
@@ -318,10 +313,7 @@ def _run(interface: _Interface) -> FunctionText:
 def _null_check(interface: _Interface, structs: list[str]) -> list[str]:
     pools = [_member_of(pool) for pool in interface.pools or () if pool.size]
     pools += [_member_of(pool) for pool in interface.constants if pool.size]
-    pointers = [*structs, *pools]
-    condition = " || ".join(f"{pointer} == NULL" for pointer in pointers)
-    status = f"{interface.program.macro}_ERROR_NULL_POINTER"
-    return [f"if ({condition}) {{", f"    return {status};", "}"]
+    return null_check(interface.program, [*structs, *pools])
 
 
 def _packed_run(interface: _Interface, function: str) -> FunctionText:
