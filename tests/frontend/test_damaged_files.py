@@ -282,6 +282,7 @@ def test_all_damage_is_found() -> None:
     [
         ((-3, 8), "tensor 0 'x0': the shape (-3, 8) is not possible"),
         ((1 << 30, 1 << 30), "the shape (1073741824, 1073741824) is not possible"),
+        ((0, 1 << 30, 3, 1 << 30), "the shape (0, 1073741824, 3, 1073741824) is not possible"),
         ((1 << 30,), "4294967296 bytes are too many"),
         ((0, 8), "the shape (0, 8) holds nothing"),
         ((1,) * 7, "7 dimensions are more than the 6 that microtir reads"),

@@ -246,14 +246,14 @@ def _indices(
     table: Table, slot: int, noun: str, tensors: int, optional: bool = False
 ) -> tuple[int, ...]:
     """Return a vector of tensor indices, checked."""
-    found = table.numbers(slot, "i4")
+    indices = table.numbers(slot, "i4")
     low = OPTIONAL if optional else 0
-    for index in found:
+    for index in indices:
         if not low <= index < tensors:
             raise table.buffer.malformed(
                 table.where, f"{noun} refer to tensor {index}; there are {tensors} tensors"
             )
-    return found
+    return indices
 
 
 def _tensors(root: Table, graph: Table, damage: list[MicrotirError]) -> Iterator[FileTensor]:
@@ -290,7 +290,8 @@ def _check_extents(table: Table, shape: tuple[int, ...]) -> None:
         raise table.buffer.malformed(
             table.where, f"{len(shape)} dimensions are more than the {MAX_RANK} that microtir reads"
         )
-    if any(extent < 0 for extent in shape) or math.prod(shape) > MAX_TENSOR_BYTES:
+    # An extent of 0 hides the others from the product, and numpy counts without it, too.
+    if min(shape, default=0) < 0 or math.prod(filter(None, shape)) > MAX_TENSOR_BYTES:
         raise table.buffer.malformed(table.where, f"the shape {shape} is not possible")
 
 
