@@ -108,22 +108,22 @@ def _columns(constant: Tensor) -> int:
     return constant.shape[-2] if len(constant.shape) > 1 else 1
 
 
-def ask_inputs(node: Node, found: dict[Tensor, Columns]) -> bool:
+def ask_inputs(node: Node, needed: dict[Tensor, Columns]) -> bool:
     """Add the columns of a node's inputs behind those of its output; False if it cannot be cut.
 
     Args:
         node: one that somebody asks for the columns of, or it cannot be cut with the others.
-        found: the columns of each tensor that are needed as far as is known.
+        needed: the columns of each tensor that are known to be needed; those of inputs are added.
     """
     window = column_window(node)
-    if window is None or node.output not in found:
+    if window is None or node.output not in needed:
         return False
     for tensor in node.inputs:
         if not tensor.is_constant:
-            needed = window.needed(found[node.output], width_of(tensor))
-            if not needed.width:
+            read = window.needed(needed[node.output], width_of(tensor))
+            if not read.width:
                 return False  # nothing but padding
-            found[tensor] = found[tensor].joined(needed) if tensor in found else needed
+            needed[tensor] = needed[tensor].joined(read) if tensor in needed else read
     return True
 
 
@@ -137,8 +137,8 @@ def demanded(nodes: Sequence[Node], output: Columns) -> Mapping[Tensor, Columns]
     Returns:
         Those of outputs of the nodes and of inputs from elsewhere; None if a node cannot be cut.
     """
-    found = {nodes[-1].outputs[0]: output}
-    return found if all(ask_inputs(node, found) for node in reversed(nodes)) else None
+    needed = {nodes[-1].outputs[0]: output}
+    return needed if all(ask_inputs(node, needed) for node in reversed(nodes)) else None
 
 
 def bands_of(width: int, count: int) -> tuple[Columns, ...]:

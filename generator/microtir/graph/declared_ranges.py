@@ -22,7 +22,7 @@ def with_declared_ranges(graph: Graph, ranges: Sequence[InputRange]) -> Graph:
         ConfigError: a name is not that of an int8 input.
     """
     inputs = {t.name: t for t in graph.inputs if t.dtype is DType.INT8}
-    found = {t: (r.low, r.high) for r in ranges if not r.name for t in inputs.values()}
+    bounds = {t: (r.low, r.high) for r in ranges if not r.name for t in inputs.values()}
     for declared in ranges:
         if declared.name and declared.name not in inputs:
             hint = nearest(declared.name, tuple(inputs))
@@ -32,5 +32,5 @@ def with_declared_ranges(graph: Graph, ranges: Sequence[InputRange]) -> Graph:
                 legal=", ".join(inputs) or "nothing: no input is int8",
             )
         if declared.name:
-            found[inputs[declared.name]] = (declared.low, declared.high)
-    return replace(graph, input_ranges=tuple(found.items())) if found else graph
+            bounds[inputs[declared.name]] = (declared.low, declared.high)
+    return replace(graph, input_ranges=tuple(bounds.items())) if bounds else graph

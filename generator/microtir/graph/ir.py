@@ -194,11 +194,11 @@ class Graph:
 
         A node that reads it twice counts once.
         """
-        found: dict[Tensor, list[Node]] = {}
+        consumers: dict[Tensor, list[Node]] = {}
         for node in self.nodes:
             for tensor in dict.fromkeys(node.inputs):
-                found.setdefault(tensor, []).append(node)
-        return {tensor: tuple(nodes) for tensor, nodes in found.items()}
+                consumers.setdefault(tensor, []).append(node)
+        return {tensor: tuple(nodes) for tensor, nodes in consumers.items()}
 
     def tensors(self) -> tuple[Tensor, ...]:
         """Return all tensors, inputs first, then in order of first appearance."""

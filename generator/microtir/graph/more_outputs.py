@@ -20,8 +20,8 @@ def with_more_outputs(graph: Graph, names: Sequence[str]) -> Graph:
         ConfigError: no operator computes a tensor of this name, several do, or it is an output.
     """
     computed = [t for node in graph.nodes for t in node.outputs if t not in graph.outputs]
-    found = [[t for t in computed if t.name == name] for name in names]
-    for name, tensors in zip(names, found, strict=True):
+    matches = [[t for t in computed if t.name == name] for name in names]
+    for name, tensors in zip(names, matches, strict=True):
         if len(tensors) != 1:
             known = list(dict.fromkeys(t.name for t in computed))
             count = f"{len(tensors)} tensors are" if tensors else "no tensor inside the model is"
@@ -31,5 +31,5 @@ def with_more_outputs(graph: Graph, names: Sequence[str]) -> Graph:
                 where="pass_config.graph.more_outputs",
                 legal=", ".join(known) or "nothing: all that is computed is an output",
             )
-    chosen = tuple(tensor for tensors in found for tensor in tensors)
+    chosen = tuple(tensor for tensors in matches for tensor in tensors)
     return replace(graph, outputs=(*graph.outputs, *chosen)) if chosen else graph

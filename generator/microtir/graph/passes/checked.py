@@ -59,13 +59,13 @@ def check_meaning(before: Graph, after: Graph, name: str) -> None:
 
 
 def _first(value: Array, actual: dict[str, Array], output: str) -> str:
-    found = actual.get(output)
-    if found is None or (found.shape, found.dtype) != (value.shape, value.dtype):
+    changed = actual.get(output)
+    if changed is None or (changed.shape, changed.dtype) != (value.shape, value.dtype):
         return ", its shape or its type"
     size = value.itemsize
-    bits = [np.frombuffer(a.tobytes(), f"V{size}") for a in (value, found)]
+    bits = [np.frombuffer(a.tobytes(), f"V{size}") for a in (value, changed)]
     first = int(np.flatnonzero(bits[0] != bits[1])[0])
-    return f": element {first} was {value.reshape(-1)[first]}, is {found.reshape(-1)[first]}"
+    return f": element {first} was {value.reshape(-1)[first]}, is {changed.reshape(-1)[first]}"
 
 
 def _random(generator: np.random.Generator, graph: Graph, tensor: Tensor) -> Array:

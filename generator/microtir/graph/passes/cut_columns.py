@@ -44,22 +44,22 @@ class CutColumns:
 
 def _cut(nodes: Sequence[Node], count: int) -> list[Node]:
     image = nodes[-1].output
-    made: list[Node] = []
+    band_nodes: list[Node] = []
     placed: list[Tensor] = []
     before: Mapping[Tensor, Columns] = {}
     for number, columns in enumerate(bands_of(width_of(image), count)):
         ranges = demanded(nodes, columns)
         assert ranges is not None, "whoever asks for a cut has seen that it can be made"
         band = _Band(f"band {number + 1} of {count}", ranges, before)
-        made += band.nodes_of(nodes)
+        band_nodes += band.nodes_of(nodes)
         source = band.sources[image, columns]
         part = Tensor(f"{image.name}, {band.label}", source.type)
         op = PlaceColumns(column=columns.first, width=width_of(image))
-        made.append(_moved(op, (source,), part, nodes[-1]))
+        band_nodes.append(_moved(op, (source,), part, nodes[-1]))
         placed.append(part)
         before = ranges
-    made.append(_moved(JoinColumns(), placed, image, nodes[-1]))
-    return made
+    band_nodes.append(_moved(JoinColumns(), placed, image, nodes[-1]))
+    return band_nodes
 
 
 @dataclass(slots=True)
@@ -79,7 +79,7 @@ class _Band:
 
     def nodes_of(self, nodes: Sequence[Node]) -> list[Node]:
         """Return the nodes on the band's columns, with the slices that they need."""
-        made: list[Node] = []
+        band_nodes: list[Node] = []
         inside = {node.output for node in nodes}
         for node in nodes:
             window = column_window(node)
@@ -89,13 +89,13 @@ class _Band:
             for tensor in node.inputs:
                 if not tensor.is_constant:
                     needed = window.needed(columns, width_of(tensor))
-                    made += self.slice(tensor, needed, node, is_inside=tensor in inside)
+                    band_nodes += self.slice(tensor, needed, node, is_inside=tensor in inside)
                     tensor = self.sources[tensor, needed]
                 inputs.append(tensor)
             given = window.needed(columns, width_of(node.inputs[0]))
             op = _padded(node.op, window.padding(columns, given))
-            made.append(self.banded(node, op, tuple(inputs), columns))
-        return made
+            band_nodes.append(self.banded(node, op, tuple(inputs), columns))
+        return band_nodes
 
     def banded(
         self, node: Node, op: Operator, inputs: tuple[Tensor, ...], columns: Columns
@@ -142,9 +142,9 @@ class _Band:
         """Return columns of a tensor, made here."""
         height, channels = tensor.shape[1], tensor.shape[3]
         type_ = replace(tensor.type, shape=(1, height, columns.width, channels))
-        made = Tensor(f"{tensor.name}, {self.label}, columns {columns}", type_)
-        self.sources[tensor, columns] = made
-        return made
+        cut = Tensor(f"{tensor.name}, {self.label}, columns {columns}", type_)
+        self.sources[tensor, columns] = cut
+        return cut
 
 
 def _moved(op: Operator, inputs: Sequence[Tensor], output: Tensor, node: Node) -> Node:

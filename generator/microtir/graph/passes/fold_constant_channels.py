@@ -201,14 +201,14 @@ def _settle(graph: Graph, needed: dict[Tensor, Mask]) -> None:
 
 @dataclass(slots=True)
 class _Rewriter:
-    """Builds the graph again with fewer channels; `kept` maps a tensor to what is left of it."""
+    """Builds the graph again with fewer channels; `narrowed` holds the tensors that lost some."""
 
     ranges: Mapping[Tensor, ChannelRanges]
     needed: dict[Tensor, Mask]
-    kept: dict[Tensor, Tensor]
+    narrowed: dict[Tensor, Tensor]
 
     def __init__(self, ranges: Mapping[Tensor, ChannelRanges], needed: dict[Tensor, Mask]) -> None:
-        self.ranges, self.needed, self.kept = ranges, needed, {}
+        self.ranges, self.needed, self.narrowed = ranges, needed, {}
 
     def run(self, graph: Graph) -> Graph:
         return replace(graph, nodes=tuple(self._node(node) for node in graph.nodes))
@@ -219,12 +219,12 @@ class _Rewriter:
         mask_out = self._mask(y) if type(node.op) in _PRODUCERS else np.ones(1, np.bool_)
         if mask_in.all() and mask_out.all():
             return node
-        inputs = (self.kept.get(x, x), *(self.kept.get(t, t) for t in node.inputs[1:]))
+        inputs = (self.narrowed.get(x, x), *(self.narrowed.get(t, t) for t in node.inputs[1:]))
         if isinstance(node.op, Conv2D | DepthwiseConv2D | FullyConnected):
             inputs = (inputs[0], *self._linear_constants(node, mask_in, mask_out))
         if not mask_out.all():
-            self.kept[y] = self._narrowed(node, y, mask_out)
-        outputs = tuple(self.kept.get(t, t) for t in node.outputs)
+            self.narrowed[y] = self._narrowed(node, y, mask_out)
+        outputs = tuple(self.narrowed.get(t, t) for t in node.outputs)
         source = replace(node.source, macs=node.source.macs or macs(node))
         return replace(node, inputs=inputs, outputs=outputs, source=source)
 

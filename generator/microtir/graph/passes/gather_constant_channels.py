@@ -57,9 +57,9 @@ class GatherConstantChannels:
                 continue
             if isinstance(node.op, Conv2D) and sees_border(node):
                 # The producer may have been the reader of another one.
-                found = _gathered(changed.get(producer, producer), node, ranges)
-                if found is not None:
-                    changed[producer], changed[node] = found
+                gathered = _gathered(changed.get(producer, producer), node, ranges)
+                if gathered is not None:
+                    changed[producer], changed[node] = gathered
         return with_nodes(graph, (changed.get(node, node) for node in graph.nodes))
 
 
@@ -86,12 +86,12 @@ def _gathered(
     for digits in _digits(shares, _params(producer), zero_point):
         biases = [_bias_of(producer, c, value) for c, value in zip(constant, digits, strict=False)]
         if len(digits) < len(constant) and None not in biases:
-            kept = constant[: len(digits)]
+            carriers = constant[: len(digits)]
             weights[..., constant] = 0
-            for channel, added in zip(kept, digits.values(), strict=True):
+            for channel, added in zip(carriers, digits.values(), strict=True):
                 weights[..., channel] = added
-            made = {c: b for c, b in zip(kept, biases, strict=True) if b is not None}
-            return _making(producer, made), _with_weights(reader, weights)
+            new_biases = {c: b for c, b in zip(carriers, biases, strict=True) if b is not None}
+            return _making(producer, new_biases), _with_weights(reader, weights)
     return None
 
 

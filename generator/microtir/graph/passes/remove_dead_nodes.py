@@ -17,9 +17,9 @@ class RemoveDeadNodes:
 
     def __call__(self, graph: Graph) -> Graph:
         needed = set(graph.outputs)
-        kept: list[Node] = []
+        live: list[Node] = []
         for node in reversed(graph.nodes):
             if not needed.isdisjoint(node.outputs):
-                kept.append(node)
+                live.append(node)
                 needed.update(node.inputs)
-        return with_nodes(graph, reversed(kept))
+        return with_nodes(graph, reversed(live))

@@ -34,20 +34,20 @@ class RemoveIdentities:
         outputs = set(graph.outputs)
         computed = {tensor for node in nodes for tensor in node.outputs}
         renamed: dict[Tensor, Tensor] = {}
-        kept: list[Node] = []
+        remaining: list[Node] = []
         for node in nodes:
             source, result = _root(node.inputs[0], renamed), node.outputs[0]
             if not _is_identity(node):
-                kept.append(node)
+                remaining.append(node)
             elif result not in outputs:
                 renamed[result] = source
             elif source in computed and source not in outputs:
                 # The output keeps its name: whoever computed the input now computes the output.
                 renamed[source] = result
             else:
-                kept.append(node)
+                remaining.append(node)
         final = {tensor: _root(tensor, renamed) for tensor in renamed}
-        return with_nodes(graph, [substitute(node, final) for node in kept])
+        return with_nodes(graph, [substitute(node, final) for node in remaining])
 
 
 def _root(tensor: Tensor, renamed: dict[Tensor, Tensor]) -> Tensor:

@@ -35,13 +35,13 @@ def named_apart(graph: Graph) -> Graph:
     known: dict[str, list[Tensor]] = {}
     renamed: dict[Tensor, Tensor] = {}
     for tensor in tensors:
-        alike = known.setdefault(tensor.name, [])
-        twin = next((other for other in alike if _is_equal(tensor, other)), None)
-        if twin is None and alike:
-            twin = replace(tensor, name=_fresh(tensor.name, taken))
-        if twin is not None:
-            renamed[tensor] = twin
-        alike.append(tensor if twin is None else twin)
+        of_that_name = known.setdefault(tensor.name, [])
+        replacement = next((other for other in of_that_name if _is_equal(tensor, other)), None)
+        if replacement is None and of_that_name:
+            replacement = replace(tensor, name=_fresh(tensor.name, taken))
+        if replacement is not None:
+            renamed[tensor] = replacement
+        of_that_name.append(tensor if replacement is None else replacement)
     names, nodes = {node.name for node in graph.nodes}, []
     seen: set[str] = set()
     for node in (substitute(node, renamed) for node in graph.nodes):
