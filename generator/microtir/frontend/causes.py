@@ -43,8 +43,8 @@ def causes(problems: Iterable[MicrotirError]) -> tuple[Cause, ...]:
     groups: dict[tuple[ExitCode, str | None], list[MicrotirError]] = {}
     for problem in problems:
         groups.setdefault((problem.exit_code, problem.fix), []).append(problem)
-    found = [Cause(_title(group), fix, tuple(group)) for (_, fix), group in groups.items()]
-    return tuple(sorted(found, key=lambda cause: -cause.problems[0].exit_code))
+    causes = [Cause(_title(group), fix, tuple(group)) for (_, fix), group in groups.items()]
+    return tuple(sorted(causes, key=lambda cause: -cause.problems[0].exit_code))
 
 
 def _title(problems: list[MicrotirError]) -> str:

@@ -183,8 +183,7 @@ class _GraphReader:
         source = Source(self._model.file, operator.index, title)
         where = f"{source} ({brief(name)!r})"
         inputs = tuple(self._tensors.get(index) for index in operator.inputs)
-        found = (self._tensors.get(index) for index in operator.outputs)
-        outputs = tuple(tensor for tensor in found if tensor is not None)
+        outputs = self._outputs_of(operator)
         node = None
         # What follows from a shape that is not known is no problem of its own.
         is_open = any(map(self._is_open, operator.inputs))
@@ -288,8 +287,12 @@ class _GraphReader:
                 "a shape that follows from a batch of 1",
                 "convert the model with fixed input shapes, including a batch of 1",
             )
-        found = (self._tensors.get(index) for index in operator.outputs)
-        return replace(operands, outputs=tuple(tensor for tensor in found if tensor is not None))
+        return replace(operands, outputs=self._outputs_of(operator))
+
+    def _outputs_of(self, operator: FileOperator) -> tuple[Tensor, ...]:
+        """Return the outputs of an operator that could be read."""
+        tensors = (self._tensors.get(index) for index in operator.outputs)
+        return tuple(tensor for tensor in tensors if tensor is not None)
 
     def _is_computable(self, tensor: Tensor) -> bool:
         return tensor.is_constant or tensor in self._computable
@@ -302,11 +305,11 @@ def _needed(model: ModelFile) -> list[FileOperator]:
     those operators feed nothing; leaving them out spares support for them.
     """
     needed = set(model.outputs)
-    kept: list[FileOperator] = []
+    needed_operators: list[FileOperator] = []
     for operator in reversed(model.operators):
         if needed.isdisjoint(operator.outputs):
             continue
-        kept.append(operator)
+        needed_operators.append(operator)
         shapes = operator.code == BuiltinOperator.RESHAPE
         needed.update(operator.inputs[:1] if shapes else operator.inputs)
-    return kept[::-1]
+    return needed_operators[::-1]

@@ -39,10 +39,10 @@ def readers_with(operators: Sequence[OperatorRecord]) -> Readers:
     Raises:
         UsageError: two of them read the same operator.
     """
-    found = dict(READERS)
+    readers = dict(READERS)
     for reader in (reader for record in operators for reader in record.tflite):
-        if reader.code in found:
+        if reader.code in readers:
             name = reader.code if isinstance(reader.code, str) else reader.code.name
             raise UsageError(f"two operators are called '{name}'", where="from_tflite(operators)")
-        found[reader.code] = reader
-    return MappingProxyType(found)
+        readers[reader.code] = reader
+    return MappingProxyType(readers)

@@ -61,7 +61,7 @@ class Tensors:
     def __init__(self, model: ModelFile, note: Callable[[MicrotirError], None]) -> None:
         self._model = model
         self._note = note
-        self._made: dict[int, Tensor | None] = {}
+        self._converted: dict[int, Tensor | None] = {}
         self._completed: dict[int, tuple[int, ...]] = {}
         self._checked: set[tuple[int, DType]] = set()
         self._names = self._unique_names()
@@ -71,15 +71,15 @@ class Tensors:
         """Return the tensor; None for an input that is left out, and for one with a problem."""
         if index == OPTIONAL:
             return None
-        if index not in self._made and not self._model.tensors[index].is_readable:
+        if index not in self._converted and not self._model.tensors[index].is_readable:
             return None
-        if index not in self._made:
+        if index not in self._converted:
             try:
-                self._made[index] = self._make(self._model.tensors[index])
+                self._converted[index] = self._make(self._model.tensors[index])
             except MicrotirError as error:
                 self._note(error)
-                self._made[index] = None
-        return self._made[index]
+                self._converted[index] = None
+        return self._converted[index]
 
     def shape_of(self, index: int) -> tuple[int, ...] | None:
         """Return shape of a tensor.
@@ -97,19 +97,19 @@ class Tensors:
 
         Nobody has used it yet: operators come in the order of the dataflow.
         """
-        made = self._made[index]
-        assert made is not None
+        tensor = self._converted[index]
+        assert tensor is not None
         self._completed[index] = shape
-        if made.shape != shape:
-            made = replace(made, type=replace(made.type, shape=shape))
-            self._made[index] = made
-        return made
+        if tensor.shape != shape:
+            tensor = replace(tensor, type=replace(tensor.type, shape=shape))
+            self._converted[index] = tensor
+        return tensor
 
     def know(self, index: int, value: Array) -> None:
         """Make a constant of a tensor that an operator computes."""
-        made = self.get(index)
-        if made is not None:
-            self._made[index] = replace(made, data=value)
+        tensor = self.get(index)
+        if tensor is not None:
+            self._converted[index] = replace(tensor, data=value)
 
     def copied(self, tensor: Tensor) -> Tensor:
         """Return a tensor for a copy of one, with a name of its own."""
@@ -119,7 +119,7 @@ class Tensors:
 
     def model_inputs(self) -> tuple[Tensor, ...]:
         """Return the model's inputs, checked for a fixed shape."""
-        found = []
+        inputs = []
         for index in self._model.inputs:
             stored = self._model.tensors[index]
             if not has_fixed_shape(stored):
@@ -128,8 +128,8 @@ class Tensors:
             if tensor is not None and tensor.type.elements == 0:
                 self._note(self._broken(stored, f"the shape {stored.shape} holds nothing"))
             elif tensor is not None:
-                found.append(tensor)
-        return tuple(found)
+                inputs.append(tensor)
+        return tuple(inputs)
 
     def _unique_names(self) -> dict[int, str]:
         """Return names by index: inputs and outputs go first, so that they keep theirs."""
