@@ -66,7 +66,7 @@ class Conflict:
         return f"iterations read and write the same element of '{self.buffer.name}'"
 
 
-def accesses(nest: ir.Stmt, facts: tuple[ir.Expr, ...] = ()) -> tuple[Access, ...]:
+def accesses_of(nest: ir.Stmt, facts: tuple[ir.Expr, ...] = ()) -> tuple[Access, ...]:
     """Return every access of a nest to a buffer that lives longer than one iteration of it."""
     private = {node.buffer for node in walk(nest) if isinstance(node, ir.Allocate)}
     changing = frozenset(buffers_written(nest))
@@ -154,30 +154,30 @@ def reduction_of(store: ir.Store) -> ir.BinaryOp | None:
 
 
 def conflict_of_order(
-    found: tuple[Access, ...],
+    accesses: tuple[Access, ...],
     swapped: Iterable[tuple[ir.Var, ir.Var]],
     *,
     allow_reassociation: bool,
 ) -> Conflict | None:
     """Find accesses whose order changes if each (outer, inner) pair changes places."""
     swaps = tuple(swapped)
-    for a, b in _pairs(found):
+    for a, b in _pairs(accesses):
         free, is_float = _is_reduction_pair(a, b, allow_reassociation=allow_reassociation)
         if free:
             continue
         for outer, inner in swaps:
             other, renamed = b.elsewhere(frozenset())
             order = (*_before(outer, renamed), *_before(inner, renamed, reverse=True))
-            if not _never_meet(a, other, order, found):
+            if not _never_meet(a, other, order, accesses):
                 return Conflict(a.buffer, is_float)
     return None
 
 
-def conflict_of_independence(found: tuple[Access, ...], loop: ir.Var) -> Conflict | None:
+def conflict_of_independence(accesses: tuple[Access, ...], loop: ir.Var) -> Conflict | None:
     """Find accesses of one element in two iterations of `loop`; None if there are none."""
-    for a, b in _pairs(found):
+    for a, b in _pairs(accesses):
         other, renamed = b.elsewhere(frozenset())
-        if not _never_meet(a, other, _before(loop, renamed), found):
+        if not _never_meet(a, other, _before(loop, renamed), accesses):
             return Conflict(a.buffer, is_float_reduction=False)
     return None
 
@@ -192,10 +192,10 @@ def _before(
     return (build.gt(loop, other) if reverse else build.lt(loop, other),)
 
 
-def _pairs(found: tuple[Access, ...]) -> Iterator[tuple[Access, Access]]:
+def _pairs(accesses: tuple[Access, ...]) -> Iterator[tuple[Access, Access]]:
     """Yield ordered pairs of accesses to one buffer, at least one of them a store."""
-    for a in found:
-        for b in found:
+    for a in accesses:
+        for b in accesses:
             if a.buffer is b.buffer and (a.is_write or b.is_write):
                 yield a, b
 

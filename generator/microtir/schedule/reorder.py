@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from microtir.errors import ScheduleError
-from microtir.schedule.legality import accesses, conflict_of_independence, conflict_of_order
+from microtir.schedule.legality import accesses_of, conflict_of_independence, conflict_of_order
 from microtir.schedule.program import Loop, Program
 from microtir.schedule.tree import facts_at, find_loop, replace_stmt, require_serial
 from microtir.tir import build, ir
@@ -39,8 +39,8 @@ def reorder(program: Program, loops: tuple[Loop, ...], *, allow_reassociation: b
         for b in band[n + 1 :]
         if order.index(b) < order.index(a)
     ]
-    found = accesses(band[0], facts_at(program.body, band[0]))
-    conflict = conflict_of_order(found, swapped, allow_reassociation=allow_reassociation)
+    accesses = accesses_of(band[0], facts_at(program.body, band[0]))
+    conflict = conflict_of_order(accesses, swapped, allow_reassociation=allow_reassociation)
     if conflict is not None:
         fix = "allow_reassociation=True" if conflict.is_float_reduction else None
         raise ScheduleError(str(conflict), where=step, fix=fix)
@@ -139,8 +139,8 @@ def vectorize(program: Program, loop: Loop) -> Program:
     step = f"vectorize({loop})"
     node = find_loop(program, loop, step)
     require_serial(node, step)
-    found = accesses(node, facts_at(program.body, node))
-    conflict = conflict_of_independence(found, node.var)
+    accesses = accesses_of(node, facts_at(program.body, node))
+    conflict = conflict_of_independence(accesses, node.var)
     if conflict is not None:
         raise ScheduleError(
             str(conflict), where=step, legal="a loop whose iterations are independent"

@@ -67,17 +67,17 @@ class Schedule:
             ScheduleError: there is no such loop, or more than one.
         """
         loops = self.loops(stage)
-        found = [loop for loop in loops if loop.name == name]
-        if len(found) != 1:
+        matches = [loop for loop in loops if loop.name == name]
+        if len(matches) != 1:
             names = [loop.name for loop in loops]
-            reason = "has no loop" if not found else f"has {len(found)} loops called"
+            reason = "has no loop" if not matches else f"has {len(matches)} loops called"
             raise ScheduleError(
                 f"'{stage.name}' {reason} '{name}'",
                 where="Schedule.loop",
                 legal=", ".join(names),
-                fix=nearest(name, names) if not found else "use the handles that steps return",
+                fix=nearest(name, names) if not matches else "use the handles that steps return",
             )
-        return found[0]
+        return matches[0]
 
     @checked_arguments
     def primfunc(

@@ -187,8 +187,8 @@ def _producer(program: Program, buffer: ir.Buffer, consumer: ir.For, step: str) 
     if sequence is None:
         raise ScheduleError(f"'{consumer.var.name}' does not run after it", where=step)
     nest = next(s for s in sequence.statements if any(s is outer for outer in (*around, store)))
-    found = {n.var: n for n in around[around.index(sequence) :] if isinstance(n, ir.For)}
-    loops = tuple(found[i] for i in store.indices if isinstance(i, ir.Var) and i in found)
+    loop_of = {n.var: n for n in around[around.index(sequence) :] if isinstance(n, ir.For)}
+    loops = tuple(loop_of[i] for i in store.indices if isinstance(i, ir.Var) and i in loop_of)
     if len(loops) != len(store.indices) or len(set(map(id, loops))) != len(loops):
         raise ScheduleError(
             f"the elements of '{buffer.name}' are not indexed by its loops alone", where=step,
