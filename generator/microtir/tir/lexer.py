@@ -62,7 +62,7 @@ _KINDS = {
 
 def tokens_of(text: str, line: int) -> tuple[Token, ...]:
     """Return the tokens of a piece of text; TirError where a character starts none."""
-    found: list[Token] = []
+    tokens: list[Token] = []
     position = 0
     while position < len(text):
         match = _TOKEN.match(text, position)
@@ -70,9 +70,9 @@ def tokens_of(text: str, line: int) -> tuple[Token, ...]:
             raise TirError(f"unexpected character {text[position]!r}", where=f"line {line}")
         group = match.lastgroup or ""
         if group in _KINDS:
-            found.append(Token(_KINDS[group], match.group(group), line))
+            tokens.append(Token(_KINDS[group], match.group(group), line))
         position = match.end()
-    return tuple(found)
+    return tuple(tokens)
 
 
 def lines_of(text: str) -> tuple[Line, ...]:

@@ -136,22 +136,22 @@ class Cursor:
     # --- names ---
 
     def variable(self) -> Var:
-        found = self._symbol()
-        if not isinstance(found, Var):
-            raise self.error(f"'{found.name}' is not a variable")
-        return found
+        symbol = self._symbol()
+        if not isinstance(symbol, Var):
+            raise self.error(f"'{symbol.name}' is not a variable")
+        return symbol
 
     def buffer(self) -> Buffer:
-        found = self._symbol()
-        if not isinstance(found, Buffer):
-            raise self.error(f"'{found.name}' is not a buffer")
-        return found
+        symbol = self._symbol()
+        if not isinstance(symbol, Buffer):
+            raise self.error(f"'{symbol.name}' is not a buffer")
+        return symbol
 
     def kernel(self) -> PrimFunc:
-        found = self._symbol()
-        if not isinstance(found, PrimFunc):
-            raise self.error(f"'{found.name}' is not a kernel")
-        return found
+        symbol = self._symbol()
+        if not isinstance(symbol, PrimFunc):
+            raise self.error(f"'{symbol.name}' is not a kernel")
+        return symbol
 
     def _symbol(self) -> Var | Buffer | PrimFunc:
         name = self.name()
@@ -216,13 +216,13 @@ class Cursor:
             known = self.application()
             if known is not None:
                 return known
-        found = self._symbol()
-        if isinstance(found, Var):
-            return found
-        if isinstance(found, Buffer):
+        symbol = self._symbol()
+        if isinstance(symbol, Var):
+            return symbol
+        if isinstance(symbol, Buffer):
             self.expect("[")
-            return Load(found, self.exprs("]"))
-        raise self.error(f"'{found.name}' is a kernel, not a value")
+            return Load(symbol, self.exprs("]"))
+        raise self.error(f"'{symbol.name}' is a kernel, not a value")
 
     def application(self) -> Expr | None:
         """Return a literal with a type, cast, select, function operator or intrinsic; else None."""

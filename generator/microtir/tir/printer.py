@@ -412,12 +412,12 @@ def to_text(functions: PrimFunc | Sequence[PrimFunc], *, constants: bool = True)
 
 
 def _kernels(functions: Sequence[PrimFunc]) -> tuple[PrimFunc, ...]:
-    found: dict[PrimFunc, None] = {}
+    kernels: dict[PrimFunc, None] = {}
     for func in functions:
         for node in walk(func):
-            if isinstance(node, KernelCall) and node.meaning not in found:
-                found.update(dict.fromkeys((*_kernels((node.meaning,)), node.meaning)))
-    return tuple(found)
+            if isinstance(node, KernelCall) and node.meaning not in kernels:
+                kernels.update(dict.fromkeys((*_kernels((node.meaning,)), node.meaning)))
+    return tuple(kernels)
 
 
 def extern_functions(functions: Sequence[PrimFunc]) -> tuple[ExternFunction, ...]:
@@ -438,14 +438,14 @@ def _extern_text(function: ExternFunction) -> str:
 
 def constant_buffers(functions: Sequence[PrimFunc]) -> tuple[Buffer, ...]:
     """Return CONSTANT buffers that functions use, each once, in order of first use."""
-    found: dict[Buffer, None] = {}
+    constants: dict[Buffer, None] = {}
     for func in functions:
         for node in walk(func):
             if not isinstance(node, Load | Store | BufferView | BufferArgument):
                 continue
             if node.buffer.scope is Scope.CONSTANT and node.buffer not in func.params:
-                found[node.buffer] = None
-    return tuple(found)
+                constants[node.buffer] = None
+    return tuple(constants)
 
 
 def _constant_text(buffer: Buffer, names: Names, *, full: bool) -> str:

@@ -85,7 +85,7 @@ def structural_key(function: PrimFunc) -> StructuralKey:
 
 
 def rebind(
-    function: PrimFunc, own: StructuralKey, other: StructuralKey, made: PrimFunc
+    function: PrimFunc, own: StructuralKey, other: StructuralKey, lowered: PrimFunc
 ) -> PrimFunc:
     """Return what passes make of a function, given what they make of another one that equals it.
 
@@ -93,16 +93,16 @@ def rebind(
         function: before the passes.
         own: its key.
         other: that of the other function, with equal tokens.
-        made: what became of the other function: its body is another one, and nothing else.
+        lowered: what became of the other function: its body is another one, and nothing else.
     """
     items: dict[Item, Expr | Buffer | int] = dict(zip(other.items, own.items, strict=True))
-    for node in walk(made):
+    for node in walk(lowered):
         # Passes copy loops: what they define so is defined once, here as well.
         if isinstance(node, For | Let) and node.var not in items:
             items[node.var] = build.fresh(node.var)
         elif isinstance(node, Allocate) and node.buffer not in items:
             items[node.buffer] = replace(node.buffer)
-    return replace(function, body=substitute(made.body, items))
+    return replace(function, body=substitute(lowered.body, items))
 
 
 class _Writer:

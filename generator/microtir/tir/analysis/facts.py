@@ -57,13 +57,13 @@ class Facts:
         with self._forms.layer():
             facts = self._forms.facts(condition, truth=truth)
             before = dict(self.bounds.ranges)
-            kept = len(self._assumed)
+            outside = len(self._assumed)
             self._assumed.extend(facts)
             self._narrow(facts)
             try:
                 yield
             finally:
-                del self._assumed[kept:]
+                del self._assumed[outside:]
                 self.bounds.ranges.clear()
                 self.bounds.ranges.update(before)
 

@@ -61,9 +61,9 @@ def collect(e: Expr) -> Terms:
         else:
             factors[term] = factors.get(term, 0) + factor
             leaves += 1
-    kept = {t: f for t, f in factors.items() if f}
+    nonzero = {t: f for t, f in factors.items() if f}
     tidy = constants == 0 or (constants == 1 and last_is_constant)
-    return Terms(kept, constant, leaves, tidy)
+    return Terms(nonzero, constant, leaves, tidy)
 
 
 def _leaves(e: Expr, factor: int) -> Iterator[tuple[Expr, int]]:

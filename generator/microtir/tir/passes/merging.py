@@ -97,8 +97,8 @@ class _Skeleton:
     @property
     def placeholders(self) -> tuple[Var, ...]:
         count = len(self.numbers)
-        found = self.function.params[len(self.function.params) - count :]
-        return tuple(p for p in found if isinstance(p, Var))
+        last = self.function.params[len(self.function.params) - count :]
+        return tuple(p for p in last if isinstance(p, Var))
 
 
 def _skeleton(layer: PrimFunc) -> _Skeleton:
@@ -106,12 +106,12 @@ def _skeleton(layer: PrimFunc) -> _Skeleton:
     placeholders = _Placeholders()
     body = placeholders.stmt(opened.stmt(layer.body))
     params = tuple(opened.param(p) for p in layer.params)
-    made = (*params, *opened.constants.values(), *placeholders.values)
+    skeleton_params = (*params, *opened.constants.values(), *placeholders.values)
     known = layer.origin.name if layer.origin is not None else None
     name = layer.name if known is None else known.work
     return _Skeleton(
         layer,
-        PrimFunc(name, made, body),
+        PrimFunc(name, skeleton_params, body),
         tuple(opened.constants),
         tuple(placeholders.values.values()),
     )
@@ -237,13 +237,17 @@ def _spanning(group: Sequence[_Skeleton], place: int) -> Param:
     The largest extent, the widest range.
     """
     owned = [[*s.layer.params, *s.constants][place] for s in group]
-    made = group[0].function.params[place]
-    if isinstance(made, Buffer):
+    parameter = group[0].function.params[place]
+    if isinstance(parameter, Buffer):
         sizes = [_elements(b) for b in owned if isinstance(b, Buffer)]
         alignments = [b.alignment for b in owned if isinstance(b, Buffer)]
-        return replace(made, shape=(max(sizes),), alignment=min(alignments))
+        return replace(parameter, shape=(max(sizes),), alignment=min(alignments))
     highs = [v.high for v in owned if isinstance(v, Var) and v.high is not None]
-    return Var(made.name, made.dtype, 0, max(highs)) if len(highs) == len(owned) else made
+    return (
+        Var(parameter.name, parameter.dtype, 0, max(highs))
+        if len(highs) == len(owned)
+        else parameter
+    )
 
 
 def _elements(buffer: Buffer) -> int:
@@ -275,22 +279,24 @@ def _check(skeleton: _Skeleton, merged: PrimFunc) -> None:
     """
     layer, call = skeleton.layer, merged.body
     assert isinstance(call, KernelCall), "a merged layer is one call"
-    mine = skeleton.function.params[: len(skeleton.function.params) - len(skeleton.numbers)]
-    own = dict(zip((*layer.params, *skeleton.constants), mine, strict=True))
-    given: dict[Var | Buffer, Expr | Buffer | int] = {}
+    params = skeleton.function.params[: len(skeleton.function.params) - len(skeleton.numbers)]
+    own = dict(zip((*layer.params, *skeleton.constants), params, strict=True))
+    arguments: dict[Var | Buffer, Expr | Buffer | int] = {}
     for parameter, argument in zip(call.meaning.params, call.args, strict=True):
         match argument:
             case BufferArgument(buffer):
-                given[parameter] = own[buffer]
+                arguments[parameter] = own[buffer]
             case Var():
-                given[parameter] = own[argument]
+                arguments[parameter] = own[argument]
             case _:
-                given[parameter] = argument
+                arguments[parameter] = argument
     numbers: dict[Var | Buffer, Expr | Buffer | int] = {}
     numbers.update(zip(skeleton.placeholders, skeleton.numbers, strict=True))
-    meant = substitute(skeleton.function.body, numbers)
-    found = substitute(call.meaning.body, given)
-    if to_text(PrimFunc(layer.name, mine, meant)) != to_text(PrimFunc(layer.name, mine, found)):
+    expected = substitute(skeleton.function.body, numbers)
+    actual = substitute(call.meaning.body, arguments)
+    if to_text(PrimFunc(layer.name, params, expected)) != to_text(
+        PrimFunc(layer.name, params, actual)
+    ):
         raise TirError(
             f"merged into '{call.meaning.name}' it is another function",
             where=f"function '{layer.name}'",

@@ -180,23 +180,23 @@ class _Clipper(_Scoped):
             return inner
         start, stop = inner.start, inner.stop
         outside: list[Expr] = []
-        kept: list[Expr] = []
+        remaining: list[Expr] = []
         for guard in conjuncts(body.condition):
             bound = limit(self.facts, inner.var, guard)
             if inner.var not in variables_used(guard) and is_total(self.facts, guard):
                 outside.append(guard)
             elif bound is None:
-                kept.append(guard)
+                remaining.append(guard)
             elif bound[0]:
                 stop = build.minimum(stop, bound[1])
             else:
                 start = build.maximum(start, bound[1])
         is_literal = isinstance(start, IntImm) and isinstance(stop, IntImm)
-        if len(kept) == len(list(conjuncts(body.condition))) or (
+        if len(remaining) == len(list(conjuncts(body.condition))) or (
             inner.kind is LoopKind.UNROLLED and not is_literal
         ):
             return inner
-        then = If(build.logical_and(*kept), body.then) if kept else body.then
+        then = If(build.logical_and(*remaining), body.then) if remaining else body.then
         clipped = For(inner.var, start, stop, then, inner.kind)
         return If(build.logical_and(*outside), clipped) if outside else clipped
 

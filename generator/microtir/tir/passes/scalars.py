@@ -66,29 +66,29 @@ Elements = dict[Buffer, dict[tuple[int, ...], _Element]]
 
 
 def _elements(func: PrimFunc) -> Elements:
-    found: Elements = {}
-    kept: set[Buffer] = set()
+    elements: Elements = {}
+    indexed: set[Buffer] = set()
     for node in walk(func.body):
         if isinstance(node, Allocate) and node.buffer.scope is Scope.LOCAL and node.buffer.shape:
-            found[node.buffer] = {}
+            elements[node.buffer] = {}
             for s in _statements(allocations(node)[1]):
                 place = _literals(s.indices) if isinstance(s, Store) else None
                 if isinstance(s, Store) and s.buffer is node.buffer and place is not None:
-                    found[node.buffer].setdefault(place, _Element()).is_first = True
+                    elements[node.buffer].setdefault(place, _Element()).is_first = True
         elif isinstance(node, BufferArgument | BufferView):
-            kept.add(node.buffer)
-        elif isinstance(node, Load | Store) and node.buffer in found:
+            indexed.add(node.buffer)
+        elif isinstance(node, Load | Store) and node.buffer in elements:
             place = _literals(node.indices)
             if place is None:
-                kept.add(node.buffer)
+                indexed.add(node.buffer)
                 continue
-            element = found[node.buffer].setdefault(place, _Element())
+            element = elements[node.buffer].setdefault(place, _Element())
             element.loads += isinstance(node, Load)
             element.stores += isinstance(node, Store)
-    chosen = {array: elements for array, elements in found.items() if array not in kept}
-    for array, elements in chosen.items():
-        for number, element in enumerate(elements.values()):
-            element.name(array.name + str(number) * (len(elements) > 1), array.dtype)
+    chosen = {array: promoted for array, promoted in elements.items() if array not in indexed}
+    for array, promoted in chosen.items():
+        for number, element in enumerate(promoted.values()):
+            element.name(array.name + str(number) * (len(promoted) > 1), array.dtype)
     return chosen
 
 
@@ -129,8 +129,8 @@ class _Scalars(Rewriter):
         arrays = [buffer for buffer in buffers if buffer in self.elements]
         if not arrays:
             return self.stmt_parts(s)
-        kept = tuple(buffer for buffer in buffers if buffer not in self.elements)
-        return allocated(kept, self.declared(arrays, _statements(body)))
+        other_arrays = tuple(buffer for buffer in buffers if buffer not in self.elements)
+        return allocated(other_arrays, self.declared(arrays, _statements(body)))
 
     def declared(self, arrays: list[Buffer], statements: tuple[Stmt, ...]) -> Stmt:
         """Declare every scalar in front of the first statement that needs it."""
@@ -158,7 +158,7 @@ class _Scalars(Rewriter):
                     scalar = self.of(node)
                 if isinstance(scalar, Buffer):
                     first.setdefault(scalar, n)
-        found: dict[int, list[Buffer]] = {}
+        scalars_of: dict[int, list[Buffer]] = {}
         for scalar, n in first.items():
-            found.setdefault(n, []).append(scalar)
-        return found
+            scalars_of.setdefault(n, []).append(scalar)
+        return scalars_of

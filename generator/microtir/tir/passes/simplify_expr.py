@@ -165,10 +165,12 @@ class ExprSimplifier(Rewriter):
             return e if is_reduced else build.floormod(remainder, e.b)
         if not whole.factors:
             return e
-        kept = self._rebuilt(e.a, Terms(rest.factors, terms.constant))
-        if kept is None:
+        dividend = self._rebuilt(e.a, Terms(rest.factors, terms.constant))
+        if dividend is None:
             return e
-        return self._rebuilt(e, Terms(whole.factors, 0).with_term(build.floordiv(kept, e.b))) or e
+        return (
+            self._rebuilt(e, Terms(whole.factors, 0).with_term(build.floordiv(dividend, e.b))) or e
+        )
 
     def _rebuilt(self, original: Expr, terms: Terms) -> Expr | None:
         """Return the sum of terms, or None if a partial sum might overflow."""
