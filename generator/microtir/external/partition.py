@@ -22,7 +22,7 @@ _COMMUTATIVE = (Add, Mul)
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
+class _Offload:
     """A match and the rule of the library that it is given to."""
 
     match: Match
@@ -50,22 +50,21 @@ def partition(
     if not libraries:
         return graph
     consumers = graph.consumers()
-    taken: dict[Node, _Found] = {}
+    taken: dict[Node, _Offload] = {}
     for library, wanted in libraries:
         for rule in library.rules:
             for match in _matches(graph, consumers, rule, target):
                 if any(node in taken for node in match.nodes) or not rule.accepts(match):
                     continue
                 if _is_wanted(match, rule, wanted, own_cost):
-                    found = _Found(match, rule, library)
-                    taken |= dict.fromkeys(match.nodes, found)
+                    taken |= dict.fromkeys(match.nodes, _Offload(match, rule, library))
     nodes: list[Node] = []
     for node in graph.nodes:
-        found_here = taken.get(node)
-        if found_here is None:
+        offload = taken.get(node)
+        if offload is None:
             nodes.append(node)
-        elif node is found_here.match.last:
-            nodes.append(_call(found_here, prefix))
+        elif node is offload.match.last:
+            nodes.append(_call(offload, prefix))
     return replace(graph, nodes=tuple(nodes)) if taken else graph
 
 
@@ -75,11 +74,11 @@ def _matches(
     finder = _Finder(graph, consumers)
     for node in graph.nodes:
         pattern = rule.pattern
-        found = finder.chain(node, pattern) if isinstance(pattern, tuple) else None
+        matched = finder.chain(node, pattern) if isinstance(pattern, tuple) else None
         if isinstance(pattern, Pattern):
-            found = finder.tree(node, pattern)
-        if found:
-            yield Match(tuple(n for n in graph.nodes if n in found), target)
+            matched = finder.tree(node, pattern)
+        if matched:
+            yield Match(tuple(n for n in graph.nodes if n in matched), target)
 
 
 class _Finder:
@@ -117,7 +116,7 @@ class _Finder:
         """Return what makes a node's inputs; None if one of them is made otherwise."""
         if len(patterns) > len(node.inputs):
             return None
-        found: list[frozenset[Node]] = []
+        branches: list[frozenset[Node]] = []
         for tensor, pattern in zip(node.inputs, patterns, strict=False):
             if pattern is None:
                 continue
@@ -127,8 +126,8 @@ class _Finder:
             branch = self.tree(producer, pattern)
             if not branch:
                 return None
-            found.append(branch)
-        return found
+            branches.append(branch)
+        return branches
 
     def _is_inside(self, node: Node) -> bool:
         """Return whether a node's output is read once and is no output of the model."""
@@ -145,17 +144,17 @@ def _is_wanted(match: Match, rule: Rule, wanted: External | None, own_cost: Cost
     return rule.cost(match) < sum(own_cost(node) for node in match.nodes)
 
 
-def _call(found: _Found, prefix: str) -> Node:
+def _call(offload: _Offload, prefix: str) -> Node:
     """Make one node of a match; its meaning is that of the nodes it stands for."""
-    match = found.match
-    code = found.rule.emit(match)
-    label = f"{match.last.op.label}_{found.library.name.replace('-', '_')}"
+    match = offload.match
+    code = offload.rule.emit(match)
+    label = f"{match.last.op.label}_{offload.library.name.replace('-', '_')}"
     names = " and ".join(node.op.name for node in match.nodes)
     record = custom_record(
-        name=f"{names} of {found.library.name}",
+        name=f"{names} of {offload.library.name}",
         reference=lambda _node, *inputs: evaluated(match, inputs),
         function=WrittenFunction(
-            build=lambda _node, name: call_of(match, code, found.library, name, prefix),
+            build=lambda _node, name: call_of(match, code, offload.library, name, prefix),
             scratch_bytes=lambda _node: code.scratch_bytes,
         ),
         macs=lambda _node: match.macs,

@@ -167,10 +167,10 @@ def _types(node: Node) -> tuple[TensorType, TensorType, TensorType]:
 def _weights(node: Node, params: LinearParams) -> dict[str, Array]:
     channels = node.output.shape[-1]
     multipliers, shifts = params.multiplier_arrays(channels)
-    found = {"weights": node.inputs[1].data}
+    constants = {"weights": node.inputs[1].data}
     if len(node.inputs) > 2:
-        found["bias"] = node.inputs[2].data
-    arrays = {name: data for name, data in found.items() if data is not None}
+        constants["bias"] = node.inputs[2].data
+    arrays = {name: data for name, data in constants.items() if data is not None}
     return arrays | {
         "multipliers": np.asarray(multipliers, np.int32),
         "shifts": np.asarray(shifts, np.int32),
