@@ -43,8 +43,8 @@ def from_te(
             te.constant(t.data, f"constant{i}") if t.data is not None else placeholders[t]
             for i, t in enumerate(node.inputs)
         ]
-        made = compute(node, *given)
-        outputs = made if isinstance(made, tuple) else (made,)
+        result = compute(node, *given)
+        outputs = result if isinstance(result, tuple) else (result,)
         steps = te.create_schedule(outputs)
         if schedule is not None:
             schedule(steps, *outputs)

@@ -70,8 +70,8 @@ def _feed(feed: Feed, first: Expr, stop: Expr, rows: int, depth: int, call: Call
     if producer.together == 1:
         return _turns(producer, begin, end, depth + 1, call)
     suffix = _suffix(producer, depth + 1)
-    made, asked = Var(f"made{suffix}"), Var(f"asked{suffix}")
-    return Let(made, begin, Let(asked, end, _turns(producer, made, asked, depth + 1, call)))
+    done, asked = Var(f"made{suffix}"), Var(f"asked{suffix}")
+    return Let(done, begin, Let(asked, end, _turns(producer, done, asked, depth + 1, call)))
 
 
 def _clipped(y: Expr, stride: int, offset: int, range_: tuple[int, int], height: int) -> Expr:

@@ -80,12 +80,12 @@ def _with_kernels(functions: Iterable[PrimFunc]) -> Iterator[PrimFunc]:
 
 def _assembly(functions: Iterable[PrimFunc]) -> dict[PrimFunc, str]:
     """Return the assembly template of every micro-kernel that has one."""
-    found: dict[PrimFunc, str] = {}
+    assembly: dict[PrimFunc, str] = {}
     for function in functions:
         for node in walk(function):
             if isinstance(node, KernelCall) and node.assembly is not None:
-                found[node.meaning] = node.assembly
-    return found
+                assembly[node.meaning] = node.assembly
+    return assembly
 
 
 def _originals(

@@ -76,7 +76,7 @@ def emit_nest(tensor: Tensor, names: Names, buffers: Values) -> Nest:
     assert tensor.computation is not None
     emitter = _Emitter(tensor, tensor.computation, names)
     body = emitter.emit(Scope(buffers))
-    return Nest(body, tuple(emitter.made))
+    return Nest(body, tuple(emitter.loop_axes))
 
 
 class _Emitter:
@@ -85,7 +85,7 @@ class _Emitter:
         self.computation = computation
         self.names = names
         self.where = f"te.compute '{tensor.name}'"
-        self.made: list[tuple[ir.Var, str]] = []
+        self.loop_axes: list[tuple[ir.Var, str]] = []
         self.free: dict[Prelude, frozenset[ir.Var]] = {}
 
     def emit(self, scope: Scope) -> ir.Stmt:
@@ -111,7 +111,7 @@ class _Emitter:
             axis, *rest = axes
             self.check_defined(defined, axis.start, axis.stop)
             loop = ir.Var(self.names.unique(axis.var.name))
-            self.made.append((loop, axis.var.name))
+            self.loop_axes.append((loop, axis.var.name))
             body = self.loops(tuple(rest), roots, defined.define(axis.var, loop), inner)
             return ir.For(loop, defined.resolve(axis.start), defined.resolve(axis.stop), body)
 
@@ -144,27 +144,29 @@ class _Emitter:
 
     def ready(self, roots: list[Expr], scope: Scope) -> list[Prelude]:
         """Return preludes of `roots`, not yet placed, whose axes are defined; in order of use."""
-        found: dict[Prelude, bool] = {}
+        is_lazy: dict[Prelude, bool] = {}
         for root in roots:
-            self.collect(root, lazy=False, found=found)
+            self.collect(root, lazy=False, is_lazy=is_lazy)
         ready = [
-            p for p in found if p.var not in scope.values and self.axes_of(p) <= scope.values.keys()
+            p
+            for p in is_lazy
+            if p.var not in scope.values and self.axes_of(p) <= scope.values.keys()
         ]
         for prelude in ready:
-            if found[prelude]:
+            if is_lazy[prelude]:
                 raise self.refuse_lazy(prelude)
         return ready
 
-    def collect(self, value: Expr, *, lazy: bool, found: dict[Prelude, bool]) -> None:
+    def collect(self, value: Expr, *, lazy: bool, is_lazy: dict[Prelude, bool]) -> None:
         """Add the preludes that `value` reads, those they read first; True if read lazily only."""
         preludes = {prelude.var: prelude for prelude in value.needs.preludes}
         for var, var_lazy in _reads(value.node, lazy):
             prelude = preludes.get(var)
-            if prelude is None or found.get(prelude) is False:
+            if prelude is None or is_lazy.get(prelude) is False:
                 continue  # not a placeholder, or already known to be evaluated anyway
             for operand in prelude.operands:
-                self.collect(operand, lazy=var_lazy, found=found)
-            found[prelude] = found.get(prelude, True) and var_lazy
+                self.collect(operand, lazy=var_lazy, is_lazy=is_lazy)
+            is_lazy[prelude] = is_lazy.get(prelude, True) and var_lazy
 
     def axes_of(self, prelude: Prelude) -> frozenset[ir.Var]:
         """Return the other axes that must be defined where the prelude is computed."""

@@ -39,8 +39,8 @@ def fully_connected(operands: Operands) -> Converted:
         )
     op = FullyConnected(operands.activation(options.activation))
     inputs = operands.with_weights()
-    kept = (*inputs[0].shape[:-1], *inputs[1].shape[:1]) if options.keep_num_dims else None
-    return Converted(op, inputs, free=kept)
+    free = (*inputs[0].shape[:-1], *inputs[1].shape[:1]) if options.keep_num_dims else None
+    return Converted(op, inputs, free=free)
 
 
 READERS = (

@@ -206,8 +206,8 @@ def squeeze(operands: Operands) -> Converted:
         raise operands.malformed(
             f"dimensions {named} of {data.shape} cannot be dropped", "dimensions of extent 1"
         )
-    kept = tuple(extent for axis, extent in enumerate(data.shape) if axis not in axes)
-    return Converted(Reshape(), (data,), kept)
+    squeezed = tuple(extent for axis, extent in enumerate(data.shape) if axis not in axes)
+    return Converted(Reshape(), (data,), squeezed)
 
 
 def expand_dims(operands: Operands) -> Converted:

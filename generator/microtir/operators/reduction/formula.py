@@ -24,19 +24,19 @@ def mean(layer: FormulaContext) -> None:
     node, op = layer.node, layer.node.op
     assert isinstance(op, Mean)
     x, shape = layer.whole(0), node.inputs[0].shape
-    kept = [axis for axis in range(len(shape)) if axis not in op.axes]
+    outer_axes = [axis for axis in range(len(shape)) if axis not in op.axes]
     names = {axis: f"k{axis}" for axis in op.axes}
 
     def element(*position: te.Expr) -> te.Expr:
         reduced = {axis: te.reduce_axis(0, shape[axis], names[axis]) for axis in op.axes}
-        outer = dict(zip(kept, position, strict=True))
+        outer = dict(zip(outer_axes, position, strict=True))
         value = x[tuple(reduced[a] if a in reduced else outer[a] for a in range(len(shape)))]
         axes = tuple(reduced.values())
         start, term = mean_start(node), summand(layer, value)
         total = te.sum(term, axes, init=start) if axes else term + start
         return mean_of(layer, total)
 
-    layer.tensor(element, tuple(shape[axis] for axis in kept))
+    layer.tensor(element, tuple(shape[axis] for axis in outer_axes))
 
 
 def mean_start(node: Node) -> int | float:
