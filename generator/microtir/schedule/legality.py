@@ -20,7 +20,7 @@ from dataclasses import dataclass, replace
 
 from microtir.schedule.proof import impossible
 from microtir.tir import build, ir
-from microtir.tir.visitor import buffers_read, buffers_written, substitute, walk
+from microtir.tir.visitor import Replacement, buffers_read, buffers_written, substitute, walk
 
 REDUCTIONS = (ir.BinaryOp.ADD, ir.BinaryOp.MIN, ir.BinaryOp.MAX)
 
@@ -44,7 +44,7 @@ class Access:
     def elsewhere(self, shared: frozenset[ir.Var]) -> tuple[Access, dict[ir.Var, ir.Var]]:
         """Return the access in another iteration: every variable but the shared ones is renamed."""
         renamed = {v: build.fresh(v, f"{v.name}'") for v in self.variables if v not in shared}
-        mapping: dict[ir.Var | ir.Buffer, ir.Expr | ir.Buffer | int] = dict(renamed.items())
+        mapping: dict[ir.Param, Replacement] = dict(renamed.items())
         facts = tuple(substitute(fact, mapping) for fact in self.facts)
         indices = self.indices and tuple(substitute(index, mapping) for index in self.indices)
         return replace(self, facts=facts, indices=indices), renamed

@@ -9,7 +9,7 @@ from typing import TypeAlias
 from microtir.errors import ScheduleError
 from microtir.schedule.proof import constant_difference
 from microtir.tir import build, ir
-from microtir.tir.visitor import substitute, variables_used, walk
+from microtir.tir.visitor import Replacement, substitute, variables_used, walk
 
 Range: TypeAlias = tuple[ir.Expr, ir.Expr]  # first and last value of a variable
 Inner: TypeAlias = Mapping[ir.Var, "Range | None"]  # None: a value that is not bounded
@@ -65,7 +65,7 @@ class _Lets:
     """Values of the named integers of a function, as far as they do not rest on memory."""
 
     def __init__(self, body: ir.Stmt) -> None:
-        self.values: dict[ir.Var | ir.Buffer, ir.Expr | ir.Buffer | int] = {}
+        self.values: dict[ir.Param, Replacement] = {}
         for node in walk(body):
             if isinstance(node, ir.Let) and node.var.dtype is ir.DType.INT32:
                 value = self.resolve(node.value)

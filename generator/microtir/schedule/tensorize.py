@@ -10,9 +10,9 @@ from microtir.schedule.proof import constant_difference, proves
 from microtir.schedule.tree import facts_at, find_loop, replace_stmt
 from microtir.tir import build, ir
 from microtir.tir.printer import access_text, expr_text
-from microtir.tir.visitor import buffers_written, substitute, variables_used, walk
+from microtir.tir.visitor import Replacement, buffers_written, substitute, variables_used, walk
 
-Replacement = dict[ir.Var | ir.Buffer, ir.Expr | ir.Buffer | int]
+Replacements = dict[ir.Param, Replacement]
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,8 +94,8 @@ class _Match:
     def __init__(self, meaning: ir.PrimFunc, step: str) -> None:
         self.meaning = meaning
         self.step = step
-        self.inner: Replacement = {}  # kernel's variables and LOCAL buffers -> those of the nest
-        self.zero: Replacement = {}  # the nest's own variables at their origin
+        self.inner: Replacements = {}  # kernel's variables and LOCAL buffers -> those of the nest
+        self.zero: Replacements = {}  # the nest's own variables at their origin
         self.pointers: dict[ir.Buffer, _Pointer] = {}
         self.scalars: dict[ir.Var, ir.Expr] = {}
 
@@ -190,7 +190,7 @@ class _Match:
         """Return whether a parameter of the kernel has no argument yet."""
         return var in self.meaning.params and var not in self.scalars
 
-    def translation(self) -> Replacement:
+    def translation(self) -> Replacements:
         names = self.inner.copy()
         names.update(self.scalars.items())
         return names

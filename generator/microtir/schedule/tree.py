@@ -10,7 +10,7 @@ from microtir.errors import ScheduleError
 from microtir.schedule.names import Names
 from microtir.schedule.program import Loop, Program
 from microtir.tir import build, ir
-from microtir.tir.visitor import Rewriter, children, substitute, walk
+from microtir.tir.visitor import Replacement, Rewriter, children, substitute, walk
 
 
 def find_loop(program: Program, loop: Loop, step: str) -> ir.For:
@@ -130,7 +130,7 @@ def copy_loops(
 
     The handle of a copied loop is called like the original, with the suffix.
     """
-    renamed: dict[ir.Var | ir.Buffer, ir.Expr | ir.Buffer | int] = {}
+    renamed: dict[ir.Param, Replacement] = {}
     handles = []
     for old in defined_in(body):
         if isinstance(old, ir.Buffer):

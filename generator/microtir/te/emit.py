@@ -27,7 +27,7 @@ from microtir.te.expr import (
     Tensor,
 )
 from microtir.tir import build, ir
-from microtir.tir.visitor import children, substitute, variables_used
+from microtir.tir.visitor import Replacement, children, substitute, variables_used
 
 COMBINE: Mapping[Reduction, Callable[[ir.Expr, ir.Expr], ir.Expr]] = {
     Reduction.SUM: build.add,
@@ -35,7 +35,7 @@ COMBINE: Mapping[Reduction, Callable[[ir.Expr, ir.Expr], ir.Expr]] = {
     Reduction.MIN: build.minimum,
 }
 
-Values: TypeAlias = Mapping[ir.Var | ir.Buffer, ir.Expr | ir.Buffer | int]
+Values: TypeAlias = Mapping[ir.Param, Replacement]
 Place: TypeAlias = Callable[["Scope"], ir.Stmt]
 
 

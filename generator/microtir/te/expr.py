@@ -23,7 +23,7 @@ from microtir.errors import TirError
 from microtir.tir import build, ir
 from microtir.tir.dtype import DType
 from microtir.tir.printer import expr_text
-from microtir.tir.visitor import substitute
+from microtir.tir.visitor import Replacement, substitute
 
 ExprLike: TypeAlias = "Expr | ir.Expr | int | float | np.generic"
 
@@ -392,7 +392,7 @@ class Tensor:
         if self.computation is not None:
             # Written through `store`: read from where the element was put.
             axes = self.computation.axes
-            places: dict[ir.Var | ir.Buffer, ir.Expr | ir.Buffer | int] = {
+            places: dict[ir.Param, Replacement] = {
                 axis.var: node for axis, node in zip(axes, nodes, strict=True)
             }
             nodes = tuple(substitute(place, places) for place in self.computation.indices)

@@ -15,39 +15,10 @@ from typing import Any, NamedTuple, NoReturn
 import numpy as np
 
 from microtir.errors import InterpreterError
-from microtir.tir import arithmetic
+from microtir.tir import arithmetic, ir
 from microtir.tir.analysis.interval import Interval
 from microtir.tir.dtype import DType
 from microtir.tir.interpreter_memory import Sites, View
-from microtir.tir.ir import (
-    Allocate,
-    Binary,
-    BinaryOp,
-    Buffer,
-    BufferArgument,
-    BufferView,
-    Call,
-    Cast,
-    Expr,
-    ExternCall,
-    FloatImm,
-    For,
-    If,
-    IntImm,
-    Invoke,
-    KernelCall,
-    Let,
-    Load,
-    PrimFunc,
-    Scope,
-    Select,
-    Seq,
-    Stmt,
-    Store,
-    Unary,
-    UnaryOp,
-    Var,
-)
 from microtir.tir.visitor import allocations, walk
 
 
@@ -55,7 +26,7 @@ from microtir.tir.visitor import allocations, walk
 class Compiled:
     """A translated function; `run(machine, *views and ints)`."""
 
-    func: PrimFunc
+    func: ir.PrimFunc
     run: Callable[..., None]
     source: str
 
@@ -76,11 +47,11 @@ class _Place:
     shape: tuple[Value, ...] = ()
 
 
-_ARITHMETIC = {BinaryOp.ADD: "+", BinaryOp.SUB: "-", BinaryOp.MUL: "*"}
-_BITS = {BinaryOp.BIT_AND: "&", BinaryOp.BIT_OR: "|", BinaryOp.BIT_XOR: "^"}
+_ARITHMETIC = {ir.BinaryOp.ADD: "+", ir.BinaryOp.SUB: "-", ir.BinaryOp.MUL: "*"}
+_BITS = {ir.BinaryOp.BIT_AND: "&", ir.BinaryOp.BIT_OR: "|", ir.BinaryOp.BIT_XOR: "^"}
 
 
-def compile_function(func: PrimFunc) -> Compiled:
+def compile_function(func: ir.PrimFunc) -> Compiled:
     """Translate a function and the kernels that it calls.
 
     Raises:
@@ -100,19 +71,19 @@ def compile_function(func: PrimFunc) -> Compiled:
 
 
 class _Coder:
-    def __init__(self, func: PrimFunc) -> None:
+    def __init__(self, func: ir.PrimFunc) -> None:
         self.func = func
         self.sites = Sites(func)
         self.lines: list[str] = []
         self.depth = 1
         self.next = 0
-        self.vars: dict[Var, Value] = {}
-        self.buffers: dict[Buffer, _Place] = {}
+        self.vars: dict[ir.Var, Value] = {}
+        self.buffers: dict[ir.Buffer, _Place] = {}
         self.dtypes: dict[DType, str] = {}
         self.by_pointer = {
-            n.buffer for n in walk(func) if isinstance(n, BufferArgument | BufferView)
+            n.buffer for n in walk(func) if isinstance(n, ir.BufferArgument | ir.BufferView)
         }
-        self.kernels: dict[PrimFunc, str] = {}
+        self.kernels: dict[ir.PrimFunc, str] = {}
         self.globals: dict[str, Any] = {
             "S": self.sites, "A": arithmetic, "f32": _float32_rounder(),
             "new_memory": View.empty_memory, "overflow": self.sites.overflow,
@@ -152,36 +123,36 @@ class _Coder:
 
     def function(self) -> str:
         numbers = {p: self.number() for p in self.func.params}
-        names = [f"{'r' if isinstance(p, Buffer) else 'v'}{n}" for p, n in numbers.items()]
+        names = [f"{'r' if isinstance(p, ir.Buffer) else 'v'}{n}" for p, n in numbers.items()]
         for p, n in numbers.items():
-            if isinstance(p, Var):
+            if isinstance(p, ir.Var):
                 low = p.dtype.min if p.low is None else p.low
                 high = p.dtype.max if p.high is None else p.high
                 self.vars[p] = Value(f"v{n}", Interval(low, high) if low <= high else None)
         for p, n in numbers.items():
-            if isinstance(p, Buffer):
+            if isinstance(p, ir.Buffer):
                 self.open_buffer(p, n)
         self.stmt(self.func.body)
         return "\n".join([f"def run({', '.join(['m', *names])}):", *self.lines, "  pass\n"])
 
-    def open_buffer(self, buffer: Buffer, number: int) -> None:
+    def open_buffer(self, buffer: ir.Buffer, number: int) -> None:
         self.line(f"b{number} = r{number}.elements; k{number} = r{number}.mask")
         self.buffers[buffer] = _Place(number, scalar=False, shape=self.shape(buffer))
 
-    def shape(self, buffer: Buffer) -> tuple[Value, ...]:
+    def shape(self, buffer: ir.Buffer) -> tuple[Value, ...]:
         return tuple(
-            self.expr(d) if isinstance(d, Var) else Value(str(d), Interval(d, d))
+            self.expr(d) if isinstance(d, ir.Var) else Value(str(d), Interval(d, d))
             for d in buffer.shape
         )
 
-    def place(self, buffer: Buffer) -> _Place:
+    def place(self, buffer: ir.Buffer) -> _Place:
         if buffer not in self.buffers:
-            if buffer.scope is not Scope.CONSTANT or buffer.data is None:
+            if buffer.scope is not ir.Scope.CONSTANT or buffer.data is None:
                 self.undefined(f"buffer '{buffer.name}'")
             self.open_constant(buffer)
         return self.buffers[buffer]
 
-    def open_constant(self, buffer: Buffer) -> None:
+    def open_constant(self, buffer: ir.Buffer) -> None:
         data = np.ascontiguousarray(buffer.data, dtype=buffer.dtype.value)
         number = self.number()
         view = View.of_array(data)
@@ -190,55 +161,55 @@ class _Coder:
 
     # --- statements ---
 
-    def block(self, s: Stmt) -> None:
+    def block(self, s: ir.Stmt) -> None:
         self.depth += 1
         self.line("pass")
         self.stmt(s)
         self.depth -= 1
 
-    def stmt(self, s: Stmt) -> None:
+    def stmt(self, s: ir.Stmt) -> None:
         match s:
-            case Seq(statements):
+            case ir.Seq(statements):
                 for statement in statements:
                     self.stmt(statement)
-            case Store():
+            case ir.Store():
                 self.store(s)
-            case For():
+            case ir.For():
                 self.loop(s)
-            case If(condition, then, otherwise):
+            case ir.If(condition, then, otherwise):
                 self.line(f"if {self.expr(condition).code}:")
                 self.block(then)
                 if otherwise is not None:
                     self.line("else:")
                     self.block(otherwise)
-            case Let(var, value, body):
+            case ir.Let(var, value, body):
                 bound = self.expr(value)
                 name = f"v{self.number()}"
                 self.line(f"{name} = {bound.code}")
                 self.vars[var] = Value(name, bound.range)
                 self.stmt(body)
                 del self.vars[var]
-            case Allocate():
+            case ir.Allocate():
                 buffers, inside = allocations(s)
                 for buffer in buffers:
                     self.allocate(buffer)
                 self.stmt(inside)
                 for buffer in buffers:
                     del self.buffers[buffer]
-            case Invoke(function, args):
+            case ir.Invoke(function, args):
                 codes = ", ".join(self.argument(a) for a in args)
                 self.line(f"m.invoke({function!r}, [{codes}], {self.func.name!r})")
-            case KernelCall(meaning, args):
+            case ir.KernelCall(meaning, args):
                 if meaning not in self.kernels:
                     self.kernels[meaning] = self.constant("K", compile_function(meaning))
                 codes = ", ".join(self.argument(a) for a in args)
                 self.line(f"m.enter({self.kernels[meaning]}, [{codes}], {self.func.name!r})")
-            case ExternCall(extern, args):
+            case ir.ExternCall(extern, args):
                 codes = ", ".join(self.argument(a) for a in args)
                 external = self.constant("X", extern)
                 self.line(f"m.leave({external}, [{codes}], {self.func.name!r})")
 
-    def loop(self, s: For) -> None:
+    def loop(self, s: ir.For) -> None:
         start, stop = self.expr(s.start), self.expr(s.stop)
         self.line(f"if {start.code} < {stop.code}: m.count({stop.code} - {start.code})")
         name = f"v{self.number()}"
@@ -250,7 +221,7 @@ class _Coder:
         self.block(s.body)
         del self.vars[s.var]
 
-    def allocate(self, buffer: Buffer) -> None:
+    def allocate(self, buffer: ir.Buffer) -> None:
         number = self.number()
         if not buffer.shape and buffer not in self.by_pointer:
             # A Python variable is the fastest accumulator; None marks it uninitialised.
@@ -261,9 +232,9 @@ class _Coder:
         self.line(f"r{number} = new_memory({self.dtype(buffer.dtype)}, {count})")
         self.open_buffer(buffer, number)
 
-    def store(self, s: Store) -> None:
+    def store(self, s: ir.Store) -> None:
         place = self.place(s.buffer)
-        if s.buffer.scope is Scope.CONSTANT:
+        if s.buffer.scope is ir.Scope.CONSTANT:
             self.line(f"S.error({self.sites.add(s)}, 'store to a constant')")
             return
         if place.scalar:
@@ -275,7 +246,7 @@ class _Coder:
         number = place.number
         self.line(f"b{number}[{offset}] = {value.code}; k{number}[{offset}] = {full}")
 
-    def offset(self, access: Load | Store | BufferArgument, place: _Place) -> str:
+    def offset(self, access: ir.Load | ir.Store | ir.BufferArgument, place: _Place) -> str:
         """Emit the checks of every index and returns the code of the flat element number."""
         site = self.sites.add(access)
         if len(access.indices) != len(place.shape):
@@ -293,13 +264,13 @@ class _Coder:
             terms = f"({terms}) * {extent.code} + {value.code}" if terms else value.code
         return self.let(terms).code if len(access.indices) > 1 else terms or "0"
 
-    def argument(self, a: BufferView | BufferArgument | Expr) -> str:
+    def argument(self, a: ir.BufferView | ir.BufferArgument | ir.Expr) -> str:
         match a:
-            case BufferView(buffer, shape, dtype, offset):
+            case ir.BufferView(buffer, shape, dtype, offset):
                 number, site = self.place(buffer).number, self.sites.add(a)
                 count = int(np.prod(shape, dtype=np.int64))
                 return f"S.part({site}, r{number}, {offset}, {count}, {self.dtype(dtype)})"
-            case BufferArgument(buffer):
+            case ir.BufferArgument(buffer):
                 place, site = self.place(a.buffer), self.sites.add(a)
                 start, size = self.offset(a, place), a.buffer.dtype.bytes
                 view = f"r{place.number}"
@@ -311,43 +282,43 @@ class _Coder:
 
     # --- expressions ---
 
-    def expr(self, e: Expr) -> Value:
+    def expr(self, e: ir.Expr) -> Value:
         match e:
-            case Var():
+            case ir.Var():
                 if e not in self.vars:
                     self.undefined(f"variable '{e.name}'")
                 return self.vars[e]
-            case IntImm(value):
+            case ir.IntImm(value):
                 code = f"({value})" if value < 0 else str(value)
                 return Value(code, Interval(value, value))
-            case FloatImm():
+            case ir.FloatImm():
                 return Value(self.constant("C", e.value))
-            case Binary(BinaryOp.AND | BinaryOp.OR):
+            case ir.Binary(ir.BinaryOp.AND | ir.BinaryOp.OR):
                 return self.lazy(e)
-            case Binary():
+            case ir.Binary():
                 return self.float_binary(e) if e.a.dtype.is_float else self.int_binary(e)
-            case Unary(op, a):
+            case ir.Unary(op, a):
                 operand = self.expr(a)
-                if op is UnaryOp.NOT:
+                if op is ir.UnaryOp.NOT:
                     return self.let(f"not {operand.code}")
                 if e.dtype.is_float:
                     return self.let(f"-{operand.code}")
                 known = -operand.range if operand.range else None
                 return self.checked(e, f"-{operand.code}", known)
-            case Cast():
+            case ir.Cast():
                 return self.cast(e)
-            case Select():
+            case ir.Select():
                 return self.select(e)
-            case Load():
+            case ir.Load():
                 return self.load(e)
-            case Call(intrinsic, args):
+            case ir.Call(intrinsic, args):
                 codes = [self.expr(a).code for a in args]
                 function = self.constant("I", intrinsic)
                 site = self.sites.add(e)
                 known = None if e.dtype.is_float else Interval.of_type(e.dtype)
                 return self.let(f"S.call({', '.join([str(site), function, *codes])})", known)
 
-    def checked(self, e: Expr, code: str, known: Interval | None) -> Value:
+    def checked(self, e: ir.Expr, code: str, known: Interval | None) -> Value:
         """Return a result that must fit its type, checked unless the range shows that it does."""
         whole = Interval.of_type(e.dtype)
         if known is not None and known.within(whole):
@@ -359,58 +330,58 @@ class _Coder:
         )
         return value
 
-    def int_binary(self, e: Binary) -> Value:
+    def int_binary(self, e: ir.Binary) -> Value:
         a, b, op = self.expr(e.a), self.expr(e.b), e.op
         if op in _ARITHMETIC:
             known = None
             if a.range and b.range:
                 known = {
-                    BinaryOp.ADD: Interval.__add__,
-                    BinaryOp.SUB: Interval.__sub__,
-                    BinaryOp.MUL: Interval.__mul__,
+                    ir.BinaryOp.ADD: Interval.__add__,
+                    ir.BinaryOp.SUB: Interval.__sub__,
+                    ir.BinaryOp.MUL: Interval.__mul__,
                 }[op](a.range, b.range)
             return self.checked(e, f"{a.code} {_ARITHMETIC[op]} {b.code}", known)
         if op.is_comparison:
             return self.let(f"{a.code} {op.value} {b.code}")
         if op in _BITS:
             return self.let(f"{a.code} {_BITS[op]} {b.code}")
-        if op in (BinaryOp.MIN, BinaryOp.MAX):
+        if op in (ir.BinaryOp.MIN, ir.BinaryOp.MAX):
             return self.extremum(a, b, op)
-        if op in (BinaryOp.SHIFT_LEFT, BinaryOp.SHIFT_RIGHT):
+        if op in (ir.BinaryOp.SHIFT_LEFT, ir.BinaryOp.SHIFT_RIGHT):
             return self.shift(e, a, b)
         return self.division(e, a, b)
 
-    def extremum(self, a: Value, b: Value, op: BinaryOp) -> Value:
-        sign = "<" if op is BinaryOp.MIN else ">"
+    def extremum(self, a: Value, b: Value, op: ir.BinaryOp) -> Value:
+        sign = "<" if op is ir.BinaryOp.MIN else ">"
         known = None
         if a.range and b.range:
-            pick = min if op is BinaryOp.MIN else max
+            pick = min if op is ir.BinaryOp.MIN else max
             known = Interval(pick(a.range.low, b.range.low), pick(a.range.high, b.range.high))
         return self.let(f"{a.code} if {a.code} {sign} {b.code} else {b.code}", known)
 
-    def shift(self, e: Binary, a: Value, b: Value) -> Value:
+    def shift(self, e: ir.Binary, a: Value, b: Value) -> Value:
         bits = e.dtype.bits
         if b.range is None or b.range.low < 0 or b.range.high >= bits:
             text = f"'shift count ' + str({b.code}) + ' is outside [0, {bits - 1}]'"
             self.line(f"if not 0 <= {b.code} < {bits}: S.error({self.sites.add(e)}, {text})")
-        if e.op is BinaryOp.SHIFT_RIGHT:
+        if e.op is ir.BinaryOp.SHIFT_RIGHT:
             return self.let(f"{a.code} >> {b.code}")
         return self.checked(e, f"{a.code} << {b.code}", None)
 
-    def division(self, e: Binary, a: Value, b: Value) -> Value:
+    def division(self, e: ir.Binary, a: Value, b: Value) -> Value:
         if b.range is None or 0 in b.range:
             self.line(f"if not {b.code}: S.error({self.sites.add(e)}, 'division by zero')")
-        if e.op is BinaryOp.FLOORMOD:
+        if e.op is ir.BinaryOp.FLOORMOD:
             known = None
             if b.range and b.range.low > 0:
                 known = Interval(0, b.range.high - 1)
             return self.let(f"{a.code} % {b.code}", known)
         code = f"{a.code} // {b.code}"
-        if e.op is BinaryOp.TRUNCDIV:
+        if e.op is ir.BinaryOp.TRUNCDIV:
             code = f"A.truncated_division({a.code}, {b.code})"
         return self.checked(e, code, None)
 
-    def float_binary(self, e: Binary) -> Value:
+    def float_binary(self, e: ir.Binary) -> Value:
         a, b, op = self.expr(e.a), self.expr(e.b), e.op
         single = e.a.dtype is DType.FLOAT32
         if op in _ARITHMETIC:
@@ -418,22 +389,22 @@ class _Coder:
             return self.let(f"f32({code})" if single else code)
         if op.is_comparison:
             return self.let(f"{a.code} {op.value} {b.code}")
-        if op in (BinaryOp.MIN, BinaryOp.MAX):
+        if op in (ir.BinaryOp.MIN, ir.BinaryOp.MAX):
             return self.extremum(a, b, op)
-        if op is BinaryOp.DIV:
+        if op is ir.BinaryOp.DIV:
             return self.let(f"A.divide({a.code}, {b.code}, {self.dtype(e.a.dtype)})")
         self.line(f"S.error({self.sites.add(e)}, 'operator has no meaning on floats')")
         return Value("0.0")
 
-    def lazy(self, e: Binary) -> Value:
+    def lazy(self, e: ir.Binary) -> Value:
         result = self.let(self.expr(e.a).code)
-        self.line(f"if {'' if e.op is BinaryOp.AND else 'not '}{result.code}:")
+        self.line(f"if {'' if e.op is ir.BinaryOp.AND else 'not '}{result.code}:")
         self.depth += 1
         self.line(f"{result.code} = {self.expr(e.b).code}")
         self.depth -= 1
         return result
 
-    def select(self, e: Select) -> Value:
+    def select(self, e: ir.Select) -> Value:
         condition = self.expr(e.condition)
         name = f"t{self.number()}"
         ranges: list[Interval | None] = []
@@ -447,7 +418,7 @@ class _Coder:
         first, second = ranges
         return Value(name, first.union(second) if first and second else None)
 
-    def cast(self, e: Cast) -> Value:
+    def cast(self, e: ir.Cast) -> Value:
         value, source = self.expr(e.value), e.value.dtype
         if not source.is_float and not e.dtype.is_float:
             if source is DType.BOOL:
@@ -461,7 +432,7 @@ class _Coder:
         dtypes = f"{self.dtype(source)}, {self.dtype(e.dtype)}"
         return self.let(f"S.convert({self.sites.add(e)}, {value.code}, {dtypes})")
 
-    def load(self, e: Load) -> Value:
+    def load(self, e: ir.Load) -> Value:
         place = self.place(e.buffer)
         known = None if e.dtype.is_float else Interval.of_type(e.dtype)
         if place.scalar:
@@ -471,7 +442,7 @@ class _Coder:
             return self.let(name, known)
         offset = self.offset(e, place)
         number = place.number
-        if e.buffer.scope is not Scope.CONSTANT:
+        if e.buffer.scope is not ir.Scope.CONSTANT:
             full = int.from_bytes(b"\x01" * e.dtype.bytes, "little")
             site = self.sites.add(e)
             self.line(f"if k{number}[{offset}] != {full}: S.uninitialised({site})")

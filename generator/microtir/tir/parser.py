@@ -13,6 +13,7 @@ import numpy as np
 
 from microtir.config import Feature
 from microtir.errors import TirError
+from microtir.tir import ir
 from microtir.tir.build import seq
 from microtir.tir.dtype import DType
 from microtir.tir.function import (
@@ -26,37 +27,12 @@ from microtir.tir.function import (
     RowPort,
     RowRange,
 )
-from microtir.tir.ir import (
-    Array,
-    Buffer,
-    BufferArgument,
-    BufferView,
-    Dim,
-    Expr,
-    ExternCall,
-    ExternFunction,
-    For,
-    If,
-    Invoke,
-    KernelCall,
-    KernelContract,
-    Let,
-    LoopKind,
-    Param,
-    PrimFunc,
-    Region,
-    Scope,
-    Seq,
-    Stmt,
-    Store,
-    Var,
-)
 from microtir.tir.lexer import Line, TokenKind, lines_of
 from microtir.tir.parser_expr import Cursor, Symbols
 from microtir.tir.visitor import allocated
 
 
-def parse(text: str) -> tuple[PrimFunc, ...]:
+def parse(text: str) -> tuple[ir.PrimFunc, ...]:
     """Parse the functions of a text, without the kernels and externs that they call.
 
     Raises:
@@ -65,7 +41,7 @@ def parse(text: str) -> tuple[PrimFunc, ...]:
     return _Parser(lines_of(text)).module()
 
 
-def parse_function(text: str) -> PrimFunc:
+def parse_function(text: str) -> ir.PrimFunc:
     """Parse the only function of a text; TirError if there is not exactly one."""
     functions = parse(text)
     if len(functions) != 1:
@@ -79,8 +55,8 @@ class _Header:
 
     origin: Origin | None = None
     row_range: RowRange | None = None
-    rows: dict[Buffer, RowAccess] = field(default_factory=dict)
-    scratch: Buffer | None = None
+    rows: dict[ir.Buffer, RowAccess] = field(default_factory=dict)
+    scratch: ir.Buffer | None = None
     row_port: RowPort | None = None
     plane_rows: PlaneRows | None = None
     kernel: MicroKernel | None = None
@@ -90,8 +66,8 @@ class _Parser:
     def __init__(self, lines: Sequence[Line]) -> None:
         self.lines = lines
         self.position = 0
-        self.inside: dict[PrimFunc, Symbols] = {}
-        self.externs: dict[str, ExternFunction] = {}
+        self.inside: dict[ir.PrimFunc, Symbols] = {}
+        self.externs: dict[str, ir.ExternFunction] = {}
 
     # --- lines ---
 
@@ -115,9 +91,9 @@ class _Parser:
 
     # --- modules and functions ---
 
-    def module(self) -> tuple[PrimFunc, ...]:
+    def module(self) -> tuple[ir.PrimFunc, ...]:
         symbols: Symbols = ChainMap()
-        functions: list[PrimFunc] = []
+        functions: list[ir.PrimFunc] = []
         while line := self.line_at(0):
             self.position += 1
             cursor = Cursor(line, symbols)
@@ -139,14 +115,14 @@ class _Parser:
                 functions.append(func)
         return tuple(functions)
 
-    def function(self, cursor: Cursor, outer: Symbols, exported: bool) -> PrimFunc:
+    def function(self, cursor: Cursor, outer: Symbols, exported: bool) -> ir.PrimFunc:
         name = cursor.name()
         symbols = outer.new_child()
         params = self.parameters(cursor, symbols)
         cursor.end()
         header = self.header(symbols)
         body = self.block(1, symbols)
-        func = PrimFunc(
+        func = ir.PrimFunc(
             name,
             params,
             body,
@@ -166,9 +142,9 @@ class _Parser:
         """Parse a declaration; its meaning in Python and its C files are not in the text."""
         name = cursor.name()
         params = self.parameters(cursor, outer.new_child())
-        used: list[tuple[Buffer, ...]] = []
+        used: list[tuple[ir.Buffer, ...]] = []
         for keyword in ("reads", "writes"):
-            buffers: list[Buffer] = []
+            buffers: list[ir.Buffer] = []
             if cursor.accept(keyword):
                 buffers.append(cursor.buffer())
                 while cursor.accept(","):
@@ -177,21 +153,23 @@ class _Parser:
         status = cursor.accept("status")
         cursor.end()
         reads, writes = used
-        self.externs[name] = ExternFunction(name, params, reads, writes, returns_status=status)
+        self.externs[name] = ir.ExternFunction(name, params, reads, writes, returns_status=status)
 
-    def parameters(self, cursor: Cursor, symbols: Symbols) -> tuple[Param, ...]:
+    def parameters(self, cursor: Cursor, symbols: Symbols) -> tuple[ir.Param, ...]:
         # A shape may name a variable that is listed later: variables are read first.
         start, cursor.symbols = cursor.position, symbols
-        variables = [p for p in self.parameter_list(cursor, None) if isinstance(p, Var)]
+        variables = [p for p in self.parameter_list(cursor, None) if isinstance(p, ir.Var)]
         symbols.update({v.name: v for v in variables})
         cursor.position = start
         params = self.parameter_list(cursor, variables)
         symbols.update({p.name: p for p in params})
         return params
 
-    def parameter_list(self, cursor: Cursor, variables: list[Var] | None) -> tuple[Param, ...]:
+    def parameter_list(
+        self, cursor: Cursor, variables: list[ir.Var] | None
+    ) -> tuple[ir.Param, ...]:
         """Parse parameters; with the variables known, else with buffers of no shape."""
-        params: list[Param] = []
+        params: list[ir.Param] = []
         known = iter(variables or ())
         cursor.expect("(")
         while not cursor.accept(")"):
@@ -204,11 +182,11 @@ class _Parser:
             elif variables is None:
                 params.append(self.buffer_skipped(cursor))
             else:
-                params.append(self.buffer(cursor, Scope.PARAMETER))
+                params.append(self.buffer(cursor, ir.Scope.PARAMETER))
         cursor.expect(":")
         return tuple(params)
 
-    def buffer_skipped(self, cursor: Cursor) -> Buffer:
+    def buffer_skipped(self, cursor: Cursor) -> ir.Buffer:
         """Pass over a declaration whose shape cannot be resolved yet."""
         name = cursor.name()
         cursor.expect(":")
@@ -217,7 +195,7 @@ class _Parser:
             if cursor.next().kind is TokenKind.END:
                 raise cursor.error("expected ']'")
         self.buffer_suffix(cursor)
-        return Buffer(name, (), dtype)
+        return ir.Buffer(name, (), dtype)
 
     def header(self, symbols: Symbols) -> _Header:
         header = _Header(self.origin())
@@ -280,7 +258,7 @@ class _Parser:
 
     # --- declarations ---
 
-    def declaration(self, cursor: Cursor) -> Var:
+    def declaration(self, cursor: Cursor) -> ir.Var:
         name = cursor.name()
         cursor.expect(":")
         dtype = cursor.dtype()
@@ -290,35 +268,35 @@ class _Parser:
             low = None if cursor.accept("*") else cursor.integer()
             cursor.expect("..")
             high = None if cursor.accept("*") else cursor.integer()
-        return Var(name, dtype, low, high)
+        return ir.Var(name, dtype, low, high)
 
-    def buffer(self, cursor: Cursor, scope: Scope) -> Buffer:
+    def buffer(self, cursor: Cursor, scope: ir.Scope) -> ir.Buffer:
         name = cursor.name()
         cursor.expect(":")
         dtype = cursor.dtype()
         cursor.expect("[")
-        shape: list[Dim] = []
+        shape: list[ir.Dim] = []
         while not cursor.accept("]"):
             if shape:
                 cursor.expect(",")
             number = cursor.peek().kind is TokenKind.NUMBER
             shape.append(cursor.integer() if number else cursor.variable())
         alignment, written_scope = self.buffer_suffix(cursor)
-        return Buffer(name, tuple(shape), dtype, written_scope or scope, None, alignment)
+        return ir.Buffer(name, tuple(shape), dtype, written_scope or scope, None, alignment)
 
-    def buffer_suffix(self, cursor: Cursor) -> tuple[int, Scope | None]:
+    def buffer_suffix(self, cursor: Cursor) -> tuple[int, ir.Scope | None]:
         alignment = cursor.integer() if cursor.accept("align") else 1
-        for scope in Scope:
+        for scope in ir.Scope:
             if cursor.accept(scope.value):
                 return alignment, scope
         return alignment, None
 
-    def constant(self, cursor: Cursor) -> Buffer:
-        buffer = self.buffer(cursor, Scope.CONSTANT)
+    def constant(self, cursor: Cursor) -> ir.Buffer:
+        buffer = self.buffer(cursor, ir.Scope.CONSTANT)
         if not cursor.accept("="):
             return buffer
         if cursor.accept("["):
-            values: Array = np.array(self.elements(cursor), dtype=buffer.dtype.value)
+            values: ir.Array = np.array(self.elements(cursor), dtype=buffer.dtype.value)
         else:
             data = bytes.fromhex(cursor.string()[1:-1])
             little_endian = np.dtype(buffer.dtype.value).newbyteorder("<")
@@ -333,8 +311,8 @@ class _Parser:
 
     # --- statements ---
 
-    def block(self, depth: int, symbols: Symbols) -> Stmt:
-        statements: list[Stmt] = []
+    def block(self, depth: int, symbols: Symbols) -> ir.Stmt:
+        statements: list[ir.Stmt] = []
         while line := self.line_at(depth):
             self.position += 1
             cursor = Cursor(line, symbols)
@@ -349,7 +327,7 @@ class _Parser:
             )
         return seq(statements)
 
-    def definition(self, cursor: Cursor, depth: int, symbols: Symbols) -> Stmt:
+    def definition(self, cursor: Cursor, depth: int, symbols: Symbols) -> ir.Stmt:
         """Parse a Let or an Allocate, whose body is the rest of the block."""
         inner = symbols.new_child()
         if cursor.accept("alloc"):
@@ -366,21 +344,21 @@ class _Parser:
         value = cursor.expr()
         cursor.end()
         inner[var.name] = var
-        return Let(var, value, self.rest(depth, inner))
+        return ir.Let(var, value, self.rest(depth, inner))
 
-    def allocation(self, cursor: Cursor, symbols: Symbols) -> Buffer:
-        buffer = self.buffer(cursor, Scope.LOCAL)
+    def allocation(self, cursor: Cursor, symbols: Symbols) -> ir.Buffer:
+        buffer = self.buffer(cursor, ir.Scope.LOCAL)
         cursor.end()
         symbols[buffer.name] = buffer
         return buffer
 
-    def rest(self, depth: int, symbols: Symbols) -> Stmt:
-        return self.block(depth, symbols) if self.line_at(depth) else Seq(())
+    def rest(self, depth: int, symbols: Symbols) -> ir.Stmt:
+        return self.block(depth, symbols) if self.line_at(depth) else ir.Seq(())
 
-    def statement(self, cursor: Cursor, depth: int, symbols: Symbols) -> Stmt:
+    def statement(self, cursor: Cursor, depth: int, symbols: Symbols) -> ir.Stmt:
         if cursor.accept("pass"):
             cursor.end()
-            return Seq(())
+            return ir.Seq(())
         if cursor.accept("block"):
             cursor.expect(":")
             return self.block(depth + 1, symbols.new_child())
@@ -393,32 +371,32 @@ class _Parser:
             otherwise = None
             if self.starts_with(depth, "else"):
                 otherwise = self.block(depth + 1, symbols.new_child())
-            return If(condition, then, otherwise)
+            return ir.If(condition, then, otherwise)
         if cursor.accept("invoke"):
             function = cursor.name()
-            return Invoke(function, self.arguments(cursor, self.view))
+            return ir.Invoke(function, self.arguments(cursor, self.view))
         if cursor.accept("extern"):
             name = cursor.name()
             if name not in self.externs:
                 raise cursor.error(f"no extern '{name}' is declared")
-            return ExternCall(self.externs[name], self.arguments(cursor, self.pointer))
+            return ir.ExternCall(self.externs[name], self.arguments(cursor, self.pointer))
         if cursor.accept("call"):
             return self.kernel_call(cursor, depth)
         return self.store(cursor)
 
-    def store(self, cursor: Cursor) -> Stmt:
+    def store(self, cursor: Cursor) -> ir.Stmt:
         buffer = cursor.buffer()
         cursor.expect("[")
         indices = cursor.exprs("]")
         cursor.expect("=")
         value = cursor.expr()
         cursor.end()
-        return Store(buffer, indices, value)
+        return ir.Store(buffer, indices, value)
 
-    def loop(self, cursor: Cursor, depth: int, symbols: Symbols) -> Stmt:
+    def loop(self, cursor: Cursor, depth: int, symbols: Symbols) -> ir.Stmt:
         start = cursor.position
         name = cursor.name()
-        var = Var(name)
+        var = ir.Var(name)
         if cursor.at(":"):
             cursor.position = start
             var = self.declaration(cursor)
@@ -429,14 +407,14 @@ class _Parser:
         bounds = cursor.exprs(")")
         if len(bounds) != 2:
             raise cursor.error("range takes start and stop")
-        kind = LoopKind.SERIAL
-        for candidate in LoopKind:
+        kind = ir.LoopKind.SERIAL
+        for candidate in ir.LoopKind:
             if cursor.accept(candidate.value):
                 kind = candidate
         cursor.expect(":")
         inner = symbols.new_child()
         inner[var.name] = var
-        return For(var, bounds[0], bounds[1], self.block(depth + 1, inner), kind)
+        return ir.For(var, bounds[0], bounds[1], self.block(depth + 1, inner), kind)
 
     # --- calls ---
 
@@ -449,7 +427,7 @@ class _Parser:
             items.append(one(cursor))
         return tuple(items)
 
-    def view(self, cursor: Cursor) -> BufferView | Expr:
+    def view(self, cursor: Cursor) -> ir.BufferView | ir.Expr:
         if not cursor.at("view") or not cursor.is_followed_by("("):
             return cursor.expr()
         cursor.position += 2
@@ -465,23 +443,23 @@ class _Parser:
         cursor.expect(",")
         offset = cursor.integer()
         cursor.expect(")")
-        return BufferView(buffer, tuple(shape), dtype, offset)
+        return ir.BufferView(buffer, tuple(shape), dtype, offset)
 
-    def pointer(self, cursor: Cursor) -> BufferArgument | Expr:
+    def pointer(self, cursor: Cursor) -> ir.BufferArgument | ir.Expr:
         if not cursor.is_followed_by("at"):
             return cursor.expr()
         buffer = cursor.buffer()
         cursor.expect("at")
         cursor.expect("[")
-        return BufferArgument(buffer, cursor.exprs("]"))
+        return ir.BufferArgument(buffer, cursor.exprs("]"))
 
-    def kernel_call(self, cursor: Cursor, depth: int) -> Stmt:
+    def kernel_call(self, cursor: Cursor, depth: int) -> ir.Stmt:
         meaning = cursor.kernel()
         args = self.arguments(cursor, self.pointer)
-        contract, assembly = KernelContract((), ()), None
+        contract, assembly = ir.KernelContract((), ()), None
         if not cursor.accept(":"):
             cursor.end()
-            return KernelCall(meaning, args, contract, assembly)
+            return ir.KernelCall(meaning, args, contract, assembly)
         while line := self.line_at(depth + 1):
             self.position += 1
             clause = Cursor(line, self.inside[meaning])
@@ -490,9 +468,9 @@ class _Parser:
             else:
                 contract = self.clause(clause, contract)
             clause.end()
-        return KernelCall(meaning, args, contract, assembly)
+        return ir.KernelCall(meaning, args, contract, assembly)
 
-    def clause(self, cursor: Cursor, contract: KernelContract) -> KernelContract:
+    def clause(self, cursor: Cursor, contract: ir.KernelContract) -> ir.KernelContract:
         if cursor.accept("reads"):
             return replace(contract, reads=(*contract.reads, self.region(cursor)))
         if cursor.accept("writes"):
@@ -506,10 +484,10 @@ class _Parser:
         cursor.expect("stack")
         return replace(contract, stack_bytes=cursor.integer())
 
-    def region(self, cursor: Cursor) -> Region:
+    def region(self, cursor: Cursor) -> ir.Region:
         buffer = cursor.buffer()
         cursor.expect("[")
-        start: list[Expr] = []
+        start: list[ir.Expr] = []
         extent: list[int] = []
         while not cursor.accept("]"):
             if start:
@@ -517,4 +495,4 @@ class _Parser:
             start.append(cursor.expr())
             cursor.expect("+:")
             extent.append(cursor.integer())
-        return Region(buffer, tuple(start), tuple(extent))
+        return ir.Region(buffer, tuple(start), tuple(extent))

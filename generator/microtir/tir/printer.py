@@ -24,64 +24,41 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
+from microtir.tir import ir
 from microtir.tir.dtype import DType
 from microtir.tir.function import MicroKernel
-from microtir.tir.ir import (
-    Allocate,
-    Binary,
-    BinaryOp,
-    Buffer,
-    BufferArgument,
-    BufferView,
-    Call,
-    Cast,
-    Dim,
-    Expr,
-    ExternCall,
-    ExternFunction,
-    FloatImm,
-    For,
-    If,
-    IntImm,
-    Invoke,
-    KernelCall,
-    KernelContract,
-    Let,
-    Load,
-    LoopKind,
-    Param,
-    PrimFunc,
-    Region,
-    Scope,
-    Select,
-    Seq,
-    Stmt,
-    Store,
-    Unary,
-    UnaryOp,
-    Var,
-)
 from microtir.tir.visitor import allocations, walk
 
 # Binding strength of the infix operators, weakest first.  Comparisons do not associate.
-PRECEDENCE: tuple[tuple[BinaryOp, ...], ...] = (
-    (BinaryOp.OR,),
-    (BinaryOp.AND,),
-    (BinaryOp.EQ, BinaryOp.NE, BinaryOp.LT, BinaryOp.LE, BinaryOp.GT, BinaryOp.GE),
-    (BinaryOp.BIT_OR,),
-    (BinaryOp.BIT_XOR,),
-    (BinaryOp.BIT_AND,),
-    (BinaryOp.SHIFT_LEFT, BinaryOp.SHIFT_RIGHT),
-    (BinaryOp.ADD, BinaryOp.SUB),
-    (BinaryOp.MUL, BinaryOp.DIV),
+PRECEDENCE: tuple[tuple[ir.BinaryOp, ...], ...] = (
+    (ir.BinaryOp.OR,),
+    (ir.BinaryOp.AND,),
+    (
+        ir.BinaryOp.EQ,
+        ir.BinaryOp.NE,
+        ir.BinaryOp.LT,
+        ir.BinaryOp.LE,
+        ir.BinaryOp.GT,
+        ir.BinaryOp.GE,
+    ),
+    (ir.BinaryOp.BIT_OR,),
+    (ir.BinaryOp.BIT_XOR,),
+    (ir.BinaryOp.BIT_AND,),
+    (ir.BinaryOp.SHIFT_LEFT, ir.BinaryOp.SHIFT_RIGHT),
+    (ir.BinaryOp.ADD, ir.BinaryOp.SUB),
+    (ir.BinaryOp.MUL, ir.BinaryOp.DIV),
 )
 COMPARISON_LEVEL = 2
 UNARY_LEVEL = len(PRECEDENCE)
 PRIMARY_LEVEL = UNARY_LEVEL + 1
 LEVELS = {op: level for level, ops in enumerate(PRECEDENCE) for op in ops}
 FUNCTION_OPS = (
-    BinaryOp.FLOORDIV, BinaryOp.FLOORMOD, BinaryOp.TRUNCDIV, BinaryOp.MIN, BinaryOp.MAX,
-)  # fmt: skip
+    ir.BinaryOp.FLOORDIV,
+    ir.BinaryOp.FLOORMOD,
+    ir.BinaryOp.TRUNCDIV,
+    ir.BinaryOp.MIN,
+    ir.BinaryOp.MAX,
+)
 KEYWORDS = frozenset({
     "alloc", "and", "at", "block", "call", "else", "extern", "false", "for", "if", "in", "inf",
     "invoke", "let", "nan", "not", "or", "pass", "true",
@@ -95,10 +72,10 @@ class Names:
 
     def __init__(self, outer: Names | None = None) -> None:
         self._outer = outer
-        self._names: dict[Var | Buffer | PrimFunc, str] = {}
+        self._names: dict[ir.Var | ir.Buffer | ir.PrimFunc, str] = {}
         self._taken: set[str] = set()
 
-    def __call__(self, item: Var | Buffer | PrimFunc) -> str:
+    def __call__(self, item: ir.Var | ir.Buffer | ir.PrimFunc) -> str:
         """Return the quoted name of an object; assigned when the object is first met."""
         name = self._find(item)
         if name is None:
@@ -109,7 +86,7 @@ class Names:
             return name
         return f"`{name}`"
 
-    def _find(self, item: Var | Buffer | PrimFunc) -> str | None:
+    def _find(self, item: ir.Var | ir.Buffer | ir.PrimFunc) -> str | None:
         if item in self._names:
             return self._names[item]
         return self._outer._find(item) if self._outer else None
@@ -134,44 +111,44 @@ class ExprPrinter:
     def __init__(self, names: Names) -> None:
         self.names = names
 
-    def __call__(self, e: Expr) -> str:
+    def __call__(self, e: ir.Expr) -> str:
         return self._at(e, 0)
 
-    def all(self, items: Sequence[Expr]) -> str:
+    def all(self, items: Sequence[ir.Expr]) -> str:
         return ", ".join(self(e) for e in items)
 
-    def _at(self, e: Expr, level: int) -> str:
+    def _at(self, e: ir.Expr, level: int) -> str:
         """Return the text of `e` where an operator of binding strength `level` holds it."""
         text, own = self._text(e)
         return text if own >= level else f"({text})"
 
-    def _text(self, e: Expr) -> tuple[str, int]:
+    def _text(self, e: ir.Expr) -> tuple[str, int]:
         match e:
-            case Var():
+            case ir.Var():
                 return self.names(e), PRIMARY_LEVEL
-            case IntImm(value, dtype):
+            case ir.IntImm(value, dtype):
                 return int_text(value, dtype), PRIMARY_LEVEL
-            case FloatImm(value, dtype):
+            case ir.FloatImm(value, dtype):
                 return float_text(value, dtype), PRIMARY_LEVEL
-            case Binary(op, a, b) if op in LEVELS:
+            case ir.Binary(op, a, b) if op in LEVELS:
                 own = LEVELS[op]
                 left = own + 1 if own == COMPARISON_LEVEL else own
                 return f"{self._at(a, left)} {op.value} {self._at(b, own + 1)}", own
-            case Binary(op, a, b):
+            case ir.Binary(op, a, b):
                 return f"{op.value}({self(a)}, {self(b)})", PRIMARY_LEVEL
-            case Unary(UnaryOp.NOT, a):
+            case ir.Unary(ir.UnaryOp.NOT, a):
                 return f"not {self._at(a, UNARY_LEVEL)}", UNARY_LEVEL
-            case Unary(_, a):
+            case ir.Unary(_, a):
                 # -5 is a literal: the negation of the literal 5 keeps its parentheses.
-                inner = f"({self(a)})" if isinstance(a, IntImm | FloatImm) else None
+                inner = f"({self(a)})" if isinstance(a, ir.IntImm | ir.FloatImm) else None
                 return f"-{inner or self._at(a, PRIMARY_LEVEL)}", UNARY_LEVEL
-            case Cast(dtype, value):
+            case ir.Cast(dtype, value):
                 return f"cast({dtype.value}, {self(value)})", PRIMARY_LEVEL
-            case Select(c, t, o):
+            case ir.Select(c, t, o):
                 return f"select({self(c)}, {self(t)}, {self(o)})", PRIMARY_LEVEL
-            case Load(buffer, indices):
+            case ir.Load(buffer, indices):
                 return f"{self.names(buffer)}[{self.all(indices)}]", PRIMARY_LEVEL
-            case Call(intrinsic, args):
+            case ir.Call(intrinsic, args):
                 return f"{intrinsic.value}({self.all(args)})", PRIMARY_LEVEL
 
 
@@ -189,12 +166,12 @@ def float_text(value: float, dtype: DType) -> str:
     return f"{dtype.value}({value!r})"
 
 
-def expr_text(e: Expr) -> str:
+def expr_text(e: ir.Expr) -> str:
     """Return an expression for a message, where Vars of one name look alike."""
     return ExprPrinter(Names())(e)
 
 
-def access_text(buffer: Buffer, indices: Sequence[Expr]) -> str:
+def access_text(buffer: ir.Buffer, indices: Sequence[ir.Expr]) -> str:
     """Return a buffer access for a message, e.g. ``x[row, 0]``."""
     names = Names()
     return f"{names(buffer)}[{ExprPrinter(names).all(indices)}]"
@@ -204,13 +181,13 @@ def access_text(buffer: Buffer, indices: Sequence[Expr]) -> str:
 
 
 class _FunctionPrinter:
-    def __init__(self, names: Names, kernels: Mapping[PrimFunc, Names] | None = None) -> None:
+    def __init__(self, names: Names, kernels: Mapping[ir.PrimFunc, Names] | None = None) -> None:
         self.names = names
         self.kernels = kernels or {}  # names inside the kernels that were printed before
         self.expr = ExprPrinter(names)
         self.lines: list[str] = []
 
-    def function(self, func: PrimFunc, name: str, keyword: str) -> str:
+    def function(self, func: ir.PrimFunc, name: str, keyword: str) -> str:
         params = [self.param(p) for p in func.params]
         export = "export " if func.exported else ""
         line = f"{export}{keyword} {name}({', '.join(params)}):"
@@ -235,7 +212,7 @@ class _FunctionPrinter:
         self.stmt(func.body, 1)
         return "\n".join(self.lines)
 
-    def _origin(self, func: PrimFunc) -> None:
+    def _origin(self, func: ir.PrimFunc) -> None:
         if func.origin is None:
             return
         o = func.origin
@@ -258,13 +235,13 @@ class _FunctionPrinter:
             values = json.dumps(json.dumps(dict(native.values)))
             self.line(2, f"{native.form.value} {json.dumps(native.needs.value)} {values}")
 
-    def param(self, p: Param) -> str:
-        if isinstance(p, Buffer):
-            scope = "" if p.scope is Scope.PARAMETER else f" {p.scope.value}"
+    def param(self, p: ir.Param) -> str:
+        if isinstance(p, ir.Buffer):
+            scope = "" if p.scope is ir.Scope.PARAMETER else f" {p.scope.value}"
             return buffer_text(p, self.names) + scope
         return self.variable(p)
 
-    def variable(self, v: Var) -> str:
+    def variable(self, v: ir.Var) -> str:
         low, high = ("*" if bound is None else bound for bound in (v.low, v.high))
         limits = "" if v.low is None and v.high is None else f" in {low}..{high}"
         return f"{self.names(v)}: {v.dtype.value}{limits}"
@@ -272,63 +249,63 @@ class _FunctionPrinter:
     def line(self, depth: int, text: str) -> None:
         self.lines.append("  " * depth + text)
 
-    def stmt(self, s: Stmt, depth: int, *, last: bool = True) -> None:
+    def stmt(self, s: ir.Stmt, depth: int, *, last: bool = True) -> None:
         match s:
-            case Seq(()):
+            case ir.Seq(()):
                 if last:
                     self.line(depth, "pass")
-            case Seq(statements):
+            case ir.Seq(statements):
                 for position, statement in enumerate(statements):
                     self.stmt(statement, depth, last=last and position == len(statements) - 1)
-            case Let() | Allocate() if not last:
+            case ir.Let() | ir.Allocate() if not last:
                 self.line(depth, "block:")
                 self.stmt(s, depth + 1)
-            case Let(var, value, body):
+            case ir.Let(var, value, body):
                 self.line(depth, f"let {self.variable(var)} = {self.expr(value)}")
                 self.stmt(body, depth)
-            case Allocate():
+            case ir.Allocate():
                 buffers, inside = allocations(s)
                 for buffer in buffers:
                     text = buffer_text(buffer, self.names)
                     self.line(depth, f"alloc {text} {buffer.scope.value}")
                 self.stmt(inside, depth)
-            case For():
+            case ir.For():
                 self._for(s, depth)
-            case If(condition, then, otherwise):
+            case ir.If(condition, then, otherwise):
                 self.line(depth, f"if {self.expr(condition)}:")
                 self.stmt(then, depth + 1)
                 if otherwise is not None:
                     self.line(depth, "else:")
                     self.stmt(otherwise, depth + 1)
-            case Store(buffer, indices, value):
+            case ir.Store(buffer, indices, value):
                 target = f"{self.names(buffer)}[{self.expr.all(indices)}]"
                 self.line(depth, f"{target} = {self.expr(value)}")
-            case Invoke(function, args):
+            case ir.Invoke(function, args):
                 self.line(depth, f"invoke {_quoted(function)}({', '.join(map(self._arg, args))})")
-            case KernelCall():
+            case ir.KernelCall():
                 self._kernel_call(s, depth)
-            case ExternCall(extern, args):
+            case ir.ExternCall(extern, args):
                 arguments = ", ".join(map(self._arg, args))
                 self.line(depth, f"extern {_quoted(extern.name)}({arguments})")
 
-    def _for(self, s: For, depth: int) -> None:
-        kind = "" if s.kind is LoopKind.SERIAL else f" {s.kind.value}"
+    def _for(self, s: ir.For, depth: int) -> None:
+        kind = "" if s.kind is ir.LoopKind.SERIAL else f" {s.kind.value}"
         plain = s.var.dtype is DType.INT32 and s.var.low is None and s.var.high is None
         var = self.names(s.var) if plain else self.variable(s.var)
         self.line(depth, f"for {var} in range({self.expr(s.start)}, {self.expr(s.stop)}){kind}:")
         self.stmt(s.body, depth + 1)
 
-    def _arg(self, argument: BufferView | BufferArgument | Expr) -> str:
+    def _arg(self, argument: ir.BufferView | ir.BufferArgument | ir.Expr) -> str:
         match argument:
-            case BufferView(buffer, shape, dtype, offset):
+            case ir.BufferView(buffer, shape, dtype, offset):
                 shape_text = ", ".join(map(str, shape))
                 return f"view({self.names(buffer)}, {dtype.value}[{shape_text}], {offset})"
-            case BufferArgument(buffer, indices):
+            case ir.BufferArgument(buffer, indices):
                 return f"{self.names(buffer)} at [{self.expr.all(indices)}]"
             case _:
                 return self.expr(argument)
 
-    def _kernel_call(self, s: KernelCall, depth: int) -> None:
+    def _kernel_call(self, s: ir.KernelCall, depth: int) -> None:
         clauses = list(self._clauses(s))
         end = ":" if clauses else ""
         args = ", ".join(map(self._arg, s.args))
@@ -336,10 +313,10 @@ class _FunctionPrinter:
         for clause in clauses:
             self.line(depth + 1, clause)
 
-    def _clauses(self, s: KernelCall) -> Iterator[str]:
+    def _clauses(self, s: ir.KernelCall) -> Iterator[str]:
         # The contract speaks about the kernel's parameters: the names of its own text.
         names = self.kernels.get(s.meaning) or Names()
-        contract: KernelContract = s.contract
+        contract: ir.KernelContract = s.contract
         if s.assembly is not None:
             yield f"assembly {json.dumps(s.assembly)}"
         for keyword, regions in (("reads", contract.reads), ("writes", contract.writes)):
@@ -355,7 +332,7 @@ class _FunctionPrinter:
             yield f"requires {ExprPrinter(names)(condition)}"
 
 
-def _region_text(region: Region, names: Names) -> str:
+def _region_text(region: ir.Region, names: Names) -> str:
     printer = ExprPrinter(names)
     axes = (
         f"{printer(start)} +: {extent}"
@@ -364,22 +341,22 @@ def _region_text(region: Region, names: Names) -> str:
     return f"{names(region.buffer)}[{', '.join(axes)}]"
 
 
-def _dim_text(dim: Dim, names: Names) -> str:
-    return names(dim) if isinstance(dim, Var) else str(dim)
+def _dim_text(dim: ir.Dim, names: Names) -> str:
+    return names(dim) if isinstance(dim, ir.Var) else str(dim)
 
 
 def _quoted(name: str) -> str:
     return name if _PLAIN_NAME.fullmatch(name) and name not in KEYWORDS else f"`{name}`"
 
 
-def buffer_text(buffer: Buffer, names: Names) -> str:
+def buffer_text(buffer: ir.Buffer, names: Names) -> str:
     """Return the declaration of a buffer without its scope, e.g. ``x: int8[16, n] align 4``."""
     shape = ", ".join(_dim_text(d, names) for d in buffer.shape)
     align = "" if buffer.alignment == 1 else f" align {buffer.alignment}"
     return f"{names(buffer)}: {buffer.dtype.value}[{shape}]{align}"
 
 
-def stmt_text(s: Stmt) -> str:
+def stmt_text(s: ir.Stmt) -> str:
     """Return a statement for a message, its body included."""
     printer = _FunctionPrinter(Names())
     printer.stmt(s, 0)
@@ -389,12 +366,12 @@ def stmt_text(s: Stmt) -> str:
 # --- modules ------------------------------------------------------------------------------------
 
 
-def to_text(functions: PrimFunc | Sequence[PrimFunc], *, constants: bool = True) -> str:
+def to_text(functions: ir.PrimFunc | Sequence[ir.PrimFunc], *, constants: bool = True) -> str:
     """Return the text of functions, preceded by the constants and kernels that they use.
 
     With `constants=False` the data of large constants is elided: for people, not for the parser.
     """
-    items = (functions,) if isinstance(functions, PrimFunc) else tuple(functions)
+    items = (functions,) if isinstance(functions, ir.PrimFunc) else tuple(functions)
     everything = (*_kernels(items), *items)
     names = Names()
     parts: list[str] = []
@@ -402,7 +379,7 @@ def to_text(functions: PrimFunc | Sequence[PrimFunc], *, constants: bool = True)
     if tables:
         parts.append("\n".join(tables))
     parts += [_extern_text(function) for function in extern_functions(everything)]
-    inside: dict[PrimFunc, Names] = {}
+    inside: dict[ir.PrimFunc, Names] = {}
     for func in everything:
         keyword = "func" if func in items else "meaning"
         name = names(func)
@@ -411,22 +388,22 @@ def to_text(functions: PrimFunc | Sequence[PrimFunc], *, constants: bool = True)
     return "\n\n".join(parts) + "\n"
 
 
-def _kernels(functions: Sequence[PrimFunc]) -> tuple[PrimFunc, ...]:
-    kernels: dict[PrimFunc, None] = {}
+def _kernels(functions: Sequence[ir.PrimFunc]) -> tuple[ir.PrimFunc, ...]:
+    kernels: dict[ir.PrimFunc, None] = {}
     for func in functions:
         for node in walk(func):
-            if isinstance(node, KernelCall) and node.meaning not in kernels:
+            if isinstance(node, ir.KernelCall) and node.meaning not in kernels:
                 kernels.update(dict.fromkeys((*_kernels((node.meaning,)), node.meaning)))
     return tuple(kernels)
 
 
-def extern_functions(functions: Sequence[PrimFunc]) -> tuple[ExternFunction, ...]:
+def extern_functions(functions: Sequence[ir.PrimFunc]) -> tuple[ir.ExternFunction, ...]:
     """Return the outside functions that functions call, once each, in order of first use."""
     nodes = (node for func in functions for node in walk(func))
-    return tuple(dict.fromkeys(n.function for n in nodes if isinstance(n, ExternCall)))
+    return tuple(dict.fromkeys(n.function for n in nodes if isinstance(n, ir.ExternCall)))
 
 
-def _extern_text(function: ExternFunction) -> str:
+def _extern_text(function: ir.ExternFunction) -> str:
     printer = _FunctionPrinter(Names())
     params = ", ".join(map(printer.param, function.params))
     parts = [f"extern {_quoted(function.name)}({params}):"]
@@ -436,19 +413,19 @@ def _extern_text(function: ExternFunction) -> str:
     return " ".join([*parts, "status"] if function.returns_status else parts)
 
 
-def constant_buffers(functions: Sequence[PrimFunc]) -> tuple[Buffer, ...]:
+def constant_buffers(functions: Sequence[ir.PrimFunc]) -> tuple[ir.Buffer, ...]:
     """Return CONSTANT buffers that functions use, each once, in order of first use."""
-    constants: dict[Buffer, None] = {}
+    constants: dict[ir.Buffer, None] = {}
     for func in functions:
         for node in walk(func):
-            if not isinstance(node, Load | Store | BufferView | BufferArgument):
+            if not isinstance(node, ir.Load | ir.Store | ir.BufferView | ir.BufferArgument):
                 continue
-            if node.buffer.scope is Scope.CONSTANT and node.buffer not in func.params:
+            if node.buffer.scope is ir.Scope.CONSTANT and node.buffer not in func.params:
                 constants[node.buffer] = None
     return tuple(constants)
 
 
-def _constant_text(buffer: Buffer, names: Names, *, full: bool) -> str:
+def _constant_text(buffer: ir.Buffer, names: Names, *, full: bool) -> str:
     head = f"constant {buffer_text(buffer, names)}"
     if buffer.data is None:
         return head

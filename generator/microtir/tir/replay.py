@@ -13,25 +13,11 @@ from enum import Enum
 import numpy as np
 
 from microtir.errors import InterpreterError, TirError
+from microtir.tir import ir
 from microtir.tir.analysis.bounds import Bounds, declared_range
 from microtir.tir.analysis.interval import Interval
 from microtir.tir.dtype import DType
 from microtir.tir.interpreter import Interpreter, StepLimitError
-from microtir.tir.ir import (
-    Allocate,
-    Array,
-    Buffer,
-    ExternCall,
-    For,
-    If,
-    Invoke,
-    KernelCall,
-    Let,
-    PrimFunc,
-    Seq,
-    Stmt,
-    Var,
-)
 from microtir.tir.visitor import allocations, buffers_read
 
 _EXTENT_LIMIT = 8  # of parameters that are no rows: how far above its lowest value one is tried
@@ -55,13 +41,13 @@ class Replay:
 
 
 def check_pass(
-    before: PrimFunc,
-    after: PrimFunc,
+    before: ir.PrimFunc,
+    after: ir.PrimFunc,
     name: str = "pass",
     *,
     seed: int = 0,
     max_steps: int = 10**6,
-    functions: Sequence[PrimFunc] = (),
+    functions: Sequence[ir.PrimFunc] = (),
 ) -> Replay:
     """Compare two versions of a function.
 
@@ -96,16 +82,18 @@ def check_pass(
 # --- values of integer parameters ---------------------------------------------------------------
 
 
-def _smallest(func: PrimFunc) -> dict[Var, int]:
+def _smallest(func: ir.PrimFunc) -> dict[ir.Var, int]:
     """Return one row, and the lowest value of everything else."""
-    values = {p: declared_range(p).low for p in func.params if isinstance(p, Var)}
+    values = {p: declared_range(p).low for p in func.params if isinstance(p, ir.Var)}
     rows = func.row_range
     if rows is not None:
         values[rows.stop] = min(values[rows.start] + 1, declared_range(rows.stop).high)
     return values
 
 
-def _windows(before: PrimFunc, after: PrimFunc, max_steps: int) -> Iterator[dict[Var, int]]:
+def _windows(
+    before: ir.PrimFunc, after: ir.PrimFunc, max_steps: int
+) -> Iterator[dict[ir.Var, int]]:
     """Yield values of the integer parameters for each run; none if a single row takes too long."""
     values = _smallest(before)
     rows = before.row_range
@@ -129,17 +117,17 @@ def _windows(before: PrimFunc, after: PrimFunc, max_steps: int) -> Iterator[dict
         yield {**values, rows.start: start, rows.stop: start + count}
 
 
-def _estimate(before: PrimFunc, after: PrimFunc, values: Mapping[Var, int]) -> int:
+def _estimate(before: ir.PrimFunc, after: ir.PrimFunc, values: Mapping[ir.Var, int]) -> int:
     """Return steps of the longer version; `values` belongs to the parameters of `before`."""
     renamed = {
         new: values[old]
         for old, new in zip(before.params, after.params, strict=True)
-        if isinstance(old, Var) and isinstance(new, Var)
+        if isinstance(old, ir.Var) and isinstance(new, ir.Var)
     }
     return max(estimate_steps(before, values), estimate_steps(after, renamed))
 
 
-def estimate_steps(func: PrimFunc, values: Mapping[Var, int]) -> int:
+def estimate_steps(func: ir.PrimFunc, values: Mapping[ir.Var, int]) -> int:
     """Return the upper bound of the interpreter's steps for given integer parameters.
 
     A loop whose bounds are loaded from memory counts as one iteration: the step limit of the run
@@ -149,29 +137,29 @@ def estimate_steps(func: PrimFunc, values: Mapping[Var, int]) -> int:
     return 1 + _steps(func.body, bounds)
 
 
-def _steps(s: Stmt, bounds: Bounds) -> int:
+def _steps(s: ir.Stmt, bounds: Bounds) -> int:
     match s:
-        case Seq(statements):
+        case ir.Seq(statements):
             return sum(_steps(t, bounds) for t in statements)
-        case For(var, start, stop, body):
+        case ir.For(var, start, stop, body):
             low, high = bounds.of(start).low, bounds.of(stop).high
             if low >= high:
                 return 0
             bounds.ranges[var] = Interval(low, high - 1)
             is_known = not (buffers_read(start) or buffers_read(stop))
             return (high - low if is_known else 1) * (1 + _steps(body, bounds))
-        case If(_, then, otherwise):
+        case ir.If(_, then, otherwise):
             rest = 0 if otherwise is None else _steps(otherwise, bounds)
             return max(_steps(then, bounds), rest)
-        case Let(var, value, body):
+        case ir.Let(var, value, body):
             if not value.dtype.is_float:
                 bounds.ranges[var] = bounds.of(value)
             return _steps(body, bounds)
-        case Allocate():
+        case ir.Allocate():
             return _steps(allocations(s)[1], bounds)
-        case KernelCall(meaning):
+        case ir.KernelCall(meaning):
             return estimate_steps(meaning, {})
-        case Invoke() | ExternCall():
+        case ir.Invoke() | ir.ExternCall():
             return 1
         case _:
             return 0
@@ -181,13 +169,13 @@ def _steps(s: Stmt, bounds: Bounds) -> int:
 
 
 def _compare(
-    before: PrimFunc,
-    after: PrimFunc,
+    before: ir.PrimFunc,
+    after: ir.PrimFunc,
     name: str,
-    values: Mapping[Var, int],
+    values: Mapping[ir.Var, int],
     generator: np.random.Generator,
     max_steps: int,
-    functions: Sequence[PrimFunc],
+    functions: Sequence[ir.PrimFunc],
 ) -> Replay:
     reason = ""
     by_name = {v.name: n for v, n in values.items()}
@@ -217,12 +205,12 @@ def _compare(
 
 
 def _arguments(
-    func: PrimFunc, values: Mapping[Var, int], generator: np.random.Generator, magnitude: int
-) -> list[Array | int]:
-    args: list[Array | int] = []
+    func: ir.PrimFunc, values: Mapping[ir.Var, int], generator: np.random.Generator, magnitude: int
+) -> list[ir.Array | int]:
+    args: list[ir.Array | int] = []
     for param in func.params:
-        if isinstance(param, Buffer):
-            shape = [values[d] if isinstance(d, Var) else d for d in param.shape]
+        if isinstance(param, ir.Buffer):
+            shape = [values[d] if isinstance(d, ir.Var) else d for d in param.shape]
             limit = None if param.dtype.bits == 8 and magnitude == _MAGNITUDES[0] else magnitude
             args.append(random_array(generator, shape, param.dtype, limit))
         else:
@@ -232,7 +220,7 @@ def _arguments(
 
 def random_array(
     generator: np.random.Generator, shape: Sequence[int], dtype: DType, limit: int | None = None
-) -> Array:
+) -> ir.Array:
     """Draw elements of a type: floats in [-2, 2], integers in [-limit, limit] and the type."""
     if dtype.is_float:
         return generator.uniform(-2.0, 2.0, size=tuple(shape)).astype(dtype.value)
@@ -243,11 +231,11 @@ def random_array(
 
 
 def _require_equal(
-    func: PrimFunc,
+    func: ir.PrimFunc,
     name: str,
     values: Mapping[str, int],
-    expected: Sequence[Array | int],
-    actual: Sequence[Array | int],
+    expected: Sequence[ir.Array | int],
+    actual: Sequence[ir.Array | int],
 ) -> None:
     for param, a, b in zip(func.params, expected, actual, strict=True):
         if not isinstance(a, np.ndarray) or not isinstance(b, np.ndarray):

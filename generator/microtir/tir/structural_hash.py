@@ -15,36 +15,11 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any, TypeAlias
 
-from microtir.tir import build
+from microtir.tir import build, ir
 from microtir.tir.analysis.bounds import Bounds
-from microtir.tir.ir import (
-    Allocate,
-    Binary,
-    Buffer,
-    BufferArgument,
-    BufferView,
-    Call,
-    Cast,
-    Expr,
-    ExternCall,
-    FloatImm,
-    For,
-    If,
-    IntImm,
-    Invoke,
-    KernelCall,
-    Let,
-    Load,
-    PrimFunc,
-    Scope,
-    Seq,
-    Store,
-    Unary,
-    Var,
-)
-from microtir.tir.visitor import substitute, walk
+from microtir.tir.visitor import Replacement, substitute, walk
 
-Item: TypeAlias = Var | Buffer
+Item: TypeAlias = ir.Var | ir.Buffer
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -59,7 +34,7 @@ class StructuralKey:
     items: tuple[Item, ...]
 
 
-def structural_key(function: PrimFunc) -> StructuralKey:
+def structural_key(function: ir.PrimFunc) -> StructuralKey:
     """Return the structural key of a function."""
     writer = _Writer()
     write, number = writer.tokens.append, writer.number
@@ -85,8 +60,8 @@ def structural_key(function: PrimFunc) -> StructuralKey:
 
 
 def rebind(
-    function: PrimFunc, own: StructuralKey, other: StructuralKey, lowered: PrimFunc
-) -> PrimFunc:
+    function: ir.PrimFunc, own: StructuralKey, other: StructuralKey, lowered: ir.PrimFunc
+) -> ir.PrimFunc:
     """Return what passes make of a function, given what they make of another one that equals it.
 
     Args:
@@ -95,12 +70,12 @@ def rebind(
         other: that of the other function, with equal tokens.
         lowered: what became of the other function: its body is another one, and nothing else.
     """
-    items: dict[Item, Expr | Buffer | int] = dict(zip(other.items, own.items, strict=True))
+    items: dict[Item, Replacement] = dict(zip(other.items, own.items, strict=True))
     for node in walk(lowered):
         # Passes copy loops: what they define so is defined once, here as well.
-        if isinstance(node, For | Let) and node.var not in items:
+        if isinstance(node, ir.For | ir.Let) and node.var not in items:
             items[node.var] = build.fresh(node.var)
-        elif isinstance(node, Allocate) and node.buffer not in items:
+        elif isinstance(node, ir.Allocate) and node.buffer not in items:
             items[node.buffer] = replace(node.buffer)
     return replace(function, body=substitute(lowered.body, items))
 
@@ -119,36 +94,36 @@ class _Writer:
         if known is not None:
             self.tokens.append(known)
             return
-        if isinstance(item, Buffer):
+        if isinstance(item, ir.Buffer):
             for extent in item.shape:
-                if isinstance(extent, Var):
+                if isinstance(extent, ir.Var):
                     self.number(extent)
         self.tokens.append(len(self.numbers))
         self.numbers[item] = len(self.numbers)
-        if isinstance(item, Var):
+        if isinstance(item, ir.Var):
             self.tokens += (item.name, item.dtype, item.low, item.high)
             return
-        shape = tuple(self.numbers[n] if isinstance(n, Var) else n for n in item.shape)
-        kinds = tuple(isinstance(n, Var) for n in item.shape)
+        shape = tuple(self.numbers[n] if isinstance(n, ir.Var) else n for n in item.shape)
+        kinds = tuple(isinstance(n, ir.Var) for n in item.shape)
         data = None if item.data is None else (item.data.shape, item.data.dtype.name)
         self.tokens += (item.name, shape, kinds, item.dtype, item.scope, item.alignment, data)
 
-    def load(self, node: Load) -> None:
+    def load(self, node: ir.Load) -> None:
         """Write a load, which may be of any value of a constant."""
         buffer = node.buffer
         self.number(buffer)
-        if buffer.scope is Scope.CONSTANT and not buffer.dtype.is_float:
+        if buffer.scope is ir.Scope.CONSTANT and not buffer.dtype.is_float:
             self.tokens.append(self.bounds.buffer(buffer))
 
-    def view(self, node: BufferView) -> None:
+    def view(self, node: ir.BufferView) -> None:
         self.number(node.buffer)
         self.tokens += (node.shape, node.dtype, node.byte_offset)
 
-    def kernel(self, node: KernelCall) -> None:
+    def kernel(self, node: ir.KernelCall) -> None:
         self.tokens += (node.meaning, node.contract, node.assembly, len(node.args))
 
 
-def _loop(writer: _Writer, node: For) -> None:
+def _loop(writer: _Writer, node: ir.For) -> None:
     writer.number(node.var)
     writer.tokens.append(node.kind)
 
@@ -156,23 +131,23 @@ def _loop(writer: _Writer, node: For) -> None:
 # What is not here has nothing to say beside its type and its parts.  Operators come by what they
 # are called: to hash a text takes a fraction of what hashing a member of an Enum takes.
 _TOKENS: Mapping[type, Callable[[_Writer, Any], None]] = MappingProxyType({
-    Var: _Writer.number,
-    IntImm: lambda w, n: w.tokens.extend((n.value, n.dtype)),
-    FloatImm: lambda w, n: w.tokens.extend((n.value.hex(), n.dtype)),
-    Binary: lambda w, n: w.tokens.append(n.op.value),
-    Unary: lambda w, n: w.tokens.append(n.op.value),
-    Cast: lambda w, n: w.tokens.append(n.dtype),
-    Load: _Writer.load,
-    Call: lambda w, n: w.tokens.extend((n.intrinsic.value, len(n.args), n.dtype)),
-    BufferArgument: lambda w, n: w.number(n.buffer),
-    BufferView: _Writer.view,
-    Store: lambda w, n: w.number(n.buffer),
-    For: _loop,
-    If: lambda w, n: w.tokens.append(n.otherwise is None),
-    Seq: lambda w, n: w.tokens.append(len(n.statements)),
-    Let: lambda w, n: w.number(n.var),
-    Allocate: lambda w, n: w.number(n.buffer),
-    Invoke: lambda w, n: w.tokens.extend((n.function, len(n.args))),
-    KernelCall: _Writer.kernel,
-    ExternCall: lambda w, n: w.tokens.extend((n.function, len(n.args))),
+    ir.Var: _Writer.number,
+    ir.IntImm: lambda w, n: w.tokens.extend((n.value, n.dtype)),
+    ir.FloatImm: lambda w, n: w.tokens.extend((n.value.hex(), n.dtype)),
+    ir.Binary: lambda w, n: w.tokens.append(n.op.value),
+    ir.Unary: lambda w, n: w.tokens.append(n.op.value),
+    ir.Cast: lambda w, n: w.tokens.append(n.dtype),
+    ir.Load: _Writer.load,
+    ir.Call: lambda w, n: w.tokens.extend((n.intrinsic.value, len(n.args), n.dtype)),
+    ir.BufferArgument: lambda w, n: w.number(n.buffer),
+    ir.BufferView: _Writer.view,
+    ir.Store: lambda w, n: w.number(n.buffer),
+    ir.For: _loop,
+    ir.If: lambda w, n: w.tokens.append(n.otherwise is None),
+    ir.Seq: lambda w, n: w.tokens.append(len(n.statements)),
+    ir.Let: lambda w, n: w.number(n.var),
+    ir.Allocate: lambda w, n: w.number(n.buffer),
+    ir.Invoke: lambda w, n: w.tokens.extend((n.function, len(n.args))),
+    ir.KernelCall: _Writer.kernel,
+    ir.ExternCall: lambda w, n: w.tokens.extend((n.function, len(n.args))),
 })  # fmt: skip

@@ -11,26 +11,7 @@ from types import MappingProxyType
 from typing import Any
 
 from microtir.errors import TirError
-from microtir.tir.ir import (
-    Allocate,
-    Binary,
-    Buffer,
-    BufferArgument,
-    BufferView,
-    Call,
-    Cast,
-    FloatImm,
-    For,
-    IntImm,
-    KernelCall,
-    Let,
-    Load,
-    PrimFunc,
-    Select,
-    Seq,
-    Unary,
-    Var,
-)
+from microtir.tir import ir
 from microtir.tir.printer import expr_text, stmt_text
 from microtir.tir.verify_rules import RULES, Context, Rule
 from microtir.tir.visitor import Node, Visitor, allocations, children, walk
@@ -49,7 +30,7 @@ class _Checker(Visitor):
         self.context = context
         self.statement: Node | None = None
 
-    def check(self, node: Node | PrimFunc) -> None:
+    def check(self, node: Node | ir.PrimFunc) -> None:
         for rule in _RULES_OF.get(type(node), ()):
             for problem in rule.check(node, self.context):
                 where = f"function '{self.context.func.name}'"
@@ -58,29 +39,29 @@ class _Checker(Visitor):
                 raise TirError(f"{problem} (rule {rule.name})", where=where, legal=rule.description)
 
     def visit(self, node: Node) -> None:
-        if not isinstance(node, _EXPRESSIONS):
-            self.statement = node if not isinstance(node, Seq) else self.statement
+        if isinstance(node, ir.Stmt) and not isinstance(node, ir.Seq):
+            self.statement = node
         self.check(node)
         context = self.context
         match node:
-            case For(var, start, stop, body):
+            case ir.For(var, start, stop, body):
                 self.visit(start)
                 self.visit(stop)
                 self._inside(var, context.vars, body)
-            case Let(var, value, body):
+            case ir.Let(var, value, body):
                 self.visit(value)
                 self._inside(var, context.vars, body)
-            case Allocate():
+            case ir.Allocate():
                 self._allocations(node)
             case _:
                 for child in children(node):
                     self.visit(child)
 
-    def _allocations(self, outermost: Allocate) -> None:
+    def _allocations(self, outermost: ir.Allocate) -> None:
         """Check directly nested Allocates; the outermost has been checked."""
         buffers, inside = allocations(outermost)
         node: Node = outermost
-        while isinstance(node, Allocate):
+        while isinstance(node, ir.Allocate):
             if node is not outermost:
                 self.statement = node
                 self.check(node)
@@ -90,26 +71,23 @@ class _Checker(Visitor):
         self.visit(inside)
         self.context.buffers.difference_update(buffers)
 
-    def _inside(self, item: Var | Buffer, scope: set[Any], body: Node) -> None:
+    def _inside(self, item: ir.Var | ir.Buffer, scope: set[Any], body: Node) -> None:
         self.context.defined.add(item)
         scope.add(item)
         self.visit(body)
         scope.discard(item)
 
 
-_EXPRESSIONS = (
-    Var, IntImm, FloatImm, Binary, Unary, Cast, Select, Load, Call, BufferArgument, BufferView,
-)  # fmt: skip
-
-
 def _first_line(node: Node) -> str:
-    if isinstance(node, _EXPRESSIONS):
-        return "" if isinstance(node, BufferArgument | BufferView) else expr_text(node)
+    if isinstance(node, ir.BufferArgument | ir.BufferView):
+        return ""
+    if isinstance(node, ir.Expr):
+        return expr_text(node)
     lines = [line for line in stmt_text(node).splitlines() if line.strip()]
     return lines[0].strip() if lines else "pass"
 
 
-def verify(func: PrimFunc, functions: Mapping[str, PrimFunc] | None = None) -> None:
+def verify(func: ir.PrimFunc, functions: Mapping[str, ir.PrimFunc] | None = None) -> None:
     """Check a function, and the kernels that it calls, against every rule.
 
     Args:
@@ -121,24 +99,24 @@ def verify(func: PrimFunc, functions: Mapping[str, PrimFunc] | None = None) -> N
         TirError: a rule is broken; the error names rule, function and statement.
     """
     context = Context(func, functions)
-    context.vars.update(p for p in func.params if isinstance(p, Var))
-    context.buffers.update(p for p in func.params if isinstance(p, Buffer))
+    context.vars.update(p for p in func.params if isinstance(p, ir.Var))
+    context.buffers.update(p for p in func.params if isinstance(p, ir.Buffer))
     context.defined.update(func.params)
     checker = _Checker(context)
     checker.check(func)
     checker.visit(func.body)
-    kernels = dict.fromkeys(n.meaning for n in walk(func) if isinstance(n, KernelCall))
+    kernels = dict.fromkeys(n.meaning for n in walk(func) if isinstance(n, ir.KernelCall))
     for kernel in kernels:
         _verify_kernel(kernel)
 
 
 # Functions never change, and kernels pass through every pass as they are.
 @lru_cache(maxsize=256)
-def _verify_kernel(kernel: PrimFunc) -> None:
+def _verify_kernel(kernel: ir.PrimFunc) -> None:
     verify(kernel)
 
 
-def verify_module(functions: Sequence[PrimFunc]) -> None:
+def verify_module(functions: Sequence[ir.PrimFunc]) -> None:
     """Check all functions of a module together; TirError as `verify`."""
     table = {f.name: f for f in functions}
     for func in functions:
@@ -149,7 +127,7 @@ def verify_module(functions: Sequence[PrimFunc]) -> None:
         verify(func, table)
 
 
-def verify_after(pass_name: str, function: PrimFunc) -> None:
+def verify_after(pass_name: str, function: ir.PrimFunc) -> None:
     """Verify what a pass has made.
 
     Raises:

@@ -12,40 +12,10 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from microtir.config.names import is_identifier
-from microtir.tir import arithmetic
+from microtir.tir import arithmetic, ir
 from microtir.tir.dtype import DType
 from microtir.tir.initialised import uninitialised_reads
 from microtir.tir.intrinsics import SIGNATURES
-from microtir.tir.ir import (
-    Allocate,
-    Binary,
-    BinaryOp,
-    Buffer,
-    BufferArgument,
-    BufferView,
-    Call,
-    Cast,
-    Expr,
-    ExternCall,
-    FloatImm,
-    For,
-    If,
-    IntImm,
-    Invoke,
-    KernelCall,
-    Let,
-    Load,
-    LoopKind,
-    Param,
-    PrimFunc,
-    Region,
-    Scope,
-    Select,
-    Store,
-    Unary,
-    UnaryOp,
-    Var,
-)
 from microtir.tir.printer import stmt_text
 from microtir.tir.visitor import walk
 
@@ -58,11 +28,11 @@ class Context:
     so far in the function.  `functions` is None where a function is verified by itself.
     """
 
-    func: PrimFunc
-    functions: Mapping[str, PrimFunc] | None
-    vars: set[Var] = field(default_factory=set)
-    buffers: set[Buffer] = field(default_factory=set)
-    defined: set[Var | Buffer] = field(default_factory=set)
+    func: ir.PrimFunc
+    functions: Mapping[str, ir.PrimFunc] | None
+    vars: set[ir.Var] = field(default_factory=set)
+    buffers: set[ir.Buffer] = field(default_factory=set)
+    defined: set[ir.Var | ir.Buffer] = field(default_factory=set)
 
 
 Check: TypeAlias = Callable[[Any, Context], Iterator[str]]
@@ -81,13 +51,13 @@ class Rule:
 # --- expressions --------------------------------------------------------------------------------
 
 _INTEGER_OPS = frozenset({
-    BinaryOp.FLOORDIV, BinaryOp.FLOORMOD, BinaryOp.TRUNCDIV, BinaryOp.SHIFT_LEFT,
-    BinaryOp.SHIFT_RIGHT, BinaryOp.BIT_AND, BinaryOp.BIT_OR, BinaryOp.BIT_XOR,
+    ir.BinaryOp.FLOORDIV, ir.BinaryOp.FLOORMOD, ir.BinaryOp.TRUNCDIV, ir.BinaryOp.SHIFT_LEFT,
+    ir.BinaryOp.SHIFT_RIGHT, ir.BinaryOp.BIT_AND, ir.BinaryOp.BIT_OR, ir.BinaryOp.BIT_XOR,
 })  # fmt: skip
 
 
-def _literal_fits(node: IntImm | FloatImm, _: Context) -> Iterator[str]:
-    if isinstance(node, FloatImm):
+def _literal_fits(node: ir.IntImm | ir.FloatImm, _: Context) -> Iterator[str]:
+    if isinstance(node, ir.FloatImm):
         if not node.dtype.is_float:
             yield f"a fraction has the type {node.dtype.value}"
         elif arithmetic.round_float(node.value, node.dtype) != node.value == node.value:
@@ -98,47 +68,47 @@ def _literal_fits(node: IntImm | FloatImm, _: Context) -> Iterator[str]:
         yield f"{node.value} is not a value of {node.dtype.value}"
 
 
-def _operand_types(node: Binary, _: Context) -> Iterator[str]:
+def _operand_types(node: ir.Binary, _: Context) -> Iterator[str]:
     if node.a.dtype is not node.b.dtype:
         a, b = node.a.dtype.value, node.b.dtype.value
         yield f"the operands of '{node.op.value}' are {a} and {b}"
 
 
-def _operator_types(node: Binary | Unary, _: Context) -> Iterator[str]:
+def _operator_types(node: ir.Binary | ir.Unary, _: Context) -> Iterator[str]:
     if not _operator_accepts(node.op, node.a.dtype):
         yield f"'{node.op.value}' is not defined on {node.a.dtype.value}"
 
 
-def _operator_accepts(op: BinaryOp | UnaryOp, dtype: DType) -> bool:
-    if op in (BinaryOp.AND, BinaryOp.OR, UnaryOp.NOT):
+def _operator_accepts(op: ir.BinaryOp | ir.UnaryOp, dtype: DType) -> bool:
+    if op in (ir.BinaryOp.AND, ir.BinaryOp.OR, ir.UnaryOp.NOT):
         return dtype is DType.BOOL
-    if op in (BinaryOp.EQ, BinaryOp.NE):
+    if op in (ir.BinaryOp.EQ, ir.BinaryOp.NE):
         return True
-    if op is UnaryOp.NEG:
+    if op is ir.UnaryOp.NEG:
         return dtype.is_float or dtype.is_signed
-    if op is BinaryOp.DIV:
+    if op is ir.BinaryOp.DIV:
         return dtype.is_float
     return dtype.is_int if op in _INTEGER_OPS else dtype is not DType.BOOL
 
 
-def _cast_types(node: Cast, _: Context) -> Iterator[str]:
+def _cast_types(node: ir.Cast, _: Context) -> Iterator[str]:
     if DType.BOOL in (node.dtype, node.value.dtype) and (
         node.dtype.is_float or node.value.dtype.is_float
     ):
         yield f"{node.value.dtype.value} is cast to {node.dtype.value}"
 
 
-def _condition_is_bool(node: Select | If, _: Context) -> Iterator[str]:
+def _condition_is_bool(node: ir.Select | ir.If, _: Context) -> Iterator[str]:
     if node.condition.dtype is not DType.BOOL:
         yield f"the condition is {node.condition.dtype.value}"
 
 
-def _branch_types(node: Select, _: Context) -> Iterator[str]:
+def _branch_types(node: ir.Select, _: Context) -> Iterator[str]:
     if node.then.dtype is not node.otherwise.dtype:
         yield f"the branches are {node.then.dtype.value} and {node.otherwise.dtype.value}"
 
 
-def _call_signature(node: Call, _: Context) -> Iterator[str]:
+def _call_signature(node: ir.Call, _: Context) -> Iterator[str]:
     signature = SIGNATURES[node.intrinsic]
     given = tuple(a.dtype for a in node.args)
     if (given, node.dtype) != (signature.parameters, signature.result):
@@ -149,43 +119,45 @@ def _call_signature(node: Call, _: Context) -> Iterator[str]:
 # --- accesses -----------------------------------------------------------------------------------
 
 
-def _index_type(node: Load | Store | BufferArgument, _: Context) -> Iterator[str]:
+def _index_type(node: ir.Load | ir.Store | ir.BufferArgument, _: Context) -> Iterator[str]:
     for axis, index in enumerate(node.indices):
         if index.dtype is not DType.INT32:
             yield f"index {axis} of '{node.buffer.name}' is {index.dtype.value}"
 
 
-def _index_rank(node: Load | Store | BufferArgument, _: Context) -> Iterator[str]:
+def _index_rank(node: ir.Load | ir.Store | ir.BufferArgument, _: Context) -> Iterator[str]:
     given, rank = len(node.indices), len(node.buffer.shape)
     if given != rank:
         yield f"'{node.buffer.name}' has {rank} axes and {given} indices"
 
 
-def _store_type(node: Store, _: Context) -> Iterator[str]:
+def _store_type(node: ir.Store, _: Context) -> Iterator[str]:
     if node.value.dtype is not node.buffer.dtype:
         yield f"a {node.value.dtype.value} is stored to '{node.buffer.name}'"
 
 
-def _store_target(node: Store, _: Context) -> Iterator[str]:
-    if node.buffer.scope is Scope.CONSTANT:
+def _store_target(node: ir.Store, _: Context) -> Iterator[str]:
+    if node.buffer.scope is ir.Scope.CONSTANT:
         yield f"the constant '{node.buffer.name}' is written"
 
 
-def _variable_scope(node: Var, context: Context) -> Iterator[str]:
+def _variable_scope(node: ir.Var, context: Context) -> Iterator[str]:
     if node not in context.vars:
         yield f"the variable '{node.name}' is not defined here"
 
 
 def _buffer_scope(
-    node: Load | Store | BufferArgument | BufferView, context: Context
+    node: ir.Load | ir.Store | ir.BufferArgument | ir.BufferView, context: Context
 ) -> Iterator[str]:
-    if node.buffer not in context.buffers and node.buffer.scope is not Scope.CONSTANT:
+    if node.buffer not in context.buffers and node.buffer.scope is not ir.Scope.CONSTANT:
         yield f"the buffer '{node.buffer.name}' is not alive here"
 
 
-def _constant_data(node: Load | Store | BufferArgument | BufferView, _: Context) -> Iterator[str]:
+def _constant_data(
+    node: ir.Load | ir.Store | ir.BufferArgument | ir.BufferView, _: Context
+) -> Iterator[str]:
     buffer = node.buffer
-    if (buffer.data is not None) != (buffer.scope is Scope.CONSTANT):
+    if (buffer.data is not None) != (buffer.scope is ir.Scope.CONSTANT):
         yield f"'{buffer.name}' is {buffer.scope.value} and has {_data_text(buffer)}"
     elif buffer.data is not None and (
         buffer.data.shape != buffer.shape or buffer.data.dtype.name != buffer.dtype.value
@@ -193,40 +165,40 @@ def _constant_data(node: Load | Store | BufferArgument | BufferView, _: Context)
         yield f"'{buffer.name}' has data of another shape or type: {_data_text(buffer)}"
 
 
-def _data_text(buffer: Buffer) -> str:
+def _data_text(buffer: ir.Buffer) -> str:
     return "no data" if buffer.data is None else f"data {buffer.data.dtype}{buffer.data.shape}"
 
 
 # --- definitions --------------------------------------------------------------------------------
 
 
-def _single_definition(node: For | Let | Allocate, context: Context) -> Iterator[str]:
-    item = node.buffer if isinstance(node, Allocate) else node.var
+def _single_definition(node: ir.For | ir.Let | ir.Allocate, context: Context) -> Iterator[str]:
+    item = node.buffer if isinstance(node, ir.Allocate) else node.var
     if item in context.defined:
         yield f"'{item.name}' is defined a second time"
 
 
-def _loop_types(node: For, _: Context) -> Iterator[str]:
+def _loop_types(node: ir.For, _: Context) -> Iterator[str]:
     types = {node.var.dtype, node.start.dtype, node.stop.dtype}
     if len(types) > 1 or not node.var.dtype.is_int:
         names = (node.var.dtype, node.start.dtype, node.stop.dtype)
         yield f"variable, start and stop are {', '.join(d.value for d in names)}"
 
 
-def _unrolled_bounds(node: For, _: Context) -> Iterator[str]:
-    constant = isinstance(node.start, IntImm) and isinstance(node.stop, IntImm)
-    if node.kind is LoopKind.UNROLLED and not constant:
+def _unrolled_bounds(node: ir.For, _: Context) -> Iterator[str]:
+    constant = isinstance(node.start, ir.IntImm) and isinstance(node.stop, ir.IntImm)
+    if node.kind is ir.LoopKind.UNROLLED and not constant:
         yield f"the bounds of the unrolled loop '{node.var.name}' are not literals"
 
 
-def _let_type(node: Let, _: Context) -> Iterator[str]:
+def _let_type(node: ir.Let, _: Context) -> Iterator[str]:
     if node.var.dtype is not node.value.dtype:
         yield f"'{node.var.name}' is {node.var.dtype.value}, its value {node.value.dtype.value}"
 
 
-def _allocation(node: Allocate, _: Context) -> Iterator[str]:
+def _allocation(node: ir.Allocate, _: Context) -> Iterator[str]:
     buffer = node.buffer
-    if buffer.scope not in (Scope.LOCAL, Scope.WORKSPACE):
+    if buffer.scope not in (ir.Scope.LOCAL, ir.Scope.WORKSPACE):
         yield f"'{buffer.name}' is allocated and has the scope {buffer.scope.value}"
     if not all(isinstance(d, int) and d > 0 for d in buffer.shape):
         yield f"'{buffer.name}' is allocated and its shape is not constant and positive"
@@ -234,17 +206,17 @@ def _allocation(node: Allocate, _: Context) -> Iterator[str]:
         yield f"'{buffer.name}' has the alignment {buffer.alignment}"
 
 
-def _parameters(func: PrimFunc, _: Context) -> Iterator[str]:
+def _parameters(func: ir.PrimFunc, _: Context) -> Iterator[str]:
     if len(set(func.params)) != len(func.params):
         yield "a parameter is listed twice"
     for param in func.params:
-        if isinstance(param, Var):
+        if isinstance(param, ir.Var):
             low = param.dtype.min if param.low is None else param.low
             high = param.dtype.max if param.high is None else param.high
             if low > high:
                 yield f"the range [{low}, {high}] of '{param.name}' is empty"
             continue
-        if param.scope is not Scope.PARAMETER:
+        if param.scope is not ir.Scope.PARAMETER:
             yield f"the parameter '{param.name}' has the scope {param.scope.value}"
         if not _is_power_of_two(param.alignment):
             yield f"'{param.name}' has the alignment {param.alignment}"
@@ -256,10 +228,10 @@ def _parameters(func: PrimFunc, _: Context) -> Iterator[str]:
                 yield f"the extent '{dim.name}' of '{param.name}' is no parameter with low >= 0"
 
 
-def _roles(func: PrimFunc, _: Context) -> Iterator[str]:
+def _roles(func: ir.PrimFunc, _: Context) -> Iterator[str]:
     if func.row_range is not None:
         start, stop = func.row_range.start, func.row_range.stop
-        if [p for p in func.params if isinstance(p, Var)][-2:] != [start, stop]:
+        if [p for p in func.params if isinstance(p, ir.Var)][-2:] != [start, stop]:
             yield f"the row range '{start.name}', '{stop.name}' is not at the end of the parameters"
     for buffer in (*func.rows, *filter(None, (func.scratch,))):
         if buffer not in func.params:
@@ -273,7 +245,7 @@ def _is_power_of_two(value: int) -> bool:
 # --- calls --------------------------------------------------------------------------------------
 
 
-def _view_bounds(node: BufferView, _: Context) -> Iterator[str]:
+def _view_bounds(node: ir.BufferView, _: Context) -> Iterator[str]:
     size = node.dtype.bytes
     if node.byte_offset < 0 or node.byte_offset % size:
         yield f"byte offset {node.byte_offset} is misaligned for {node.dtype.value}"
@@ -284,11 +256,11 @@ def _view_bounds(node: BufferView, _: Context) -> Iterator[str]:
             yield f"the view ends at byte {end}, '{node.buffer.name}' at {available}"
 
 
-def _elements(buffer: Buffer) -> int:
+def _elements(buffer: ir.Buffer) -> int:
     return math.prod(d for d in buffer.shape if isinstance(d, int))
 
 
-def _invoke_arguments(node: Invoke, context: Context) -> Iterator[str]:
+def _invoke_arguments(node: ir.Invoke, context: Context) -> Iterator[str]:
     if context.functions is None:
         return
     callee = context.functions.get(node.function)
@@ -301,9 +273,9 @@ def _invoke_arguments(node: Invoke, context: Context) -> Iterator[str]:
             yield from _invoke_argument(param, arg)
 
 
-def _invoke_argument(param: Param, arg: BufferView | Expr) -> Iterator[str]:
-    if isinstance(param, Var) or not isinstance(arg, BufferView):
-        if isinstance(param, Buffer) or isinstance(arg, BufferView):
+def _invoke_argument(param: ir.Param, arg: ir.BufferView | ir.Expr) -> Iterator[str]:
+    if isinstance(param, ir.Var) or not isinstance(arg, ir.BufferView):
+        if isinstance(param, ir.Buffer) or isinstance(arg, ir.BufferView):
             yield f"'{param.name}' is given the wrong kind of argument"
         elif param.dtype is not arg.dtype:
             yield f"'{param.name}' is {param.dtype.value}, its argument {arg.dtype.value}"
@@ -323,37 +295,37 @@ def _invoke_argument(param: Param, arg: BufferView | Expr) -> Iterator[str]:
         )
 
 
-def _kernel_arguments(node: KernelCall, _: Context) -> Iterator[str]:
+def _kernel_arguments(node: ir.KernelCall, _: Context) -> Iterator[str]:
     yield from _pointer_arguments(node.meaning.params, node.args)
 
 
-def _extern_arguments(node: ExternCall, _: Context) -> Iterator[str]:
+def _extern_arguments(node: ir.ExternCall, _: Context) -> Iterator[str]:
     yield from _pointer_arguments(node.function.params, node.args)
 
 
 def _pointer_arguments(
-    params: tuple[Param, ...], args: tuple[BufferArgument | Expr, ...]
+    params: tuple[ir.Param, ...], args: tuple[ir.BufferArgument | ir.Expr, ...]
 ) -> Iterator[str]:
     if len(params) != len(args):
         yield f"{len(args)} arguments for {len(params)} parameters"
         return
     for param, arg in zip(params, args, strict=True):
-        if isinstance(param, Buffer) != isinstance(arg, BufferArgument):
+        if isinstance(param, ir.Buffer) != isinstance(arg, ir.BufferArgument):
             yield f"'{param.name}' is given the wrong kind of argument"
             continue
-        dtype = arg.buffer.dtype if isinstance(arg, BufferArgument) else arg.dtype
+        dtype = arg.buffer.dtype if isinstance(arg, ir.BufferArgument) else arg.dtype
         if param.dtype is not dtype:
             yield f"'{param.name}' is {param.dtype.value}, its argument {dtype.value}"
 
 
-def _kernel_contract(node: KernelCall, _: Context) -> Iterator[str]:
+def _kernel_contract(node: ir.KernelCall, _: Context) -> Iterator[str]:
     contract, params = node.contract, node.meaning.params
     for region in (*contract.reads, *contract.writes):
         yield from _region(region, params)
     constant = {
         param
         for param, arg in zip(params, node.args, strict=False)
-        if isinstance(arg, BufferArgument) and arg.buffer.scope is Scope.CONSTANT
+        if isinstance(arg, ir.BufferArgument) and arg.buffer.scope is ir.Scope.CONSTANT
     }
     for region in contract.writes:
         if region.buffer in constant:
@@ -365,7 +337,7 @@ def _kernel_contract(node: KernelCall, _: Context) -> Iterator[str]:
             yield f"a precondition is {condition.dtype.value}"
 
 
-def _extern_function(node: ExternCall, _: Context) -> Iterator[str]:
+def _extern_function(node: ir.ExternCall, _: Context) -> Iterator[str]:
     function = node.function
     if not is_identifier(function.name):
         yield f"'{function.name}' is no C identifier"
@@ -373,12 +345,12 @@ def _extern_function(node: ExternCall, _: Context) -> Iterator[str]:
         if buffer not in function.params:
             yield f"'{buffer.name}' is not one of its parameters"
     for param, arg in zip(function.params, node.args, strict=False):
-        constant = isinstance(arg, BufferArgument) and arg.buffer.scope is Scope.CONSTANT
+        constant = isinstance(arg, ir.BufferArgument) and arg.buffer.scope is ir.Scope.CONSTANT
         if constant and param in function.writes:
             yield f"it writes a constant through '{param.name}'"
 
 
-def _region(region: Region, params: tuple[Param, ...]) -> Iterator[str]:
+def _region(region: ir.Region, params: tuple[ir.Param, ...]) -> Iterator[str]:
     if region.buffer not in params:
         yield f"the region of '{region.buffer.name}' is not one of a parameter"
     elif not len(region.start) == len(region.extent) == len(region.buffer.shape):
@@ -388,82 +360,82 @@ def _region(region: Region, params: tuple[Param, ...]) -> Iterator[str]:
 # --- whole functions ----------------------------------------------------------------------------
 
 
-def _initialised(func: PrimFunc, _: Context) -> Iterator[str]:
+def _initialised(func: ir.PrimFunc, _: Context) -> Iterator[str]:
     for buffer, statement in uninitialised_reads(func):
         line = stmt_text(statement).splitlines()[0]
         yield f"'{buffer.name}' may be read before it is written in: {line}"
 
 
-def _recursion(func: PrimFunc, context: Context) -> Iterator[str]:
+def _recursion(func: ir.PrimFunc, context: Context) -> Iterator[str]:
     functions = context.functions or {}
     pending, seen = [func.name], set[str]()
     while pending:
         current = functions.get(pending.pop())
         for node in walk(current) if current else ():
-            if isinstance(node, Invoke) and node.function == func.name:
+            if isinstance(node, ir.Invoke) and node.function == func.name:
                 yield f"'{func.name}' reaches itself"
                 return
-            if isinstance(node, Invoke) and node.function not in seen:
+            if isinstance(node, ir.Invoke) and node.function not in seen:
                 seen.add(node.function)
                 pending.append(node.function)
 
 
 # --- the table ----------------------------------------------------------------------------------
 
-_ACCESSES = (Load, Store, BufferArgument)
-_USES = (Load, Store, BufferArgument, BufferView)
+_ACCESSES = (ir.Load, ir.Store, ir.BufferArgument)
+_USES = (ir.Load, ir.Store, ir.BufferArgument, ir.BufferView)
 
 RULES: tuple[Rule, ...] = (
     Rule("parameters", "Parameters are distinct; buffers have the scope PARAMETER, an alignment "
          "that is a power of two, and extents that are constants or integer parameters of at "
-         "least 0; declared ranges are not empty.", (PrimFunc,), _parameters),
+         "least 0; declared ranges are not empty.", (ir.PrimFunc,), _parameters),
     Rule("roles", "A row range is the last two integer parameters, scratch and buffers with rows "
-         "are parameters.", (PrimFunc,), _roles),
+         "are parameters.", (ir.PrimFunc,), _roles),
     Rule("single-definition", "A Var or Buffer is defined once in a function.",
-         (For, Let, Allocate), _single_definition),
+         (ir.For, ir.Let, ir.Allocate), _single_definition),
     Rule("variable-scope", "A Var is used inside the loop, Let or function that defines it.",
-         (Var,), _variable_scope),
+         (ir.Var,), _variable_scope),
     Rule("buffer-scope", "A buffer that is not constant is a parameter or allocated around its "
          "use.", _USES, _buffer_scope),
     Rule("constant-data", "A constant has data of its own shape and type; other buffers have "
          "none.", _USES, _constant_data),
     Rule("allocation", "An allocated buffer is LOCAL or WORKSPACE, with a constant positive shape "
-         "and an alignment that is a power of two.", (Allocate,), _allocation),
-    Rule("literal-fits", "A literal is a value of its type.", (IntImm, FloatImm),
+         "and an alignment that is a power of two.", (ir.Allocate,), _allocation),
+    Rule("literal-fits", "A literal is a value of its type.", (ir.IntImm, ir.FloatImm),
          _literal_fits),
-    Rule("operand-types", "Both operands of an operator have the same type.", (Binary,),
+    Rule("operand-types", "Both operands of an operator have the same type.", (ir.Binary,),
          _operand_types),
     Rule("operator-types", "An operator is applied to a type that it is defined on.",
-         (Binary, Unary), _operator_types),
-    Rule("cast-types", "Booleans are cast to and from integers only.", (Cast,), _cast_types),
-    Rule("condition-is-bool", "Conditions are boolean.", (Select, If), _condition_is_bool),
-    Rule("branch-types", "Both branches of a Select have the same type.", (Select,),
+         (ir.Binary, ir.Unary), _operator_types),
+    Rule("cast-types", "Booleans are cast to and from integers only.", (ir.Cast,), _cast_types),
+    Rule("condition-is-bool", "Conditions are boolean.", (ir.Select, ir.If), _condition_is_bool),
+    Rule("branch-types", "Both branches of a Select have the same type.", (ir.Select,),
          _branch_types),
     Rule("call-signature", "Arguments and result of an intrinsic have the types of its signature.",
-         (Call,), _call_signature),
+         (ir.Call,), _call_signature),
     Rule("index-type", "Indices are INT32.", _ACCESSES, _index_type),
     Rule("index-rank", "An access has one index per axis.", _ACCESSES, _index_rank),
-    Rule("store-type", "A stored value has the type of the buffer.", (Store,), _store_type),
-    Rule("store-target", "Constants are not written.", (Store,), _store_target),
-    Rule("loop-types", "Variable, start and stop of a loop have one integer type.", (For,),
+    Rule("store-type", "A stored value has the type of the buffer.", (ir.Store,), _store_type),
+    Rule("store-target", "Constants are not written.", (ir.Store,), _store_target),
+    Rule("loop-types", "Variable, start and stop of a loop have one integer type.", (ir.For,),
          _loop_types),
-    Rule("unrolled-bounds", "The bounds of an unrolled loop are literals.", (For,),
+    Rule("unrolled-bounds", "The bounds of an unrolled loop are literals.", (ir.For,),
          _unrolled_bounds),
-    Rule("let-type", "A Let's Var has the type of its value.", (Let,), _let_type),
+    Rule("let-type", "A Let's Var has the type of its value.", (ir.Let,), _let_type),
     Rule("view-bounds", "A BufferView lies inside its buffer, aligned to its element size.",
-         (BufferView,), _view_bounds),
+         (ir.BufferView,), _view_bounds),
     Rule("invoke-arguments", "An Invoke names a function of the module and gives arguments of the "
-         "kinds, types, sizes and alignments of its parameters.", (Invoke,),
+         "kinds, types, sizes and alignments of its parameters.", (ir.Invoke,),
          _invoke_arguments),
     Rule("kernel-arguments", "A KernelCall gives arguments of the kinds and types of the kernel's "
-         "parameters.", (KernelCall,), _kernel_arguments),
+         "parameters.", (ir.KernelCall,), _kernel_arguments),
     Rule("kernel-contract", "A contract speaks about the kernel's parameters and writes no "
-         "constant.", (KernelCall,), _kernel_contract),
+         "constant.", (ir.KernelCall,), _kernel_contract),
     Rule("extern-arguments", "An ExternCall gives arguments of the kinds and types of the "
-         "function's parameters.", (ExternCall,), _extern_arguments),
+         "function's parameters.", (ir.ExternCall,), _extern_arguments),
     Rule("extern-function", "An ExternFunction has the name of a C function, reads and writes its "
-         "own parameters, and writes no constant.", (ExternCall,), _extern_function),
+         "own parameters, and writes no constant.", (ir.ExternCall,), _extern_function),
     Rule("initialised", "A LOCAL scalar is written on every path before it is read, a LOCAL array "
-         "on some path.", (PrimFunc,), _initialised),
-    Rule("recursion", "No function reaches itself.", (PrimFunc,), _recursion),
+         "on some path.", (ir.PrimFunc,), _initialised),
+    Rule("recursion", "No function reaches itself.", (ir.PrimFunc,), _recursion),
 )  # fmt: skip

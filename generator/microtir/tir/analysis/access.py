@@ -11,43 +11,17 @@ from contextlib import ExitStack
 from functools import lru_cache
 
 from microtir.errors import TirError
-from microtir.tir import build
+from microtir.tir import build, ir
 from microtir.tir.analysis.bounds import declared_range
 from microtir.tir.analysis.facts import Facts
-from microtir.tir.ir import (
-    Allocate,
-    Binary,
-    BinaryOp,
-    Buffer,
-    BufferArgument,
-    BufferView,
-    Dim,
-    Expr,
-    ExternCall,
-    For,
-    If,
-    IntImm,
-    Invoke,
-    KernelCall,
-    Let,
-    Load,
-    Param,
-    PrimFunc,
-    Region,
-    Select,
-    Seq,
-    Stmt,
-    Store,
-    Var,
-)
 from microtir.tir.printer import access_text, expr_text
-from microtir.tir.visitor import allocations, children, substitute, walk
+from microtir.tir.visitor import Replacement, allocations, children, substitute, walk
 
 
 def prove_accesses(
-    func: PrimFunc,
-    functions: Mapping[str, PrimFunc] | None = None,
-    assuming: tuple[Expr, ...] = (),
+    func: ir.PrimFunc,
+    functions: Mapping[str, ir.PrimFunc] | None = None,
+    assuming: tuple[ir.Expr, ...] = (),
 ) -> None:
     """Prove a function and the kernels that it calls.
 
@@ -61,27 +35,27 @@ def prove_accesses(
             and what is known there.
     """
     _Prover(func, functions or {}).run(assuming)
-    calls = (node for node in walk(func) if isinstance(node, KernelCall))
+    calls = (node for node in walk(func) if isinstance(node, ir.KernelCall))
     for kernel, known in dict.fromkeys((c.meaning, c.contract.preconditions) for c in calls):
         _prove_kernel(kernel, known)
 
 
 # Kernels never change, and many layers call the same ones.
 @lru_cache(maxsize=256)
-def _prove_kernel(kernel: PrimFunc, known: tuple[Expr, ...]) -> None:
+def _prove_kernel(kernel: ir.PrimFunc, known: tuple[ir.Expr, ...]) -> None:
     prove_accesses(kernel, assuming=known)
 
 
 class _Prover:
-    def __init__(self, func: PrimFunc, functions: Mapping[str, PrimFunc]) -> None:
+    def __init__(self, func: ir.PrimFunc, functions: Mapping[str, ir.PrimFunc]) -> None:
         self.func = func
         self.functions = functions
         self.facts = Facts()
         self.known: list[str] = []  # enclosing loops, names and conditions, for the error
 
-    def run(self, assuming: tuple[Expr, ...]) -> None:
+    def run(self, assuming: tuple[ir.Expr, ...]) -> None:
         for param in self.func.params:
-            if isinstance(param, Var):
+            if isinstance(param, ir.Var):
                 limits = declared_range(param)
                 self.known.append(f"{param.name} in [{limits.low}, {limits.high}]")
         with ExitStack() as stack:
@@ -92,17 +66,17 @@ class _Prover:
 
     # --- statements ---
 
-    def stmt(self, s: Stmt) -> None:
+    def stmt(self, s: ir.Stmt) -> None:
         match s:
-            case Seq(statements):
+            case ir.Seq(statements):
                 for statement in statements:
                     self.stmt(statement)
-            case For(var, start, stop, body):
+            case ir.For(var, start, stop, body):
                 self.exprs((start, stop))
                 text = f"{var.name} in [{expr_text(start)}, {expr_text(stop)})"
                 with self.facts.loop(var, start, stop), self._noting(text):
                     self.stmt(body)
-            case If(condition, then, otherwise):
+            case ir.If(condition, then, otherwise):
                 self.expr(condition)
                 with self.facts.assuming(condition), self._noting(expr_text(condition)):
                     self.stmt(then)
@@ -110,23 +84,23 @@ class _Prover:
                     text = f"not ({expr_text(condition)})"
                     with self.facts.assuming(condition, truth=False), self._noting(text):
                         self.stmt(otherwise)
-            case Let(var, value, body):
+            case ir.Let(var, value, body):
                 self.expr(value)
                 with (
                     self.facts.let(var, value),
                     self._noting(f"{var.name} = {expr_text(value)}"),
                 ):
                     self.stmt(body)
-            case Allocate():
+            case ir.Allocate():
                 self.stmt(allocations(s)[1])
-            case Store(buffer, indices, value):
+            case ir.Store(buffer, indices, value):
                 self.exprs((*indices, value))
                 self.access(buffer, indices)
-            case Invoke():
+            case ir.Invoke():
                 self.invoke(s)
-            case KernelCall():
+            case ir.KernelCall():
                 self.kernel(s)
-            case ExternCall(function, args):
+            case ir.ExternCall(function, args):
                 self.pointers(function.params, args, function.name)
 
     def _noting(self, text: str) -> ExitStack:
@@ -135,35 +109,35 @@ class _Prover:
         stack.callback(self.known.pop)
         return stack
 
-    def exprs(self, items: Iterable[Expr]) -> None:
+    def exprs(self, items: Iterable[ir.Expr]) -> None:
         for item in items:
             self.expr(item)
 
-    def expr(self, e: Expr) -> None:
+    def expr(self, e: ir.Expr) -> None:
         """Prove the loads inside an expression, each under the conditions that guard it."""
         match e:
-            case Load(buffer, indices):
+            case ir.Load(buffer, indices):
                 self.exprs(indices)
                 self.access(buffer, indices)
-            case Select(condition, then, otherwise):
+            case ir.Select(condition, then, otherwise):
                 self.expr(condition)
                 self._guarded(condition, then, truth=True)
                 self._guarded(condition, otherwise, truth=False)
-            case Binary(BinaryOp.AND | BinaryOp.OR as op, a, b):
+            case ir.Binary(ir.BinaryOp.AND | ir.BinaryOp.OR as op, a, b):
                 self.expr(a)
-                self._guarded(a, b, truth=op is BinaryOp.AND)
+                self._guarded(a, b, truth=op is ir.BinaryOp.AND)
             case _:
                 for part in children(e):
                     self.expr(part)  # type: ignore[arg-type]  # parts of an Expr are Exprs
 
-    def _guarded(self, condition: Expr, e: Expr, *, truth: bool) -> None:
-        if any(isinstance(n, Load) for n in walk(e)):
+    def _guarded(self, condition: ir.Expr, e: ir.Expr, *, truth: bool) -> None:
+        if any(isinstance(n, ir.Load) for n in walk(e)):
             with self.facts.assuming(condition, truth=truth):
                 self.expr(e)
 
     # --- obligations ---
 
-    def access(self, buffer: Buffer, indices: tuple[Expr, ...]) -> None:
+    def access(self, buffer: ir.Buffer, indices: tuple[ir.Expr, ...]) -> None:
         for axis, (index, extent) in enumerate(zip(indices, buffer.shape, strict=True)):
             if not self.in_range(index, extent):
                 raise self.error(
@@ -172,14 +146,14 @@ class _Prover:
                     index,
                 )
 
-    def in_range(self, index: Expr, extent: Dim) -> bool:
+    def in_range(self, index: ir.Expr, extent: ir.Dim) -> bool:
         interval = self.facts.bounds.of(index)
         if isinstance(extent, int) and interval.low >= 0 and interval.high < extent:
             return True
         limit = build.index(extent)
         return self.facts.prove(build.ge(index, 0)) and self.facts.prove(build.lt(index, limit))
 
-    def error(self, what: str, *about: Expr) -> TirError:
+    def error(self, what: str, *about: ir.Expr) -> TirError:
         facts = "; ".join(self.known) or "nothing"
         values = ", ".join(
             f"{expr_text(e)} in [{r.low}, {r.high}]"
@@ -197,12 +171,14 @@ class _Prover:
 
     def ranges(
         self,
-        params: tuple[Param, ...],
-        args: Sequence[BufferView | BufferArgument | Expr],
+        params: tuple[ir.Param, ...],
+        args: Sequence[ir.BufferView | ir.BufferArgument | ir.Expr],
         callee: str,
     ) -> None:
         for param, value in zip(params, args, strict=False):
-            if not isinstance(param, Var) or isinstance(value, BufferView | BufferArgument):
+            if not isinstance(param, ir.Var) or isinstance(
+                value, ir.BufferView | ir.BufferArgument
+            ):
                 continue
             limits = declared_range(param)
             above, below = build.ge(value, limits.low), build.le(value, limits.high)
@@ -213,19 +189,19 @@ class _Prover:
                     value,
                 )
 
-    def invoke(self, s: Invoke) -> None:
-        self.exprs(a for a in s.args if not isinstance(a, BufferView))
+    def invoke(self, s: ir.Invoke) -> None:
+        self.exprs(a for a in s.args if not isinstance(a, ir.BufferView))
         callee = self.functions.get(s.function)
         if callee is not None:
             self.ranges(callee.params, s.args, s.function)
 
     def pointers(
-        self, params: tuple[Param, ...], args: Sequence[BufferArgument | Expr], callee: str
-    ) -> dict[Var | Buffer, Expr | Buffer | int]:
+        self, params: tuple[ir.Param, ...], args: Sequence[ir.BufferArgument | ir.Expr], callee: str
+    ) -> dict[ir.Param, Replacement]:
         """Return what a call is given: integers in their ranges, pointers to enough elements."""
-        values: dict[Var | Buffer, Expr | Buffer | int] = {}
+        values: dict[ir.Param, Replacement] = {}
         for param, arg in zip(params, args, strict=True):
-            if isinstance(arg, BufferArgument):
+            if isinstance(arg, ir.BufferArgument):
                 self.exprs(arg.indices)
                 self.access(arg.buffer, arg.indices)
             else:
@@ -233,11 +209,11 @@ class _Prover:
                 values[param] = arg
         self.ranges(params, args, callee)
         for param, arg in zip(params, args, strict=True):
-            if isinstance(arg, BufferArgument) and isinstance(param, Buffer):
+            if isinstance(arg, ir.BufferArgument) and isinstance(param, ir.Buffer):
                 self.pointer(param, arg, values, callee)
         return values
 
-    def kernel(self, s: KernelCall) -> None:
+    def kernel(self, s: ir.KernelCall) -> None:
         values = self.pointers(s.meaning.params, s.args, s.meaning.name)
         for region in (*s.contract.reads, *s.contract.writes):
             self.region(region, values, s.meaning.name)
@@ -250,13 +226,13 @@ class _Prover:
 
     def pointer(
         self,
-        param: Buffer,
-        arg: BufferArgument,
-        values: Mapping[Var | Buffer, Expr | Buffer | int],
+        param: ir.Buffer,
+        arg: ir.BufferArgument,
+        values: Mapping[ir.Param, Replacement],
         callee: str,
     ) -> None:
         """Prove that the buffer holds the elements that the parameter spans from the pointer on."""
-        offset: Expr = IntImm(0)
+        offset: ir.Expr = ir.IntImm(0)
         for index, extent in zip(arg.indices, arg.buffer.shape, strict=True):
             offset = build.add(build.mul(offset, build.index(extent)), index)
         span = _size(tuple(build.index(d) for d in param.shape), values)
@@ -270,7 +246,10 @@ class _Prover:
             )
 
     def region(
-        self, region: Region, values: Mapping[Var | Buffer, Expr | Buffer | int], callee: str
+        self,
+        region: ir.Region,
+        values: Mapping[ir.Param, Replacement],
+        callee: str,
     ) -> None:
         for start, extent, dim in zip(
             region.start, region.extent, region.buffer.shape, strict=True
@@ -284,14 +263,14 @@ class _Prover:
                 )
 
 
-def _size(shape: tuple[Expr, ...], values: Mapping[Var | Buffer, Expr | Buffer | int]) -> Expr:
-    constant = math.prod(d.value for d in shape if isinstance(d, IntImm))
-    size: Expr = build.const(constant)
+def _size(shape: tuple[ir.Expr, ...], values: Mapping[ir.Param, Replacement]) -> ir.Expr:
+    constant = math.prod(d.value for d in shape if isinstance(d, ir.IntImm))
+    size: ir.Expr = build.const(constant)
     for dim in shape:
-        if not isinstance(dim, IntImm):
+        if not isinstance(dim, ir.IntImm):
             size = build.mul(size, substitute(dim, values))
     return size
 
 
-def _dim(extent: Dim) -> str:
-    return extent.name if isinstance(extent, Var) else str(extent)
+def _dim(extent: ir.Dim) -> str:
+    return extent.name if isinstance(extent, ir.Var) else str(extent)

@@ -5,25 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from microtir.errors import TirError
+from microtir.tir import ir
 from microtir.tir.analysis.interval import Interval, corners
 from microtir.tir.arithmetic import truncated_division
 from microtir.tir.intrinsics import SIGNATURES
-from microtir.tir.ir import (
-    Binary,
-    BinaryOp,
-    Buffer,
-    Call,
-    Cast,
-    Expr,
-    FloatImm,
-    IntImm,
-    Load,
-    Scope,
-    Select,
-    Unary,
-    UnaryOp,
-    Var,
-)
 
 _BOOL = Interval(0, 1)
 
@@ -35,11 +20,11 @@ class Bounds:
     known about constants is computed once per instance.
     """
 
-    def __init__(self, ranges: Mapping[Var, Interval] | None = None) -> None:
-        self.ranges: dict[Var, Interval] = dict(ranges or {})
-        self._constants: dict[Buffer, Interval] = {}
+    def __init__(self, ranges: Mapping[ir.Var, Interval] | None = None) -> None:
+        self.ranges: dict[ir.Var, Interval] = dict(ranges or {})
+        self._constants: dict[ir.Buffer, Interval] = {}
 
-    def of(self, e: Expr) -> Interval:
+    def of(self, e: ir.Expr) -> Interval:
         """Return the smallest interval known to hold an integer or BOOL expression.
 
         Raises:
@@ -48,51 +33,51 @@ class Bounds:
         if e.dtype.is_float:
             raise TirError("a floating-point expression has no integer interval")
         match e:
-            case Var():
+            case ir.Var():
                 return self.ranges.get(e) or declared_range(e)
-            case IntImm(value):
+            case ir.IntImm(value):
                 return Interval(value, value)
-            case Binary():
+            case ir.Binary():
                 return self._binary(e)
-            case Unary(op, a):
+            case ir.Unary(op, a):
                 inner = self.of(a)
-                if op is UnaryOp.NOT:
+                if op is ir.UnaryOp.NOT:
                     return Interval(1 - inner.high, 1 - inner.low)
                 return (-inner).clamp(e.dtype)
-            case Cast(dtype, value):
+            case ir.Cast(dtype, value):
                 whole = Interval.of_type(dtype)
                 return whole if value.dtype.is_float else self.of(value).clamp(dtype)
-            case Select(condition, then, otherwise):
+            case ir.Select(condition, then, otherwise):
                 known = self.of(condition)
                 if known.is_point:
                     return self.of(then if known.low else otherwise)
                 return self.of(then).union(self.of(otherwise))
-            case Load(buffer):
+            case ir.Load(buffer):
                 return self.buffer(buffer)
-            case Call(intrinsic, args):
+            case ir.Call(intrinsic, args):
                 bounds = SIGNATURES[intrinsic].bounds
                 if bounds is None:
                     return Interval.of_type(e.dtype)
                 return bounds(tuple(self.of(a) for a in args))
-            case FloatImm():  # whose type is an integer: the verifier's business
+            case ir.FloatImm():  # whose type is an integer: the verifier's business
                 return Interval.of_type(e.dtype)
 
-    def buffer(self, buffer: Buffer) -> Interval:
+    def buffer(self, buffer: ir.Buffer) -> Interval:
         """Return the interval of every element: the data of a constant, else the type."""
-        if buffer.scope is not Scope.CONSTANT or buffer.data is None or not buffer.data.size:
+        if buffer.scope is not ir.Scope.CONSTANT or buffer.data is None or not buffer.data.size:
             return Interval.of_type(buffer.dtype)
         if buffer not in self._constants:
             low, high = int(buffer.data.min()), int(buffer.data.max())
             self._constants[buffer] = Interval(low, high)
         return self._constants[buffer]
 
-    def _binary(self, e: Binary) -> Interval:
+    def _binary(self, e: ir.Binary) -> Interval:
         if e.a.dtype.is_float:
             return _BOOL  # a comparison of floats
         a = self.of(e.a)
-        if e.op in (BinaryOp.AND, BinaryOp.OR):
+        if e.op in (ir.BinaryOp.AND, ir.BinaryOp.OR):
             b = self.of(e.b)
-            pick = min if e.op is BinaryOp.AND else max
+            pick = min if e.op is ir.BinaryOp.AND else max
             return Interval(pick(a.low, b.low), pick(a.high, b.high))
         b = self.of(e.b)
         if e.op.is_comparison:
@@ -102,42 +87,42 @@ class Bounds:
         return _arithmetic(e.op, a, b).clamp(e.dtype)
 
 
-def declared_range(var: Var) -> Interval:
+def declared_range(var: ir.Var) -> Interval:
     """Return the range that a parameter declares; where it declares none, that of its type."""
     low = var.dtype.min if var.low is None else var.low
     high = var.dtype.max if var.high is None else var.high
     return Interval(low, max(low, high))
 
 
-def _defined(op: BinaryOp, b: Interval) -> bool:
+def _defined(op: ir.BinaryOp, b: Interval) -> bool:
     """Return whether the transfer functions below know the operator for such a right operand."""
-    if op in (BinaryOp.FLOORDIV, BinaryOp.FLOORMOD, BinaryOp.TRUNCDIV):
+    if op in (ir.BinaryOp.FLOORDIV, ir.BinaryOp.FLOORMOD, ir.BinaryOp.TRUNCDIV):
         return 0 not in b
-    if op in (BinaryOp.SHIFT_LEFT, BinaryOp.SHIFT_RIGHT):
+    if op in (ir.BinaryOp.SHIFT_LEFT, ir.BinaryOp.SHIFT_RIGHT):
         return b.low >= 0 and b.high < 64
     return True
 
 
-def _arithmetic(op: BinaryOp, a: Interval, b: Interval) -> Interval:
-    if op is BinaryOp.ADD:
+def _arithmetic(op: ir.BinaryOp, a: Interval, b: Interval) -> Interval:
+    if op is ir.BinaryOp.ADD:
         return a + b
-    if op is BinaryOp.SUB:
+    if op is ir.BinaryOp.SUB:
         return a - b
-    if op is BinaryOp.MUL:
+    if op is ir.BinaryOp.MUL:
         return a * b
-    if op is BinaryOp.FLOORDIV:
+    if op is ir.BinaryOp.FLOORDIV:
         return corners(int.__floordiv__, a, b)
-    if op is BinaryOp.TRUNCDIV:
+    if op is ir.BinaryOp.TRUNCDIV:
         return corners(truncated_division, a, b)
-    if op is BinaryOp.FLOORMOD:
+    if op is ir.BinaryOp.FLOORMOD:
         return _floormod(a, b)
-    if op is BinaryOp.MIN:
+    if op is ir.BinaryOp.MIN:
         return Interval(min(a.low, b.low), min(a.high, b.high))
-    if op is BinaryOp.MAX:
+    if op is ir.BinaryOp.MAX:
         return Interval(max(a.low, b.low), max(a.high, b.high))
-    if op is BinaryOp.SHIFT_LEFT:
+    if op is ir.BinaryOp.SHIFT_LEFT:
         return corners(int.__lshift__, a, b)
-    if op is BinaryOp.SHIFT_RIGHT:
+    if op is ir.BinaryOp.SHIFT_RIGHT:
         return corners(int.__rshift__, a, b)
     return _bits(op, a, b)
 
@@ -152,9 +137,9 @@ def _floormod(a: Interval, b: Interval) -> Interval:
     return Interval(0, b.high - 1)
 
 
-def _bits(op: BinaryOp, a: Interval, b: Interval) -> Interval:
+def _bits(op: ir.BinaryOp, a: Interval, b: Interval) -> Interval:
     """Return the bounds of a bitwise operator: between the nearest powers of two."""
-    if op is BinaryOp.BIT_AND and (a.low >= 0 or b.low >= 0):
+    if op is ir.BinaryOp.BIT_AND and (a.low >= 0 or b.low >= 0):
         # A non-negative operand bounds the result from above.
         return Interval(0, min(i.high for i in (a, b) if i.low >= 0))
     magnitude = max(abs(v) for v in (a.low, a.high, b.low, b.high))
@@ -162,17 +147,17 @@ def _bits(op: BinaryOp, a: Interval, b: Interval) -> Interval:
     return Interval(0 if a.low >= 0 and b.low >= 0 else -limit - 1, limit)
 
 
-def _comparison(op: BinaryOp, a: Interval, b: Interval) -> Interval:
+def _comparison(op: ir.BinaryOp, a: Interval, b: Interval) -> Interval:
     true, false = Interval(1, 1), Interval(0, 0)
-    if op in (BinaryOp.GT, BinaryOp.GE):
-        mirrored = BinaryOp.LT if op is BinaryOp.GT else BinaryOp.LE
+    if op in (ir.BinaryOp.GT, ir.BinaryOp.GE):
+        mirrored = ir.BinaryOp.LT if op is ir.BinaryOp.GT else ir.BinaryOp.LE
         return _comparison(mirrored, b, a)
-    if op is BinaryOp.LT:
+    if op is ir.BinaryOp.LT:
         return true if a.high < b.low else false if a.low >= b.high else _BOOL
-    if op is BinaryOp.LE:
+    if op is ir.BinaryOp.LE:
         return true if a.high <= b.low else false if a.low > b.high else _BOOL
     disjoint = a.intersect(b) is None
     same = a.is_point and a == b
-    if op is BinaryOp.EQ:
+    if op is ir.BinaryOp.EQ:
         return false if disjoint else true if same else _BOOL
     return true if disjoint else false if same else _BOOL

@@ -21,38 +21,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from microtir.errors import TirError
+from microtir.tir import ir
 from microtir.tir.build import linear_index
 from microtir.tir.dtype import DType
 from microtir.tir.function import MicroKernel
-from microtir.tir.ir import (
-    Binary,
-    BinaryOp,
-    Buffer,
-    BufferArgument,
-    Expr,
-    ExternCall,
-    IntImm,
-    KernelCall,
-    KernelContract,
-    Load,
-    Param,
-    PrimFunc,
-    Region,
-    Scope,
-    Stmt,
-    Store,
-    Var,
-)
 from microtir.tir.text import to_text
-from microtir.tir.visitor import Rewriter, buffers_written, substitute, walk
+from microtir.tir.visitor import Replacement, Rewriter, buffers_written, substitute, walk
 
 # Below this a call with its arguments is no smaller than the body.
 _LEAST_NODES = 30
 _MOST_NUMBERS = 24
-_SHIFTS = frozenset({BinaryOp.SHIFT_LEFT, BinaryOp.SHIFT_RIGHT})
+_SHIFTS = frozenset({ir.BinaryOp.SHIFT_LEFT, ir.BinaryOp.SHIFT_RIGHT})
 
 
-def merge_functions(layers: Sequence[PrimFunc]) -> tuple[PrimFunc, ...]:
+def merge_functions(layers: Sequence[ir.PrimFunc]) -> tuple[ir.PrimFunc, ...]:
     """Give layers with equal bodies one body, and return all layers in their order.
 
     Args:
@@ -65,20 +47,20 @@ def merge_functions(layers: Sequence[PrimFunc]) -> tuple[PrimFunc, ...]:
     for layer in filter(_is_large, layers):
         skeleton = _skeleton(layer)
         groups.setdefault(to_text(skeleton.function), []).append(skeleton)
-    calls: dict[PrimFunc, PrimFunc] = {}
+    calls: dict[ir.PrimFunc, ir.PrimFunc] = {}
     for number, group in enumerate(groups.values()):
         if len(group) > 1:
             calls |= _calls(group, number)
     return tuple(calls.get(layer, layer) for layer in layers)
 
 
-def _is_large(function: PrimFunc) -> bool:
+def _is_large(function: ir.PrimFunc) -> bool:
     """Return whether a call instead of the body saves code, and nothing in it is one layer's."""
     nodes = tuple(walk(function))
     symbolic = any(
-        not isinstance(n, int) for p in function.params if isinstance(p, Buffer) for n in p.shape
+        not isinstance(n, int) for p in function.params if isinstance(p, ir.Buffer) for n in p.shape
     )
-    own = any(isinstance(node, ExternCall) for node in nodes)
+    own = any(isinstance(node, ir.ExternCall) for node in nodes)
     return len(nodes) >= _LEAST_NODES and not symbolic and not own
 
 
@@ -89,19 +71,19 @@ class _Skeleton:
     `function` has the layer's parameters, then one for each constant, then placeholders.
     """
 
-    layer: PrimFunc
-    function: PrimFunc
-    constants: tuple[Buffer, ...]
+    layer: ir.PrimFunc
+    function: ir.PrimFunc
+    constants: tuple[ir.Buffer, ...]
     numbers: tuple[int, ...]
 
     @property
-    def placeholders(self) -> tuple[Var, ...]:
+    def placeholders(self) -> tuple[ir.Var, ...]:
         count = len(self.numbers)
         last = self.function.params[len(self.function.params) - count :]
-        return tuple(p for p in last if isinstance(p, Var))
+        return tuple(p for p in last if isinstance(p, ir.Var))
 
 
-def _skeleton(layer: PrimFunc) -> _Skeleton:
+def _skeleton(layer: ir.PrimFunc) -> _Skeleton:
     opened = _Opened(layer)
     placeholders = _Placeholders()
     body = placeholders.stmt(opened.stmt(layer.body))
@@ -111,7 +93,7 @@ def _skeleton(layer: PrimFunc) -> _Skeleton:
     name = layer.name if known is None else known.work
     return _Skeleton(
         layer,
-        PrimFunc(name, skeleton_params, body),
+        ir.PrimFunc(name, skeleton_params, body),
         tuple(opened.constants),
         tuple(placeholders.values.values()),
     )
@@ -120,78 +102,78 @@ def _skeleton(layer: PrimFunc) -> _Skeleton:
 class _Opened(Rewriter):
     """Parameters and constants as one-dimensional parameters without an extent of their own."""
 
-    def __init__(self, layer: PrimFunc) -> None:
+    def __init__(self, layer: ir.PrimFunc) -> None:
         self.layer = layer
-        self.constants: dict[Buffer, Buffer] = {}
-        self._params: dict[Param, Param] = {}
+        self.constants: dict[ir.Buffer, ir.Buffer] = {}
+        self._params: dict[ir.Param, ir.Param] = {}
 
-    def param(self, param: Param) -> Param:
+    def param(self, param: ir.Param) -> ir.Param:
         if param not in self._params:
             flat = (
-                Var(param.name, param.dtype)
-                if isinstance(param, Var)
+                ir.Var(param.name, param.dtype)
+                if isinstance(param, ir.Var)
                 else replace(param, shape=(1,))
             )
             self._params[param] = flat
         return self._params[param]
 
-    def buffer(self, buffer: Buffer) -> Buffer:
-        if buffer.scope is Scope.CONSTANT:
+    def buffer(self, buffer: ir.Buffer) -> ir.Buffer:
+        if buffer.scope is ir.Scope.CONSTANT:
             if buffer not in self.constants:
                 self.constants[buffer] = replace(
-                    buffer, shape=(1,), scope=Scope.PARAMETER, data=None
+                    buffer, shape=(1,), scope=ir.Scope.PARAMETER, data=None
                 )
             return self.constants[buffer]
-        if buffer.scope is not Scope.PARAMETER:
+        if buffer.scope is not ir.Scope.PARAMETER:
             return buffer
         flat = self.param(buffer)
-        assert isinstance(flat, Buffer)
+        assert isinstance(flat, ir.Buffer)
         return flat
 
-    def expr(self, e: Expr) -> Expr:
-        if isinstance(e, Load) and e.buffer.scope is not Scope.LOCAL:
-            return Load(self.buffer(e.buffer), (self.expr(linear_index(e.buffer, e.indices)),))
-        if isinstance(e, Var) and e in self.layer.params:
+    def expr(self, e: ir.Expr) -> ir.Expr:
+        if isinstance(e, ir.Load) and e.buffer.scope is not ir.Scope.LOCAL:
+            return ir.Load(self.buffer(e.buffer), (self.expr(linear_index(e.buffer, e.indices)),))
+        if isinstance(e, ir.Var) and e in self.layer.params:
             var = self.param(e)
-            assert isinstance(var, Var)
+            assert isinstance(var, ir.Var)
             return var
         return self.expr_parts(e)
 
-    def stmt(self, s: Stmt) -> Stmt:
-        if isinstance(s, Store) and s.buffer.scope is not Scope.LOCAL:
+    def stmt(self, s: ir.Stmt) -> ir.Stmt:
+        if isinstance(s, ir.Store) and s.buffer.scope is not ir.Scope.LOCAL:
             index = self.expr(linear_index(s.buffer, s.indices))
-            return Store(self.buffer(s.buffer), (index,), self.expr(s.value))
-        if isinstance(s, KernelCall):
+            return ir.Store(self.buffer(s.buffer), (index,), self.expr(s.value))
+        if isinstance(s, ir.KernelCall):
             args = tuple(self._argument(a) for a in s.args)
-            return KernelCall(s.meaning, args, s.contract, s.assembly)
+            return ir.KernelCall(s.meaning, args, s.contract, s.assembly)
         return self.stmt_parts(s)
 
-    def _argument(self, argument: BufferArgument | Expr) -> BufferArgument | Expr:
-        if not isinstance(argument, BufferArgument):
+    def _argument(self, argument: ir.BufferArgument | ir.Expr) -> ir.BufferArgument | ir.Expr:
+        if not isinstance(argument, ir.BufferArgument):
             return self.expr(argument)
-        if argument.buffer.scope is Scope.LOCAL:
+        if argument.buffer.scope is ir.Scope.LOCAL:
             return argument
         index = self.expr(linear_index(argument.buffer, argument.indices))
-        return BufferArgument(self.buffer(argument.buffer), (index,))
+        return ir.BufferArgument(self.buffer(argument.buffer), (index,))
 
 
 class _Placeholders(Rewriter):
     """Every number a Var of its own, but for counts of shifts, which C wants to know."""
 
     def __init__(self) -> None:
-        self.values: dict[Var, int] = {}
+        self.values: dict[ir.Var, int] = {}
 
-    def expr(self, e: Expr) -> Expr:
-        if isinstance(e, IntImm) and e.dtype is DType.INT32:
-            var = Var(f"number{len(self.values)}")
+    def expr(self, e: ir.Expr) -> ir.Expr:
+        if isinstance(e, ir.IntImm) and e.dtype is DType.INT32:
+            var = ir.Var(f"number{len(self.values)}")
             self.values[var] = e.value
             return var
-        if isinstance(e, Binary) and e.op in _SHIFTS:
-            return Binary(e.op, self.expr(e.a), e.b)
+        if isinstance(e, ir.Binary) and e.op in _SHIFTS:
+            return ir.Binary(e.op, self.expr(e.a), e.b)
         return self.expr_parts(e)
 
 
-def _calls(group: Sequence[_Skeleton], number: int) -> Mapping[PrimFunc, PrimFunc]:
+def _calls(group: Sequence[_Skeleton], number: int) -> Mapping[ir.PrimFunc, ir.PrimFunc]:
     """Return layers of a group as calls of one function.
 
     None if they differ in too many numbers.
@@ -202,9 +184,10 @@ def _calls(group: Sequence[_Skeleton], number: int) -> Mapping[PrimFunc, PrimFun
     if len(distinct) > _MOST_NUMBERS:
         return {}
     vars_of = {
-        column: Var(f"n{n}", low=min(column), high=max(column)) for n, column in enumerate(distinct)
+        column: ir.Var(f"n{n}", low=min(column), high=max(column))
+        for n, column in enumerate(distinct)
     }
-    values: dict[Var | Buffer, Expr | Buffer | int] = {
+    values: dict[ir.Param, Replacement] = {
         placeholder: vars_of.get(column, column[0])
         for placeholder, column in zip(first.placeholders, columns, strict=True)
     }
@@ -216,7 +199,7 @@ def _calls(group: Sequence[_Skeleton], number: int) -> Mapping[PrimFunc, PrimFun
     comment = (
         f"What {len(group)} layers have in common, '{first.layer.name}' first: they give numbers"
     )
-    body = PrimFunc(
+    body = ir.PrimFunc(
         f"shared{number}_{first.function.name}",
         (*params, *vars_of.values()),
         substitute(first.function.body, values),
@@ -231,71 +214,73 @@ def _calls(group: Sequence[_Skeleton], number: int) -> Mapping[PrimFunc, PrimFun
     return calls
 
 
-def _spanning(group: Sequence[_Skeleton], place: int) -> Param:
+def _spanning(group: Sequence[_Skeleton], place: int) -> ir.Param:
     """Return a parameter for what all members have at a place.
 
     The largest extent, the widest range.
     """
     owned = [[*s.layer.params, *s.constants][place] for s in group]
     parameter = group[0].function.params[place]
-    if isinstance(parameter, Buffer):
-        sizes = [_elements(b) for b in owned if isinstance(b, Buffer)]
-        alignments = [b.alignment for b in owned if isinstance(b, Buffer)]
+    if isinstance(parameter, ir.Buffer):
+        sizes = [_elements(b) for b in owned if isinstance(b, ir.Buffer)]
+        alignments = [b.alignment for b in owned if isinstance(b, ir.Buffer)]
         return replace(parameter, shape=(max(sizes),), alignment=min(alignments))
-    highs = [v.high for v in owned if isinstance(v, Var) and v.high is not None]
+    highs = [v.high for v in owned if isinstance(v, ir.Var) and v.high is not None]
     return (
-        Var(parameter.name, parameter.dtype, 0, max(highs))
+        ir.Var(parameter.name, parameter.dtype, 0, max(highs))
         if len(highs) == len(owned)
         else parameter
     )
 
 
-def _elements(buffer: Buffer) -> int:
+def _elements(buffer: ir.Buffer) -> int:
     return math.prod(n for n in buffer.shape if isinstance(n, int))
 
 
-def _call(skeleton: _Skeleton, body: PrimFunc, numbers: Sequence[int]) -> PrimFunc:
+def _call(skeleton: _Skeleton, body: ir.PrimFunc, numbers: Sequence[int]) -> ir.PrimFunc:
     layer = skeleton.layer
     owned = (*layer.params, *skeleton.constants)
     args = [
-        BufferArgument(p, (IntImm(0),) * len(p.shape)) if isinstance(p, Buffer) else p
+        ir.BufferArgument(p, (ir.IntImm(0),) * len(p.shape)) if isinstance(p, ir.Buffer) else p
         for p in owned
     ]
-    buffers = [p for p in body.params if isinstance(p, Buffer)]
+    buffers = [p for p in body.params if isinstance(p, ir.Buffer)]
     written = set(buffers_written(body))
-    sizes = (_elements(p) for p in owned if isinstance(p, Buffer))
-    regions = {b: Region(b, (IntImm(0),), (size,)) for b, size in zip(buffers, sizes, strict=True)}
-    contract = KernelContract(
+    sizes = (_elements(p) for p in owned if isinstance(p, ir.Buffer))
+    regions = {
+        b: ir.Region(b, (ir.IntImm(0),), (size,)) for b, size in zip(buffers, sizes, strict=True)
+    }
+    contract = ir.KernelContract(
         tuple(regions[b] for b in buffers), tuple(regions[b] for b in buffers if b in written)
     )
-    return replace(layer, body=KernelCall(body, (*args, *map(IntImm, numbers)), contract))
+    return replace(layer, body=ir.KernelCall(body, (*args, *map(ir.IntImm, numbers)), contract))
 
 
-def _check(skeleton: _Skeleton, merged: PrimFunc) -> None:
+def _check(skeleton: _Skeleton, merged: ir.PrimFunc) -> None:
     """Refuse a call that is not its layer once the arguments stand in the body.
 
     Raises:
         TirError: names the layer.
     """
     layer, call = skeleton.layer, merged.body
-    assert isinstance(call, KernelCall), "a merged layer is one call"
+    assert isinstance(call, ir.KernelCall), "a merged layer is one call"
     params = skeleton.function.params[: len(skeleton.function.params) - len(skeleton.numbers)]
     own = dict(zip((*layer.params, *skeleton.constants), params, strict=True))
-    arguments: dict[Var | Buffer, Expr | Buffer | int] = {}
+    arguments: dict[ir.Param, Replacement] = {}
     for parameter, argument in zip(call.meaning.params, call.args, strict=True):
         match argument:
-            case BufferArgument(buffer):
+            case ir.BufferArgument(buffer):
                 arguments[parameter] = own[buffer]
-            case Var():
+            case ir.Var():
                 arguments[parameter] = own[argument]
             case _:
                 arguments[parameter] = argument
-    numbers: dict[Var | Buffer, Expr | Buffer | int] = {}
+    numbers: dict[ir.Param, Replacement] = {}
     numbers.update(zip(skeleton.placeholders, skeleton.numbers, strict=True))
     expected = substitute(skeleton.function.body, numbers)
     actual = substitute(call.meaning.body, arguments)
-    if to_text(PrimFunc(layer.name, params, expected)) != to_text(
-        PrimFunc(layer.name, params, actual)
+    if to_text(ir.PrimFunc(layer.name, params, expected)) != to_text(
+        ir.PrimFunc(layer.name, params, actual)
     ):
         raise TirError(
             f"merged into '{call.meaning.name}' it is another function",

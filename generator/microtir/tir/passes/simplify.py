@@ -5,24 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from microtir.tir import build
-from microtir.tir.ir import (
-    Allocate,
-    Expr,
-    FloatImm,
-    For,
-    If,
-    IntImm,
-    Let,
-    Load,
-    PrimFunc,
-    Seq,
-    Stmt,
-    Store,
-    Unary,
-    UnaryOp,
-    Var,
-)
+from microtir.tir import build, ir
 from microtir.tir.passes.simplify_expr import ExprSimplifier
 from microtir.tir.visitor import (
     buffers_read,
@@ -46,7 +29,7 @@ class Simplify:
 
     name: ClassVar[str] = "simplify"
 
-    def __call__(self, func: PrimFunc) -> PrimFunc:
+    def __call__(self, func: ir.PrimFunc) -> ir.PrimFunc:
         for _ in range(_ROUND_LIMIT):
             after = rewrite_function(func, _Simplifier())
             if after is func:
@@ -56,30 +39,30 @@ class Simplify:
 
 
 class _Simplifier(ExprSimplifier):
-    def stmt(self, s: Stmt) -> Stmt:
+    def stmt(self, s: ir.Stmt) -> ir.Stmt:
         match s:
-            case For():
+            case ir.For():
                 return self._for(s)
-            case If():
+            case ir.If():
                 return self._if(s)
-            case Let():
+            case ir.Let():
                 return self._let(s)
-            case Seq(statements):
+            case ir.Seq(statements):
                 parts = [self.stmt(t) for t in statements]
                 return s if _is_unchanged(parts, statements) else build.seq(parts)
-            case Allocate(buffer, body):
+            case ir.Allocate(buffer, body):
                 new_body = self.stmt(body)
                 used = (*buffers_read(new_body), *buffers_written(new_body))
                 if buffer not in used:
                     return new_body
-                return s if new_body is body else Allocate(buffer, new_body)
-            case Store():
+                return s if new_body is body else ir.Allocate(buffer, new_body)
+            case ir.Store():
                 new_store = self.stmt_parts(s)
                 return build.NOTHING if _changes_nothing(new_store) else new_store
             case _:
                 return self.stmt_parts(s)
 
-    def _for(self, s: For) -> Stmt:
+    def _for(self, s: ir.For) -> ir.Stmt:
         start, stop = self.expr(s.start), self.expr(s.stop)
         if self.holds(build.le(stop, start)):
             return build.NOTHING
@@ -92,19 +75,19 @@ class _Simplifier(ExprSimplifier):
             return body
         if start is s.start and stop is s.stop and body is s.body:
             return s
-        return For(s.var, start, stop, body, s.kind)
+        return ir.For(s.var, start, stop, body, s.kind)
 
-    def _once(self, var: Var, value: Expr, body: Stmt) -> Stmt:
+    def _once(self, var: ir.Var, value: ir.Expr, body: ir.Stmt) -> ir.Stmt:
         """Return the body of a loop that runs once."""
         if _reads_memory(value):
             # The body may store to what the start was loaded from: it is evaluated before.
             with self.facts.let(var, value):
-                return Let(var, value, self.stmt(body))
+                return ir.Let(var, value, self.stmt(body))
         return self.stmt(substitute(body, {var: value}))
 
-    def _if(self, s: If) -> Stmt:
+    def _if(self, s: ir.If) -> ir.Stmt:
         condition = self.expr(s.condition)
-        if isinstance(condition, IntImm):
+        if isinstance(condition, ir.IntImm):
             taken = s.then if condition.value else s.otherwise
             return build.NOTHING if taken is None else self.stmt(taken)
         with self.facts.assuming(condition):
@@ -118,34 +101,38 @@ class _Simplifier(ExprSimplifier):
         if build.is_empty(then):
             if otherwise is None:
                 return then
-            return If(build.logical_not(condition), otherwise)
-        if otherwise is not None and isinstance(condition, Unary) and condition.op is UnaryOp.NOT:
-            return If(condition.a, otherwise, then)
+            return ir.If(build.logical_not(condition), otherwise)
+        if (
+            otherwise is not None
+            and isinstance(condition, ir.Unary)
+            and condition.op is ir.UnaryOp.NOT
+        ):
+            return ir.If(condition.a, otherwise, then)
         if condition is s.condition and then is s.then and otherwise is s.otherwise:
             return s
-        return If(condition, then, otherwise)
+        return ir.If(condition, then, otherwise)
 
-    def _let(self, s: Let) -> Stmt:
+    def _let(self, s: ir.Let) -> ir.Stmt:
         value = self.expr(s.value)
-        if isinstance(value, IntImm | FloatImm | Var):
+        if isinstance(value, ir.IntImm | ir.FloatImm | ir.Var):
             return self.stmt(substitute(s.body, {s.var: value}))
         with self.facts.let(s.var, value):
             body = self.stmt(s.body)
         if s.var not in variables_used(body):
             return body
-        return s if value is s.value and body is s.body else Let(s.var, value, body)
+        return s if value is s.value and body is s.body else ir.Let(s.var, value, body)
 
 
-def _changes_nothing(s: Stmt) -> bool:
+def _changes_nothing(s: ir.Stmt) -> bool:
     """Return whether a store writes back what it has just read."""
-    return isinstance(s, Store) and s.value == Load(s.buffer, s.indices)
+    return isinstance(s, ir.Store) and s.value == ir.Load(s.buffer, s.indices)
 
 
-def _reads_memory(e: Expr) -> bool:
+def _reads_memory(e: ir.Expr) -> bool:
     return bool(buffers_read(e))
 
 
-def _is_unchanged(parts: list[Stmt], old: tuple[Stmt, ...]) -> bool:
+def _is_unchanged(parts: list[ir.Stmt], old: tuple[ir.Stmt, ...]) -> bool:
     """Return whether a sequence keeps its parts and has nothing to flatten."""
     same = len(parts) != 1 and all(a is b for a, b in zip(parts, old, strict=True))
-    return same and not any(isinstance(p, Seq) for p in parts)
+    return same and not any(isinstance(p, ir.Seq) for p in parts)

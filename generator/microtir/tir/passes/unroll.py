@@ -5,26 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from microtir.tir import build
-from microtir.tir.ir import (
-    Allocate,
-    Binary,
-    BinaryOp,
-    Buffer,
-    Cast,
-    Expr,
-    For,
-    If,
-    IntImm,
-    Load,
-    LoopKind,
-    PrimFunc,
-    Select,
-    Seq,
-    Stmt,
-    Store,
-    Var,
-)
+from microtir.tir import build, ir
 from microtir.tir.passes.simplify_expr import binary
 from microtir.tir.visitor import Rewriter, allocations, rewrite_function, walk
 
@@ -44,7 +25,7 @@ class UnrollLoops:
     name: ClassVar[str] = "unroll_loops"
     max_extent: int = 0
 
-    def __call__(self, func: PrimFunc) -> PrimFunc:
+    def __call__(self, func: ir.PrimFunc) -> ir.PrimFunc:
         return rewrite_function(func, _Unroller(self.max_extent))
 
 
@@ -57,86 +38,88 @@ class _Unroller(Rewriter):
 
     def __init__(self, max_extent: int) -> None:
         self.max_extent = max_extent
-        self.known: dict[Var | Buffer, Expr | Buffer] = {}
+        self.known: dict[ir.Var | ir.Buffer, ir.Expr | ir.Buffer] = {}
 
-    def stmt(self, s: Stmt) -> Stmt:
-        if isinstance(s, For) and self._is_chosen(s):
+    def stmt(self, s: ir.Stmt) -> ir.Stmt:
+        if isinstance(s, ir.For) and self._is_chosen(s):
             start, stop = build.int_value(self.expr(s.start)), build.int_value(self.expr(s.stop))
             if start is not None and stop is not None:
                 return build.seq(self._copy(s, value) for value in range(start, stop))
-        if isinstance(s, Seq):
+        if isinstance(s, ir.Seq):
             after = self.stmt_parts(s)
             return s if after is s else build.seq(after)
         if not self.known:
             return self.stmt_parts(s)
-        if isinstance(s, If):
+        if isinstance(s, ir.If):
             condition = self.expr(s.condition)
-            if isinstance(condition, IntImm):
+            if isinstance(condition, ir.IntImm):
                 taken = s.then if condition.value else s.otherwise
                 return build.NOTHING if taken is None else self.stmt(taken)
-        if isinstance(s, Allocate):
+        if isinstance(s, ir.Allocate):
             self.known.update({buffer: replace(buffer) for buffer in allocations(s)[0]})
         s = self.stmt_parts(s)
-        return Store(s.buffer, _with_offsets(s.indices), s.value) if isinstance(s, Store) else s
+        return (
+            ir.Store(s.buffer, _with_offsets(s.indices), s.value) if isinstance(s, ir.Store) else s
+        )
 
-    def _copy(self, loop: For, value: int) -> Stmt:
+    def _copy(self, loop: ir.For, value: int) -> ir.Stmt:
         around = self.known
         self.known = {**around, loop.var: build.const(value, loop.var.dtype)}
         body = self.stmt(loop.body)
         self.known = around
         return body
 
-    def _is_chosen(self, s: For) -> bool:
-        if s.kind is LoopKind.UNROLLED:
+    def _is_chosen(self, s: ir.For) -> bool:
+        if s.kind is ir.LoopKind.UNROLLED:
             return True
-        if not isinstance(s.start, IntImm) or not isinstance(s.stop, IntImm):
+        if not isinstance(s.start, ir.IntImm) or not isinstance(s.stop, ir.IntImm):
             return False
         trips = s.stop.value - s.start.value
         if trips == 1:
             return True
-        return trips <= self.max_extent and not any(isinstance(n, For) for n in walk(s.body))
+        return trips <= self.max_extent and not any(isinstance(n, ir.For) for n in walk(s.body))
 
-    def binder(self, var: Var) -> Var:
+    def binder(self, var: ir.Var) -> ir.Var:
         if not self.known:
             return var
         new = build.fresh(var)
         self.known[var] = new
         return new
 
-    def buffer(self, buffer: Buffer) -> Buffer:
+    def buffer(self, buffer: ir.Buffer) -> ir.Buffer:
         new = self.known.get(buffer, buffer)
-        assert isinstance(new, Buffer)
+        assert isinstance(new, ir.Buffer)
         return new
 
-    def expr(self, e: Expr) -> Expr:
-        if isinstance(e, Var):
+    def expr(self, e: ir.Expr) -> ir.Expr:
+        if isinstance(e, ir.Var):
             value = self.known.get(e, e)
-            assert not isinstance(value, Buffer)
+            assert not isinstance(value, ir.Buffer)
             return value
         new = self.expr_parts(e)
         return e if new is e else _folded(new)
 
 
-def _folded(e: Expr) -> Expr:
+def _folded(e: ir.Expr) -> ir.Expr:
     """Return an expression of new parts, made as a constructor would."""
     match e:
-        case Binary(BinaryOp.AND, a, b):
+        case ir.Binary(ir.BinaryOp.AND, a, b):
             return build.logical_and(a, b)
-        case Binary(BinaryOp.OR, a, b):
+        case ir.Binary(ir.BinaryOp.OR, a, b):
             return build.logical_or(a, b)
-        case Binary(op, a, b):
+        case ir.Binary(op, a, b):
             return binary(op, a, b)
-        case Cast(dtype, value):
+        case ir.Cast(dtype, value):
             return build.cast(dtype, value)
-        case Select(condition, then, otherwise):
+        case ir.Select(condition, then, otherwise):
             return build.select(condition, then, otherwise)
-        case Load(buffer, indices):
-            return Load(buffer, _with_offsets(indices))
+        case ir.Load(buffer, indices):
+            return ir.Load(buffer, _with_offsets(indices))
         case _:
             return e
 
 
-def _with_offsets(indices: tuple[Expr, ...]) -> tuple[Expr, ...]:
+def _with_offsets(indices: tuple[ir.Expr, ...]) -> tuple[ir.Expr, ...]:
     """Return indices that end in their constant, so that the copies share what stands before it.
 
     A compiler then has one pointer for all copies, which differ in the offset of an instruction.
@@ -144,16 +127,16 @@ def _with_offsets(indices: tuple[Expr, ...]) -> tuple[Expr, ...]:
     return tuple([build.add(*_parts(index)) for index in indices])
 
 
-def _parts(index: Expr) -> tuple[Expr, int]:
+def _parts(index: ir.Expr) -> tuple[ir.Expr, int]:
     """Return an index as a sum of an expression and a constant."""
     match index:
-        case IntImm(value):
+        case ir.IntImm(value):
             return build.const(0), value
-        case Binary(BinaryOp.ADD | BinaryOp.SUB as op, a, b):
+        case ir.Binary(ir.BinaryOp.ADD | ir.BinaryOp.SUB as op, a, b):
             (first, x), (second, y) = _parts(a), _parts(b)
-            last = x + y if op is BinaryOp.ADD else x - y
+            last = x + y if op is ir.BinaryOp.ADD else x - y
             return binary(op, first, second) if x or y else index, last
-        case Binary(BinaryOp.MUL, a, IntImm(factor)):
+        case ir.Binary(ir.BinaryOp.MUL, a, ir.IntImm(factor)):
             first, x = _parts(a)
             return build.mul(first, factor) if x else index, x * factor
         case _:
