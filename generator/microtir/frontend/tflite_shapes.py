@@ -21,7 +21,13 @@ from microtir.frontend.tflite_file import OPTIONAL, FileOperator, FileTensor, Mo
 from microtir.frontend.tflite_options import read_options
 from microtir.graph.ir import Array
 from microtir.operators import OPERATORS
-from microtir.operators.common.tflite_schema import Activation, BuiltinOperator, Options, TensorType
+from microtir.operators.common.tflite_schema import (
+    Activation,
+    BuiltinOperator,
+    Options,
+    TensorType,
+    options_without_fields,
+)
 from microtir.operators.movement.tflite import (
     ConcatenationOptions,
     SqueezeOptions,
@@ -56,11 +62,7 @@ class PackOptions(Options):
     axis: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class FloorDivOptions(Options):
-    """Options of FLOOR_DIV (none)."""
-
-    union_type: ClassVar[int] = 65
+FloorDivOptions = options_without_fields("FloorDivOptions", 65)
 
 
 _LARGEST = 64  # numbers; a shape has a few, and weights are not read for this

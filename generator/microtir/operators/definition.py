@@ -5,15 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from typing import TypeAlias
 
 from microtir.graph.ir import Node, SumRange
 from microtir.graph.operator import Operator
 from microtir.operators.common.attributes import SlidingWindow
+from microtir.operators.common.linear import linear_multipliers, linear_sums
 from microtir.operators.common.problem import Rule
-from microtir.operators.common.quantization import EQUAL, QuantizationRule
+from microtir.operators.common.quantization import EQUAL, QuantizationRule, weights
 from microtir.operators.common.shapes import Shape, same_shape
 from microtir.operators.common.sums import Interval
-from microtir.operators.common.types import MOVED, TypeRule
+from microtir.operators.common.types import MOVED, WEIGHTED, TypeRule
+
+SumsRule: TypeAlias = Callable[[Node, Sequence[Interval]], "SumRange | None"]
 
 ACTIVATIONS = "fused activation NONE, RELU, RELU6 or RELU_N1_TO_1"
 
@@ -59,7 +63,7 @@ class Definition:
     inputs: tuple[int, int] = (1, 1)
     outputs: int = 1
     multipliers: Rule | None = None
-    sums: Callable[[Node, Sequence[Interval]], SumRange | None] | None = None
+    sums: SumsRule | None = None
     window: Callable[[Node], SlidingWindow] | None = None
     terms: Callable[[Node], int] | None = None
     macs: Callable[[Node], int] | None = None
@@ -91,4 +95,35 @@ def moving(
         outputs=outputs,
         traits=frozenset({Trait.MOVES_DATA}),
         limits=limits,
+    )
+
+
+def weighted(
+    op: type[Operator],
+    shapes: Callable[[Node], tuple[Shape, ...]],
+    terms: Callable[[Node], int],
+    *,
+    channel_axis: int = 0,
+    sums: SumsRule = linear_sums,
+    window: Callable[[Node], SlidingWindow] | None = None,
+    macs: Callable[[Node], int] | None = None,
+    limits: str = "constant weights",
+) -> Definition:
+    """Define an operator that multiplies its input by weights, adds a bias, and clamps.
+
+    `channel_axis` is the axis of the weights that counts the channels of the output.
+    """
+    return Definition(
+        op,
+        types=WEIGHTED,
+        quantization=weights(channel_axis),
+        shapes=shapes,
+        inputs=(2, 3),
+        multipliers=linear_multipliers,
+        sums=sums,
+        window=window,
+        terms=terms,
+        macs=macs,
+        traits=frozenset({Trait.WEIGHTED}),
+        limits=f"{limits}; {ACTIVATIONS}",
     )

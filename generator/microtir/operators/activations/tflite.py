@@ -19,9 +19,9 @@ from microtir.operators.common.tflite_operands import (
     Converted,
     Operands,
     TfliteReader,
-    of_one_input,
+    without_attributes,
 )
-from microtir.operators.common.tflite_schema import BuiltinOperator, Options
+from microtir.operators.common.tflite_schema import BuiltinOperator, Options, options_without_fields
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,11 +32,7 @@ class LeakyReluOptions(Options):
     alpha: float = 0.2
 
 
-@dataclass(frozen=True, slots=True)
-class HardSwishOptions(Options):
-    """Options of HARD_SWISH (none)."""
-
-    union_type: ClassVar[int] = 91
+HardSwishOptions = options_without_fields("HardSwishOptions", 91)
 
 
 def leaky_relu(operands: Operands) -> Converted:
@@ -62,12 +58,12 @@ def gelu(operands: Operands) -> Converted:
 
 _Code = BuiltinOperator
 READERS = (
-    TfliteReader(Relu, _Code.RELU, of_one_input(Relu(FusedActivation.RELU))),
-    TfliteReader(Relu, _Code.RELU6, of_one_input(Relu(FusedActivation.RELU6))),
-    TfliteReader(Relu, _Code.RELU_N1_TO_1, of_one_input(Relu(FusedActivation.RELU_N1_TO_1))),
+    TfliteReader(Relu, _Code.RELU, without_attributes(Relu(FusedActivation.RELU))),
+    TfliteReader(Relu, _Code.RELU6, without_attributes(Relu(FusedActivation.RELU6))),
+    TfliteReader(Relu, _Code.RELU_N1_TO_1, without_attributes(Relu(FusedActivation.RELU_N1_TO_1))),
     TfliteReader(LeakyRelu, _Code.LEAKY_RELU, leaky_relu, LeakyReluOptions),
-    TfliteReader(HardSwish, _Code.HARD_SWISH, of_one_input(HardSwish()), HardSwishOptions),
-    TfliteReader(Logistic, _Code.LOGISTIC, of_one_input(Logistic())),
-    TfliteReader(Tanh, _Code.TANH, of_one_input(Tanh())),
+    TfliteReader(HardSwish, _Code.HARD_SWISH, without_attributes(HardSwish()), HardSwishOptions),
+    TfliteReader(Logistic, _Code.LOGISTIC, without_attributes(Logistic())),
+    TfliteReader(Tanh, _Code.TANH, without_attributes(Tanh())),
     TfliteReader(Gelu, _Code.GELU, gelu, GeluOptions),
 )

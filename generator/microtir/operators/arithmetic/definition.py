@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -23,7 +23,7 @@ from microtir.operators.common.quantization import EQUAL, OWN, QuantizationRule
 from microtir.operators.common.shapes import broadcast_shape
 from microtir.operators.common.sums import Interval, joined
 from microtir.operators.common.types import COMPUTED
-from microtir.operators.definition import ACTIVATIONS, Definition, Trait
+from microtir.operators.definition import ACTIVATIONS, Definition, SumsRule, Trait
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +176,7 @@ def _binary(
     op: type[Operator],
     quantization: QuantizationRule,
     multipliers: Rule | None = None,
-    sums: Callable[[Node, Sequence[Interval]], SumRange | None] | None = None,
+    sums: SumsRule | None = None,
     limits: str = "",
 ) -> Definition:
     return Definition(

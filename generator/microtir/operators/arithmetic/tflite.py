@@ -13,66 +13,71 @@ from microtir.operators.arithmetic.definition import (
     Mul,
     Sub,
 )
-from microtir.operators.common.tflite_operands import Converted, Operands, TfliteReader
-from microtir.operators.common.tflite_schema import Activation, BuiltinOperator, Options
+from microtir.operators.common.tflite_operands import (
+    Converted,
+    Operands,
+    TfliteReader,
+    without_attributes,
+)
+from microtir.operators.common.tflite_schema import (
+    Activation,
+    BuiltinOperator,
+    Options,
+    options_without_fields,
+)
 
 
 @dataclass(frozen=True, slots=True)
-class AddOptions(Options):
+class BinaryOptions(Options):
+    """Options that ADD, SUB and MUL begin with."""
+
+    activation: Activation = Activation.NONE
+
+
+@dataclass(frozen=True, slots=True)
+class AddOptions(BinaryOptions):
     """Options of ADD."""
 
     union_type: ClassVar[int] = 11
-    activation: Activation = Activation.NONE
     pot_scale_int16: bool = True
 
 
 @dataclass(frozen=True, slots=True)
-class SubOptions(Options):
+class SubOptions(BinaryOptions):
     """Options of SUB."""
 
     union_type: ClassVar[int] = 28
-    activation: Activation = Activation.NONE
     pot_scale_int16: bool = True
 
 
 @dataclass(frozen=True, slots=True)
-class MulOptions(Options):
+class MulOptions(BinaryOptions):
     """Options of MUL."""
 
     union_type: ClassVar[int] = 21
-    activation: Activation = Activation.NONE
 
 
-@dataclass(frozen=True, slots=True)
-class MaximumMinimumOptions(Options):
-    """Options of MAXIMUM and MINIMUM (none)."""
-
-    union_type: ClassVar[int] = 39
+MaximumMinimumOptions = options_without_fields("MaximumMinimumOptions", 39)
 
 
-def arithmetic(operands: Operands) -> Converted:
-    """Read ADD, SUB and MUL."""
-    options = operands.options
-    assert isinstance(options, AddOptions | SubOptions | MulOptions)
-    kinds: dict[BuiltinOperator | str, type[BinaryArithmetic]] = {
-        BuiltinOperator.ADD: Add,
-        BuiltinOperator.SUB: Sub,
-        BuiltinOperator.MUL: Mul,
-    }
-    op = kinds[operands.code](operands.activation(options.activation))
-    return Converted(op, operands.present)
+def _arithmetic(
+    op: type[BinaryArithmetic], code: BuiltinOperator, options: type[BinaryOptions]
+) -> TfliteReader:
+    def read(operands: Operands) -> Converted:
+        activation = operands.activation(operands.table(options).activation)
+        return Converted(op(activation), operands.present)
+
+    return TfliteReader(op, code, read, options, (2, 2))
 
 
-def extremum(operands: Operands) -> Converted:
-    """Read MINIMUM and MAXIMUM."""
-    op = Minimum() if operands.code is BuiltinOperator.MINIMUM else Maximum()
-    return Converted(op, operands.present)
+def _extremum(op: Minimum | Maximum, code: BuiltinOperator) -> TfliteReader:
+    return TfliteReader(type(op), code, without_attributes(op), MaximumMinimumOptions, (2, 2))
 
 
 READERS = (
-    TfliteReader(Add, BuiltinOperator.ADD, arithmetic, AddOptions, (2, 2)),
-    TfliteReader(Sub, BuiltinOperator.SUB, arithmetic, SubOptions, (2, 2)),
-    TfliteReader(Mul, BuiltinOperator.MUL, arithmetic, MulOptions, (2, 2)),
-    TfliteReader(Minimum, BuiltinOperator.MINIMUM, extremum, MaximumMinimumOptions, (2, 2)),
-    TfliteReader(Maximum, BuiltinOperator.MAXIMUM, extremum, MaximumMinimumOptions, (2, 2)),
+    _arithmetic(Add, BuiltinOperator.ADD, AddOptions),
+    _arithmetic(Sub, BuiltinOperator.SUB, SubOptions),
+    _arithmetic(Mul, BuiltinOperator.MUL, MulOptions),
+    _extremum(Minimum(), BuiltinOperator.MINIMUM),
+    _extremum(Maximum(), BuiltinOperator.MAXIMUM),
 )

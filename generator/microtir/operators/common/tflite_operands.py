@@ -198,9 +198,9 @@ class TfliteReader:
     outputs: int = 1
 
 
-def of_one_input(op: Operator) -> Callable[[Operands], Converted]:
-    """Return the reader of an operator of one input that the file has no attributes for."""
-    return lambda operands: Converted(op, (operands.input(0),))
+def without_attributes(op: Operator) -> Callable[[Operands], Converted]:
+    """Return what reads an operator that the file has no attributes for: its inputs are all."""
+    return lambda operands: Converted(op, operands.present)
 
 
 def check_arity(operands: Operands, reader: TfliteReader) -> None:

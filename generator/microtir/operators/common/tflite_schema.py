@@ -274,3 +274,9 @@ class Options:
 
     union_type: ClassVar[int] = 0
     first_slot: ClassVar[int] = 0
+
+
+def options_without_fields(name: str, union_type: int) -> type[Options]:
+    """Return the class of an option table that has no fields."""
+    kind: type[Options] = type(name, (Options,), {"union_type": union_type, "__slots__": ()})
+    return kind

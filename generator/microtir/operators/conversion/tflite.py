@@ -7,24 +7,18 @@ from typing import ClassVar
 
 from microtir.operators.common.tflite_operands import (
     TfliteReader,
-    of_one_input,
+    without_attributes,
 )
-from microtir.operators.common.tflite_schema import BuiltinOperator, Options, TensorType
+from microtir.operators.common.tflite_schema import (
+    BuiltinOperator,
+    Options,
+    TensorType,
+    options_without_fields,
+)
 from microtir.operators.conversion.definition import CastTo, Dequantize, Quantize
 
-
-@dataclass(frozen=True, slots=True)
-class QuantizeOptions(Options):
-    """Options of QUANTIZE (none)."""
-
-    union_type: ClassVar[int] = 89
-
-
-@dataclass(frozen=True, slots=True)
-class DequantizeOptions(Options):
-    """Options of DEQUANTIZE (none)."""
-
-    union_type: ClassVar[int] = 38
+QuantizeOptions = options_without_fields("QuantizeOptions", 89)
+DequantizeOptions = options_without_fields("DequantizeOptions", 38)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,9 +31,11 @@ class CastOptions(Options):
 
 
 READERS = (
-    TfliteReader(Quantize, BuiltinOperator.QUANTIZE, of_one_input(Quantize()), QuantizeOptions),
     TfliteReader(
-        Dequantize, BuiltinOperator.DEQUANTIZE, of_one_input(Dequantize()), DequantizeOptions
+        Quantize, BuiltinOperator.QUANTIZE, without_attributes(Quantize()), QuantizeOptions
     ),
-    TfliteReader(CastTo, BuiltinOperator.CAST, of_one_input(CastTo()), CastOptions),
+    TfliteReader(
+        Dequantize, BuiltinOperator.DEQUANTIZE, without_attributes(Dequantize()), DequantizeOptions
+    ),
+    TfliteReader(CastTo, BuiltinOperator.CAST, without_attributes(CastTo()), CastOptions),
 )

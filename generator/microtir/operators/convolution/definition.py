@@ -14,17 +14,13 @@ from microtir.graph.operator import Operator
 from microtir.operators.common.attributes import Activation, Padding2D, SlidingWindow
 from microtir.operators.common.linear import (
     LinearParams,
-    linear_multipliers,
     linear_params,
-    linear_sums,
     sums_of_products,
 )
 from microtir.operators.common.multiplier import per_channel_multipliers
-from microtir.operators.common.quantization import weights
 from microtir.operators.common.shapes import Shape, check_bias, input_shape, require, windowed_shape
 from microtir.operators.common.sums import Interval
-from microtir.operators.common.types import WEIGHTED
-from microtir.operators.definition import ACTIVATIONS, Definition, Trait
+from microtir.operators.definition import weighted
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,30 +115,19 @@ def _depthwise_terms(node: Node) -> int:
 
 
 DEFINITIONS = (
-    Definition(
+    weighted(
         Conv2D,
-        types=WEIGHTED,
-        quantization=weights(axis=0),
-        shapes=_conv_2d_shape,
-        inputs=(2, 3),
-        multipliers=linear_multipliers,
-        sums=linear_sums,
+        _conv_2d_shape,
+        _conv_2d_terms,
         window=sliding_window,
-        terms=_conv_2d_terms,
-        traits=frozenset({Trait.WEIGHTED}),
-        limits=f"constant weights; no groups; {ACTIVATIONS}",
+        limits="constant weights; no groups",
     ),
-    Definition(
+    weighted(
         DepthwiseConv2D,
-        types=WEIGHTED,
-        quantization=weights(axis=3),
-        shapes=_depthwise_conv_2d_shape,
-        inputs=(2, 3),
-        multipliers=linear_multipliers,
+        _depthwise_conv_2d_shape,
+        _depthwise_terms,
+        channel_axis=3,
         sums=_depthwise_sums,
         window=sliding_window,
-        terms=_depthwise_terms,
-        traits=frozenset({Trait.WEIGHTED}),
-        limits=f"constant weights; {ACTIVATIONS}",
     ),
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from microtir.operators.common.attributes import Padding2D
 from microtir.operators.common.tflite_operands import Converted, Operands, TfliteReader
 from microtir.operators.common.tflite_schema import (
     Activation,
@@ -49,17 +50,14 @@ def conv_2d(operands: Operands) -> Converted:
     """Read CONV_2D: image, weights (O, KH, KW, I), optional bias."""
     options = operands.table(Conv2DOptions)
     _, _, _, channels = operands.image(0)
-    _, height, width, inputs = operands.image(1)
+    _, _, _, inputs = operands.image(1)
     if inputs and inputs < channels and channels % inputs == 0:
         raise operands.unsupported(
             f"it is a grouped convolution: {channels} channels, weights for {inputs}",
             "weights for all channels",
             "split the layer into one convolution per group, or use a depthwise one",
         )
-    strides = (options.stride_h, options.stride_w)
-    dilations = (options.dilation_h, options.dilation_w)
-    padding = explicit_padding(operands, (height, width), strides, dilations, options.padding)
-    op = Conv2D(strides, dilations, padding, operands.activation(options.activation))
+    op = Conv2D(*_window(operands, options), operands.activation(options.activation))
     return Converted(op, operands.with_weights())
 
 
@@ -67,15 +65,23 @@ def depthwise_conv_2d(operands: Operands) -> Converted:
     """Read DEPTHWISE_CONV_2D: image, weights (1, KH, KW, I*M), optional bias."""
     options = operands.table(DepthwiseConv2DOptions)
     _, _, _, channels = operands.image(0)
-    _, height, width, outputs = operands.image(1)
+    _, _, _, outputs = operands.image(1)
     # Some converters leave the multiplier at 0; the shapes give it.
     multiplier = options.depth_multiplier or outputs // max(channels, 1)
+    activation = operands.activation(options.activation)
+    op = DepthwiseConv2D(*_window(operands, options), multiplier, activation)
+    return Converted(op, operands.with_weights())
+
+
+def _window(
+    operands: Operands, options: Conv2DOptions | DepthwiseConv2DOptions
+) -> tuple[tuple[int, int], tuple[int, int], Padding2D]:
+    """Return strides and dilations, rows before columns, and the padding."""
+    _, height, width, _ = operands.image(1)
     strides = (options.stride_h, options.stride_w)
     dilations = (options.dilation_h, options.dilation_w)
     padding = explicit_padding(operands, (height, width), strides, dilations, options.padding)
-    activation = operands.activation(options.activation)
-    op = DepthwiseConv2D(strides, dilations, padding, multiplier, activation)
-    return Converted(op, operands.with_weights())
+    return strides, dilations, padding
 
 
 READERS = (

@@ -11,15 +11,11 @@ from microtir.graph.operator import Operator
 from microtir.operators.common.attributes import Activation
 from microtir.operators.common.linear import (
     LinearParams,
-    linear_multipliers,
     linear_params,
-    linear_sums,
 )
 from microtir.operators.common.multiplier import per_channel_multipliers
-from microtir.operators.common.quantization import weights
 from microtir.operators.common.shapes import Shape, check_bias, input_shape, require
-from microtir.operators.common.types import WEIGHTED
-from microtir.operators.definition import ACTIVATIONS, Definition, Trait
+from microtir.operators.definition import weighted
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,18 +58,4 @@ def _macs(node: Node) -> int:
     return node.inputs[0].type.elements * node.inputs[1].shape[0]
 
 
-DEFINITIONS = (
-    Definition(
-        FullyConnected,
-        types=WEIGHTED,
-        quantization=weights(axis=0),
-        shapes=_fully_connected_shape,
-        inputs=(2, 3),
-        multipliers=linear_multipliers,
-        sums=linear_sums,
-        terms=_terms,
-        macs=_macs,
-        traits=frozenset({Trait.WEIGHTED}),
-        limits=f"constant weights; {ACTIVATIONS}",
-    ),
-)
+DEFINITIONS = (weighted(FullyConnected, _fully_connected_shape, _terms, macs=_macs),)

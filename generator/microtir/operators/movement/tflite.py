@@ -8,7 +8,12 @@ from typing import ClassVar
 
 from microtir.graph.names import brief
 from microtir.operators.common.tflite_operands import MANY, Converted, Operands, TfliteReader
-from microtir.operators.common.tflite_schema import Activation, BuiltinOperator, Options
+from microtir.operators.common.tflite_schema import (
+    Activation,
+    BuiltinOperator,
+    Options,
+    options_without_fields,
+)
 from microtir.operators.movement.definition import (
     Concatenation,
     Pad,
@@ -18,19 +23,8 @@ from microtir.operators.movement.definition import (
     Transpose,
 )
 
-
-@dataclass(frozen=True, slots=True)
-class PadOptions(Options):
-    """Options of PAD (none)."""
-
-    union_type: ClassVar[int] = 22
-
-
-@dataclass(frozen=True, slots=True)
-class PadV2Options(Options):
-    """Options of PADV2 (none)."""
-
-    union_type: ClassVar[int] = 43
+PadOptions = options_without_fields("PadOptions", 22)
+PadV2Options = options_without_fields("PadV2Options", 43)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,18 +52,8 @@ class SqueezeOptions(Options):
     squeeze_dims: tuple[int, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class ExpandDimsOptions(Options):
-    """Options of EXPAND_DIMS (none)."""
-
-    union_type: ClassVar[int] = 52
-
-
-@dataclass(frozen=True, slots=True)
-class TransposeOptions(Options):
-    """Options of TRANSPOSE (none)."""
-
-    union_type: ClassVar[int] = 26
+ExpandDimsOptions = options_without_fields("ExpandDimsOptions", 52)
+TransposeOptions = options_without_fields("TransposeOptions", 26)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,11 +64,7 @@ class SplitOptions(Options):
     num_splits: int = 1
 
 
-@dataclass(frozen=True, slots=True)
-class SliceOptions(Options):
-    """Options of SLICE (none)."""
-
-    union_type: ClassVar[int] = 48
+SliceOptions = options_without_fields("SliceOptions", 48)
 
 
 @dataclass(frozen=True, slots=True)

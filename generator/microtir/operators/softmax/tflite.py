@@ -6,8 +6,13 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar
 
-from microtir.operators.common.tflite_operands import Converted, Operands, TfliteReader
-from microtir.operators.common.tflite_schema import BuiltinOperator, Options
+from microtir.operators.common.tflite_operands import (
+    Converted,
+    Operands,
+    TfliteReader,
+    without_attributes,
+)
+from microtir.operators.common.tflite_schema import BuiltinOperator, Options, options_without_fields
 from microtir.operators.softmax.definition import LogSoftmax, Softmax
 
 
@@ -19,11 +24,7 @@ class SoftmaxOptions(Options):
     beta: float = 1.0
 
 
-@dataclass(frozen=True, slots=True)
-class LogSoftmaxOptions(Options):
-    """Options of LOG_SOFTMAX (none)."""
-
-    union_type: ClassVar[int] = 36
+LogSoftmaxOptions = options_without_fields("LogSoftmaxOptions", 36)
 
 
 def softmax(operands: Operands) -> Converted:
@@ -34,12 +35,9 @@ def softmax(operands: Operands) -> Converted:
     return Converted(Softmax(beta), (operands.input(0),))
 
 
-def log_softmax(operands: Operands) -> Converted:
-    """Read LOG_SOFTMAX."""
-    return Converted(LogSoftmax(), (operands.input(0),))
-
-
 READERS = (
     TfliteReader(Softmax, BuiltinOperator.SOFTMAX, softmax, SoftmaxOptions),
-    TfliteReader(LogSoftmax, BuiltinOperator.LOG_SOFTMAX, log_softmax, LogSoftmaxOptions),
+    TfliteReader(
+        LogSoftmax, BuiltinOperator.LOG_SOFTMAX, without_attributes(LogSoftmax()), LogSoftmaxOptions
+    ),
 )
