@@ -7,7 +7,7 @@ from itertools import combinations, permutations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from microtir.memory.stacking import Stack, Stacking
+from microtir.memory.stacking import Orders, Stack, Stacking
 
 MOST = 6  # buffers: 720 orders
 
@@ -58,6 +58,20 @@ def test_a_search_from_any_order_finds_the_lowest_stack(
     assert is_legal(found, *given)
     assert found.size == lowest
     assert stacking.shortened([worst], bound=0, work=50_000) == found
+
+
+@settings(deadline=None, max_examples=60)
+@given(stackings())
+def test_what_all_orders_of_few_buffers_show_is_true(
+    problem: tuple[int, list[int], list[int], list[dict[int, int]]],
+) -> None:
+    """The lowest size of all orders; nothing is said if the work was not enough."""
+    count, *_ = problem
+    stacking = Stacking(*problem[1:])
+    sizes = [stacking.stacked(order).size for order in permutations(range(count))]
+    assert Orders(stacking, max(sizes) + 1, 0, 200_000).lowest == min(sizes)
+    assert Orders(stacking, min(sizes), 0, 200_000).lowest == min(sizes)
+    assert Orders(stacking, max(sizes) + 1, 0, 0).lowest is None
 
 
 def test_a_search_without_work_keeps_the_best_start() -> None:

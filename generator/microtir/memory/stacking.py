@@ -18,6 +18,8 @@ WORK = 1_000_000
 
 _MOST_WORSE = 0.05  # of the steps that lead up, as many are taken at first, and in the end none
 _MOVED_ANYWHERE = 0.6  # of the steps
+# One part of the work at most, and no more buffers, are for a proof that none is lower.
+_PROVING, _PROVEN = 4, 24
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,10 +47,10 @@ class Stacking:
         alignments: Sequence[int],
         above: Sequence[Mapping[int, int]],
     ) -> None:
-        self._sizes = sizes
-        self._alignments = alignments
-        self._below = [[(b, above[b][a]) for b in others] for a, others in enumerate(above)]
-        self._step = len(sizes) + sum(len(others) for others in above)
+        self.sizes = sizes
+        self.alignments = alignments
+        self.below = [[(b, above[b][a]) for b in others] for a, others in enumerate(above)]
+        self.step = len(sizes) + sum(len(others) for others in above)
 
     def stacked(self, order: Sequence[int]) -> Stack:
         """Return every buffer as low as those before it in an order allow."""
@@ -56,14 +58,14 @@ class Stacking:
         size, last = 0, -1
         for a in order:
             at, support = 0, -1
-            for b, distance in self._below[a]:
+            for b, distance in self.below[a]:
                 if offsets[b] >= 0 and offsets[b] + distance > at:
                     at, support = offsets[b] + distance, b
-            need = self._alignments[a]
+            need = self.alignments[a]
             at = -(-at // need) * need
             offsets[a], under[a] = at, support
-            if at + self._sizes[a] > size:
-                size, last = at + self._sizes[a], a
+            if at + self.sizes[a] > size:
+                size, last = at + self.sizes[a], a
         chain = []
         while last >= 0:
             chain.append(last)
@@ -79,8 +81,10 @@ class Stacking:
             work: distances that may be looked at.
         """
         rng = random.Random(0)
-        steps = work // (self._step * len(starts) or 1)
+        steps = work // (self.step * len(starts) or 1)
         best = min((self.stacked(order) for order in starts), key=lambda stack: stack.size)
+        # Of few buffers all orders are looked at: it ends where no other one is lower.
+        bound = max(bound, Orders(self, best.size, bound, work // _PROVING).lowest or bound)
         for start in starts:
             order, now = list(start), self.stacked(start)
             for step in range(steps):
@@ -92,6 +96,68 @@ class Stacking:
                     order, now = tried, stack
                     best = min(best, now, key=lambda stack: stack.size)
         return best
+
+
+class Orders:
+    """All orders in which buffers are stacked, as far as some may be lower than a known size.
+
+    Offsets only grow while more is stacked, so that orders are left alone as soon as a buffer that
+    is missing would reach the known size; partial stacks that are equal go on equally.
+
+    Args:
+        stacking: the buffers.
+        size: the known size.
+        bound: a size at which it may end.
+        work: distances that may be looked at.
+    """
+
+    def __init__(self, stacking: Stacking, size: int, bound: int, work: int) -> None:
+        self._sizes, self._alignments = stacking.sizes, stacking.alignments
+        self._below, self._step = stacking.below, stacking.step
+        self._size, self._bound, self._work = size, bound, work
+        self._seen: set[tuple[int, ...]] = set()
+        self._offsets = [-1] * len(self._sizes)
+        if len(self._sizes) > _PROVEN:
+            self._work = -1
+        else:
+            self._extend(0)
+
+    @property
+    def lowest(self) -> int | None:
+        """Return the size of the lowest stack, the known one if none is lower; None: too much."""
+        return None if self._work < 0 else self._size
+
+    def _extend(self, top: int) -> None:
+        """Stack every buffer that is missing upon those that are there, one after the other."""
+        self._work -= self._step
+        found = []
+        for a, offset in enumerate(self._offsets):
+            if offset < 0:
+                at = self._lowest(a)
+                end = at + self._sizes[a]
+                if end >= self._size:
+                    return
+                found.append((at, end, a))
+        if not found:
+            self._size = top
+        for at, end, a in sorted(found):
+            if self._work < 0 or self._size <= self._bound:
+                return
+            self._offsets[a] = at
+            key = tuple(self._offsets)
+            if key not in self._seen:
+                self._seen.add(key)
+                self._extend(max(top, end))
+            self._offsets[a] = -1
+
+    def _lowest(self, a: int) -> int:
+        """Return the offset of a buffer upon those that are there."""
+        offsets, at = self._offsets, 0
+        for b, distance in self._below[a]:
+            if offsets[b] >= 0 and offsets[b] + distance > at:
+                at = offsets[b] + distance
+        need = self._alignments[a]
+        return -(-at // need) * need
 
 
 def _moved(order: Sequence[int], chain: Sequence[int], rng: random.Random) -> list[int]:
