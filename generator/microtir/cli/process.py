@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 import traceback
 from collections.abc import Sequence
+from functools import cache
+from typing import Any
 
 import typer
 
@@ -25,7 +27,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
     debug = _take_debug(given)
     _write_any_text()
     try:
-        status = int(typer.main.get_command(APP).main(given, "microtir", standalone_mode=False))
+        status = int(_command().main(given, "microtir", standalone_mode=False))
         if status == INTERRUPTED:  # typer takes Ctrl-C and says nothing
             write_error("interrupted")
         return status
@@ -38,6 +40,12 @@ def run(arguments: Sequence[str] | None = None) -> int:
         return INTERRUPTED
     except Exception as error:  # noqa: BLE001  # the last resort: any defect becomes one line
         return _report_defect(error, debug)
+
+
+@cache
+def _command() -> Any:
+    """Return the parser of the command line, which takes as long to make as a short verb to run."""
+    return typer.main.get_command(APP)
 
 
 def _take_debug(arguments: list[str]) -> bool:

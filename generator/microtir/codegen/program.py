@@ -34,7 +34,7 @@ from microtir.tir.ir import (
     Store,
 )
 from microtir.tir.printer import extern_functions
-from microtir.tir.visitor import buffers_read, buffers_written, walk
+from microtir.tir.visitor import buffers_read, buffers_written, calls_of, walk
 
 EXTERN_STATUS = "ERROR_EXTERN"
 """End of the macro of the status of a program in which an extern failed."""
@@ -312,9 +312,9 @@ def _with_callers(
     concerned: set[PrimFunc] = set()
     for function in functions:
         callees = (
-            by_name[node.function] if isinstance(node, Invoke) else node.meaning
-            for node in walk(function)
-            if isinstance(node, Invoke | KernelCall)
+            by_name[call.function] if isinstance(call, Invoke) else call.meaning
+            for call in calls_of(function)
+            if isinstance(call, Invoke | KernelCall)
         )
         if concerns(function) or any(callee in concerned for callee in callees):
             concerned.add(function)

@@ -8,6 +8,8 @@ CompilationConfig check against these rows, the flags of the command line are de
 
 from __future__ import annotations
 
+from functools import cache
+
 from microtir.compat.microtvm.legacy_options import LEGACY
 from microtir.config.domains import Choice, Flag, Integer, Structure, Word
 from microtir.config.enums import (
@@ -444,6 +446,8 @@ OPTIONS: tuple[Option, ...] = (
 )
 
 
+# Every configuration asks for each of its options.
+@cache
 def section_options(section: Section) -> tuple[Option, ...]:
     """Return the options of one section, in the order of the table."""
     return tuple(option for option in OPTIONS if option.section is section)

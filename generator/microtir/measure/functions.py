@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 
 from microtir.tir.function import NativeForm
 from microtir.tir.ir import KernelCall, PrimFunc
 from microtir.tir.text import to_text
-from microtir.tir.visitor import walk
+from microtir.tir.visitor import calls_of
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -32,7 +33,7 @@ class Functions:
     @staticmethod
     def of(functions: tuple[PrimFunc, ...], *, is_model: bool) -> Functions:
         """Collect the functions of a module."""
-        everything = tuple(dict.fromkeys(_with_kernels(functions)))
+        everything = tuple(_with_kernels(functions))
         assembly = _assembly(everything)
         originals = _originals(everything, frozenset(functions), assembly)
         return Functions(functions, is_model, everything, originals, assembly)
@@ -65,27 +66,39 @@ def has_intrinsics(kernel: PrimFunc) -> bool:
 
 
 def kernels_of(function: PrimFunc) -> Iterator[PrimFunc]:
-    """Yield meanings of the micro-kernels that a function calls, innermost first."""
-    for node in walk(function):
-        if isinstance(node, KernelCall):
-            yield from kernels_of(node.meaning)
-            yield node.meaning
+    """Yield meanings of the micro-kernels that a function calls, innermost first, each once."""
+    return _kernels_of(function, set())
+
+
+def _kernels_of(function: PrimFunc, seen: set[PrimFunc]) -> Iterator[PrimFunc]:
+    for call in calls_of(function):
+        if isinstance(call, KernelCall) and call.meaning not in seen:
+            yield from _kernels_of(call.meaning, seen)
+            seen.add(call.meaning)
+            yield call.meaning
 
 
 def _with_kernels(functions: Iterable[PrimFunc]) -> Iterator[PrimFunc]:
+    seen: set[PrimFunc] = set()
     for function in functions:
-        yield from kernels_of(function)
-        yield function
+        yield from _kernels_of(function, seen)
+        if function not in seen:
+            seen.add(function)
+            yield function
 
 
 def _assembly(functions: Iterable[PrimFunc]) -> dict[PrimFunc, str]:
     """Return the assembly template of every micro-kernel that has one."""
-    assembly: dict[PrimFunc, str] = {}
-    for function in functions:
-        for node in walk(function):
-            if isinstance(node, KernelCall) and node.assembly is not None:
-                assembly[node.meaning] = node.assembly
-    return assembly
+    return {
+        call.meaning: call.assembly
+        for function in functions
+        for call in calls_of(function)
+        if isinstance(call, KernelCall) and call.assembly is not None
+    }
+
+
+# Of micro-kernels, which are made once for all layers of equal shapes.
+_text_of = lru_cache(maxsize=512)(to_text)
 
 
 def _originals(
@@ -100,6 +113,6 @@ def _originals(
     for function in everything:
         originals[function] = function
         if function not in own:
-            key = to_text(function), assembly.get(function)
+            key = _text_of(function), assembly.get(function)
             originals[function] = seen.setdefault(key, function)
     return originals

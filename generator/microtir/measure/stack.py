@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import accumulate
 
 from microtir.config import CompilationConfig, Family, Feature, Target
@@ -34,7 +35,7 @@ from microtir.tir.ir import (
     Seq,
     Stmt,
 )
-from microtir.tir.visitor import Node, children, walk
+from microtir.tir.visitor import Node, calls_of, children, walk
 
 # In registers.  A frame: those that a callee gives back (13 on RISC-V, 8 more for floats on Arm),
 # its return address, and temporaries, as for a loop that is unrolled.
@@ -206,10 +207,10 @@ class _Chains:
         self._has_assembly = has_assembly
         self._known: dict[PrimFunc, tuple[Frame, ...]] = {}
         self._contracts = {
-            node.meaning: node.contract.stack_bytes
+            call.meaning: call.contract.stack_bytes
             for function in self._functions.distinct
-            for node in walk(function)
-            if isinstance(node, KernelCall)
+            for call in calls_of(function)
+            if isinstance(call, KernelCall)
         }
         self._by_name = {f.name: f for f in self._functions.own}
 
@@ -232,24 +233,22 @@ class _Chains:
 
     def _library(self, function: PrimFunc) -> Frame:
         """Return what a compiler or a function itself calls that is not printed with it."""
-        uses_math = any(
-            isinstance(node, Call) and node.intrinsic in _MATH_CALLS for node in walk(function)
-        )
-        return Frame("library", self._register * (_MATH if uses_math else _LIBRARY))
+        size = _MATH if _body_of(function).uses_math else _LIBRARY
+        return Frame("library", self._register * size)
 
     def _callees(self, function: PrimFunc) -> Iterator[PrimFunc]:
-        for node in walk(function):
-            if isinstance(node, Invoke):
-                yield self._by_name[node.function]
-            elif isinstance(node, KernelCall):
-                yield node.meaning
+        for call in calls_of(function):
+            if isinstance(call, Invoke):
+                yield self._by_name[call.function]
+            elif isinstance(call, KernelCall):
+                yield call.meaning
 
     def _externs(self, function: PrimFunc) -> Iterator[tuple[Frame, ...]]:
-        for node in walk(function):
-            if isinstance(node, ExternCall):
-                size = node.function.stack_bytes + self._register * _FRAME
+        for call in calls_of(function):
+            if isinstance(call, ExternCall):
+                size = call.function.stack_bytes + self._register * _FRAME
                 library = Frame("library", self._register * _LIBRARY)
-                yield Frame(node.function.name, size), library
+                yield Frame(call.function.name, size), library
 
     def frame(self, function: PrimFunc) -> Frame:
         """Return what a function takes itself."""
@@ -257,10 +256,10 @@ class _Chains:
         contract = self._contracts.get(function, 0)
         if self._is_assembly(function):
             return Frame(name, contract, function)
-        nodes = tuple(walk(function))
-        arrays = sum(_array_bytes(node) for node in nodes if isinstance(node, Allocate))
+        arrays = _body_of(function).arrays
         if self._program.config.has_packed_operators():
-            arguments = sum(len(node.args) for node in nodes if isinstance(node, Invoke))
+            calls = calls_of(function)
+            arguments = sum(len(call.args) for call in calls if isinstance(call, Invoke))
             arrays += arguments * (_VIEW * self._register + _VALUE)
         size = arrays + self._register * (self._kept(function) + _FRAME)
         is_body = function in self._functions.assembly and has_intrinsics(function)
@@ -268,17 +267,48 @@ class _Chains:
 
     def _kept(self, function: PrimFunc) -> int:
         """Return the registers that a function's parameters and variables take."""
-        is_main = function is self._functions.main
-        parts = tuple(_outermost(function.body)) if is_main else (function.body,)
-        if not self._is_optimised:
-            # Main has a pointer for each buffer at a place, which some function fills first.
-            pointers = {place for part in parts for place in _places(part)}
-            named = max(_UNOPTIMISED * len(pointers), sum(len(_uses(part)) for part in parts))
-            variables = sum(_is_variable(node) for part in parts for node in walk(part))
-            return _UNOPTIMISED * (len(function.params) + variables) + named
-        living = _living([_places(part) for part in parts])
-        most = max(map(sum, zip(map(_in_scope, parts), living, strict=True)), default=0)
-        return len(function.params) + most
+        kept = _kept_of(function, is_main=function is self._functions.main)
+        return kept.optimised if self._is_optimised else kept.unoptimised
+
+
+@dataclass(frozen=True, slots=True)
+class _Body:
+    """What the body of a function says of its frame: bytes of arrays, and calls of <math.h>."""
+
+    arrays: int
+    uses_math: bool
+
+
+# A program is measured in four ways, and micro-kernels are those of many layers.
+@lru_cache(maxsize=512)
+def _body_of(function: PrimFunc) -> _Body:
+    nodes = tuple(walk(function))
+    return _Body(
+        sum(_array_bytes(node) for node in nodes if isinstance(node, Allocate)),
+        any(isinstance(node, Call) and node.intrinsic in _MATH_CALLS for node in nodes),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """The registers that a function's parameters and variables take, or places on the stack."""
+
+    optimised: int
+    unoptimised: int
+
+
+@lru_cache(maxsize=512)
+def _kept_of(function: PrimFunc, *, is_main: bool) -> _Kept:
+    parts = tuple(_outermost(function.body)) if is_main else (function.body,)
+    uses = [_uses(part) for part in parts]
+    places = [frozenset(place for _, place in some) for some in uses]
+    # Main has a pointer for each buffer at a place, which some function fills first.
+    pointers = frozenset[Place]().union(*places)
+    named = max(_UNOPTIMISED * len(pointers), sum(map(len, uses)))
+    variables = sum(_is_variable(node) for part in parts for node in walk(part))
+    most = max(map(sum, zip(map(_in_scope, parts), _living(places), strict=True)), default=0)
+    parameters = len(function.params)
+    return _Kept(parameters + most, _UNOPTIMISED * (parameters + variables) + named)
 
 
 Place = tuple[Buffer, int, DType]
@@ -292,10 +322,6 @@ def _outermost(body: Stmt) -> Iterator[Stmt]:
             yield from _outermost(statement)
     else:
         yield body
-
-
-def _places(part: Stmt) -> frozenset[Place]:
-    return frozenset(place for _, place in _uses(part))
 
 
 def _uses(part: Stmt) -> frozenset[tuple[str, Place]]:

@@ -14,7 +14,7 @@ from microtir.errors import TirError
 from microtir.tir import ir
 from microtir.tir.printer import expr_text, stmt_text
 from microtir.tir.verify_rules import RULES, Context, Rule
-from microtir.tir.visitor import Node, Visitor, allocations, children, walk
+from microtir.tir.visitor import Node, Visitor, allocations, calls_of, children
 
 
 def _by_node() -> Mapping[type, tuple[Rule, ...]]:
@@ -105,7 +105,7 @@ def verify(func: ir.PrimFunc, functions: Mapping[str, ir.PrimFunc] | None = None
     checker = _Checker(context)
     checker.check(func)
     checker.visit(func.body)
-    kernels = dict.fromkeys(n.meaning for n in walk(func) if isinstance(n, ir.KernelCall))
+    kernels = dict.fromkeys(c.meaning for c in calls_of(func) if isinstance(c, ir.KernelCall))
     for kernel in kernels:
         _verify_kernel(kernel)
 

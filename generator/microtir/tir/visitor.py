@@ -250,10 +250,21 @@ def substitute(node: NodeT, mapping: Mapping[ir.Param, Replacement]) -> NodeT:
 def walk(node: Node | ir.PrimFunc) -> Iterator[Node]:
     """Yield every node of a tree, parents first, in the order of the text."""
     stack: list[Node] = [node.body if isinstance(node, ir.PrimFunc) else node]
+    pop, push, parts_of = stack.pop, stack.extend, _CHILDREN
     while stack:
-        current = stack.pop()
+        current = pop()
         yield current
-        stack.extend(reversed(children(current)))
+        if parts := parts_of[type(current)](current):
+            push(parts[::-1])
+
+
+# Whoever follows calls asks again, and micro-kernels are those of many functions.
+@lru_cache(maxsize=512)
+def calls_of(function: ir.PrimFunc) -> tuple[ir.Invoke | ir.KernelCall | ir.ExternCall, ...]:
+    """Return the calls in a function, in the order of the text."""
+    return tuple(
+        n for n in walk(function) if isinstance(n, ir.Invoke | ir.KernelCall | ir.ExternCall)
+    )
 
 
 def variables_used(node: Node | ir.PrimFunc) -> tuple[ir.Var, ...]:

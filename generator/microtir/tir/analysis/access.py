@@ -15,7 +15,7 @@ from microtir.tir import build, ir
 from microtir.tir.analysis.bounds import declared_range
 from microtir.tir.analysis.facts import Facts
 from microtir.tir.printer import access_text, expr_text
-from microtir.tir.visitor import Replacement, allocations, children, substitute, walk
+from microtir.tir.visitor import Replacement, allocations, calls_of, children, substitute, walk
 
 
 def prove_accesses(
@@ -35,7 +35,7 @@ def prove_accesses(
             and what is known there.
     """
     _Prover(func, functions or {}).run(assuming)
-    calls = (node for node in walk(func) if isinstance(node, ir.KernelCall))
+    calls = (call for call in calls_of(func) if isinstance(call, ir.KernelCall))
     for kernel, known in dict.fromkeys((c.meaning, c.contract.preconditions) for c in calls):
         _prove_kernel(kernel, known)
 
