@@ -7,8 +7,8 @@ DIGITS := examples/digits
 BASE ?= HEAD
 MINUTES ?= 10
 SHELL_FILES := scripts/setup.sh .ci/run
-# loadgroup keeps the tests that share one costly set-up in one worker.
-PYTEST := $(BIN)/python -m pytest -n auto --dist loadgroup
+# The tests of a file share costly set-ups: one worker runs them all.
+PYTEST := $(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
 .PHONY: help setup setup-dev demo quick test soak test-other lint types check replay replay-quick bench golden \

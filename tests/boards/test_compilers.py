@@ -57,13 +57,27 @@ MACHINES = {
         ("qemu-aarch64",),
     ),
 }  # fmt: skip
-SMALL_LEVELS = ("-O2", "-Os")
-# At those levels every machine runs the small models; the soak has the example there, too.
-EXAMPLE_LEVELS = (
-    "-O0",
-    "-O3",
-    *(pytest.param(level, marks=pytest.mark.soak_only) for level in SMALL_LEVELS),
-)
+LEVELS = ("-O0", "-O3", "-O2", "-Os")
+# Every machine at two levels that optimise; at the others one of each compiler and width of int.
+# The soak has the example and the small models at every level of every machine.
+EXAMPLE = {"-O3": tuple(MACHINES), "-O0": ("gcc", "clang-native", "arm-none-eabi-gcc", "avr-gcc")}
+SMALL_MODELS = {
+    "-O2": tuple(MACHINES),
+    "-Os": ("gcc", "clang-native", "arm-none-eabi-gcc", "avr-gcc"),
+}
+
+
+def every(usual: Mapping[str, Sequence[str]]) -> list[object]:
+    """Every machine with every level; what is not usual is for the soak."""
+    return [
+        (name, level)
+        if name in usual.get(level, ())
+        else pytest.param(name, level, marks=pytest.mark.soak_only)
+        for name in MACHINES
+        for level in LEVELS
+    ]
+
+
 # Name of the program -> its graph, and how it is executed.
 SMALL: dict[str, tuple[Graph, Executor]] = {
     "quantised": (quantised_graph(), Executor("aot")),
@@ -115,8 +129,7 @@ def run(
     return result.output
 
 
-@pytest.mark.parametrize("level", EXAMPLE_LEVELS)
-@pytest.mark.parametrize("name", MACHINES)
+@pytest.mark.parametrize(("name", "level"), every(EXAMPLE))
 def test_the_example_runs(name: str, level: str, tmp_path: Path) -> None:
     """The example computes what it must; clang's crashed, on constants believed more aligned."""
     machine = MACHINES[name]
@@ -125,8 +138,7 @@ def test_the_example_runs(name: str, level: str, tmp_path: Path) -> None:
     assert output.count(" equal\n") == 2, output
 
 
-@pytest.mark.parametrize("level", SMALL_LEVELS)
-@pytest.mark.parametrize("name", MACHINES)
+@pytest.mark.parametrize(("name", "level"), every(SMALL_MODELS))
 def test_small_models_run(name: str, level: str, tmp_path: Path) -> None:
     """Programs of every executor and interface compute what the reference does."""
     machine = MACHINES[name]

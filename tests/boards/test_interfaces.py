@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 import microtir
-from microtir import CompilationConfig, Executor, resources
+from microtir import CompilationConfig, Executor
 from microtir.boards import ProjectType, load_board
 from microtir.projects import ProjectOptions, Samples, generate
-from tests.support.board_projects import digits_samples
+from tests.support.board_projects import digits_samples, digits_with
 from tests.support.small_models import (
     module_of,
     quantised_graph,
@@ -39,8 +39,7 @@ def test_example_model(name: str, kind: str, tmp_path: Path) -> None:
     config = CompilationConfig(
         targets=[board.target], executor=EXECUTORS[kind], module_name="digits"
     )
-    model = microtir.frontend.from_tflite(resources.example("digits/digits_int8.tflite"))
-    artifact = microtir.build(model, config)
+    artifact = digits_with(config)
     options = ProjectOptions(samples={"digits": digits_samples(2)})
     project = generate(artifact, board, ProjectType.BAREMETAL, tmp_path / "p", options=options)
     project.build([STRICT])

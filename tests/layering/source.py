@@ -33,10 +33,20 @@ class Module:
         return self.path.endswith("__init__.py")
 
 
+def module_name(path: str) -> str:
+    """Return the dotted name of a file at a path below the package folder."""
+    return path.removesuffix(".py").removesuffix("__init__").strip("/").replace("/", ".")
+
+
+def module_names() -> list[str]:
+    """Return the names of all source files of the package, sorted by path."""
+    paths = sorted(PACKAGE.rglob("*.py"))
+    return [module_name(path.relative_to(PACKAGE).as_posix()) for path in paths]
+
+
 def parse(path: str, text: str) -> Module:
     """Parse one file that lies at `path` below the package folder."""
-    name = path.removesuffix(".py").removesuffix("__init__").strip("/").replace("/", ".")
-    return Module(name, path, text, ast.parse(text, path))
+    return Module(module_name(path), path, text, ast.parse(text, path))
 
 
 @cache

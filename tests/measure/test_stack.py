@@ -80,13 +80,14 @@ def mixed_layers() -> Graph:
     )
 
 
-def frames_of(module: IRModule, command: tuple[str, ...], level: str, folder: Path) -> int:
+def frames_of(
+    module: IRModule, program: CProgram, command: tuple[str, ...], level: str, folder: Path
+) -> int:
     """Bytes of the deepest chain of calls of the compiled code, helpers included.
 
     A function without a frame of its own was inlined, or is assembly, whose bytes its contract
     states.
     """
-    build(module).export(folder, force=True)
     name = module.config.module_name if module.config else ""
     options = ("-std=c99", level, "-fstack-usage", "-w", "-c", f"{name}.c", "-o", f"{name}.o")
     subprocess.run([*command, *options], cwd=folder, check=True, timeout=60)
@@ -95,7 +96,6 @@ def frames_of(module: IRModule, command: tuple[str, ...], level: str, folder: Pa
     for function, size in FRAMES.findall(text):
         plain = function.split(".")[0]
         found[plain] = max(found.get(plain, 0), int(size))
-    program = make_program(module)
     known = {program.names[f] for f in program.functions} | {f"{name}_run", f"{name}_status_text"}
     helper = max((size for function, size in found.items() if function not in known), default=0)
     assert f"{name}_run" in found
@@ -124,7 +124,9 @@ def check_bounds(module: IRModule, command: tuple[str, ...], in_c: bool, folder:
     stacks = measured(module).stacks
     bounds = dict.fromkeys(LEVELS, stacks.in_c if in_c else stacks.best)
     bounds["-O0"] = stacks.unoptimised
-    taken = {level: frames_of(module, command, level, folder) for level in LEVELS}
+    build(module).export(folder)
+    program = make_program(module)
+    taken = {level: frames_of(module, program, command, level, folder) for level in LEVELS}
     for level in LEVELS:
         assert taken[level] <= bounds[level].bytes, (level, taken, stacks)
     # Vectors in intrinsics take far less where they are optimised than their contract says.

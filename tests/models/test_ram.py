@@ -20,10 +20,7 @@ GOALS = [
     ("strww_int8", False, 4200),
     ("vww_int8", True, 28400),
 ]
-EACH = [
-    pytest.param(*goal, marks=[pytest.mark.model(goal[0]), pytest.mark.xdist_group(goal[0])])
-    for goal in GOALS
-]
+EACH = [pytest.param(*goal, marks=pytest.mark.model(goal[0])) for goal in GOALS]
 
 
 @pytest.mark.parametrize(("name", "workspace_io", "goal"), EACH)
@@ -50,7 +47,6 @@ def test_ram_goal(models_dir: Path, name: str, workspace_io: bool, goal: int) ->
 
 
 @pytest.mark.model("vww_int8")
-@pytest.mark.xdist_group("vww_int8")
 def test_vww_in_bands(models_dir: Path) -> None:
     """A tenth more work at most takes a fifth off the workspace, and every output stays."""
     config = CompilationConfig(

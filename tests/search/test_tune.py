@@ -8,7 +8,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from distributed import Client
 
 import microtir
 from microtir.config import CompilationConfig
@@ -112,6 +111,8 @@ def pretended(one: tune.Round, board: str, timeout: float) -> Mapping[Key, Cost]
 
 def cluster() -> Executor:
     """Return a scheduler with a worker in this process, addressed like any other."""
+    from distributed import Client  # slow to load, in every worker
+
     client = Client(processes=False, n_workers=1, threads_per_worker=1, dashboard_address=None)
     executor: Executor = client.get_executor()
     return executor

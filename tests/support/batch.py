@@ -6,20 +6,52 @@ headers cost more than a small program itself.
 
 from __future__ import annotations
 
+import ctypes
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from microtir.artifact import Artifact
-from microtir.host.backend import SharedLibrary
+from microtir.graph.ir import Array
 from microtir.host.build import module_name
-from microtir.host.declarations import declarations
 from microtir.host.model import Model
 from microtir.host.toolchain import find_compiler, run_compiler
 
 _FLAGS = ("-std=c99", "-ffp-contract=off", "-fPIC", "-shared", "-I.")
 # Helpers are static and have the same names in every program, which one translation unit forbids.
 _STATIC = re.compile(r"^(?:static inline \w+ |typedef char )(\w+)", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Program:
+    """One program of a library, called as its header says: structs of pointers, pointers, int32.
+
+    The compiler reads that header with the sources; declarations parsed for each of hundreds of
+    programs cost more than the programs.
+    """
+
+    library: ctypes.CDLL
+    name: str
+
+    def run(self, inputs: Sequence[Array], outputs: Sequence[Array], *workspace: Array) -> int:
+        """Call the entry function and return its status."""
+        structs = [(ctypes.c_void_p * len(a))(*map(_address, a)) for a in (inputs, outputs)]
+        memory = [ctypes.c_void_p(_address(array)) for array in workspace]
+        return int(self.library[f"{self.name}_run"](*structs, *memory))
+
+    def call(self, function: str, arguments: Sequence[Array | int]) -> int:
+        """Call a function of a user's program and return its status."""
+        values = (a if isinstance(a, int) else ctypes.c_void_p(_address(a)) for a in arguments)
+        return int(self.library[function](*values))
+
+    def status_text(self, status: int) -> str:
+        """Return a sentence for a status."""
+        return f"status {status}"
+
+
+def _address(array: Array) -> int:
+    return int(array.ctypes.data)
 
 
 def load_batch(
@@ -37,11 +69,8 @@ def load_batch(
     compiler = find_compiler()
     arguments = [*_FLAGS, *flags, f"-O{opt_level}", "-o", "batch.so", "batch.c", "-lm"]
     run_compiler(compiler, arguments, folder)
-    models = []
-    for artifact, name in zip(artifacts, names, strict=True):
-        declared = declarations(compiler, folder, [f"{name}.h"])
-        models.append(Model(artifact, SharedLibrary(folder / "batch.so", declared, name)))
-    return models
+    library = ctypes.CDLL(str(folder / "batch.so"))
+    return [Model(a, Program(library, name)) for a, name in zip(artifacts, names, strict=True)]
 
 
 def write_unit(artifacts: Sequence[Artifact], folder: Path) -> list[str]:

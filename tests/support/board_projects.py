@@ -14,6 +14,7 @@ from microtir.artifact import Artifact
 from microtir.boards import Label, ProjectType, all_boards
 from microtir.projects import Project, Samples
 from microtir.projects.project import ProjectLayer, ProjectModel
+from tests.support import shared_programs
 
 
 @cache
@@ -27,7 +28,7 @@ def digits(target: str, module_name: str = "digits", *, workspace_io: bool = Fal
 def digits_with(config: microtir.CompilationConfig) -> Artifact:
     """Compile the example model with a configuration."""
     model = microtir.frontend.from_tflite(resources.example("digits/digits_int8.tflite"))
-    return microtir.build(model, config)
+    return shared_programs.build(model, config)
 
 
 def digits_samples(count: int) -> Samples:

@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from microtir import driver
 from microtir.cli import main
+from tests.support import shared_programs
 
 ROOT = Path(__file__).resolve().parents[2]
 DIGITS = ROOT / "examples" / "digits"
@@ -48,6 +50,7 @@ class Command:
 
 
 @pytest.fixture
-def microtir(capsys: pytest.CaptureFixture[str]) -> Command:
-    """Return the command line."""
+def microtir(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Command:
+    """Return the command line, which compiles an example for a configuration once."""
+    monkeypatch.setattr(driver, "build", shared_programs.build)
     return Command(capsys)

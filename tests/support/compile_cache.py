@@ -2,7 +2,8 @@
 
 Hundreds of programs bring the same runtime, and each is compiled and linked by itself.  An object
 depends on the compiler, its flags, the file and what that includes: these are the key, so that each
-file is compiled once by any of the workers.
+file is compiled once by any of the workers.  Where a macro of the command may count, what the
+preprocessor makes of the file says whether it does.
 """
 
 from __future__ import annotations
@@ -57,7 +58,9 @@ def compiler_output(command: Sequence[str], folder: Path) -> str:
     keys = {unit: _key(taken, unit, folder) for unit in taken.units}
     if not all(keys.values()):
         return _run(command, folder)
-    objects = {unit: Path(root) / str(key) for unit, key in keys.items()}
+    objects = {
+        unit: _place(taken, unit, folder, Path(root) / str(key)) for unit, key in keys.items()
+    }
     said = "".join(_compiled(taken, unit, folder, kept) for unit, kept in objects.items())
     if said:
         return said
@@ -96,6 +99,24 @@ def _taken_apart(command: Sequence[str]) -> Command | None:
     if not units or several:
         return None
     return Command(command[0], tuple(flags), tuple(units), tuple(links), output)
+
+
+def _place(command: Command, unit: str, folder: Path, kept: Path) -> Path:
+    """Return where the object of a unit lies: `kept`, or where one of the same text lies."""
+    if (kept / "said").is_file() or not any(map(_OWN_MACRO.match, command.flags)):
+        return kept
+    flags = [f for f in command.flags if f not in ("-c", "-fsyntax-only")]
+    done = subprocess.run(
+        [command.compiler, *flags, "-E", unit],
+        cwd=folder, capture_output=True, timeout=_TIMEOUT, check=False,
+    )  # fmt: skip
+    if done.returncode != 0:
+        return kept
+    others = (flag for flag in command.flags if not flag.startswith(("-D", "-I")))
+    digest = hashlib.sha256(done.stdout)
+    for part in (_identity(command.compiler), *others, unit):
+        digest.update(f"{len(part)}:{part}".encode())
+    return kept.parent / digest.hexdigest()[:40]
 
 
 def _compiled(command: Command, unit: str, folder: Path, kept: Path) -> str:

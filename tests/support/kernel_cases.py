@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from functools import partial
+from collections.abc import Iterator
+from functools import cache, partial
+from itertools import islice
 from types import MappingProxyType
 
 from microtir.config import CompilationConfig, Target
@@ -45,8 +47,23 @@ def planned(case: DspCase, kernel: str) -> PlannedOperator | None:
     return PlannedOperator(node, offered[kernel]) if kernel in offered else None
 
 
-def found(kernel: str, count: int) -> list[tuple[DspCase, PlannedOperator]]:
+_FOUND = 12
+
+
+def found(kernel: str, count: int = _FOUND) -> list[tuple[DspCase, PlannedOperator]]:
     """Find cases that a kernel accepts."""
+    if count <= _FOUND:
+        return list(_some(kernel)[:count])
+    return list(islice(_accepted(kernel), count))
+
+
+@cache
+def _some(kernel: str) -> tuple[tuple[DspCase, PlannedOperator], ...]:
+    return tuple(islice(_accepted(kernel), _FOUND))
+
+
+def _accepted(kernel: str) -> Iterator[tuple[DspCase, PlannedOperator]]:
+    """Yield random cases that a kernel accepts; an error if there are too few."""
     if kernel in ADDS:
         make = add
     elif kernel in POOLS:
@@ -55,14 +72,11 @@ def found(kernel: str, count: int) -> list[tuple[DspCase, PlannedOperator]]:
         make = partial(convolution, pointwise=kernel == "gemm_narrow")
     else:
         make = partial(convolution, depthwise=True, square=kernel == "depthwise_planes")
-    cases: list[tuple[DspCase, PlannedOperator]] = []
     for seed in seeds(5000, 400):
         case = make(seed)
         operator = planned(case, kernel)
         if operator is not None:
-            cases.append((case, operator))
-        if len(cases) == count:
-            return cases
+            yield case, operator
     raise AssertionError(f"too few cases for {kernel}")
 
 

@@ -19,9 +19,6 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 
-# One worker builds the wheel once for all tests of this file.
-pytestmark = pytest.mark.xdist_group("wheel")
-
 
 @dataclass(frozen=True, slots=True)
 class Installation:

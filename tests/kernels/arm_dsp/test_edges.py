@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from functools import cache
 
 import numpy as np
 import pytest
@@ -22,31 +22,37 @@ from tests.support.seeds import seeds
 M4 = CompilationConfig.from_target(Target("c -mcpu=cortex-m4"))
 KINDS = (LayoutKind.PLANES16, LayoutKind.PLANES8)
 POISON = 77
+CASES = 6
 
 
-def readers(kind: LayoutKind, count: int) -> Iterator[tuple[DspCase, PlannedOperator]]:
+@cache
+def readers(kind: LayoutKind) -> tuple[tuple[DspCase, PlannedOperator], ...]:
     """Depthwise layers that read planes."""
+    found: list[tuple[DspCase, PlannedOperator]] = []
     for seed in seeds(6000, 400):
         case = convolution(seed, depthwise=True, square=True)
         node = case.graph.nodes[0]
-        for c in candidates(node, M4):
-            if c.input_layouts == (kind,) and count:
-                count -= 1
-                yield case, PlannedOperator(node, c)
-    assert not count, "too few cases"
+        offered = [c for c in candidates(node, M4) if c.input_layouts == (kind,)]
+        found += [(case, PlannedOperator(node, c)) for c in offered]
+        if len(found) >= CASES:
+            return tuple(found[:CASES])
+    raise AssertionError("too few cases")
 
 
-def writers(kind: LayoutKind, count: int) -> Iterator[tuple[DspCase, PlannedOperator]]:
+@cache
+def writers(kind: LayoutKind) -> tuple[tuple[DspCase, PlannedOperator], ...]:
     """Convolutions that write planes, straight, compact and of few values, in turns."""
+    found: list[tuple[DspCase, PlannedOperator]] = []
     for seed in seeds(6000, 400):
         narrow = seed % 3 == 0
         case = convolution(seed, sizes=NARROW if narrow else SMALL, pointwise=narrow)
         node = case.graph.nodes[0]
         offered = [c for c in candidates(node, M4) if c.output_layouts == (kind,)]
-        if offered and count:
-            count -= 1
-            yield case, PlannedOperator(node, offered[count % len(offered)])
-    assert not count, "too few cases"
+        if offered:
+            found.append((case, PlannedOperator(node, offered[len(found) % len(offered)])))
+        if len(found) == CASES:
+            return tuple(found)
+    raise AssertionError("too few cases")
 
 
 def planar(rows: Array, layout: Layout, zero: int) -> Array:
@@ -84,7 +90,7 @@ def scratch(function: PrimFunc, c: Candidate) -> list[Array]:
 @pytest.mark.parametrize("by_rows", [False, True], ids=["whole", "ring"])
 def test_readers_equal_the_reference(kind: LayoutKind, by_rows: bool) -> None:
     """Whole tensors in one call, and a ring of three rows that is filled as they are needed."""
-    for case, operator in readers(kind, 6):
+    for case, operator in readers(kind):
         (x,), y = operator.inputs, operator.node.output
         height = x.type.rows
         slots = 3 if by_rows else height
@@ -113,7 +119,7 @@ def test_readers_equal_the_reference(kind: LayoutKind, by_rows: bool) -> None:
 @pytest.mark.parametrize("before", [0, 1])
 def test_writers_equal_the_reference(kind: LayoutKind, by_rows: bool, before: int) -> None:
     """Borders hold the zero point, whatever was there, and the image what the layer computes."""
-    for case, operator in writers(kind, 6):
+    for case, operator in writers(kind):
         (x,), y = operator.inputs, operator.node.output
         planes = Planes(before, (before + y.shape[2] + 2) // 2 * 2)
         layout = Layout(kind, 1 if by_rows else y.type.rows, planes)
