@@ -17,7 +17,7 @@ from tests.support.dsp_cases import cases
 from tests.support.emulated_arm import AARCH64, differing
 from tests.support.seeds import seeds
 
-PER_KIND = 5
+PER_KIND = 3
 MODELS = ("ad01_int8", "kws_int8", "resnet8_int8", "strww_int8", "vww_int8")
 
 

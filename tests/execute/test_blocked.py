@@ -29,11 +29,11 @@ RISCV = CompilationConfig.from_target(Target("c -mcpu=esp32c3"))
 FLOATS = CompilationConfig.from_target(Target("c -mcpu=cortex-m4"))
 APART = FLOATS.with_(measure=Measure.CYCLES)
 PER_KIND = 40
-# At least this many of the cases must reach the blocks, or the tests say little.
+# At least this many of the cases must reach the blocks, or the tests say little: four fifths
+# of those that did when this was written.
 EXPECTED = {
-    "blocked": 20, "blocked_wide": 6, "depthwise_blocked": 12,
-    "depthwise_wide": 3, "add_portable": 8, "blocked_apart": 8,
-    "depthwise_apart": 3,
+    "blocked": 70, "blocked_compact": 7, "blocked_wide": 9, "depthwise_blocked": 31,
+    "depthwise_wide": 10, "add_portable": 15, "blocked_apart": 13, "depthwise_apart": 5,
 }  # fmt: skip
 
 
@@ -80,7 +80,6 @@ def expected(some: Sequence[DspCase]) -> list[Array]:
 
 @pytest.mark.soak
 @pytest.mark.timeout(900)  # hundreds of programs
-@pytest.mark.xdist_group("blocked")
 def test_blocks_equal_the_reference(
     batch: tuple[list[DspCase], list[microtir.Artifact]], tmp_path: Path
 ) -> None:
@@ -126,7 +125,6 @@ def test_products_and_sums_stay_apart(tmp_path: Path, depthwise: bool) -> None:
 COMPILERS = {"arm-none-eabi-gcc": ("-mcpu=cortex-m3", "-mthumb"), "clang": (), "gcc": ()}
 
 
-@pytest.mark.xdist_group("blocked")
 @pytest.mark.parametrize("compiler", COMPILERS)
 def test_no_compiler_warns(
     batch: tuple[list[DspCase], list[microtir.Artifact]], tmp_path: Path, compiler: str

@@ -13,7 +13,7 @@ from tests.support.sanitizers import run_sanitized
 from tests.support.seeds import seeds
 
 SEEDS = seeds(100, 5)
-SANITIZED_SEEDS = seeds(200, 2)
+SANITIZED_SEEDS = seeds(200, 1)
 
 
 # Of the road from a file to C that runs, the quick tier has these.

@@ -30,7 +30,6 @@ def batch() -> Batch:
 
 
 @pytest.mark.soak
-@pytest.mark.xdist_group("vector")
 @pytest.mark.parametrize("body", BODIES)
 def test_kernels_equal_the_reference(batch: Batch, tmp_path: Path, body: str) -> None:
     """Every body gives every bit of the reference: any shape, quantisation and border."""
@@ -44,7 +43,6 @@ def test_kernels_are_clean_under_sanitizers(tmp_path: Path) -> None:
     assert run_sanitized("tests.execute.vector", tmp_path) == "vector kernels clean"
 
 
-@pytest.mark.xdist_group("vector")
 @pytest.mark.parametrize("compiler", c_compilers.HOST_COMPILERS)
 @pytest.mark.parametrize("flags", [(), ("-mavx2",), ("-mavx2", "-mavxvnni")], ids="-".join)
 def test_no_compiler_warns(

@@ -257,6 +257,34 @@ def add(seed: int) -> DspCase:
     return _finish(f"add_{seed}", op, (a, b), y, *data)
 
 
+def add_ties(seed: int) -> DspCase:
+    """Draw an ADD whose every rounding meets ties, above and below zero.
+
+    Scales are powers of two, so that the sum is exact and half of what is odd is a tie.  The scale
+    of the operand that is multiplied is far below that of the other one, where its own rounding
+    decides which side of a tie the sum is on; or a little below it, where the first step does.
+    """
+    rng = np.random.default_rng([seed, 7])
+    rows, columns, channels = 2, int(rng.integers(5, 8)), int(rng.choice([7, 8, 9, 13, 16]))
+    shape = (1, rows, columns, channels)
+    style = seed % 3
+    if style == 0:
+        other = 2.0 ** -int(rng.integers(1, 4))
+    elif style == 1:
+        other = 2.0 ** -int(rng.integers(20, 24))
+    else:
+        other = 1.0 - 2.0 ** -int(rng.integers(19, 23))
+    scales = (1.0, other) if rng.random() < 0.5 else (other, 1.0)
+    a, b = (
+        graphs.tensor(name, shape, DType.INT8, graphs.quant(scale, int(rng.integers(-9, 10))))
+        for name, scale in zip("ab", scales, strict=True)
+    )
+    output = graphs.quant(2.0 ** int(rng.integers(1, 3)), int(rng.integers(-9, 10)))
+    y = graphs.tensor("y", shape, DType.INT8, output)
+    data = [rng.integers(-60, 60, shape).astype(np.int8) for _ in range(2)]
+    return _finish(f"add_ties_{seed}", Add(), (a, b), y, *data)
+
+
 def pool(seed: int) -> DspCase:
     """Draw an AVERAGE_POOL_2D or MAX_POOL_2D over any part of the image."""
     rng = np.random.default_rng([seed, 4])
@@ -362,4 +390,5 @@ def cases(count: int, first: int = 0, sizes: Sizes = SMALL) -> list[DspCase]:
         *(add(seed) for seed in seeds),
         *(pool(seed) for seed in seeds),
         *(ties(seed) for seed in range(first, first + count // 5)),
+        *(add_ties(seed) for seed in range(first, first + max(3, count // 5))),
     ]

@@ -15,6 +15,9 @@ from microtir.operators.convolution.definition import Conv2D, DepthwiseConv2D
 from microtir.operators.pooling.definition import AveragePool2D, MaxPool2D
 from tests.support.dsp_cases import DspCase
 
+_LANES = 16  # channels of the widest blocks
+_PIXELS = 4
+
 
 def thinned(cases: Iterable[DspCase]) -> list[DspCase]:
     """Return few cases that have every feature and every pair of remainders of all, greedily."""
@@ -48,12 +51,24 @@ def remainders_of(node: Node) -> dict[str, int]:
     }
 
 
+def _blocks_of(count: int, block: int) -> int:
+    """Return a count below one block as it is, and of a larger one what it leaves of blocks.
+
+    A kernel takes counts that fill no block another way: 3 channels do not stand for 19.
+    """
+    return count if count < block else block + count % block
+
+
 def features_of(node: Node) -> set[tuple[Hashable, ...]]:
     """Return remainders, their pairs and the attributes of a layer."""
     remainders = remainders_of(node)
     x, y = node.inputs[0], node.output
     found: set[tuple[Hashable, ...]] = set(combinations(remainders.items(), 2))
-    found |= {("lanes", x.shape[-1] % 16), ("lanes of outputs", y.shape[-1] % 16)}
+    # Kernels of words take layers whose inputs are whole words only.
+    outputs = _blocks_of(y.shape[-1], _LANES), remainders["inputs"] == 0
+    found |= {("lanes", _blocks_of(x.shape[-1], _LANES)), ("lanes of outputs", *outputs)}
+    if len(y.shape) > 2:
+        found.add(("pixels of a row", _blocks_of(y.shape[-2], _PIXELS)))
     found |= {("inputs", len(node.inputs)), ("same", node.inputs[0] is node.inputs[-1])}
     op = node.op
     found.add(("activation", getattr(op, "activation", None)))

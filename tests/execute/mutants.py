@@ -1,0 +1,249 @@
+"""Kernels with one mistake each, and the random layers that must show it.
+
+`python -m tests.execute.mutants CORE FOLDER KIND...`, with a damaged package on the path, compiles
+the layers of some kinds as the test of that core does, runs them, and prints those that are refused
+or whose output is not the reference's.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from microtir.artifact import Artifact
+from microtir.errors import MemoryPlanError, TirError
+from microtir.graph.reference import execute
+from tests.execute import cases as operators
+from tests.execute import test_arm_kernels as arm
+from tests.execute import test_blocked as blocked
+from tests.execute import test_operators, vector
+from tests.kernels.test_block_rings import RINGS, row_by_row
+from tests.support.batch import load_batch
+from tests.support.dsp_cases import DspCase
+from tests.support.emulated_arm import differing
+from tests.support.kernel_cases import found
+from tests.support.operator_cases import OPERATORS
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """A file of the package with other text in it, and who must find out.
+
+    Attributes:
+        core: "dsp", "mve", "avx2", "blocked", "portable" or "rings": whose layers are run.
+        kinds: of these layers, by the first part of their names; operators, or kernels of rings.
+        path: of the file, in the repository.
+        old: what stands there once.
+        new: what is written instead.
+    """
+
+    core: str
+    kinds: tuple[str, ...]
+    path: str
+    old: str
+    new: str
+
+
+_DSP, _MVE, _AVX2 = "templates/kernels", "templates/kernels/mve", "templates/kernels/vector"
+_KERNELS = "generator/microtir/kernels"
+_WINDOWS = "generator/microtir/operators/common/windows.py"
+_POOL = "generator/microtir/operators/pooling/formula.py"
+MUTANTS = {
+    "negative ties are rounded up": Mutant(
+        "dsp", ("ties", "conv"), f"{_DSP}/requantise.j2",
+        "add {{ sum }}, {{ sum }}, {{ sum }}, asr #31\n", "",
+    ),
+    "negative ties of an operand are rounded up": Mutant(
+        "dsp", ("add_ties",), f"{_DSP}/add.j2", "add r12, r12, r12, asr #31\n", "",
+    ),
+    "the first rounding of an operand is left out": Mutant(
+        "dsp", ("add_ties",), f"{_DSP}/add.j2", "smmulr r12, r12, r5", "smmul r12, r12, r5",
+    ),
+    "the odd output is not computed": Mutant(
+        "dsp", ("dense",), f"{_KERNELS}/arm_dsp/dense.py",
+        "return [*blocks, _Block(outputs - 2, 1, 1)] if rest % 2 else blocks", "return blocks",
+    ),
+    "a last channel that is alone is left out": Mutant(
+        "dsp", ("pool",), f"{_DSP}/pool_add.j2", "{% if rest %}", '{% if rest and rest != "1" %}',
+    ),
+    "averages are cut off": Mutant(
+        "dsp", ("pool",), f"{_DSP}/pool_average.j2", "movw r2, #{{ half }}", "movw r2, #0",
+    ),
+    "rows outside of the image are 0": Mutant(
+        "dsp", ("depthwise3x3",), f"{_KERNELS}/arm_dsp/planes.py",
+        "outside = call(fill(self.plane.elements, self.zero_point, DType.INT16), target)",
+        "outside = call(fill(self.plane.elements, 0, DType.INT16), target)",
+    ),
+    "negative ties of a sum are rounded up": Mutant(
+        "mve", ("add_ties",), f"{_MVE}/add.j2", '"q2", rescaling.corrects_ties)', '"q2", false)',
+    ),
+    "the last value of a tail is left out": Mutant(
+        "mve", ("conv", "conv1x1"), f"{_MVE}/gemm1.j2",
+        "1:\n{% if masks and partial %}\nmov r0, #{{ values }}",
+        "1:\n{% if masks and partial %}\nmov r0, #{{ values }} - 1",
+    ),
+    "the upper clamp is left out": Mutant(
+        "mve", ("conv", "dense"), f"{_MVE}/requantise.j2",
+        "vmin.s16 {{ value }}, {{ value }}, {{ spare }}\n", "",
+    ),
+    "negative ties of a vector's operand are rounded up": Mutant(
+        "avx2", ("add_ties",), f"{_AVX2}/support/sum.j2",
+        "scaled = _mm256_add_epi32(scaled, _mm256_srai_epi32(scaled, 31));", "",
+    ),
+    "negative ties of a vector's sum are rounded up": Mutant(
+        "avx2", ("ties", "add_ties"), f"{_AVX2}/support/all.j2",
+        "if (corrects_ties) {", "if (0 && corrects_ties) {",
+    ),
+    "the last element of a row is left out": Mutant(
+        "avx2", ("add",), f"{_AVX2}/add.j2",
+        "memcpy(y + {{ whole }}, some[2], {{ rest }});",
+        "memcpy(y + {{ whole }}, some[2], {{ rest }} - 1);",
+    ),
+    "pixels of a block lie one channel too near": Mutant(
+        "avx2", ("conv",), f"{_AVX2}/support/product.j2",
+        "y + 2 * channels, other", "y + 2 * channels - 1, other",
+    ),
+    "the last pixels of a row are left out": Mutant(
+        "blocked", ("conv", "convsame"), f"{_KERNELS}/c_blocks/convolution.py",
+        "rest) if rest else seq()", "rest) if rest > 1 else seq()",
+    ),
+    "the last turn begins behind the last channel of the one before": Mutant(
+        "blocked", ("conv", "dense"), f"{_KERNELS}/c_blocks/kernels.py",
+        "[min(first, channels - together) for", "[min(first, max(0, channels - together - 1)) for",
+    ),
+    "negative ties of a block are rounded up": Mutant(
+        "blocked", ("ties",), f"{_KERNELS}/c_blocks/finish.py",
+        "            high = high + (high >> 31)\n", "            pass\n",
+    ),
+    "borders of rows are 0": Mutant(
+        "blocked", ("conv", "depthwise"), f"{_KERNELS}/common/bordered_rows.py",
+        "self.border = te.as_expr(zero, dtype)", "self.border = te.as_expr(0 * zero, dtype)",
+    ),
+    "negative averages are rounded up": Mutant(
+        "portable", ("AVERAGE_POOL_2D",), _POOL, "total - half", "total",
+    ),
+    "windows lose their last column": Mutant(
+        "portable", ("MAX_POOL_2D",), _WINDOWS, "self.size - origin,", "self.size - 1 - origin,",
+    ),
+    "a window asks for one row too few": Mutant(
+        "rings", ("blocked", "gemm"), _WINDOWS,
+        "(rows.taps - 1) * rows.dilation + 1)", "(rows.taps - 1) * rows.dilation)",
+    ),
+    "rings begin with another row": Mutant(
+        "rings", ("depthwise_words", "gemm_vectors"), f"{_KERNELS}/common/layer.py",
+        "else index % layout.rows", "else (index + 1) % layout.rows",
+    ),
+}  # fmt: skip
+"""What is wrong, in words, and where."""
+
+
+def wrong_layers(core: str, kinds: Sequence[str], folder: Path) -> list[str]:
+    """Return the layers of some kinds that the package on the path computes wrongly or refuses."""
+    if core == "portable":
+        return _wrong_operators(kinds, folder)
+    if core == "rings":
+        return [name for kernel in kinds for name in _wrong_rings(kernel)]
+    chosen: Counter[str] = Counter()
+    if core == "avx2":
+        return _wrong(
+            _of_kinds(vector.layers(), kinds),
+            lambda case: vector.compiled(case, vector.CONFIG, chosen),
+            lambda some, artifacts: _that_differ(some, artifacts, folder, ("-march=native",)),
+        )
+    if core == "blocked":
+        return _wrong(
+            _of_kinds(blocked.some_cases(), kinds),
+            lambda case: blocked.compiled(case, chosen),
+            lambda some, artifacts: _that_differ(some, artifacts, folder),
+        )
+    of = arm.CORES[core]
+
+    def compiled(case: DspCase) -> Artifact:
+        named = of.config.with_(module_name=case.name, optimize="speed")
+        return arm.compiled(case, named, chosen)
+
+    def compared(some: Sequence[DspCase], artifacts: Sequence[Artifact]) -> list[str]:
+        inputs = [case.inputs for case in some]
+        return differing(of.machine, artifacts, inputs, arm.expected(some), folder)
+
+    return _wrong(_of_kinds(arm.layers(), kinds), compiled, compared)
+
+
+def _of_kinds(some: Sequence[DspCase], kinds: Sequence[str]) -> list[DspCase]:
+    kept = [case for case in some if case.name.rpartition("_")[0] in kinds]
+    assert kept, f"no case of {kinds}"
+    return kept
+
+
+def _wrong(
+    some: Sequence[DspCase],
+    compiled: Callable[[DspCase], Artifact],
+    compared: Callable[[Sequence[DspCase], Sequence[Artifact]], list[str]],
+) -> list[str]:
+    """Return layers in which a checker of the package finds a mistake, and those that differ."""
+
+    def accepted(case: DspCase) -> Artifact | None:
+        try:
+            return compiled(case)
+        except (MemoryPlanError, TirError):
+            return None
+
+    made = [(case, accepted(case)) for case in some]
+    refused = [case.name for case, artifact in made if artifact is None]
+    left = [(case, artifact) for case, artifact in made if artifact is not None]
+    return refused or compared([case for case, _ in left], [artifact for _, artifact in left])
+
+
+def _that_differ(
+    some: Sequence[DspCase],
+    artifacts: Sequence[Artifact],
+    folder: Path,
+    flags: Sequence[str] = (),
+) -> list[str]:
+    wrong = []
+    for case, model in zip(some, load_batch(artifacts, folder, flags=flags), strict=True):
+        want = execute(case.graph, case.named_inputs())["y"]
+        got = model.run(case.named_inputs())["y"]
+        tolerance = 1e-4 * (want.dtype == np.float32)
+        if not np.allclose(got, want, tolerance, tolerance):
+            wrong.append(case.name)
+    return wrong
+
+
+def _wrong_operators(names: Sequence[str], folder: Path) -> list[str]:
+    wrong = []
+    for name in names:
+        (folder / name).mkdir()
+        some = operators.cases_of(name, OPERATORS[name][1], test_operators.SEEDS)
+        try:
+            operators.compare(some, folder / name)
+        except AssertionError:
+            wrong.append(name)
+    return wrong
+
+
+def _wrong_rings(kernel: str) -> Iterator[str]:
+    for case, operator in found(kernel, RINGS):
+        want = execute(case.graph, case.named_inputs())["y"]
+        try:
+            is_right = np.array_equal(row_by_row(case, operator), want)
+        except TirError:
+            is_right = False
+        if not is_right:
+            yield case.name
+
+
+def main() -> int:
+    """Print the layers that are wrong."""
+    core, folder, *kinds = sys.argv[1:]
+    sys.stdout.write("\n".join(wrong_layers(core, kinds, Path(folder))) + "\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
