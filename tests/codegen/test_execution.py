@@ -90,7 +90,12 @@ def expressions(draw: st.DrawFn, dtype: DType, depth: int) -> Expr:
     if dtype is DType.INT32:
         choices.append(_fixed_point(depth))
     if dtype is DType.FLOAT32:
-        exact = st.sampled_from((Intrinsic.ABS, Intrinsic.FLOOR, Intrinsic.ROUND, Intrinsic.SQRT))
+        exact = st.sampled_from(
+            (
+                *(Intrinsic.ABS, Intrinsic.FLOOR, Intrinsic.ROUND, Intrinsic.SQRT),
+                Intrinsic.POSITIVE_PART,
+            )
+        )
         choices.append(st.builds(Call, exact, st.tuples(part), st.just(dtype)))
     return draw(st.one_of(choices))
 

@@ -117,6 +117,11 @@ def _round(x: float) -> float:
     return math.copysign(float(math.floor(abs(x) + 0.5)), x) if math.isfinite(x) else x
 
 
+def _positive_part(x: float) -> float:
+    """Return x where it is above zero, else 0.0."""
+    return x if x > 0.0 else 0.0
+
+
 # --- intervals ----------------------------------------------------------------------------------
 
 _COUNT = Interval(0, 31)
@@ -197,5 +202,6 @@ SIGNATURES: Mapping[Intrinsic, Signature] = MappingProxyType({
     Intrinsic.ROUND: _float_signature(_round),
     Intrinsic.ABS: _float_signature(abs),
     Intrinsic.APART: _float_signature(float),
+    Intrinsic.POSITIVE_PART: _float_signature(_positive_part),
     Intrinsic.IN_TURN: Signature((_I32,), _I32, int, lambda args: args[0]),
 })  # fmt: skip

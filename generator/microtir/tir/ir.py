@@ -109,6 +109,7 @@ class Intrinsic(Enum):
     ROUND = "round"  # half away from zero, as C's roundf
     ABS = "abs"
     APART = "apart"  # x itself, rounded: compilers do not join it with what is done to it next
+    POSITIVE_PART = "positive_part"  # x where it is above zero, else 0.0, of NaN too
     IN_TURN = "in_turn"  # x itself, an INT32: compilers read it no earlier than it is asked for
 
 

@@ -66,6 +66,7 @@ _FIXED_POINT: Mapping[Intrinsic, tuple[str, ...]] = MappingProxyType({
 
 _UNCHANGED: Mapping[Intrinsic, DType] = MappingProxyType({
     Intrinsic.APART: DType.FLOAT32,
+    Intrinsic.POSITIVE_PART: DType.FLOAT32,
     Intrinsic.IN_TURN: DType.INT32,
 })  # fmt: skip
 

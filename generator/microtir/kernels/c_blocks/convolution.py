@@ -46,6 +46,7 @@ class Form:
     """Blocks for int8 and for float32, and up to how many elements a run needs no loop.
 
     Of floats, products and sums may be `apart`.  Rows are copied `copied` elements at a time.
+    Clamps of int8 may be `is_straight`, without a branch.
     """
 
     int8: Block
@@ -53,6 +54,7 @@ class Form:
     unrolled: int
     apart: bool = False
     copied: int = 1
+    is_straight: bool = False
 
 
 # 8 sums are what 14 registers hold beside weights, an element and pointers; floats have their own.
@@ -115,14 +117,19 @@ def _runs(node: Node, form: Form, row_step: int | None = None) -> Runs:
 
 
 def finish_of(
-    node: Node, matrix: npt.NDArray[np.generic], *, apart: bool = False
+    node: Node,
+    matrix: npt.NDArray[np.generic],
+    *,
+    apart: bool = False,
+    is_straight: bool = False,
 ) -> tuple[Finish, Table | None] | None:
     """Return what the layer does with its sums, and the table that is read for it."""
     op = node.op
     assert isinstance(op, Conv2D | DepthwiseConv2D)
     if node.inputs[0].dtype is DType.INT8:
         params = conv_params(op, node.inputs[0].type, node.inputs[1].type, node.output.type)
-        return requantise(node, params, matrix.reshape(len(matrix), -1).astype(np.int8))
+        rows = matrix.reshape(len(matrix), -1).astype(np.int8)
+        return requantise(node, params, rows, is_straight=is_straight)
     bias = node.inputs[2].data if len(node.inputs) > 2 else None
     table = None if bias is None else bias.reshape(-1, 1)
     return Activate(table is not None, op.activation, apart), table
@@ -168,7 +175,7 @@ def cost(node: Node, form: Form = FAST, *, by_rows: bool = False) -> int:
     """Return the instructions, from counts of emulated Cortex-M3 and M4."""
     block, runs = _block(node, form), _runs(node, form)
     channels = block.channels
-    found = finish_of(node, _matrix(node), apart=form.apart)
+    found = finish_of(node, _matrix(node), apart=form.apart, is_straight=form.is_straight)
     assert found is not None, "refusal was asked"
     turns = len(turns_of(node.output.shape[-1], channels))
     total = copy_cost(node, by_rows=by_rows)
@@ -189,7 +196,7 @@ def row_cost(node: Node, form: Form = FAST) -> int:
 def code_bytes(node: Node, form: Form = FAST) -> int:
     """Return the bytes of the kernels; other layers may use the same."""
     block, runs = _block(node, form), _runs(node, form)
-    found = finish_of(node, _matrix(node), apart=form.apart)
+    found = finish_of(node, _matrix(node), apart=form.apart, is_straight=form.is_straight)
     assert found is not None, "refusal was asked"
     printed = min(block.turn + runs.length % block.turn, runs.length)
     size = 0
@@ -245,7 +252,7 @@ def emit_compact(layer: Layer, name: str) -> ir.PrimFunc:
 
 def _packed(node: Node, form: Form) -> _Packed:
     matrix, block = _matrix(node), _block(node, form)
-    found = finish_of(node, matrix, apart=form.apart)
+    found = finish_of(node, matrix, apart=form.apart, is_straight=form.is_straight)
     assert found is not None, "refusal was asked"
     finish, table = found
     starts = turns_of(len(matrix), block.channels)

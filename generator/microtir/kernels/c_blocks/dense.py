@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from microtir.graph.ir import Node
@@ -21,15 +23,32 @@ _MOST = 8  # outputs whose sums stay in registers
 _TURN = 2  # inputs of a turn: with more, compilers for RISC-V load too many weights at a time
 
 
-def _finish(node: Node, *, apart: bool = False) -> tuple[Finish, Table | None] | None:
+@dataclass(frozen=True, slots=True)
+class Form:
+    """How sums are made and become outputs.
+
+    Of floats, products and sums may be `apart`; clamps of int8 may be `is_straight`, without a
+    branch.
+    """
+
+    apart: bool = False
+    is_straight: bool = False
+
+
+PLAIN = Form()
+APART = Form(apart=True)
+
+
+def _finish(node: Node, form: Form = PLAIN) -> tuple[Finish, Table | None] | None:
     op, weights = node.op, node.inputs[1].data
     assert isinstance(op, FullyConnected) and weights is not None
     if node.inputs[0].dtype is DType.INT8:
         types = node.inputs[0].type, node.inputs[1].type, node.output.type
-        return requantise(node, fully_connected_params(op, *types), weights.astype(np.int8))
+        params = fully_connected_params(op, *types)
+        return requantise(node, params, weights.astype(np.int8), is_straight=form.is_straight)
     bias = node.inputs[2].data if len(node.inputs) > 2 else None
     table = None if bias is None else bias.reshape(-1, 1)
-    return Activate(table is not None, op.activation, apart), table
+    return Activate(table is not None, op.activation, form.apart), table
 
 
 def refusal_int8(node: Node) -> Refusal | None:
@@ -60,9 +79,9 @@ def _together(node: Node, finish: Finish) -> int:
     )
 
 
-def cost(node: Node, *, apart: bool = False) -> int:
+def cost(node: Node, form: Form = PLAIN) -> int:
     """Return the instructions, from counts of emulated Cortex-M3 and M4."""
-    found = _finish(node, apart=apart)
+    found = _finish(node, form)
     assert found is not None, "refusal was asked"
     outputs, inputs = node.inputs[1].shape
     together = _together(node, found[0])
@@ -70,19 +89,19 @@ def cost(node: Node, *, apart: bool = False) -> int:
     return node.output.type.elements // outputs * row
 
 
-def code_bytes(node: Node, *, apart: bool = False) -> int:
+def code_bytes(node: Node, form: Form = PLAIN) -> int:
     """Return the bytes of the kernel; other layers may use the same."""
-    found = _finish(node, apart=apart)
+    found = _finish(node, form)
     assert found is not None, "refusal was asked"
     together = _together(node, found[0])
     products = together * (1 + found[0].per_product) + 1
     return 4 * (_TURN * products + together * found[0].instructions) + 120
 
 
-def emit(layer: Layer, name: str, *, apart: bool = False) -> ir.PrimFunc:
+def emit(layer: Layer, name: str, form: Form = PLAIN) -> ir.PrimFunc:
     """Emit the layer function: one call of the kernel for each row of inputs."""
     node = layer.node
-    found, matrix = _finish(node, apart=apart), layer.data(1)
+    found, matrix = _finish(node, form), layer.data(1)
     assert found is not None, "refusal was asked"
     finish, table = found
     outputs, inputs = matrix.shape

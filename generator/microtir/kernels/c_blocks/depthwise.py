@@ -42,7 +42,7 @@ class Form:
     """Most pixels of a block, whose sums stay in registers beside a row of weights.
 
     Of floats, products and sums may be `apart`.  Operands of each row may be read `in_turn`; rows
-    are copied `copied` elements at a time.
+    are copied `copied` elements at a time.  Clamps of int8 may be `is_straight`, without a branch.
     """
 
     pixels: int
@@ -50,6 +50,7 @@ class Form:
     apart: bool = False
     in_turn: bool = False
     copied: int = 1
+    is_straight: bool = False
 
 
 FAST = Form(4, 6)  # floats have registers of their own
@@ -66,8 +67,8 @@ def _weights(node: Node) -> Array:
     return by_channel
 
 
-def _finish(node: Node, *, apart: bool = False) -> tuple[Finish, Table | None] | None:
-    return finish_of(node, _weights(node), apart=apart)
+def _finish(node: Node, form: Form = FAST) -> tuple[Finish, Table | None] | None:
+    return finish_of(node, _weights(node), apart=form.apart, is_straight=form.is_straight)
 
 
 def _shape_refusal(node: Node) -> Refusal | None:
@@ -126,7 +127,10 @@ def _pixels(node: Node, finish: Finish, form: Form) -> int:
 
 def cost(node: Node, form: Form = FAST, *, by_rows: bool = False) -> int:
     """Return the instructions, from counts of emulated Cortex-M3 and M4."""
-    geometry, found = Geometry.of(node), _finish(node, apart=form.apart)
+    geometry, found = (
+        Geometry.of(node),
+        _finish(node, form),
+    )
     assert found is not None, "refusal was asked"
     taps, pixels = _taps(geometry, geometry.copied_step), _pixels(node, found[0], form)
     blocks, rest = divmod(geometry.output.width, pixels)
@@ -144,7 +148,10 @@ def row_cost(node: Node, form: Form = FAST) -> int:
 
 def code_bytes(node: Node, form: Form = FAST) -> int:
     """Return the bytes of the kernels; other layers may use the same."""
-    geometry, found = Geometry.of(node), _finish(node, apart=form.apart)
+    geometry, found = (
+        Geometry.of(node),
+        _finish(node, form),
+    )
     assert found is not None, "refusal was asked"
     taps, pixels = _taps(geometry, geometry.copied_step), _pixels(node, found[0], form)
     rest = geometry.output.width % pixels
@@ -154,7 +161,7 @@ def code_bytes(node: Node, form: Form = FAST) -> int:
 def emit(layer: Layer, name: str, form: Form = FAST) -> ir.PrimFunc:
     """Emit the layer function: blocks of pixels of each row, then those that are left."""
     node, geometry = layer.node, Geometry.of(layer.node)
-    found = _finish(node, apart=form.apart)
+    found = _finish(node, form)
     assert found is not None, "refusal was asked"
     finish, rows = found
     weights = constant("weights", _weights(node))

@@ -65,9 +65,15 @@ class Finish(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Requantise:
-    """int8: bias, factor, zero point, clamp."""
+    """int8: bias, factor, zero point, clamp.
+
+    Where clamps take no branch (`is_straight`), the outputs of a block are one run of instructions,
+    which GCC for RISC-V mixes until it has no registers left, for the sums of the next turn either.
+    Then each sum is read behind the output before it.
+    """
 
     rescaling: Rescaling
+    is_straight: bool = False
 
     element = DType.INT8
     sum = DType.INT32
@@ -80,11 +86,12 @@ class Requantise:
         shift = "" if r.shift is None else f"_shift{r.shift}"
         clamp = "" if (r.low, r.high) == (0, 255) else f"_{r.low - _OFFSET}_{r.high - _OFFSET}"
         clamp = clamp.replace("-", "m")
-        return f"{'linear' if r.corrects_ties else 'relu'}{shift}{clamp}"
+        straight = "_straight" * self.is_straight
+        return f"{'linear' if r.corrects_ties else 'relu'}{shift}{clamp}{straight}"
 
     @property
     def instructions(self) -> int:
-        return 10 + 2 * self.rescaling.corrects_ties
+        return 10 + 2 * self.rescaling.corrects_ties - 2 * self.is_straight
 
     def product(self, value: te.Expr, weight: te.Expr) -> te.Expr:
         return value * weight
@@ -98,6 +105,8 @@ class Requantise:
         names = ("bias", "factor", "rounding", "shift")
         words = [te.bind(name, table[channel, n]) for n, name in enumerate(names)]
         bias, factor, rounding = words[:3]
+        if self.is_straight:
+            total = te.in_turn(total)
         shift = words[3] if r.shift is None else te.as_expr(r.shift, DType.INT32)
         doubled = te.cast(DType.INT64, total * 2 + bias)
         product = te.bind("product", doubled * te.cast(DType.INT64, factor))
@@ -120,7 +129,11 @@ def _upper_word(product: te.Expr) -> te.Expr:
 
 
 def requantise(
-    node: Node, params: LinearParams, matrix: npt.NDArray[np.int8]
+    node: Node,
+    params: LinearParams,
+    matrix: npt.NDArray[np.int8],
+    *,
+    is_straight: bool = False,
 ) -> tuple[Requantise, Table] | None:
     """Return finish of an int8 layer and its table, (channels, 4); None if a channel does not fit.
 
@@ -128,6 +141,7 @@ def requantise(
         node: with a bias as third input, or without.
         params: of the layer.
         matrix: its weights, (channels, K) in any order of K.
+        is_straight: clamps take no branch.
     """
     raised = replace(
         params,
@@ -136,7 +150,7 @@ def requantise(
         activation_max=params.activation_max + _OFFSET,
     )
     made = requantised(matrix, node, raised)
-    return None if made is None else (Requantise(made.rescaling), made.constants)
+    return None if made is None else (Requantise(made.rescaling, is_straight), made.constants)
 
 
 @dataclass(frozen=True, slots=True)

@@ -140,10 +140,10 @@ class Dense(_Blocks):
         suits: Suits = passes_constants,
         *,
         is_float: bool = False,
-        apart: bool = False,
+        form: dense.Form = dense.PLAIN,
     ) -> None:
         super().__init__(name, cycles, suits, is_float=is_float)
-        self.apart = apart
+        self.form = form
 
     def reject(self, node: Node) -> Refusal | None:
         return dense.refusal_float(node) if self.is_float else dense.refusal_int8(node)
@@ -152,13 +152,13 @@ class Dense(_Blocks):
         return SAME_ROW if keeps_rows(node) else None
 
     def instructions(self, node: Node, _calls: Calls) -> int:
-        return dense.cost(node, apart=self.apart)
+        return dense.cost(node, self.form)
 
     def code_bytes(self, node: Node) -> int:
-        return dense.code_bytes(node, apart=self.apart)
+        return dense.code_bytes(node, self.form)
 
     def emit(self, layer: Layer, name: str) -> ir.PrimFunc:
-        return dense.emit(layer, name, apart=self.apart)
+        return dense.emit(layer, name, self.form)
 
 
 KERNELS: tuple[Kernel, ...] = (
@@ -174,6 +174,6 @@ KERNELS: tuple[Kernel, ...] = (
     Depthwise("depthwise_apart", depthwise.APART, 118, _waits_for_products, is_float=True),
     Dense("blocked", 123),
     Dense("blocked", 190, is_float=True),
-    Dense("blocked_apart", 116, _waits_for_products, is_float=True, apart=True),
+    Dense("blocked_apart", 116, _waits_for_products, is_float=True, form=dense.APART),
     ShiftedAdd("add_portable", 27, 118, has_assembly=False),
 )
