@@ -33,6 +33,7 @@ EXAMPLE_SAMPLES = 10  # of 450: an AVR takes half a second for one
 # Large models where they fit; the example model runs on every board.
 LARGE_BOARDS = (
     "mps2_an385", "mps2_an386", "mps2_an500", "mps2_an505", "mps3_an547", "riscv32",
+    "riscv32_zbb",
 )  # fmt: skip
 
 

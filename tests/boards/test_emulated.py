@@ -44,7 +44,7 @@ def test_boards_that_must_be_executed() -> None:
     """One board of each kind of CPU that the project promises is run, and the host."""
     promised = {
         *("microbit", "mps2_an385", "mps2_an386", "mps2_an500", "mps2_an505", "mps3_an547"),
-        *("riscv32", "atmega2560", "host"),
+        *("riscv32", "riscv32_zbb", "atmega2560", "host"),
     }
     assert promised <= set(BOARDS)
 
@@ -103,7 +103,7 @@ def test_both_consoles(name: str, tmp_path: Path) -> None:
     assert "digits sample 0 probabilities = " in outputs[0]
 
 
-@pytest.mark.parametrize("name", ["mps2_an386", "riscv32", "atmega2560", "host"])
+@pytest.mark.parametrize("name", ["mps2_an386", "riscv32", "riscv32_zbb", "atmega2560", "host"])
 def test_cmake(name: str, tmp_path: Path) -> None:
     """CMake builds the same program as make."""
     project = generate(

@@ -26,6 +26,7 @@ from tests.support.seeds import is_soak, seeds
 
 CONFIG = CompilationConfig.from_target(Target("c -mcpu=cortex-m3"))
 RISCV = CompilationConfig.from_target(Target("c -mcpu=esp32c3"))
+ZBB = CompilationConfig.from_target(Target("c -march=rv32imc_zbb"))
 FLOATS = CompilationConfig.from_target(Target("c -mcpu=cortex-m4"))
 APART = FLOATS.with_(measure=Measure.CYCLES)
 PER_KIND = 40
@@ -34,6 +35,7 @@ PER_KIND = 40
 EXPECTED = {
     "blocked": 70, "blocked_compact": 7, "blocked_wide": 9, "depthwise_blocked": 31,
     "depthwise_wide": 10, "add_portable": 15, "blocked_apart": 13, "depthwise_apart": 5,
+    "blocked_zbb": 3, "depthwise_zbb": 2, "direct_zbb": 2,
 }  # fmt: skip
 
 
@@ -57,6 +59,8 @@ def compiled(case: DspCase, chosen: Counter[str]) -> microtir.Artifact:
         config = APART
     if config is CONFIG and case.name.endswith(("1", "4", "7")):
         config = RISCV  # with blocks for 32 registers
+    if config in (CONFIG, FLOATS) and case.name.endswith(("5", "9")):
+        config = ZBB  # with clamps that take no branch, and without an FPU
     module = IRModule(graph=case.graph)
     named = config.with_(module_name=f"{case.name}_blocked", optimize=Optimize.SPEED)
     return microtir.build(module, named, observe=observe)

@@ -39,6 +39,7 @@ COMPILERS: Mapping[str, tuple[str, ...]] = {
     "cortex-m4": ("arm-none-eabi-", "-mcpu=cortex-m4", "-mthumb", "-mfloat-abi=hard"),
     "cortex-m55": ("arm-none-eabi-", "-mcpu=cortex-m55", "-mthumb", "-mfloat-abi=hard"),
     "cortex-m3": ("arm-none-eabi-", "-mcpu=cortex-m3", "-mthumb"),
+    "rv32imc_zbb": ("riscv64-unknown-elf-", "-march=rv32imc_zbb", *RISCV[1:]),
     "rv32imc": ("riscv64-unknown-elf-", *RISCV),
     "x86-64": ("", "-mavx2"),
 }
@@ -93,6 +94,10 @@ CASES = [
     ("cortex-m3", "add_portable", addition()),
     ("rv32imc", "blocked_wide", SQUARE),
     ("rv32imc", "depthwise_wide", DEPTHWISE),
+    ("rv32imc_zbb", "blocked_zbb", SQUARE),
+    ("rv32imc_zbb", "blocked_compact_zbb", POINTWISE),
+    ("rv32imc_zbb", "blocked_zbb", DENSE),
+    ("rv32imc_zbb", "depthwise_zbb", DEPTHWISE),
     ("x86-64", "gemm_panels", SQUARE),
     ("x86-64", "gemm_panels_windows", SQUARE),
     ("x86-64", "gemm_panels", DENSE),

@@ -21,17 +21,19 @@ from tests.support.seeds import seeds
 M3 = CompilationConfig.from_target(Target("c -mcpu=cortex-m3"))
 M4 = CompilationConfig.from_target(Target("c -mcpu=cortex-m4"))
 RV32 = CompilationConfig.from_target(Target("c -march=rv32imc"))
+ZBB = CompilationConfig.from_target(Target("c -march=rv32imc_zbb"))
 M55 = CompilationConfig.from_target(Target("c -mcpu=cortex-m55"))
 CONVOLUTIONS = {
     "gemm": M4, "gemm_compact": M4, "gemm_narrow": M4, "gemm_windows": M4,
     "gemm_apart": M4, "gemm_compact_apart": M4,
     "gemm_vectors": M55, "gemm_bytes": M4, "gemm_bytes_single": M4,
     "blocked": M3, "blocked_compact": M3, "blocked_wide": RV32,
+    "blocked_zbb": ZBB, "blocked_compact_zbb": ZBB,
 }  # fmt: skip
 DEPTHWISE = {
     "depthwise_planes": M4, "depthwise_words": M4, "depthwise_single": M4,
     "depthwise_rows": M4, "depthwise_blocked": M3, "depthwise_wide": RV32,
-    "depthwise_vectors": M55,
+    "depthwise_vectors": M55, "depthwise_zbb": ZBB,
 }  # fmt: skip
 ADDS = {"add_shifted": M4, "add_portable": M3, "add_vectors": M55}
 POOLS = {"pool_words": M4, "pool_vectors": M55}

@@ -23,6 +23,7 @@ class Feature(Spelled):
     FPU = "fp"  # single precision in hardware
     FPU_DOUBLE = "fp.dp"  # double precision in hardware
     VECTOR = "vector"  # vectors of 256 bits or more: AVX2, VNNI; what exactly, the compiler says
+    ZBB = "zbb"  # RISC-V: the smaller, the larger, sign extension as one instruction each
     BIT64 = "bit64"  # 64-bit integer registers and pointers
     AVR_PROGMEM = "progmem"  # constants in flash are read by an instruction of their own
 

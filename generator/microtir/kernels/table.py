@@ -18,12 +18,13 @@ from microtir.kernels.c_blocks.kernel_list import KERNELS as C_BLOCKS
 from microtir.kernels.common.kernel import Kernel
 from microtir.kernels.portable.kernel_list import DERIVED, kernels_of_record
 from microtir.kernels.portable.kernel_list import KERNELS as PORTABLE
+from microtir.kernels.riscv_zbb.kernel_list import KERNELS as RISCV_ZBB
 from microtir.kernels.x86_avx2.kernel_list import KERNELS as X86_AVX2
 from microtir.operators import record_of
 from microtir.operators.dense.definition import FullyConnected
 from microtir.plan.ir import Candidate, Refusal
 
-KERNELS: tuple[Kernel, ...] = (*PORTABLE, *ARM_DSP, *ARM_MVE, *X86_AVX2, *C_BLOCKS)
+KERNELS: tuple[Kernel, ...] = (*PORTABLE, *ARM_DSP, *ARM_MVE, *X86_AVX2, *C_BLOCKS, *RISCV_ZBB)
 
 # In which order metadata list what else there is for an operator; those of a line are in the order
 # of `KERNELS`, after those of any target and before the rest.

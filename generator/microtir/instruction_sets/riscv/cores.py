@@ -24,6 +24,7 @@ _EXTENSIONS: Mapping[str, frozenset[Feature]] = MappingProxyType(
         "m": frozenset({Feature.MUL_LONG, Feature.DIVIDE}),
         "f": frozenset({Feature.FPU}),
         "d": frozenset({Feature.FPU_DOUBLE}),
+        "zbb": frozenset({Feature.ZBB}),
     }
 )
 
