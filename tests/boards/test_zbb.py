@@ -78,7 +78,7 @@ def test_layers_equal_the_reference(case: DspCase) -> None:
     got = run_samples(artifact, board, [case.named_inputs()])[0]["y"]
     want = execute(case.graph, case.named_inputs())["y"]
     if case.graph.outputs[0].dtype is DType.FLOAT32:
-        np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-5)
+        np.testing.assert_allclose(np.float32(got), np.float32(want), rtol=1e-5, atol=1e-5)
     else:
         np.testing.assert_array_equal(got, want)
 

@@ -26,13 +26,13 @@ from microtir.kernels.arm_dsp.gemm import (
     pixels_named,
 )
 from microtir.kernels.arm_dsp.patch import TOGETHER, patch_counts
+from microtir.kernels.common.bordered_rows import DirectRows
 from microtir.kernels.common.convolution_geometry import Geometry
 from microtir.kernels.common.gather import Gather
 from microtir.kernels.common.kernel import Kernel
 from microtir.kernels.common.layer import Layer, Rows
 from microtir.kernels.common.macro_kernel import (
     Count,
-    Direct,
     Nhwc,
     Pixel,
     Product,
@@ -167,7 +167,7 @@ class GemmBytes(Kernel):
         packed = packs(layer.node)
         assert packed is not None, "reject() was asked"
         channels, values = geometry.output.channels, _values(geometry)
-        source: Source = Direct(x, geometry)
+        source: Source = DirectRows(x, geometry, is_line=geometry.is_pointwise and x.is_whole)
         if not _reads_input(geometry):
             source = _BytePatch(
                 x, geometry, self.pixels, self.scratch_bytes(layer.node, IN_ONE_CALL)

@@ -6,14 +6,43 @@ Values outside the image are the input's zero point, for which the bias accounts
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 
 from microtir import te
-from microtir.kernels.common.bordered_rows import kernel_rows
 from microtir.kernels.common.convolution_geometry import Geometry
 from microtir.kernels.common.layer import Rows
 from microtir.kernels.common.statements import let, loop, seq, when
 from microtir.tir import ir
 from microtir.tir.dtype import DType
+
+
+def kernel_rows(
+    geometry: Geometry,
+    row: te.Expr,
+    inside: Callable[[te.Expr, te.Expr], ir.Stmt],
+    outside: Callable[[te.Expr], ir.Stmt],
+    first: te.ExprLike = 0,
+) -> ir.Stmt:
+    """Emit `inside(ky, row of the input)` for each row behind an output row, or `outside(ky)`.
+
+    Args:
+        geometry: of the convolution.
+        row: of the output.
+        inside: what is done for a row of the image.
+        outside: what is done in place of a row above or below it.
+        first: kernel row.
+    """
+    rows = geometry.windows.rows
+
+    def kernel_row(ky: te.Expr) -> ir.Stmt:
+        def there(y: te.Expr) -> ir.Stmt:
+            if not rows.clips(geometry.output.height):
+                return inside(ky, y)
+            return when((y >= 0) & (y < rows.size), inside(ky, y), outside(ky))
+
+        return let("y", row * rows.stride - rows.before + ky * rows.dilation, there)
+
+    return loop("ky", first, rows.taps, kernel_row)
 
 
 class Gather(ABC):

@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from functools import partial
 
 from microtir import te
-from microtir.kernels.common.convolution_geometry import Geometry
 from microtir.kernels.common.layer import Layer, Rows
 from microtir.kernels.common.micro_kernel import call
 from microtir.kernels.common.statements import let, loop, seq
@@ -166,27 +165,6 @@ class Source(ABC):
     @abstractmethod
     def at(self, pixel: Pixel, count: int) -> ir.BufferArgument:
         """Return where the inputs of a block begin."""
-
-
-class Direct(Source):
-    """The input where it lies.
-
-    Args:
-        x: the input.
-        geometry: of the layer, whose windows never leave the image; None: each is a pixel.
-    """
-
-    def __init__(self, x: Rows, geometry: Geometry | None = None) -> None:
-        self._x, self._steps = x, (1, 1)
-        self.is_line = x.is_whole
-        if geometry is not None:
-            windows = geometry.windows
-            self._steps = windows.rows.stride, windows.columns.stride
-            self.is_line = x.is_whole and geometry.is_pointwise
-
-    def at(self, pixel: Pixel, _count: int) -> ir.BufferArgument:
-        row, column = self._steps
-        return self._x.at(pixel.row * row, pixel.column * column, 0)
 
 
 class Sink(ABC):
