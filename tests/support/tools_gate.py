@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 OPTION = "--without-tools"
-FOLDERS = ("config", "frontend", "graph", "plan", "schedule", "te", "tir")
+FOLDERS = ("compat", "config", "frontend", "graph", "plan", "schedule", "te", "tir")
 LEAST = 2000  # tests that pass
 
 

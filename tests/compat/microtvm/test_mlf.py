@@ -19,6 +19,7 @@ from tests.support.c_compilers import STRICT, compiler_output
 from tests.support.programs import artifact_of, matmul_module
 from tests.support.small_models import module_of, quantised_graph, tiny_graph
 
+pytestmark = pytest.mark.tools  # compiles the C of an archive
 BASE = CompilationConfig(targets="c -mcpu=cortex-m4")
 SYSTEM_LIB = Runtime("crt", {"system-lib": True})
 Files = dict[str, bytes]

@@ -8,6 +8,7 @@ import pytest
 
 from tests.support.pages import follow, shown
 
+pytestmark = pytest.mark.tools  # runs the commands of the page
 PAGE = "model-library-format.md"
 
 

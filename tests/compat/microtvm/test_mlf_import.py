@@ -16,11 +16,12 @@ import microtir
 from microtir import CompilationConfig, Executor, host, import_model_library_format
 from microtir.artifact import Artifact
 from microtir.errors import ModelFileError
-from tests.artifact.test_mlf import SYSTEM_LIB, Files, files, metadata
+from tests.compat.microtvm.test_mlf import SYSTEM_LIB, Files, files, metadata
 from tests.support.programs import artifact_of, matmul_module
 from tests.support.small_models import module_of, quantised_graph, tiny_graph
 from tests.test_encoding import HOSTILE
 
+pytestmark = pytest.mark.tools  # runs the C of an archive
 BASE = CompilationConfig(targets="c")
 
 
