@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from microtir.graph.ir import Graph, Node, Quantization, Source, Tensor, TensorType
+from microtir.graph.ir import Graph, Node, Quantization, SourceLocation, Tensor, TensorType
 from microtir.graph.operator import Operator
 from microtir.ir_module import IRModule
 from microtir.operators.arithmetic.definition import Add
@@ -86,7 +86,7 @@ class _Net:
         """Add a node and return its output, which becomes `image`."""
         number = len(self.nodes)
         self.image = Tensor(f"t{number}", _type(shape, scale=scale))
-        source = Source("long", number, op.name.upper())
+        source = SourceLocation("long", number, op.name.upper())
         self.nodes.append(Node(op, inputs, (self.image,), f"n{number}", source))
         return self.image
 
@@ -161,7 +161,7 @@ class _Net:
         weights = self.weights((_CLASSES, channels), 0, _CLASSES)
         scores = self.add(FullyConnected(), flat, *weights, shape=(1, _CLASSES))
         y = Tensor("y", TensorType((1, _CLASSES), DType.INT8, Quantization((1 / 256,), (-128,))))
-        source = Source("long", len(self.nodes), "SOFTMAX")
+        source = SourceLocation("long", len(self.nodes), "SOFTMAX")
         self.nodes.append(Node(Softmax(), (scores,), (y,), "softmax", source))
         self.image = y
         return y

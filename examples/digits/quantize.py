@@ -39,7 +39,7 @@ from examples.digits.network import (
     of_layer,
 )
 from examples.digits.train import WEIGHTS_FILE, Digits, load_data
-from microtir.operators.common.tflite_schema import Activation, BuiltinOperator, Padding
+from microtir.operators.common.tflite_schema import BuiltinOperator, Padding, TfliteActivation
 from microtir.operators.convolution.tflite import Conv2DOptions, DepthwiseConv2DOptions
 from microtir.operators.dense.tflite import FullyConnectedOptions
 from microtir.operators.movement.tflite import ReshapeOptions
@@ -178,7 +178,7 @@ def _shape_operand(builder: TfliteBuilder, layer: Layer, shape: tuple[int, ...])
 
 
 def _operator(builder: TfliteBuilder, layer: Layer, inputs: list[int], output: int) -> None:
-    relu = Activation.RELU
+    relu = TfliteActivation.RELU
     if isinstance(layer, Conv2D):
         conv = Conv2DOptions(Padding.SAME, layer.stride, layer.stride, relu)
         builder.operator(BuiltinOperator.CONV_2D, inputs, [output], conv)
@@ -196,7 +196,7 @@ def _operator(builder: TfliteBuilder, layer: Layer, inputs: list[int], output: i
             code, inputs, [output], Pool2DOptions(Padding.VALID, size, size, size, size)
         )
     elif isinstance(layer, Dense):
-        dense = FullyConnectedOptions(relu if layer.relu else Activation.NONE)
+        dense = FullyConnectedOptions(relu if layer.relu else TfliteActivation.NONE)
         builder.operator(BuiltinOperator.FULLY_CONNECTED, inputs, [output], dense)
     else:
         builder.operator(BuiltinOperator.RESHAPE, inputs, [output], ReshapeOptions())

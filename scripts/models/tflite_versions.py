@@ -14,7 +14,7 @@ from microtir.operators.arithmetic.tflite import AddOptions, SubOptions
 from microtir.operators.common.tflite_schema import (
     BuiltinOperator,
     Options,
-    TensorType,
+    TfliteType,
     WeightsFormat,
 )
 from microtir.operators.convolution.tflite import Conv2DOptions, DepthwiseConv2DOptions
@@ -27,60 +27,60 @@ from microtir.operators.resize.tflite import ResizeBilinearOptions, ResizeNeares
 class Operand:
     """What the version of an operator depends on: element type, rank, scales of a tensor."""
 
-    type: TensorType
+    type: TfliteType
     rank: int
     scales: tuple[float, ...] = ()
 
 
-_INT8 = MappingProxyType({TensorType.INT8: 2})
-_INT8_INT16 = MappingProxyType({TensorType.INT8: 2, TensorType.INT16: 3})
-_RESIZE = MappingProxyType({TensorType.INT8: 2, TensorType.INT16: 4})
+_INT8 = MappingProxyType({TfliteType.INT8: 2})
+_INT8_INT16 = MappingProxyType({TfliteType.INT8: 2, TfliteType.INT16: 3})
+_RESIZE = MappingProxyType({TfliteType.INT8: 2, TfliteType.INT16: 4})
 
 # Version by the type of the first data operand; an absent type means version 1.
-_BY_TYPE: Mapping[BuiltinOperator, Mapping[TensorType, int]] = MappingProxyType(
+_BY_TYPE: Mapping[BuiltinOperator, Mapping[TfliteType, int]] = MappingProxyType(
     {
         BuiltinOperator.ADD: _INT8,
         BuiltinOperator.AVERAGE_POOL_2D: _INT8_INT16,
         BuiltinOperator.CONCATENATION: _INT8_INT16,
         BuiltinOperator.DEQUANTIZE: MappingProxyType(
-            {TensorType.INT8: 2, TensorType.INT16: 3, TensorType.FLOAT16: 3}
+            {TfliteType.INT8: 2, TfliteType.INT16: 3, TfliteType.FLOAT16: 3}
         ),
-        BuiltinOperator.LEAKY_RELU: MappingProxyType({TensorType.INT16: 2}),
+        BuiltinOperator.LEAKY_RELU: MappingProxyType({TfliteType.INT16: 2}),
         BuiltinOperator.LOGISTIC: _INT8_INT16,
         BuiltinOperator.LOG_SOFTMAX: _INT8,
         BuiltinOperator.MAX_POOL_2D: _INT8_INT16,
-        BuiltinOperator.MAXIMUM: MappingProxyType({TensorType.INT8: 2, TensorType.INT16: 4}),
+        BuiltinOperator.MAXIMUM: MappingProxyType({TfliteType.INT8: 2, TfliteType.INT16: 4}),
         BuiltinOperator.MEAN: _INT8_INT16,
-        BuiltinOperator.MINIMUM: MappingProxyType({TensorType.INT8: 2, TensorType.INT16: 4}),
+        BuiltinOperator.MINIMUM: MappingProxyType({TfliteType.INT8: 2, TfliteType.INT16: 4}),
         BuiltinOperator.MUL: MappingProxyType(
-            {TensorType.INT8: 2, TensorType.INT16: 4, TensorType.INT64: 5, TensorType.UINT32: 7}
+            {TfliteType.INT8: 2, TfliteType.INT16: 4, TfliteType.INT64: 5, TfliteType.UINT32: 7}
         ),
         BuiltinOperator.PAD: MappingProxyType(
-            {TensorType.INT8: 2, TensorType.INT16: 3, TensorType.BOOL: 5}
+            {TfliteType.INT8: 2, TfliteType.INT16: 3, TfliteType.BOOL: 5}
         ),
         BuiltinOperator.PADV2: MappingProxyType(
-            {TensorType.INT8: 2, TensorType.INT16: 3, TensorType.BOOL: 5}
+            {TfliteType.INT8: 2, TfliteType.INT16: 3, TfliteType.BOOL: 5}
         ),
         BuiltinOperator.RELU: MappingProxyType(
-            {TensorType.INT8: 2, TensorType.UINT8: 2, TensorType.INT16: 3}
+            {TfliteType.INT8: 2, TfliteType.UINT8: 2, TfliteType.INT16: 3}
         ),
         BuiltinOperator.RELU6: _INT8_INT16,
         BuiltinOperator.RESIZE_BILINEAR: _RESIZE,
         BuiltinOperator.RESIZE_NEAREST_NEIGHBOR: _RESIZE,
         BuiltinOperator.SLICE: MappingProxyType(
-            {TensorType.INT8: 2, TensorType.INT16: 4, TensorType.UINT32: 6}
+            {TfliteType.INT8: 2, TfliteType.INT16: 4, TfliteType.UINT32: 6}
         ),
         BuiltinOperator.SOFTMAX: _INT8_INT16,
         BuiltinOperator.SPLIT: MappingProxyType(
-            {TensorType.INT8: 2, TensorType.INT32: 3, TensorType.INT16: 4}
+            {TfliteType.INT8: 2, TfliteType.INT32: 3, TfliteType.INT16: 4}
         ),
         BuiltinOperator.STRIDED_SLICE: MappingProxyType(
-            {TensorType.INT8: 2, TensorType.BOOL: 3, TensorType.UINT32: 7}
+            {TfliteType.INT8: 2, TfliteType.BOOL: 3, TfliteType.UINT32: 7}
         ),
         BuiltinOperator.SUB: _INT8,
         BuiltinOperator.TANH: _INT8_INT16,
         BuiltinOperator.TRANSPOSE: MappingProxyType(
-            {TensorType.INT8: 2, TensorType.BOOL: 3, TensorType.INT16: 5}
+            {TfliteType.INT8: 2, TfliteType.BOOL: 3, TfliteType.INT16: 5}
         ),
     }
 )
@@ -135,9 +135,9 @@ def _convolution(
 ) -> int:
     depthwise = isinstance(options, DepthwiseConv2DOptions)
     data = inputs[0]
-    if data is not None and data.type is TensorType.INT8:
+    if data is not None and data.type is TfliteType.INT8:
         return 3
-    if data is not None and data.type is TensorType.INT16:
+    if data is not None and data.type is TfliteType.INT16:
         return 5 if depthwise else 4
     if _is_hybrid(inputs):
         if _per_channel(inputs[1]):
@@ -151,13 +151,13 @@ def _fully_connected(inputs: Sequence[Operand | None], options: FullyConnectedOp
     hybrid = _is_hybrid(inputs)
     if hybrid and _per_channel(inputs[1]):
         return 12
-    if data is not None and data.type is TensorType.INT16:
+    if data is not None and data.type is TfliteType.INT16:
         return 7
     if len(inputs) == 2:
         return 6
     if options.keep_num_dims:
         return 5
-    if data is not None and data.type is TensorType.INT8:
+    if data is not None and data.type is TfliteType.INT8:
         return 4
     if hybrid:
         return 9 if options.asymmetric_quantize_inputs else 3
@@ -167,7 +167,7 @@ def _fully_connected(inputs: Sequence[Operand | None], options: FullyConnectedOp
 def _is_hybrid(inputs: Sequence[Operand | None]) -> bool:
     """Float activations with int8 weights."""
     types = [operand.type for operand in inputs[:2] if operand is not None]
-    return types == [TensorType.FLOAT32, TensorType.INT8]
+    return types == [TfliteType.FLOAT32, TfliteType.INT8]
 
 
 def _per_channel(operand: Operand | None) -> bool:
@@ -176,25 +176,25 @@ def _per_channel(operand: Operand | None) -> bool:
 
 def _cast(inputs: Sequence[Operand | None], outputs: Sequence[Operand]) -> int:
     types = {operand.type for operand in (*inputs, *outputs) if operand is not None}
-    if types & {TensorType.FLOAT16, TensorType.FLOAT64}:
+    if types & {TfliteType.FLOAT16, TfliteType.FLOAT64}:
         return 5
-    if TensorType.UINT16 in types:
+    if TfliteType.UINT16 in types:
         return 4
-    if TensorType.INT8 in types:
+    if TfliteType.INT8 in types:
         return 3
-    return 2 if TensorType.UINT32 in types else 1
+    return 2 if TfliteType.UINT32 in types else 1
 
 
 def _quantize(outputs: Sequence[Operand]) -> int:
     if len(outputs[0].scales) > 1:
         return 3
-    return 2 if outputs[0].type is TensorType.INT16 else 1
+    return 2 if outputs[0].type is TfliteType.INT16 else 1
 
 
 def _sum(data: Operand, options: AddOptions | SubOptions) -> int:
-    if data.type is TensorType.INT64:
+    if data.type is TfliteType.INT64:
         return 4
-    if data.type is TensorType.INT16 and not options.pot_scale_int16:
+    if data.type is TfliteType.INT16 and not options.pot_scale_int16:
         return 3 if isinstance(options, AddOptions) else 5
     return 1
 

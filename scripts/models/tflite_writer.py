@@ -24,7 +24,7 @@ import numpy.typing as npt
 from microtir.errors import UsageError
 from microtir.frontend.tflite_file import FILE_IDENTIFIER, SCHEMA_VERSION
 from microtir.frontend.tflite_operators import OPTIONS_OF
-from microtir.operators.common.tflite_schema import BuiltinOperator, Options, TensorType
+from microtir.operators.common.tflite_schema import BuiltinOperator, Options, TfliteType
 from scripts.models.tflite_versions import Operand, operator_version
 
 OPTIONAL_INPUT = -1
@@ -59,7 +59,7 @@ _BUFFER_ALIGNMENT = 16
 class _Tensor:
     name: str
     shape: tuple[int, ...]
-    type: TensorType
+    type: TfliteType
     buffer: int
     scales: tuple[float, ...]
     zero_points: tuple[int, ...]
@@ -272,11 +272,11 @@ class TfliteBuilder:
         )
 
 
-def _tensor_type(dtype: np.dtype[Any], where: str) -> TensorType:
+def _tensor_type(dtype: np.dtype[Any], where: str) -> TfliteType:
     try:
-        return TensorType[dtype.name.upper()]
+        return TfliteType[dtype.name.upper()]
     except KeyError:
-        legal = ", ".join(member.name.lower() for member in TensorType)
+        legal = ", ".join(member.name.lower() for member in TfliteType)
         raise UsageError(f"type {dtype} cannot be stored", where=where, legal=legal) from None
 
 

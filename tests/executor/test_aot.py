@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from microtir.config.enums import Optimize
 from microtir.executor import aot
-from microtir.graph.ir import Graph, Node, Source, Tensor, TensorType
+from microtir.graph.ir import Graph, Node, SourceLocation, Tensor, TensorType
 from microtir.graph.operator import Operator
 from microtir.kernels import emit
 from microtir.kernels.table import kernels_of
@@ -25,7 +25,7 @@ def tensor(name: str, shape: tuple[int, ...]) -> Tensor:
 
 def node(op: Operator, inputs: tuple[Tensor, ...], output: Tensor) -> Node:
     """A node of one output, named after it."""
-    return Node(op, inputs, (output,), output.name, Source("test", 0, op.name))
+    return Node(op, inputs, (output,), output.name, SourceLocation("test", 0, op.name))
 
 
 def offered(node: Node) -> tuple[Candidate, ...]:

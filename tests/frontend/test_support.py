@@ -7,7 +7,7 @@ from microtir.frontend import check
 from microtir.frontend.operator_table import operator_rows
 from microtir.frontend.tflite_operators import OPTIONS_OF, READERS
 from microtir.frontend.tflite_shapes import SHAPE_OPTIONS
-from microtir.graph.ir import Node, Quantization, Source, Tensor, TensorType
+from microtir.graph.ir import Node, Quantization, SourceLocation, Tensor, TensorType
 from microtir.graph.operator import Operator
 from microtir.graph.rules import quantization
 from microtir.operators import OPERATORS, OperatorRecord
@@ -57,7 +57,7 @@ def test_rows() -> None:
 def made(operator: type[Operator], *types: TensorType) -> Node:
     """A node of tensors that have these types, the last being the output."""
     tensors = [Tensor(f"t{i}", type_) for i, type_ in enumerate(types)]
-    source = Source("model", 0, "X")
+    source = SourceLocation("model", 0, "X")
     return Node(operator(), tuple(tensors[:-1]), (tensors[-1],), "node", source)
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from microtir.errors import ModelFileError, UnsupportedModelError
 from microtir.frontend import check, from_tflite, inspect
-from microtir.graph.ir import Graph, Node, Quantization, Source
+from microtir.graph.ir import Graph, Node, Quantization, SourceLocation
 from microtir.graph.verify import verify
 from microtir.operators.arithmetic.tflite import AddOptions
 from microtir.operators.common.tflite_schema import BuiltinOperator
@@ -60,8 +60,8 @@ def test_path_and_bytes_are_the_same_model(tmp_path: Path) -> None:
     from_bytes = from_tflite(memoryview(RELU)).graph
     assert from_path is not None and from_text is not None and from_bytes is not None
     assert (from_path.name, from_text.name, from_bytes.name) == ("tiny model.v2", "other", "model")
-    assert from_path.nodes[0].source == Source("tiny model.v2.tflite", 0, "RELU")
-    assert from_bytes.nodes[0].source == Source("model", 0, "RELU")
+    assert from_path.nodes[0].source == SourceLocation("tiny model.v2.tflite", 0, "RELU")
+    assert from_bytes.nodes[0].source == SourceLocation("model", 0, "RELU")
     assert from_path.source_sha256 == hashlib.sha256(RELU).hexdigest()
     assert from_path.source_bytes == len(RELU)
     assert from_path.nodes[0].op == from_bytes.nodes[0].op

@@ -3,8 +3,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from microtir.operators.common.tflite_schema import Activation as FileActivation
 from microtir.operators.common.tflite_schema import BuiltinOperator
+from microtir.operators.common.tflite_schema import TfliteActivation as FileActivation
 from microtir.operators.movement.definition import Concatenation, Pad, Reshape, Split, Transpose
 from microtir.operators.movement.tflite import (
     ConcatenationOptions,

@@ -14,8 +14,8 @@ from microtir.operators.arithmetic.tflite import (
     SubOptions,
 )
 from microtir.operators.common.attributes import Activation
-from microtir.operators.common.tflite_schema import Activation as FileActivation
 from microtir.operators.common.tflite_schema import BuiltinOperator, Options, WeightsFormat
+from microtir.operators.common.tflite_schema import TfliteActivation as FileActivation
 from microtir.operators.conversion.definition import CastTo, Dequantize, Quantize
 from microtir.operators.dense.definition import FullyConnected
 from microtir.operators.dense.tflite import FullyConnectedOptions

@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from microtir.operators.common.attributes import Activation, Padding2D
-from microtir.operators.common.tflite_schema import Activation as FileActivation
 from microtir.operators.common.tflite_schema import BuiltinOperator, Options, Padding
+from microtir.operators.common.tflite_schema import TfliteActivation as FileActivation
 from microtir.operators.convolution.definition import Conv2D, DepthwiseConv2D
 from microtir.operators.convolution.tflite import Conv2DOptions, DepthwiseConv2DOptions
 from microtir.operators.pooling.definition import AveragePool2D, MaxPool2D

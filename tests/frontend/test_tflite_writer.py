@@ -16,11 +16,11 @@ from microtir.frontend.tflite_operators import OPTIONS_OF
 from microtir.operators.activations.tflite import LeakyReluOptions
 from microtir.operators.arithmetic.tflite import AddOptions
 from microtir.operators.common.tflite_schema import (
-    Activation,
     BuiltinOperator,
     Options,
     Padding,
-    TensorType,
+    TfliteActivation,
+    TfliteType,
 )
 from microtir.operators.conversion.tflite import CastOptions
 from microtir.operators.convolution.tflite import Conv2DOptions, DepthwiseConv2DOptions
@@ -98,7 +98,7 @@ CASES = {
         (X,),
         (np.maximum(_correlate(X, W, 2, 1) + B3, 0),),
         (W, B3),
-        Conv2DOptions(Padding.VALID, stride_w=2, stride_h=2, activation=Activation.RELU),
+        Conv2DOptions(Padding.VALID, stride_w=2, stride_h=2, activation=TfliteActivation.RELU),
     ),
     "conv_2d_dilated": Case(
         Op.CONV_2D,
@@ -119,7 +119,7 @@ CASES = {
         (_ramp(2, 5),),
         (np.clip(_ramp(2, 5) @ _ramp(3, 5).T + B3, 0, 6),),
         (_ramp(3, 5), B3),
-        FullyConnectedOptions(Activation.RELU6),
+        FullyConnectedOptions(TfliteActivation.RELU6),
     ),
     "average_pool_2d": Case(
         Op.AVERAGE_POOL_2D,
@@ -140,7 +140,7 @@ CASES = {
         (_ints(1, 2),),
         ReducerOptions(keep_dims=True),
     ),
-    "add": Case(Op.ADD, (X, Y), (np.maximum(X + Y, 0),), options=AddOptions(Activation.RELU)),
+    "add": Case(Op.ADD, (X, Y), (np.maximum(X + Y, 0),), options=AddOptions(TfliteActivation.RELU)),
     "sub": Case(Op.SUB, (X, Y), (X - Y,)),
     "mul": Case(Op.MUL, (X, Y), (X * Y,)),
     "minimum": Case(Op.MINIMUM, (X, Y), (np.minimum(X, Y),)),
@@ -221,7 +221,7 @@ CASES = {
         Op.CAST,
         (_ints(-3, 0, 9),),
         (np.array([-3, 0, 9], np.float32),),
-        options=CastOptions(TensorType.INT32, TensorType.FLOAT32),
+        options=CastOptions(TfliteType.INT32, TfliteType.FLOAT32),
     ),
 }
 

@@ -16,7 +16,7 @@ from microtir.operators.activations.tflite import LeakyReluOptions
 from microtir.operators.arithmetic.definition import ADD_LEFT_SHIFT
 from microtir.operators.common.fixed_point import Ints, multiply_by_quantized_multiplier
 from microtir.operators.common.multiplier import QuantizedMultiplier, quantize_multiplier
-from microtir.operators.common.tflite_schema import Activation
+from microtir.operators.common.tflite_schema import TfliteActivation
 from microtir.operators.convolution.tflite import Conv2DOptions
 from microtir.operators.pooling.tflite import Pool2DOptions
 from tests.support.sketch import Array, Case, Quant, Sketch
@@ -218,7 +218,9 @@ def test_clamps_divide_in_float32(operator: str) -> None:
     )
     shape = (1, 1, 256, 1)
     x = s.input(shape, Quant(scale, 0), EVERY_VALUE.astype(np.int8).reshape(shape))
-    options = Pool2DOptions(activation=Activation.RELU6) if operator == "MAX_POOL_2D" else None
+    options = (
+        Pool2DOptions(activation=TfliteActivation.RELU6) if operator == "MAX_POOL_2D" else None
+    )
     _check(s.finish([x], s.output(shape, Quant(scale, 0)), options))
 
 

@@ -18,7 +18,7 @@ from microtir.graph.passes.rewrite import named_apart
 from microtir.graph.verify import verify
 from microtir.operators.arithmetic.definition import Add
 from microtir.operators.arithmetic.tflite import AddOptions
-from microtir.operators.common.tflite_schema import Activation, BuiltinOperator, Padding
+from microtir.operators.common.tflite_schema import BuiltinOperator, Padding, TfliteActivation
 from microtir.operators.convolution.tflite import Conv2DOptions, DepthwiseConv2DOptions
 from microtir.operators.dense.tflite import FullyConnectedOptions
 from microtir.operators.pooling.definition import MaxPool2D
@@ -78,16 +78,16 @@ class SharedLayers:
         match self.pick(0, 1, 2, 3, 4):
             case 0 | 1:
                 weights = self.constant("conv", (CHANNELS, 3, 3, CHANNELS), np.int8, 40)
-                options = Conv2DOptions(Padding.SAME, activation=Activation.RELU)
+                options = Conv2DOptions(Padding.SAME, activation=TfliteActivation.RELU)
                 self._builder.operator(Code.CONV_2D, [x, weights, self.bias()], [y], options)
             case 2:
                 weights = self.constant("depthwise", (1, 3, 3, CHANNELS), np.int8, 40)
-                depthwise = DepthwiseConv2DOptions(Padding.SAME, activation=Activation.RELU)
+                depthwise = DepthwiseConv2DOptions(Padding.SAME, activation=TfliteActivation.RELU)
                 inputs = [x, weights, self.bias()]
                 self._builder.operator(Code.DEPTHWISE_CONV_2D, inputs, [y], depthwise)
             case 3:
                 weights = self.constant("dense", (CHANNELS, CHANNELS), np.int8, 90)
-                dense = FullyConnectedOptions(Activation.RELU, keep_num_dims=True)
+                dense = FullyConnectedOptions(TfliteActivation.RELU, keep_num_dims=True)
                 inputs = [x, weights, self.bias()]
                 self._builder.operator(Code.FULLY_CONNECTED, inputs, [y], dense)
             case _:
@@ -122,7 +122,7 @@ def test_the_smallest_network_that_shares_a_bias() -> None:
     )
     weights = builder.tensor("w", one.shape, np.int8, one, [0.02], [0])
     bias = builder.tensor("b", (2,), np.int32, np.array([-9_000, 5]), [SCALE * 0.02], [0])
-    options = Conv2DOptions(activation=Activation.RELU)
+    options = Conv2DOptions(activation=TfliteActivation.RELU)
     for source, target in ((x, a), (a, y), (x, z)):
         builder.operator(Code.CONV_2D, [source, weights, bias], [target], options)
     module = frontend.from_tflite(builder.build([x], [y, z]))

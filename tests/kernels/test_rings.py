@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from microtir.graph.ir import Node, Quantization, Source, Tensor, TensorType
+from microtir.graph.ir import Node, Quantization, SourceLocation, Tensor, TensorType
 from microtir.graph.operator import Operator
 from microtir.kernels import emit
 from microtir.kernels.table import kernels_of
@@ -114,7 +114,7 @@ def make(
     padding: Padding2D, rng: np.random.Generator,
 ) -> Node:  # fmt: skip
     """A node of the given kind."""
-    source, channels = Source("test", 0, kind), x.shape[-1]
+    source, channels = SourceLocation("test", 0, kind), x.shape[-1]
     if kind == "conv":
         w = weights((channels, *taps, channels), rng)
         return Node(Conv2D(strides, padding=padding), (x, w), (y,), kind, source)
@@ -148,6 +148,6 @@ def test_operators_that_mix_rows_offer_no_row_range(op: Operator) -> None:
         image("x", (1, 4, 4, 2)),
         image("y", (1, 2) if isinstance(op, Mean) else (1, 4, 4, 2)),
     )
-    node = Node(op, (x,), (y,), "n", Source("test", 0, "X"))
+    node = Node(op, (x,), (y,), "n", SourceLocation("test", 0, "X"))
     offered = [kernel.candidate(node) for kernel in kernels_of(node)]
     assert all(c.accumulates or not c.takes_row_range for c in offered)

@@ -7,7 +7,7 @@ from importlib import import_module
 import numpy as np
 import pytest
 
-from microtir.graph.ir import Node, Quantization, Source, Tensor, TensorType
+from microtir.graph.ir import Node, Quantization, SourceLocation, Tensor, TensorType
 from microtir.graph.reference import evaluate
 from microtir.operators import OPERATORS, OperatorRecord, record_of
 from microtir.operators.activations.definition import HardSwish, Tanh
@@ -47,7 +47,7 @@ def test_tables_are_the_meaning(record: OperatorRecord) -> None:
     y = TensorType((256,), DType.INT8, Quantization((scale,), (zero_point,)))
     op = record.op()
     tensors = Tensor("x", x), Tensor("y", y)
-    node = Node(op, tensors[:1], tensors[1:], "node", Source("", 0, "X"))
+    node = Node(op, tensors[:1], tensors[1:], "node", SourceLocation("", 0, "X"))
     values = np.arange(-128, 128).astype(np.int8)
     assert has_table(op, x, y)
     np.testing.assert_array_equal(lookup_table(op, x, y), evaluate(node, [values])[0])

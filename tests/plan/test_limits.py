@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from microtir.config.enums import Optimize
-from microtir.graph.ir import Graph, Node, Source, Tensor, TensorType
+from microtir.graph.ir import Graph, Node, SourceLocation, Tensor, TensorType
 from microtir.operators.activations.definition import Relu
 from microtir.operators.common.rows import RowWindow
 from microtir.plan import plan
@@ -29,7 +29,7 @@ def chain(height: int, rows: Sequence[int]) -> Graph:
     """A chain of operators between images whose rows have the given bytes."""
     tensors = [image(f"t{n}", height, row) for n, row in enumerate(rows)]
     nodes = [
-        Node(Relu(), (x,), (y,), y.name, Source("test", n, "X"))
+        Node(Relu(), (x,), (y,), y.name, SourceLocation("test", n, "X"))
         for n, (x, y) in enumerate(pairwise(tensors))
     ]
     return Graph("g", (tensors[0],), (tensors[-1],), tuple(nodes))

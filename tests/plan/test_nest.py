@@ -8,7 +8,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from microtir.executor.nest import loops
-from microtir.graph.ir import Node, Source, Tensor, TensorType
+from microtir.graph.ir import Node, SourceLocation, Tensor, TensorType
 from microtir.memory import moments
 from microtir.operators.arithmetic.definition import Add
 from microtir.operators.common.rows import RowWindow
@@ -28,7 +28,7 @@ def operator(inputs: Sequence[Tensor], output: Tensor, *windows: RowWindow) -> P
     """An operator that reads its inputs through windows."""
     kinds = (LayoutKind.NHWC,) * len(inputs)
     candidate = Candidate("direct", kinds, kinds[:1], windows, 0, (Cost(1),), (0,))
-    source = Source("test", 0, "X")
+    source = SourceLocation("test", 0, "X")
     node = Node(Add(), tuple(inputs), (output,), output.name, source)
     return PlannedOperator(node, candidate)
 

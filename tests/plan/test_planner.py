@@ -6,7 +6,7 @@ import pytest
 
 from microtir.config.enums import Optimize
 from microtir.errors import UnsupportedModelError
-from microtir.graph.ir import Graph, Node, Source, Tensor, TensorType
+from microtir.graph.ir import Graph, Node, SourceLocation, Tensor, TensorType
 from microtir.graph.operator import Operator
 from microtir.operators.activations.definition import Relu, Tanh
 from microtir.operators.movement.definition import Reshape
@@ -22,7 +22,7 @@ def tensor(name: str, shape: tuple[int, ...] = (1, 6)) -> Tensor:
 
 def node(op: Operator, x: Tensor, y: Tensor) -> Node:
     """A node of one input, named after its output."""
-    return Node(op, (x,), (y,), y.name, Source("test", 0, op.name))
+    return Node(op, (x,), (y,), y.name, SourceLocation("test", 0, op.name))
 
 
 def candidate(kernel: str, cost: int = 1, scratch: int = 0, weights: int = 0) -> Candidate:

@@ -9,7 +9,7 @@ import pytest
 
 from microtir.config.enums import Measure, Optimize
 from microtir.decisions import Decision
-from microtir.graph.ir import Graph, Node, Source, SumRange, Tensor, TensorType
+from microtir.graph.ir import Graph, Node, SourceLocation, SumRange, Tensor, TensorType
 from microtir.operators.activations.definition import Relu
 from microtir.operators.common.rows import RowWindow
 from microtir.plan import measured as records
@@ -33,7 +33,7 @@ def chain(operators: int) -> Graph:
     """Operators one after the other."""
     tensors = [image(f"t{n}") for n in range(operators + 1)]
     nodes = [
-        Node(Relu(), (tensors[n],), (tensors[n + 1],), f"n{n}", Source("test", n, "X"))
+        Node(Relu(), (tensors[n],), (tensors[n + 1],), f"n{n}", SourceLocation("test", n, "X"))
         for n in range(operators)
     ]
     return Graph("g", (tensors[0],), (tensors[-1],), tuple(nodes))

@@ -6,7 +6,7 @@ import numpy as np
 
 from microtir.operators.activations.tflite import LeakyReluOptions
 from microtir.operators.arithmetic.tflite import AddOptions, MulOptions, SubOptions
-from microtir.operators.common.tflite_schema import BuiltinOperator, Options, TensorType
+from microtir.operators.common.tflite_schema import BuiltinOperator, Options, TfliteType
 from microtir.operators.conversion.tflite import CastOptions
 from microtir.operators.softmax.tflite import SoftmaxOptions
 from tests.support.sketch import Case, Quant, Shape, Sketch
@@ -168,5 +168,5 @@ def cast(s: Sketch) -> Case:
     if s.dtype.kind == "f" and target.kind in "iu":
         info = np.iinfo(target)
         values = np.clip(values * 20, max(info.min, -2e9), min(info.max, 2e9)).astype(np.float32)
-    options = CastOptions(TensorType[s.dtype.name.upper()], TensorType[target.name.upper()])
+    options = CastOptions(TfliteType[s.dtype.name.upper()], TfliteType[target.name.upper()])
     return s.finish([s.input(shape, values=values)], s.output(shape, None, target), options)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from microtir.graph.ir import Graph, Node, Quantization, Source, Tensor, TensorType
+from microtir.graph.ir import Graph, Node, Quantization, SourceLocation, Tensor, TensorType
 from microtir.graph.operator import Operator
 from microtir.tir.dtype import DType
 
@@ -45,7 +45,7 @@ def constant(name: str, data: npt.NDArray[Any], quantization: Quantization | Non
 def node(op: Operator, inputs: Sequence[Tensor], outputs: Sequence[Tensor] | Tensor) -> Node:
     """Return a node that is named after its first output."""
     results = (outputs,) if isinstance(outputs, Tensor) else tuple(outputs)
-    source = Source("test.tflite", 0, op.name.upper())
+    source = SourceLocation("test.tflite", 0, op.name.upper())
     return Node(op, tuple(inputs), results, f"{results[0].name}_node", source)
 
 

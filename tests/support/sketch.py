@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from microtir.frontend import from_tflite
 from microtir.graph.ir import Graph
-from microtir.operators.common.tflite_schema import Activation, BuiltinOperator, Options
+from microtir.operators.common.tflite_schema import BuiltinOperator, Options, TfliteActivation
 from scripts.models.tflite_writer import TfliteBuilder
 
 Array: TypeAlias = npt.NDArray[Any]
@@ -85,8 +85,8 @@ class Sketch:
         batch = 2 if self.chance(0.15) else 1
         return (batch, self.integer(1, largest), self.integer(1, largest), self.integer(1, 7))
 
-    def activation(self) -> Activation:
-        return Activation(self.pick(*[int(a) for a in list(Activation)[:4]]))
+    def activation(self) -> TfliteActivation:
+        return TfliteActivation(self.pick(*[int(a) for a in list(TfliteActivation)[:4]]))
 
     def scale(self, low: float = 1e-3, high: float = 1.0) -> float:
         """Draw a float32 scale, uniform in its logarithm; sometimes extreme or a power of two."""

@@ -15,7 +15,7 @@ from microtir.tir.passes import (
     Simplify,
     UnrollLoops,
 )
-from microtir.tir.replay import Outcome, check_pass
+from microtir.tir.replay import ReplayOutcome, check_pass
 from microtir.tir.text import parse_function, to_text
 from microtir.tir.verify import verify
 from tests.support.golden import Golden
@@ -43,7 +43,7 @@ def test_pass_on_file(name: str, golden: Golden) -> None:
     after = tir_pass(func)
     golden.check(f"{name}.tir", before + SEPARATOR + to_text(after))
     verify(after)
-    assert check_pass(func, after, tir_pass.name).outcome is Outcome.EQUAL
+    assert check_pass(func, after, tir_pass.name).outcome is ReplayOutcome.EQUAL
     prove_accesses(Simplify()(after))
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from microtir.errors import TirError
 from microtir.tir.dtype import DType
-from microtir.tir.replay import Outcome, check_pass, estimate_steps, random_array
+from microtir.tir.replay import ReplayOutcome, check_pass, estimate_steps, random_array
 from microtir.tir.text import parse_function
 
 ROWS = """
@@ -27,7 +27,7 @@ def rows(row: str = "r") -> str:
 def test_equal_functions_pass() -> None:
     """Functions that store the same are equal; all rows are run where that is short."""
     result = check_pass(parse_function(rows()), parse_function(rows("r + 0")))
-    assert result.outcome is Outcome.EQUAL
+    assert result.outcome is ReplayOutcome.EQUAL
     assert result.steps == 1 + 64 + 64 * 4
 
 
@@ -53,7 +53,7 @@ def test_an_added_error_is_found() -> None:
 def test_rows_are_reduced_to_stay_short() -> None:
     """Windows at the top, in the middle and at the bottom share the allowed steps."""
     result = check_pass(parse_function(rows()), parse_function(rows("r + 0")), max_steps=60)
-    assert result.outcome is Outcome.EQUAL
+    assert result.outcome is ReplayOutcome.EQUAL
     assert 0 < result.steps <= 60
 
 
@@ -62,7 +62,7 @@ def test_long_functions_are_skipped_with_an_estimate() -> None:
     text = "func f(x: int32[4]):\n  for i in range(0, 1000):\n    x[0] = {}"
     before, after = (parse_function(text.format(v)) for v in ("1", "2"))
     result = check_pass(before, after, max_steps=100)
-    assert result.outcome is Outcome.SKIPPED
+    assert result.outcome is ReplayOutcome.SKIPPED
     assert result.steps == 1001
     assert result.reason == "about 1001 steps, 100 allowed"
 
@@ -72,7 +72,7 @@ def test_loops_with_loaded_bounds_are_stopped_by_the_limit() -> None:
     text = "func f(x: int32[4]):\n  for i in range(0, 1000 + x[0]):\n    x[1] = {}"
     before, after = (parse_function(text.format(v)) for v in ("1", "1 + 0"))
     result = check_pass(before, after, max_steps=100)
-    assert result.outcome is Outcome.SKIPPED
+    assert result.outcome is ReplayOutcome.SKIPPED
     assert "more than 100 steps" in result.reason
 
 
@@ -82,7 +82,7 @@ def test_functions_without_meaning_are_skipped_with_the_reason() -> None:
         parse_function(f"func f(x: int32[4]):\n  x[{i}] = 1\n  x[0] = 1") for i in (4, 5)
     )
     result = check_pass(before, after)
-    assert result.outcome is Outcome.SKIPPED
+    assert result.outcome is ReplayOutcome.SKIPPED
     assert "undefined before the pass" in result.reason
 
 
@@ -94,7 +94,7 @@ func f(x: int32[4], ids: int32[2], y: int32[2], n: int32 in 1..1000):
     y[i] = x[ids[i] {}]
 """
     before, same, other = (parse_function(text.format(t)) for t in ("+ 1", "+ 1 + 0", "* 0"))
-    assert check_pass(before, same).outcome is Outcome.EQUAL
+    assert check_pass(before, same).outcome is ReplayOutcome.EQUAL
     with pytest.raises(TirError, match=r"changed the meaning for .*9"):
         check_pass(before, other)
 

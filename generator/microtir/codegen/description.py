@@ -36,7 +36,7 @@ from microtir.codegen.printer.definitions import definitions
 from microtir.codegen.program import CProgram
 from microtir.decisions import Decision
 from microtir.ir_module import ModelInfo, Port
-from microtir.measure import Figures, Frame, Stacks
+from microtir.measure import Figures, StackFrame, Stacks
 from microtir.tir.dtype import DType
 from microtir.tir.function import Origin
 from microtir.tir.ir import Buffer, Param, PrimFunc, Var
@@ -206,7 +206,7 @@ def _memory(program: CProgram, model: ModelInfo) -> MemoryData:
     )
 
 
-def _frame_name(program: CProgram, frame: Frame) -> str:
+def _frame_name(program: CProgram, frame: StackFrame) -> str:
     """Return the name in C of a function on the stack."""
     is_entry = program.model is not None and frame.function is program.entry
     return frame.name if frame.function is None or is_entry else program.names[frame.function]

@@ -10,7 +10,7 @@ from microtir import driver, host
 from microtir.config import CompilationConfig, Target
 from microtir.errors import RunError
 from microtir.graph import reference
-from microtir.graph.ir import Array, Graph, Node, Source, Tensor, TensorType
+from microtir.graph.ir import Array, Graph, Node, SourceLocation, Tensor, TensorType
 from microtir.graph.operator import Operator
 from microtir.host.compare import compare
 from microtir.host.tolerance import rounding_of
@@ -48,7 +48,7 @@ def as_model(
     results = tuple(Tensor(f"y{i}", type_) for i, type_ in enumerate(outputs))
     op = _attributes(operator, options)
     name = record_of(op).name
-    source = Source("", 0, f"CUSTOM '{name}'")
+    source = SourceLocation("", 0, f"CUSTOM '{name}'")
     node = Node(op, tuple(tensors), results, name, source)
     free = tuple(tensor for tensor in tensors if not tensor.is_constant)
     return IRModule(graph=Graph(name, free, results, (node,)))

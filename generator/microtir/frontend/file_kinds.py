@@ -34,21 +34,21 @@ def _conversion(load: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class FileKind:
     """A kind of file that people have in the place of a TFLite model."""
 
     title: str
     fix: str
 
 
-_KERAS = Kind("a Keras model", _conversion(_LOAD_KERAS))
-_SAVED = Kind("a TensorFlow SavedModel", _conversion(_LOAD_SAVED))
-_PYTORCH = Kind(
+_KERAS = FileKind("a Keras model", _conversion(_LOAD_KERAS))
+_SAVED = FileKind("a TensorFlow SavedModel", _conversion(_LOAD_SAVED))
+_PYTORCH = FileKind(
     "a PyTorch model",
     "convert it to TFLite with the package litert-torch (once ai-edge-torch), eval() and a batch of"
     " 1, with full integer quantisation",
 )
-_ONNX = Kind(
+_ONNX = FileKind(
     "an ONNX model",
     "convert it to TFLite with onnx2tf -i {file} -oiqt -b 1, or export the network it was made from"
     " to TFLite",
@@ -57,29 +57,29 @@ _OTHER = "pass the .tflite file that the TFLite converter wrote"
 
 _KINDS = {
     "onnx": _ONNX,
-    "ort": Kind("an ONNX Runtime model", _ONNX.fix.replace("{file}", "the .onnx file")),
+    "ort": FileKind("an ONNX Runtime model", _ONNX.fix.replace("{file}", "the .onnx file")),
     "keras": _KERAS,
-    "saved": Kind(_SAVED.title, _SAVED.fix.replace("{file}", "the folder that holds it")),
-    "graph": Kind(
+    "saved": FileKind(_SAVED.title, _SAVED.fix.replace("{file}", "the folder that holds it")),
+    "graph": FileKind(
         "a frozen TensorFlow graph",
         "convert the model that it was frozen from: tf.lite.TFLiteConverter.from_saved_model(...),"
         " with full integer quantisation and a batch of 1",
     ),
     "pytorch": _PYTORCH,
-    "executorch": Kind("an ExecuTorch program", _PYTORCH.fix),
-    "tosa": Kind("a TOSA graph", _OTHER),
-    "numpy": Kind("a file of numpy arrays", _OTHER),
-    "c": Kind(
+    "executorch": FileKind("an ExecuTorch program", _PYTORCH.fix),
+    "tosa": FileKind("a TOSA graph", _OTHER),
+    "numpy": FileKind("a file of numpy arrays", _OTHER),
+    "c": FileKind(
         "a C source file",
         "pass the .tflite file that the array in it was made from",
     ),
-    "zip": Kind("a zip archive", "unpack it, and pass the .tflite file in it"),
-    "gzip": Kind("a compressed file", "unpack it, and pass the .tflite file in it"),
-    "tar": Kind("a tar archive", "unpack it, and pass the .tflite file in it"),
-    "web": Kind(
+    "zip": FileKind("a zip archive", "unpack it, and pass the .tflite file in it"),
+    "gzip": FileKind("a compressed file", "unpack it, and pass the .tflite file in it"),
+    "tar": FileKind("a tar archive", "unpack it, and pass the .tflite file in it"),
+    "web": FileKind(
         "a web page", "download the file itself: the link that ends in .tflite, or its raw form"
     ),
-    "lfs": Kind("a pointer of Git LFS", "get the file itself: git lfs pull"),
+    "lfs": FileKind("a pointer of Git LFS", "get the file itself: git lfs pull"),
 }
 
 # Content: where these bytes are, the file is that.
@@ -144,7 +144,7 @@ def refuse_folder(path: Path) -> None:
     )
 
 
-def _error(where: str, kind: Kind, name: str) -> ModelFileError:
+def _error(where: str, kind: FileKind, name: str) -> ModelFileError:
     fix = kind.fix.replace("{file}", name)
     return ModelFileError(
         f"this is {kind.title}, not a TFLite model", where=where, legal="a .tflite file", fix=fix

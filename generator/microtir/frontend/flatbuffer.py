@@ -23,7 +23,7 @@ _SHARING = 4  # how often, on average, a byte of the file may be decoded
 _FREE_BYTES = 1 << 16
 
 
-class Scalar(Enum):
+class ScalarType(Enum):
     """Storage of a scalar: its form in the `struct` module, and so its size."""
 
     BOOL = "<?"
@@ -53,7 +53,7 @@ class FlatBuffer:
         self._decodable = _SHARING * len(data) + _FREE_BYTES
 
     def malformed(self, where: str, what: str) -> ModelFileError:
-        """Return error for a file that breaks the format; `where` is the place inside the file."""
+        """Return the error for a file that breaks the format at the place `where` inside it."""
         place = f"{self.file}: {where}" if where else self.file
         return ModelFileError(what, where=place, fix=_REPAIR)
 
@@ -77,19 +77,19 @@ class FlatBuffer:
             )
         return self.view[start:end]
 
-    def scalar(self, kind: Scalar, position: int, where: str) -> Any:
+    def scalar(self, kind: ScalarType, position: int, where: str) -> Any:
         """Return the scalar at `position`; little endian, at any alignment."""
         layout = kind.layout
         if not 0 <= position <= len(self.view) - layout.size:
             self.span(position, layout.size, where)
         return layout.unpack_from(self.view, position)[0]
 
-    def root(self, where: str) -> Table:
+    def root(self, where: str) -> FlatbufferTable:
         """Return the root table."""
-        return Table(self, self.scalar(Scalar.UINT32, 0, where), where)
+        return FlatbufferTable(self, self.scalar(ScalarType.UINT32, 0, where), where)
 
 
-class Table:
+class FlatbufferTable:
     """One table; fields are found by their slot, the position in the schema.
 
     Args:
@@ -105,9 +105,9 @@ class Table:
         self.buffer = buffer
         self.where = where
         self._position = position
-        layout = position - buffer.scalar(Scalar.INT32, position, where)
-        layout_size = buffer.scalar(Scalar.UINT16, layout, where)
-        self._size = buffer.scalar(Scalar.UINT16, layout + 2, where)
+        layout = position - buffer.scalar(ScalarType.INT32, position, where)
+        layout_size = buffer.scalar(ScalarType.UINT16, layout, where)
+        self._size = buffer.scalar(ScalarType.UINT16, layout + 2, where)
         if layout_size < 4 or layout_size % 2 or self._size < 4:
             raise buffer.malformed(where, "the table's layout is damaged")
         self._layout = buffer.span(layout + 4, layout_size - 4, where)
@@ -118,24 +118,24 @@ class Table:
         offsets = struct.iter_unpack("<H", self._layout)
         return (slot for slot, (offset,) in enumerate(offsets) if offset)
 
-    def scalar(self, slot: int, kind: Scalar, default: Any = 0) -> Any:
+    def scalar(self, slot: int, kind: ScalarType, default: Any = 0) -> Any:
         """Return the value of a scalar field, `default` where it is not stored."""
         position = self._field(slot, kind.layout.size)
         if position is None:
             return default
         return self.buffer.scalar(kind, position, self.where)
 
-    def table(self, slot: int, where: str) -> Table | None:
+    def table(self, slot: int, where: str) -> FlatbufferTable | None:
         """Return the table that a field refers to."""
         position = self._target(slot)
-        return None if position is None else Table(self.buffer, position, where)
+        return None if position is None else FlatbufferTable(self.buffer, position, where)
 
     def raw(self, slot: int, item_size: int = 1) -> memoryview | None:
         """Return a view of a vector's bytes, not counted as decoded."""
         position = self._target(slot)
         if position is None:
             return None
-        length = self.buffer.scalar(Scalar.UINT32, position, self.where)
+        length = self.buffer.scalar(ScalarType.UINT32, position, self.where)
         return self.buffer.span(position + 4, length * item_size, self.where)
 
     def numbers(self, slot: int, dtype: npt.DTypeLike) -> tuple[Any, ...]:
@@ -160,7 +160,7 @@ class Table:
         view = self.raw(slot, 4)
         return 0 if view is None else len(view) // 4
 
-    def item(self, slot: int, index: int, where: str) -> Table:
+    def item(self, slot: int, index: int, where: str) -> FlatbufferTable:
         """Return the element `index` of a vector of tables."""
         view = self.raw(slot, 4)
         size = 0 if view is None else len(view) // 4
@@ -168,8 +168,8 @@ class Table:
         if start is None or index >= size:
             raise self.buffer.malformed(where, f"there are only {size} of them in the file")
         position = start + 4 + 4 * index
-        offset = self.buffer.scalar(Scalar.UINT32, position, where)
-        return Table(self.buffer, position + offset, where)
+        offset = self.buffer.scalar(ScalarType.UINT32, position, where)
+        return FlatbufferTable(self.buffer, position + offset, where)
 
     def _field(self, slot: int, size: int) -> int | None:
         if 2 * slot + 2 > len(self._layout):
@@ -185,4 +185,4 @@ class Table:
         position = self._field(slot, 4)
         if position is None:
             return None
-        return position + int(self.buffer.scalar(Scalar.UINT32, position, self.where))
+        return position + int(self.buffer.scalar(ScalarType.UINT32, position, self.where))

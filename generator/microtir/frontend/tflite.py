@@ -23,7 +23,7 @@ from microtir.frontend.tflite_options import read_options
 from microtir.frontend.tflite_refusals import operator_title, unknown_operator
 from microtir.frontend.tflite_shapes import ShapeValues, completed, fits, is_free
 from microtir.frontend.tflite_tensors import Tensors, unique_names
-from microtir.graph.ir import Graph, Node, Source, Tensor
+from microtir.graph.ir import Graph, Node, SourceLocation, Tensor
 from microtir.graph.names import brief, short_name
 from microtir.graph.rules import inferred_shapes
 from microtir.ir_module import IRModule
@@ -156,7 +156,7 @@ class _GraphReader:
                 copied = self._tensors.copied(tensor)
                 (*_, label) = unique_names((*labels, short_name(copied.name)))
                 labels.add(label)
-                source = Source(self._model.file, -1, "COPY")
+                source = SourceLocation(self._model.file, -1, "COPY")
                 copies.append(Node(Reshape(), (tensor,), (copied,), label, source))
                 tensor = copied
             outputs.append(tensor)
@@ -180,7 +180,7 @@ class _GraphReader:
     def _node(self, operator: FileOperator, name: str) -> Node | None:
         """Return the node of an operator, or None if it cannot be read."""
         title = operator_title(operator)
-        source = Source(self._model.file, operator.index, title)
+        source = SourceLocation(self._model.file, operator.index, title)
         where = f"{source} ({brief(name)!r})"
         inputs = tuple(self._tensors.get(index) for index in operator.inputs)
         outputs = self._outputs_of(operator)
@@ -237,7 +237,7 @@ class _GraphReader:
         reader: TfliteReader,
         operands: Operands,
         name: str,
-        source: Source,
+        source: SourceLocation,
     ) -> Node:
         check_arity(operands, reader)
         converted = reader.read(operands)

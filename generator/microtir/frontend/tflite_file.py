@@ -16,7 +16,7 @@ from typing import TypeVar
 
 from microtir.errors import MicrotirError, ModelFileError
 from microtir.frontend.file_kinds import refuse_folder, refuse_other_kind
-from microtir.frontend.flatbuffer import FlatBuffer, Scalar, Table
+from microtir.frontend.flatbuffer import FlatBuffer, FlatbufferTable, ScalarType
 from microtir.graph.names import brief
 
 SCHEMA_VERSION = 3
@@ -79,7 +79,7 @@ class FileOperator:
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
     options_type: int
-    options: Table | None
+    options: FlatbufferTable | None
     custom_options: bytes = b""
 
 
@@ -170,7 +170,7 @@ def parse(model: ModelBytes) -> ModelFile:
         refuse_other_kind(model.data, model.file)
     buffer = FlatBuffer(model.data, model.file)
     root = buffer.root("model table")
-    version = root.scalar(0, Scalar.UINT32)
+    version = root.scalar(0, ScalarType.UINT32)
     if version != SCHEMA_VERSION:
         raise ModelFileError(
             f"the schema version is {version}",
@@ -233,7 +233,7 @@ def _noted(
         return instead
 
 
-def _count(table: Table, slot: int, noun: str) -> int:
+def _count(table: FlatbufferTable, slot: int, noun: str) -> int:
     count = table.count(slot)
     if count > MAX_ITEMS:
         raise table.buffer.malformed(
@@ -243,7 +243,7 @@ def _count(table: Table, slot: int, noun: str) -> int:
 
 
 def _indices(
-    table: Table, slot: int, noun: str, tensors: int, optional: bool = False
+    table: FlatbufferTable, slot: int, noun: str, tensors: int, optional: bool = False
 ) -> tuple[int, ...]:
     """Return a vector of tensor indices, checked."""
     indices = table.numbers(slot, "i4")
@@ -256,14 +256,16 @@ def _indices(
     return indices
 
 
-def _tensors(root: Table, graph: Table, damage: list[MicrotirError]) -> Iterator[FileTensor]:
+def _tensors(
+    root: FlatbufferTable, graph: FlatbufferTable, damage: list[MicrotirError]
+) -> Iterator[FileTensor]:
     none = FileQuantization((), (), 0, False)
     for index in range(_count(graph, 0, "tensors")):
         unread = FileTensor(index, "", (), -1, 0, None, none, (), False, False, is_readable=False)
         yield _noted(root.buffer, damage, unread, partial(_tensor, root, graph, index))
 
 
-def _tensor(root: Table, graph: Table, index: int) -> FileTensor:
+def _tensor(root: FlatbufferTable, graph: FlatbufferTable, index: int) -> FileTensor:
     where = f"tensor {index}"
     table = graph.item(0, index, where)
     name = table.string(3)
@@ -275,17 +277,17 @@ def _tensor(root: Table, graph: Table, index: int) -> FileTensor:
         index=index,
         name=name,
         shape=shape,
-        type=table.scalar(1, Scalar.INT8),
-        buffer=table.scalar(2, Scalar.UINT32),
-        data=_data(root, table.scalar(2, Scalar.UINT32), where),
+        type=table.scalar(1, ScalarType.INT8),
+        buffer=table.scalar(2, ScalarType.UINT32),
+        data=_data(root, table.scalar(2, ScalarType.UINT32), where),
         quantization=_quantization(table.table(4, where)),
         signature=signature,
-        is_variable=table.scalar(5, Scalar.BOOL, False),
+        is_variable=table.scalar(5, ScalarType.BOOL, False),
         is_sparse=table.table(6, where) is not None,
     )
 
 
-def _check_extents(table: Table, shape: tuple[int, ...]) -> None:
+def _check_extents(table: FlatbufferTable, shape: tuple[int, ...]) -> None:
     if len(shape) > MAX_RANK:
         raise table.buffer.malformed(
             table.where, f"{len(shape)} dimensions are more than the {MAX_RANK} that microtir reads"
@@ -295,7 +297,7 @@ def _check_extents(table: Table, shape: tuple[int, ...]) -> None:
         raise table.buffer.malformed(table.where, f"the shape {shape} is not possible")
 
 
-def _data(root: Table, index: int, where: str) -> memoryview | None:
+def _data(root: FlatbufferTable, index: int, where: str) -> memoryview | None:
     """Return a view of buffer `index`; None for an empty one, which marks an activation."""
     # Writers leave out the vector of buffers, or point beyond it, for no tensor that holds data.
     if index == 0 and not root.count(4):
@@ -305,26 +307,26 @@ def _data(root: Table, index: int, where: str) -> memoryview | None:
             where, f"data is in buffer {index}; there are {root.count(4)} buffers"
         )
     buffer = root.item(4, index, f"buffer {index} of {where}")
-    offset, size = buffer.scalar(1, Scalar.UINT64), buffer.scalar(2, Scalar.UINT64)
+    offset, size = buffer.scalar(1, ScalarType.UINT64), buffer.scalar(2, ScalarType.UINT64)
     # Files over 2 GB keep data behind the FlatBuffer; offset 0 and 1 mean that this one does not.
     if offset > 1:
         return root.buffer.span(offset, size, where) if size else None
     return buffer.raw(0) or None
 
 
-def _quantization(table: Table | None) -> FileQuantization:
+def _quantization(table: FlatbufferTable | None) -> FileQuantization:
     if table is None:
         return FileQuantization((), (), 0, False)
     return FileQuantization(
         scales=table.numbers(2, "f4"),
         zero_points=table.numbers(3, "i8"),
-        axis=table.scalar(6, Scalar.INT32),
-        is_custom=table.scalar(4, Scalar.UINT8) != 0,
+        axis=table.scalar(6, ScalarType.INT32),
+        is_custom=table.scalar(4, ScalarType.UINT8) != 0,
     )
 
 
 def _operators(
-    root: Table, graph: Table, tensors: int, damage: list[MicrotirError]
+    root: FlatbufferTable, graph: FlatbufferTable, tensors: int, damage: list[MicrotirError]
 ) -> Iterator[FileOperator | None]:
     codes = [_code(root, index) for index in range(_count(root, 1, "operator codes"))]
     for index in range(_count(graph, 3, "operators")):
@@ -332,11 +334,11 @@ def _operators(
 
 
 def _operator(
-    graph: Table, index: int, codes: Sequence[tuple[int, str]], tensors: int
+    graph: FlatbufferTable, index: int, codes: Sequence[tuple[int, str]], tensors: int
 ) -> FileOperator | None:
     where = f"operator {index}"
     table = graph.item(3, index, where)
-    code_index = table.scalar(0, Scalar.UINT32)
+    code_index = table.scalar(0, ScalarType.UINT32)
     if code_index >= len(codes):
         raise table.buffer.malformed(
             where, f"its operator code is {code_index}; there are {len(codes)} codes"
@@ -348,17 +350,17 @@ def _operator(
         custom_name=custom_name,
         inputs=_indices(table, 1, "inputs", tensors, optional=True),
         outputs=_indices(table, 2, "outputs", tensors),
-        options_type=table.scalar(3, Scalar.UINT8),
+        options_type=table.scalar(3, ScalarType.UINT8),
         options=table.table(4, f"{where} options"),
         custom_options=bytes(table.raw(5) or b""),
     )
 
 
-def _code(root: Table, index: int) -> tuple[int, str]:
+def _code(root: FlatbufferTable, index: int) -> tuple[int, str]:
     """Return an operator code and the name of a custom operator."""
     table = root.item(1, index, f"operator code {index}")
     # The code was one byte once; both fields are stored now, and the larger is the real one.
-    code = max(table.scalar(0, Scalar.INT8), table.scalar(3, Scalar.INT32))
+    code = max(table.scalar(0, ScalarType.INT8), table.scalar(3, ScalarType.INT32))
     if code < 0:
         raise table.buffer.malformed(table.where, f"the number {code} is not an operator")
     return code, table.string(1) if code == _CUSTOM else ""

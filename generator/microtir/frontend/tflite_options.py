@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import Any, TypeVar, get_origin, get_type_hints
 
 from microtir.errors import ModelFileError, UnsupportedModelError
-from microtir.frontend.flatbuffer import Scalar, Table
+from microtir.frontend.flatbuffer import FlatbufferTable, ScalarType
 from microtir.frontend.tflite_file import FileOperator
 from microtir.operators.common.tflite_schema import Options
 
@@ -20,8 +20,8 @@ _DEFAULTS: Mapping[str, Any] = MappingProxyType(
     {"dilation_w": 1, "dilation_h": 1, "pot_scale_int16": True}
 )
 
-_SCALARS: Mapping[type, Scalar] = MappingProxyType(
-    {bool: Scalar.BOOL, int: Scalar.INT32, float: Scalar.FLOAT32}
+_SCALARS: Mapping[type, ScalarType] = MappingProxyType(
+    {bool: ScalarType.BOOL, int: ScalarType.INT32, float: ScalarType.FLOAT32}
 )
 
 
@@ -53,7 +53,7 @@ def read_options(operator: FileOperator, kind: type[OptionsT], where: str) -> Op
     return kind(**values)
 
 
-def _refuse_unknown(table: Table, kind: type[Options], where: str) -> None:
+def _refuse_unknown(table: FlatbufferTable, kind: type[Options], where: str) -> None:
     known = kind.first_slot + len(fields(kind))
     unknown = [slot for slot in table.present() if slot >= known]
     if unknown:
@@ -65,12 +65,14 @@ def _refuse_unknown(table: Table, kind: type[Options], where: str) -> None:
         )
 
 
-def _value(table: Table | None, slot: int, field: Field[Any], annotation: Any, where: str) -> Any:
+def _value(
+    table: FlatbufferTable | None, slot: int, field: Field[Any], annotation: Any, where: str
+) -> Any:
     if get_origin(annotation) is tuple:
         return () if table is None else table.numbers(slot, "i4")
     assert isinstance(annotation, type)
     if issubclass(annotation, IntEnum):
-        number = 0 if table is None else table.scalar(slot, Scalar.INT8)
+        number = 0 if table is None else table.scalar(slot, ScalarType.INT8)
         return _member(annotation, number, field.name, where)
     kind = _SCALARS[annotation]
     default = _DEFAULTS.get(field.name, 0)

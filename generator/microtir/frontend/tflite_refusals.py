@@ -85,7 +85,7 @@ def type_title(number: int) -> str:
 def unknown_operator(
     operator: FileOperator, where: str, custom: Sequence[str] = ()
 ) -> UnsupportedModelError:
-    """Return error for an operator that microtir does not have; `custom` are those of the user."""
+    """Return the error for an operator that microtir lacks; `custom` are those of the user."""
     if operator.custom_name:
         return UnsupportedModelError(
             f"the custom operator {brief(operator.custom_name)!r} is not supported",

@@ -22,10 +22,10 @@ from microtir.frontend.tflite_options import read_options
 from microtir.graph.ir import Array
 from microtir.operators import OPERATORS
 from microtir.operators.common.tflite_schema import (
-    Activation,
     BuiltinOperator,
     Options,
-    TensorType,
+    TfliteActivation,
+    TfliteType,
     options_without_fields,
 )
 from microtir.operators.movement.tflite import (
@@ -50,7 +50,7 @@ class ShapeOptions(Options):
     """Options of SHAPE; readers take the type from the output."""
 
     union_type: ClassVar[int] = 55
-    out_type: TensorType = TensorType.INT32
+    out_type: TfliteType = TfliteType.INT32
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ _OPTIONS: Mapping[BuiltinOperator | str, type[Options]] = MappingProxyType(
 
 _Rule: TypeAlias = Callable[[Options, list[Array]], "Array | None"]
 
-_STORED: Mapping[int, str] = MappingProxyType({TensorType.INT32: "<i4", TensorType.INT64: "<i8"})
+_STORED: Mapping[int, str] = MappingProxyType({TfliteType.INT32: "<i4", TfliteType.INT64: "<i8"})
 
 
 def is_free(tensor: FileTensor) -> bool:
@@ -90,7 +90,7 @@ def fits(tensor: FileTensor, shape: Sequence[int]) -> bool:
 
 
 def completed(tensor: FileTensor, elements: int) -> tuple[int, ...] | None:
-    """Return shape of a tensor of so many elements; None where more than one extent is unknown."""
+    """Return the shape of a tensor of so many elements; None if several extents are unknown."""
     known = math.prod(extent for extent in tensor.signature if extent != -1)
     if tensor.signature.count(-1) != 1 or known < 1 or elements % known:
         return None
@@ -225,7 +225,7 @@ def _by(function: Callable[[Array, Array], Array]) -> _Rule:
 
     def apply(options: Options, inputs: list[Array]) -> Array | None:
         first, second = inputs
-        if getattr(options, "activation", Activation.NONE) is not Activation.NONE:
+        if getattr(options, "activation", TfliteActivation.NONE) is not TfliteActivation.NONE:
             return None
         return np.asarray(function(first, second))
 

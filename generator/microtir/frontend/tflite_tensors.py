@@ -19,7 +19,7 @@ from microtir.frontend.tflite_file import (
 from microtir.frontend.tflite_refusals import type_advice, type_title
 from microtir.frontend.tflite_shapes import is_free
 from microtir.graph.ir import Array, Tensor, TensorType
-from microtir.operators.common.tflite_schema import TensorType as FileType
+from microtir.operators.common.tflite_schema import TfliteType as FileType
 from microtir.tir.dtype import DType
 
 _DTYPES: Mapping[int, DType] = MappingProxyType(
@@ -82,10 +82,7 @@ class Tensors:
         return self._converted[index]
 
     def shape_of(self, index: int) -> tuple[int, ...] | None:
-        """Return shape of a tensor.
-
-        None while it depends on a batch and nobody has completed it.
-        """
+        """Return the shape of a tensor; None while it depends on a batch that is not resolved."""
         stored = self._model.tensors[index]
         if index in self._completed:
             return self._completed[index]

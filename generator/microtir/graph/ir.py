@@ -73,7 +73,7 @@ class TensorType:
 
     @property
     def channels(self) -> int:
-        """Return extent of the last axis; a scalar is one channel."""
+        """Return the extent of the last axis; a scalar is one channel."""
         return self.shape[-1] if self.shape else 1
 
     @property
@@ -113,7 +113,7 @@ class Tensor:
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class SourceLocation:
     """Where a node stands in its model file; every error and comment about it names this."""
 
     file: str  # base name only, so that output does not depend on the folder
@@ -156,7 +156,7 @@ class Node:
     inputs: tuple[Tensor, ...]
     outputs: tuple[Tensor, ...]
     name: str
-    source: Source
+    source: SourceLocation
     sums: SumRange | None = None
 
     @property

@@ -40,7 +40,7 @@ def _labels(graph: Graph) -> dict[Tensor, str]:
 
 
 def type_text(type_: TensorType) -> str:
-    """Return scalar type, shape and quantisation, such as ``int8[1, 8] scale 0.5 zero 3``."""
+    """Return the scalar type, shape and quantisation, such as ``int8[1, 8] scale 0.5 zero 3``."""
     shape = ", ".join(map(str, type_.shape))
     text = f"{type_.dtype.value}[{shape}]"
     return f"{text} {_quantization_text(type_.quantization)}" if type_.quantization else text

@@ -4,14 +4,14 @@ from microtir.measure.constants import ConstantData, constants_of
 from microtir.measure.figures import Figures, figures_of
 from microtir.measure.flash import FlashUse
 from microtir.measure.functions import Functions
-from microtir.measure.stack import Frame, Stacks, WorstStack
+from microtir.measure.stack import StackFrame, Stacks, WorstStack
 
 __all__ = [
     "ConstantData",
     "Figures",
     "FlashUse",
-    "Frame",
     "Functions",
+    "StackFrame",
     "Stacks",
     "WorstStack",
     "constants_of",

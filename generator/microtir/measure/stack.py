@@ -62,7 +62,7 @@ _MATH_CALLS = frozenset({
 
 
 @dataclass(frozen=True, slots=True)
-class Frame:
+class StackFrame:
     """What one function of the deepest chain of calls takes, in bytes.
 
     `name` is its name in TIR; `function` is None for what is no function of TIR.
@@ -77,7 +77,7 @@ class Frame:
 class WorstStack:
     """The deepest chain of calls, from the entry on; the last frame is that of libraries."""
 
-    frames: tuple[Frame, ...]
+    frames: tuple[StackFrame, ...]
 
     @property
     def bytes(self) -> int:
@@ -163,27 +163,27 @@ class _Program:
         deepest = max(map(chains.of, self.functions.roots), key=_depth, default=())
         return WorstStack((*self.around(), *deepest))
 
-    def around(self) -> Iterator[Frame]:
+    def around(self) -> Iterator[StackFrame]:
         """Yield what runs before main, or between main and a layer."""
         config, register = self.config, self.register
         arguments = max((len(root.params) for root in self.functions.roots), default=0)
         name = f"{config.module_name}_run"
         is_packed = config.entry_calling_convention() is CallingConvention.PACKED
         if is_packed or config.needs_packed_wrapper():
-            yield Frame(f"{name}_packed", register * (_FRAME + arguments))
+            yield StackFrame(f"{name}_packed", register * (_FRAME + arguments))
         if config.has_packed_operators() and self.functions.layers:
             most = max(len(layer.params) for layer in self.functions.layers)
-            yield Frame("operator_packed", register * (_FRAME + most))
+            yield StackFrame("operator_packed", register * (_FRAME + most))
         if self.functions.main is not None and config.is_graph():
             # The executor and its arrays of pointers; main is then a node.
             size = _FRAME + arguments + _EXECUTOR + self.passed_constants
-            yield Frame(name, register * size)
+            yield StackFrame(name, register * size)
             debug = config.executor.kind is ExecutorKind.DEBUG
             for function in _OBSERVED if debug else _EXECUTED:
-                yield Frame(function, register * _FRAME)
+                yield StackFrame(function, register * _FRAME)
 
 
-def _depth(chain: tuple[Frame, ...]) -> int:
+def _depth(chain: tuple[StackFrame, ...]) -> int:
     return sum(frame.bytes for frame in chain)
 
 
@@ -205,7 +205,7 @@ class _Chains:
         self._register = program.register
         self._is_optimised = is_optimised
         self._has_assembly = has_assembly
-        self._known: dict[PrimFunc, tuple[Frame, ...]] = {}
+        self._known: dict[PrimFunc, tuple[StackFrame, ...]] = {}
         self._contracts = {
             call.meaning: call.contract.stack_bytes
             for function in self._functions.distinct
@@ -214,7 +214,7 @@ class _Chains:
         }
         self._by_name = {f.name: f for f in self._functions.own}
 
-    def of(self, function: PrimFunc) -> tuple[Frame, ...]:
+    def of(self, function: PrimFunc) -> tuple[StackFrame, ...]:
         if function not in self._known:
             self._known[function] = (self.frame(function), *self._below(function))
         return self._known[function]
@@ -224,17 +224,17 @@ class _Chains:
         is_listed = function in self._functions.assembly and not has_intrinsics(function)
         return self._has_assembly and is_listed
 
-    def _below(self, function: PrimFunc) -> tuple[Frame, ...]:
+    def _below(self, function: PrimFunc) -> tuple[StackFrame, ...]:
         if self._is_assembly(function):
             return ()
         library = self._library(function)
         below = [self.of(callee) for callee in self._callees(function)]
         return max((*below, *self._externs(function), (library,)), key=_depth)
 
-    def _library(self, function: PrimFunc) -> Frame:
+    def _library(self, function: PrimFunc) -> StackFrame:
         """Return what a compiler or a function itself calls that is not printed with it."""
         size = _MATH if _body_of(function).uses_math else _LIBRARY
-        return Frame("library", self._register * size)
+        return StackFrame("library", self._register * size)
 
     def _callees(self, function: PrimFunc) -> Iterator[PrimFunc]:
         for call in calls_of(function):
@@ -243,19 +243,19 @@ class _Chains:
             elif isinstance(call, KernelCall):
                 yield call.meaning
 
-    def _externs(self, function: PrimFunc) -> Iterator[tuple[Frame, ...]]:
+    def _externs(self, function: PrimFunc) -> Iterator[tuple[StackFrame, ...]]:
         for call in calls_of(function):
             if isinstance(call, ExternCall):
                 size = call.function.stack_bytes + self._register * _FRAME
-                library = Frame("library", self._register * _LIBRARY)
-                yield Frame(call.function.name, size), library
+                library = StackFrame("library", self._register * _LIBRARY)
+                yield StackFrame(call.function.name, size), library
 
-    def frame(self, function: PrimFunc) -> Frame:
+    def frame(self, function: PrimFunc) -> StackFrame:
         """Return what a function takes itself."""
         name = self._program.name(function)
         contract = self._contracts.get(function, 0)
         if self._is_assembly(function):
-            return Frame(name, contract, function)
+            return StackFrame(name, contract, function)
         arrays = _body_of(function).arrays
         if self._program.config.has_packed_operators():
             calls = calls_of(function)
@@ -263,7 +263,7 @@ class _Chains:
             arrays += arguments * (_VIEW * self._register + _VALUE)
         size = arrays + self._register * (self._kept(function) + _FRAME)
         is_body = function in self._functions.assembly and has_intrinsics(function)
-        return Frame(name, max(size, contract) if is_body else size, function)
+        return StackFrame(name, max(size, contract) if is_body else size, function)
 
     def _kept(self, function: PrimFunc) -> int:
         """Return the registers that a function's parameters and variables take."""
@@ -353,7 +353,7 @@ def _is_variable(node: Node) -> bool:
 
 
 def _in_scope(node: Node) -> int:
-    """Return most variables that are in scope at one time: others share their places with them."""
+    """Count the variables that share the scope at most: others take the places of dead ones."""
     return _is_variable(node) + max(map(_in_scope, children(node)), default=0)
 
 

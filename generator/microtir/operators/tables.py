@@ -11,7 +11,7 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from microtir.graph.ir import Node, Source, Tensor, TensorType
+from microtir.graph.ir import Node, SourceLocation, Tensor, TensorType
 from microtir.graph.operator import Operator
 from microtir.operators import record_of
 from microtir.operators.definition import Trait
@@ -31,7 +31,7 @@ def lookup_table(op: Operator, input_type: TensorType, output: TensorType) -> np
         Tensor(name, replace(type_, shape=values.shape))
         for name, type_ in (("x", input_type), ("y", output))
     )
-    node = Node(op, (x,), (y,), op.name, Source("", 0, op.name))
+    node = Node(op, (x,), (y,), op.name, SourceLocation("", 0, op.name))
     result = record_of(op).meaning(op, node, values)
     assert isinstance(result, np.ndarray)
     return result.astype(np.int8)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from microtir.errors import ScheduleError
-from microtir.schedule.names import Names
-from microtir.schedule.program import Loop, Program
+from microtir.schedule.names import UniqueNames
+from microtir.schedule.program import Loop, ScheduledProgram
 from microtir.schedule.proof import cancelled_difference
 from microtir.schedule.tree import copy_loops, find_loop, path_to, replace_stmt, require_serial
 from microtir.tir import build, ir
@@ -32,7 +32,7 @@ class _Block:
         return tuple(node for node in self.chain if isinstance(node, ir.For))
 
 
-def cache_write(program: Program, loop: Loop) -> tuple[Program, ir.Buffer]:
+def cache_write(program: ScheduledProgram, loop: Loop) -> tuple[ScheduledProgram, ir.Buffer]:
     """Make three nests of one: set the accumulators, add to them, write the elements.
 
     The scalar accumulator of the element becomes an array with one element per iteration of `loop`
@@ -55,7 +55,7 @@ def cache_write(program: Program, loop: Loop) -> tuple[Program, ir.Buffer]:
         _around(block.chain, expand.stmt(part)) for part in (block.init, block.update, block.write)
     ]
     # What the sums do not read keeps its name in the nest that does.
-    names = Names.used_in(replace_stmt(program.body, root, ir.Allocate(array, parts[1])))
+    names = UniqueNames.used_in(replace_stmt(program.body, root, ir.Allocate(array, parts[1])))
     init, init_loops = copy_loops(parts[0], names, dict(program.loops), "_init")
     write, write_loops = copy_loops(parts[2], names, dict(program.loops), "_write")
     body = ir.Allocate(array, build.seq(init, parts[1], write))

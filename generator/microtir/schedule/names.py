@@ -8,16 +8,16 @@ from microtir.tir import ir
 from microtir.tir.visitor import walk
 
 
-class Names:
+class UniqueNames:
     """Hands out names that are unique within one function."""
 
     def __init__(self, taken: Iterable[str]) -> None:
         self._taken = set(taken)
 
     @staticmethod
-    def used_in(body: ir.Stmt) -> Names:
+    def used_in(body: ir.Stmt) -> UniqueNames:
         """Return all names but those of the variables, buffers and loops of a body."""
-        return Names(name for node in walk(body) for name in _names(node))
+        return UniqueNames(name for node in walk(body) for name in _names(node))
 
     def unique(self, name: str) -> str:
         """Return `name`, or `name_1`, `name_2`, ... where it is taken."""

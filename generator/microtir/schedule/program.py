@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol, TypeAlias, runtime_checkable
 
 from microtir.errors import ScheduleError
-from microtir.schedule.names import Names
+from microtir.schedule.names import UniqueNames
 from microtir.tir import ir
 
 
@@ -73,7 +73,7 @@ class Loop:
     var: ir.Var
 
     @staticmethod
-    def new(stage: Stage, name: str, names: Names) -> Loop:
+    def new(stage: Stage, name: str, names: UniqueNames) -> Loop:
         """Make the handle of a loop that a step makes."""
         return Loop(stage, name, ir.Var(names.unique(name)))
 
@@ -84,7 +84,7 @@ class Loop:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Program:
+class ScheduledProgram:
     """Loop nests that compute tensors, before their storage and scalars become parameters.
 
     `storage` holds the stages in order, each with the buffer that holds it in the body: the
@@ -101,7 +101,7 @@ class Program:
 
     @property
     def outputs(self) -> tuple[ir.Buffer, ...]:
-        """Return storage of the outputs, each buffer once."""
+        """Return the storage of the outputs, each buffer once."""
         outputs = (buffer for stage, buffer in self.storage.items() if stage.is_output)
         return tuple(dict.fromkeys(outputs))
 
@@ -121,7 +121,7 @@ class Program:
         own = tensor if isinstance(tensor, ir.Buffer) else tensor.buffer
         return next((b for s, b in self.storage.items() if s.tensor.buffer is own), own)
 
-    def with_body(self, body: ir.Stmt, *new_loops: Loop) -> Program:
+    def with_body(self, body: ir.Stmt, *new_loops: Loop) -> ScheduledProgram:
         """Return the program after a rewrite that added loops."""
         added = {loop.var: loop for loop in new_loops}
         return replace(self, body=body, loops={**self.loops, **added})

@@ -16,14 +16,14 @@ Inner: TypeAlias = Mapping[ir.Var, "Range | None"]  # None: a value that is not 
 
 
 @dataclass(frozen=True, slots=True)
-class Box:
+class IndexBox:
     """Elements ``start .. start + extent`` per axis; the starts are known before the statement."""
 
     start: tuple[ir.Expr, ...]
     extent: tuple[int, ...]
 
 
-def region_read(body: ir.Stmt, statement: ir.Stmt, buffer: ir.Buffer, step: str) -> Box:
+def region_read(body: ir.Stmt, statement: ir.Stmt, buffer: ir.Buffer, step: str) -> IndexBox:
     """Return the smallest box found to hold every element that a part of `body` loads.
 
     An axis that is indexed in a way that cannot be bounded is taken as a whole.
@@ -58,7 +58,7 @@ def region_read(body: ir.Stmt, statement: ir.Stmt, buffer: ir.Buffer, step: str)
             raise ScheduleError(
                 f"a micro-kernel reads '{buffer.name}': the elements are not known", where=step
             )
-    return Box(tuple(starts), tuple(extents))
+    return IndexBox(tuple(starts), tuple(extents))
 
 
 class _Lets:
@@ -78,7 +78,7 @@ class _Lets:
 
 
 def _inner_ranges(statement: ir.Stmt, lets: _Lets) -> dict[ir.Var, Range | None]:
-    """Return first and last value of every variable that is defined inside a statement."""
+    """Return the first and last value of every variable that is defined inside a statement."""
     ranges: dict[ir.Var, Range | None] = {}
     for node in walk(statement):
         if isinstance(node, ir.For):
@@ -89,7 +89,7 @@ def _inner_ranges(statement: ir.Stmt, lets: _Lets) -> dict[ir.Var, Range | None]
 
 
 def _tightest(start: ir.Expr, stop: ir.Expr) -> Range:
-    """Return first and last value of a range, with a constant distance if there are such.
+    """Return the first and last value of a range, with a constant distance if there are such.
 
     Every argument of a maximum is a bound from below, every one of a minimum a bound from above.
     """

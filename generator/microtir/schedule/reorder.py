@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from microtir.errors import ScheduleError
 from microtir.schedule.legality import accesses_of, conflict_of_independence, conflict_of_order
-from microtir.schedule.program import Loop, Program
+from microtir.schedule.program import Loop, ScheduledProgram
 from microtir.schedule.tree import facts_at, find_loop, replace_stmt, require_serial
 from microtir.tir import build, ir
 from microtir.tir.visitor import buffers_read, buffers_written, variables_used, walk
@@ -14,7 +14,9 @@ from microtir.tir.visitor import buffers_read, buffers_written, variables_used, 
 UNROLL_LIMIT = 256
 
 
-def reorder(program: Program, loops: tuple[Loop, ...], *, allow_reassociation: bool) -> Program:
+def reorder(
+    program: ScheduledProgram, loops: tuple[Loop, ...], *, allow_reassociation: bool
+) -> ScheduledProgram:
     """Put loops into the given order, the first one outermost, in their present places.
 
     Raises:
@@ -108,7 +110,7 @@ def _check_ranges(order: list[ir.For], guards: list[ir.Expr], core: ir.Stmt, ste
                 )
 
 
-def unroll(program: Program, loop: Loop, limit: int) -> Program:
+def unroll(program: ScheduledProgram, loop: Loop, limit: int) -> ScheduledProgram:
     """Mark a loop to be replaced by copies of its body.
 
     Raises:
@@ -130,7 +132,7 @@ def unroll(program: Program, loop: Loop, limit: int) -> Program:
     return _with_kind(program, node, ir.LoopKind.UNROLLED)
 
 
-def vectorize(program: Program, loop: Loop) -> Program:
+def vectorize(program: ScheduledProgram, loop: Loop) -> ScheduledProgram:
     """Mark a loop whose iterations do not depend on each other.
 
     Raises:
@@ -148,5 +150,5 @@ def vectorize(program: Program, loop: Loop) -> Program:
     return _with_kind(program, node, ir.LoopKind.VECTORIZED)
 
 
-def _with_kind(program: Program, node: ir.For, kind: ir.LoopKind) -> Program:
+def _with_kind(program: ScheduledProgram, node: ir.For, kind: ir.LoopKind) -> ScheduledProgram:
     return program.with_body(replace_stmt(program.body, node, replace(node, kind=kind)))

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from microtir.errors import ScheduleError, nearest
 from microtir.schedule import reorder, split, storage
 from microtir.schedule.cache_write import cache_write
-from microtir.schedule.program import Argument, ExprHandle, Loop, Program, TensorLike
+from microtir.schedule.program import Argument, ExprHandle, Loop, ScheduledProgram, TensorLike
 from microtir.schedule.reorder import UNROLL_LIMIT
 from microtir.schedule.signature import TensorT, make_primfunc
 from microtir.schedule.tensorize import KernelDescription, tensorize
@@ -25,7 +25,7 @@ class Schedule:
     reason, and then nothing has changed.  `steps` says what was done so far.
     """
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: ScheduledProgram) -> None:
         self._program = program
         self._history: list[tuple[str, ir.Stmt]] = []
 
@@ -218,6 +218,6 @@ class Schedule:
         program = tensorize(self._program, loop, kernel)
         self._done(f"tensorize({loop}, {kernel.meaning.name})", program)
 
-    def _done(self, step: str, program: Program) -> None:
+    def _done(self, step: str, program: ScheduledProgram) -> None:
         self._program = program
         self._history.append((step, program.body))

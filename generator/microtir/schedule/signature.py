@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from microtir.errors import ScheduleError
-from microtir.schedule.program import Argument, Program, TensorLike
+from microtir.schedule.program import Argument, ScheduledProgram, TensorLike
 from microtir.tir import ir
 from microtir.tir.visitor import Rewriter, variables_used, walk
 
@@ -15,7 +15,7 @@ TensorT = TypeVar("TensorT", bound=TensorLike)
 
 
 def make_primfunc(
-    program: Program,
+    program: ScheduledProgram,
     args: Sequence[Argument] | None,
     name: str,
     binds: Mapping[TensorT, ir.Buffer] | None,
@@ -53,12 +53,12 @@ def make_primfunc(
 class _Storage:
     """Which buffer holds each buffer of the program in the end."""
 
-    program: Program
+    program: ScheduledProgram
     final: dict[ir.Buffer, ir.Buffer]
     where: str
 
     @staticmethod
-    def of(program: Program, binds: Mapping[TensorT, ir.Buffer], where: str) -> _Storage:
+    def of(program: ScheduledProgram, binds: Mapping[TensorT, ir.Buffer], where: str) -> _Storage:
         storage = _Storage(program, {}, where)
         for tensor, buffer in binds.items():
             storage.bind(tensor, buffer)
@@ -126,12 +126,12 @@ class _Storage:
         return self.final[old]
 
 
-def _buffers(program: Program) -> tuple[ir.Buffer, ...]:
+def _buffers(program: ScheduledProgram) -> tuple[ir.Buffer, ...]:
     """Return every buffer that belongs to a tensor of the program."""
     return (*program.inputs, *program.constants, *program.storage.values())
 
 
-def _default_params(program: Program, storage: _Storage) -> tuple[ir.Param, ...]:
+def _default_params(program: ScheduledProgram, storage: _Storage) -> tuple[ir.Param, ...]:
     known = [storage.final.get(buffer, buffer) for buffer in _buffers(program)]
     outputs = [storage.final.get(buffer, buffer) for buffer in program.outputs]
     inputs = [b for b in known if b.scope is ir.Scope.PARAMETER and b not in outputs]

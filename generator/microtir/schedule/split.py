@@ -5,15 +5,17 @@ from __future__ import annotations
 from dataclasses import replace
 
 from microtir.errors import ScheduleError
-from microtir.schedule.names import Names
-from microtir.schedule.program import Loop, Program, is_parameter
+from microtir.schedule.names import UniqueNames
+from microtir.schedule.program import Loop, ScheduledProgram, is_parameter
 from microtir.schedule.proof import cancelled_difference
 from microtir.schedule.tree import copy_loops, find_loop, path_to, replace_stmt, require_serial
 from microtir.tir import build, ir
 from microtir.tir.visitor import substitute, variables_used, walk
 
 
-def split(program: Program, loop: Loop, factor: int) -> tuple[Program, Loop, Loop]:
+def split(
+    program: ScheduledProgram, loop: Loop, factor: int
+) -> tuple[ScheduledProgram, Loop, Loop]:
     """Make blocks of `factor` iterations; an If guards the tail that is no whole block.
 
     Raises:
@@ -24,7 +26,7 @@ def split(program: Program, loop: Loop, factor: int) -> tuple[Program, Loop, Loo
         raise ScheduleError(f"the factor {factor} is not positive", where=step, legal="1, 2, ...")
     old = find_loop(program, loop, step)
     require_serial(old, step)
-    names = Names.used_in(program.body)
+    names = UniqueNames.used_in(program.body)
     outer = Loop.new(loop.stage, f"{loop.name}_outer", names)
     inner = Loop.new(loop.stage, f"{loop.name}_inner", names)
     extent = cancelled_difference(old.stop, old.start)
@@ -46,7 +48,7 @@ def _is_multiple(extent: ir.Expr, factor: int) -> bool:
             return factor == 1
 
 
-def fuse(program: Program, outer: Loop, inner: Loop) -> tuple[Program, Loop]:
+def fuse(program: ScheduledProgram, outer: Loop, inner: Loop) -> tuple[ScheduledProgram, Loop]:
     """Make one loop over the iterations of two perfectly nested ones, in the same order.
 
     Raises:
@@ -70,7 +72,7 @@ def fuse(program: Program, outer: Loop, inner: Loop) -> tuple[Program, Loop]:
             f" '{outer}'",
             where=step,
         )
-    names = Names.used_in(program.body)
+    names = UniqueNames.used_in(program.body)
     fused = Loop.new(outer.stage, f"{outer.name}_{inner.name}", names)
     row = build.add(first.start, build.floordiv(fused.var, extent.value))
     column = build.add(second.start, build.floormod(fused.var, extent.value))
@@ -80,7 +82,9 @@ def fuse(program: Program, outer: Loop, inner: Loop) -> tuple[Program, Loop]:
     return program.with_body(replace_stmt(program.body, first, loop), fused), fused
 
 
-def partition(program: Program, loop: Loop, at: ir.Expr) -> tuple[Program, Loop, Loop]:
+def partition(
+    program: ScheduledProgram, loop: Loop, at: ir.Expr
+) -> tuple[ScheduledProgram, Loop, Loop]:
     """Make two loops one after the other: [start, at) and [at, stop), each cut to the range.
 
     Raises:
@@ -90,7 +94,7 @@ def partition(program: Program, loop: Loop, at: ir.Expr) -> tuple[Program, Loop,
     old = find_loop(program, loop, step)
     require_serial(old, step)
     _check_point(program, old, at, step)
-    names = Names.used_in(program.body)
+    names = UniqueNames.used_in(program.body)
     middle = build.minimum(build.maximum(at, old.start), old.stop)
     first = Loop.new(loop.stage, f"{loop.name}_first", names)
     rest = Loop.new(loop.stage, f"{loop.name}_rest", names)
@@ -103,7 +107,7 @@ def partition(program: Program, loop: Loop, at: ir.Expr) -> tuple[Program, Loop,
     return program.with_body(body, first, rest, *copied), first, rest
 
 
-def _check_point(program: Program, loop: ir.For, at: ir.Expr, step: str) -> None:
+def _check_point(program: ScheduledProgram, loop: ir.For, at: ir.Expr, step: str) -> None:
     """Raise ScheduleError if `at` cannot be evaluated in front of the loop."""
     if at.dtype is not ir.DType.INT32:
         raise ScheduleError(f"the point is {at.dtype.value}", where=step, legal="INT32")

@@ -5,18 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from microtir.errors import ScheduleError
-from microtir.schedule.names import Names
-from microtir.schedule.program import Loop, Program, Stage
+from microtir.schedule.names import UniqueNames
+from microtir.schedule.program import Loop, ScheduledProgram, Stage
 from microtir.schedule.proof import cancelled_difference, constant_difference, proves
-from microtir.schedule.region import Box, region_read
+from microtir.schedule.region import IndexBox, region_read
 from microtir.schedule.tree import facts_at, find_loop, path_to, replace_stmt, require_serial
 from microtir.tir import build, ir
 from microtir.tir.visitor import Rewriter, buffers_read, buffers_written, substitute, walk
 
 
 def cache_read(
-    program: Program, buffer: ir.Buffer, loop: Loop
-) -> tuple[Program, ir.Buffer, tuple[Loop, ...]]:
+    program: ScheduledProgram, buffer: ir.Buffer, loop: Loop
+) -> tuple[ScheduledProgram, ir.Buffer, tuple[Loop, ...]]:
     """Copy what an iteration of `loop` reads of an input into a LOCAL buffer, first in each.
 
     The copy stays inside the input: where the part reaches over an edge, it is cut.
@@ -33,7 +33,7 @@ def cache_read(
     if buffer not in buffers_read(node.body):
         raise ScheduleError(f"'{buffer.name}' is not read inside '{loop}'", where=step)
     box = region_read(program.body, node.body, buffer, step)
-    names = Names.used_in(program.body)
+    names = UniqueNames.used_in(program.body)
     local = ir.Buffer(
         names.unique(f"{buffer.name}_local"), box.extent, buffer.dtype, ir.Scope.LOCAL
     )
@@ -55,7 +55,7 @@ def _range(loop: ir.For) -> tuple[ir.Expr, ...]:
 def _copy_nest(
     source: ir.Buffer,
     local: ir.Buffer,
-    box: Box,
+    box: IndexBox,
     loops: tuple[Loop, ...],
     facts: tuple[ir.Expr, ...],
 ) -> ir.Stmt:
@@ -87,7 +87,7 @@ def _lower(facts: tuple[ir.Expr, ...], a: ir.Expr, b: ir.Expr) -> ir.Expr:
 class _Redirect(Rewriter):
     """Accesses to a buffer go to the box of it that a smaller buffer holds."""
 
-    def __init__(self, old: ir.Buffer, new: ir.Buffer, box: Box) -> None:
+    def __init__(self, old: ir.Buffer, new: ir.Buffer, box: IndexBox) -> None:
         self.old = old
         self.new = new
         self.box = box
@@ -120,7 +120,7 @@ class _Producer:
     loops: tuple[ir.For, ...]  # by axis of the storage
 
 
-def compute_at(program: Program, stage: Stage, loop: Loop) -> Program:
+def compute_at(program: ScheduledProgram, stage: Stage, loop: Loop) -> ScheduledProgram:
     """Compute a stage inside a loop of its consumer, only the part that one iteration reads.
 
     Parts of neighbouring iterations that overlap are computed again.
@@ -167,7 +167,9 @@ def _without_allocate(body: ir.Stmt, buffer: ir.Buffer) -> ir.Stmt:
     return Remove().stmt(body)
 
 
-def _producer(program: Program, buffer: ir.Buffer, consumer: ir.For, step: str) -> _Producer:
+def _producer(
+    program: ScheduledProgram, buffer: ir.Buffer, consumer: ir.For, step: str
+) -> _Producer:
     stores = [n for n in walk(program.body) if isinstance(n, ir.Store) and n.buffer is buffer]
     if len(stores) != 1:
         raise ScheduleError(
@@ -198,7 +200,7 @@ def _producer(program: Program, buffer: ir.Buffer, consumer: ir.For, step: str) 
 
 
 def _check_readers(
-    program: Program, buffer: ir.Buffer, producer: _Producer, consumer: ir.For, step: str
+    program: ScheduledProgram, buffer: ir.Buffer, producer: _Producer, consumer: ir.For, step: str
 ) -> None:
     inside = sum(1 for n in walk(consumer.body) if _reads(n, buffer))
     everywhere = sum(1 for n in walk(program.body) if _reads(n, buffer))
@@ -223,7 +225,7 @@ def _reads(node: object, buffer: ir.Buffer) -> bool:
 class _Restrict(Rewriter):
     """Cuts the loops of a producer to a box of its storage."""
 
-    def __init__(self, producer: _Producer, box: Box, facts: tuple[ir.Expr, ...]) -> None:
+    def __init__(self, producer: _Producer, box: IndexBox, facts: tuple[ir.Expr, ...]) -> None:
         self.axis = {loop.var: axis for axis, loop in enumerate(producer.loops)}
         self.box = box
         self.facts = facts

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from microtir.errors import ScheduleError
-from microtir.schedule.program import Loop, Program
+from microtir.schedule.program import Loop, ScheduledProgram
 from microtir.schedule.proof import constant_difference, proves
 from microtir.schedule.tree import facts_at, find_loop, replace_stmt
 from microtir.tir import build, ir
@@ -31,7 +31,7 @@ class KernelDescription:
     sizes: tuple[int, ...] = ()
 
 
-def tensorize(program: Program, loop: Loop, kernel: KernelDescription) -> Program:
+def tensorize(program: ScheduledProgram, loop: Loop, kernel: KernelDescription) -> ScheduledProgram:
     """Replace `loop` by a call of the kernel.
 
     The nest and the kernel's meaning must be the same statements, loop for loop, with buffers that

@@ -7,13 +7,13 @@ from dataclasses import replace
 from itertools import pairwise
 
 from microtir.errors import ScheduleError
-from microtir.schedule.names import Names
-from microtir.schedule.program import Loop, Program
+from microtir.schedule.names import UniqueNames
+from microtir.schedule.program import Loop, ScheduledProgram
 from microtir.tir import build, ir
 from microtir.tir.visitor import Replacement, Rewriter, children, substitute, walk
 
 
-def find_loop(program: Program, loop: Loop, step: str) -> ir.For:
+def find_loop(program: ScheduledProgram, loop: Loop, step: str) -> ir.For:
     """Find the For of a handle.
 
     Raises:
@@ -31,7 +31,7 @@ def find_loop(program: Program, loop: Loop, step: str) -> ir.For:
     )
 
 
-def loops_of(program: Program) -> tuple[Loop, ...]:
+def loops_of(program: ScheduledProgram) -> tuple[Loop, ...]:
     """Return the handle of every loop of the body, in the order of the text."""
     loops = [node for node in walk(program.body) if isinstance(node, ir.For)]
     return tuple(program.loops[loop.var] for loop in loops)
@@ -124,7 +124,7 @@ def defined_in(node: ir.Stmt) -> Iterator[ir.Var | ir.Buffer]:
 
 
 def copy_loops(
-    body: ir.Stmt, names: Names, loops: dict[ir.Var, Loop], suffix: str
+    body: ir.Stmt, names: UniqueNames, loops: dict[ir.Var, Loop], suffix: str
 ) -> tuple[ir.Stmt, tuple[Loop, ...]]:
     """Copy a statement with new definitions, and return handles of its loops, too.
 

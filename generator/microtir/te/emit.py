@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from microtir.errors import TirError
-from microtir.schedule.names import Names
+from microtir.schedule.names import UniqueNames
 from microtir.schedule.program import is_parameter
 from microtir.te.expr import (
     Axis,
@@ -36,17 +36,17 @@ COMBINE: Mapping[Reduction, Callable[[ir.Expr, ir.Expr], ir.Expr]] = {
 }
 
 Values: TypeAlias = Mapping[ir.Param, Replacement]
-Place: TypeAlias = Callable[["Scope"], ir.Stmt]
+Place: TypeAlias = Callable[["LoopScope"], ir.Stmt]
 
 
 @dataclass(frozen=True, slots=True)
-class Scope:
+class LoopScope:
     """What is defined at a place of the function: axes and preludes, with what stands for them."""
 
     values: Values
 
-    def define(self, var: ir.Var, value: ir.Expr) -> Scope:
-        return Scope({**self.values, var: value})
+    def define(self, var: ir.Var, value: ir.Expr) -> LoopScope:
+        return LoopScope({**self.values, var: value})
 
     def resolve(self, value: Expr | ir.Expr) -> ir.Expr:
         """Replace everything in an expression by what stands for it here."""
@@ -66,7 +66,7 @@ class Nest:
     loops: tuple[tuple[ir.Var, str], ...]
 
 
-def emit_nest(tensor: Tensor, names: Names, buffers: Values) -> Nest:
+def emit_nest(tensor: Tensor, names: UniqueNames, buffers: Values) -> Nest:
     """Emit the loop nest of a tensor; `buffers` replaces buffers of the computation.
 
     Raises:
@@ -75,12 +75,12 @@ def emit_nest(tensor: Tensor, names: Names, buffers: Values) -> Nest:
     """
     assert tensor.computation is not None
     emitter = _Emitter(tensor, tensor.computation, names)
-    body = emitter.emit(Scope(buffers))
+    body = emitter.emit(LoopScope(buffers))
     return Nest(body, tuple(emitter.loop_axes))
 
 
 class _Emitter:
-    def __init__(self, tensor: Tensor, computation: Computation, names: Names) -> None:
+    def __init__(self, tensor: Tensor, computation: Computation, names: UniqueNames) -> None:
         self.tensor = tensor
         self.computation = computation
         self.names = names
@@ -88,12 +88,12 @@ class _Emitter:
         self.loop_axes: list[tuple[ir.Var, str]] = []
         self.free: dict[Prelude, frozenset[ir.Var]] = {}
 
-    def emit(self, scope: Scope) -> ir.Stmt:
+    def emit(self, scope: LoopScope) -> ir.Stmt:
         computation = self.computation
         roots = [e for axis in computation.axes for e in (axis.start, axis.stop)]
         roots.append(computation.value)
 
-        def element(inner: Scope) -> ir.Stmt:
+        def element(inner: LoopScope) -> ir.Stmt:
             self.check_defined(inner, computation.value)
             value = inner.resolve(computation.value)
             return inner.store(self.tensor.buffer, computation.indices, value)
@@ -101,11 +101,11 @@ class _Emitter:
         return self.loops(computation.axes, roots, scope, element)
 
     def loops(
-        self, axes: tuple[Axis | ReduceAxis, ...], roots: list[Expr], scope: Scope, inner: Place
+        self, axes: tuple[Axis | ReduceAxis, ...], roots: list[Expr], scope: LoopScope, inner: Place
     ) -> ir.Stmt:
         """Emit loops over `axes` and, as far out as it may be, every prelude of `roots`."""
 
-        def here(defined: Scope) -> ir.Stmt:
+        def here(defined: LoopScope) -> ir.Stmt:
             if not axes:
                 return inner(defined)
             axis, *rest = axes
@@ -117,7 +117,7 @@ class _Emitter:
 
         return self.place(self.ready(roots, scope), scope, here)
 
-    def place(self, preludes: list[Prelude], scope: Scope, inner: Place) -> ir.Stmt:
+    def place(self, preludes: list[Prelude], scope: LoopScope, inner: Place) -> ir.Stmt:
         """Put the preludes in order, then `inner` where all of them are defined."""
         if not preludes:
             return inner(scope)
@@ -132,8 +132,8 @@ class _Emitter:
         after = scope.define(prelude.var, ir.Load(accumulator, ()))
         return ir.Allocate(accumulator, build.seq(reduction, self.place(rest, after, inner)))
 
-    def reduction(self, reduce: Reduce, accumulator: ir.Buffer, scope: Scope) -> ir.Stmt:
-        def update(inner: Scope) -> ir.Stmt:
+    def reduction(self, reduce: Reduce, accumulator: ir.Buffer, scope: LoopScope) -> ir.Stmt:
+        def update(inner: LoopScope) -> ir.Stmt:
             self.check_defined(inner, reduce.term)
             combined = COMBINE[reduce.kind](ir.Load(accumulator, ()), inner.resolve(reduce.value))
             step = ir.Store(accumulator, (), combined)
@@ -142,7 +142,7 @@ class _Emitter:
         start = ir.Store(accumulator, (), scope.resolve(reduce.init))
         return build.seq(start, self.loops(reduce.axes, list(reduce.operands), scope, update))
 
-    def ready(self, roots: list[Expr], scope: Scope) -> list[Prelude]:
+    def ready(self, roots: list[Expr], scope: LoopScope) -> list[Prelude]:
         """Return preludes of `roots`, not yet placed, whose axes are defined; in order of use."""
         is_lazy: dict[Prelude, bool] = {}
         for root in roots:
@@ -187,7 +187,7 @@ class _Emitter:
                 used.add(var)
         return frozenset(used)
 
-    def check_defined(self, scope: Scope, *values: Expr) -> None:
+    def check_defined(self, scope: LoopScope, *values: Expr) -> None:
         for value in values:
             for var in variables_used(value.node):
                 if var in scope.values or is_parameter(var):

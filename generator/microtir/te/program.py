@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from microtir.errors import TirError
-from microtir.schedule.names import Names
-from microtir.schedule.program import Argument, Loop, Program, Stage, is_parameter
+from microtir.schedule.names import UniqueNames
+from microtir.schedule.program import Argument, Loop, ScheduledProgram, Stage, is_parameter
 from microtir.schedule.schedule import Schedule
 from microtir.schedule.signature import TensorT
 from microtir.support.arguments import checked_arguments
@@ -19,7 +19,7 @@ from microtir.tir.visitor import buffers_read, variables_used
 
 @checked_arguments
 def create_schedule(outputs: Tensor | Sequence[Tensor]) -> Schedule:
-    """Return schedule the naive program: nests in order, intermediate results in LOCAL buffers.
+    """Schedule the naive program: nests in order, intermediate results in LOCAL buffers.
 
     Raises:
         TirError: an output is not computed, is given twice, or a kernel breaks a rule of te.
@@ -38,7 +38,7 @@ def create_prim_func(
     return create_schedule(outputs).primfunc(args, name, binds)
 
 
-def _program(outputs: tuple[Tensor, ...]) -> Program:
+def _program(outputs: tuple[Tensor, ...]) -> ScheduledProgram:
     if not outputs:
         raise TirError("a schedule needs an output", where="te.create_schedule")
     for output in outputs:
@@ -50,7 +50,7 @@ def _program(outputs: tuple[Tensor, ...]) -> Program:
     replaced: Values = {stage.tensor.buffer: buffer for stage, buffer in storage.items()}
     buffers = tuple(dict.fromkeys(storage.values()))
     leaves = [tensor.buffer for tensor in tensors if tensor.computation is None]
-    names = Names(
+    names = UniqueNames(
         [*(buffer.name for buffer in leaves), *(b.name for b in buffers),
          *(var.name for tensor in tensors for var in _parameters(tensor))]
     )  # fmt: skip
@@ -65,7 +65,7 @@ def _program(outputs: tuple[Tensor, ...]) -> Program:
     for buffer in reversed(buffers):
         if buffer.scope is ir.Scope.LOCAL:
             body = ir.Allocate(buffer, body)
-    return Program(
+    return ScheduledProgram(
         body,
         storage,
         inputs=tuple(b for b in leaves if b.scope is ir.Scope.PARAMETER),

@@ -502,10 +502,7 @@ def fresh(var: Var, name: str | None = None) -> Var:
 
 
 def linear_index(buffer: Buffer, indices: tuple[Expr, ...]) -> Expr:
-    """Return row-major position of an element, in Horner's form.
-
-    (i * columns + j) * channels + k.
-    """
+    """Return the row-major position of an element: (i * columns + j) * channels + k."""
     position: Expr = IntImm(0)
     for extent, place in zip(buffer.shape, indices, strict=True):
         position = add(mul(position, extent), place)

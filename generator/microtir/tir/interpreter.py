@@ -14,11 +14,11 @@ import numpy as np
 
 from microtir.errors import InterpreterError
 from microtir.tir.interpreter_code import Compiled, compile_function
-from microtir.tir.interpreter_memory import View
+from microtir.tir.interpreter_memory import MemoryView
 from microtir.tir.ir import Array, Buffer, ExternFunction, PrimFunc, Var
 from microtir.tir.visitor import buffers_written
 
-Argument: TypeAlias = "View | int"
+Argument: TypeAlias = "MemoryView | int"
 
 
 class StepLimitError(InterpreterError):
@@ -87,7 +87,7 @@ class Machine:
             given.append(np.frombuffer(arg.bytes, param.dtype.value).reshape(shape))
         function.meaning(*given)
         for param, arg in zip(function.params, bound, strict=True):
-            if param in function.writes and isinstance(arg, View):
+            if param in function.writes and isinstance(arg, MemoryView):
                 arg.mask_bytes[:] = b"\x01" * len(arg.mask_bytes)
 
 
@@ -165,7 +165,7 @@ def _argument(
         raise InterpreterError(
             "the array must be contiguous, and writeable for an output", where=where
         )
-    return View.of_array(value, initialised=initialised)
+    return MemoryView.of_array(value, initialised=initialised)
 
 
 def _bind(func: PrimFunc | ExternFunction, args: Sequence[Argument], caller: str) -> list[Argument]:
@@ -184,7 +184,7 @@ def _bind(func: PrimFunc | ExternFunction, args: Sequence[Argument], caller: str
     values: dict[Var, int] = {}
     for param, arg in zip(func.params, args, strict=True):
         if isinstance(param, Var):
-            if isinstance(arg, View):
+            if isinstance(arg, MemoryView):
                 refuse(param, "a buffer given, an integer needed")
             low = param.dtype.min if param.low is None else param.low
             high = param.dtype.max if param.high is None else param.high
@@ -194,7 +194,7 @@ def _bind(func: PrimFunc | ExternFunction, args: Sequence[Argument], caller: str
     bound: list[Argument] = []
     for param, arg in zip(func.params, args, strict=True):
         if isinstance(param, Buffer):
-            if not isinstance(arg, View):
+            if not isinstance(arg, MemoryView):
                 refuse(param, "an integer given, a buffer needed")
             if arg.dtype is not param.dtype:
                 refuse(param, f"{arg.dtype.value} given, {param.dtype.value} needed")

@@ -18,7 +18,7 @@ from microtir.errors import InterpreterError
 from microtir.tir import arithmetic, ir
 from microtir.tir.analysis.interval import Interval
 from microtir.tir.dtype import DType
-from microtir.tir.interpreter_memory import Sites, View
+from microtir.tir.interpreter_memory import MemoryView, Sites
 from microtir.tir.visitor import allocations, walk
 
 
@@ -86,7 +86,7 @@ class _Coder:
         self.kernels: dict[ir.PrimFunc, str] = {}
         self.globals: dict[str, Any] = {
             "S": self.sites, "A": arithmetic, "f32": _float32_rounder(),
-            "new_memory": View.empty_memory, "overflow": self.sites.overflow,
+            "new_memory": MemoryView.empty_memory, "overflow": self.sites.overflow,
         }  # fmt: skip
 
     # --- small helpers ---
@@ -155,7 +155,7 @@ class _Coder:
     def open_constant(self, buffer: ir.Buffer) -> None:
         data = np.ascontiguousarray(buffer.data, dtype=buffer.dtype.value)
         number = self.number()
-        view = View.of_array(data)
+        view = MemoryView.of_array(data)
         self.globals |= {f"r{number}": view, f"b{number}": view.elements, f"k{number}": view.mask}
         self.buffers[buffer] = _Place(number, scalar=False, shape=self.shape(buffer))
 

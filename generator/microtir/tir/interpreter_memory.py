@@ -38,7 +38,7 @@ _MASK_FORMATS: Mapping[int, Any] = MappingProxyType({1: "B", 2: "H", 4: "I", 8: 
 
 
 @dataclass(frozen=True, slots=True)
-class View:
+class MemoryView:
     """Elements of one type in some memory.
 
     `address` is the distance in bytes from a base that is aligned to everything.
@@ -54,9 +54,11 @@ class View:
     address: int
 
     @staticmethod
-    def over(data: memoryview[Any], mask: memoryview[Any], dtype: DType, address: int = 0) -> View:
+    def over(
+        data: memoryview[Any], mask: memoryview[Any], dtype: DType, address: int = 0
+    ) -> MemoryView:
         """Return all of `data`, whose size is a multiple of the element size."""
-        return View(
+        return MemoryView(
             data,
             mask,
             data.cast(_FORMATS[dtype]),
@@ -67,19 +69,19 @@ class View:
         )
 
     @staticmethod
-    def empty_memory(dtype: DType, count: int) -> View:
+    def empty_memory(dtype: DType, count: int) -> MemoryView:
         """Make new memory, uninitialised."""
         size = count * dtype.bytes
-        return View.over(memoryview(bytearray(size)), memoryview(bytearray(size)), dtype)
+        return MemoryView.over(memoryview(bytearray(size)), memoryview(bytearray(size)), dtype)
 
     @staticmethod
-    def of_array(array: Array, *, initialised: bool = True) -> View:
+    def of_array(array: Array, *, initialised: bool = True) -> MemoryView:
         """Return the memory of a contiguous array itself: stores change it."""
         data = memoryview(array.reshape(-1).view(np.uint8).data)
         mask = bytearray(b"\x01" * len(data)) if initialised else bytearray(len(data))
-        return View.over(data, memoryview(mask), DType(array.dtype.name))
+        return MemoryView.over(data, memoryview(mask), DType(array.dtype.name))
 
-    def part(self, offset: int, count: int, dtype: DType) -> View:
+    def part(self, offset: int, count: int, dtype: DType) -> MemoryView:
         """Return `count` elements of `dtype` from byte `offset` on; UndefinedError if wrong."""
         end = offset + count * dtype.bytes
         if offset < 0 or end > len(self.bytes):
@@ -87,7 +89,7 @@ class View:
         address = self.address + offset
         if address % dtype.bytes:
             raise UndefinedError(f"byte address {address} is misaligned for {dtype.value}")
-        return View.over(self.bytes[offset:end], self.mask_bytes[offset:end], dtype, address)
+        return MemoryView.over(self.bytes[offset:end], self.mask_bytes[offset:end], dtype, address)
 
 
 class Sites:
@@ -132,7 +134,9 @@ class Sites:
         except UndefinedError as error:
             self.error(site, str(error))
 
-    def part(self, site: int, view: View, offset: int, count: int, dtype: DType) -> View:
+    def part(
+        self, site: int, view: MemoryView, offset: int, count: int, dtype: DType
+    ) -> MemoryView:
         try:
             return view.part(offset, count, dtype)
         except UndefinedError as error:

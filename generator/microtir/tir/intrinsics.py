@@ -22,7 +22,7 @@ IntervalFunction: TypeAlias = Callable[[tuple[Interval, ...]], Interval]
 
 
 @dataclass(frozen=True, slots=True)
-class Signature:
+class IntrinsicSignature:
     """Types of an intrinsic.
 
     `meaning` maps argument values to the result and raises UndefinedError where there is none;
@@ -174,24 +174,24 @@ def _leading_zeros_bounds(args: tuple[Interval, ...]) -> Interval:
 _I32 = DType.INT32
 
 
-def _float_signature(function: Callable[[float], float]) -> Signature:
-    return Signature((DType.FLOAT32,), DType.FLOAT32, _float_function(function))
+def _float_signature(function: Callable[[float], float]) -> IntrinsicSignature:
+    return IntrinsicSignature((DType.FLOAT32,), DType.FLOAT32, _float_function(function))
 
 
-SIGNATURES: Mapping[Intrinsic, Signature] = MappingProxyType({
-    Intrinsic.SATURATING_ROUNDING_DOUBLING_HIGH_MUL: Signature(
+SIGNATURES: Mapping[Intrinsic, IntrinsicSignature] = MappingProxyType({
+    Intrinsic.SATURATING_ROUNDING_DOUBLING_HIGH_MUL: IntrinsicSignature(
         (_I32, _I32), _I32, saturating_rounding_doubling_high_mul, _high_mul_bounds
     ),
-    Intrinsic.ROUNDING_DIVIDE_BY_POT: Signature(
+    Intrinsic.ROUNDING_DIVIDE_BY_POT: IntrinsicSignature(
         (_I32, _I32), _I32, rounding_divide_by_pot, _divide_bounds
     ),
-    Intrinsic.MULTIPLY_BY_QUANTIZED_MULTIPLIER: Signature(
+    Intrinsic.MULTIPLY_BY_QUANTIZED_MULTIPLIER: IntrinsicSignature(
         (_I32, _I32, _I32), _I32, multiply_by_quantized_multiplier, _requantize_bounds
     ),
-    Intrinsic.SATURATING_SHIFT_LEFT: Signature(
+    Intrinsic.SATURATING_SHIFT_LEFT: IntrinsicSignature(
         (_I32, _I32), _I32, saturating_shift_left, _shift_bounds
     ),
-    Intrinsic.COUNT_LEADING_ZEROS: Signature(
+    Intrinsic.COUNT_LEADING_ZEROS: IntrinsicSignature(
         (DType.UINT32,), _I32, count_leading_zeros, _leading_zeros_bounds
     ),
     Intrinsic.EXP: _float_signature(_exp),
@@ -203,5 +203,5 @@ SIGNATURES: Mapping[Intrinsic, Signature] = MappingProxyType({
     Intrinsic.ABS: _float_signature(abs),
     Intrinsic.APART: _float_signature(float),
     Intrinsic.POSITIVE_PART: _float_signature(_positive_part),
-    Intrinsic.IN_TURN: Signature((_I32,), _I32, int, lambda args: args[0]),
+    Intrinsic.IN_TURN: IntrinsicSignature((_I32,), _I32, int, lambda args: args[0]),
 })  # fmt: skip

@@ -29,7 +29,7 @@ class Token:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class SourceLine:
     """One logical line: brackets join physical lines."""
 
     number: int
@@ -75,9 +75,9 @@ def tokens_of(text: str, line: int) -> tuple[Token, ...]:
     return tuple(tokens)
 
 
-def lines_of(text: str) -> tuple[Line, ...]:
-    """Return logical lines that hold a token; two spaces are one level of indentation."""
-    result: list[Line] = []
+def lines_of(text: str) -> tuple[SourceLine, ...]:
+    """Return the logical lines that hold a token; two spaces are one level of indentation."""
+    result: list[SourceLine] = []
     open_brackets = 0
     for number, raw in enumerate(text.splitlines(), start=1):
         tokens = tokens_of(raw, number)
@@ -88,13 +88,13 @@ def lines_of(text: str) -> tuple[Line, ...]:
         )
         if open_brackets:
             joined = result[-1]
-            result[-1] = Line(
+            result[-1] = SourceLine(
                 joined.number, joined.depth, f"{joined.text} {raw}", (*joined.tokens, *tokens)
             )
         else:
             indent = len(raw) - len(raw.lstrip(" "))
             if indent % 2:
                 raise TirError("indentation of an odd number of spaces", where=f"line {number}")
-            result.append(Line(number, indent // 2, raw.strip(), tokens))
+            result.append(SourceLine(number, indent // 2, raw.strip(), tokens))
         open_brackets += balance
     return tuple(result)

@@ -27,7 +27,7 @@ from microtir.tir.function import (
     RowPort,
     RowRange,
 )
-from microtir.tir.lexer import Line, TokenKind, lines_of
+from microtir.tir.lexer import SourceLine, TokenKind, lines_of
 from microtir.tir.parser_expr import Cursor, Symbols
 from microtir.tir.visitor import allocated
 
@@ -63,7 +63,7 @@ class _Header:
 
 
 class _Parser:
-    def __init__(self, lines: Sequence[Line]) -> None:
+    def __init__(self, lines: Sequence[SourceLine]) -> None:
         self.lines = lines
         self.position = 0
         self.inside: dict[ir.PrimFunc, Symbols] = {}
@@ -71,7 +71,7 @@ class _Parser:
 
     # --- lines ---
 
-    def line_at(self, depth: int) -> Line | None:
+    def line_at(self, depth: int) -> SourceLine | None:
         """Return the next line if it belongs to the block of this depth."""
         if self.position >= len(self.lines):
             return None
@@ -80,7 +80,7 @@ class _Parser:
             raise TirError("unexpected indentation", where=f"line {line.number}")
         return line if line.depth == depth else None
 
-    def starts_with(self, depth: int, word: str) -> Line | None:
+    def starts_with(self, depth: int, word: str) -> SourceLine | None:
         line = self.line_at(depth)
         if line is None or line.tokens[0].text != word:
             return None

@@ -27,7 +27,7 @@ from microtir.tir.ir import (
     UnaryOp,
     Var,
 )
-from microtir.tir.lexer import Line, Token, TokenKind
+from microtir.tir.lexer import SourceLine, Token, TokenKind
 from microtir.tir.printer import FUNCTION_OPS, KEYWORDS, LEVELS
 
 Symbols: TypeAlias = "ChainMap[str, Var | Buffer | PrimFunc]"
@@ -43,7 +43,7 @@ _NUMBERS = {"inf": float("inf"), "nan": float("nan")}
 class Cursor:
     """Reads the tokens of one line; every error names the line."""
 
-    def __init__(self, line: Line, symbols: Symbols) -> None:
+    def __init__(self, line: SourceLine, symbols: Symbols) -> None:
         self.line = line
         self.symbols = symbols
         self.position = 0

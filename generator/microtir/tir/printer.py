@@ -67,10 +67,10 @@ _PLAIN_NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 _LIST_LIMIT = 16  # elements of a constant that are printed as numbers; more are printed as bytes
 
 
-class Names:
+class TextNames:
     """Gives every Var, Buffer and kernel of a text its own name."""
 
-    def __init__(self, outer: Names | None = None) -> None:
+    def __init__(self, outer: TextNames | None = None) -> None:
         self._outer = outer
         self._names: dict[ir.Var | ir.Buffer | ir.PrimFunc, str] = {}
         self._taken: set[str] = set()
@@ -108,7 +108,7 @@ class Names:
 class ExprPrinter:
     """Prints expressions with the fewest parentheses that keep their tree."""
 
-    def __init__(self, names: Names) -> None:
+    def __init__(self, names: TextNames) -> None:
         self.names = names
 
     def __call__(self, e: ir.Expr) -> str:
@@ -168,12 +168,12 @@ def float_text(value: float, dtype: DType) -> str:
 
 def expr_text(e: ir.Expr) -> str:
     """Return an expression for a message, where Vars of one name look alike."""
-    return ExprPrinter(Names())(e)
+    return ExprPrinter(TextNames())(e)
 
 
 def access_text(buffer: ir.Buffer, indices: Sequence[ir.Expr]) -> str:
     """Return a buffer access for a message, e.g. ``x[row, 0]``."""
-    names = Names()
+    names = TextNames()
     return f"{names(buffer)}[{ExprPrinter(names).all(indices)}]"
 
 
@@ -181,7 +181,9 @@ def access_text(buffer: ir.Buffer, indices: Sequence[ir.Expr]) -> str:
 
 
 class _FunctionPrinter:
-    def __init__(self, names: Names, kernels: Mapping[ir.PrimFunc, Names] | None = None) -> None:
+    def __init__(
+        self, names: TextNames, kernels: Mapping[ir.PrimFunc, TextNames] | None = None
+    ) -> None:
         self.names = names
         self.kernels = kernels or {}  # names inside the kernels that were printed before
         self.expr = ExprPrinter(names)
@@ -315,7 +317,7 @@ class _FunctionPrinter:
 
     def _clauses(self, s: ir.KernelCall) -> Iterator[str]:
         # The contract speaks about the kernel's parameters: the names of its own text.
-        names = self.kernels.get(s.meaning) or Names()
+        names = self.kernels.get(s.meaning) or TextNames()
         contract: ir.KernelContract = s.contract
         if s.assembly is not None:
             yield f"assembly {json.dumps(s.assembly)}"
@@ -332,7 +334,7 @@ class _FunctionPrinter:
             yield f"requires {ExprPrinter(names)(condition)}"
 
 
-def _region_text(region: ir.Region, names: Names) -> str:
+def _region_text(region: ir.Region, names: TextNames) -> str:
     printer = ExprPrinter(names)
     axes = (
         f"{printer(start)} +: {extent}"
@@ -341,7 +343,7 @@ def _region_text(region: ir.Region, names: Names) -> str:
     return f"{names(region.buffer)}[{', '.join(axes)}]"
 
 
-def _dim_text(dim: ir.Dim, names: Names) -> str:
+def _dim_text(dim: ir.Dim, names: TextNames) -> str:
     return names(dim) if isinstance(dim, ir.Var) else str(dim)
 
 
@@ -349,7 +351,7 @@ def _quoted(name: str) -> str:
     return name if _PLAIN_NAME.fullmatch(name) and name not in KEYWORDS else f"`{name}`"
 
 
-def buffer_text(buffer: ir.Buffer, names: Names) -> str:
+def buffer_text(buffer: ir.Buffer, names: TextNames) -> str:
     """Return the declaration of a buffer without its scope, e.g. ``x: int8[16, n] align 4``."""
     shape = ", ".join(_dim_text(d, names) for d in buffer.shape)
     align = "" if buffer.alignment == 1 else f" align {buffer.alignment}"
@@ -358,7 +360,7 @@ def buffer_text(buffer: ir.Buffer, names: Names) -> str:
 
 def stmt_text(s: ir.Stmt) -> str:
     """Return a statement for a message, its body included."""
-    printer = _FunctionPrinter(Names())
+    printer = _FunctionPrinter(TextNames())
     printer.stmt(s, 0)
     return "\n".join(printer.lines)
 
@@ -373,17 +375,17 @@ def to_text(functions: ir.PrimFunc | Sequence[ir.PrimFunc], *, constants: bool =
     """
     items = (functions,) if isinstance(functions, ir.PrimFunc) else tuple(functions)
     everything = (*_kernels(items), *items)
-    names = Names()
+    names = TextNames()
     parts: list[str] = []
     tables = [_constant_text(b, names, full=constants) for b in constant_buffers(everything)]
     if tables:
         parts.append("\n".join(tables))
     parts += [_extern_text(function) for function in extern_functions(everything)]
-    inside: dict[ir.PrimFunc, Names] = {}
+    inside: dict[ir.PrimFunc, TextNames] = {}
     for func in everything:
         keyword = "func" if func in items else "meaning"
         name = names(func)
-        inside[func] = Names(names)
+        inside[func] = TextNames(names)
         parts.append(_FunctionPrinter(inside[func], inside).function(func, name, keyword))
     return "\n\n".join(parts) + "\n"
 
@@ -404,7 +406,7 @@ def extern_functions(functions: Sequence[ir.PrimFunc]) -> tuple[ir.ExternFunctio
 
 
 def _extern_text(function: ir.ExternFunction) -> str:
-    printer = _FunctionPrinter(Names())
+    printer = _FunctionPrinter(TextNames())
     params = ", ".join(map(printer.param, function.params))
     parts = [f"extern {_quoted(function.name)}({params}):"]
     for keyword, buffers in (("reads", function.reads), ("writes", function.writes)):
@@ -414,7 +416,7 @@ def _extern_text(function: ir.ExternFunction) -> str:
 
 
 def constant_buffers(functions: Sequence[ir.PrimFunc]) -> tuple[ir.Buffer, ...]:
-    """Return CONSTANT buffers that functions use, each once, in order of first use."""
+    """Return the CONSTANT buffers that functions use, each once, in order of first use."""
     constants: dict[ir.Buffer, None] = {}
     for func in functions:
         for node in walk(func):
@@ -425,7 +427,7 @@ def constant_buffers(functions: Sequence[ir.PrimFunc]) -> tuple[ir.Buffer, ...]:
     return tuple(constants)
 
 
-def _constant_text(buffer: ir.Buffer, names: Names, *, full: bool) -> str:
+def _constant_text(buffer: ir.Buffer, names: TextNames, *, full: bool) -> str:
     head = f"constant {buffer_text(buffer, names)}"
     if buffer.data is None:
         return head

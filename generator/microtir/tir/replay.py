@@ -26,7 +26,7 @@ _EXTENT_LIMIT = 8  # of parameters that are no rows: how far above its lowest va
 _MAGNITUDES = (100, 3, 1, 0)
 
 
-class Outcome(Enum):
+class ReplayOutcome(Enum):
     EQUAL = "equal"
     SKIPPED = "skipped"
 
@@ -35,7 +35,7 @@ class Outcome(Enum):
 class Replay:
     """What a check found: `steps` were run, or are estimated where it was skipped for `reason`."""
 
-    outcome: Outcome
+    outcome: ReplayOutcome
     steps: int
     reason: str = ""
 
@@ -63,11 +63,11 @@ def check_pass(
         TirError: the outputs differ, or only `after` is undefined.
     """
     if before is after:
-        return Replay(Outcome.EQUAL, 0)
+        return Replay(ReplayOutcome.EQUAL, 0)
     windows = list(_windows(before, after, max_steps))
     if not windows:
         steps = _estimate(before, after, _smallest(before))
-        return Replay(Outcome.SKIPPED, steps, f"about {steps} steps, {max_steps} allowed")
+        return Replay(ReplayOutcome.SKIPPED, steps, f"about {steps} steps, {max_steps} allowed")
     generator = np.random.default_rng(seed)
     total, undefined = 0, ""
     for values in windows:
@@ -75,8 +75,8 @@ def check_pass(
         total += result.steps
         undefined = undefined or result.reason
     if undefined:
-        return Replay(Outcome.SKIPPED, total, undefined)
-    return Replay(Outcome.EQUAL, total)
+        return Replay(ReplayOutcome.SKIPPED, total, undefined)
+    return Replay(ReplayOutcome.EQUAL, total)
 
 
 # --- values of integer parameters ---------------------------------------------------------------
@@ -186,7 +186,7 @@ def _compare(
             interpreter = Interpreter([*functions, before], max_steps=max_steps)
             steps = interpreter.run(before.name, expected)
         except StepLimitError as error:
-            return Replay(Outcome.SKIPPED, max_steps, str(error))
+            return Replay(ReplayOutcome.SKIPPED, max_steps, str(error))
         except InterpreterError as error:
             reason = f"undefined before the pass: {error}"
             continue
@@ -200,8 +200,8 @@ def _compare(
                 where=f"function '{before.name}'",
             ) from None
         _require_equal(before, name, by_name, expected, actual)
-        return Replay(Outcome.EQUAL, steps)
-    return Replay(Outcome.SKIPPED, 0, reason)
+        return Replay(ReplayOutcome.EQUAL, steps)
+    return Replay(ReplayOutcome.SKIPPED, 0, reason)
 
 
 def _arguments(

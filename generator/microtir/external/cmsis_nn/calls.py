@@ -25,7 +25,7 @@ from microtir.tir.dtype import DType
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class LibraryCall:
     """What the template of a call is given, and what the call needs.
 
     `functions` are those of the library that the C names.
@@ -62,7 +62,7 @@ def is_convolution(match: Match) -> bool:
     return _is_linear(match) and match.output.shape[0] == 1
 
 
-def convolution(match: Match) -> Call:
+def convolution(match: Match) -> LibraryCall:
     """Call `arm_convolve_wrapper_s8`."""
     node = match.first
     assert isinstance(node.op, Conv2D)
@@ -72,7 +72,7 @@ def convolution(match: Match) -> Call:
     scratch = 4 * (-(-patch // 4) * 4)
     if match.target.has(Feature.MVE):
         scratch = max(scratch, 64 * -(-patch // 16), 3 * width * channels)
-    return Call(
+    return LibraryCall(
         "convolve",
         ("arm_convolve_wrapper_s8", "arm_convolve_wrapper_s8_get_buffer_size"),
         _windowed(node, node.op, params)
@@ -92,7 +92,7 @@ def is_depthwise(match: Match) -> bool:
     return _is_linear(match) and match.output.shape[0] == 1
 
 
-def depthwise(match: Match) -> Call:
+def depthwise(match: Match) -> LibraryCall:
     """Call `arm_depthwise_conv_wrapper_s8`."""
     node = match.first
     assert isinstance(node.op, DepthwiseConv2D)
@@ -102,7 +102,7 @@ def depthwise(match: Match) -> Call:
     if match.target.has(Feature.MVE):
         patch = height * width
         scratch = max(scratch, 4 * 124 * patch, 64 * -(-patch // 16) + patch * channels)
-    return Call(
+    return LibraryCall(
         "depthwise",
         ("arm_depthwise_conv_wrapper_s8", "arm_depthwise_conv_wrapper_s8_get_buffer_size"),
         _windowed(node, node.op, params)
@@ -123,7 +123,7 @@ def is_dense(match: Match) -> bool:
     return _is_linear(match)
 
 
-def dense(match: Match) -> Call:
+def dense(match: Match) -> LibraryCall:
     """Call `arm_fully_connected_wrapper_s8`."""
     node = match.first
     assert isinstance(node.op, FullyConnected)
@@ -135,7 +135,7 @@ def dense(match: Match) -> Call:
         # The kernels for Helium begin with what a row adds up to besides the products.
         constants["row_sums"] = _row_sums(constants, params)
         context = _struct("(void *)(uintptr_t)row_sums", constants["row_sums"].nbytes)
-    return Call(
+    return LibraryCall(
         "fully_connected",
         ("arm_fully_connected_wrapper_s8",),
         {
@@ -217,13 +217,13 @@ def is_add(match: Match) -> bool:
     return _is_int8(match) and activations and len(shapes) == 1 and node.inputs[0].shape != ()
 
 
-def add(match: Match) -> Call:
+def add(match: Match) -> LibraryCall:
     """Call `arm_elementwise_add_s8`."""
     node = match.first
     assert isinstance(node.op, Add)
     a, b = node.inputs
     p = add_params(node.op, a.type, b.type, node.output.type)
-    return Call(
+    return LibraryCall(
         "add",
         ("arm_elementwise_add_s8",),
         {
@@ -244,19 +244,19 @@ def is_pool(match: Match) -> bool:
     return _is_int8(match) and match.output.shape[0] == 1
 
 
-def average_pool(match: Match) -> Call:
+def average_pool(match: Match) -> LibraryCall:
     """Call `arm_avgpool_s8`."""
     scratch = 4 * match.output.shape[-1]
     functions = ("arm_avgpool_s8", "arm_avgpool_s8_get_buffer_size")
     return _pool(match, "arm_avgpool_s8", functions, scratch)
 
 
-def max_pool(match: Match) -> Call:
+def max_pool(match: Match) -> LibraryCall:
     """Call `arm_max_pool_s8`."""
     return _pool(match, "arm_max_pool_s8", ("arm_max_pool_s8",), 0)
 
 
-def _pool(match: Match, function: str, functions: tuple[str, ...], scratch: int) -> Call:
+def _pool(match: Match, function: str, functions: tuple[str, ...], scratch: int) -> LibraryCall:
     node = match.first
     assert isinstance(node.op, Pool2D)
     op, params = node.op, pool_params(node.op, node.output.type)
@@ -274,7 +274,7 @@ def _pool(match: Match, function: str, functions: tuple[str, ...], scratch: int)
         "asks": scratch > 0,
         "context": _struct("scratch" if scratch else "NULL", scratch),
     }
-    return Call("pool", functions, values, scratch_bytes=scratch)
+    return LibraryCall("pool", functions, values, scratch_bytes=scratch)
 
 
 def is_softmax(match: Match) -> bool:
@@ -285,13 +285,13 @@ def is_softmax(match: Match) -> bool:
 _LONGEST_ROW = 1024
 
 
-def softmax(match: Match) -> Call:
+def softmax(match: Match) -> LibraryCall:
     """Call `arm_softmax_s8`."""
     node = match.first
     assert isinstance(node.op, Softmax)
     params = softmax_params(node.op, node.inputs[0].type)
     row = node.output.shape[-1]
-    return Call(
+    return LibraryCall(
         "softmax",
         ("arm_softmax_s8",),
         {

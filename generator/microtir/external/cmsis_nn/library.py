@@ -27,7 +27,7 @@ _STACK = 1024  # bytes: the deepest chain of its kernels takes less
 @dataclass(frozen=True, slots=True)
 class _Kernel:
     operator: type[Operator]
-    call: Callable[[Match], calls.Call]
+    call: Callable[[Match], calls.LibraryCall]
     accepts: Callable[[Match], bool]
     cost: Callable[[Match], int]
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 from microtir.graph.columns import Columns, Cut, bands_of, column_window, demanded, width_of
-from microtir.graph.ir import Graph, Node, Source, Tensor
+from microtir.graph.ir import Graph, Node, SourceLocation, Tensor
 from microtir.graph.macs import macs
 from microtir.graph.operator import Operator
 from microtir.graph.passes.rewrite import named_apart
@@ -150,7 +150,7 @@ class _Band:
 def _moved(op: Operator, inputs: Sequence[Tensor], output: Tensor, node: Node) -> Node:
     """Return a node that moves columns for another one; its name is the output's."""
     name = "slice_columns" if isinstance(op, StridedSlice) else op.name
-    source = Source(node.source.file, node.source.index, name.upper())
+    source = SourceLocation(node.source.file, node.source.index, name.upper())
     return Node(op, tuple(inputs), (output,), output.name, source)
 
 

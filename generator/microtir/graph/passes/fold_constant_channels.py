@@ -98,7 +98,7 @@ def _all(
 
 
 def _foldable(node: Node, ranges: Mapping[Tensor, ChannelRanges]) -> Mask:
-    """Return input channels of a linear operator whose share of its sums is a constant."""
+    """Return the input channels of a linear operator whose share of its sums is a constant."""
     x = ranges.get(node.inputs[0])
     channels = node.inputs[0].type.channels
     if x is None or not _is_int8_linear(node):
@@ -147,7 +147,10 @@ def _keeps_channels(
 def _through_reshape(
     node: Node, ranges: Mapping[Tensor, ChannelRanges], needed: Mapping[Tensor, Mask]
 ) -> Mask:
-    """Return a reshape keeps channels apart if its last axis stays, or takes in whole pixels."""
+    """Return the channels needed in front of a reshape.
+
+    Each channel stays a channel if the last axis stays, or takes in whole pixels.
+    """
     old, new = node.inputs[0].shape, node.output.shape
     if not _pixels_per_row(old, new):
         return _all(node, ranges, needed)

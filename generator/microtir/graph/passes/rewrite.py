@@ -24,7 +24,7 @@ def with_nodes(graph: Graph, nodes: Iterable[Node]) -> Graph:
 
 
 def named_apart(graph: Graph) -> Graph:
-    """Return graph with a name of its own for each tensor and each node; itself if they have that.
+    """Give each tensor and each node a name of its own; return the graph itself if they have one.
 
     A pass changes a constant for one of the layers that share it, or invents a name that the model
     has already.  Constants that are equal but for their identity become one again; of the others,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from microtir.graph.ir import Graph, Node, Source, Tensor
+from microtir.graph.ir import Graph, Node, SourceLocation, Tensor
 from microtir.graph.operator import Operator
 from microtir.graph.passes.rewrite import substitute
 from microtir.operators.streaming.definition import ReadRows, WriteRows
@@ -53,4 +53,4 @@ def _fresh(name: str, taken: set[str]) -> str:
 
 
 def _node(op: Operator, source: Tensor, target: Tensor, name: str, file: str) -> Node:
-    return Node(op, (source,), (target,), name, Source(file, -1, op.name.upper()))
+    return Node(op, (source,), (target,), name, SourceLocation(file, -1, op.name.upper()))

@@ -1,4 +1,4 @@
-"""Activation functions."""
+"""Join what the sibling files say of activations."""
 
 from microtir.operators.activations.definition import DEFINITIONS
 from microtir.operators.activations.formula import FORMULAS

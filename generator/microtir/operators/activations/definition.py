@@ -1,4 +1,4 @@
-"""Activations, functions of one element: attributes and rules."""
+"""Define activations, functions of one element, by their attributes and rules."""
 
 from __future__ import annotations
 

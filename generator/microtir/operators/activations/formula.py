@@ -1,4 +1,4 @@
-"""Activations on float32; those on int8 are tables of their meaning."""
+"""Compute activations on float32; those on int8 are tables of their meaning."""
 
 from __future__ import annotations
 

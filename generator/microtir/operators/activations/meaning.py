@@ -1,4 +1,4 @@
-"""What activations mean, in numpy."""
+"""Define in numpy, to the bit, what activations compute."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Readers of TFLite's activations."""
+"""Read TFLite's activations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Element-wise operators of two inputs."""
+"""Join what the sibling files say of element-wise operators of two inputs."""
 
 from microtir.operators.arithmetic.definition import DEFINITIONS
 from microtir.operators.arithmetic.formula import FORMULAS

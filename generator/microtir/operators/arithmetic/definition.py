@@ -1,4 +1,4 @@
-"""ADD, SUB, MUL, MINIMUM and MAXIMUM, with numpy broadcasting: attributes and rules."""
+"""Define ADD, SUB, MUL, MINIMUM and MAXIMUM, which broadcast as numpy: attributes and rules."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Element-wise operators of two inputs, with numpy broadcasting."""
+"""Compute element-wise operators of two inputs, with numpy broadcasting."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What operators of two inputs mean, in numpy."""
+"""Define in numpy, to the bit, what element-wise operators of two inputs compute."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Readers of TFLite's operators of two inputs."""
+"""Read TFLite's operators of two inputs."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from microtir.operators.common.tflite_operands import (
     without_attributes,
 )
 from microtir.operators.common.tflite_schema import (
-    Activation,
     BuiltinOperator,
     Options,
+    TfliteActivation,
     options_without_fields,
 )
 
@@ -31,7 +31,7 @@ from microtir.operators.common.tflite_schema import (
 class BinaryOptions(Options):
     """Options that ADD, SUB and MUL begin with."""
 
-    activation: Activation = Activation.NONE
+    activation: TfliteActivation = TfliteActivation.NONE
 
 
 @dataclass(frozen=True, slots=True)

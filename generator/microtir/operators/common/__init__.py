@@ -1,1 +1,1 @@
-"""What several families of operators share."""
+"""Hold what several families of operators share."""

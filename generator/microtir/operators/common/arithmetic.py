@@ -1,4 +1,4 @@
-"""Scalar arithmetic that several formulas share, as tensor expressions."""
+"""Write scalar arithmetic that several formulas share, as tensor expressions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the meanings of all families share."""
+"""Convert and clamp numpy arrays, as the meanings of all families do."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Attributes that operators of several families have."""
+"""Declare the attributes that operators of several families have."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Activation(Enum):
 
     @property
     def real_range(self) -> tuple[float, float]:
-        """Return inclusive clamp of the real value."""
+        """Return the bounds, both included, that the real value is clamped to."""
         inf = float("inf")
         return {
             Activation.NONE: (-inf, inf),

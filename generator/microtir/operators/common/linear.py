@@ -1,4 +1,4 @@
-"""Parameters and bounds of operators that add up weighted inputs."""
+"""Derive parameters and bounds of operators that add up weighted inputs."""
 
 from __future__ import annotations
 
@@ -65,9 +65,10 @@ def linear_params(
 
 
 def _extent(start: Ints, lows: Ints, highs: Ints) -> SumRange:
-    """Return bound the sums of any of the terms in any order, with or without `start`.
+    """Bound the partial sums of every channel, in whatever order its terms are added.
 
-    `lows` and `highs` have a row of terms per output channel.
+    `lows` and `highs` have a row for each output channel: the least and the largest value of each
+    term. The sum begins at 0 or at the channel's `start`, the bias.
     """
     least = np.minimum(start, 0) + np.minimum(lows, 0).sum(axis=1)
     most = np.maximum(start, 0) + np.maximum(highs, 0).sum(axis=1)
@@ -75,7 +76,7 @@ def _extent(start: Ints, lows: Ints, highs: Ints) -> SumRange:
 
 
 def linear_sums(node: Node, inputs: Sequence[Interval]) -> SumRange | None:
-    """Return bound the products of weights (O, ...) and the bias; None where the weights vary."""
+    """Bound the sums of input times weights (O, ...), and bias; None for weights that vary."""
     if node.inputs[1].data is None:
         return None
     weights = node.inputs[1].data.astype(np.int64)
@@ -86,7 +87,7 @@ def linear_sums(node: Node, inputs: Sequence[Interval]) -> SumRange | None:
 
 
 def sums_of_products(node: Node, weights: Ints, low: Ints, high: Ints) -> SumRange:
-    """Return bound the sums of a row of `weights` per output channel, and the bias.
+    """Bound the sums of each output channel: its row of `weights` times inputs, and its bias.
 
     Args:
         node: gives the bias and the zero point of its first input.

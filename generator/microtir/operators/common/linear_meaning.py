@@ -1,4 +1,4 @@
-"""Weighted sums with bias, activation and requantisation: convolutions and fully connected."""
+"""Define weighted sums with bias, activation and requantisation in numpy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Integer multipliers, and the ranges that fused activations clamp to."""
+"""Quantise real factors to integer multipliers, and the ranges that activations clamp to."""
 
 from __future__ import annotations
 

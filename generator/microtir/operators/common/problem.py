@@ -1,4 +1,4 @@
-"""What a rule finds wrong with a node."""
+"""Describe what a rule finds wrong with a node."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which tensors of an operator must be quantised, and how."""
+"""State which tensors of an operator must be quantised, and how."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A tensor as images: what row-wise formulas count in."""
+"""See a tensor as images of rows, which row-wise formulas count in."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Shapes of outputs that follow from the inputs: what the rules of several families share."""
+"""Derive shapes of outputs from those of inputs, as the rules of several families do."""
 
 from __future__ import annotations
 

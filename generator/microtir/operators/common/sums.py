@@ -1,4 +1,4 @@
-"""Bounds of integer sums: the vocabulary of the rules that give them."""
+"""Bound integer sums from the bounds of what is added."""
 
 from __future__ import annotations
 
@@ -23,9 +23,10 @@ def joined(*ranges: SumRange) -> SumRange:
 
 
 def counted(count: int, inputs: Sequence[Interval], zero_point: int) -> SumRange:
-    """Return bound the sum of so many elements, less a zero point each or all at once.
+    """Bound the sum of `count` elements.
 
-    Half the count is for rounding.
+    The zero point is subtracted from each element, or `count` times from the sum; half the count
+    is added for rounding.
     """
     low, high = int(inputs[0][0].min()), int(inputs[0][1].max())
     ends = [count * value for value in (low, high, low - zero_point, high - zero_point)]

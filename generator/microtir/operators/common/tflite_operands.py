@@ -1,4 +1,4 @@
-"""One operator of a TFLite file with its tensors: what its reader works on."""
+"""Hand a reader one operator of a TFLite file with its tensors, and check what it asks for."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from microtir.graph.ir import Tensor
 from microtir.graph.names import brief
 from microtir.graph.operator import Operator
 from microtir.operators.common.attributes import Activation
-from microtir.operators.common.tflite_schema import Activation as FileActivation
 from microtir.operators.common.tflite_schema import BuiltinOperator, Options
+from microtir.operators.common.tflite_schema import TfliteActivation as FileActivation
 from microtir.tir.dtype import DType
 
 OptionsT = TypeVar("OptionsT", bound=Options)

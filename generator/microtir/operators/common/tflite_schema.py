@@ -1,4 +1,4 @@
-"""What readers of TFLite operators need of the file's schema (version 3)."""
+"""Declare what readers of TFLite operators need of the file's schema (version 3)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from enum import IntEnum
 from typing import ClassVar
 
 
-class TensorType(IntEnum):
+class TfliteType(IntEnum):
     """Element types of tensors."""
 
     FLOAT32 = 0
@@ -31,7 +31,7 @@ class Padding(IntEnum):
     VALID = 1
 
 
-class Activation(IntEnum):
+class TfliteActivation(IntEnum):
     """Activation fused into an operator."""
 
     NONE = 0

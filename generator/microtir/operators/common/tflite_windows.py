@@ -1,4 +1,4 @@
-"""Padding of windows as TFLite files give it."""
+"""Resolve SAME and VALID padding of a TFLite file to rows and columns."""
 
 from __future__ import annotations
 

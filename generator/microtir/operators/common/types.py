@@ -1,4 +1,4 @@
-"""Which scalar types an operator takes, as signatures."""
+"""State which scalar types an operator takes, as signatures."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from microtir.tir.dtype import DType
 
 
 @dataclass(frozen=True, slots=True)
-class Signature:
+class TypeSignature:
     """One legal combination of types; the last input type stands for all further inputs."""
 
     inputs: tuple[DType, ...]
@@ -28,7 +28,7 @@ class Signature:
 class TypeRule:
     """The legal combinations of scalar types of an operator; None: any."""
 
-    signatures: tuple[Signature, ...] | None
+    signatures: tuple[TypeSignature, ...] | None
 
     def accepts(self, inputs: tuple[DType, ...], outputs: tuple[DType, ...]) -> bool:
         """Return whether an operator takes these types."""
@@ -63,7 +63,7 @@ class TypeRule:
 
 def converting(*pairs: tuple[DType, DType]) -> TypeRule:
     """Take one input of a type to an output of another."""
-    return TypeRule(tuple(Signature((source,), result) for source, result in pairs))
+    return TypeRule(tuple(TypeSignature((source,), result) for source, result in pairs))
 
 
 def equal_types(*dtypes: DType) -> TypeRule:
@@ -89,9 +89,9 @@ MOVED = equal_types(*_ALL)
 
 WEIGHTED = TypeRule(
     (
-        Signature((_I8, _I8, _I32), _I8),
-        Signature((_F32, _F32, _F32), _F32),
-        Signature((_F32, _I8, _F32), _F32),
+        TypeSignature((_I8, _I8, _I32), _I8),
+        TypeSignature((_F32, _F32, _F32), _F32),
+        TypeSignature((_F32, _I8, _F32), _F32),
     )
 )
 """Data, weights and a bias; with float data the weights may be int8 (hybrid)."""

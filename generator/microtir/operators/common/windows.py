@@ -1,4 +1,4 @@
-"""Sliding windows over images: which taps of a window lie inside, and where."""
+"""Find which taps of a sliding window lie inside an image, and where."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def _ceil_div(value: te.Expr, divisor: int) -> te.Expr:
 
 
 @dataclass(frozen=True, slots=True)
-class Taps:
+class WindowTaps:
     """The window of one output element: its two reduction axes and the input it reads."""
 
     ky: te.ReduceAxis
@@ -104,12 +104,14 @@ class Taps:
     column: te.Expr
 
     @staticmethod
-    def of(windows: Windows, x: InputRows, output: Extents, row: te.Expr, column: te.Expr) -> Taps:
+    def of(
+        windows: Windows, x: InputRows, output: Extents, row: te.Expr, column: te.Expr
+    ) -> WindowTaps:
         """Return the taps at an output row (counted over all images) and column."""
         image, y = _split_row(row, output)
         ky, kx = windows.rows.axis(y, "ky"), windows.columns.axis(column, "kx")
         first_row = image * x.extents.height if output.images > 1 else 0
-        return Taps(
+        return WindowTaps(
             ky,
             kx,
             first_row + windows.rows.position(y, ky),

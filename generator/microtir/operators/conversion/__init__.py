@@ -1,4 +1,4 @@
-"""Conversions between scalar types."""
+"""Join what the sibling files say of conversions between scalar types."""
 
 from microtir.operators.conversion.definition import DEFINITIONS
 from microtir.operators.conversion.formula import FORMULAS

@@ -1,4 +1,4 @@
-"""QUANTIZE, DEQUANTIZE and CAST: rules and parameters."""
+"""Define QUANTIZE, DEQUANTIZE and CAST by their rules and parameters."""
 
 from __future__ import annotations
 

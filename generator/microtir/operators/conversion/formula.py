@@ -1,4 +1,4 @@
-"""QUANTIZE, DEQUANTIZE and CAST."""
+"""Compute QUANTIZE, DEQUANTIZE and CAST element by element."""
 
 from __future__ import annotations
 

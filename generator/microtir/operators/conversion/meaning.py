@@ -1,4 +1,4 @@
-"""What conversions between scalar types mean, in numpy."""
+"""Define in numpy, to the bit, what conversions between scalar types compute."""
 
 from __future__ import annotations
 

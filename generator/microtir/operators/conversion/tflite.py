@@ -1,4 +1,4 @@
-"""Readers of TFLite's conversions."""
+"""Read TFLite's conversions."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from microtir.operators.common.tflite_operands import (
 from microtir.operators.common.tflite_schema import (
     BuiltinOperator,
     Options,
-    TensorType,
+    TfliteType,
     options_without_fields,
 )
 from microtir.operators.conversion.definition import CastTo, Dequantize, Quantize
@@ -26,8 +26,8 @@ class CastOptions(Options):
     """Options of CAST; readers take the types from the tensors."""
 
     union_type: ClassVar[int] = 37
-    in_data_type: TensorType = TensorType.FLOAT32
-    out_data_type: TensorType = TensorType.FLOAT32
+    in_data_type: TfliteType = TfliteType.FLOAT32
+    out_data_type: TfliteType = TfliteType.FLOAT32
 
 
 READERS = (

@@ -1,4 +1,4 @@
-"""Convolutions."""
+"""Join what the sibling files say of convolutions."""
 
 from microtir.operators.convolution.definition import DEFINITIONS
 from microtir.operators.convolution.formula import FORMULAS

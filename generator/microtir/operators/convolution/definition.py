@@ -1,4 +1,4 @@
-"""CONV_2D and DEPTHWISE_CONV_2D: attributes and rules."""
+"""Define CONV_2D and DEPTHWISE_CONV_2D by their attributes and rules."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""CONV_2D and DEPTHWISE_CONV_2D: clipped windows, one accumulator per output element."""
+"""Compute convolutions over windows clipped to the image, with one sum for each output element."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from microtir.operators.common.arithmetic import (
 from microtir.operators.common.formula import Formula, FormulaContext
 from microtir.operators.common.linear import LinearParams
 from microtir.operators.common.rows import Extents, RowWindow
-from microtir.operators.common.windows import Taps, Windows
+from microtir.operators.common.windows import Windows, WindowTaps
 from microtir.operators.convolution.definition import (
     Conv2D,
     DepthwiseConv2D,
@@ -33,7 +33,7 @@ from microtir.operators.convolution.definition import (
 )
 from microtir.tir.dtype import DType
 
-Tap = Callable[[Taps, te.Expr], te.Expr]
+Tap = Callable[[WindowTaps, te.Expr], te.Expr]
 
 
 def windows_of(node: Node) -> Windows:
@@ -83,7 +83,7 @@ class _Sums:
         row, column, channel = position
         node, x = self.layer.node, self.layer.image(0)
         weights = self.layer.weights
-        taps = Taps.of(self.windows, x, Extents.of(node.output.type), row, column)
+        taps = WindowTaps.of(self.windows, x, Extents.of(node.output.type), row, column)
         if isinstance(node.op, DepthwiseConv2D):
             source = channel // node.op.depth_multiplier
             term = product(

@@ -1,4 +1,4 @@
-"""What convolutions mean, in numpy."""
+"""Define in numpy, to the bit, what convolutions compute."""
 
 from __future__ import annotations
 

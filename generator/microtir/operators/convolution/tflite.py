@@ -1,4 +1,4 @@
-"""Readers of TFLite's convolutions."""
+"""Read TFLite's convolutions."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import ClassVar
 from microtir.operators.common.attributes import Padding2D
 from microtir.operators.common.tflite_operands import Converted, Operands, TfliteReader
 from microtir.operators.common.tflite_schema import (
-    Activation,
     BuiltinOperator,
     Options,
     Padding,
-    TensorType,
+    TfliteActivation,
+    TfliteType,
 )
 from microtir.operators.common.tflite_windows import explicit_padding
 from microtir.operators.convolution.definition import Conv2D, DepthwiseConv2D
@@ -26,10 +26,10 @@ class Conv2DOptions(Options):
     padding: Padding = Padding.SAME
     stride_w: int = 1
     stride_h: int = 1
-    activation: Activation = Activation.NONE
+    activation: TfliteActivation = TfliteActivation.NONE
     dilation_w: int = 1
     dilation_h: int = 1
-    quantized_bias_type: TensorType = TensorType.FLOAT32
+    quantized_bias_type: TfliteType = TfliteType.FLOAT32
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class DepthwiseConv2DOptions(Options):
     stride_w: int = 1
     stride_h: int = 1
     depth_multiplier: int = 1
-    activation: Activation = Activation.NONE
+    activation: TfliteActivation = TfliteActivation.NONE
     dilation_w: int = 1
     dilation_h: int = 1
 

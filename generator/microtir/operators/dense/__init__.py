@@ -1,4 +1,4 @@
-"""Fully connected layers."""
+"""Join what the sibling files say of fully connected layers."""
 
 from microtir.operators.dense.definition import DEFINITIONS
 from microtir.operators.dense.formula import FORMULAS

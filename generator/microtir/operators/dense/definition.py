@@ -1,4 +1,4 @@
-"""FULLY_CONNECTED: attributes and rules."""
+"""Define FULLY_CONNECTED by its attributes and rules."""
 
 from __future__ import annotations
 

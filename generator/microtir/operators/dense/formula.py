@@ -1,4 +1,4 @@
-"""FULLY_CONNECTED: a dot product per output element."""
+"""Compute FULLY_CONNECTED as a dot product for each output element."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a fully connected layer means, in numpy."""
+"""Define in numpy, to the bit, what fully connected layers compute."""
 
 from __future__ import annotations
 

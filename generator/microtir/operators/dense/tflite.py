@@ -1,4 +1,4 @@
-"""Reader of TFLite's fully connected layers."""
+"""Read TFLite's fully connected layers."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from typing import ClassVar
 
 from microtir.operators.common.tflite_operands import Converted, Operands, TfliteReader
 from microtir.operators.common.tflite_schema import (
-    Activation,
     BuiltinOperator,
     Options,
-    TensorType,
+    TfliteActivation,
+    TfliteType,
     WeightsFormat,
 )
 from microtir.operators.dense.definition import FullyConnected
@@ -21,11 +21,11 @@ class FullyConnectedOptions(Options):
     """Options of FULLY_CONNECTED."""
 
     union_type: ClassVar[int] = 8
-    activation: Activation = Activation.NONE
+    activation: TfliteActivation = TfliteActivation.NONE
     weights_format: WeightsFormat = WeightsFormat.DEFAULT
     keep_num_dims: bool = False
     asymmetric_quantize_inputs: bool = False
-    quantized_bias_type: TensorType = TensorType.FLOAT32
+    quantized_bias_type: TfliteType = TfliteType.FLOAT32
 
 
 def fully_connected(operands: Operands) -> Converted:

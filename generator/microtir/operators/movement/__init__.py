@@ -1,4 +1,4 @@
-"""Operators that move elements."""
+"""Join what the sibling files say of operators that move elements."""
 
 from microtir.operators.movement.definition import DEFINITIONS
 from microtir.operators.movement.formula import FORMULAS

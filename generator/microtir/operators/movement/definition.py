@@ -1,4 +1,4 @@
-"""Operators that move elements without computing: attributes and rules."""
+"""Define operators that move elements without computing by their attributes and rules."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Operators that move elements: each output element is one input element or a constant."""
+"""Compute operators that move elements: an output element is an input element or a constant."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What operators that move elements mean, in numpy; they take any scalar type."""
+"""Define in numpy what operators that move elements compute; they take any scalar type."""
 
 from __future__ import annotations
 

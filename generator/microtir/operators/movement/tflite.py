@@ -1,4 +1,4 @@
-"""Readers of TFLite's operators that move elements."""
+"""Read TFLite's operators that move elements."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import ClassVar
 from microtir.graph.names import brief
 from microtir.operators.common.tflite_operands import MANY, Converted, Operands, TfliteReader
 from microtir.operators.common.tflite_schema import (
-    Activation,
     BuiltinOperator,
     Options,
+    TfliteActivation,
     options_without_fields,
 )
 from microtir.operators.movement.definition import (
@@ -33,7 +33,7 @@ class ConcatenationOptions(Options):
 
     union_type: ClassVar[int] = 10
     axis: int = 0
-    activation: Activation = Activation.NONE
+    activation: TfliteActivation = TfliteActivation.NONE
 
 
 @dataclass(frozen=True, slots=True)

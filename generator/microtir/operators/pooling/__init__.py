@@ -1,4 +1,4 @@
-"""Pooling over windows."""
+"""Join what the sibling files say of pooling."""
 
 from microtir.operators.pooling.definition import DEFINITIONS
 from microtir.operators.pooling.formula import FORMULAS

@@ -1,4 +1,4 @@
-"""AVERAGE_POOL_2D and MAX_POOL_2D: attributes and rules."""
+"""Define AVERAGE_POOL_2D and MAX_POOL_2D by their attributes and rules."""
 
 from __future__ import annotations
 

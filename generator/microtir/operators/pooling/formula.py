@@ -1,4 +1,4 @@
-"""AVERAGE_POOL_2D and MAX_POOL_2D over clipped windows."""
+"""Compute AVERAGE_POOL_2D and MAX_POOL_2D over windows that are clipped to the image."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from microtir.graph.operator import Operator
 from microtir.operators.common.arithmetic import activate, summand
 from microtir.operators.common.formula import Formula, FormulaContext
 from microtir.operators.common.rows import Extents, RowWindow
-from microtir.operators.common.windows import Taps, Windows
+from microtir.operators.common.windows import Windows, WindowTaps
 from microtir.operators.pooling.definition import (
     AveragePool2D,
     MaxPool2D,
@@ -45,7 +45,7 @@ def max_pool(layer: FormulaContext) -> None:
     windows, x = windows_of(node), layer.image(0)
 
     def element(row: te.Expr, column: te.Expr, channel: te.Expr) -> te.Expr:
-        taps = Taps.of(windows, x, Extents.of(node.output.type), row, column)
+        taps = WindowTaps.of(windows, x, Extents.of(node.output.type), row, column)
         largest = te.max(x.at(taps.row, taps.column, channel), (taps.ky, taps.kx))
         if node.output.dtype is DType.FLOAT32:
             return activate(largest, op.activation)
@@ -61,7 +61,7 @@ def average_pool(layer: FormulaContext) -> None:
     windows, x = windows_of(node), layer.image(0)
 
     def element(row: te.Expr, column: te.Expr, channel: te.Expr) -> te.Expr:
-        taps = Taps.of(windows, x, Extents.of(node.output.type), row, column)
+        taps = WindowTaps.of(windows, x, Extents.of(node.output.type), row, column)
         value = x.at(taps.row, taps.column, channel)
         total = te.sum(summand(layer, value), (taps.ky, taps.kx))
         return averaged(node, total, taps.inside)

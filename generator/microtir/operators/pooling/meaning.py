@@ -1,4 +1,4 @@
-"""What pooling means, in numpy."""
+"""Define in numpy, to the bit, what pooling computes."""
 
 from __future__ import annotations
 

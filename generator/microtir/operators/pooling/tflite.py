@@ -1,4 +1,4 @@
-"""Readers of TFLite's pooling operators."""
+"""Read TFLite's pooling operators."""
 
 from __future__ import annotations
 
@@ -6,7 +6,12 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from microtir.operators.common.tflite_operands import Converted, Operands, TfliteReader
-from microtir.operators.common.tflite_schema import Activation, BuiltinOperator, Options, Padding
+from microtir.operators.common.tflite_schema import (
+    BuiltinOperator,
+    Options,
+    Padding,
+    TfliteActivation,
+)
 from microtir.operators.common.tflite_windows import explicit_padding
 from microtir.operators.pooling.definition import AveragePool2D, MaxPool2D, Pool2D
 
@@ -21,7 +26,7 @@ class Pool2DOptions(Options):
     stride_h: int = 1
     filter_w: int = 1
     filter_h: int = 1
-    activation: Activation = Activation.NONE
+    activation: TfliteActivation = TfliteActivation.NONE
 
 
 def _pool(op: type[Pool2D], code: BuiltinOperator) -> TfliteReader:

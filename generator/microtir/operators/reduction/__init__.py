@@ -1,4 +1,4 @@
-"""Reductions over axes."""
+"""Join what the sibling files say of reductions over axes."""
 
 from microtir.operators.record import join
 from microtir.operators.reduction.definition import DEFINITIONS

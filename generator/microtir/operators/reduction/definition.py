@@ -1,4 +1,4 @@
-"""MEAN: attributes and rules."""
+"""Define MEAN by its attributes and rules."""
 
 from __future__ import annotations
 

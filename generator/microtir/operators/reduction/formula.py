@@ -1,4 +1,4 @@
-"""MEAN over any axes."""
+"""Compute MEAN over any axes."""
 
 from __future__ import annotations
 

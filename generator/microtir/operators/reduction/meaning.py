@@ -1,4 +1,4 @@
-"""What reductions mean, in numpy."""
+"""Define in numpy, to the bit, what reductions over axes compute."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Readers of TFLite's reductions."""
+"""Read TFLite's reductions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Resizing of images."""
+"""Join what the sibling files say of the resizing of images."""
 
 from microtir.operators.record import join
 from microtir.operators.resize.definition import DEFINITIONS

@@ -1,4 +1,4 @@
-"""RESIZE_NEAREST_NEIGHBOR and RESIZE_BILINEAR: attributes, rules and coordinates."""
+"""Define RESIZE_NEAREST_NEIGHBOR and RESIZE_BILINEAR: attributes, rules and coordinates."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""RESIZE_NEAREST_NEIGHBOR and RESIZE_BILINEAR, with coordinates and weights in tables."""
+"""Compute resized images from tables of coordinates and weights."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What resizing means, in numpy."""
+"""Define in numpy, to the bit, what the resizing of images computes."""
 
 from __future__ import annotations
 

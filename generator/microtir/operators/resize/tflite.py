@@ -1,4 +1,4 @@
-"""Readers of TFLite's resizing operators."""
+"""Read TFLite's resizing operators."""
 
 from __future__ import annotations
 

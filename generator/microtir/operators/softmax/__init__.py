@@ -1,4 +1,4 @@
-"""SOFTMAX and LOG_SOFTMAX."""
+"""Join what the sibling files say of SOFTMAX and LOG_SOFTMAX."""
 
 from microtir.operators.record import join
 from microtir.operators.softmax.definition import DEFINITIONS

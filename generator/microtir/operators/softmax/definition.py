@@ -1,4 +1,4 @@
-"""SOFTMAX and LOG_SOFTMAX over the last axis: attributes and rules."""
+"""Define SOFTMAX and LOG_SOFTMAX over the last axis by their attributes and rules."""
 
 from __future__ import annotations
 

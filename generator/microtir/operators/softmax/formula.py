@@ -1,4 +1,4 @@
-"""SOFTMAX and LOG_SOFTMAX over the last axis.
+"""Compute SOFTMAX and LOG_SOFTMAX over the last axis.
 
 The quantised forms follow gemmlowp's fixed point.  A difference of two int8 values is one of 256
 numbers, so the exponentials are a table; what depends on the sum of a row is computed.

@@ -1,4 +1,4 @@
-"""What SOFTMAX and LOG_SOFTMAX mean, in numpy."""
+"""Define in numpy, to the bit, what SOFTMAX and LOG_SOFTMAX compute."""
 
 from __future__ import annotations
 

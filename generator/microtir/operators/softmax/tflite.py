@@ -1,4 +1,4 @@
-"""Readers of TFLite's SOFTMAX and LOG_SOFTMAX."""
+"""Read TFLite's SOFTMAX and LOG_SOFTMAX."""
 
 from __future__ import annotations
 

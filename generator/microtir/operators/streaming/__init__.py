@@ -1,4 +1,4 @@
-"""Operators that passes make, for images in bands and tensors row by row."""
+"""Join what is known of the operators that passes make, for images in bands and rows."""
 
 from microtir.operators.record import join
 from microtir.operators.streaming.definition import DEFINITIONS

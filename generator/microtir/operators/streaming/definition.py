@@ -1,4 +1,4 @@
-"""Operators of no model file, which passes make: images in bands, tensors row by row."""
+"""Define operators that passes make and no model file has: image bands, rows of tensors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Operators that passes make: rows of images, moved as they are."""
+"""Compute the operators that passes make: rows of images, moved as they are."""
 
 from __future__ import annotations
 

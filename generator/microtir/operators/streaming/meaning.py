@@ -1,4 +1,4 @@
-"""What the operators that passes make mean, in numpy."""
+"""Define in numpy what the operators that passes make compute."""
 
 from __future__ import annotations
 

@@ -158,7 +158,7 @@ def _cheapest_unknown(system: _System) -> int:
 
 
 def _without(system: _System, unknown: int) -> _System:
-    """Return project a system: return all constraints that follow and do not name the unknown."""
+    """Project a system: return all constraints that follow and do not name the unknown."""
     result = _System()
     lower: list[tuple[int, Linear]] = []
     upper: list[tuple[int, Linear]] = []

@@ -68,7 +68,7 @@ class Interval:
 
 
 def corners(function: Callable[[int, int], int], a: Interval, b: Interval) -> Interval:
-    """Return exact bounds of a function that is monotone in each of its two arguments."""
+    """Return the exact bounds of a function that is monotone in each of its two arguments."""
     return Interval.hull(function(x, y) for x in (a.low, a.high) for y in (b.low, b.high))
 
 
