@@ -254,12 +254,12 @@ class _Search:
     def _within_limits(self, asked: PlanConstraints) -> _Trial:
         """Return the program whose workspace keeps to the limits if any does.
 
-        Placement may leave gaps that planning does not count: where these do not fit any more,
-        there is as much less to plan with.
+        Placement may leave gaps that planning does not count: where these do not fit any more, the
+        next plan has to take as much less than this one.
         """
         trial, target = self._compiled(asked), asked.ram
         while target is not None and target > trial.use.plan.least and trial.use.ram > 0:
-            target -= trial.use.ram
+            target = min(target, trial.use.plan.bytes) - trial.use.ram
             trial = self._compiled(replace(trial.use.plan.constraints, ram=target))
         return trial
 

@@ -10,7 +10,7 @@ limit that has a plan.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -53,6 +53,13 @@ class Choice:
             for o, t in zip(self.ranked, self.taken.tolist(), strict=True)
         )
         return Group(members, nest_of(members, self.together) if self.together else None)
+
+    def bytes(self, limit: int) -> int:
+        """Return what the group with the best candidates within a limit takes."""
+        taken: list[int] = self.taken.tolist()
+        return max(
+            t + o.within(limit - t).scratch_bytes for o, t in zip(self.ranked, taken, strict=True)
+        )
 
 
 class Choices:
@@ -112,10 +119,15 @@ class Choices:
         """Return what the cheapest plan within a limit in bytes, `least` or more, is charged."""
         return self._best(self._priced(limit), np.add)[1]
 
-    def cheapest(self, limit: int) -> tuple[Group, ...]:
-        """Return the groups with the least price within a limit in bytes, `least` or more."""
+    def cheapest(self, limit: int) -> tuple[tuple[Group, ...], int]:
+        """Return the groups with the least price within a limit in bytes, and the bytes they take.
+
+        Args:
+            limit: `least` or more.
+        """
         path, _ = self._best(self._by_single_rows(limit), np.add)
-        return _turned([choice.group(limit) for choice in path], self._storage)
+        groups = _turned([choice.group(limit) for choice in path], self._storage)
+        return groups, max((choice.bytes(limit) for choice in path), default=0)
 
     def _by_single_rows(self, limit: int) -> Rows:
         """Return the price of each choice within a limit, without pairs of rows.
@@ -252,15 +264,23 @@ def _nests(
     members, simulation, known = longest_members(steps, sink, stop, together, simulations)
     start = stop - len(members)
     accumulators = sink.operator.candidate.accumulator_bytes
-    if accumulators:
-        del known[sink.node.output]
+    finished = 0  # bytes that live when accumulators become the output
     kept: list[Rows] = []  # bytes that each tensor takes in its ring, or none, the last one first
     around: dict[Tensor, int] = {}
+    later = frozenset[Tensor]()
+    if accumulators:
+        del known[sink.node.output]
+        later = storage.begins_at(stop - 1)
+        finished = accumulators + sum(map(storage.bytes, storage.left_by(stop - 1)))
+    # Only inputs are around: an output in the workspace may take the place of one instead.
+    is_alone = accumulators > 0 or storage.root[sink.node.output] in storage.caller
     wholes: list[int] = []
+    drained: dict[int, Rows] = {}  # by number of `wholes`, what no call needs any more of an input
     overlaps = Overlaps(storage, known, simulations)
     for first in range(stop - 1, start - 1, -1):
         tensor = members[first - start].node.output
-        around.update({t: storage.bytes(t) for t in storage.living[first] if t not in around})
+        living = (t for t in storage.living[first] if t not in around and t not in later)
+        around.update({t: storage.bytes(t) for t in living})
         kept.append(np.zeros(len(simulation), np.int64))
         if first < stop - 1:
             internal = storage.is_internal(tensor, stop)
@@ -271,16 +291,38 @@ def _nests(
                 kept[-1] = known[tensor].alive * (known[tensor].height * storage.row_bytes(tensor))
                 around.pop(tensor, None)
         wholes.append(sum(around.values()) - overlaps.most(around, first, stop))
-    by_member = np.argsort(simulation.ran, kind="stable")
-    begins = np.searchsorted(simulation.ran[by_member], np.arange(len(members)))
-    rings = np.cumsum(kept, axis=0)[:, by_member] + accumulators
-    fullest = np.maximum.reduceat(rings, begins, axis=1)
+        reader = overlaps.drained(around, first, stop) if is_alone else None
+        if reader is not None:
+            drained[len(wholes) - 1] = known[reader].read * storage.row_bytes(reader)
+    fullest = _fullest(simulation, len(members), kept, drained) + accumulators
     for number, whole in enumerate(wholes):
         if int(fullest[number].max()) > limit:
             return
         behind = len(members) - 1 - number
         taken = fullest[number, behind:] + whole
+        taken[-1] = max(int(taken[-1]), finished)
         yield Choice(start + behind, tuple(members[behind:]), taken, together)
+
+
+def _fullest(
+    simulation: NestSimulation, members: int, kept: Sequence[Rows], drained: Mapping[int, Rows]
+) -> Rows:
+    """Return the bytes of rings at the fullest call of each member of the longest nest.
+
+    Args:
+        simulation: of that nest.
+        members: of that nest, in number.
+        kept: bytes of the ring of each member at each call, the last member first; a row of the
+            result adds up those up to its own.
+        drained: what is less at each call, by row of the result.
+    """
+    rings = np.cumsum(kept, axis=0)
+    for number, bytes_ in drained.items():
+        rings[number] -= bytes_
+    by_member = np.argsort(simulation.ran, kind="stable")
+    begins = np.searchsorted(simulation.ran[by_member], np.arange(members))
+    fullest: Rows = np.maximum.reduceat(rings[:, by_member], begins, axis=1)
+    return fullest
 
 
 def longest_members(

@@ -364,16 +364,18 @@ class Plan:
     """Every decision about a graph.
 
     `layouts` has an entry for each tensor that is not constant; `storage` maps a tensor to the
-    tensor in whose memory it lives, itself unless it is a view. `least` is the smallest
-    limit, in bytes, that planning knows a plan for, where it was asked to work that out, and
-    `size` the one that it keeps to. `offered` holds what there was to choose from, `constraints`
-    what was asked for.
+    tensor in whose memory it lives, itself unless it is a view. `bytes` is what the workspace
+    takes as far as planning knows: overlaps count by rows, and gaps between buffers not at all.
+    `least` is the smallest limit, in bytes, that planning knows a plan for, where it was asked to
+    work that out, and `size` the one that it keeps to. `offered` holds what there was to choose
+    from, `constraints` what was asked for.
     """
 
     graph: Graph
     groups: tuple[Group, ...]
     layouts: Mapping[Tensor, Layout]
     storage: Mapping[Tensor, Tensor]
+    bytes: int = 0
     least: int = 0
     size: int | None = None
     offered: Mapping[Node, tuple[Candidate, ...]] = field(

@@ -231,6 +231,11 @@ class History:
     height: int
 
     @property
+    def read(self) -> Rows:
+        """Return the rows that neither a call nor a later one reads, per call."""
+        return np.minimum(self.oldest, self.rows)
+
+    @property
     def is_complete(self) -> bool:
         """Return whether the nest makes all rows in the end."""
         return int(self.made[-1]) == self.rows

@@ -56,15 +56,22 @@ def _feeds(first: Node, second: Node) -> bool:
 def _saved(
     node: Node, rows: RankedCandidates | None, storage: Storage
 ) -> Mapping[tuple[Tensor, Tensor], int]:
-    """Return bytes that an input and an output of a node share where the input dies under it."""
+    """Return bytes that an input and an output of a node share where the input dies under it.
+
+    Only in the workspace: what is the caller's takes nothing over.
+    """
+    target = storage.root[node.output]
     nest = nest_of([rows.operator]) if rows is not None else None
-    if nest is None:
+    if nest is None or target in storage.caller:
         return {}
     known = histories(runs_of(nest), tensors_of([nest.operator]))
     overlaps = Overlaps(storage, known, NestSimulations())
-    target = storage.root[node.output]
     roots = (storage.root[t] for t in nest.operator.inputs)
-    return {(root, target): overlaps.saved(root, target) for root in roots if root is not target}
+    return {
+        (root, target): overlaps.saved(root, target)
+        for root in roots
+        if root is not target and root not in storage.caller
+    }
 
 
 def _demand(

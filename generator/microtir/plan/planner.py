@@ -87,9 +87,10 @@ def _plan(
     if limit is None and ranking in (Optimize.SPEED, Optimize.FLASH):
         tasks = [_Task.of(g, candidates_of, constraints) for g in orders]
         tasks = [task.of_kinds(task.cheapest_kinds()) for task in tasks]
-        task = min(tasks, key=lambda t: t.whole_peak(workspace_io=workspace_io))
+        peaks = [task.whole_peak(workspace_io=workspace_io) for task in tasks]
+        task = tasks[peaks.index(min(peaks))]
         groups = tuple(Group((kernels.whole.operator,)) for kernels in task.ranked)
-        return task.plan(groups, {})
+        return replace(task.plan(groups, {}), bytes=min(peaks))
     tasks = [_Task.of(g, candidates_of, constraints) for g in (graph, *others)]
     for task in tasks[: 1 + len(others)]:
         if task.graph in orders:
@@ -103,9 +104,9 @@ def _plan(
     either = _Either(found)
     size = _size(either, ranking, limit, apart)
     number = either.cheapest(size)
-    groups = found[number].cheapest(size)
-    heights = rings(groups, lives[number])
-    return replace(tasks[number].plan(groups, heights), least=either.least, size=size)
+    groups, taken = found[number].cheapest(size)
+    made = tasks[number].plan(groups, rings(groups, lives[number]))
+    return replace(made, bytes=taken, least=either.least, size=size)
 
 
 def alternatives(

@@ -110,6 +110,16 @@ class Storage:
         """Return the bytes of one of its rows."""
         return self.sizes[tensor][1]
 
+    def begins_at(self, operator: int) -> frozenset[Tensor]:
+        """Return the tensors of the workspace that hold nothing before an operator runs."""
+        return frozenset(t for t in self.living[operator] if self.first[t] == operator)
+
+    def left_by(self, operator: int) -> tuple[Tensor, ...]:
+        """Return the tensors of the workspace that still hold something once an operator ran."""
+        return tuple(
+            t for t in self.living[operator] if self.last[t] > operator or self.first[t] == operator
+        )
+
     def is_internal(self, tensor: Tensor, stop: int) -> bool:
         """Return whether nobody behind operators [.., stop) sees a tensor or what it shares."""
         return (
@@ -151,6 +161,19 @@ class Overlaps:
         dying = [t for t in around if first[t] < start and last[t] < stop]
         new = [t for t in around if first[t] >= start]
         return max((self.saved(x, y) for x in dying for y in new), default=0)
+
+    def drained(self, around: Iterable[Tensor], start: int, stop: int) -> Tensor | None:
+        """Return the largest input that dies, where rings may take the place of what was read.
+
+        Those of later operators fill up while the input is read.  Where an output is beside, that
+        may take the place instead (`most`), and there is None.
+        """
+        first, last, size = self._storage.first, self._storage.last, self._storage.bytes
+        if any(first[t] >= start for t in around):
+            return None
+        dying = [(t, self._seen.get(t, ())) for t in around if last[t] < stop]
+        readers = [r for t, seen in dying if len(seen) == 1 for r in seen if size(r) == size(t)]
+        return max(readers, key=size, default=None)
 
     def saved(self, x: Tensor, y: Tensor) -> int:
         """Return the bytes that one output takes over from one input, which dies."""
