@@ -7,7 +7,7 @@ programs that it makes; it knows no stage.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from types import MappingProxyType
@@ -15,22 +15,22 @@ from types import MappingProxyType
 from microtir import codegen, fit, memory
 from microtir.artifact import Artifact
 from microtir.config import CompilationConfig, Target, host
+from microtir.constant_placement import placed_constants
+from microtir.excess import refuse_excess
 from microtir.executor import aot
 from microtir.external import Library, refuse_without_layers
 from microtir.extra_passes import ExtraPasses, applied
 from microtir.function_lowering import FunctionLowering, emitted, merged
-from microtir.graph.ir import Node
 from microtir.graph.more_outputs import with_more_outputs
 from microtir.graph_lowering import lowered_graph
 from microtir.inputs import configured, module_of
-from microtir.ir_module import IRModule, ModelInfo
-from microtir.kernels import candidates, kernel_names, refusals
+from microtir.ir_module import IRModule
+from microtir.kernels import kernel_names, least_cost, refusals
 from microtir.measure import Functions, constants_of, figures_of
-from microtir.memory_plan import ConstantPlan
+from microtir.outcome import Compiler, artifact_of, code_of, module_with
 from microtir.plan.ir import PlanConstraints
 from microtir.plan.measured import Measured
 from microtir.plan.reasons import decisions
-from microtir.ports import ports_of
 from microtir.program import Program
 from microtir.schedule import Schedule
 from microtir.shared import Observer, Shared
@@ -40,8 +40,7 @@ from microtir.tir.analysis.access import prove_accesses
 from microtir.tir.ir import Buffer, PrimFunc, Var
 from microtir.tir.verify import verify, verify_module
 
-Compiler = Callable[[Artifact], int]
-"""Gives the bytes of code and of constants beside the weights that a C compiler makes."""
+__all__ = ["Compiler", "build", "compile_once", "lower"]
 
 
 @checked_arguments
@@ -98,7 +97,7 @@ def lower(
         lowered = _lower_functions(module, lowering, see)
     else:
         lowered = _lower_model(module, name, lowering, see, libraries, records, compiler)
-    _refuse_excess(lowered, compiler, best_effort=best_effort)
+    refuse_excess(lowered, compiler, best_effort=best_effort)
     return lowered
 
 
@@ -120,21 +119,15 @@ def _lower_model(
     # The passes know no limit, so that a search runs them once.
     graph = lowered_graph(
         module.graph, config, lowering.extra, libraries,
-        lambda node: _least_cost(node, config),
+        lambda node: least_cost(node, config),
     )  # fmt: skip
     see("graph", graph)
     shared = Shared.of(graph, name, lowering, see, records)
     compiled = partial(compile_once, replace(module, graph=graph), config, shared=shared)
     if config.has_limits():
-        plan_of, code_of = partial(shared.planned, graph), _code_of(module, compiler)
-        return _module_of(module, fit.search(compiled, plan_of, config, code_of))
-    return _module_of(module, compiled(PlanConstraints.of(config)))
-
-
-def _least_cost(node: Node, config: CompilationConfig) -> int:
-    """Return the instructions of the cheapest kernel of a node."""
-    plain = (c for c in candidates(node, config) if c.is_plain)
-    return min((c.cost().instructions for c in plain), default=0)
+        plan_of, asked = partial(shared.planned, graph), code_of(module, compiler)
+        return module_with(module, fit.search(compiled, plan_of, config, asked))
+    return module_with(module, compiled(PlanConstraints.of(config)))
 
 
 def compile_once(
@@ -178,7 +171,7 @@ def compile_once(
     see("merge", functions)
     # Facts for budgets, reports and metadata.
     everything = Functions.of((*functions, main), is_model=True)
-    constants = _placed_constants(everything, config)
+    constants = placed_constants(everything, config)
     arrays = constants_of(everything.distinct, config.constant_alignment())
     figures = figures_of(everything, arrays, config, constants, codegen.assembly_lines)
     see("measure", figures)
@@ -231,15 +224,10 @@ def build(
                     simple_mode=simple_mode, observe=observe, passes=passes,
                     libraries=libraries, compiler=compiler, best_effort=best_effort,
                     records=records)  # fmt: skip
-    artifact = _artifact(lowered)
+    artifact = artifact_of(lowered)
     if observe:
         observe("codegen", artifact)
     return artifact
-
-
-def _artifact(lowered: IRModule) -> Artifact:
-    printed = codegen.emit(lowered)
-    return Artifact(lowered, printed.sources, printed.metadata, printed.data)
 
 
 def _lower_functions(module: IRModule, lowering: FunctionLowering, see: Observer) -> IRModule:
@@ -249,75 +237,9 @@ def _lower_functions(module: IRModule, lowering: FunctionLowering, see: Observer
     see("tir", functions)
     lowered = replace(module, functions=functions, is_lowered=True)
     everything = Functions.of(functions, is_model=False)
-    return replace(lowered, constants=_placed_constants(everything, lowering.config))
-
-
-def _module_of(module: IRModule, program: Program) -> IRModule:
-    """Return the lowered module of a program."""
-    original, config = module.graph, module.require_config("lower")
-    assert original is not None, "a program is made of a graph"
-    info = ModelInfo(
-        name=program.graph.name,
-        ports=ports_of(program.graph, config, program.placement),
-        source_file=original.nodes[0].source.file if original.nodes else "",
-        source_sha256=original.source_sha256,
-        source_bytes=original.source_bytes,
-        memory=program.placement,
-        decisions=program.decisions,
-    )
-    return replace(
-        module, functions=(*program.functions, program.main), constants=program.constants,
-        model=info, program=program, is_lowered=True,
-    )  # fmt: skip
-
-
-def _code_of(module: IRModule, compiler: Compiler | None) -> fit.CodeOf:
-    """Return what asks a compiler for the code of a program."""
-    if compiler is None:
-        return lambda _program: None
-    return lambda program: compiler(_artifact(_module_of(module, program)))
+    return replace(lowered, constants=placed_constants(everything, lowering.config))
 
 
 def _verify_main(main: PrimFunc, callees: Mapping[str, PrimFunc]) -> None:
     verify(main, callees)
     prove_accesses(main, callees)
-
-
-def _placed_constants(functions: Functions, config: CompilationConfig) -> ConstantPlan:
-    """Return the place of each array in the constant pools."""
-    if not config.constant_pools:
-        return ConstantPlan()
-    arrays = constants_of(functions.distinct, config.constant_alignment())
-    layers = {layer.name: layer for layer in functions.layers}
-    of_buffer = {buffer: array for array in arrays for buffer in array.buffers}
-    reads = memory.constant_reads(functions.main, layers, of_buffer)
-    placed = [
-        memory.Constant(a.buffers[0], a.name, a.bytes, a.alignment, a.users, reads[a])
-        for a in arrays
-    ]
-    return memory.place_constants(config, placed, layers)
-
-
-def _refuse_excess(lowered: IRModule, compiler: Compiler | None, *, best_effort: bool) -> None:
-    """Refuse a program that exceeds a limit of its configuration.
-
-    Weights are known; code is what the compiler makes, or an estimate; the stack is bounded.  With
-    `best_effort` only what has no place at all is refused.
-    """
-    config, program = lowered.require_config("lower"), lowered.program
-    if program is not None and not best_effort:
-        callees = {f.name: f for f in program.functions}
-        memory.check_workspaces(config, program.placement, program.main, callees)
-    if lowered.constants.refusal is not None:
-        raise lowered.constants.refusal
-    if best_effort or (config.budget.flash is None and config.budget.stack is None):
-        return
-    figures = codegen.measured(lowered)
-    if config.budget.flash is not None:
-        flash = figures.flash.with_code(compiler(_artifact(lowered)) if compiler else None)
-        weights = [(a.name, a.bytes, a.users) for a in flash.arrays]
-        code = memory.Code(flash.code, flash.least, flash.most)
-        memory.check_flash(config.budget.flash, weights, code)
-    if config.budget.stack is not None:
-        frames = figures.stacks.best.frames
-        memory.check_stack(config.budget.stack, [(f.name, f.bytes) for f in frames])

@@ -1,8 +1,8 @@
 """Which part of the package may import which: the layering rule of docs/design as a table.
 
 Any stage may import `errors`, `config`, `resources` and the TIR.  A stage also imports the IR that
-it reads and the IR that it writes.  Only the driver imports stages.  An entry allows the module or
-package of that name and everything below it, less what `PRIVATE` lists.
+it reads and the IR that it writes.  Only the driver and its last steps import stages.  An entry
+allows the module or package of that name and everything below it, less what `PRIVATE` lists.
 """
 
 from __future__ import annotations
@@ -132,13 +132,20 @@ ALLOWED: dict[str, frozenset[str]] = {
     "stages": COMMON | {"function_lowering", "graph.passes", "tir"},
     "shared": COMMON | GRAPH_IR | {"function_lowering", "graph", "kernels", "plan"},
     "fit": COMMON | {"flash_slack", "graph.ir", "limits", "plan.ir", "plan.work", "program"},
+    # the last steps of the driver: what it gives, and what it refuses
+    "outcome": COMMON | MODULE | {"artifact", "codegen", "ports", "program"},
+    "constant_placement": COMMON | MODULE | {"measure", "memory"},
+    "excess": COMMON | MODULE | {"codegen", "memory", "outcome"},
     "driver": COMMON
     | GRAPH_IR
     | PLAN_IR
     | TIR
     | MODULE
-    | {"inputs", "extra_passes", "ports", "external", "graph", "plan", "te", "schedule", "kernels"}
+    | {"inputs", "extra_passes", "external", "graph", "plan", "te", "schedule", "kernels"}
     | {
+        "outcome",
+        "constant_placement",
+        "excess",
         "fit",
         "shared",
         "program",

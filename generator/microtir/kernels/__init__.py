@@ -26,9 +26,16 @@ __all__ = [
     "emit_finish",
     "function_names",
     "kernel_names",
+    "least_cost",
     "refusals",
     "weighed",
 ]
+
+
+def least_cost(node: Node, config: CompilationConfig) -> int:
+    """Return the instructions of the cheapest kernel of a node that reads and writes NHWC."""
+    plain = (c for c in candidates(node, config) if c.is_plain)
+    return min((c.cost().instructions for c in plain), default=0)
 
 
 def candidates(node: Node, config: CompilationConfig) -> tuple[Candidate, ...]:
