@@ -60,9 +60,11 @@ def _saved(
 
     Only in the workspace: what is the caller's takes nothing over.
     """
-    target = storage.root[node.output]
     nest = nest_of([rows.operator]) if rows is not None else None
-    if nest is None or target in storage.caller:
+    if nest is None:
+        return {}
+    target = storage.root[node.output]
+    if target in storage.caller:
         return {}
     known = histories(runs_of(nest), tensors_of([nest.operator]))
     overlaps = Overlaps(storage, known, NestSimulations())
