@@ -152,8 +152,8 @@ def of_te() -> dict[str, Case]:
         "multiply_by_quantized_multiplier": "x multiplier shift",
         "saturating_shift_left": "x count",
         "saturating_rounding_doubling_high_mul": "a b",
-        **dict.fromkeys(("abs", "apart", "count_leading_zeros", "exp", "floor", "in_turn", "log",
-                         "round", "sqrt", "tanh"), "x"),
+        **dict.fromkeys(("abs", "compiler_barrier", "count_leading_zeros", "exp", "floor", "log",
+                         "no_fp_contract", "round", "sqrt", "tanh"), "x"),
     }  # fmt: skip
     reduced = {"value": x[axis], "axis": axis}
     return {

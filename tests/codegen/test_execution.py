@@ -256,9 +256,9 @@ def test_fixed_point_extremes(intrinsic: Intrinsic) -> None:
         Intrinsic.SATURATING_SHIFT_LEFT: counts,
         Intrinsic.MULTIPLY_BY_QUANTIZED_MULTIPLIER: [1 << 30, DType.INT32.max],
         Intrinsic.COUNT_LEADING_ZEROS: [],
-        Intrinsic.IN_TURN: [],
+        Intrinsic.COMPILER_BARRIER: [],
     }[intrinsic]
-    if intrinsic is Intrinsic.IN_TURN:
+    if intrinsic is Intrinsic.COMPILER_BARRIER:
         argument_lists: list[tuple[Expr, ...]] = [(IntImm(x),) for x in edges]
     elif intrinsic is Intrinsic.COUNT_LEADING_ZEROS:
         values = [0, 1, 2, 3, 0x80000000, 0xFFFFFFFF, 0x7FFFFFFF]

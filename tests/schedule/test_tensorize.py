@@ -59,7 +59,7 @@ def test_tensorize_replaces_the_block_and_keeps_the_meaning() -> None:
     s.tensorize(s.loop(y, "j_inner"), kernel(MAC4))
     func = check_meaning(s, y)
     (call,) = [node for node in walk(func) if isinstance(node, KernelCall)]
-    assert call.assembly == "mac4_armv7em"
+    assert call.template == "mac4_armv7em"
     assert "call mac4(sum at [0], x at [i, k], w at [k, j_outer * 4])" in s.text()
 
 

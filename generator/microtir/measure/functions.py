@@ -90,10 +90,10 @@ def _with_kernels(functions: Iterable[PrimFunc]) -> Iterator[PrimFunc]:
 def _assembly(functions: Iterable[PrimFunc]) -> dict[PrimFunc, str]:
     """Return the assembly template of every micro-kernel that has one."""
     return {
-        call.meaning: call.assembly
+        call.meaning: call.template
         for function in functions
         for call in calls_of(function)
-        if isinstance(call, KernelCall) and call.assembly is not None
+        if isinstance(call, KernelCall) and call.template is not None
     }
 
 

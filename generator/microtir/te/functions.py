@@ -154,14 +154,14 @@ def round(x: ExprLike) -> Expr:  # noqa: A001  # the name that C and numpy give 
     return call(Intrinsic.ROUND, x)
 
 
-def apart(x: ExprLike) -> Expr:
-    """Return the value of x; a product is not joined with a sum that it is added to."""
-    return call(Intrinsic.APART, x)
+def no_fp_contract(x: ExprLike) -> Expr:
+    """Return the value of x; compilers do not contract it with a sum to a fused multiply-add."""
+    return call(Intrinsic.NO_FP_CONTRACT, x)
 
 
-def in_turn(x: ExprLike) -> Expr:
-    """Return the value of x, an INT32; it is read behind what the program does before it."""
-    return call(Intrinsic.IN_TURN, x)
+def compiler_barrier(x: ExprLike) -> Expr:
+    """Return the value of x, an INT32, which compilers read after what comes before it."""
+    return call(Intrinsic.COMPILER_BARRIER, x)
 
 
 def abs(x: ExprLike) -> Expr:  # noqa: A001  # the name that C and numpy give it

@@ -201,7 +201,7 @@ SIGNATURES: Mapping[Intrinsic, IntrinsicSignature] = MappingProxyType({
     Intrinsic.FLOOR: _float_signature(_floor),
     Intrinsic.ROUND: _float_signature(_round),
     Intrinsic.ABS: _float_signature(abs),
-    Intrinsic.APART: _float_signature(float),
+    Intrinsic.NO_FP_CONTRACT: _float_signature(float),
     Intrinsic.POSITIVE_PART: _float_signature(_positive_part),
-    Intrinsic.IN_TURN: IntrinsicSignature((_I32,), _I32, int, lambda args: args[0]),
+    Intrinsic.COMPILER_BARRIER: IntrinsicSignature((_I32,), _I32, int, lambda args: args[0]),
 })  # fmt: skip

@@ -108,9 +108,10 @@ class Intrinsic(Enum):
     FLOOR = "floor"
     ROUND = "round"  # half away from zero, as C's roundf
     ABS = "abs"
-    APART = "apart"  # x itself, rounded: compilers do not join it with what is done to it next
     POSITIVE_PART = "positive_part"  # x where it is above zero, else 0.0, of NaN too
-    IN_TURN = "in_turn"  # x itself, an INT32: compilers read it no earlier than it is asked for
+    # The last two give x itself; their values name functions in generated C.
+    NO_FP_CONTRACT = "apart"  # rounded: compilers make no fused multiply-add of it
+    COMPILER_BARRIER = "in_turn"  # an INT32: compilers read it no earlier than it is asked for
 
 
 @dataclass(frozen=True, slots=True)
@@ -295,15 +296,15 @@ class KernelContract:
 class KernelCall:
     """A call of the innermost register block.
 
-    `meaning` is what the interpreter runs and what portable C is printed from. `assembly` names a
-    template for targets that have it, which is given the values of the meaning's native body. Any
-    write may come before any read.
+    `meaning` is what the interpreter runs and what portable C is printed from. `template` names one
+    of assembly or intrinsics, for targets that have it, which is given the values of the meaning's
+    native body. Any write may come before any read.
     """
 
     meaning: PrimFunc
     args: tuple[BufferArgument | Expr, ...]
     contract: KernelContract
-    assembly: str | None = None
+    template: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -456,19 +456,19 @@ class _Parser:
     def kernel_call(self, cursor: Cursor, depth: int) -> ir.Stmt:
         meaning = cursor.kernel()
         args = self.arguments(cursor, self.pointer)
-        contract, assembly = ir.KernelContract((), ()), None
+        contract, template = ir.KernelContract((), ()), None
         if not cursor.accept(":"):
             cursor.end()
-            return ir.KernelCall(meaning, args, contract, assembly)
+            return ir.KernelCall(meaning, args, contract, template)
         while line := self.line_at(depth + 1):
             self.position += 1
             clause = Cursor(line, self.inside[meaning])
             if clause.accept("assembly"):
-                assembly = json.loads(clause.string())
+                template = json.loads(clause.string())
             else:
                 contract = self.clause(clause, contract)
             clause.end()
-        return ir.KernelCall(meaning, args, contract, assembly)
+        return ir.KernelCall(meaning, args, contract, template)
 
     def clause(self, cursor: Cursor, contract: ir.KernelContract) -> ir.KernelContract:
         if cursor.accept("reads"):

@@ -319,8 +319,8 @@ class _FunctionPrinter:
         # The contract speaks about the kernel's parameters: the names of its own text.
         names = self.kernels.get(s.meaning) or TextNames()
         contract: ir.KernelContract = s.contract
-        if s.assembly is not None:
-            yield f"assembly {json.dumps(s.assembly)}"
+        if s.template is not None:
+            yield f"assembly {json.dumps(s.template)}"
         for keyword, regions in (("reads", contract.reads), ("writes", contract.writes)):
             for region in regions:
                 yield f"{keyword} {_region_text(region, names)}"

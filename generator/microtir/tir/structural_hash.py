@@ -120,7 +120,7 @@ class _Writer:
         self.tokens += (node.shape, node.dtype, node.byte_offset)
 
     def kernel(self, node: ir.KernelCall) -> None:
-        self.tokens += (node.meaning, node.contract, node.assembly, len(node.args))
+        self.tokens += (node.meaning, node.contract, node.template, len(node.args))
 
 
 def _loop(writer: _Writer, node: ir.For) -> None:

@@ -168,11 +168,11 @@ class Rewriter:
             case ir.Invoke(function, args):
                 new_args = tuple([self._invoke_argument(a) for a in args])
                 return s if _same(new_args, args) else ir.Invoke(function, new_args)
-            case ir.KernelCall(meaning, kernel_args, contract, assembly):
+            case ir.KernelCall(meaning, kernel_args, contract, template):
                 new_kernel = tuple([self._kernel_argument(a) for a in kernel_args])
                 if _same(new_kernel, kernel_args):
                     return s
-                return ir.KernelCall(meaning, new_kernel, contract, assembly)
+                return ir.KernelCall(meaning, new_kernel, contract, template)
             case ir.ExternCall(extern, extern_args):
                 new_extern = tuple([self._kernel_argument(a) for a in extern_args])
                 return s if _same(new_extern, extern_args) else ir.ExternCall(extern, new_extern)

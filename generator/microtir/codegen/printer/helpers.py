@@ -65,9 +65,9 @@ _FIXED_POINT: Mapping[Intrinsic, tuple[str, ...]] = MappingProxyType({
 })  # fmt: skip
 
 _UNCHANGED: Mapping[Intrinsic, DType] = MappingProxyType({
-    Intrinsic.APART: DType.FLOAT32,
+    Intrinsic.NO_FP_CONTRACT: DType.FLOAT32,
     Intrinsic.POSITIVE_PART: DType.FLOAT32,
-    Intrinsic.IN_TURN: DType.INT32,
+    Intrinsic.COMPILER_BARRIER: DType.INT32,
 })  # fmt: skip
 
 

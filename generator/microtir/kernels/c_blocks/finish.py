@@ -106,7 +106,7 @@ class Requantise:
         words = [te.bind(name, table[channel, n]) for n, name in enumerate(names)]
         bias, factor, rounding = words[:3]
         if self.is_straight:
-            total = te.in_turn(total)
+            total = te.compiler_barrier(total)
         shift = words[3] if r.shift is None else te.as_expr(r.shift, DType.INT32)
         doubled = te.cast(DType.INT64, total * 2 + bias)
         product = te.bind("product", doubled * te.cast(DType.INT64, factor))
@@ -186,7 +186,7 @@ class Activate:
         return 1 + self.apart
 
     def product(self, value: te.Expr, weight: te.Expr) -> te.Expr:
-        return te.apart(value * weight) if self.apart else value * weight
+        return te.no_fp_contract(value * weight) if self.apart else value * weight
 
     def start(self, table: te.Tensor, channel: te.Expr) -> te.Expr:
         return table[channel, 0] if self.has_bias else te.as_expr(0.0, self.sum)

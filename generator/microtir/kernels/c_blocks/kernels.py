@@ -143,7 +143,7 @@ def _operand(
 ) -> te.Expr:
     """Widens an element; `in_turn` keeps compilers from reading it before earlier products."""
     value = te.cast(finish.sum, element)
-    return te.select(is_first, te.in_turn(value), value) if in_turn else value
+    return te.select(is_first, te.compiler_barrier(value), value) if in_turn else value
 
 
 @dataclass(frozen=True, slots=True)

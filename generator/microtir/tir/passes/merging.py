@@ -145,7 +145,7 @@ class _Opened(Rewriter):
             return ir.Store(self.buffer(s.buffer), (index,), self.expr(s.value))
         if isinstance(s, ir.KernelCall):
             args = tuple(self._argument(a) for a in s.args)
-            return ir.KernelCall(s.meaning, args, s.contract, s.assembly)
+            return ir.KernelCall(s.meaning, args, s.contract, s.template)
         return self.stmt_parts(s)
 
     def _argument(self, argument: ir.BufferArgument | ir.Expr) -> ir.BufferArgument | ir.Expr:
