@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from microtir.dtype import DType
 from microtir.graph.ir import Graph, Node, Quantization, SourceLocation, Tensor, TensorType
 from microtir.graph.operator import Operator
 from microtir.ir_module import IRModule
@@ -22,7 +23,6 @@ from microtir.operators.dense.definition import FullyConnected
 from microtir.operators.movement.definition import Concatenation, Reshape
 from microtir.operators.pooling.definition import AveragePool2D
 from microtir.operators.softmax.definition import Softmax
-from microtir.tir.dtype import DType
 
 OPERATORS = 500
 

@@ -24,10 +24,10 @@ from microtir.config import (
     PoolInfoProperties,
     WorkspacePoolInfo,
 )
+from microtir.dtype import DType
 from microtir.errors import UsageError
 from microtir.graph.ir import TensorType
 from microtir.support.arguments import ArgumentRule, checked_arguments, resolved
-from microtir.tir.dtype import DType
 from microtir.tir.ir import Intrinsic
 from tests.support.small_models import module_of, quantised_graph
 

@@ -9,11 +9,11 @@ import pytest
 import microtir
 from microtir import CompilationConfig
 from microtir.boards import ProjectType, load_board
+from microtir.dtype import DType
 from microtir.graph.ir import Graph
 from microtir.operators.activations.definition import HardSwish
 from microtir.operators.conversion.definition import Dequantize, Quantize
 from microtir.projects import ProjectOptions, Samples, generate
-from microtir.tir.dtype import DType
 from tests.support.board_projects import digits, digits_samples
 from tests.support.graphs import graph, node, quant, tensor
 from tests.support.small_models import module_of, reference_outputs, sample_inputs

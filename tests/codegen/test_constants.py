@@ -13,9 +13,9 @@ from microtir.codegen.printer.constants import (
     value_lines,
 )
 from microtir.codegen.printer.names import UniqueNames
+from microtir.dtype import DType
 from microtir.measure import constants_of
 from microtir.tir.build import seq
-from microtir.tir.dtype import DType
 from microtir.tir.ir import Buffer, IntImm, Load, PrimFunc, Scope, Store
 
 

@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from microtir import host
+from microtir.dtype import DType
 from microtir.errors import InterpreterError
 from microtir.ir_module import IRModule
 from microtir.tir import build
-from microtir.tir.dtype import DType
 from microtir.tir.interpreter import Interpreter
 from microtir.tir.intrinsics import SIGNATURES
 from microtir.tir.ir import (

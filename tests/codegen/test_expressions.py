@@ -8,9 +8,9 @@ import pytest
 
 from microtir.codegen.printer.expressions import ExpressionPrinter, Requirements
 from microtir.codegen.printer.names import ScopedNames
+from microtir.dtype import DType
 from microtir.tir.analysis.bounds import Bounds
 from microtir.tir.analysis.interval import Interval
-from microtir.tir.dtype import DType
 from microtir.tir.ir import (
     Binary,
     BinaryOp,

@@ -7,9 +7,9 @@ import pytest
 
 from microtir import codegen, host
 from microtir.config import CompilationConfig
+from microtir.dtype import DType
 from microtir.errors import UsageError
 from microtir.ir_module import IRModule
-from microtir.tir.dtype import DType
 from microtir.tir.ir import (
     Buffer,
     BufferArgument,

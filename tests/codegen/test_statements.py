@@ -6,9 +6,9 @@ from microtir.codegen.interface.entry import exported_entry
 from microtir.codegen.printer.expressions import Requirements
 from microtir.codegen.printer.functions import function_text, signature
 from microtir.codegen.program import make_program
+from microtir.dtype import DType
 from microtir.ir_module import IRModule
 from microtir.tir.build import add, cast, mul, seq
-from microtir.tir.dtype import DType
 from microtir.tir.ir import (
     Allocate,
     Binary,

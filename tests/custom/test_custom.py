@@ -11,6 +11,7 @@ import pytest
 
 import microtir
 from microtir import CompilationConfig, Target, custom, te
+from microtir.dtype import DType
 from microtir.errors import GraphError, MicrotirError, RunError, UnsupportedModelError, UsageError
 from microtir.graph import reference
 from microtir.graph.ir import Array, Node, Quantization, TensorType
@@ -24,7 +25,6 @@ from microtir.operators.activations.definition import Relu
 from microtir.operators.arithmetic.definition import Add
 from microtir.operators.custom.definition import Custom
 from microtir.schedule import Schedule
-from microtir.tir.dtype import DType
 from microtir.tir.ir import Buffer, IntImm, Load, PrimFunc, Store
 from microtir.tir.text import parse_function
 from scripts.models.tflite_writer import TfliteBuilder

@@ -11,12 +11,12 @@ import pytest
 
 import microtir
 from microtir import CompilationConfig, ExtraPasses, IRModule, te
+from microtir.dtype import DType
 from microtir.errors import GraphError, MicrotirError, TirError, UsageError
 from microtir.graph.ir import Graph
 from microtir.operators.common.attributes import Activation
 from microtir.operators.convolution.definition import Conv2D
 from microtir.operators.movement.definition import Reshape
-from microtir.tir.dtype import DType
 from microtir.tir.ir import Buffer, IntImm, PrimFunc, Seq, Store
 from tests.support.graphs import graph, node, quant, tensor
 from tests.support.pages import follow, shown

@@ -11,6 +11,7 @@ import pytest
 
 from microtir import fit
 from microtir.config import CompilationConfig
+from microtir.dtype import DType
 from microtir.graph.ir import Graph, Node
 from microtir.measure import ConstantData, Figures, FlashUse, Stacks, WorstStack
 from microtir.memory_plan import ConstantPlan, MemoryPlan
@@ -20,7 +21,6 @@ from microtir.plan.ir import Candidate, Cost, LayoutKind, Plan, PlanConstraints
 from microtir.plan.work import plan_work
 from microtir.program import Program
 from microtir.tir.build import seq
-from microtir.tir.dtype import DType
 from microtir.tir.ir import PrimFunc
 from tests.plan.test_limits import chain
 

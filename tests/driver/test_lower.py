@@ -12,10 +12,10 @@ import pytest
 
 import microtir
 from microtir import CompilationConfig, IRModule, Target, te
+from microtir.dtype import DType
 from microtir.errors import TirError, UsageError
 from microtir.ir_module import ConfigMissing
 from microtir.schedule import Schedule
-from microtir.tir.dtype import DType
 from microtir.tir.interpreter import Interpreter
 from microtir.tir.ir import Buffer, For, LoopKind, PrimFunc
 from microtir.tir.visitor import walk

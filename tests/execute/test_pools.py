@@ -11,10 +11,10 @@ import microtir
 from microtir import CompilationConfig, Executor, host
 from microtir.artifact import Artifact
 from microtir.config import WorkspacePoolInfo
+from microtir.dtype import DType
 from microtir.operators.activations.definition import HardSwish
 from microtir.operators.arithmetic.definition import Add
 from microtir.operators.conversion.definition import Dequantize
-from microtir.tir.dtype import DType
 from tests.support.graphs import graph, node, quant, tensor
 from tests.support.legal import assert_legal
 from tests.support.small_models import branching_graph, module_of, reference_outputs, sample_inputs

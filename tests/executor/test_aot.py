@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from microtir.config.enums import Optimize
+from microtir.dtype import DType
 from microtir.executor import aot
 from microtir.graph.ir import Graph, Node, SourceLocation, Tensor, TensorType
 from microtir.graph.operator import Operator
@@ -13,7 +14,6 @@ from microtir.operators.arithmetic.definition import Add
 from microtir.operators.movement.definition import Reshape
 from microtir.plan import plan
 from microtir.plan.ir import Candidate, PlanConstraints
-from microtir.tir.dtype import DType
 from microtir.tir.function import LayerName
 from microtir.tir.ir import Allocate, Buffer, BufferView, IntImm, Invoke, PrimFunc, Scope, Seq
 

@@ -3,6 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from microtir.dtype import DType
 from microtir.frontend import check
 from microtir.frontend.operator_table import operator_rows
 from microtir.frontend.tflite_operators import OPTIONS_OF, READERS
@@ -20,7 +21,6 @@ from microtir.operators.definition import Trait
 from microtir.operators.dense.tflite import FullyConnectedOptions
 from microtir.operators.movement.tflite import ConcatenationOptions, ReshapeOptions
 from microtir.operators.softmax.tflite import SoftmaxOptions
-from microtir.tir.dtype import DType
 from scripts.models.tflite_writer import TfliteBuilder
 from tests.frontend.binary import Patched
 from tests.frontend.models import Value, add, int8, ints, model, read_node, refusal, zeros

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from microtir.dtype import DType
 from microtir.graph.ir import Graph
 from microtir.graph.operator import Operator
 from microtir.graph.passes import DropRedundantClamps
@@ -17,7 +18,6 @@ from microtir.operators.common.attributes import Activation
 from microtir.operators.common.multiplier import activation_range
 from microtir.operators.convolution.definition import Conv2D, DepthwiseConv2D
 from microtir.operators.pooling.definition import AveragePool2D
-from microtir.tir.dtype import DType
 from tests.support.graphs import constant, graph, node, per_channel, quant, tensor
 
 I8 = DType.INT8

@@ -3,6 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from microtir.dtype import DType
 from microtir.errors import UsageError
 from microtir.graph.ir import Array, Graph
 from microtir.graph.reference import evaluate, execute
@@ -12,7 +13,6 @@ from microtir.operators.common.attributes import Activation
 from microtir.operators.conversion.definition import CastTo, Dequantize, Quantize
 from microtir.operators.convolution.definition import Conv2D
 from microtir.operators.dense.definition import FullyConnected
-from microtir.tir.dtype import DType
 from tests.support.graphs import constant, graph, node, per_channel, quant, tensor
 
 F32, I8 = DType.FLOAT32, DType.INT8

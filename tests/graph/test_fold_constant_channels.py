@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from microtir.dtype import DType
 from microtir.graph.analysis.channel_ranges import channel_ranges
 from microtir.graph.ir import Array, Graph, Node, Tensor
 from microtir.graph.macs import macs
@@ -25,7 +26,6 @@ from microtir.operators.convolution.definition import Conv2D, DepthwiseConv2D
 from microtir.operators.dense.definition import FullyConnected
 from microtir.operators.movement.definition import Reshape
 from microtir.operators.pooling.definition import AveragePool2D, MaxPool2D
-from microtir.tir.dtype import DType
 from tests.support.graphs import constant, graph, node, per_channel, quant, tensor
 
 I8 = DType.INT8

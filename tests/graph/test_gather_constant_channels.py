@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 import microtir
 from microtir import CompilationConfig, Target
+from microtir.dtype import DType
 from microtir.graph.analysis.channel_ranges import channel_ranges
 from microtir.graph.ir import Array, Graph
 from microtir.graph.passes import FoldConstantChannels, GatherConstantChannels
@@ -20,7 +21,6 @@ from microtir.graph.verify import verify
 from microtir.ir_module import IRModule
 from microtir.operators.common.attributes import Padding2D
 from microtir.operators.convolution.definition import Conv2D
-from microtir.tir.dtype import DType
 from tests.graph.test_fold_constant_channels import SAME, Net
 from tests.support.batch import load_batch
 from tests.support.graphs import constant, node, quant, tensor

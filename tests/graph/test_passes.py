@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
+from microtir.dtype import DType
 from microtir.graph.ir import Array, Graph, Node, Quantization, Tensor
 from microtir.graph.operator import Operator
 from microtir.graph.passes import (
@@ -33,7 +34,6 @@ from microtir.operators.movement.definition import (
     Transpose,
 )
 from microtir.operators.pooling.definition import AveragePool2D
-from microtir.tir.dtype import DType
 from tests.support.graphs import constant, graph, node, per_channel, quant, tensor
 from tests.support.operator_cases import generate, operator_dtypes
 

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from microtir.dtype import DType
 from microtir.graph.ir import TensorType
 from microtir.operators.activations.definition import HardSwish, Relu, Tanh, relu_params
 from microtir.operators.arithmetic.definition import Add, Sub, add_params
@@ -23,7 +24,6 @@ from microtir.operators.resize.definition import (
     nearest_indices,
 )
 from microtir.operators.tables import has_table, lookup_table
-from microtir.tir.dtype import DType
 from tests.support.graphs import per_channel, quant
 
 

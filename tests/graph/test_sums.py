@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from microtir.dtype import DType
 from microtir.graph.analysis.channel_ranges import channel_ranges
 from microtir.graph.ir import Node, SumRange
 from microtir.graph.operator import Operator
@@ -21,7 +22,6 @@ from microtir.operators.dense.definition import FullyConnected
 from microtir.operators.pooling.definition import AveragePool2D
 from microtir.operators.reduction.definition import Mean
 from microtir.operators.softmax.definition import Softmax
-from microtir.tir.dtype import DType
 from tests.support.graphs import constant, graph, node, per_channel, quant, tensor
 
 I8 = DType.INT8

@@ -2,11 +2,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from microtir.dtype import DType
 from microtir.graph.text import to_text
 from microtir.operators.common.attributes import Activation, Padding2D
 from microtir.operators.convolution.definition import Conv2D
 from microtir.operators.movement.definition import Split
-from microtir.tir.dtype import DType
 from tests.support.graphs import constant, graph, node, per_channel, quant, tensor
 
 

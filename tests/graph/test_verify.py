@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from microtir.dtype import DType
 from microtir.errors import GraphError
 from microtir.graph.ir import Graph, Node, Quantization, Tensor
 from microtir.graph.operator import Operator
@@ -28,7 +29,6 @@ from microtir.operators.pooling.definition import AveragePool2D, MaxPool2D
 from microtir.operators.reduction.definition import Mean
 from microtir.operators.resize.definition import ResizeBilinear
 from microtir.operators.softmax.definition import LogSoftmax, Softmax
-from microtir.tir.dtype import DType
 from tests.support.graphs import constant, graph, node, per_channel, quant, tensor
 from tests.support.operator_cases import generate, operator_dtypes
 

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from microtir import host
+from microtir.dtype import DType
 from microtir.errors import RunError, UsageError
 from microtir.tir.build import floormod, seq
-from microtir.tir.dtype import DType
 from microtir.tir.interpreter import Interpreter
 from microtir.tir.ir import Buffer, BufferView, IntImm, Invoke, Stmt, Store
 from microtir.tir.visitor import Rewriter, rewrite_function

@@ -167,8 +167,8 @@ def test_a_program_that_waits_refuses_to_be_disturbed(project: Project) -> None:
 def test_a_failure_is_an_error(tmp_path: Path) -> None:
     """The status of the model's run function comes back from whole runs and from steps."""
     from microtir import custom
+    from microtir.dtype import DType
     from microtir.graph.ir import TensorType
-    from microtir.tir.dtype import DType
 
     type_ = TensorType((1, 2), DType.FLOAT32)
     code = "int32_t f(const float *x, float *y) { y[0] = x[0]; return x[0] > 1.0f; }"

@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pytest
 
+from microtir.dtype import DType
 from microtir.graph.ir import Array, Graph
 from microtir.graph.macs import terms
 from microtir.graph.reference import execute, execute_exactly
@@ -24,7 +25,6 @@ from microtir.operators import OPERATORS
 from microtir.operators.activations.definition import Relu
 from microtir.operators.arithmetic.definition import Add, Sub
 from microtir.operators.dense.definition import FullyConnected
-from microtir.tir.dtype import DType
 from tests.support.graphs import constant, graph, node, quant, tensor
 from tests.support.operator_cases import generate
 

@@ -15,12 +15,12 @@ import pytest
 from microtir import host
 from microtir.artifact import Artifact
 from microtir.codegen import SourceFile
+from microtir.dtype import DType
 from microtir.errors import RunError, ToolError
 from microtir.host import build
 from microtir.host.toolchain import find_compiler
 from microtir.ir_module import IRModule
 from microtir.tir.build import add
-from microtir.tir.dtype import DType
 from microtir.tir.ir import Buffer, IntImm, Load, PrimFunc, Store
 from tests.support.programs import artifact_of, config, image, loop, model_module
 

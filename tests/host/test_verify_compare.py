@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from microtir.dtype import DType
 from microtir.errors import RunError
 from microtir.frontend import from_tflite
 from microtir.host.compare import Comparison, compare
 from microtir.host.tolerance import RelativeTolerance, is_hybrid, judge
-from microtir.tir.dtype import DType
 from tests.support.command import FLOAT, INT8
 from tests.support.hybrid import hybrid_model
 

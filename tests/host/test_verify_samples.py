@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from microtir.dtype import DType
 from microtir.errors import DataFileError, RunError
 from microtir.graph.ir import Array, Quantization, TensorType
 from microtir.host import samples
 from microtir.host.samples import Fill, filled, read_golden, read_inputs, stack
 from microtir.ir_module import ModelInfo, Port, PortKind
 from microtir.memory_plan import MemoryPlan, PlannedPool
-from microtir.tir.dtype import DType
 
 INT8 = TensorType((1, 4), DType.INT8, Quantization((0.5,), (3,)))
 FLOAT = TensorType((2, 3), DType.FLOAT32)

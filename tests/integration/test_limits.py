@@ -13,6 +13,7 @@ from microtir import IRModule, te
 from microtir.artifact import Artifact
 from microtir.codegen import measured
 from microtir.config import Budget, CompilationConfig, WorkspacePoolInfo
+from microtir.dtype import DType
 from microtir.errors import ExitCode, MemoryPlanError
 from microtir.graph.ir import Graph
 from microtir.operators.common.attributes import Padding2D
@@ -20,7 +21,6 @@ from microtir.operators.conversion.definition import Quantize
 from microtir.operators.convolution.definition import Conv2D
 from microtir.operators.dense.definition import FullyConnected
 from microtir.operators.movement.definition import Concatenation
-from microtir.tir.dtype import DType
 from tests.support.graphs import constant, graph, node, quant, tensor
 from tests.support.program_text import program_text
 from tests.support.small_models import mixed_graph, module_of, tiny_graph

@@ -18,11 +18,11 @@ import microtir
 from microtir import CompilationConfig, Executor, Runtime, Target, host, te
 from microtir.artifact import Artifact
 from microtir.config import ConstantPoolInfo, Feature, PassConfig, WorkspacePoolInfo
+from microtir.dtype import DType
 from microtir.errors import ConfigError, MemoryPlanError, ModelFileError
 from microtir.operators.common.fixed_point import multiply_by_quantized_multiplier
 from microtir.operators.common.multiplier import quantize_multiplier
 from microtir.operators.dense.definition import FullyConnected
-from microtir.tir.dtype import DType
 from tests.support.c_compilers import INCLUDES, STRICT, compiler_output
 from tests.support.graphs import constant, graph, node, quant, tensor
 from tests.support.small_models import (

@@ -16,10 +16,10 @@ import pytest
 import microtir
 from microtir import CompilationConfig, Executor, Runtime
 from microtir.artifact import Artifact
+from microtir.dtype import DType
 from microtir.errors import ConfigError
 from microtir.graph.ir import Graph
 from microtir.operators.activations.definition import Tanh
-from microtir.tir.dtype import DType
 from tests.support.archives import unpack
 from tests.support.c_compilers import (
     C_COMPILERS,

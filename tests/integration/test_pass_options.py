@@ -12,6 +12,7 @@ import pytest
 import microtir
 from microtir import host, memory, te
 from microtir.config import CompilationConfig, Optimize, Placement
+from microtir.dtype import DType
 from microtir.errors import TirError
 from microtir.graph.ir import Graph
 from microtir.memory_plan import MemoryPlan
@@ -19,7 +20,6 @@ from microtir.plan import plan
 from microtir.plan.ir import Plan, PlanConstraints
 from microtir.plan.planner import CandidatesOf
 from microtir.schedule import Schedule
-from microtir.tir.dtype import DType
 from microtir.tir.ir import Expr, FloatImm, For, PrimFunc, Stmt, Var
 from microtir.tir.passes import Pass, Simplify
 from microtir.tir.visitor import Rewriter, rewrite_function

@@ -7,8 +7,8 @@ import pytest
 
 import microtir
 from microtir import te
+from microtir.dtype import DType
 from microtir.errors import RunError
-from microtir.tir.dtype import DType
 
 F32 = DType.FLOAT32
 

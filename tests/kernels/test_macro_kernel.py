@@ -9,6 +9,7 @@ import numpy.typing as npt
 import pytest
 
 from microtir import te
+from microtir.dtype import DType
 from microtir.kernels.common.macro_kernel import (
     Count,
     Pixel,
@@ -23,7 +24,6 @@ from microtir.kernels.common.statements import load, loop, store
 from microtir.operators.common.rows import Extents
 from microtir.plan.ir import Calls
 from microtir.tir import ir
-from microtir.tir.dtype import DType
 from microtir.tir.interpreter import Interpreter
 from microtir.tir.passes import Simplify
 from microtir.tir.verify import verify

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from microtir.config.target import Target
+from microtir.dtype import DType
 from microtir.graph.ir import Node
 from microtir.graph.operator import Operator
 from microtir.kernels.table import kernels_of, refusals_of
@@ -15,7 +16,6 @@ from microtir.operators.convolution.definition import Conv2D, DepthwiseConv2D
 from microtir.operators.dense.definition import FullyConnected
 from microtir.operators.pooling.definition import MaxPool2D
 from microtir.plan.ir import Refusal
-from microtir.tir.dtype import DType
 from tests.support.graphs import constant, node, per_channel, quant, tensor
 from tests.support.operator_cases import generate, operator_dtypes
 

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from microtir.dtype import DType
 from microtir.graph.ir import Node, Quantization, SourceLocation, Tensor, TensorType
 from microtir.graph.operator import Operator
 from microtir.kernels import emit
@@ -21,7 +22,6 @@ from microtir.operators.pooling.definition import AveragePool2D, MaxPool2D
 from microtir.operators.reduction.definition import Mean
 from microtir.plan.ir import Layout, LayoutKind, PlannedOperator
 from microtir.tir.analysis.access import prove_accesses
-from microtir.tir.dtype import DType
 from microtir.tir.function import LayerName
 from microtir.tir.interpreter import Interpreter
 from microtir.tir.ir import Array, PrimFunc

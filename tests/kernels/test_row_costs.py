@@ -7,6 +7,7 @@ import pytest
 
 from microtir.config.enums import Measure
 from microtir.config.target import Target
+from microtir.dtype import DType
 from microtir.graph.ir import Node
 from microtir.graph.operator import Operator
 from microtir.kernels.table import kernels_of
@@ -14,7 +15,6 @@ from microtir.operators.common.attributes import Padding2D
 from microtir.operators.convolution.definition import Conv2D, DepthwiseConv2D
 from microtir.operators.dense.definition import FullyConnected
 from microtir.plan.ir import Candidate
-from microtir.tir.dtype import DType
 from tests.support.graphs import constant, node, per_channel, quant, tensor
 
 

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from microtir.config.enums import Optimize
+from microtir.dtype import DType
 from microtir.graph.ir import SumRange
 from microtir.kernels import candidates, emit
 from microtir.plan import plan
 from microtir.plan.ir import PlanConstraints
-from microtir.tir.dtype import DType
 from microtir.tir.function import LayerName
 from microtir.tir.ir import Cast
 from microtir.tir.visitor import walk

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 COMMON = frozenset({
     "version", "support.arguments", "support.arrays", "errors", "config", "resources", "tir.ir",
-    "tir.function", "tir.dtype",
+    "tir.function", "dtype",
 })  # fmt: skip
 # Tensors and nodes, and below them what operators are defined with.
 GRAPH_BASE = frozenset({"graph.ir", "graph.operator", "graph.names"})

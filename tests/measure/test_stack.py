@@ -15,6 +15,7 @@ from microtir.codegen import measured
 from microtir.codegen.program import CProgram, make_program
 from microtir.config import CompilationConfig, Executor, Runtime
 from microtir.driver import build, lower
+from microtir.dtype import DType
 from microtir.frontend import from_tflite
 from microtir.graph.ir import Graph
 from microtir.instruction_sets.arm import Arm
@@ -28,7 +29,6 @@ from microtir.operators.pooling.definition import AveragePool2D
 from microtir.operators.softmax.definition import Softmax
 from microtir.profiling.disassembly import Instruction, parse
 from microtir.profiling.stack_bound import pushed
-from microtir.tir.dtype import DType
 from microtir.tir.ir import Invoke, KernelCall, PrimFunc
 from microtir.tir.visitor import walk
 from tests.support.dsp_cases import cases as dsp_cases

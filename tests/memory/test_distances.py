@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from microtir.dtype import DType
 from microtir.errors import MemoryPlanError
 from microtir.memory.checker import check
 from microtir.memory.lifetimes import lifetimes
 from microtir.memory.place import relocate
 from microtir.tir import build
-from microtir.tir.dtype import DType
 from microtir.tir.function import RowRange
 from microtir.tir.ir import (
     Allocate,

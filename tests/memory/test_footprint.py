@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from microtir import te
+from microtir.dtype import DType
 from microtir.kernels.common.statements import let, load, loop, store, when
 from microtir.memory.footprint import Footprints, Span
 from microtir.tir import ir
-from microtir.tir.dtype import DType
 
 
 def spans(condition: str) -> tuple[Span, ...]:

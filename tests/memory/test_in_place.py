@@ -12,6 +12,7 @@ import microtir
 from microtir import host
 from microtir.config import CompilationConfig, Optimize
 from microtir.config.enums import Placement
+from microtir.dtype import DType
 from microtir.errors import MemoryPlanError
 from microtir.memory.checker import check
 from microtir.memory.lifetimes import lifetimes
@@ -21,7 +22,6 @@ from microtir.memory.trace import overwrites_unread, trace
 from microtir.operators.activations.definition import Relu
 from microtir.operators.arithmetic.definition import Add, Mul
 from microtir.tir import build
-from microtir.tir.dtype import DType
 from microtir.tir.ir import (
     Allocate,
     Buffer,

@@ -12,11 +12,11 @@ from dataclasses import replace
 
 import pytest
 
+from microtir.dtype import DType
 from microtir.errors import MemoryPlanError
 from microtir.memory.checker import check
 from microtir.memory.place import relocate
 from microtir.tir import build
-from microtir.tir.dtype import DType
 from microtir.tir.ir import (
     Allocate,
     Buffer,

@@ -14,11 +14,11 @@ from itertools import combinations
 
 import pytest
 
+from microtir.dtype import DType
 from microtir.errors import MemoryPlanError
 from microtir.memory.checker import check
 from microtir.memory.place import relocate
 from microtir.tir import build
-from microtir.tir.dtype import DType
 from microtir.tir.ir import (
     Allocate,
     Binary,

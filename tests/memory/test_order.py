@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 
+from microtir.dtype import DType
 from microtir.errors import MemoryPlanError
 from microtir.graph.ir import Graph
 from microtir.graph.reference import execute
@@ -24,7 +25,6 @@ from microtir.tir import build
 from microtir.tir.analysis.bounds import Bounds
 from microtir.tir.analysis.interval import Interval
 from microtir.tir.analysis.regions import reach
-from microtir.tir.dtype import DType
 from microtir.tir.interpreter import Interpreter
 from microtir.tir.ir import (
     Allocate,

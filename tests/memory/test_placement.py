@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from microtir.config.enums import Placement
+from microtir.dtype import DType
 from microtir.errors import MemoryPlanError, ToolError
 from microtir.memory.checker import check
 from microtir.memory.lifetimes import lifetimes, lower_bound
@@ -21,7 +22,6 @@ from microtir.memory.solver import optimal_fit
 from microtir.resources import install_extra
 from microtir.tir import build
 from microtir.tir.analysis.access import prove_accesses
-from microtir.tir.dtype import DType
 from microtir.tir.ir import (
     Allocate,
     Buffer,

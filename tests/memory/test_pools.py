@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from microtir.config import CompilationConfig, WorkspacePoolInfo
 from microtir.config.enums import Placement
+from microtir.dtype import DType
 from microtir.errors import MemoryPlanError
 from microtir.limits import Limit
 from microtir.memory import check_workspace, pools_of
@@ -18,7 +19,6 @@ from microtir.memory.place import Ports, place, relocate
 from microtir.memory.pools import Pool
 from microtir.memory.traffic import Traffic, traffic
 from microtir.memory_plan import MemoryPlan
-from microtir.tir.dtype import DType
 from microtir.tir.ir import Buffer
 from tests.memory.test_placement import Program, layer, programs
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from itertools import pairwise
 
 from microtir.config.enums import Placement
+from microtir.dtype import DType
 from microtir.memory.place import place
 from microtir.memory.pools import Pool
 from microtir.memory_plan import KeptBytes, MemoryPlan
 from microtir.tir import build
-from microtir.tir.dtype import DType
 from microtir.tir.function import RowRange
 from microtir.tir.ir import (
     Allocate,

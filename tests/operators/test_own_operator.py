@@ -12,6 +12,7 @@ import pytest
 
 import microtir
 from microtir import custom, te
+from microtir.dtype import DType
 from microtir.errors import ModelFileError, UnsupportedModelError, UsageError
 from microtir.graph.ir import Array, Node, Quantization, TensorType
 from microtir.graph.reference import execute
@@ -24,7 +25,6 @@ from microtir.operators.common.quantization import OWN
 from microtir.operators.common.tflite_operands import Converted, Operands, TfliteReader
 from microtir.operators.common.types import COMPUTED
 from microtir.operators.definition import Definition, Trait
-from microtir.tir.dtype import DType
 from scripts.models.tflite_writer import TfliteBuilder
 
 

@@ -10,12 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from microtir.config.enums import Optimize
+from microtir.dtype import DType
 from microtir.graph.ir import Graph, Node, SourceLocation, Tensor, TensorType
 from microtir.operators.activations.definition import Relu
 from microtir.operators.common.rows import RowWindow
 from microtir.plan import plan
 from microtir.plan.ir import Candidate, Cost, LayoutKind, Plan, PlanConstraints
-from microtir.tir.dtype import DType
 
 KERNELS = ("gemm", "gemm_compact", "direct")
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from microtir.dtype import DType
 from microtir.executor.nest import loops
 from microtir.graph.ir import Node, SourceLocation, Tensor, TensorType
 from microtir.memory import moments
@@ -15,7 +16,6 @@ from microtir.operators.common.rows import RowWindow
 from microtir.plan.ir import Candidate, Cost, LayoutKind, PlannedOperator
 from microtir.plan.nest import Runs, histories, nest_of, runs_of
 from microtir.tir.analysis.bounds import Bounds
-from microtir.tir.dtype import DType
 from microtir.tir.ir import Expr, Invoke
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from microtir.config.enums import Optimize
+from microtir.dtype import DType
 from microtir.errors import UnsupportedModelError
 from microtir.graph.ir import Graph, Node, SourceLocation, Tensor, TensorType
 from microtir.graph.operator import Operator
@@ -12,7 +13,6 @@ from microtir.operators.activations.definition import Relu, Tanh
 from microtir.operators.movement.definition import Reshape
 from microtir.plan import plan
 from microtir.plan.ir import Candidate, Cost, LayoutKind, Plan, PlanConstraints
-from microtir.tir.dtype import DType
 
 
 def tensor(name: str, shape: tuple[int, ...] = (1, 6)) -> Tensor:

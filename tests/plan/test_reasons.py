@@ -9,6 +9,7 @@ import pytest
 
 from microtir.config.enums import Measure, Optimize
 from microtir.decisions import Decision
+from microtir.dtype import DType
 from microtir.graph.ir import Graph, Node, SourceLocation, SumRange, Tensor, TensorType
 from microtir.operators.activations.definition import Relu
 from microtir.operators.common.rows import RowWindow
@@ -17,7 +18,6 @@ from microtir.plan import plan
 from microtir.plan.ir import Candidate, Cost, LayoutKind, PlanConstraints, Refusal, spread
 from microtir.plan.measured import Key, Measured, signature
 from microtir.plan.reasons import decisions
-from microtir.tir.dtype import DType
 
 ROWS = 10
 CALL, BY_ROWS = 40, 40 * ROWS  # what the calls themselves are counted as

@@ -17,9 +17,9 @@ from microtir.boards.errors import (
     ProjectError,
     ProjectTemplateError,
 )
+from microtir.dtype import DType
 from microtir.errors import OutputError, UsageError
 from microtir.projects import ProjectOptions, Samples, generate, load_project
-from microtir.tir.dtype import DType
 from tests.support.board_projects import digits, digits_samples, executed_boards, is_left_alone
 
 M4 = "c -mcpu=cortex-m4"

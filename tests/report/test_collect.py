@@ -10,6 +10,7 @@ import pytest
 
 from microtir import CompilationConfig, IRModule, Target
 from microtir.config.enums import Optimize
+from microtir.dtype import DType
 from microtir.errors import MicrotirError, UsageError
 from microtir.report import summary
 from microtir.report.buffers import kind_of
@@ -17,7 +18,6 @@ from microtir.report.collect import describe
 from microtir.report.data import BufferKind, Excess, Report, ReportedBuffer, ReportedLimit
 from microtir.report.excesses import with_excesses
 from microtir.tir import ir
-from microtir.tir.dtype import DType
 from tests.support.report_facts import pool, report
 from tests.support.small_models import branching_graph, module_of, quantised_graph, tiny_graph
 from tests.support.streams import Garden

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from microtir import te
+from microtir.dtype import DType
 from microtir.schedule import Schedule
 from microtir.tir.analysis.access import prove_accesses
-from microtir.tir.dtype import DType
 from microtir.tir.ir import Allocate, Array, Buffer, PrimFunc, Scope, Var
 from microtir.tir.passes import pipeline
 from microtir.tir.text import parse, to_text

@@ -3,8 +3,8 @@ from __future__ import annotations
 import numpy as np
 
 from microtir import te
+from microtir.dtype import DType
 from microtir.schedule import Schedule
-from microtir.tir.dtype import DType
 from microtir.tir.ir import Allocate, Binary, BinaryOp, For, IntImm, Load, LoopKind, PrimFunc
 from microtir.tir.printer import expr_text
 from microtir.tir.visitor import walk

@@ -9,10 +9,10 @@ from hypothesis import HealthCheck, event, given, note, settings
 from hypothesis import strategies as st
 
 from microtir import te
+from microtir.dtype import DType
 from microtir.errors import ScheduleError
 from microtir.schedule import Schedule
 from microtir.schedule.program import Loop
-from microtir.tir.dtype import DType
 from tests.schedule.programs import blur, check_meaning, matmul
 
 I32 = DType.INT32

@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 
 from microtir import te
+from microtir.dtype import DType
 from microtir.errors import ScheduleError
-from microtir.tir.dtype import DType
 from microtir.tir.ir import For, LoopKind
 from microtir.tir.visitor import walk
 from tests.schedule.programs import blur, check_meaning, matmul

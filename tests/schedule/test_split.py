@@ -5,9 +5,9 @@ from collections.abc import Callable
 import pytest
 
 from microtir import te
+from microtir.dtype import DType
 from microtir.errors import ScheduleError
 from microtir.schedule import Schedule
-from microtir.tir.dtype import DType
 from microtir.tir.ir import For, If
 from microtir.tir.visitor import walk
 from tests.schedule.programs import blur, check_meaning, matmul

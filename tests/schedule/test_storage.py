@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from microtir import te
+from microtir.dtype import DType
 from microtir.errors import ScheduleError
-from microtir.tir.dtype import DType
 from tests.schedule.programs import blur, check_meaning, local_shapes, matmul
 
 I32 = DType.INT32

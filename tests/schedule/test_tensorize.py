@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from microtir import te
+from microtir.dtype import DType
 from microtir.errors import ScheduleError, TirError
 from microtir.schedule import KernelDescription, Schedule
 from microtir.tir.analysis.access import prove_accesses
-from microtir.tir.dtype import DType
 from microtir.tir.ir import KernelCall, KernelContract, Region
 from microtir.tir.text import parse_function
 from microtir.tir.verify import verify

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from microtir.dtype import DType
 from microtir.graph.ir import Graph, Quantization, Tensor, TensorType
 from microtir.graph.operator import Operator
 from microtir.operators.arithmetic.definition import Add
@@ -17,7 +18,6 @@ from microtir.operators.common.attributes import Activation, Padding2D
 from microtir.operators.convolution.definition import Conv2D, DepthwiseConv2D
 from microtir.operators.dense.definition import FullyConnected
 from microtir.operators.pooling.definition import AveragePool2D, MaxPool2D
-from microtir.tir.dtype import DType
 from tests.support import graphs
 
 Array = npt.NDArray[Any]

@@ -9,6 +9,7 @@ import numpy as np
 
 import microtir
 from microtir import CompilationConfig
+from microtir.dtype import DType
 from microtir.errors import MemoryPlanError, MicrotirError
 from microtir.graph.ir import Graph
 from microtir.graph.reference import execute
@@ -16,7 +17,6 @@ from microtir.ir_module import IRModule
 from microtir.memory.checker import check
 from microtir.memory.lifetimes import Lifetime, lifetimes
 from microtir.memory.place import relocate
-from microtir.tir.dtype import DType
 from microtir.tir.interpreter import Interpreter
 from microtir.tir.ir import Allocate, Array, Buffer, For, Let, PrimFunc, Seq, Stmt
 from tests.driver.test_streaming import constant_shape, random_graph

@@ -11,6 +11,7 @@ import math
 
 import numpy as np
 
+from microtir.dtype import DType
 from microtir.graph.ir import Graph, Tensor
 from microtir.graph.operator import Operator
 from microtir.operators.activations.definition import HardSwish, Relu, Tanh
@@ -20,7 +21,6 @@ from microtir.operators.dense.definition import FullyConnected
 from microtir.operators.movement.definition import Pad, Reshape, Split, StridedSlice, Transpose
 from microtir.operators.reduction.definition import Mean
 from microtir.operators.resize.definition import ResizeNearestNeighbor
-from microtir.tir.dtype import DType
 from tests.support.graphs import constant, graph, node, quant, tensor
 from tests.support.streams import Garden
 

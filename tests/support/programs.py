@@ -9,11 +9,11 @@ import numpy as np
 from microtir import codegen
 from microtir.artifact import Artifact
 from microtir.config import CompilationConfig
+from microtir.dtype import DType
 from microtir.graph.ir import Quantization, TensorType
 from microtir.ir_module import IRModule, ModelInfo, Port, PortKind
 from microtir.memory_plan import BufferPlacement, MemoryPlan, PlannedPool
 from microtir.tir.build import add, cast, maximum, minimum, mul, seq
-from microtir.tir.dtype import DType
 from microtir.tir.function import LayerName, RowRange
 from microtir.tir.ir import (
     Allocate,

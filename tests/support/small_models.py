@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 import numpy.typing as npt
 
+from microtir.dtype import DType
 from microtir.graph import reference
 from microtir.graph.ir import Array, Graph
 from microtir.ir_module import IRModule
@@ -18,7 +19,6 @@ from microtir.operators.convolution.definition import Conv2D
 from microtir.operators.dense.definition import FullyConnected
 from microtir.operators.movement.definition import Concatenation, Reshape
 from microtir.operators.softmax.definition import Softmax
-from microtir.tir.dtype import DType
 from tests.support.graphs import constant, graph, node, per_channel, quant, tensor
 
 INT8 = DType.INT8

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from microtir.dtype import DType
 from microtir.graph.ir import Graph, Node, Tensor
 from microtir.graph.operator import Operator
 from microtir.operators.activations.definition import Relu
@@ -13,7 +14,6 @@ from microtir.operators.convolution.definition import Conv2D, DepthwiseConv2D
 from microtir.operators.movement.definition import Concatenation
 from microtir.operators.pooling.definition import AveragePool2D, MaxPool2D
 from microtir.operators.reduction.definition import Mean
-from microtir.tir.dtype import DType
 from tests.support.graphs import constant, graph, node, per_channel, quant, tensor
 
 

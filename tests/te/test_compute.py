@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from microtir import te
+from microtir.dtype import DType
 from microtir.errors import ScheduleError, TirError
-from microtir.tir.dtype import DType
 from microtir.tir.ir import Allocate, Buffer, For, Let, Load, PrimFunc, Scope, Var
 from microtir.tir.visitor import walk
 from tests.te.running import run

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from microtir import te
+from microtir.dtype import DType
 from microtir.errors import TirError
-from microtir.tir.dtype import DType
 from microtir.tir.ir import FloatImm, IntImm, Intrinsic
 from tests.te.running import run
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from hypothesis import strategies as st
 
-from microtir.tir.dtype import DType
+from microtir.dtype import DType
 from microtir.tir.ir import (
     Allocate,
     Binary,

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from microtir.dtype import DType
 from microtir.errors import TirError
 from microtir.tir import arithmetic, build
 from microtir.tir.arithmetic import UndefinedError
-from microtir.tir.dtype import DType
 from microtir.tir.ir import (
     Allocate,
     Binary,

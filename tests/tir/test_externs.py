@@ -8,10 +8,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from microtir.dtype import DType
 from microtir.errors import InterpreterError, TirError
 from microtir.memory.footprint import Footprints
 from microtir.tir.analysis.access import prove_accesses
-from microtir.tir.dtype import DType
 from microtir.tir.interpreter import Interpreter
 from microtir.tir.ir import (
     Allocate,

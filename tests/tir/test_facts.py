@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from microtir.dtype import DType
 from microtir.errors import TirError
 from microtir.tir import build
 from microtir.tir.analysis.affine import Linear, has_no_solution
 from microtir.tir.analysis.bounds import Bounds
 from microtir.tir.analysis.facts import Facts
-from microtir.tir.dtype import DType
 from microtir.tir.interpreter import Interpreter
 from microtir.tir.ir import (
     Binary,

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from microtir.dtype import DType
 from microtir.errors import InterpreterError
 from microtir.tir import arithmetic
 from microtir.tir.arithmetic import UndefinedError
-from microtir.tir.dtype import DType
 from microtir.tir.interpreter import Interpreter, StepLimitError
 from microtir.tir.ir import (
     Array,

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from microtir.dtype import DType
 from microtir.tir.analysis.interval import Interval
 from microtir.tir.arithmetic import UndefinedError
-from microtir.tir.dtype import DType
 from microtir.tir.intrinsics import SIGNATURES
 from microtir.tir.ir import Intrinsic
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from microtir.dtype import DType
 from microtir.errors import TirError
-from microtir.tir.dtype import DType
 from microtir.tir.replay import ReplayOutcome, check_pass, estimate_steps, random_array
 from microtir.tir.text import parse_function
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from microtir.tir.dtype import DType
+from microtir.dtype import DType
 from microtir.tir.ir import (
     Array,
     Binary,

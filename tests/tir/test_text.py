@@ -7,8 +7,8 @@ import math
 import numpy as np
 import pytest
 
+from microtir.dtype import DType
 from microtir.errors import TirError
-from microtir.tir.dtype import DType
 from microtir.tir.ir import (
     Allocate,
     Binary,

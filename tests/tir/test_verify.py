@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
+from microtir.dtype import DType
 from microtir.errors import TirError
-from microtir.tir.dtype import DType
 from microtir.tir.function import RowAccess, RowRange
 from microtir.tir.ir import (
     Allocate,

@@ -6,8 +6,8 @@ import math
 
 from microtir.codegen import Metadata
 from microtir.codegen.metadata import PortData
+from microtir.dtype import DType
 from microtir.support.reading import WrongDataError, check, parse_json
-from microtir.tir.dtype import DType
 
 MAX_RANK = 16
 MAX_TENSOR = 256 * 2**20  # bytes: no archive has more

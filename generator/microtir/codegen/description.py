@@ -35,9 +35,9 @@ from microtir.codegen.outputs import output_data
 from microtir.codegen.printer.definitions import definitions
 from microtir.codegen.program import CProgram
 from microtir.decisions import Decision
+from microtir.dtype import DType
 from microtir.ir_module import ModelInfo, Port
 from microtir.measure import Figures, StackFrame, Stacks
-from microtir.tir.dtype import DType
 from microtir.tir.function import Origin
 from microtir.tir.ir import Buffer, Param, PrimFunc, Var
 from microtir.tir.printer import extern_functions

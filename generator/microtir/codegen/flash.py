@@ -14,8 +14,8 @@ from microtir.codegen.printer.c_types import C_TYPES
 from microtir.codegen.printer.constants import ConstantArray
 from microtir.codegen.program import CProgram
 from microtir.config import Feature
+from microtir.dtype import DType
 from microtir.errors import UsageError
-from microtir.tir.dtype import DType
 
 # An object may not be larger than half of what size_t counts, which has 16 bits there.
 MAX_ARRAY_BYTES = 32767

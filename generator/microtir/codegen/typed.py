@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Annotated, TypeAlias
 
 from microtir.config import texts
+from microtir.dtype import DType
 from microtir.support.reading import NATURAL, NumberRange
-from microtir.tir.dtype import DType
 
 # Far more than any microcontroller has: what is larger only makes a reader slow.
 MAX_SIZE = 2**40

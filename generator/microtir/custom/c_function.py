@@ -10,13 +10,13 @@ import numpy as np
 
 from microtir.config.names import is_identifier
 from microtir.custom.operands import activations, constant
+from microtir.dtype import DType
 from microtir.errors import UsageError
 from microtir.graph.ir import Array, Node, Tensor
 from microtir.operators import OperatorRecord
 from microtir.operators.custom import Reference, custom_record
 from microtir.operators.record import WrittenFunction
 from microtir.support.arguments import checked_arguments
-from microtir.tir.dtype import DType
 from microtir.tir.ir import (
     Buffer,
     BufferArgument,

@@ -8,6 +8,7 @@ import numpy as np
 
 from microtir import driver, host
 from microtir.config import CompilationConfig, Target
+from microtir.dtype import DType
 from microtir.errors import RunError
 from microtir.graph import reference
 from microtir.graph.ir import Array, Graph, Node, SourceLocation, Tensor, TensorType
@@ -18,7 +19,6 @@ from microtir.ir_module import IRModule
 from microtir.operators import OperatorRecord, UserOperator, record_of
 from microtir.operators.custom.definition import Custom
 from microtir.support.arguments import checked_arguments
-from microtir.tir.dtype import DType
 from microtir.tir.replay import random_array
 
 _LARGEST = 100  # of integers above 8 bits: sums and products of them stay in their types

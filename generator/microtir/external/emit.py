@@ -7,10 +7,10 @@ from collections.abc import Callable
 import numpy as np
 
 from microtir.codegen.printer.environment import render
+from microtir.dtype import DType
 from microtir.external.interface import Code, Library, Match
 from microtir.external.meaning import evaluated
 from microtir.graph.ir import Array
-from microtir.tir.dtype import DType
 from microtir.tir.ir import (
     Buffer,
     BufferArgument,

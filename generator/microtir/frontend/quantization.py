@@ -6,10 +6,10 @@ import math
 
 import numpy as np
 
+from microtir.dtype import DType
 from microtir.errors import MicrotirError, ModelFileError, UnsupportedModelError
 from microtir.frontend.tflite_file import FileTensor
 from microtir.graph.ir import Quantization
-from microtir.tir.dtype import DType
 
 # Weights of a channel that training gave up decay to the smallest numbers, and their scale with
 # them; the kernels make 0 of it.  Activations divide by their scale, which has to stay finite.

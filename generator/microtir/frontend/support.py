@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from microtir.dtype import DType
 from microtir.errors import MicrotirError, ModelFileError, UnsupportedModelError
 from microtir.graph.ir import Node
 from microtir.graph.names import brief
 from microtir.graph.rules import multipliers, output_shapes, quantization
 from microtir.operators import record_of
 from microtir.operators.common.problem import Problem
-from microtir.tir.dtype import DType
 
 _EXPORT = "export the model again"
 _REQUANTIZE = "convert the model again with full integer quantisation"

@@ -8,6 +8,7 @@ from types import MappingProxyType
 
 import numpy as np
 
+from microtir.dtype import DType
 from microtir.errors import MicrotirError, ModelFileError, UnsupportedModelError
 from microtir.frontend.quantization import read_quantization
 from microtir.frontend.tflite_file import (
@@ -20,7 +21,6 @@ from microtir.frontend.tflite_refusals import type_advice, type_title
 from microtir.frontend.tflite_shapes import is_free
 from microtir.graph.ir import Array, Tensor, TensorType
 from microtir.operators.common.tflite_schema import TfliteType as FileType
-from microtir.tir.dtype import DType
 
 _DTYPES: Mapping[int, DType] = MappingProxyType(
     {

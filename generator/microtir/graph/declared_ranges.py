@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from microtir.config.input_ranges import InputRange
+from microtir.dtype import DType
 from microtir.errors import ConfigError, nearest
 from microtir.graph.ir import Graph
-from microtir.tir.dtype import DType
 
 
 def with_declared_ranges(graph: Graph, ranges: Sequence[InputRange]) -> Graph:

@@ -16,8 +16,8 @@ from typing import Any, TypeAlias
 
 import numpy.typing as npt
 
+from microtir.dtype import DType
 from microtir.graph.operator import Operator
-from microtir.tir.dtype import DType
 
 Array: TypeAlias = npt.NDArray[Any]
 

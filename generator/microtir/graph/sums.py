@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from microtir.dtype import DType
 from microtir.graph.ir import Node, SumRange
 from microtir.operators import record_of
 from microtir.operators.common.sums import ANY_INT8, Interval
-from microtir.tir.dtype import DType
 
 
 def sums_of(node: Node, inputs: Sequence[Interval | None] = ()) -> SumRange | None:

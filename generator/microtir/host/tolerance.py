@@ -21,12 +21,12 @@ from typing import TypeAlias
 
 import numpy as np
 
+from microtir.dtype import DType
 from microtir.graph import reference
 from microtir.graph.ir import Array, Graph, Node
 from microtir.graph.macs import terms
 from microtir.operators import record_of
 from microtir.operators.definition import Trait
-from microtir.tir.dtype import DType
 
 Values: TypeAlias = Mapping[str, Array]
 """Arrays of one sample by the name of the input or output."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from microtir.tir.dtype import DType
+from microtir.dtype import DType
 from microtir.tir.ir import Buffer, PrimFunc, Scope
 from microtir.tir.visitor import buffers_read
 

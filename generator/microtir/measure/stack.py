@@ -18,8 +18,8 @@ from itertools import accumulate
 
 from microtir.config import CompilationConfig, Family, Feature, Target
 from microtir.config.enums import CallingConvention, ExecutorKind
+from microtir.dtype import DType
 from microtir.measure.functions import Functions, has_intrinsics
-from microtir.tir.dtype import DType
 from microtir.tir.ir import (
     Allocate,
     Buffer,

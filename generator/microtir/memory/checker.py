@@ -21,12 +21,12 @@ from types import MappingProxyType
 import numpy as np
 import numpy.typing as npt
 
+from microtir.dtype import DType
 from microtir.errors import MemoryPlanError
 from microtir.memory.footprint import Footprints, Span
 from microtir.memory.trace import overwrites_unread, trace
 from microtir.tir.analysis.bounds import Bounds, declared_range
 from microtir.tir.analysis.interval import Interval
-from microtir.tir.dtype import DType
 from microtir.tir.ir import (
     Allocate,
     Buffer,

@@ -14,10 +14,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from microtir.dtype import DType
 from microtir.errors import MemoryPlanError
 from microtir.memory.ranges import Range, Ranges
 from microtir.tir.analysis.regions import elements, reach
-from microtir.tir.dtype import DType
 from microtir.tir.ir import (
     Allocate,
     Buffer,

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from microtir.config import CompilationConfig
 from microtir.config.enums import Placement
+from microtir.dtype import DType
 from microtir.memory.checker import check
 from microtir.memory.lifetimes import Lifetime, lifetimes, lower_bound
 from microtir.memory.placement import exact_fit, first_fit, guarded_fit, workspace_size
@@ -16,7 +17,6 @@ from microtir.memory.solver import optimal_fit
 from microtir.memory.stacking import WORK
 from microtir.memory.traffic import traffic
 from microtir.memory_plan import BufferPlacement, MemoryPlan, PlannedPool
-from microtir.tir.dtype import DType
 from microtir.tir.ir import (
     Allocate,
     Buffer,

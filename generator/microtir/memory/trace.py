@@ -12,11 +12,11 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import lru_cache
 
+from microtir.dtype import DType
 from microtir.errors import MemoryPlanError
 from microtir.tir.analysis.bounds import Bounds
 from microtir.tir.analysis.interval import Interval
 from microtir.tir.analysis.regions import elements, reach
-from microtir.tir.dtype import DType
 from microtir.tir.ir import (
     Allocate,
     Binary,

@@ -11,11 +11,11 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
+from microtir.dtype import DType
 from microtir.graph.ir import Node, SourceLocation, Tensor, TensorType
 from microtir.graph.operator import Operator
 from microtir.operators import record_of
 from microtir.operators.definition import Trait
-from microtir.tir.dtype import DType
 
 
 def has_table(op: Operator, input_type: TensorType, output: TensorType) -> bool:

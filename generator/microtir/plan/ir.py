@@ -19,9 +19,9 @@ from types import MappingProxyType
 
 from microtir.config import CompilationConfig
 from microtir.config.enums import Measure, Optimize
+from microtir.dtype import DType
 from microtir.graph.ir import Graph, Node, Tensor, TensorType
 from microtir.operators.common.rows import RowWindow
-from microtir.tir.dtype import DType
 
 
 class LayoutKind(Enum):

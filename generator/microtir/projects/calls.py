@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 from microtir.artifact import Artifact, Metadata, runtime_dtype
 from microtir.config.enums import CallingConvention
+from microtir.dtype import DType
 from microtir.ir_module import Port
 from microtir.projects.pools import ConstantValues, PoolValues
 from microtir.support.encoding import Encoded, c_code
-from microtir.tir.dtype import DType
 
 _BYTES_PER_LINE = 16
 

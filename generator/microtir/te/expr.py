@@ -19,9 +19,9 @@ from typing import TypeAlias
 
 import numpy as np
 
+from microtir.dtype import DType
 from microtir.errors import TirError
 from microtir.tir import build, ir
-from microtir.tir.dtype import DType
 from microtir.tir.printer import expr_text
 from microtir.tir.visitor import Replacement, substitute
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from microtir.dtype import DType
 from microtir.errors import TirError
 from microtir.support.arguments import checked_arguments
 from microtir.te.expr import Expr, ExprLike, as_expr, binary, describe, merged, same_type
 from microtir.tir import build
-from microtir.tir.dtype import DType
 from microtir.tir.intrinsics import SIGNATURES
 from microtir.tir.ir import Intrinsic
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from microtir.dtype import DType
 from microtir.errors import TirError
 from microtir.support.arguments import checked_arguments
 from microtir.te.expr import (
@@ -21,7 +22,6 @@ from microtir.te.expr import (
     merged,
 )
 from microtir.tir import ir
-from microtir.tir.dtype import DType
 
 
 @checked_arguments

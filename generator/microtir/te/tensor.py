@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from microtir.dtype import DType
 from microtir.errors import TirError
 from microtir.support.arguments import checked_arguments
 from microtir.te.expr import (
@@ -23,7 +24,6 @@ from microtir.te.expr import (
     as_indices,
 )
 from microtir.tir import ir
-from microtir.tir.dtype import DType
 
 DimLike: TypeAlias = "int | ir.Var | ScalarVar"
 Body: TypeAlias = Callable[..., ExprLike]

@@ -17,7 +17,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from microtir.tir.dtype import DType
+from microtir.dtype import DType
 from microtir.tir.ir import BinaryOp
 
 Number: TypeAlias = "int | float"

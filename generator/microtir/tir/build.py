@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from microtir.dtype import DType
 from microtir.errors import TirError
 from microtir.tir import arithmetic
 from microtir.tir.arithmetic import UndefinedError
-from microtir.tir.dtype import DType
 from microtir.tir.intrinsics import SIGNATURES
 from microtir.tir.ir import (
     Binary,

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from microtir.config import Feature
-from microtir.tir.dtype import DType
+from microtir.dtype import DType
 from microtir.tir.storage import Var
 
 # --- functions that compute a layer -------------------------------------------------------------

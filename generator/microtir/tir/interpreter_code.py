@@ -14,10 +14,10 @@ from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
+from microtir.dtype import DType
 from microtir.errors import InterpreterError
 from microtir.tir import arithmetic, ir
 from microtir.tir.analysis.interval import Interval
-from microtir.tir.dtype import DType
 from microtir.tir.interpreter_memory import MemoryView, Sites
 from microtir.tir.visitor import allocations, walk
 

@@ -13,10 +13,10 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from microtir.dtype import DType
 from microtir.errors import InterpreterError
 from microtir.tir import arithmetic
 from microtir.tir.arithmetic import Number, UndefinedError
-from microtir.tir.dtype import DType
 from microtir.tir.intrinsics import SIGNATURES
 from microtir.tir.ir import (
     Array,

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TypeAlias
 
+from microtir.dtype import DType
 from microtir.tir.analysis.interval import Interval, corners
 from microtir.tir.arithmetic import Number, UndefinedError, check, round_float, truncated_division
-from microtir.tir.dtype import DType
 from microtir.tir.ir import Intrinsic
 
 IntervalFunction: TypeAlias = Callable[[tuple[Interval, ...]], Interval]

@@ -27,7 +27,7 @@ from enum import Enum
 from types import MappingProxyType
 from typing import TypeAlias
 
-from microtir.tir.dtype import DType
+from microtir.dtype import DType
 from microtir.tir.extern import Device, ExternFunction, ExternSource, SourceKind
 from microtir.tir.function import (
     MicroKernel,

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
+from microtir.dtype import DType
 from microtir.errors import TirError
 from microtir.tir import arithmetic
 from microtir.tir.arithmetic import UndefinedError
-from microtir.tir.dtype import DType
 from microtir.tir.ir import BinaryOp, Expr, FloatImm, IntImm
 
 Operand: TypeAlias = Expr | int | float

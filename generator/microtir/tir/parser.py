@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 
 from microtir.config import Feature
+from microtir.dtype import DType
 from microtir.errors import TirError
 from microtir.tir import ir
 from microtir.tir.build import seq
-from microtir.tir.dtype import DType
 from microtir.tir.function import (
     LayerName,
     MicroKernel,

@@ -7,9 +7,9 @@ from collections import ChainMap
 from enum import Enum
 from typing import TypeAlias, TypeVar
 
+from microtir.dtype import DType
 from microtir.errors import TirError
 from microtir.tir.arithmetic import round_float
-from microtir.tir.dtype import DType
 from microtir.tir.intrinsics import SIGNATURES
 from microtir.tir.ir import (
     Binary,

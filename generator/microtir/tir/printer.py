@@ -24,8 +24,8 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
+from microtir.dtype import DType
 from microtir.tir import ir
-from microtir.tir.dtype import DType
 from microtir.tir.function import MicroKernel
 from microtir.tir.visitor import allocations, walk
 

@@ -12,11 +12,11 @@ from enum import Enum
 
 import numpy as np
 
+from microtir.dtype import DType
 from microtir.errors import InterpreterError, TirError
 from microtir.tir import ir
 from microtir.tir.analysis.bounds import Bounds, declared_range
 from microtir.tir.analysis.interval import Interval
-from microtir.tir.dtype import DType
 from microtir.tir.interpreter import Interpreter, StepLimitError
 from microtir.tir.visitor import allocations, buffers_read
 

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 import numpy.typing as npt
 
-from microtir.tir.dtype import DType
+from microtir.dtype import DType
 
 Array: TypeAlias = npt.NDArray[Any]
 

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from microtir.config.names import is_identifier
+from microtir.dtype import DType
 from microtir.tir import arithmetic, ir
-from microtir.tir.dtype import DType
 from microtir.tir.initialised import uninitialised_reads
 from microtir.tir.intrinsics import SIGNATURES
 from microtir.tir.printer import stmt_text

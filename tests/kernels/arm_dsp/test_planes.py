@@ -10,6 +10,7 @@ import pytest
 
 import microtir
 from microtir import CompilationConfig, Target
+from microtir.dtype import DType
 from microtir.graph.reference import execute
 from microtir.ir_module import IRModule
 from microtir.kernels.arm_dsp import depthwise as words
@@ -20,7 +21,6 @@ from microtir.kernels.common.micro_kernel import call
 from microtir.kernels.common.packing import constant
 from microtir.kernels.common.statements import at, loop
 from microtir.tir import ir
-from microtir.tir.dtype import DType
 from tests.support.batch import load_batch
 from tests.support.dsp_cases import DspCase, Sizes, convolution
 from tests.support.emulated_arm import M4, Call, calls_that_differ

@@ -7,11 +7,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from microtir import te
+from microtir.dtype import DType
 from microtir.kernels.common.requantise import WORDS, Ints, requantisation
 from microtir.operators.common.linear import LinearParams
 from microtir.operators.common.multiplier import QuantizedMultiplier
 from microtir.tir import ir
-from microtir.tir.dtype import DType
 from microtir.tir.interpreter import Interpreter
 from microtir.tir.intrinsics import multiply_by_quantized_multiplier
 

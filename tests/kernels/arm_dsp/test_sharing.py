@@ -10,11 +10,11 @@ import pytest
 import microtir
 from microtir import CompilationConfig, Target
 from microtir.config.enums import Optimize
+from microtir.dtype import DType
 from microtir.graph.ir import Graph
 from microtir.ir_module import IRModule
 from microtir.operators.common.attributes import Padding2D
 from microtir.operators.convolution.definition import Conv2D
-from microtir.tir.dtype import DType
 from tests.support import graphs
 
 

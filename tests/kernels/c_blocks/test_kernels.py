@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from microtir.dtype import DType
 from microtir.kernels.c_blocks.finish import Activate, Requantise
 from microtir.kernels.c_blocks.kernel import copy
 from microtir.kernels.c_blocks.kernels import Block, Runs, Taps, depthwise, product, turns_of
@@ -12,7 +13,6 @@ from microtir.kernels.common.requantise import Rescaling
 from microtir.operators.common.attributes import Activation
 from microtir.schedule import KernelDescription
 from microtir.tir.analysis.access import prove_accesses
-from microtir.tir.dtype import DType
 from microtir.tir.ir import Allocate, Array, Let, Load, PrimFunc
 from microtir.tir.verify import verify
 from microtir.tir.visitor import walk

@@ -15,8 +15,8 @@ from microtir.codegen.printer.main_printer import MainPrinter, label_of
 from microtir.codegen.printer.names import ScopedNames
 from microtir.codegen.printer.statements import parameter_text, pointer_cast
 from microtir.codegen.program import PARAMETERS_STATUS, CProgram
+from microtir.dtype import DType
 from microtir.ir_module import ModelInfo, Port
-from microtir.tir.dtype import DType
 from microtir.tir.ir import Buffer, BufferView, Invoke, PrimFunc, Var
 from microtir.tir.visitor import walk
 

@@ -32,10 +32,10 @@ from microtir.codegen.printer.names import ScopedNames
 from microtir.codegen.program import CProgram
 from microtir.codegen.source_file import SourceFile
 from microtir.config.enums import ExecutorKind
+from microtir.dtype import DType
 from microtir.errors import UsageError
 from microtir.ir_module import ModelInfo, PortKind
 from microtir.support.encoding import c_comment, c_string
-from microtir.tir.dtype import DType
 from microtir.tir.ir import Buffer, BufferView, Invoke, PrimFunc, Seq, Stmt
 from microtir.tir.visitor import walk
 

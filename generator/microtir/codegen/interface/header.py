@@ -26,9 +26,9 @@ from microtir.codegen.printer.rows import STRUCT_COMMENT, struct_name
 from microtir.codegen.printer.statements import parameter_text
 from microtir.codegen.program import EXTERN_STATUS, PARAMETERS_STATUS, CProgram
 from microtir.config.names import c_names
+from microtir.dtype import DType
 from microtir.ir_module import ModelInfo, Port, PortKind
 from microtir.support.encoding import c_comment
-from microtir.tir.dtype import DType
 from microtir.tir.ir import Buffer, Param, PrimFunc, Var
 from microtir.version import __version__
 

@@ -15,9 +15,9 @@ from microtir.codegen.printer.environment import render
 from microtir.codegen.printer.names import ScopedNames
 from microtir.codegen.program import CProgram, GivenConstants
 from microtir.codegen.source_file import SourceFile
+from microtir.dtype import DType
 from microtir.errors import Fix, UsageError
 from microtir.ir_module import ModelInfo, PortKind
-from microtir.tir.dtype import DType
 from microtir.tir.ir import Buffer, Param, PrimFunc, Var
 
 RUNTIME_VERSION = 5  # MICROTIR_RUNTIME_VERSION of runtime_crt/include/microtir/runtime.h

@@ -14,7 +14,7 @@ from types import MappingProxyType
 
 import numpy as np
 
-from microtir.tir.dtype import DType
+from microtir.dtype import DType
 
 C_TYPES: Mapping[DType, str] = MappingProxyType({
     # <stdbool.h> is not among the headers that generated code uses.

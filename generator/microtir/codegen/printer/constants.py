@@ -11,8 +11,8 @@ import numpy.typing as npt
 from microtir.codegen.printer.c_types import C_TYPES, float_literal, integer_literal
 from microtir.codegen.printer.layout import INDENT, WIDTH
 from microtir.codegen.printer.names import UniqueNames
+from microtir.dtype import DType
 from microtir.measure import ConstantData
-from microtir.tir.dtype import DType
 
 FILE_HEADER = 16
 """Bytes before the arrays in a file of parameters: magic, identity, size, checksum."""

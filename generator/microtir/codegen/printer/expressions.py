@@ -25,9 +25,9 @@ from microtir.codegen.printer.c_types import (
 )
 from microtir.codegen.printer.helpers import MATH_FUNCTIONS, typed_name
 from microtir.codegen.printer.names import ScopedNames
+from microtir.dtype import DType
 from microtir.tir import build
 from microtir.tir.analysis.bounds import Bounds
-from microtir.tir.dtype import DType
 from microtir.tir.ir import (
     Binary,
     BinaryOp,

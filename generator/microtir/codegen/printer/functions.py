@@ -14,8 +14,8 @@ from microtir.codegen.printer.layout import WIDTH, block_comment, indent, wrap
 from microtir.codegen.printer.names import ScopedNames
 from microtir.codegen.printer.statements import StatementPrinter, parameter_text, pointer_cast
 from microtir.codegen.program import CProgram
+from microtir.dtype import DType
 from microtir.measure.functions import has_intrinsics
-from microtir.tir.dtype import DType
 from microtir.tir.function import Origin
 from microtir.tir.ir import PrimFunc, Scope
 from microtir.tir.visitor import buffers_read

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from microtir.codegen.printer.c_types import C_TYPES
-from microtir.tir.dtype import DType
+from microtir.dtype import DType
 from microtir.tir.ir import Intrinsic
 
 MATH_FUNCTIONS: Mapping[Intrinsic, str] = MappingProxyType({

@@ -12,11 +12,11 @@ from microtir.codegen.printer.expressions import ExpressionPrinter, Requirements
 from microtir.codegen.printer.layout import indent
 from microtir.codegen.printer.names import ScopedNames
 from microtir.codegen.program import EXTERN_STATUS, CProgram
+from microtir.dtype import DType
 from microtir.errors import UsageError
 from microtir.tir import build
 from microtir.tir.analysis.bounds import Bounds
 from microtir.tir.analysis.interval import Interval
-from microtir.tir.dtype import DType
 from microtir.tir.ir import (
     Allocate,
     Binary,

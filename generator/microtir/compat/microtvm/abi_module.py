@@ -7,10 +7,10 @@ from collections.abc import Iterator, Mapping
 from microtir.codegen.printer.functions import FunctionText, joined, signature
 from microtir.codegen.printer.layout import block_comment
 from microtir.codegen.program import CProgram
+from microtir.dtype import DType
 from microtir.errors import UsageError
 from microtir.ir_module import ModelInfo
 from microtir.support.encoding import c_string
-from microtir.tir.dtype import DType
 
 PACKED_PARAMETERS = (
     "TVMValue *args",

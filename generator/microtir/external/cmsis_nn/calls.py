@@ -13,6 +13,7 @@ from types import MappingProxyType
 import numpy as np
 
 from microtir.config import Feature
+from microtir.dtype import DType
 from microtir.external.interface import Match
 from microtir.graph.ir import Array, Node, TensorType
 from microtir.operators.arithmetic.definition import Add, add_params
@@ -21,7 +22,6 @@ from microtir.operators.convolution.definition import Conv2D, DepthwiseConv2D, c
 from microtir.operators.dense.definition import FullyConnected, fully_connected_params
 from microtir.operators.pooling.definition import Pool2D, pool_params
 from microtir.operators.softmax.definition import Softmax, softmax_params
-from microtir.tir.dtype import DType
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from microtir.dtype import DType
 from microtir.graph.ir import Graph, Node, Tensor, TensorType
 from microtir.graph.operator import Operator
 from microtir.graph.reference import evaluate
@@ -29,7 +30,6 @@ from microtir.operators.dense.definition import FullyConnected, fully_connected_
 from microtir.operators.movement.definition import Concatenation, Pad, Reshape
 from microtir.operators.pooling.definition import AveragePool2D, MaxPool2D
 from microtir.operators.tables import has_table, lookup_table
-from microtir.tir.dtype import DType
 
 
 @dataclass(frozen=True, slots=True, eq=False)

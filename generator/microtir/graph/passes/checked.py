@@ -7,12 +7,12 @@ from collections.abc import Sequence
 import numpy as np
 
 from microtir.config import PassConfig
+from microtir.dtype import DType
 from microtir.errors import GraphError
 from microtir.graph.ir import Array, Graph, Tensor
 from microtir.graph.passes.rewrite import GraphPass, named_apart
 from microtir.graph.reference import execute
 from microtir.graph.verify import verify
-from microtir.tir.dtype import DType
 
 _SAMPLES = 2
 _SEED = 20

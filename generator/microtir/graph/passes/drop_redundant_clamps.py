@@ -7,13 +7,13 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import ClassVar
 
+from microtir.dtype import DType
 from microtir.graph.analysis.channel_ranges import ChannelRanges, channel_ranges, output_range
 from microtir.graph.ir import Graph, Node, Tensor
 from microtir.graph.passes.fuse_activation import Carrier
 from microtir.graph.passes.rewrite import with_nodes
 from microtir.operators.common.attributes import Activation
 from microtir.operators.common.multiplier import activation_range
-from microtir.tir.dtype import DType
 
 # What is left of an activation without the clamps that do not bind.  A RELU stays: with a clamp at
 # the zero point, requantisation need not round negative numbers as TFLite does, which costs more.

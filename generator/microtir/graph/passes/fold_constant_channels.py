@@ -15,6 +15,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from microtir.dtype import DType
 from microtir.graph.analysis.channel_ranges import (
     ChannelRanges,
     channel_ranges,
@@ -29,7 +30,6 @@ from microtir.operators.convolution.definition import Conv2D, DepthwiseConv2D
 from microtir.operators.dense.definition import FullyConnected
 from microtir.operators.movement.definition import Reshape
 from microtir.operators.pooling.definition import AveragePool2D, MaxPool2D
-from microtir.tir.dtype import DType
 
 Mask = npt.NDArray[np.bool_]
 

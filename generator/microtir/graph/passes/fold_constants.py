@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
+from microtir.dtype import DType
 from microtir.graph.ir import Array, Graph, Node, Tensor
 from microtir.graph.passes.rewrite import substitute, with_nodes
 from microtir.graph.reference import evaluate
 from microtir.operators import record_of
 from microtir.operators.conversion.definition import Dequantize
-from microtir.tir.dtype import DType
 
 
 @dataclass(frozen=True, slots=True)

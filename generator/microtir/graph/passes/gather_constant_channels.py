@@ -18,6 +18,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from microtir.dtype import DType
 from microtir.graph.analysis.channel_ranges import ChannelRanges, channel_ranges, sees_border
 from microtir.graph.ir import Graph, Node, Tensor, TensorType
 from microtir.graph.passes.rewrite import with_nodes
@@ -29,7 +30,6 @@ from microtir.operators.common.fixed_point import (
 )
 from microtir.operators.common.linear import LinearParams, bias_of
 from microtir.operators.convolution.definition import Conv2D, DepthwiseConv2D, conv_params
-from microtir.tir.dtype import DType
 
 # Beyond -127 weights do not fit every packed form.
 _LARGEST_WEIGHT = 127

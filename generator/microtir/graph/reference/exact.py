@@ -12,10 +12,10 @@ from dataclasses import replace
 
 import numpy as np
 
+from microtir.dtype import DType
 from microtir.graph.ir import Array, Graph, Node, Tensor
 from microtir.graph.reference.evaluate import evaluate, value_of
 from microtir.operators import UserOperator
-from microtir.tir.dtype import DType
 
 
 def execute_exactly(graph: Graph, inputs: Mapping[str, Array]) -> dict[str, Array]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from microtir import te
 from microtir.config import Feature
+from microtir.dtype import DType
 from microtir.graph.ir import Node
 from microtir.kernels.common.copies import copying, filling
 from microtir.kernels.common.kernel import Kernel
@@ -17,7 +18,6 @@ from microtir.operators.streaming.definition import PlaceColumns
 from microtir.plan.ir import Calls, Refusal
 from microtir.schedule import KernelDescription
 from microtir.tir import ir
-from microtir.tir.dtype import DType
 
 _WORD = 4  # bytes
 _BLOCK = 16  # bytes that the copy moves at a time

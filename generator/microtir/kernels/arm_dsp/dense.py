@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from microtir import te
 from microtir.config import Feature
+from microtir.dtype import DType
 from microtir.graph.ir import Node
 from microtir.kernels.arm_dsp.lane_sums import cleared, local_sums, split_lane
 from microtir.kernels.common.kernel import SAME_ROW, Kernel
@@ -25,7 +26,6 @@ from microtir.operators.dense.formula import keeps_rows
 from microtir.plan.ir import Calls, Refusal
 from microtir.schedule import KernelDescription
 from microtir.tir import ir
-from microtir.tir.dtype import DType
 
 _QUAD = 4
 _PASS = 8  # outputs: as many sums as there are registers for

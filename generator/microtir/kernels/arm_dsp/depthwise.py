@@ -12,6 +12,7 @@ import numpy as np
 
 from microtir import te
 from microtir.config import Feature
+from microtir.dtype import DType
 from microtir.graph.ir import Node
 from microtir.kernels.arm_dsp.copying import copy
 from microtir.kernels.common.bordered_rows import window_rows
@@ -29,7 +30,6 @@ from microtir.operators.convolution.definition import DepthwiseConv2D, conv_para
 from microtir.plan.ir import Calls, Refusal
 from microtir.schedule import KernelDescription
 from microtir.tir import ir
-from microtir.tir.dtype import DType
 
 IMMEDIATE = 4095  # largest offset of a load
 MOST_TAPS = 64  # they are all unrolled; more make too much code

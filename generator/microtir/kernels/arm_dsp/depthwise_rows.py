@@ -14,6 +14,7 @@ import numpy as np
 
 from microtir import te
 from microtir.config import Feature
+from microtir.dtype import DType
 from microtir.graph.ir import Node
 from microtir.kernels.arm_dsp.depthwise import (
     IMMEDIATE,
@@ -35,7 +36,6 @@ from microtir.kernels.common.weights import QUAD
 from microtir.plan.ir import Calls, Refusal
 from microtir.schedule import KernelDescription
 from microtir.tir import ir
-from microtir.tir.dtype import DType
 
 _ROWS = 16  # each is an argument
 _FRAME = 40  # bytes of the stack before the parameters

@@ -10,6 +10,7 @@ import numpy as np
 
 from microtir import te
 from microtir.config import Feature
+from microtir.dtype import DType
 from microtir.graph.ir import Node
 from microtir.kernels.common.convolution_geometry import Geometry
 from microtir.kernels.common.kernel import Kernel
@@ -25,7 +26,6 @@ from microtir.operators.convolution.definition import DepthwiseConv2D, conv_para
 from microtir.plan.ir import Calls, Refusal
 from microtir.schedule import KernelDescription
 from microtir.tir import ir
-from microtir.tir.dtype import DType
 from microtir.tir.function import RowRange
 
 _IMMEDIATE = 4095  # largest offset of a load

@@ -22,6 +22,7 @@ import numpy.typing as npt
 
 from microtir import te
 from microtir.config import Feature
+from microtir.dtype import DType
 from microtir.graph.ir import Node
 from microtir.kernels.arm_dsp.lane_sums import cleared, local_sums, split_lane
 from microtir.kernels.arm_dsp.outputs import (
@@ -63,7 +64,6 @@ from microtir.operators.convolution.formula import row_window
 from microtir.plan.ir import Calls, LayoutKind, Refusal
 from microtir.schedule import KernelDescription
 from microtir.tir import ir
-from microtir.tir.dtype import DType
 
 _IMMEDIATE = 4095  # largest offset of a load or store
 _FAR = 1 << 24  # bytes from one channel to another that constants hold

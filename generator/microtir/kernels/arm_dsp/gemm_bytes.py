@@ -13,6 +13,7 @@ from functools import partial
 
 from microtir import te
 from microtir.config import Feature
+from microtir.dtype import DType
 from microtir.graph.ir import Node
 from microtir.kernels.arm_dsp import gemm
 from microtir.kernels.arm_dsp.copying import copy, fill, fill_spread, spread
@@ -52,7 +53,6 @@ from microtir.operators.convolution.formula import row_window
 from microtir.plan.ir import IN_ONE_CALL, Calls, Refusal
 from microtir.schedule import KernelDescription
 from microtir.tir import ir
-from microtir.tir.dtype import DType
 
 WORD = 4  # values
 UNROLL = Unroll(8, 8)  # of words

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from microtir.dtype import DType
 from microtir.kernels.arm_dsp.copying import CopyWords
 from microtir.kernels.arm_dsp.dense import Dense
 from microtir.kernels.arm_dsp.depthwise import Depthwise
@@ -18,7 +19,6 @@ from microtir.kernels.common.micro_kernel import COMPACT, COMPACT_APART, FAST, F
 from microtir.kernels.common.pool_runs import PoolByRuns, PoolRowsByRuns
 from microtir.kernels.common.shifted_add import ShiftedAdd
 from microtir.plan.ir import LayoutKind
-from microtir.tir.dtype import DType
 
 _LAYOUTS = (LayoutKind.NHWC, LayoutKind.PLANES16, LayoutKind.PLANES8)
 _FORMS = (

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from microtir import te
+from microtir.dtype import DType
 from microtir.kernels.common.statements import let, loop, seq, store
 from microtir.tir import ir
-from microtir.tir.dtype import DType
 
 
 def cleared(count: int, low: ir.Buffer, high: ir.Buffer) -> ir.Stmt:

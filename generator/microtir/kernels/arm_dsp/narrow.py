@@ -8,6 +8,7 @@ matrix products do, would take as long as the products.
 from __future__ import annotations
 
 from microtir.config import Feature
+from microtir.dtype import DType
 from microtir.graph.ir import Node
 from microtir.kernels.arm_dsp.narrow_kernels import (
     CHANNELS,
@@ -43,7 +44,6 @@ from microtir.operators.convolution.formula import row_window
 from microtir.plan.ir import Calls, LayoutKind, Refusal
 from microtir.schedule import KernelDescription
 from microtir.tir import ir
-from microtir.tir.dtype import DType
 
 
 @of_node

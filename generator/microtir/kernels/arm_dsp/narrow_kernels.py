@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from microtir import te
+from microtir.dtype import DType
 from microtir.kernels.arm_dsp.outputs import PlaneRow
 from microtir.kernels.common.made_once import made_once
 from microtir.kernels.common.micro_kernel import Sizes, describe
@@ -20,7 +21,6 @@ from microtir.kernels.common.statements import load, loop, seq, store
 from microtir.kernels.common.weights import QUAD
 from microtir.schedule import KernelDescription
 from microtir.tir import ir
-from microtir.tir.dtype import DType
 
 LONGEST = 8  # values of a pixel
 PIXELS = 32  # the most of a patch

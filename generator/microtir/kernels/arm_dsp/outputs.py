@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from microtir import te
+from microtir.dtype import DType
 from microtir.kernels.common.layer import Layer, Rows
 from microtir.kernels.common.macro_kernel import Arguments, Nhwc, Pixel, Sink
 from microtir.kernels.common.made_once import made_once
@@ -18,7 +19,6 @@ from microtir.operators.common.rows import Extents
 from microtir.plan.ir import LayoutKind, Planes, Refusal
 from microtir.schedule import KernelDescription
 from microtir.tir import ir
-from microtir.tir.dtype import DType
 
 _TURN = 4  # planes
 _STORES = ((4, "str"), (2, "strh"), (1, "strb"))

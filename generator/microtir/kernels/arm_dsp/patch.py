@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from microtir import te
+from microtir.dtype import DType
 from microtir.kernels.common.convolution_geometry import Geometry
 from microtir.kernels.common.gather import Gather
 from microtir.kernels.common.layer import Rows
@@ -27,7 +28,6 @@ from microtir.kernels.common.statements import at, each, let, load, loop, seq, s
 from microtir.kernels.common.weights import QUAD
 from microtir.schedule import KernelDescription
 from microtir.tir import ir
-from microtir.tir.dtype import DType
 
 TOGETHER = 2  # pixels of a block
 GROUP = 4  # pixels that are widened together

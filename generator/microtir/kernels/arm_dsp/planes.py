@@ -19,6 +19,7 @@ import numpy as np
 
 from microtir import te
 from microtir.config import Feature
+from microtir.dtype import DType
 from microtir.graph.ir import Node
 from microtir.kernels.arm_dsp.copying import fill
 from microtir.kernels.arm_dsp.depthwise import IMMEDIATE, factors
@@ -34,7 +35,6 @@ from microtir.kernels.common.statements import at, let, load, loop, seq, store, 
 from microtir.plan.ir import Calls, LayoutKind, Planes, Refusal
 from microtir.schedule import KernelDescription
 from microtir.tir import ir
-from microtir.tir.dtype import DType
 
 TAPS = 3
 OUTPUTS = 4  # of a turn

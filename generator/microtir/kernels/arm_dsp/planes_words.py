@@ -12,10 +12,10 @@ import numpy as np
 import numpy.typing as npt
 
 from microtir import te
+from microtir.dtype import DType
 from microtir.kernels.common.requantise import BIAS, MULTIPLIER, ROUNDING, SHIFT, Rescaling
 from microtir.kernels.common.statements import load
 from microtir.tir import ir
-from microtir.tir.dtype import DType
 
 _SHIFT_MASK = 0xFF  # ASR by a register reads only the lowest byte
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from microtir.config import Feature
+from microtir.dtype import DType
 from microtir.kernels.arm_dsp.copying import copy, fill
 from microtir.kernels.common.pool_kernels import Assembly, PoolKernels
-from microtir.tir.dtype import DType
 
 _WORD = 4  # channels
 _RUNS = {DType.INT16: ("kernels/pool_add.j2", 28), DType.INT8: ("kernels/pool_max.j2", 20)}

@@ -13,6 +13,7 @@ import numpy as np
 
 from microtir import te
 from microtir.config import Feature
+from microtir.dtype import DType
 from microtir.graph.ir import Node
 from microtir.kernels.arm_dsp.copying import fill
 from microtir.kernels.arm_dsp.outputs import borders_cost, planes_refusal, sink_of
@@ -41,7 +42,6 @@ from microtir.operators.convolution.formula import row_window
 from microtir.plan.ir import Calls, LayoutKind, Refusal
 from microtir.schedule import KernelDescription
 from microtir.tir import ir
-from microtir.tir.dtype import DType
 
 _IMMEDIATE = 4095  # largest offset of a load or store
 _STEPS = 160  # of a sum, which are words of the stack

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from microtir import te
+from microtir.dtype import DType
 from microtir.kernels.arm_dsp.lane_sums import cleared, local_sums, split_lane
 from microtir.kernels.arm_dsp.outputs import COLUMNS, PlaneRow
 from microtir.kernels.arm_dsp.windows_rows import PAIR, PIXELS, WORD, WidenedRows
@@ -24,7 +25,6 @@ from microtir.kernels.common.requantise import BIAS, MULTIPLIER, ROUNDING, SHIFT
 from microtir.kernels.common.statements import each, let, load, loop, seq, store
 from microtir.schedule import KernelDescription
 from microtir.tir import ir
-from microtir.tir.dtype import DType
 
 _BESIDE = PAIR * WORDS + 1  # words of a pair beside its weights: constants, and its place
 _SAVED = 36  # bytes of registers on the stack

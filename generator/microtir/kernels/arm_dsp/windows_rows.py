@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from microtir import te
+from microtir.dtype import DType
 from microtir.kernels.common.made_once import made_once
 from microtir.kernels.common.micro_kernel import describe, repeated
 from microtir.kernels.common.statements import load, loop, store
 from microtir.schedule import KernelDescription
 from microtir.tir import ir
-from microtir.tir.dtype import DType
 
 PIXELS = 4  # of a tile
 PAIR = 2  # channels of a tile, and values of a word

@@ -6,6 +6,7 @@ import numpy as np
 
 from microtir import te
 from microtir.config import Feature
+from microtir.dtype import DType
 from microtir.graph.ir import Node
 from microtir.kernels.arm_mve.requantise import Rescaling
 from microtir.kernels.common.halved_add import WIDENED, HalvedAdd, HalvedAddKernel, RowAdd
@@ -16,7 +17,6 @@ from microtir.kernels.common.statements import load, loop, store
 from microtir.plan.ir import Calls
 from microtir.schedule import KernelDescription
 from microtir.tir import ir
-from microtir.tir.dtype import DType
 
 _LARGEST = 0xFFFF  # what MOVW loads
 _LEAST_SHIFT = -31

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from microtir import te
 from microtir.config import Feature
+from microtir.dtype import DType
 from microtir.graph.ir import Node
 from microtir.kernels.arm_mve.copying import copy, fill, gather, gather_code
 from microtir.kernels.arm_mve.gemm_kernels import PIXELS, code_size, gemm, instructions
@@ -24,7 +25,6 @@ from microtir.operators.convolution.definition import Conv2D, DepthwiseConv2D, c
 from microtir.operators.convolution.formula import row_window
 from microtir.plan.ir import Calls, Refusal
 from microtir.tir import ir
-from microtir.tir.dtype import DType
 
 _IMMEDIATE = 4095  # largest offset of ADDW
 _LARGEST = 0xFFFF  # what MOVW loads

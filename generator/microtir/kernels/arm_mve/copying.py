@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from microtir.config import Feature
+from microtir.dtype import DType
 from microtir.kernels.arm_mve.linear import BYTES
 from microtir.kernels.common.copies import copying, filling
 from microtir.kernels.common.made_once import made_once
@@ -10,7 +11,6 @@ from microtir.kernels.common.micro_kernel import describe
 from microtir.kernels.common.statements import load, loop, store
 from microtir.schedule import KernelDescription
 from microtir.tir import ir
-from microtir.tir.dtype import DType
 
 _UNROLLED = 16  # vectors that are printed one by one
 

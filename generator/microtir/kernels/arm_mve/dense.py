@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from microtir import te
 from microtir.config import Feature
+from microtir.dtype import DType
 from microtir.graph.ir import Node
 from microtir.kernels.arm_mve.gemm_kernels import PIXELS, code_size, gemm, instructions
 from microtir.kernels.arm_mve.linear import PackedLinear, pack_linear
@@ -17,7 +18,6 @@ from microtir.operators.dense.definition import FullyConnected, fully_connected_
 from microtir.operators.dense.formula import keeps_rows
 from microtir.plan.ir import Calls, Refusal
 from microtir.tir import ir
-from microtir.tir.dtype import DType
 
 _IMMEDIATE = 4095  # largest offset of ADDW
 _LARGEST = 0xFFFF  # what MOVW loads

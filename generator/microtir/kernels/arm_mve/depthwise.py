@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from microtir import te
 from microtir.config import Feature
+from microtir.dtype import DType
 from microtir.graph.ir import Node
 from microtir.kernels.arm_mve.copying import copy
 from microtir.kernels.arm_mve.linear import BYTES, channel_constants
@@ -33,7 +34,6 @@ from microtir.operators.convolution.definition import DepthwiseConv2D, conv_para
 from microtir.plan.ir import Calls, Refusal
 from microtir.schedule import KernelDescription
 from microtir.tir import ir
-from microtir.tir.dtype import DType
 
 _TAPS = 64  # they are all printed; more make too much code
 _LARGEST = 0xFFFF  # what MOVW loads

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from microtir import te
 from microtir.config import Feature
+from microtir.dtype import DType
 from microtir.kernels.arm_mve.linear import BYTES, steps_of
 from microtir.kernels.arm_mve.requantise import BIAS, LANES, MULTIPLIER, SHIFT, WORDS, Rescaling
 from microtir.kernels.common.made_once import made_once
@@ -13,7 +14,6 @@ from microtir.kernels.common.micro_kernel import Unroll, describe
 from microtir.kernels.common.statements import load, loop, seq, store
 from microtir.schedule import KernelDescription
 from microtir.tir import ir
-from microtir.tir.dtype import DType
 
 PIXELS = 2
 UNROLL = Unroll(12, 6)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from microtir.config import Feature
+from microtir.dtype import DType
 from microtir.kernels.arm_mve.copying import copy, fill
 from microtir.kernels.common.pool_kernels import Assembly, PoolKernels
-from microtir.tir.dtype import DType
 
 _OPERATIONS = {
     DType.INT16: {

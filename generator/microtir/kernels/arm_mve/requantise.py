@@ -18,8 +18,8 @@ import numpy as np
 import numpy.typing as npt
 
 from microtir import te
+from microtir.dtype import DType
 from microtir.operators.common.linear import LinearParams
-from microtir.tir.dtype import DType
 
 Ints = npt.NDArray[np.int64]
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
+from microtir.dtype import DType
 from microtir.graph.ir import Node
 from microtir.kernels.c_blocks.finish import Activate, Finish, Table, requantise
 from microtir.kernels.c_blocks.kernel import copy
@@ -33,7 +34,6 @@ from microtir.operators.convolution.definition import Conv2D, DepthwiseConv2D, c
 from microtir.plan.ir import Refusal
 from microtir.schedule import KernelDescription
 from microtir.tir import ir
-from microtir.tir.dtype import DType
 
 __all__ = [
     "code_bytes", "compact_code_bytes", "compact_cost", "compact_row_cost", "cost",

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from microtir.dtype import DType
 from microtir.graph.ir import Node
 from microtir.kernels.c_blocks.finish import Activate, Finish, Table, requantise
 from microtir.kernels.c_blocks.kernels import Block, Runs, product, turns_of
@@ -17,7 +18,6 @@ from microtir.kernels.common.statements import at, loop
 from microtir.operators.dense.definition import FullyConnected, fully_connected_params
 from microtir.plan.ir import Refusal
 from microtir.tir import ir
-from microtir.tir.dtype import DType
 
 _MOST = 8  # outputs whose sums stay in registers
 _TURN = 2  # inputs of a turn: with more, compilers for RISC-V load too many weights at a time

@@ -13,13 +13,13 @@ import numpy as np
 import numpy.typing as npt
 
 from microtir import te
+from microtir.dtype import DType
 from microtir.graph.ir import Node
 from microtir.kernels.common.packing import requantised
 from microtir.kernels.common.requantise import WORDS, Rescaling
 from microtir.operators.common.arithmetic import activate
 from microtir.operators.common.attributes import Activation
 from microtir.operators.common.linear import LinearParams
-from microtir.tir.dtype import DType
 
 _OFFSET = 128
 

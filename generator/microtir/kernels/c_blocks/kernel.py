@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from microtir import te
+from microtir.dtype import DType
 from microtir.kernels.common.made_once import made_once
 from microtir.schedule import KernelDescription, Loop, Schedule
 from microtir.tir import ir
-from microtir.tir.dtype import DType
 from microtir.tir.function import MicroKernel
 
 _WIDEST = 1 << 16  # a window is no wider than its image

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from microtir import te
+from microtir.dtype import DType
 from microtir.graph.ir import Node
 from microtir.kernels.common.convolution_geometry import Geometry
 from microtir.kernels.common.layer import Layer, Rows
@@ -18,7 +19,6 @@ from microtir.kernels.common.micro_kernel import call
 from microtir.kernels.common.statements import at, let, loop, seq, store, when
 from microtir.schedule import KernelDescription
 from microtir.tir import ir
-from microtir.tir.dtype import DType
 
 
 def copy_cost(node: Node, *, by_rows: bool = False) -> int:

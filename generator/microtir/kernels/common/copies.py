@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from microtir.config import Feature
+from microtir.dtype import DType
 from microtir.kernels.common.micro_kernel import describe
 from microtir.kernels.common.statements import load, loop, store
 from microtir.schedule import KernelDescription
 from microtir.tir import ir
-from microtir.tir.dtype import DType
 
 
 def copying(

@@ -9,11 +9,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 
 from microtir import te
+from microtir.dtype import DType
 from microtir.kernels.common.convolution_geometry import Geometry
 from microtir.kernels.common.layer import Rows
 from microtir.kernels.common.statements import let, loop, seq, when
 from microtir.tir import ir
-from microtir.tir.dtype import DType
 
 
 def kernel_rows(

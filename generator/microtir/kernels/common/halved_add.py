@@ -11,6 +11,7 @@ from abc import abstractmethod
 from dataclasses import dataclass
 
 from microtir import te
+from microtir.dtype import DType
 from microtir.graph.ir import Node
 from microtir.kernels.common.kernel import Kernel
 from microtir.kernels.common.layer import Layer
@@ -22,7 +23,6 @@ from microtir.operators.common.multiplier import QuantizedMultiplier
 from microtir.plan.ir import Refusal
 from microtir.schedule import KernelDescription
 from microtir.tir import ir
-from microtir.tir.dtype import DType
 
 WIDENED = 20  # bits, as TFLite has it
 LARGEST_SUM = 2 * 255 << (WIDENED - 1)

@@ -13,13 +13,13 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from microtir import te
+from microtir.dtype import DType
 from microtir.graph.ir import Node, Tensor, TensorType
 from microtir.graph.sums import fits
 from microtir.operators.common.rows import Extents, RowWindow
 from microtir.operators.streaming.definition import PlaceColumns
 from microtir.plan.ir import Layout, LayoutKind
 from microtir.tir import ir
-from microtir.tir.dtype import DType
 from microtir.tir.function import RowAccess, RowRange
 from microtir.tir.ir import Array, Buffer, Param
 

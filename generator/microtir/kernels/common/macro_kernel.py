@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from microtir import te
+from microtir.dtype import DType
 from microtir.kernels.common.layer import Layer, Rows
 from microtir.kernels.common.micro_kernel import call
 from microtir.kernels.common.statements import let, loop, seq
@@ -21,7 +22,6 @@ from microtir.operators.common.rows import Extents
 from microtir.plan.ir import Calls
 from microtir.schedule import KernelDescription
 from microtir.tir import ir
-from microtir.tir.dtype import DType
 
 Arguments = tuple[ir.BufferArgument | te.Expr, ...]
 """What a call of a micro-kernel is given."""

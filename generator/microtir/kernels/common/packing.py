@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
+from microtir.dtype import DType
 from microtir.graph.ir import Node
 from microtir.kernels.common.requantise import Requantisation, Rescaling, requantisation
 from microtir.kernels.common.weights import folded_bias, largest_sums, pack_pairs
 from microtir.operators.common.linear import LinearParams
 from microtir.tir import ir
-from microtir.tir.dtype import DType
 
 
 @dataclass(frozen=True, slots=True, eq=False)

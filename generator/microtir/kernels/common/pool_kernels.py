@@ -8,12 +8,12 @@ from dataclasses import dataclass
 
 from microtir import te
 from microtir.config import Feature
+from microtir.dtype import DType
 from microtir.kernels.common.made_once import made_once
 from microtir.kernels.common.micro_kernel import describe, repeated
 from microtir.kernels.common.statements import load, loop, store
 from microtir.schedule import KernelDescription
 from microtir.tir import ir
-from microtir.tir.dtype import DType
 
 _WORD = 1 << 32
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from microtir import te
+from microtir.dtype import DType
 from microtir.graph.ir import Node
 from microtir.kernels.common.kernel import Kernel
 from microtir.kernels.common.layer import Layer, Rows
@@ -27,7 +28,6 @@ from microtir.operators.pooling.formula import row_window, windows_of
 from microtir.plan.ir import Calls, Refusal
 from microtir.schedule import KernelDescription
 from microtir.tir import ir
-from microtir.tir.dtype import DType
 from microtir.tir.function import RowRange
 
 _IMMEDIATE = 4095  # largest addend

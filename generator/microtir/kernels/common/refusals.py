@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from microtir.dtype import DType
 from microtir.graph.ir import Node
 from microtir.operators.convolution.definition import DepthwiseConv2D
 from microtir.plan.ir import Refusal
-from microtir.tir.dtype import DType
 
 
 def int8_refusal(node: Node) -> Refusal | None:

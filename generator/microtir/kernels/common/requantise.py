@@ -22,11 +22,11 @@ import numpy as np
 import numpy.typing as npt
 
 from microtir import te
+from microtir.dtype import DType
 from microtir.kernels.common.statements import load
 from microtir.operators.common.linear import LinearParams
 from microtir.operators.common.multiplier import QuantizedMultiplier
 from microtir.tir import ir
-from microtir.tir.dtype import DType
 from microtir.tir.intrinsics import multiply_by_quantized_multiplier
 
 Ints = npt.NDArray[np.int64]

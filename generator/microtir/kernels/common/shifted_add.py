@@ -9,6 +9,7 @@ import numpy as np
 from microtir import te
 from microtir.config import Feature
 from microtir.config.target import Target
+from microtir.dtype import DType
 from microtir.graph.ir import Node
 from microtir.kernels.common.halved_add import (
     LARGEST_SUM,
@@ -27,7 +28,6 @@ from microtir.kernels.common.statements import let, load, loop, store
 from microtir.plan.ir import Calls
 from microtir.schedule import KernelDescription
 from microtir.tir import ir
-from microtir.tir.dtype import DType
 
 _LARGEST = 0xFFFF  # what MOVW loads
 _PER_TURN = 4

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from microtir.dtype import DType
 from microtir.te import Expr, ExprLike, as_expr
 from microtir.tir import build, ir
-from microtir.tir.dtype import DType
 
 
 def indices(items: tuple[ExprLike, ...]) -> tuple[ir.Expr, ...]:

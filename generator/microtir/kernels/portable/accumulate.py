@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from microtir import te
+from microtir.dtype import DType
 from microtir.graph.ir import Node
 from microtir.graph.macs import macs
 from microtir.kernels.common.layer import Edge, Layer
@@ -23,7 +24,6 @@ from microtir.operators.pooling.definition import Pool2D
 from microtir.operators.reduction import formula as reduction
 from microtir.operators.reduction.definition import Mean
 from microtir.plan.ir import Refusal
-from microtir.tir.dtype import DType
 from microtir.tir.function import RowRange
 from microtir.tir.ir import PrimFunc
 from microtir.tir.visitor import substitute

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from microtir import te
+from microtir.dtype import DType
 from microtir.operators.common.arithmetic import wide
 from microtir.operators.common.formula import FormulaContext
 from microtir.operators.tables import lookup_table
-from microtir.tir.dtype import DType
 
 
 def table(layer: FormulaContext) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from microtir.config import Feature
 from microtir.config.target import Target
+from microtir.dtype import DType
 from microtir.graph.ir import Node
 from microtir.kernels.common.layer import Layer
 from microtir.kernels.portable.kernel_list import Direct
@@ -16,7 +17,6 @@ from microtir.operators.common.attributes import Activation
 from microtir.operators.convolution.definition import Conv2D, DepthwiseConv2D
 from microtir.operators.dense.definition import FullyConnected
 from microtir.plan.ir import Calls, Refusal
-from microtir.tir.dtype import DType
 from microtir.tir.ir import Binary, BinaryOp, Call, Expr, FloatImm, Intrinsic, PrimFunc
 from microtir.tir.visitor import Rewriter, rewrite_function
 

@@ -6,6 +6,7 @@ import numpy as np
 
 from microtir import te
 from microtir.config import Feature
+from microtir.dtype import DType
 from microtir.graph.ir import Node
 from microtir.kernels.common.halved_add import (
     LARGEST_SUM,
@@ -23,7 +24,6 @@ from microtir.kernels.x86_avx2.requantise import Output, Rescaling
 from microtir.plan.ir import Calls
 from microtir.schedule import KernelDescription
 from microtir.tir import ir
-from microtir.tir.dtype import DType
 
 _STACK = 4096  # for vectors that a compiler keeps there if it does not optimise
 # Words of the constants.

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from microtir.dtype import DType
 from microtir.kernels.common.convolution_geometry import Geometry
 from microtir.kernels.common.made_once import made_once
 from microtir.kernels.common.statements import load, loop, store
 from microtir.kernels.x86_avx2.micro_kernel import describe
 from microtir.schedule import KernelDescription
 from microtir.tir import ir
-from microtir.tir.dtype import DType
 
 
 @made_once

@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from microtir import te
 from microtir.config import Feature
+from microtir.dtype import DType
 from microtir.graph.ir import Node
 from microtir.kernels.common.bordered_rows import BorderedImage, BorderedRows, WindowRows
 from microtir.kernels.common.convolution_geometry import Geometry
@@ -34,7 +35,6 @@ from microtir.operators.convolution.definition import DepthwiseConv2D, conv_para
 from microtir.plan.ir import Calls, Refusal
 from microtir.schedule import KernelDescription
 from microtir.tir import ir
-from microtir.tir.dtype import DType
 
 _MOST_TAPS = 64  # their code is printed one by one
 _BLOCK = 16  # channels

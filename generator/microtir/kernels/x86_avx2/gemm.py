@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from microtir import te
+from microtir.dtype import DType
 from microtir.graph.ir import Node
 from microtir.kernels.common.statements import load, loop, seq, store
 from microtir.kernels.x86_avx2.micro_kernel import LANES, QUAD, constant, describe
@@ -22,7 +23,6 @@ from microtir.kernels.x86_avx2.requantise import Rescaling, requantisation
 from microtir.operators.common.linear import LinearParams
 from microtir.schedule import KernelDescription
 from microtir.tir import ir
-from microtir.tir.dtype import DType
 
 OFFSET = 128  # what is added to the inputs
 _LARGEST_INPUT = 255

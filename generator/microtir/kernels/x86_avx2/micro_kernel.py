@@ -8,10 +8,10 @@ import numpy as np
 import numpy.typing as npt
 
 from microtir.config import Feature
+from microtir.dtype import DType
 from microtir.kernels.common import micro_kernel
 from microtir.schedule import KernelDescription
 from microtir.tir import ir
-from microtir.tir.dtype import DType
 from microtir.tir.function import NativeForm
 
 LANES = 8  # int32 sums of a vector

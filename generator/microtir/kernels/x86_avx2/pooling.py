@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from microtir import te
 from microtir.config import Feature
+from microtir.dtype import DType
 from microtir.graph.ir import Node
 from microtir.kernels.common.kernel import Kernel, work
 from microtir.kernels.common.layer import Layer
@@ -13,7 +14,6 @@ from microtir.operators.pooling.definition import AveragePool2D, pool_params
 from microtir.operators.pooling.formula import row_window, windows_of
 from microtir.plan.ir import Calls, Refusal
 from microtir.tir import ir
-from microtir.tir.dtype import DType
 
 _MOST_CHANNELS = 2048  # sums on the stack
 

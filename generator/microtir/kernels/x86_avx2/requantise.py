@@ -18,12 +18,12 @@ import numpy as np
 import numpy.typing as npt
 
 from microtir import te
+from microtir.dtype import DType
 from microtir.kernels.common.statements import let, store
 from microtir.operators.common.fixed_point import Ints
 from microtir.operators.common.linear import LinearParams
 from microtir.operators.common.multiplier import QuantizedMultiplier
 from microtir.tir import ir
-from microtir.tir.dtype import DType
 from microtir.tir.intrinsics import multiply_by_quantized_multiplier
 
 _INT32_LIMIT = 1 << 31

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
 from microtir import te
+from microtir.dtype import DType
 from microtir.graph.operator import Operator
 from microtir.operators.activations.definition import (
     Gelu,
@@ -19,7 +20,6 @@ from microtir.operators.activations.definition import (
 from microtir.operators.common.arithmetic import activate
 from microtir.operators.common.attributes import Activation
 from microtir.operators.common.formula import Formula, FormulaContext
-from microtir.tir.dtype import DType
 
 
 def _of_float(function: Callable[[Operator, te.Expr], te.Expr], cost: int = 20) -> Formula:

@@ -8,6 +8,7 @@ from types import MappingProxyType
 
 import numpy as np
 
+from microtir.dtype import DType
 from microtir.graph.ir import Array, Node, TensorType
 from microtir.graph.operator import Operator
 from microtir.operators.activations.definition import (
@@ -34,7 +35,6 @@ from microtir.operators.common.fixed_point import (
     truncating_shift_right,
     wrap,
 )
-from microtir.tir.dtype import DType
 
 
 def relu(op: Relu, node: Node, x: Array) -> Array:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
 from microtir import te
+from microtir.dtype import DType
 from microtir.graph.ir import Node
 from microtir.graph.operator import Operator
 from microtir.operators.arithmetic.definition import (
@@ -21,7 +22,6 @@ from microtir.operators.arithmetic.definition import (
 from microtir.operators.common.arithmetic import activate, centred, requantise, stored
 from microtir.operators.common.attributes import Activation
 from microtir.operators.common.formula import Formula, FormulaContext, same_row_if
-from microtir.tir.dtype import DType
 
 Scalars = Callable[[te.Expr, te.Expr], te.Expr]
 

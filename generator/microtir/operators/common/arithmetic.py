@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from microtir import te
+from microtir.dtype import DType
 from microtir.operators.common.attributes import Activation
 from microtir.operators.common.formula import FormulaContext
 from microtir.operators.common.multiplier import QuantizedMultiplier
-from microtir.tir.dtype import DType
 from microtir.tir.ir import Array
 
 

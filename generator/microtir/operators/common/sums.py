@@ -7,9 +7,9 @@ from typing import TypeAlias
 
 import numpy as np
 
+from microtir.dtype import DType
 from microtir.graph.ir import SumRange
 from microtir.operators.common.fixed_point import Ints
-from microtir.tir.dtype import DType
 
 Interval: TypeAlias = tuple[Ints, Ints]
 """Lowest and highest stored value, one each per index of the last axis, or one for all."""

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
+from microtir.dtype import DType
 from microtir.errors import ModelFileError, UnsupportedModelError
 from microtir.graph.ir import Tensor
 from microtir.graph.names import brief
@@ -13,7 +14,6 @@ from microtir.graph.operator import Operator
 from microtir.operators.common.attributes import Activation
 from microtir.operators.common.tflite_schema import BuiltinOperator, Options
 from microtir.operators.common.tflite_schema import TfliteActivation as FileActivation
-from microtir.tir.dtype import DType
 
 OptionsT = TypeVar("OptionsT", bound=Options)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from microtir.tir.dtype import DType
+from microtir.dtype import DType
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
+from microtir.dtype import DType
 from microtir.graph.ir import Node, TensorType
 from microtir.graph.operator import Operator
 from microtir.operators.common.multiplier import (
@@ -17,7 +18,6 @@ from microtir.operators.common.problem import Problem
 from microtir.operators.common.quantization import DEQUANTIZED, OWN, UNUSED
 from microtir.operators.common.types import ANY_TYPES, converting
 from microtir.operators.definition import Definition, Trait
-from microtir.tir.dtype import DType
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from microtir import te
+from microtir.dtype import DType
 from microtir.graph.operator import Operator
 from microtir.operators.common.arithmetic import centred, requantise, stored
 from microtir.operators.common.formula import Formula, FormulaContext
@@ -17,7 +18,6 @@ from microtir.operators.conversion.definition import (
     quantize_params,
     requantize_params,
 )
-from microtir.tir.dtype import DType
 
 
 def quantize(layer: FormulaContext) -> None:

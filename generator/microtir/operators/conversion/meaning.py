@@ -7,6 +7,7 @@ from types import MappingProxyType
 
 import numpy as np
 
+from microtir.dtype import DType
 from microtir.graph.ir import Array, Node, TensorType
 from microtir.graph.operator import Operator
 from microtir.operators.common.arrays import Meaning, as_output, dequantized, stored
@@ -24,7 +25,6 @@ from microtir.operators.conversion.definition import (
     quantize_params,
     requantize_params,
 )
-from microtir.tir.dtype import DType
 
 
 def quantize(op: Quantize, node: Node, x: Array) -> Array:

@@ -9,6 +9,7 @@ from types import MappingProxyType
 import numpy as np
 
 from microtir import te
+from microtir.dtype import DType
 from microtir.graph.ir import Node
 from microtir.graph.operator import Operator
 from microtir.operators.common.arithmetic import (
@@ -31,7 +32,6 @@ from microtir.operators.convolution.definition import (
     conv_params,
     sliding_window,
 )
-from microtir.tir.dtype import DType
 
 Tap = Callable[[WindowTaps, te.Expr], te.Expr]
 

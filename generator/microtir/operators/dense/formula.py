@@ -8,6 +8,7 @@ from types import MappingProxyType
 import numpy as np
 
 from microtir import te
+from microtir.dtype import DType
 from microtir.graph.ir import Node
 from microtir.graph.operator import Operator
 from microtir.operators.common.arithmetic import (
@@ -23,7 +24,6 @@ from microtir.operators.common.arithmetic import (
 from microtir.operators.common.formula import Formula, FormulaContext, same_row_if
 from microtir.operators.common.linear import bias_of
 from microtir.operators.dense.definition import FullyConnected, fully_connected_params
-from microtir.tir.dtype import DType
 
 
 def keeps_rows(node: Node) -> bool:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from microtir import te
+from microtir.dtype import DType
 from microtir.graph.ir import Node
 from microtir.graph.operator import Operator
 from microtir.operators.common.arithmetic import activate, summand
@@ -19,7 +20,6 @@ from microtir.operators.pooling.definition import (
     pool_params,
     sliding_window,
 )
-from microtir.tir.dtype import DType
 
 
 def windows_of(node: Node) -> Windows:

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from microtir import te
+from microtir.dtype import DType
 from microtir.graph.ir import Node
 from microtir.graph.operator import Operator
 from microtir.operators.common.arithmetic import Accumulator, requantise, stored, summand
 from microtir.operators.common.formula import Formula, FormulaContext, whole
 from microtir.operators.reduction.definition import Mean, mean_params
-from microtir.tir.dtype import DType
 
 
 def cost(node: Node) -> int:

@@ -8,6 +8,7 @@ from types import MappingProxyType
 import numpy as np
 
 from microtir import te
+from microtir.dtype import DType
 from microtir.graph.operator import Operator
 from microtir.operators.common.arithmetic import int32, wide
 from microtir.operators.common.formula import Formula, FormulaContext, whole
@@ -20,7 +21,6 @@ from microtir.operators.resize.definition import (
     bilinear_axis_float,
     nearest_indices,
 )
-from microtir.tir.dtype import DType
 
 
 def resize_nearest(layer: FormulaContext) -> None:

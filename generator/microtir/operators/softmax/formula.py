@@ -13,6 +13,7 @@ from types import MappingProxyType
 import numpy as np
 
 from microtir import te
+from microtir.dtype import DType
 from microtir.graph.operator import Operator
 from microtir.operators.common.arithmetic import Accumulator, int32, requantise, wide
 from microtir.operators.common.fixed_point import (
@@ -31,7 +32,6 @@ from microtir.operators.softmax.definition import (
     log_softmax_params,
     softmax_params,
 )
-from microtir.tir.dtype import DType
 from microtir.tir.ir import Array
 
 _DIFFERENCES = 256

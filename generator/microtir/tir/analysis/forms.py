@@ -13,10 +13,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from microtir.dtype import DType
 from microtir.tir.analysis.affine import Linear
 from microtir.tir.analysis.bounds import Bounds
 from microtir.tir.analysis.interval import Interval
-from microtir.tir.dtype import DType
 from microtir.tir.ir import (
     Binary,
     BinaryOp,

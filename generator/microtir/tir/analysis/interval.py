@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cache
 
-from microtir.tir.dtype import DType
+from microtir.dtype import DType
 
 
 @dataclass(frozen=True, slots=True)

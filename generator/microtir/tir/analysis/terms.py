@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
+from microtir.dtype import DType
 from microtir.tir import arithmetic, build
 from microtir.tir.analysis.facts import Facts
 from microtir.tir.analysis.interval import Interval
-from microtir.tir.dtype import DType
 from microtir.tir.ir import Binary, BinaryOp, Expr, IntImm, Unary, UnaryOp
 
 

@@ -20,10 +20,10 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from microtir.dtype import DType
 from microtir.errors import TirError
 from microtir.tir import ir
 from microtir.tir.build import linear_index
-from microtir.tir.dtype import DType
 from microtir.tir.function import MicroKernel
 from microtir.tir.text import to_text
 from microtir.tir.visitor import Replacement, Rewriter, buffers_written, substitute, walk

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from microtir.dtype import DType
 from microtir.tir import build, ir
-from microtir.tir.dtype import DType
 from microtir.tir.visitor import Rewriter, allocated, allocations, rewrite_function, walk
 
 

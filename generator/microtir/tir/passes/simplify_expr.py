@@ -6,11 +6,11 @@ is only put together anew if the intervals of all its parts fit the type.
 
 from __future__ import annotations
 
+from microtir.dtype import DType
 from microtir.tir import build
 from microtir.tir.analysis.facts import Facts
 from microtir.tir.analysis.interval import Interval
 from microtir.tir.analysis.terms import Terms, cannot_overflow, collect, rebuild
-from microtir.tir.dtype import DType
 from microtir.tir.ir import (
     Binary,
     BinaryOp,

@@ -24,13 +24,13 @@ from microtir.compat.microtvm.mlf.layout import METADATA, PARAMETERS
 from microtir.compat.microtvm.mlf.metadata import EXTRA
 from microtir.config import CompilationConfig
 from microtir.config.option import shown
+from microtir.dtype import DType
 from microtir.errors import ConfigError, GraphError, UsageError
 from microtir.graph.ir import Quantization, TensorType
 from microtir.ir_module import IRModule, ModelInfo, Port, PortKind
 from microtir.memory_plan import BufferPlacement, MemoryPlan, PlannedPool
 from microtir.support.arguments import checked_arguments
 from microtir.support.reading import WrongDataError, check
-from microtir.tir.dtype import DType
 
 
 @dataclass(frozen=True, slots=True)
