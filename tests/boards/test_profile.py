@@ -107,7 +107,7 @@ def test_command(microtir: Command, tmp_path: Path) -> None:
     assert f"{data['instructions']:,}" in head
     for row in data["layers"]:
         assert any(row["name"] in line for line in layers.splitlines())
-    assert "kernel" in plan and "gemm" in plan
+    assert "kernel" in plan and "conv_s8_2x4_dsp" in plan
     only = microtir("profile", "example:digits", "--board", "mps2_an386", "--json", "-")
     assert json.loads(only.out) == data
 

@@ -57,7 +57,7 @@ class Programs:
         """Arrays of each layer, and code of each kernel once."""
         sizes = [op.candidate.weight_bytes for op in made.operators]
         arrays = [ConstantData("w", DType.INT8, np.zeros(n, np.int8), 1, (), ()) for n in sizes]
-        is_fast = any(op.candidate.kernel == "gemm" for op in made.operators)
+        is_fast = any(op.candidate.kernel == "conv_s8_2x4_dsp" for op in made.operators)
         code = (CODE + self.hidden) * is_fast
         return FlashUse(tuple(arrays), code, code, code)
 
@@ -68,7 +68,16 @@ def programs(hidden: int = 0) -> Programs:
     offered = {
         node: (
             Candidate("direct", kinds, kinds, window, 0, (Cost(40 * weights + 5000),), (0,)),
-            Candidate("gemm", kinds, kinds, window, weights, (Cost(500),), (0,), code_bytes=CODE),
+            Candidate(
+                "conv_s8_2x4_dsp",
+                kinds,
+                kinds,
+                window,
+                weights,
+                (Cost(500),),
+                (0,),
+                code_bytes=CODE,
+            ),
         )
         for node, weights in zip(graph.nodes, WEIGHTS, strict=True)
     }

@@ -35,7 +35,7 @@ class Mutant:
     """A file of the package with other text in it, and who must find out.
 
     Attributes:
-        core: "dsp", "mve", "avx2", "blocked", "portable" or "rings": whose layers are run.
+        core: "dsp", "mve", "avx2", "conv_s8_4x2_c", "portable" or "rings": whose layers are run.
         kinds: of these layers, by the first part of their names; operators, or kernels of rings.
         path: of the file, in the repository.
         old: what stands there once.
@@ -131,11 +131,11 @@ MUTANTS = {
         "portable", ("MAX_POOL_2D",), _WINDOWS, "self.size - origin,", "self.size - 1 - origin,",
     ),
     "a window asks for one row too few": Mutant(
-        "rings", ("blocked", "gemm"), _WINDOWS,
+        "rings", ("conv_s8_4x2_c", "conv_s8_2x4_dsp"), _WINDOWS,
         "(rows.taps - 1) * rows.dilation + 1)", "(rows.taps - 1) * rows.dilation)",
     ),
     "rings begin with another row": Mutant(
-        "rings", ("depthwise_words", "gemm_vectors"), f"{_KERNELS}/common/layer.py",
+        "rings", ("dwconv_s8_2x4_dsp", "conv_s8_2x4_mve"), f"{_KERNELS}/common/layer.py",
         "else index % layout.rows", "else (index + 1) % layout.rows",
     ),
 }  # fmt: skip

@@ -32,7 +32,7 @@ from tests.support.seeds import is_soak, seeds
 
 PER_KIND, PER_FORCED = 100, 20  # drawn; run are those that add a remainder or an attribute
 FREE, DEAR = Cost(0, 0), Cost(1 << 40, 1 << 40)
-WITHOUT_SCRATCH = ("gemm_bytes", "gemm_bytes_single", "depthwise_rows")
+WITHOUT_SCRATCH = ("conv_s8_2x4_dsp_bytes", "conv_s8_1x8_dsp_bytes", "dwconv_s8_1x4_dsp_rows")
 
 
 @dataclass(frozen=True)
@@ -61,16 +61,16 @@ CORES = {
     "dsp": Core("cortex-m4", M4, "thumbv7em-none-eabi", "smlad", (
         Optimize.SPEED, Optimize.BALANCED,
     ), {
-        "gemm": 30, "gemm_compact": 20, "gemm_narrow": 22, "gemm_windows": 8,
-        "gemm_bytes": 18, "gemm_bytes_single": 22, "depthwise_rows": 13,
-        "depthwise_words": 18, "depthwise_single": 6, "depthwise_planes": 11,
-        "dense_pairs": 15, "add_shifted": 38, "pool_words": 6, "accumulate_words": 6,
+        "conv_s8_2x4_dsp": 30, "conv_s8_2x4_dsp_compact": 20, "conv_s8_8x1_dsp": 22, "conv_s8_4x2_dsp": 8,
+        "conv_s8_2x4_dsp_bytes": 18, "conv_s8_1x8_dsp_bytes": 22, "dwconv_s8_1x4_dsp_rows": 13,
+        "dwconv_s8_2x4_dsp": 18, "dwconv_s8_1x4_dsp": 6, "dwconv_s8_4x1_dsp": 11,
+        "dense_s8_1x8_dsp": 15, "add_s8_1x4_dsp": 38, "pool_s8_1x4_dsp": 6, "dwconv_s8_1x4_dsp_sums": 6,
     }, WITHOUT_SCRATCH),
     "mve": Core("cortex-m55", M55, "thumbv8.1m.main-none-eabihf", "vqrdmulh.s32", (
         Optimize.SPEED,
     ), {
-        "gemm_vectors": 96, "depthwise_vectors": 26, "add_vectors": 20,
-        "pool_vectors": 4,
+        "conv_s8_2x4_mve": 96, "dwconv_s8_1x16_mve": 26, "add_s8_1x4_mve": 20,
+        "pool_s8_1x16_mve": 4,
     }),
 }  # fmt: skip
 

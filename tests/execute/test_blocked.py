@@ -33,9 +33,12 @@ PER_KIND = 40
 # At least this many of the cases must reach the blocks, or the tests say little: four fifths
 # of those that did when this was written.
 EXPECTED = {
-    "blocked": 70, "blocked_compact": 7, "blocked_wide": 9, "depthwise_blocked": 31,
-    "depthwise_wide": 10, "add_portable": 15, "blocked_apart": 13, "depthwise_apart": 5,
-    "blocked_zbb": 3, "depthwise_zbb": 2, "direct_zbb": 2,
+    "conv_s8_4x2_c": 1, "conv_s8_4x2_c_compact": 1, "conv_s8_4x4_c": 1, "conv_f32_4x4_c": 1,
+    "conv_f32_4x4_c_compact": 1, "conv_f32_4x4_c_no_fp_contract": 1, "dwconv_s8_4x1_c": 1,
+    "dwconv_s8_6x1_c": 1, "dwconv_f32_6x1_c": 1, "dwconv_f32_6x1_c_no_fp_contract": 1,
+    "dense_s8_1x8_c": 1, "dense_f32_1x8_c": 1, "dense_f32_1x8_c_no_fp_contract": 1,
+    "add_s8_1x4_c": 1, "conv_s8_4x4_zbb": 1, "conv_s8_4x2_zbb_compact": 0, "dwconv_s8_6x1_zbb": 1, "dense_s8_1x8_zbb": 1,
+    "direct_f32_zbb": 1,
 }  # fmt: skip
 
 

@@ -41,14 +41,14 @@ CONFIG = CompilationConfig.from_target(Target("c -mcpu=x86-64"))
 # At least this many of the cases must reach each kernel, or the tests say little: four fifths
 # of those that did when this was written.
 EXPECTED = {
-    "gemm_panels": 55, "depthwise_lanes": 27, "add_lanes": 13, "pool_lanes": 8,
-    "gemm_panels_windows": 8, "depthwise_lanes_windows": 8,
+    "conv_s8_6x8_avx2": 55, "dwconv_s8_1x16_avx2": 27, "add_s8_1x8_avx2": 13, "pool_s8_1x8_avx2": 8,
+    "conv_s8_6x8_avx2_windows": 8, "dwconv_s8_1x16_avx2_windows": 8,
 }  # fmt: skip
 
 Batch = tuple[list[DspCase], list[microtir.Artifact]]
 
 
-WINDOWS = ("gemm_panels_windows", "depthwise_lanes_windows")
+WINDOWS = ("conv_s8_6x8_avx2_windows", "dwconv_s8_1x16_avx2_windows")
 
 
 def offers(case: DspCase, kernel: str) -> bool:

@@ -52,24 +52,24 @@ def add(shape: tuple[int, ...]) -> Node:
 
 IMAGE, CONV, CHANNELWISE = (1, 5, 5, 8), (6, 1, 1, 8), (1, 1, 1, 8)
 CASES = {
-    "a float for int8": (linear(Conv2D(), IMAGE, CONV, dtype=DType.FLOAT32), M4, "gemm",
+    "a float for int8": (linear(Conv2D(), IMAGE, CONV, dtype=DType.FLOAT32), M4, "conv_s8_2x4_dsp",
                          Refusal.TYPES),
     "two images": (linear(DepthwiseConv2D(), (2, 5, 5, 8), CHANNELWISE), M4,
-                   "depthwise_words", Refusal.IMAGES),
+                   "dwconv_s8_2x4_dsp", Refusal.IMAGES),
     "a multiplier": (linear(DepthwiseConv2D(depth_multiplier=2), IMAGE, (1, 1, 1, 16)), M55,
-                     "depthwise_vectors", Refusal.MULTIPLIER),
-    "channels apart": (linear(DepthwiseConv2D(), IMAGE, CHANNELWISE), M4, "gemm",
+                     "dwconv_s8_1x16_mve", Refusal.MULTIPLIER),
+    "channels apart": (linear(DepthwiseConv2D(), IMAGE, CHANNELWISE), M4, "conv_s8_2x4_dsp",
                        Refusal.MIXES_CHANNELS),
-    "one output": (linear(Conv2D(), IMAGE, (1, 1, 1, 8)), M4, "gemm", Refusal.FEW_CHANNELS),
-    "weights of -128": (linear(Conv2D(), IMAGE, CONV, fill=-128), M4, "gemm", Refusal.FORM),
-    "sums of 33 bits": (linear(Conv2D(), IMAGE, CONV, bias=2**31 - 1), M4, "gemm",
+    "one output": (linear(Conv2D(), IMAGE, (1, 1, 1, 8)), M4, "conv_s8_2x4_dsp", Refusal.FEW_CHANNELS),
+    "weights of -128": (linear(Conv2D(), IMAGE, CONV, fill=-128), M4, "conv_s8_2x4_dsp", Refusal.FORM),
+    "sums of 33 bits": (linear(Conv2D(), IMAGE, CONV, bias=2**31 - 1), M4, "conv_s8_2x4_dsp",
                         Refusal.SUMS),
-    "odd inputs": (linear(FullyConnected(), (1, 7), (4, 7)), M4, "dense_pairs",
+    "odd inputs": (linear(FullyConnected(), (1, 7), (4, 7)), M4, "dense_s8_1x8_dsp",
                    Refusal.SIZES),
-    "rows in rows": (linear(FullyConnected(), (1, 5, 5, 8), (6, 8)), X86, "gemm_panels",
+    "rows in rows": (linear(FullyConnected(), (1, 5, 5, 8), (6, 8)), X86, "dense_s8_6x8_avx2",
                      Refusal.ROWS),
-    "a clamp": (pool(Activation.RELU6), M55, "pool_vectors", Refusal.CLAMP),
-    "a broadcast": (add((1, 1, 1, 8)), M4, "add_shifted", Refusal.SHAPES),
+    "a clamp": (pool(Activation.RELU6), M55, "pool_s8_1x16_mve", Refusal.CLAMP),
+    "a broadcast": (add((1, 1, 1, 8)), M4, "add_s8_1x4_dsp", Refusal.SHAPES),
 }  # fmt: skip
 
 

@@ -53,15 +53,15 @@ INSIDE = layer(Conv2D(), IMAGE, (8, 3, 3, 16))
 DEPTHWISE = layer(DepthwiseConv2D(), IMAGE, (1, 3, 3, 16))
 DENSE = layer(FullyConnected(), (4, 32), (8, 32))
 DEARER = {
-    "blocks are cut": ("cortex-m3", "blocked", POINTWISE),
-    "blocks are cut, compact": ("cortex-m3", "blocked_compact", POINTWISE),
-    "windows are copied": ("cortex-m3", "blocked", INSIDE),
-    "depthwise windows are copied": ("cortex-m3", "depthwise_blocked", DEPTHWISE),
-    "pairs are cut": ("cortex-m55", "gemm_vectors", POINTWISE),
-    "rows are not paired": ("cortex-m55", "gemm_vectors", DENSE),
-    "vectors copy windows": ("cortex-m55", "depthwise_vectors", DEPTHWISE),
-    "panels copy windows": ("x86-64", "gemm_panels", INSIDE),
-    "lanes copy windows": ("x86-64", "depthwise_lanes", DEPTHWISE),
+    "blocks are cut": ("cortex-m3", "conv_s8_4x2_c", POINTWISE),
+    "blocks are cut, compact": ("cortex-m3", "conv_s8_4x2_c_compact", POINTWISE),
+    "windows are copied": ("cortex-m3", "conv_s8_4x2_c", INSIDE),
+    "depthwise windows are copied": ("cortex-m3", "dwconv_s8_4x1_c", DEPTHWISE),
+    "pairs are cut": ("cortex-m55", "conv_s8_2x4_mve", POINTWISE),
+    "rows are not paired": ("cortex-m55", "dense_s8_2x4_mve", DENSE),
+    "vectors copy windows": ("cortex-m55", "dwconv_s8_1x16_mve", DEPTHWISE),
+    "panels copy windows": ("x86-64", "conv_s8_6x8_avx2", INSIDE),
+    "lanes copy windows": ("x86-64", "dwconv_s8_1x16_avx2", DEPTHWISE),
 }
 
 
@@ -76,7 +76,7 @@ def test_rows_cost_more(case: str) -> None:
 def test_rows_that_are_copied_anyway_cost_about_as_much() -> None:
     """With SAME padding both forms copy windows: only the borders are filled again."""
     padded = layer(Conv2D(padding=SAME), IMAGE, (8, 3, 3, 16))
-    found = offered("cortex-m3", "blocked", padded)
+    found = offered("cortex-m3", "conv_s8_4x2_c", padded)
     cost = found.cost().instructions
     assert cost <= by_rows(found) < cost * 1.1
 
@@ -87,7 +87,7 @@ def test_narrow_rows_pair_their_pixels_where_a_layer_runs_alone() -> None:
     In rings they may lie apart: there a row is a pixel, and the price that of pixels one by one.
     """
     narrow = layer(Conv2D(), (1, 24, 1, 128), (128, 1, 1, 128))
-    found = offered("cortex-m4", "gemm", narrow)
+    found = offered("cortex-m4", "conv_s8_2x4_dsp", narrow)
     alone = found.running_alone(2)
     assert by_rows(alone, 2) < by_rows(alone, 0) * 1.03
     assert alone.scratch_bytes == found.scratch_bytes // 2
@@ -96,9 +96,9 @@ def test_narrow_rows_pair_their_pixels_where_a_layer_runs_alone() -> None:
 
 def test_windows_that_stay_inside_need_no_copies_of_a_whole_image() -> None:
     """A layer that runs alone reads them where they are; rings and borders need scratch."""
-    inside = offered("cortex-m4", "depthwise_words", DEPTHWISE)
+    inside = offered("cortex-m4", "dwconv_s8_2x4_dsp", DEPTHWISE)
     op = DepthwiseConv2D(padding=SAME)
-    bordered = offered("cortex-m4", "depthwise_words", layer(op, IMAGE, (1, 3, 3, 16)))
+    bordered = offered("cortex-m4", "dwconv_s8_2x4_dsp", layer(op, IMAGE, (1, 3, 3, 16)))
     assert inside.running_alone(1).scratch_bytes == 0 < inside.scratch_bytes
     assert by_rows(inside.running_alone(1)) < by_rows(inside)
     assert bordered.running_alone(1).scratch_bytes == bordered.scratch_bytes

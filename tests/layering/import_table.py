@@ -35,6 +35,7 @@ PRIVATE: dict[str, frozenset[str]] = {
 # In processing order.  A unit may always import itself.
 ALLOWED: dict[str, frozenset[str]] = {
     "version": frozenset(),
+    "dtype": frozenset(),
     "errors": frozenset(),
     "resources": frozenset({"errors"}),
     "files": frozenset({"errors", "support.scratch"}),

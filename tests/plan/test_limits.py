@@ -17,7 +17,7 @@ from microtir.operators.common.rows import RowWindow
 from microtir.plan import plan
 from microtir.plan.ir import Candidate, Cost, LayoutKind, Plan, PlanConstraints
 
-KERNELS = ("gemm", "gemm_compact", "direct")
+KERNELS = ("conv_s8_2x4_dsp", "conv_s8_2x4_dsp_compact", "direct")
 
 
 def image(name: str, height: int, row: int) -> Tensor:
@@ -78,7 +78,7 @@ def test_a_kernel_without_room_makes_way() -> None:
     """10 bytes of input and 10 of output outside, 10 between: what is left decides."""
     graph = chain(1, [10, 10, 10])
     kinds, window = (LayoutKind.NHWC,), (RowWindow(),)
-    fast = Candidate("gemm", kinds, kinds, window, 0, (Cost(1),), (8,))
+    fast = Candidate("conv_s8_2x4_dsp", kinds, kinds, window, 0, (Cost(1),), (8,))
     slow = Candidate("direct", kinds, kinds, window, 0, (Cost(5),), (0,))
     taken = {
         limit: [
@@ -89,7 +89,7 @@ def test_a_kernel_without_room_makes_way() -> None:
         ]
         for limit in (17, 18)
     }
-    assert taken == {17: ["direct"] * 2, 18: ["gemm"] * 2}
+    assert taken == {17: ["direct"] * 2, 18: ["conv_s8_2x4_dsp"] * 2}
 
 
 def test_a_balanced_plan_streams_where_that_saves_memory() -> None:

@@ -58,7 +58,7 @@ def test_reasons(quantised: Report) -> None:
     found = {other.name: other for other in convolution.alternatives}
     assert found["accumulate"].reason == "takes other windows"
     assert found["accumulate"].instructions is None
-    assert found["blocked"].instructions and found["blocked"].cycles
+    assert found["conv_s8_4x2_c"].instructions and found["conv_s8_4x2_c"].cycles
     assert (view.choice, view.alternatives) == (None, ())
 
 

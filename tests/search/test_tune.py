@@ -45,7 +45,7 @@ def test_rounds_measure_every_kernel_once() -> None:
     todo = list(tune.rounds(module, M4, NONE))
     keys = [key for one in todo for key in one.keys]
     assert len(keys) == len(set(keys))
-    assert set(keys) >= {k for k in offered(module) if k.kernel in ("gemm", "direct")}
+    assert set(keys) >= {k for k in offered(module) if k.kernel in ("conv_s8_2x4_dsp", "direct")}
     known = NONE.joined(dict.fromkeys(keys, Cost(5)))
     assert list(tune.rounds(module, M4, known)) == []
     fewer = NONE.joined({key: Cost(5) for key in keys if key not in todo[-1].keys})
@@ -67,7 +67,7 @@ def test_plans_go_by_records(tmp_path: Path) -> None:
 
 def test_records_are_read_as_they_were_written(tmp_path: Path) -> None:
     """The same costs, and the same bytes whatever the order."""
-    costs = {Key("b", "gemm"): Cost(2), Key("a", "direct"): Cost(1, 3)}
+    costs = {Key("b", "conv_s8_2x4_dsp"): Cost(2), Key("a", "direct"): Cost(1, 3)}
     path = tmp_path / "records.json"
     path.write_text(NONE.joined(costs).to_text())
     assert Measured.read(path, NONE.target).costs == costs
@@ -80,7 +80,7 @@ def test_records_are_read_as_they_were_written(tmp_path: Path) -> None:
         (("microtir tuning records", "shopping list"), "holds no tuning records"),
         (('"version": 1', '"version": 9'), "of version 9"),
         (("cortex-m4", "cortex-m7"), "about the target 'c -mcpu=cortex-m7'"),
-        (('"gemm"', '"gems"'), "record 0 names no operator and kernel"),
+        (('"conv_s8_2x4_dsp"', '"gems"'), "record 0 names no operator and kernel"),
         (('"instructions": 2', '"instructions": -2'), "record 0 has no number"),
         (('"cycles": 3', '"cycles": true'), "record 0 has cycles that are no number"),
         (("{", "["), "no JSON"),
@@ -89,7 +89,9 @@ def test_records_are_read_as_they_were_written(tmp_path: Path) -> None:
 def test_wrong_records_are_refused(tmp_path: Path, change: tuple[str, str], message: str) -> None:
     """Each says what is wrong, and where."""
     path = tmp_path / "records.json"
-    path.write_text(NONE.joined({Key("b", "gemm"): Cost(2, 3)}).to_text().replace(*change, 1))
+    path.write_text(
+        NONE.joined({Key("b", "conv_s8_2x4_dsp"): Cost(2, 3)}).to_text().replace(*change, 1)
+    )
     with pytest.raises(DataFileError, match=message) as caught:
         microtir.lower(
             module_of(quantised_graph()).with_configuration(M4.with_(tuning_records=str(path)))

@@ -24,20 +24,20 @@ RV32 = CompilationConfig.from_target(Target("c -march=rv32imc"))
 ZBB = CompilationConfig.from_target(Target("c -march=rv32imc_zbb"))
 M55 = CompilationConfig.from_target(Target("c -mcpu=cortex-m55"))
 CONVOLUTIONS = {
-    "gemm": M4, "gemm_compact": M4, "gemm_narrow": M4, "gemm_windows": M4,
-    "gemm_apart": M4, "gemm_compact_apart": M4,
-    "gemm_vectors": M55, "gemm_bytes": M4, "gemm_bytes_single": M4,
-    "blocked": M3, "blocked_compact": M3, "blocked_wide": RV32,
-    "blocked_zbb": ZBB, "blocked_compact_zbb": ZBB,
+    "conv_s8_2x4_dsp": M4, "conv_s8_2x4_dsp_compact": M4, "conv_s8_8x1_dsp": M4, "conv_s8_4x2_dsp": M4,
+    "conv_s8_2x4_dsp_single_loads": M4, "conv_s8_2x4_dsp_compact_single_loads": M4,
+    "conv_s8_2x4_mve": M55, "conv_s8_2x4_dsp_bytes": M4, "conv_s8_1x8_dsp_bytes": M4,
+    "conv_s8_4x2_c": M3, "conv_s8_4x2_c_compact": M3, "conv_s8_4x4_c": RV32,
+    "conv_s8_4x4_zbb": ZBB, "conv_s8_4x2_zbb_compact": ZBB,
 }  # fmt: skip
 DEPTHWISE = {
-    "depthwise_planes": M4, "depthwise_words": M4, "depthwise_single": M4,
-    "depthwise_rows": M4, "depthwise_blocked": M3, "depthwise_wide": RV32,
-    "depthwise_vectors": M55, "depthwise_zbb": ZBB,
+    "dwconv_s8_4x1_dsp": M4, "dwconv_s8_2x4_dsp": M4, "dwconv_s8_1x4_dsp": M4,
+    "dwconv_s8_1x4_dsp_rows": M4, "dwconv_s8_4x1_c": M3, "dwconv_s8_6x1_c": RV32,
+    "dwconv_s8_1x16_mve": M55, "dwconv_s8_6x1_zbb": ZBB,
 }  # fmt: skip
-ADDS = {"add_shifted": M4, "add_portable": M3, "add_vectors": M55}
-POOLS = {"pool_words": M4, "pool_vectors": M55}
-ACCUMULATING = {"accumulate_words": M4, "accumulate_vectors": M55}
+ADDS = {"add_s8_1x4_dsp": M4, "add_s8_1x4_c": M3, "add_s8_1x4_mve": M55}
+POOLS = {"pool_s8_1x4_dsp": M4, "pool_s8_1x16_mve": M55}
+ACCUMULATING = {"dwconv_s8_1x4_dsp_sums": M4, "pool_s8_1x16_mve_rows": M55}
 CONFIGS = CONVOLUTIONS | DEPTHWISE | ADDS | POOLS
 TARGETS = CONFIGS | ACCUMULATING
 
@@ -71,9 +71,9 @@ def _accepted(kernel: str) -> Iterator[tuple[DspCase, PlannedOperator]]:
     elif kernel in POOLS:
         make = pool
     elif kernel in CONVOLUTIONS:
-        make = partial(convolution, pointwise=kernel == "gemm_narrow")
+        make = partial(convolution, pointwise=kernel == "conv_s8_8x1_dsp")
     else:
-        make = partial(convolution, depthwise=True, square=kernel == "depthwise_planes")
+        make = partial(convolution, depthwise=True, square=kernel == "dwconv_s8_4x1_dsp")
     for seed in seeds(5000, 400):
         case = make(seed)
         operator = planned(case, kernel)

@@ -21,31 +21,14 @@ from microtir.kernels.portable.kernel_list import KERNELS as PORTABLE
 from microtir.kernels.riscv_zbb.kernel_list import KERNELS as RISCV_ZBB
 from microtir.kernels.x86_avx2.kernel_list import KERNELS as X86_AVX2
 from microtir.operators import record_of
-from microtir.operators.dense.definition import FullyConnected
 from microtir.plan.ir import Candidate, Refusal
 
 KERNELS: tuple[Kernel, ...] = (*PORTABLE, *ARM_DSP, *ARM_MVE, *X86_AVX2, *C_BLOCKS, *RISCV_ZBB)
 
-# In which order metadata list what else there is for an operator; those of a line are in the order
-# of `KERNELS`, after those of any target and before the rest.
-_LISTED = (
-    {"gemm", "gemm_compact", "gemm_apart", "gemm_compact_apart", "gemm_bytes", "gemm_bytes_single",
-     "gemm_narrow", "gemm_windows", "dense_pairs", "add_shifted", "copy_words", "pool_lanes"},
-    {"gemm_vectors", "gemm_panels", "gemm_panels_windows", "add_vectors"},
-    {"blocked", "blocked_compact", "blocked_wide", "blocked_apart", "add_portable"},
-    {"accumulate", "add_lanes"},
-    {"depthwise_words", "depthwise_single", "depthwise_rows", "depthwise_planes",
-     "accumulate_words", "accumulate_vectors"},
-    {"pool_words", "pool_vectors", "depthwise_blocked", "depthwise_wide", "depthwise_apart"},
-)  # fmt: skip
 
-
-def _place(kernel: Kernel, op: type[Operator]) -> int:
-    if op is FullyConnected and kernel.name in _LISTED[1]:
-        return len(_LISTED)
-    if kernel in DERIVED:
-        return -1
-    return next((n for n, names in enumerate(_LISTED) if kernel.name in names), len(_LISTED))
+def _place(kernel: Kernel) -> tuple[bool, bool]:
+    """Order what follows from records first, then instruction sets, then what any CPU can do."""
+    return kernel not in DERIVED, kernel in PORTABLE
 
 
 def _by_operator() -> Mapping[type[Operator], tuple[Kernel, ...]]:
@@ -54,7 +37,7 @@ def _by_operator() -> Mapping[type[Operator], tuple[Kernel, ...]]:
         for op in kernel.operators:
             by_operator.setdefault(op, []).append(kernel)
     return MappingProxyType(
-        {op: tuple(sorted(ks, key=lambda k: _place(k, op))) for op, ks in by_operator.items()}
+        {op: tuple(sorted(kernels, key=_place)) for op, kernels in by_operator.items()}
     )
 
 

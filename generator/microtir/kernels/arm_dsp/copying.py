@@ -103,7 +103,7 @@ def fill_spread(size: int, every: int, value: int) -> KernelDescription:
 class CopyWords(Kernel):
     """One run of bytes for each row, words at a time: slices within rows, bands that are joined."""
 
-    name = "copy_words"
+    name = "copy_s8_1x4_dsp"
     operators = (StridedSlice, PlaceColumns)
     needs = Feature.DSP
 

@@ -86,7 +86,7 @@ def _packed(node: Node) -> list[tuple[_Block, PackedLinear]] | None:
 class Dense(Kernel):
     """Eight outputs a pass, two for each packed weight."""
 
-    name = "dense_pairs"
+    name = "dense_s8_1x8_dsp"
     operators = (FullyConnected,)
     needs = Feature.DSP
     cycles = 139

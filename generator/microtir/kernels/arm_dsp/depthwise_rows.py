@@ -152,7 +152,7 @@ def _has_short_borders(geometry: Geometry) -> bool:
 class DepthwiseRows(DepthwiseKernel):
     """Four channels a word from rows where they lie, without scratch."""
 
-    name = "depthwise_rows"
+    name = "dwconv_s8_1x4_dsp_rows"
     needs = Feature.DSP
     cycles = 141
 

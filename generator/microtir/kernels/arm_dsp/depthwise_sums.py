@@ -35,7 +35,7 @@ _PIXELS = 16  # they are all unrolled
 class DepthwiseSums(Kernel):
     """Rows go into sums, four channels at a time."""
 
-    name = "accumulate_words"
+    name = "dwconv_s8_1x4_dsp_sums"
     operators = (DepthwiseConv2D,)
     needs = Feature.DSP
     cycles = 130

@@ -22,28 +22,28 @@ from microtir.plan.ir import LayoutKind
 
 _LAYOUTS = (LayoutKind.NHWC, LayoutKind.PLANES16, LayoutKind.PLANES8)
 _FORMS = (
-    ("gemm", FAST),
-    ("gemm_compact", COMPACT),
-    ("gemm_apart", FAST_APART),
-    ("gemm_compact_apart", COMPACT_APART),
+    ("conv_s8_2x4_dsp", FAST),
+    ("conv_s8_2x4_dsp_compact", COMPACT),
+    ("conv_s8_2x4_dsp_single_loads", FAST_APART),
+    ("conv_s8_2x4_dsp_compact_single_loads", COMPACT_APART),
 )
 
 KERNELS: tuple[Kernel, ...] = (
     *(Gemm(name, unroll, kind) for kind in _LAYOUTS for name, unroll in _FORMS),
-    GemmBytes("gemm_bytes", 2),
-    GemmBytes("gemm_bytes_single", 1),
+    GemmBytes("conv_s8_2x4_dsp_bytes", 2),
+    GemmBytes("conv_s8_1x8_dsp_bytes", 1),
     *map(GemmNarrow, _LAYOUTS),
     *map(GemmWindows, _LAYOUTS),
-    Depthwise("depthwise_words", 2, 141),
-    Depthwise("depthwise_single", 1, 150),
+    Depthwise("dwconv_s8_2x4_dsp", 2, 141),
+    Depthwise("dwconv_s8_1x4_dsp", 1, 150),
     DepthwiseRows(),
     DepthwiseSums(),
     DepthwisePlanes(),
     DepthwisePlanar(LayoutKind.PLANES16, DType.INT16),
     DepthwisePlanar(LayoutKind.PLANES8, DType.INT8),
     Dense(),
-    PoolRowsByRuns("accumulate_words", WORDS),
-    PoolByRuns("pool_words", WORDS),
-    ShiftedAdd("add_shifted", 15, 106, has_assembly=True),
+    PoolRowsByRuns("pool_s8_1x4_dsp_rows", WORDS),
+    PoolByRuns("pool_s8_1x4_dsp", WORDS),
+    ShiftedAdd("add_s8_1x4_dsp", 15, 106, has_assembly=True),
     CopyWords(),
 )

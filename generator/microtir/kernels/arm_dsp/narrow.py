@@ -57,7 +57,7 @@ def _factors(node: Node) -> Requantisation | None:
 class GemmNarrow(Kernel):
     """Sums of up to 8 values, weights of a channel in registers."""
 
-    name = "gemm_narrow"
+    name = "conv_s8_8x1_dsp"
     operators = (Conv2D, DepthwiseConv2D)
     needs = Feature.DSP
     cycles = 151

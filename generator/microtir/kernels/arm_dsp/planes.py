@@ -96,7 +96,7 @@ class Plane:
 class DepthwisePlanes(DepthwiseKernel):
     """3x3 taps, two columns a word, from rows that it splits into planes of channels."""
 
-    name = "depthwise_planes"
+    name = "dwconv_s8_4x1_dsp"
     needs = Feature.DSP
     cycles = 111
     depends_on_calls = True

@@ -129,7 +129,7 @@ def _packed(node: Node, channel_bytes: int = 1) -> tuple[ir.Buffer, Requantisati
 class GemmWindows(Kernel):
     """Windows are read where they lie, in rows that are widened."""
 
-    name = "gemm_windows"
+    name = "conv_s8_4x2_dsp"
     operators = (Conv2D, DepthwiseConv2D)
     needs = Feature.DSP
     cycles = 116

@@ -28,7 +28,7 @@ _OFFSET1, _OFFSET2, _MULTIPLIER2, _SHIFT2, _MULTIPLIER, _SHIFT = range(_WORDS)
 class Add4(HalvedAddKernel):
     """One operand is shifted, the other one multiplied, four elements at a time."""
 
-    name = "add_vectors"
+    name = "add_s8_1x4_mve"
     needs = Feature.MVE
     cycles = 176
     most = _LARGEST

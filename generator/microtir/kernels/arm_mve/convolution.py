@@ -55,7 +55,7 @@ def _is_run(geometry: Geometry) -> bool:
 class Gemm(Kernel):
     """Two pixels by four channels, sixteen products an instruction."""
 
-    name = "gemm_vectors"
+    name = "conv_s8_2x4_mve"
     operators = (Conv2D, DepthwiseConv2D)
     needs = Feature.MVE
     cycles = 156

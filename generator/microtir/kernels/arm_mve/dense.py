@@ -38,7 +38,7 @@ def _rows(node: Node) -> int:
 class Dense(Kernel):
     """The matrix product of one row of inputs, or of two."""
 
-    name = "gemm_vectors"
+    name = "dense_s8_2x4_mve"
     operators = (FullyConnected,)
     needs = Feature.MVE
     cycles = 145

@@ -104,7 +104,7 @@ def _together(geometry: Geometry) -> int:
 class Depthwise(DepthwiseKernel):
     """Sixteen channels at a time, a row a call."""
 
-    name = "depthwise_vectors"
+    name = "dwconv_s8_1x16_mve"
     needs = Feature.MVE
     cycles = 157
     depends_on_calls = True

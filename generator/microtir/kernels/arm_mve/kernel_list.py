@@ -14,7 +14,7 @@ KERNELS: tuple[Kernel, ...] = (
     Gemm(),
     Depthwise(),
     Dense(),
-    PoolRowsByRuns("accumulate_vectors", VECTORS),
-    PoolByRuns("pool_vectors", VECTORS),
+    PoolRowsByRuns("pool_s8_1x16_mve_rows", VECTORS),
+    PoolByRuns("pool_s8_1x16_mve", VECTORS),
     Add4(),
 )

@@ -162,18 +162,24 @@ class Dense(_Blocks):
 
 
 KERNELS: tuple[Kernel, ...] = (
-    Convolution("blocked", convolution.FAST, 126, _takes_long_turns),
-    Convolution("blocked_compact", convolution.COMPACT, 128),
-    Convolution("blocked_wide", convolution.WIDE, 128, _reads_in_turn),
-    Convolution("blocked", convolution.FAST, 234, _takes_long_turns, is_float=True),
-    Convolution("blocked_compact", convolution.COMPACT, 214, is_float=True),
-    Convolution("blocked_apart", convolution.APART, 115, _waits_for_products, is_float=True),
-    Depthwise("depthwise_blocked", depthwise.FAST, 125, _takes_long_turns),
-    Depthwise("depthwise_wide", depthwise.WIDE, 125, _reads_in_turn),
-    Depthwise("depthwise_blocked", depthwise.FAST, 176, is_float=True),
-    Depthwise("depthwise_apart", depthwise.APART, 118, _waits_for_products, is_float=True),
-    Dense("blocked", 123),
-    Dense("blocked", 190, is_float=True),
-    Dense("blocked_apart", 116, _waits_for_products, is_float=True, form=dense.APART),
-    ShiftedAdd("add_portable", 27, 118, has_assembly=False),
+    Convolution("conv_s8_4x2_c", convolution.FAST, 126, _takes_long_turns),
+    Convolution("conv_s8_4x2_c_compact", convolution.COMPACT, 128),
+    Convolution("conv_s8_4x4_c", convolution.WIDE, 128, _reads_in_turn),
+    Convolution("conv_f32_4x4_c", convolution.FAST, 234, _takes_long_turns, is_float=True),
+    Convolution("conv_f32_4x4_c_compact", convolution.COMPACT, 214, is_float=True),
+    Convolution(
+        "conv_f32_4x4_c_no_fp_contract", convolution.APART, 115, _waits_for_products, is_float=True
+    ),
+    Depthwise("dwconv_s8_4x1_c", depthwise.FAST, 125, _takes_long_turns),
+    Depthwise("dwconv_s8_6x1_c", depthwise.WIDE, 125, _reads_in_turn),
+    Depthwise("dwconv_f32_6x1_c", depthwise.FAST, 176, is_float=True),
+    Depthwise(
+        "dwconv_f32_6x1_c_no_fp_contract", depthwise.APART, 118, _waits_for_products, is_float=True
+    ),
+    Dense("dense_s8_1x8_c", 123),
+    Dense("dense_f32_1x8_c", 190, is_float=True),
+    Dense(
+        "dense_f32_1x8_c_no_fp_contract", 116, _waits_for_products, is_float=True, form=dense.APART
+    ),
+    ShiftedAdd("add_s8_1x4_c", 27, 118, has_assembly=False),
 )

@@ -28,9 +28,9 @@ def _has_zbb(target: Target) -> bool:
 
 
 KERNELS: tuple[Kernel, ...] = (
-    Convolution("blocked_zbb", _WIDE, 126, _has_zbb),
-    Convolution("blocked_compact_zbb", _COMPACT, 126, _has_zbb),
-    Depthwise("depthwise_zbb", _DEPTHWISE, 123, _has_zbb),
-    Dense("blocked_zbb", 121, _has_zbb, form=_DENSE),
+    Convolution("conv_s8_4x4_zbb", _WIDE, 126, _has_zbb),
+    Convolution("conv_s8_4x2_zbb_compact", _COMPACT, 126, _has_zbb),
+    Depthwise("dwconv_s8_6x1_zbb", _DEPTHWISE, 123, _has_zbb),
+    Dense("dense_s8_1x8_zbb", 121, _has_zbb, form=_DENSE),
     *(Rectified(record) for record in OPERATORS if record.op in rectified.OPERATORS),
 )

@@ -28,7 +28,7 @@ _FROM_ZERO = (Activation.RELU, Activation.RELU6)
 class Rectified(Direct):
     """The formula as a naive loop nest, with the positive part of a float by its bits."""
 
-    name = "direct_zbb"
+    name = "direct_f32_zbb"
 
     def __init__(self, record: OperatorRecord) -> None:
         assert record.formula is not None, record.op

@@ -34,7 +34,7 @@ _OFFSET, _OTHER_OFFSET, _OTHER_MULTIPLIER, _MULTIPLIER, _SHIFT = range(_WORDS)
 class Add8(HalvedAddKernel):
     """Eight sums of a vector."""
 
-    name = "add_lanes"
+    name = "add_s8_1x8_avx2"
     needs = Feature.VECTOR
 
     def instructions(self, node: Node, _calls: Calls) -> int:

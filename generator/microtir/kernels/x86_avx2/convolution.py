@@ -232,7 +232,7 @@ def _packed_dense(node: Node) -> PackedLinear | None:
 class Dense(Kernel):
     """Rows of inputs are pixels."""
 
-    name = "gemm_panels"
+    name = "dense_s8_6x8_avx2"
     operators = (FullyConnected,)
     needs = Feature.VECTOR
 

@@ -9,10 +9,10 @@ from microtir.kernels.x86_avx2.depthwise import Depthwise
 from microtir.kernels.x86_avx2.pooling import GlobalAverage
 
 KERNELS: tuple[Kernel, ...] = (
-    Gemm("gemm_panels", by_window=False),
-    Gemm("gemm_panels_windows", by_window=True),
-    Depthwise("depthwise_lanes", by_window=False),
-    Depthwise("depthwise_lanes_windows", by_window=True),
+    Gemm("conv_s8_6x8_avx2", by_window=False),
+    Gemm("conv_s8_6x8_avx2_windows", by_window=True),
+    Depthwise("dwconv_s8_1x16_avx2", by_window=False),
+    Depthwise("dwconv_s8_1x16_avx2_windows", by_window=True),
     Dense(),
     GlobalAverage(),
     Add8(),

@@ -21,7 +21,7 @@ _MOST_CHANNELS = 2048  # sums on the stack
 class GlobalAverage(Kernel):
     """A sum for each channel, channels innermost."""
 
-    name = "pool_lanes"
+    name = "pool_s8_1x8_avx2"
     operators = (AveragePool2D,)
     needs = Feature.VECTOR
 
