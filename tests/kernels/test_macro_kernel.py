@@ -14,8 +14,7 @@ from microtir.kernels.common.macro_kernel import (
     Count,
     Pixel,
     Some,
-    cut,
-    cut_line,
+    all_blocks,
     lines,
     over_line,
     over_row,
@@ -117,13 +116,19 @@ def test_a_line_has_no_loop_for_what_no_row_leaves() -> None:
     }  # fmt: skip
 
 
-def test_estimates_count_the_blocks_that_the_loops_have() -> None:
+@pytest.mark.parametrize("width", range(1, WIDEST))
+def test_estimates_count_the_blocks_that_the_loops_have(width: int) -> None:
     """Rows within a group, lines of all rows or of the two of a call."""
-    counts = [Count(4, "block"), Count(2, "pair"), ONE]
-    assert [(b.pixels, b.times) for b in cut(7, counts)] == [(4, 1), (2, 1), (1, 1)]
-    assert [(b.pixels, b.times) for b in cut_line(3 * 7, 7, counts)] == [(4, 5), (2, 0), (1, 1)]
-    output = Extents(1, 5, 7, 3)
-    assert lines(output, Calls(), spans_rows=True) == [(1, 35), (0, 7)]
-    assert lines(output, Calls(2, alone=True), spans_rows=True) == [(2, 14), (1, 7)]
-    for calls, spans_rows in ((Calls(2), True), (Calls(), False)):
-        assert lines(output, calls, spans_rows=spans_rows) == [(5, 7)]
+    counts = [Count(4, "block", unit=1), ONE]
+    output = Extents(1, 5, width, 3)
+    whole, left = divmod(5 * width, 4)
+    of_line = {(whole, 4), (left, 1)}
+    of_rows = {(5 * (width // 4), 4), (5 * (width % 4 > 0), width % 4)}
+    for calls, spans_rows, want in (
+        (Calls(), True, of_line),
+        (Calls(), False, of_rows),
+        (Calls(2), True, of_rows),
+    ):
+        found = all_blocks(output, calls, counts, spans_rows=spans_rows)
+        assert set(found) == {(times, pixels) for times, pixels in want if times}
+    assert lines(output, Calls(2, alone=True), spans_rows=True) == [(2, 2 * width), (1, width)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
@@ -12,10 +13,12 @@ from microtir.config import Feature
 from microtir.dtype import DType
 from microtir.graph.ir import Node
 from microtir.kernels.arm_dsp.lane_sums import cleared, local_sums, split_lane
+from microtir.kernels.common.dense import dense_rows, rows_of
 from microtir.kernels.common.kernel import SAME_ROW, Kernel
 from microtir.kernels.common.layer import Layer
+from microtir.kernels.common.macro_kernel import Count, Product, Tile
 from microtir.kernels.common.made_once import made_once
-from microtir.kernels.common.micro_kernel import call, describe
+from microtir.kernels.common.micro_kernel import describe
 from microtir.kernels.common.packing import PackedLinear, pack_linear
 from microtir.kernels.common.refusals import int8_refusal
 from microtir.kernels.common.requantise import WORDS, Rescaling
@@ -112,47 +115,30 @@ class Dense(Kernel):
     def instructions(self, node: Node, _calls: Calls) -> int:
         """Return the instructions, from counts of the emulated Cortex-M4."""
         outputs, inputs = node.inputs[1].shape
-        rows = node.output.type.elements // outputs
-        return rows * (outputs * inputs + outputs * 8 + 60)
+        return rows_of(node) * (outputs * inputs + outputs * 8 + 60)
 
     def code_bytes(self, node: Node) -> int:
         """Return the bytes of the kernels; other layers may use the same."""
         return sum(150 + 168 * block.pairs for block in _blocks(node.inputs[1].shape[0]))
 
     def emit(self, layer: Layer, name: str) -> ir.PrimFunc:
-        """Emit the layer function: one call of the kernel, or two, for each row of inputs."""
-        node = layer.node
-        parts = _packed(node)
-        assert parts is not None, "refusal() was asked"
-        outputs, inputs = node.inputs[1].shape
-        rows = node.output.type.elements // outputs
-        if layer.takes_row_range:
-            x, y = layer.input_rows(0), layer.output_rows()
-            pointers = (lambda row: x.at(row, 0, 0)), (lambda row, first: y.at(row, 0, first))
-        else:
-            source, target = (
-                layer.input_matrix(0, (rows, inputs)),
-                layer.output_matrix((rows, outputs)),
+        """Return the layer function: one call of the kernel, or two, for each row of inputs."""
+        parts = _packed(layer.node)
+        assert parts is not None, "reject() was asked"
+        inputs = layer.node.inputs[1].shape[1]
+        products = tuple(
+            Product(
+                partial(_of_row, inputs, block, packed.rescaling),
+                (at(packed.weights, 0, 0, 0, 0, 0), at(packed.constants, 0, 0)),
+                block.first,
             )
-            pointers = (
-                (lambda row: at(source, row, 0)),
-                (lambda row, first: at(target, row, first)),
-            )
-        start, stop = (layer.y0, layer.y1) if layer.takes_row_range else (0, rows)
-        body = loop(
-            "row", start, stop,
-            lambda row: seq(*(
-                call(
-                    dense(inputs, block.pairs, block.passes, packed.rescaling),
-                    pointers[0](row),
-                    at(packed.weights, 0, 0, 0, 0, 0),
-                    at(packed.constants, 0, 0),
-                    pointers[1](row, block.first),
-                )
-                for block, packed in parts
-            )),
-        )  # fmt: skip
-        return layer.function(name, None, body)
+            for block, packed in parts
+        )
+        return dense_rows(layer, name, Tile((Count(1, "row"),), products))
+
+
+def _of_row(inputs: int, block: _Block, rescaling: Rescaling, _rows: int) -> KernelDescription:
+    return dense(inputs, block.pairs, block.passes, rescaling)
 
 
 @made_once

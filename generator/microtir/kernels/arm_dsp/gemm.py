@@ -47,8 +47,7 @@ from microtir.kernels.common.macro_kernel import (
     Count,
     Product,
     Tile,
-    cut,
-    lines,
+    all_blocks,
     macro_kernel,
 )
 from microtir.kernels.common.made_once import made_once, of_node
@@ -196,13 +195,12 @@ class Gemm(Kernel):
         Patches span the rows of a call where these follow each other.
         """
         geometry = Geometry.of(node)
-        counts = self._counts(geometry, calls)
-        return borders_cost(geometry.output, self.writes) + sum(
-            number * self._line(geometry, pixels, counts)
-            for number, pixels in lines(
-                geometry.output, calls, spans_rows=self._spans_rows(geometry)
-            )
-        )
+        output, spans_rows = geometry.output, self._spans_rows(geometry)
+        blocks = all_blocks(output, calls, self._counts(geometry, calls), spans_rows=spans_rows)
+        beside = borders_cost(output, self.writes)
+        if not geometry.is_pointwise:
+            beside += output.images * output.height * _gathered(geometry)
+        return beside + sum(times * self._block(geometry, pixels) for times, pixels in blocks)
 
     def emit(self, layer: Layer, name: str) -> ir.PrimFunc:
         """Return the layer function: patches in scratch, products of many pixels, then of one."""
@@ -242,26 +240,21 @@ class Gemm(Kernel):
         loads = _APART_CODE * steps * self.unroll.apart
         return borders + loads + sum(_CODE[count] + _STEP_CODE[count] * steps for count in pixels)
 
-    def _line(self, geometry: Geometry, pixels: int, counts: tuple[Count, ...]) -> int:
-        """Return the instructions for pixels of a line, cut by these counts."""
+    def _block(self, geometry: Geometry, pixels: int) -> int:
+        """Return the instructions for a patch of pixels."""
         steps, quads = Segments.of(geometry).steps, -(-geometry.output.channels // QUAD)
         looped = 1 + 3 * turns(steps, self.unroll) + self.is_planar
         # For four channels: 12 a step and 55 beside them for two pixels, 7 and 33 for a single one,
         # which takes an odd step alone.
+        if pixels == 1:
+            return (7 * steps + steps % 2 + looped + 33) * quads + 3 * steps + 60
         pair = ((12 + 2 * self.unroll.apart) * steps + looped + 55) * quads + 12
-        single = (7 * steps + steps % 2 + looped + 33) * quads + 3 * steps + 60
-
-        def block(count: int) -> int:
-            if count == 1:
-                return single
-            group = (7 * steps + 30) * count // GROUP
-            return count // TOGETHER * pair + 40 + (group if count > TOGETHER else 8 * steps + 40)
-
-        beside = _gathered(geometry, pixels) if not geometry.is_pointwise else 0
-        return sum(b.times * block(b.pixels) for b in cut(pixels, counts)) + beside
+        groups = (7 * steps + 30) * pixels // GROUP
+        widened = 40 + (groups if pixels > TOGETHER else 8 * steps + 40)
+        return pixels // TOGETHER * pair + widened
 
 
-def _gathered(geometry: Geometry, pixels: int) -> int:
+def _gathered(geometry: Geometry) -> int:
     """Return instructions of a row beside those that widen.
 
     A call each kernel row, taps at its ends.
@@ -271,7 +264,7 @@ def _gathered(geometry: Geometry, pixels: int) -> int:
     sides = (columns.before > 0) + (last + (columns.taps - 1) * columns.dilation >= columns.size)
     length, steps = geometry.run_values, Segments.of(geometry).steps
     end = max(13 * length - 34, 0) if geometry.image.channels % QUAD else 150
-    groups = -(-pixels // GROUP)
+    groups = -(-geometry.output.width // GROUP)
     return rows.taps * (16 * groups + sides * end) + steps * groups
 
 

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from microtir import te
 from microtir.config import Feature
-from microtir.dtype import DType
 from microtir.graph.ir import Node
 from microtir.kernels.arm_mve.gemm_kernels import PIXELS, code_size, gemm, instructions
 from microtir.kernels.arm_mve.linear import PackedLinear, pack_linear
+from microtir.kernels.common.dense import dense_rows, rows_of
 from microtir.kernels.common.kernel import SAME_ROW, Kernel
 from microtir.kernels.common.layer import Layer
-from microtir.kernels.common.micro_kernel import call
+from microtir.kernels.common.macro_kernel import Count, Product, Tile
 from microtir.kernels.common.refusals import int8_refusal
-from microtir.kernels.common.statements import at, let, loop, seq
+from microtir.kernels.common.statements import at
 from microtir.operators.common.rows import RowWindow
 from microtir.operators.dense.definition import FullyConnected, fully_connected_params
 from microtir.operators.dense.formula import keeps_rows
 from microtir.plan.ir import Calls, Refusal
+from microtir.schedule import KernelDescription
 from microtir.tir import ir
 
 _IMMEDIATE = 4095  # largest offset of ADDW
@@ -29,10 +29,6 @@ def _packed(node: Node) -> PackedLinear | None:
     assert isinstance(op, FullyConnected) and weights is not None
     types = node.inputs[0].type, node.inputs[1].type, node.output.type
     return pack_linear(weights, node, fully_connected_params(op, *types))
-
-
-def _rows(node: Node) -> int:
-    return node.output.type.elements // node.inputs[1].shape[0]
 
 
 class Dense(Kernel):
@@ -64,8 +60,8 @@ class Dense(Kernel):
         """
         outputs, inputs = node.inputs[1].shape
         if calls.rows:
-            return _rows(node) * (instructions(1, inputs, outputs) + 20)
-        pairs, single = divmod(_rows(node), PIXELS)
+            return rows_of(node) * (instructions(1, inputs, outputs) + 20)
+        pairs, single = divmod(rows_of(node), PIXELS)
         several = pairs * instructions(PIXELS, inputs, outputs)
         return several + single * instructions(1, inputs, outputs) + 20
 
@@ -74,51 +70,19 @@ class Dense(Kernel):
 
         Layers may share them.
         """
-        inputs, rows = node.inputs[1].shape[1], _rows(node)
+        inputs, rows = node.inputs[1].shape[1], rows_of(node)
         pair = code_size(PIXELS, inputs) if rows > 1 else 0
         return max(code_size(1, inputs) + pair - _DIRECT, 1)
 
     def emit(self, layer: Layer, name: str) -> ir.PrimFunc:
-        """Emit the layer function: a call for each two rows of inputs, then for single ones."""
-        node = layer.node
-        packed = _packed(node)
-        assert packed is not None, "refusal() was asked"
-        outputs, inputs = node.inputs[1].shape
-        rows = _rows(node)
+        """Return the layer function: a call for each two rows of inputs, then for single ones."""
+        packed = _packed(layer.node)
+        assert packed is not None, "reject() was asked"
+        outputs, inputs = layer.node.inputs[1].shape
+        constants = at(packed.weights, 0, 0, 0, 0), at(packed.constants, 0, 0, 0)
 
-        def product(count: int, x: ir.BufferArgument, y: ir.BufferArgument) -> ir.Stmt:
-            return call(
-                gemm(count, inputs, inputs, outputs, packed.rescaling),
-                x, at(packed.weights, 0, 0, 0, 0), at(packed.constants, 0, 0, 0), y,
-            )  # fmt: skip
+        def kernel(rows: int) -> KernelDescription:
+            return gemm(rows, inputs, inputs, outputs, packed.rescaling)
 
-        if layer.takes_row_range:
-            source, target = layer.input_rows(0), layer.output_rows()
-            together = rows > 1 and source.is_whole and target.is_whole
-            start, stop = te.as_expr(layer.y0), te.as_expr(layer.y1)
-
-            def some(row: te.Expr, count: int) -> ir.Stmt:
-                return product(count, source.at(row, 0, 0), target.at(row, 0, 0))
-
-        else:
-            x, y = layer.input_matrix(0, (rows, inputs)), layer.output_matrix((rows, outputs))
-            together = rows > 1
-            start, stop = te.as_expr(0, DType.INT32), te.as_expr(rows, DType.INT32)
-
-            def some(row: te.Expr, count: int) -> ir.Stmt:
-                return product(count, at(x, row, 0), at(y, row, 0))
-
-        def single(first: te.ExprLike) -> ir.Stmt:
-            return loop("row", first, stop, lambda row: some(row, 1))
-
-        if not together:
-            return layer.function(name, None, single(start))
-        # An empty range may be given with y1 < y0.
-        body = let(
-            "pairs", te.maximum(stop - start, 0) // PIXELS,
-            lambda pairs: seq(
-                loop("pair", 0, pairs, lambda pair: some(start + pair * PIXELS, PIXELS)),
-                single(start + pairs * PIXELS),
-            ),
-        )  # fmt: skip
-        return layer.function(name, None, body)
+        counts = Count(PIXELS, "pair"), Count(1, "row")
+        return dense_rows(layer, name, Tile(counts, (Product(kernel, constants),)))

@@ -25,13 +25,20 @@ from microtir.kernels.common.bordered_rows import (
 )
 from microtir.kernels.common.convolution_geometry import Geometry
 from microtir.kernels.common.layer import Layer
-from microtir.kernels.common.macro_kernel import Count, Nhwc, Product, Tile, macro_kernel
+from microtir.kernels.common.macro_kernel import (
+    Count,
+    Nhwc,
+    Product,
+    Tile,
+    all_blocks,
+    macro_kernel,
+)
 from microtir.kernels.common.made_once import of_node
 from microtir.kernels.common.packing import constant
 from microtir.kernels.common.refusals import float_refusal, int8_refusal, mixed_refusal
 from microtir.kernels.common.statements import at
 from microtir.operators.convolution.definition import Conv2D, DepthwiseConv2D, conv_params
-from microtir.plan.ir import Refusal
+from microtir.plan.ir import Calls, Refusal
 from microtir.schedule import KernelDescription
 from microtir.tir import ir
 
@@ -159,16 +166,16 @@ def refusal_float(node: Node) -> Refusal | None:
     return float_refusal(node) or _shape_refusal(node)
 
 
+def _counts(block: Block) -> tuple[Count, ...]:
+    """Return the pixels of a block: whole ones, then what is left of a row, or single ones."""
+    return Count(block.pixels, "block", unit=1), Count(1, "pixel")
+
+
 def _blocks(node: Node, block: Block, *, by_rows: bool = False) -> list[tuple[int, int]]:
     """Return how often blocks of how many pixels are computed for the whole output."""
-    geometry = Geometry.of(node)
-    rows, width = geometry.output.images * geometry.output.height, geometry.output.width
-    if geometry.is_pointwise and not by_rows:
-        rows, width = 1, rows * width
-        counts = [(width // block.pixels, block.pixels), (width % block.pixels, 1)]
-    else:
-        counts = [(width // block.pixels, block.pixels), (1, width % block.pixels)]
-    return [(count * rows, pixels) for count, pixels in counts if count * pixels]
+    geometry, calls = Geometry.of(node), Calls(int(by_rows))
+    spans_rows = geometry.is_pointwise
+    return all_blocks(geometry.output, calls, _counts(block), spans_rows=spans_rows)
 
 
 def cost(node: Node, form: Form = FAST, *, by_rows: bool = False) -> int:
@@ -224,9 +231,7 @@ def emit(layer: Layer, name: str, form: Form = FAST) -> ir.PrimFunc:
 
     table = () if packed.table is None else (at(packed.table, 0, 0),)
     constants = at(packed.weights, 0, 0, 0, 0), *table
-    tile = Tile(
-        (Count(block.pixels, "block", unit=1), Count(1, "pixel")), (Product(kernel, constants),)
-    )
+    tile = Tile(_counts(block), (Product(kernel, constants),))
     return macro_kernel(layer, name, geometry.output.width, source, tile, sink)
 
 

@@ -10,11 +10,12 @@ from microtir.dtype import DType
 from microtir.graph.ir import Node
 from microtir.kernels.c_blocks.finish import Activate, Finish, Table, requantise
 from microtir.kernels.c_blocks.kernels import Block, Runs, product, turns_of
+from microtir.kernels.common.dense import dense_rows, rows_of
 from microtir.kernels.common.layer import Layer
-from microtir.kernels.common.micro_kernel import call
+from microtir.kernels.common.macro_kernel import Count, Product, Tile
 from microtir.kernels.common.packing import constant
 from microtir.kernels.common.refusals import float_refusal, int8_refusal
-from microtir.kernels.common.statements import at, loop
+from microtir.kernels.common.statements import at
 from microtir.operators.dense.definition import FullyConnected, fully_connected_params
 from microtir.plan.ir import Refusal
 from microtir.tir import ir
@@ -86,7 +87,7 @@ def cost(node: Node, form: Form = PLAIN) -> int:
     outputs, inputs = node.inputs[1].shape
     together = _together(node, found[0])
     row = len(turns_of(outputs, together)) * _turn_cost(inputs, together, found[0]) + 30
-    return node.output.type.elements // outputs * row
+    return rows_of(node) * row
 
 
 def code_bytes(node: Node, form: Form = PLAIN) -> int:
@@ -99,13 +100,12 @@ def code_bytes(node: Node, form: Form = PLAIN) -> int:
 
 
 def emit(layer: Layer, name: str, form: Form = PLAIN) -> ir.PrimFunc:
-    """Emit the layer function: one call of the kernel for each row of inputs."""
-    node = layer.node
-    found, matrix = _finish(node, form), layer.data(1)
+    """Return the layer function: one call of the kernel for each row of inputs."""
+    found, matrix = _finish(layer.node, form), layer.data(1)
     assert found is not None, "refusal was asked"
     finish, table = found
     outputs, inputs = matrix.shape
-    together, rows = _together(node, finish), node.output.type.elements // outputs
+    together = _together(layer.node, finish)
     starts = turns_of(outputs, together)
     order = [start + n for start in starts for n in range(together)]
     turns = matrix[order].reshape(len(starts), together, inputs).transpose(0, 2, 1)
@@ -113,14 +113,6 @@ def emit(layer: Layer, name: str, form: Form = PLAIN) -> ir.PrimFunc:
     constants = () if table is None else (at(constant("constants", table[order]), 0, 0),)
     runs = Runs(1, 1, inputs, inputs, inputs, inputs)
     kernel = product(Block(1, together, _TURN), runs, outputs, finish)
-
-    def row_of(source: ir.BufferArgument, target: ir.BufferArgument) -> ir.Stmt:
-        return call(kernel, source, at(weights, 0, 0, 0, 0), *constants, target)
-
-    if layer.takes_row_range:
-        x, y = layer.input_rows(0), layer.output_rows()
-        body = loop("row", layer.y0, layer.y1, lambda row: row_of(x.at(row, 0, 0), y.at(row, 0, 0)))
-        return layer.function(name, None, body)
-    source, target = layer.input_matrix(0, (rows, inputs)), layer.output_matrix((rows, outputs))
-    body = loop("row", 0, rows, lambda row: row_of(at(source, row, 0), at(target, row, 0)))
-    return layer.function(name, None, body)
+    given = at(weights, 0, 0, 0, 0), *constants
+    tile = Tile((Count(1, "row"),), (Product(lambda _rows: kernel, given),))
+    return dense_rows(layer, name, tile)

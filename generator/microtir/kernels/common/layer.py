@@ -215,14 +215,17 @@ class Layer:
         self._written.append(ir.Buffer("y", shape, dtype, alignment=layout.alignment))
         return Rows(self._written[-1], tensor.type, layout)
 
-    def input_matrix(self, position: int, shape: tuple[int, ...]) -> Buffer:
-        """Return input `position`, an activation, as a whole tensor of another shape."""
-        return self.whole(position, shape).buffer
+    def input_matrix(self, position: int, shape: tuple[int, int]) -> Rows:
+        """Return input `position`, an activation, as a matrix: each of its rows is a pixel."""
+        type_ = self.node.inputs[position].type
+        buffer = self.whole(position, (shape[0], 1, shape[1])).buffer
+        return Rows(buffer, type_, Layout.whole(type_))
 
-    def output_matrix(self, shape: tuple[int, ...]) -> Buffer:
-        """Return the output as a whole tensor of another shape."""
-        self._written.append(Buffer("y", shape, self.node.output.dtype))
-        return self._written[-1]
+    def output_matrix(self, shape: tuple[int, int]) -> Rows:
+        """Return the output as a matrix: each of its rows is a pixel."""
+        type_ = self.node.output.type
+        self._written.append(Buffer("y", (shape[0], 1, shape[1]), type_.dtype))
+        return Rows(self._written[-1], type_, Layout.whole(type_))
 
     def function(self, name: str, scratch: ir.Buffer | None, body: ir.Stmt) -> ir.PrimFunc:
         """Return the layer function of `body`; `scratch` follows the outputs."""

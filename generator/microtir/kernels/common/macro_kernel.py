@@ -137,6 +137,19 @@ def lines(output: Extents, calls: Calls, *, spans_rows: bool) -> list[tuple[int,
     return [(count, together * width), (left, width)]
 
 
+def all_blocks(
+    output: Extents, calls: Calls, counts: Sequence[Count], *, spans_rows: bool
+) -> list[tuple[int, int]]:
+    """Return the blocks of all calls for an output: how many of how many pixels."""
+    is_line = spans_rows and (calls.alone or not calls.rows)
+    return [
+        (number * blocks.times, blocks.pixels)
+        for number, pixels in lines(output, calls, spans_rows=spans_rows)
+        for blocks in (cut_line(pixels, output.width, counts) if is_line else cut(pixels, counts))
+        if number * blocks.times
+    ]
+
+
 class Source(ABC):
     """How the inputs of a block of pixels are laid out and made ready.
 
