@@ -13,10 +13,11 @@ from microtir import te
 from microtir.dtype import DType
 from microtir.graph.ir import Node
 from microtir.kernels.common.convolution_geometry import Geometry
+from microtir.kernels.common.gather import image_row, kernel_rows
 from microtir.kernels.common.layer import Layer, Rows
 from microtir.kernels.common.macro_kernel import Pixel, Source
 from microtir.kernels.common.micro_kernel import call
-from microtir.kernels.common.statements import at, let, loop, seq, store, when
+from microtir.kernels.common.statements import at, loop, seq, store
 from microtir.schedule import KernelDescription
 from microtir.tir import ir
 
@@ -84,18 +85,24 @@ class BorderedRows(WindowRows):
         x: rows of the image.
         geometry: of the layer.
         move: copies part of a row.
-        slack: elements behind the last row that kernels may read.
+        slack: elements behind the last row that kernels may read; if it is given, scratch is one
+            row, whose borders are filled by a loop each.
     """
 
-    def __init__(self, x: Rows, geometry: Geometry, move: Move, slack: int = 0) -> None:
+    def __init__(self, x: Rows, geometry: Geometry, move: Move, slack: int | None = None) -> None:
         self.x, self.geometry, self.move = x, geometry, move
         dtype = x.buffer.dtype
-        # One row, so that whoever follows rows of buffers sees one span.
-        shape = (1, self.rows_held * geometry.copied_step + slack)
+        shape: tuple[int, ...] = (self.rows_held, geometry.padded, geometry.image.channels)
+        if slack is not None:
+            shape = (1, self.rows_held * geometry.copied_step + slack)
         self.buffer = self.scratch = ir.Buffer("scratch", shape, dtype, alignment=4)
         zero = x.type.quant.zero_point if dtype is DType.INT8 else 0
         self.border = te.as_expr(zero, dtype)
         self.row_step = geometry.copied_step
+
+    @property
+    def _is_flat(self) -> bool:
+        return len(self.buffer.shape) == 2
 
     @property
     def rows_held(self) -> int:
@@ -106,58 +113,51 @@ class BorderedRows(WindowRows):
         """Emit the columns left and right of the image, once: rows are copied between them."""
         if self.geometry.padded == self.geometry.copied:
             return seq()
-        return loop("ky", 0, self.rows_held, self.fill_borders)
+        return loop("ky", 0, self.rows_held, self._borders)
 
     def row(self, row: te.Expr) -> ir.Stmt:
         """Emit copies of the rows behind an output row."""
-        rows = self.geometry.windows.rows
-        first = row * rows.stride - rows.before
-        return loop(
-            "ky",
-            0,
-            rows.taps,
-            lambda ky: let("y", first + ky * rows.dilation, partial(self.copy, ky)),
-        )
+        return kernel_rows(self.geometry, row, self._copy, self._outside)
 
     def at(self, pixel: Pixel, _count: int) -> ir.BufferArgument:
-        return self.place(0, pixel.column * self.geometry.windows.columns.stride)
+        column = pixel.column * self.geometry.windows.columns.stride
+        return at(self.buffer, *self._place(0, column))
 
-    def place(self, number: te.ExprLike, column: te.ExprLike) -> ir.BufferArgument:
-        """Return a pointer to a column of a row in scratch."""
-        return at(self.buffer, 0, self._index(number, column, 0))
-
-    def fill_borders(self, number: te.Expr) -> ir.Stmt:
+    def _borders(self, number: te.Expr) -> ir.Stmt:
         """Emit the columns of a row in scratch that lie beside the image."""
         before = self.geometry.windows.columns.before
         after = before + self.geometry.copied
         parts = ((0, before), (after, self.geometry.padded))
         return seq(*(self._fill(number, first, stop) for first, stop in parts if first < stop))
 
-    def copy(self, number: te.Expr, y: te.Expr) -> ir.Stmt:
-        """Emit a row of the image, or what stands for it outside."""
-        geometry, before = self.geometry, self.geometry.windows.columns.before
-        rows, size = geometry.windows.rows, geometry.copied * geometry.image.channels
-        copied = call(self.move(size), self.x.at(y, 0, 0), self.place(number, before))
-        if not rows.clips(geometry.output.height):
-            return copied
-        outside = self._fill(number, before, before + geometry.copied)
-        return when((y >= 0) & (y < rows.size), copied, outside)
+    def _outside(self, number: te.Expr) -> ir.Stmt:
+        before = self.geometry.windows.columns.before
+        return self._fill(number, before, before + self.geometry.copied)
 
     def _fill(self, number: te.Expr, first: int, stop: int) -> ir.Stmt:
-        def column(n: te.Expr) -> ir.Stmt:
-            return loop(
-                "ch", 0, self.geometry.image.channels,
-                lambda channel: store(
-                    self.buffer, (0, self._index(number, n, channel)), self.border
-                ),
-            )  # fmt: skip
+        channels = self.geometry.image.channels
 
-        return loop("col", first, stop, column)
+        def element(column: te.ExprLike, channel: te.Expr) -> ir.Stmt:
+            return store(self.buffer, self._place(number, column, channel), self.border)
 
-    def _index(self, number: te.ExprLike, column: te.ExprLike, channel: te.ExprLike) -> te.Expr:
+        if self._is_flat:
+            return loop("i", first * channels, stop * channels, partial(element, 0))
+        return loop("col", first, stop, lambda n: loop("ch", 0, channels, partial(element, n)))
+
+    def _copy(self, number: te.Expr, y: te.Expr) -> ir.Stmt:
+        size = self.geometry.copied * self.geometry.image.channels
+        target = at(self.buffer, *self._place(number, self.geometry.windows.columns.before))
+        return call(self.move(size), self.x.at(y, 0, 0), target)
+
+    def _place(
+        self, number: te.ExprLike, column: te.ExprLike, channel: te.ExprLike = 0
+    ) -> tuple[te.ExprLike, ...]:
+        """Return the indices of an element in scratch."""
+        if not self._is_flat:
+            return number, column, channel
         row, pixel = (te.as_expr(n, DType.INT32) for n in (number, column))
-        geometry = self.geometry
-        return row * geometry.copied_step + pixel * geometry.image.channels + channel
+        step, channels = self.geometry.copied_step, self.geometry.image.channels
+        return 0, row * step + pixel * channels + channel
 
 
 class BorderedImage(BorderedRows):
@@ -189,8 +189,9 @@ class BorderedImage(BorderedRows):
         first = self.y0 * rows.stride - rows.before
 
         def fetch(number: te.Expr) -> ir.Stmt:
-            copied = let("y", first + number, partial(self.copy, number))
-            return seq(self.fill_borders(number), copied)
+            copied, outside = partial(self._copy, number), partial(self._outside, number)
+            copies = image_row(self.geometry, first + number, copied, outside)
+            return seq(self._borders(number), copies)
 
         return loop("number", 0, count, fetch)
 
@@ -200,7 +201,7 @@ class BorderedImage(BorderedRows):
     def at(self, pixel: Pixel, _count: int) -> ir.BufferArgument:
         windows = self.geometry.windows
         first = (pixel.row - self.y0) * windows.rows.stride
-        return self.place(first, pixel.column * windows.columns.stride)
+        return at(self.buffer, *self._place(first, pixel.column * windows.columns.stride))
 
 
 def window_rows(

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from functools import partial
 
 from microtir import te
 from microtir.dtype import DType
@@ -35,14 +36,27 @@ def kernel_rows(
     rows = geometry.windows.rows
 
     def kernel_row(ky: te.Expr) -> ir.Stmt:
-        def there(y: te.Expr) -> ir.Stmt:
-            if not rows.clips(geometry.output.height):
-                return inside(ky, y)
-            return when((y >= 0) & (y < rows.size), inside(ky, y), outside(ky))
-
-        return let("y", row * rows.stride - rows.before + ky * rows.dilation, there)
+        y = row * rows.stride - rows.before + ky * rows.dilation
+        return image_row(geometry, y, partial(inside, ky), partial(outside, ky))
 
     return loop("ky", first, rows.taps, kernel_row)
+
+
+def image_row(
+    geometry: Geometry,
+    row: te.Expr,
+    inside: Callable[[te.Expr], ir.Stmt],
+    outside: Callable[[], ir.Stmt],
+) -> ir.Stmt:
+    """Emit `inside(row)` if a row that windows reach is one of the image, or `outside()`."""
+    rows = geometry.windows.rows
+
+    def there(y: te.Expr) -> ir.Stmt:
+        if not rows.clips(geometry.output.height):
+            return inside(y)
+        return when((y >= 0) & (y < rows.size), inside(y), outside())
+
+    return let("y", row, there)
 
 
 class Gather(ABC):
@@ -99,13 +113,14 @@ class Gather(ABC):
                 return one_by_one
             reach = (pixels - 1) * columns.stride
             at_once = self._runs(ky, y, left, pixels, first)
-            return when(self._is_inside(left, reach), at_once, one_by_one)
+            return when(self.is_inside(left, reach), at_once, one_by_one)
 
         return kernel_rows(
             self.geometry, row, inside, lambda ky: self.row_outside(ky, pixels, first)
         )
 
-    def _is_inside(self, left: te.Expr, reach: int) -> te.Expr:
+    def is_inside(self, left: te.Expr, reach: int) -> te.Expr:
+        """Return whether windows stay between the image's sides, the last `reach` further right."""
         columns = self.geometry.windows.columns
         last = (columns.taps - 1) * columns.dilation + reach
         return (left >= 0) & (left + last < columns.size)
@@ -134,4 +149,4 @@ class Gather(ABC):
             return seq(*(tap(te.as_expr(kx, DType.INT32)) for kx in range(columns.taps)))
         runs = self._runs(ky, y, left, 1, lane)
         one_by_one = loop("kx", 0, columns.taps, tap)
-        return when(self._is_inside(left, 0), runs, one_by_one) if clips else runs
+        return when(self.is_inside(left, 0), runs, one_by_one) if clips else runs

@@ -169,7 +169,7 @@ class Gemm(Kernel):
         if not _needs_scratch(geometry):
             return DirectRows(layer.input_rows(0), geometry)
         if self.by_window:
-            return BorderedRows(layer.input_rows(0), geometry, copy)
+            return BorderedRows(layer.input_rows(0), geometry, copy, 0)
         return BorderedImage(layer, geometry, copy, is_line=False)
 
 

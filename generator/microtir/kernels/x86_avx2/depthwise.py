@@ -166,7 +166,7 @@ class Depthwise(DepthwiseKernel):
         row = 150 + 24 * taps_rows * taps_columns
         if self.by_window:
             return row
-        return row * (2 if node.output.type.rows > 1 else 1) + 100
+        return row * (2 if node.output.type.rows > 1 else 1) + 120
 
     def emit(self, layer: Layer, name: str) -> ir.PrimFunc:
         """Return the layer function: the border, then kernels for all rows, or for one by one."""
