@@ -61,16 +61,17 @@ CORES = {
     "dsp": Core("cortex-m4", M4, "thumbv7em-none-eabi", "smlad", (
         Optimize.SPEED, Optimize.BALANCED,
     ), {
-        "conv_s8_2x4_dsp": 30, "conv_s8_2x4_dsp_compact": 20, "conv_s8_8x1_dsp": 22, "conv_s8_4x2_dsp": 8,
-        "conv_s8_2x4_dsp_bytes": 18, "conv_s8_1x8_dsp_bytes": 22, "dwconv_s8_1x4_dsp_rows": 13,
-        "dwconv_s8_2x4_dsp": 18, "dwconv_s8_1x4_dsp": 6, "dwconv_s8_4x1_dsp": 11,
-        "dense_s8_1x8_dsp": 15, "add_s8_1x4_dsp": 38, "pool_s8_1x4_dsp": 6, "dwconv_s8_1x4_dsp_sums": 6,
+        "add_s8_1x4_dsp": 38, "conv_s8_1x8_dsp_bytes": 22, "conv_s8_2x4_dsp": 29,
+        "conv_s8_2x4_dsp_bytes": 18, "conv_s8_2x4_dsp_compact": 20, "conv_s8_4x2_dsp": 8,
+        "conv_s8_8x1_dsp": 21, "dense_s8_1x8_dsp": 15, "dwconv_s8_1x4_dsp": 6,
+        "dwconv_s8_1x4_dsp_rows": 12, "dwconv_s8_1x4_dsp_sums": 6, "dwconv_s8_2x4_dsp": 17,
+        "dwconv_s8_4x1_dsp": 11, "pool_s8_1x4_dsp": 5,
     }, WITHOUT_SCRATCH),
     "mve": Core("cortex-m55", M55, "thumbv8.1m.main-none-eabihf", "vqrdmulh.s32", (
         Optimize.SPEED,
     ), {
-        "conv_s8_2x4_mve": 96, "dwconv_s8_1x16_mve": 26, "add_s8_1x4_mve": 20,
-        "pool_s8_1x16_mve": 4,
+        "add_s8_1x4_mve": 20, "conv_s8_2x4_mve": 71, "dense_s8_2x4_mve": 24,
+        "dwconv_s8_1x16_mve": 25, "dwconv_s8_1x4_dsp_sums": 6, "pool_s8_1x16_mve": 4,
     }),
 }  # fmt: skip
 

@@ -24,8 +24,9 @@ RV32 = CompilationConfig.from_target(Target("c -march=rv32imc"))
 ZBB = CompilationConfig.from_target(Target("c -march=rv32imc_zbb"))
 M55 = CompilationConfig.from_target(Target("c -mcpu=cortex-m55"))
 CONVOLUTIONS = {
-    "conv_s8_2x4_dsp": M4, "conv_s8_2x4_dsp_compact": M4, "conv_s8_8x1_dsp": M4, "conv_s8_4x2_dsp": M4,
-    "conv_s8_2x4_dsp_single_loads": M4, "conv_s8_2x4_dsp_compact_single_loads": M4,
+    "conv_s8_2x4_dsp": M4, "conv_s8_2x4_dsp_compact": M4, "conv_s8_8x1_dsp": M4,
+    "conv_s8_4x2_dsp": M4, "conv_s8_2x4_dsp_single_loads": M4,
+    "conv_s8_2x4_dsp_compact_single_loads": M4,
     "conv_s8_2x4_mve": M55, "conv_s8_2x4_dsp_bytes": M4, "conv_s8_1x8_dsp_bytes": M4,
     "conv_s8_4x2_c": M3, "conv_s8_4x2_c_compact": M3, "conv_s8_4x4_c": RV32,
     "conv_s8_4x4_zbb": ZBB, "conv_s8_4x2_zbb_compact": ZBB,
@@ -37,7 +38,9 @@ DEPTHWISE = {
 }  # fmt: skip
 ADDS = {"add_s8_1x4_dsp": M4, "add_s8_1x4_c": M3, "add_s8_1x4_mve": M55}
 POOLS = {"pool_s8_1x4_dsp": M4, "pool_s8_1x16_mve": M55}
-ACCUMULATING = {"dwconv_s8_1x4_dsp_sums": M4, "pool_s8_1x16_mve_rows": M55}
+ACCUMULATING = {
+    "dwconv_s8_1x4_dsp_sums": M4, "pool_s8_1x4_dsp_sums": M4, "pool_s8_1x16_mve_sums": M55,
+}  # fmt: skip
 CONFIGS = CONVOLUTIONS | DEPTHWISE | ADDS | POOLS
 TARGETS = CONFIGS | ACCUMULATING
 

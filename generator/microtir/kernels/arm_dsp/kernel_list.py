@@ -42,7 +42,7 @@ KERNELS: tuple[Kernel, ...] = (
     DepthwisePlanar(LayoutKind.PLANES16, DType.INT16),
     DepthwisePlanar(LayoutKind.PLANES8, DType.INT8),
     Dense(),
-    PoolRowsByRuns("pool_s8_1x4_dsp_rows", WORDS),
+    PoolRowsByRuns("pool_s8_1x4_dsp_sums", WORDS),
     PoolByRuns("pool_s8_1x4_dsp", WORDS),
     ShiftedAdd("add_s8_1x4_dsp", 15, 106, has_assembly=True),
     CopyWords(),

@@ -14,7 +14,7 @@ KERNELS: tuple[Kernel, ...] = (
     Gemm(),
     Depthwise(),
     Dense(),
-    PoolRowsByRuns("pool_s8_1x16_mve_rows", VECTORS),
+    PoolRowsByRuns("pool_s8_1x16_mve_sums", VECTORS),
     PoolByRuns("pool_s8_1x16_mve", VECTORS),
     Add4(),
 )
