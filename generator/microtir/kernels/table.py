@@ -65,15 +65,15 @@ def kernel_of(node: Node, candidate: Candidate) -> Kernel:
 
 def refusals_of(node: Node, target: Target) -> tuple[tuple[str, Refusal], ...]:
     """Return kernels for the target that cannot compute a node, and why; others are left out."""
-    reasons = [(k.name, k.refusal(node)) for k in _offered(node, target)]
-    able = {name for name, reason in reasons if reason is None}
+    offered = [(k, k.refusal(node)) for k in _offered(node, target)]
+    able = {kernel.name for kernel, reason in offered if reason is None}
+    # Of instances of a class for other types, that for the right one says what is of interest.
+    right = {type(kernel) for kernel, reason in offered if reason is not Refusal.TYPES}
     refused: dict[str, Refusal] = {}
-    for name, reason in reasons:
-        # Several kernels may have one name and different types: what speaks against the right
-        # one is of interest.
-        known = refused.get(name, Refusal.TYPES)
-        if reason is not None and name not in able and known is Refusal.TYPES:
-            refused[name] = reason
+    for kernel, reason in offered:
+        is_right = reason is not Refusal.TYPES or type(kernel) not in right
+        if reason is not None and kernel.name not in able and is_right:
+            refused.setdefault(kernel.name, reason)
     return tuple(refused.items())
 
 
