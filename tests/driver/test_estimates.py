@@ -11,12 +11,13 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import microtir
-from microtir import IRModule, memory, resources
+from microtir import Executor, IRModule, memory, resources
 from microtir.config import CompilationConfig
 from microtir.config.enums import Optimize
 from microtir.memory.lifetimes import lifetimes
 from microtir.program import Program
 from tests.driver.test_streaming import random_graph
+from tests.support.odd_graphs import odd_graph
 
 M4 = CompilationConfig(targets="c -mcpu=cortex-m4")
 
@@ -108,12 +109,9 @@ WORKSPACES = {
     ("vww_int8", "ram"): (13440, 12672),
     ("vww_int8", "balanced"): (16568, 15808),
 }
-EACH = [
-    pytest.param(*case, marks=[pytest.mark.model(case[0]), pytest.mark.xdist_group(case[0])])
-    for case in WORKSPACES
-]
+EACH = [pytest.param(*case, marks=[pytest.mark.model(case[0])]) for case in WORKSPACES]
 MODELS = [
-    pytest.param(name, marks=[pytest.mark.model(name), pytest.mark.xdist_group(name)])
+    pytest.param(name, marks=[pytest.mark.model(name)])
     for name, goal in WORKSPACES
     if goal == "ram"
 ]
@@ -154,3 +152,12 @@ def test_two_rows_a_call_do_not_decide_the_least_size() -> None:
     program = microtir.lower(module).require_program("test")
     assert program.plan.size == program.plan.bytes == 768
     assert program.placement.workspace_size == 736
+
+
+@pytest.mark.parametrize("goal", Optimize)
+def test_operators_of_several_outputs_are_ordered(goal: Optimize) -> None:
+    """A split, whose outputs each take bytes, has its place in an order that is searched."""
+    config = M4.with_(optimize=goal, executor=Executor("graph"))
+    module = IRModule(graph=odd_graph(5)).with_configuration(config)
+    program = microtir.lower(module).require_program("test")
+    assert any(len(node.outputs) > 1 for node in program.graph.nodes)
