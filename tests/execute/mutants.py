@@ -109,8 +109,8 @@ MUTANTS = {
         "y + 2 * channels, other", "y + 2 * channels - 1, other",
     ),
     "the last pixels of a row are left out": Mutant(
-        "blocked", ("conv", "convsame"), f"{_KERNELS}/c_blocks/convolution.py",
-        "rest) if rest else seq()", "rest) if rest > 1 else seq()",
+        "blocked", ("conv", "convsame"), f"{_KERNELS}/common/macro_kernel.py",
+        "for n in range(b.times))", "for n in range(b.times - 1))",
     ),
     "the last turn begins behind the last channel of the one before": Mutant(
         "blocked", ("conv", "dense"), f"{_KERNELS}/c_blocks/kernels.py",
@@ -132,7 +132,7 @@ MUTANTS = {
     ),
     "a window asks for one row too few": Mutant(
         "rings", ("conv_s8_4x2_c", "conv_s8_2x4_dsp"), _WINDOWS,
-        "(rows.taps - 1) * rows.dilation + 1)", "(rows.taps - 1) * rows.dilation)",
+        "rows.reach(1))", "rows.reach(1) - 1)",
     ),
     "rings begin with another row": Mutant(
         "rings", ("dwconv_s8_2x4_dsp", "conv_s8_2x4_mve"), f"{_KERNELS}/common/layer.py",
