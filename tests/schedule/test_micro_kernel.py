@@ -5,7 +5,17 @@ import numpy as np
 from microtir import te
 from microtir.dtype import DType
 from microtir.schedule import Schedule
-from microtir.tir.ir import Allocate, Binary, BinaryOp, For, IntImm, Load, LoopKind, PrimFunc
+from microtir.tir.ir import (
+    Allocate,
+    Binary,
+    BinaryOp,
+    For,
+    IntImm,
+    Load,
+    LoopKind,
+    PrimFunc,
+    Select,
+)
 from microtir.tir.printer import expr_text
 from microtir.tir.visitor import walk
 from tests.schedule.programs import outputs
@@ -67,3 +77,14 @@ def test_indices_of_the_copies_differ_in_their_last_number() -> None:
         bases.add(expr_text(first))
         offsets.append(last)
     assert len(bases) == 1 and offsets == [0, 1, 2, 3]
+
+
+def test_conditions_that_a_loop_of_one_turn_decides_are_gone() -> None:
+    """Where storage is cut to one element no loop is left, nor what compared its variable."""
+    x = te.placeholder((COLUMNS,), DType.INT32, "x")
+    chosen = te.compute((1, COLUMNS), lambda n, col: te.select(n == 0, x[col], 0), "chosen")
+    y = te.compute((COLUMNS,), lambda col: chosen[0, col] * 2, "y")
+    s = te.create_schedule(y)
+    s.compute_at(chosen, s.loop(y, "col"))
+    kernel = s.micro_kernel((x, y), "kernel")
+    assert not [n for n in walk(kernel) if isinstance(n, Select)]

@@ -97,7 +97,12 @@ class _Unroller(Rewriter):
             assert not isinstance(value, ir.Buffer)
             return value
         new = self.expr_parts(e)
-        return e if new is e else _folded(new)
+        return e if new is e and not _is_decided(e) else _folded(new)
+
+
+def _is_decided(e: ir.Expr) -> bool:
+    """Return whether constants alone say what it is: a schedule leaves such where a loop was."""
+    return isinstance(e, ir.Binary) and isinstance(e.a, ir.IntImm) and isinstance(e.b, ir.IntImm)
 
 
 def _folded(e: ir.Expr) -> ir.Expr:
