@@ -116,6 +116,15 @@ def check_row(row: Row, seed: int) -> Artifact:
     return artifact
 
 
+ROWS_APART: Row = MappingProxyType({
+    "executor": "aot", "interface-api": None, "unpacked-api": None, "link-params": None,
+    "workspace_pools": "internal", "constant_pools": "passed",
+    "memory.use_workspace_io": False, "memory.recompute": 60, "row-fed-inputs": True,
+    "row-drained-outputs": True, "alignment": 4, "targets": "c -mcpu=cortex-m4",
+    "optimize": "speed",
+})  # fmt: skip
+
+
 @pytest.mark.soak
 @pytest.mark.timeout(600)  # tens of programs
 def test_no_pair_of_options_relies_on_bytes_that_are_not_its_own() -> None:
@@ -127,3 +136,8 @@ def test_no_pair_of_options_relies_on_bytes_that_are_not_its_own() -> None:
         assert memory is not None and memory.verified, row
         held += memory.workspace_size > 0
     assert len(legal) > 20 and held > len(legal) // 2, (len(legal), held)
+
+
+def test_images_whose_windows_leave_rows_out_keep_their_rows() -> None:
+    """Each image has two rows more than its windows step over: those of the next begin later."""
+    assert built(ROWS_APART, "greedy", odd_graph(96175300023)).metadata.memory is not None

@@ -265,11 +265,26 @@ class Layer:
         adds = isinstance(op, PlaceColumns) and op.column > 0  # columns are placed left to right
         found: dict[Buffer, RowAccess] = {}
         for tensor, window in zip(self.node.activations, windows or (), strict=windows is not None):
-            access = RowAccess(window.stride, window.offset, window.extent, tensor.type.rows)
-            found[self._placeholders[tensor].buffer] = access
+            low, high = _apart(tensor.type, self.node.output.type, window.stride)
+            found[self._placeholders[tensor].buffer] = RowAccess(
+                window.stride, window.offset + low, window.extent + high - low, tensor.type.rows
+            )
         for output in (*(y.buffer for y in self._outputs), *self._written) if windows else ():
             found[output] = RowAccess(1, 0, 1, self.node.output.type.rows, adds=adds)
         return MappingProxyType(found)
+
+
+def _apart(x: TensorType, y: TensorType, stride: int) -> tuple[int, int]:
+    """Return the least and the most rows by which an image begins elsewhere than a window says.
+
+    A window goes on by `stride` from the last row of an image to the first one of the next, while
+    images of the input may have more rows than that, or fewer.
+    """
+    source, target = Extents.of(x), Extents.of(y)
+    if source.images != target.images:
+        return 0, 0
+    ahead = (source.images - 1) * (source.height - target.height * stride)
+    return min(ahead, 0), max(ahead, 0)
 
 
 _AXES: dict[int, tuple[str, ...]] = {
